@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "core/base/cursor.h"
+
+#include <charconv>
+
+#include <fmt/format.h>
+
+#include "core/base/errors.h"
+
+namespace reshard {
+namespace {
+
+bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+}  // namespace
+
+std::string quoted(std::string_view text, std::size_t limit) {
+  std::string out = "'";
+  for (char c : text.substr(0, limit)) out += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
+  out += text.size() > limit ? "...'" : "'";
+  return out;
+}
+
+void Cursor::skip_spaces() {
+  while (peek() == ' ' || peek() == '\t') ++position_;
+}
+
+bool Cursor::accept(std::string_view token) {
+  if (rest().substr(0, token.size()) != token) return false;
+  position_ += token.size();
+  return true;
+}
+
+void Cursor::expect(std::string_view token) {
+  if (!accept(token)) fail(fmt::format("'{}'", token));
+}
+
+std::string_view Cursor::word() {
+  std::size_t begin = position_;
+  if (!is_letter(peek())) return {};
+  while (is_letter(peek()) || is_digit(peek()) || peek() == '-' || peek() == '.') ++position_;
+  return text_.substr(begin, position_ - begin);
+}
+
+std::int64_t Cursor::integer(std::string_view what, std::int64_t low, std::int64_t high) {
+  std::int64_t value = 0;
+  const char* begin = text_.data() + position_;
+  auto [end, error] = std::from_chars(begin, text_.data() + text_.size(), value);
+  if (error == std::errc::invalid_argument) fail(fmt::format("{} (an integer)", what));
+  if (error != std::errc() || value < low || value > high)
+    fail(fmt::format("{} between {} and {}", what, low, high));
+  position_ += static_cast<std::size_t>(end - begin);
+  return value;
+}
+
+void Cursor::expect_end() {
+  if (!at_end()) fail("the end");
+}
+
+void Cursor::fail(std::string_view expected) const {
+  std::string found = at_end() ? "the end" : quoted(rest());
+  throw InputError(fmt::format("{}: expected {}, found {}", field_, expected, found));
+}
+
+}  // namespace reshard

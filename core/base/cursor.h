@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A reading position in one piece of text, shared by every hand-written parser (placements, meshes, plan text, topology text).
+// It never reads past the end and every failure is an InputError that quotes what was found.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace reshard {
+
+class Cursor {
+ public:
+  // `field` names the input in messages ("--from", "mesh"). Keeps views: text and field must outlive the cursor.
+  Cursor(std::string_view text, std::string_view field) : text_(text), field_(field) {}
+
+  bool at_end() const { return position_ == text_.size(); }
+  char peek() const { return at_end() ? '\0' : text_[position_]; }
+  std::string_view rest() const { return text_.substr(position_); }
+  void skip_spaces();
+
+  // Consume `token` if it comes next.
+  bool accept(std::string_view token);
+  // Consume `token` or throw.
+  void expect(std::string_view token);
+  // Longest run of letters, digits, '_', '-' and '.' that starts with a letter or '_'; may be empty.
+  std::string_view word();
+  // A decimal integer in [low, high], with an optional '-'. Throws when there is none or it is out of range.
+  std::int64_t integer(std::string_view what, std::int64_t low, std::int64_t high);
+  // Throws unless everything was read.
+  void expect_end();
+
+  // "FIELD: expected EXPECTED, found 'REST'".
+  [[noreturn]] void fail(std::string_view expected) const;
+
+ private:
+  std::string_view text_, field_;
+  std::size_t position_ = 0;
+};
+
+// At most `limit` bytes of untrusted text, control characters replaced, for messages.
+std::string quoted(std::string_view text, std::size_t limit = 40);
+
+}  // namespace reshard

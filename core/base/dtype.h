@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Element types and reduction operators, and which may meet.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace reshard {
+
+enum class DType : std::uint8_t { F64, F32, F16, BF16, F8E4M3, F8E5M2, I64, I32, I16, I8, U8, Bool, C64 };
+inline constexpr int kDTypeCount = 13;
+
+enum class ReduceOp : std::uint8_t { Sum, Avg, Min, Max, Product, Band, Bor, Bxor };
+inline constexpr int kReduceOpCount = 8;
+
+std::int64_t size_bytes(DType dtype);
+bool is_floating(DType dtype);  // f64 .. f8e5m2; not c64
+bool is_integer(DType dtype);   // i64 .. u8; not bool
+
+std::string_view text(DType dtype);  // "f32"
+std::string_view text(ReduceOp op);  // "sum"
+
+// Accepts "bf16", "bfloat16", "torch.bfloat16" and their like; throws InputError.
+DType parse_dtype(std::string_view text);
+// Accepts "sum", "avg", "min", "max", "product" (also "prod"), "band", "bor", "bxor"; throws InputError.
+ReduceOp parse_reduce_op(std::string_view text);
+
+// sum, product: all but bool and f8. avg: floating (but f8) and c64. min, max: all but c64 and f8. band, bor, bxor: integers and bool.
+bool can_reduce(ReduceOp op, DType dtype);
+
+// Whether a value may be divided by an integer (avg, R->P(sum)): floating but f8, and c64.
+bool can_divide(DType dtype);
+
+}  // namespace reshard

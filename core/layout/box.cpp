@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "core/layout/box.h"
+
+#include <fmt/format.h>
+
+namespace reshard {
+
+std::string text(const DimVector& values) {
+  std::string out;
+  for (int d = 0; d < values.size(); ++d) out += fmt::format("{}{}", d == 0 ? "" : ",", values[d]);
+  return out;
+}
+
+std::string text(const Box& box) {
+  std::string out = "[";
+  for (int d = 0; d < box.dims(); ++d) out += fmt::format("{}{}:{}", d == 0 ? "" : ",", box.lo[d], box.hi[d]);
+  return out + "]";
+}
+
+}  // namespace reshard

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Text forms of meshes and rank lists (declared in mesh.h).
+#include <fmt/format.h>
+
+#include "core/base/cursor.h"
+#include "core/base/errors.h"
+#include "core/layout/mesh.h"
+
+namespace reshard {
+namespace {
+
+constexpr std::int64_t kMaxAxisText = 1'000'000'000;  // larger axis sizes are refused by number, smaller ones by the mesh's own limit
+
+std::int32_t axis_size(Cursor& cursor) {
+  std::int64_t size = cursor.integer("an axis size", 1, kMaxAxisText);
+  if (size > kMaxRanks) throw InputError(fmt::format("mesh: expected at most {} ranks, found an axis of {}", kMaxRanks, size));
+  return static_cast<std::int32_t>(size);
+}
+
+// One level of "[[0,1],[2,3]]"; fills shape[depth...] on the first visit and demands the same extents afterwards.
+void read_nested(Cursor& cursor, std::size_t depth, std::vector<std::int32_t>& shape, std::vector<Rank>& ranks) {
+  if (depth >= kMaxAxes) cursor.fail("at most 5 levels of brackets");
+  cursor.expect("[");
+  bool first_visit = shape.size() <= depth;
+  if (first_visit) shape.push_back(0);
+  std::int32_t count = 0;
+  do {
+    cursor.skip_spaces();
+    if (cursor.peek() == '[') {
+      if (count == 0 && !first_visit && shape.size() == depth + 1) cursor.fail("a rank");
+      read_nested(cursor, depth + 1, shape, ranks);
+    } else {
+      if (shape.size() != depth + 1) cursor.fail("'['");
+      ranks.push_back(Rank{static_cast<std::int32_t>(cursor.integer("a rank", 0, kMaxRanks - 1))});
+      if (static_cast<std::int64_t>(ranks.size()) > kMaxRanks) cursor.fail("at most 2^20 ranks");
+    }
+    ++count;
+    cursor.skip_spaces();
+  } while (cursor.accept(","));
+  cursor.expect("]");
+  if (first_visit) shape[depth] = count;
+  if (shape[depth] != count) throw InputError(fmt::format("mesh: expected rows of equal length, found {} and {}", shape[depth], count));
+}
+
+Mesh with_ranks(std::vector<std::int32_t> shape, std::vector<std::string> names, std::string_view ranks, std::string_view field) {
+  if (ranks.empty()) return Mesh::row_major(std::move(shape), Rank{0}, std::move(names));
+  return Mesh(std::move(shape), parse_ranks(ranks, field), std::move(names));
+}
+
+}  // namespace
+
+Mesh parse_mesh(std::string_view text, std::string_view ranks, std::string_view field) {
+  Cursor cursor(text, field);
+  std::vector<std::int32_t> shape;
+  std::vector<std::string> names;
+  if (cursor.peek() == '[') {
+    std::vector<Rank> listed;
+    read_nested(cursor, 0, shape, listed);
+    cursor.expect_end();
+    if (!ranks.empty()) throw InputError(fmt::format("{}: expected ranks either in brackets or as a list, found both", field));
+    return Mesh(std::move(shape), std::move(listed));
+  }
+  if (cursor.peek() >= '0' && cursor.peek() <= '9') {
+    do shape.push_back(axis_size(cursor));
+    while (shape.size() <= kMaxAxes && (cursor.accept("x") || cursor.accept("*")));
+  } else {
+    do {
+      cursor.skip_spaces();
+      std::string name(cursor.word());
+      if (name.empty()) cursor.fail("a mesh such as 4x4, dp=4,tp=4 or [[0,1],[2,3]]");
+      names.push_back(std::move(name));
+      cursor.expect("=");
+      shape.push_back(axis_size(cursor));
+    } while (shape.size() <= kMaxAxes && cursor.accept(","));
+  }
+  cursor.expect_end();
+  return with_ranks(std::move(shape), std::move(names), ranks, field);
+}
+
+std::string shape_text(const Mesh& mesh) {
+  std::string out;
+  for (int axis = 0; axis < mesh.axes(); ++axis) {
+    if (mesh.names().empty())
+      out += fmt::format("{}{}", axis == 0 ? "" : "x", mesh.axis_size(axis));
+    else
+      out += fmt::format("{}{}={}", axis == 0 ? "" : ",", mesh.names()[static_cast<std::size_t>(axis)], mesh.axis_size(axis));
+  }
+  return out;
+}
+
+std::string ranks_text(const std::vector<Rank>& ranks) {
+  std::string out;
+  for (std::size_t i = 0; i < ranks.size();) {
+    std::size_t j = i;
+    while (j + 1 < ranks.size() && to_int(ranks[j + 1]) == to_int(ranks[j]) + 1) ++j;
+    out += fmt::format("{}{}", i == 0 ? "" : ",", to_int(ranks[i]));
+    if (j > i) out += fmt::format("-{}", to_int(ranks[j]));
+    i = j + 1;
+  }
+  return out;
+}
+
+std::vector<Rank> parse_ranks(std::string_view text, std::string_view field) {
+  Cursor cursor(text, field);
+  std::vector<Rank> ranks;
+  do {
+    cursor.skip_spaces();
+    std::int64_t first = cursor.integer("a rank", 0, kMaxRanks - 1), last = first;
+    if (cursor.accept("-")) last = cursor.integer("a last rank", first, kMaxRanks - 1);
+    if (static_cast<std::int64_t>(ranks.size()) + (last - first + 1) > kMaxRanks) cursor.fail("at most 2^20 ranks");
+    for (std::int64_t rank = first; rank <= last; ++rank) ranks.push_back(Rank{static_cast<std::int32_t>(rank)});
+    cursor.skip_spaces();
+  } while (cursor.accept(","));
+  cursor.expect_end();
+  return ranks;
+}
+
+}  // namespace reshard

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "core/layout/placement.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "core/base/cursor.h"
+#include "core/base/errors.h"
+#include "core/base/integers.h"
+#include "core/layout/box.h"
+#include "core/layout/mesh.h"
+
+namespace reshard {
+namespace {
+
+constexpr std::string_view kExpected = "a placement such as R, S(0), _S(0,2), P(sum), Shard(0), Replicate() or Partial(avg)";
+
+std::int8_t read_dim(Cursor& cursor, int tensor_dims) {
+  cursor.skip_spaces();
+  if (tensor_dims == 0) cursor.fail("no Shard: the tensor has 0 dims");
+  std::int64_t dim = cursor.integer("a tensor dim", -tensor_dims, tensor_dims - 1);
+  cursor.skip_spaces();
+  return static_cast<std::int8_t>(dim < 0 ? dim + tensor_dims : dim);
+}
+
+// After "S" / "Shard": "(0)", "(dim=0)" or a bare digit.
+Placement read_shard(Cursor& cursor, int tensor_dims) {
+  if (!cursor.accept("(")) return Placement::shard(read_dim(cursor, tensor_dims));
+  cursor.skip_spaces();
+  if (cursor.accept("dim")) {
+    cursor.skip_spaces();
+    cursor.expect("=");
+  }
+  Placement out = Placement::shard(read_dim(cursor, tensor_dims));
+  cursor.expect(")");
+  return out;
+}
+
+Placement read_strided(Cursor& cursor, int tensor_dims) {
+  cursor.expect("(");
+  cursor.skip_spaces();
+  if (cursor.accept("dim")) {
+    cursor.skip_spaces();
+    cursor.expect("=");
+  }
+  std::int8_t dim = read_dim(cursor, tensor_dims);
+  cursor.expect(",");
+  cursor.skip_spaces();
+  if (cursor.accept("sf") || cursor.accept("split_factor")) {
+    cursor.skip_spaces();
+    cursor.expect("=");
+    cursor.skip_spaces();
+  }
+  std::int64_t factor = cursor.integer("a split factor", 1, kMaxRanks);
+  cursor.skip_spaces();
+  cursor.expect(")");
+  return Placement::strided_shard(dim, factor);
+}
+
+Placement read_partial(Cursor& cursor) {
+  if (!cursor.accept("(")) return Placement::partial();
+  cursor.skip_spaces();
+  if (cursor.accept(")")) return Placement::partial();
+  if (cursor.accept("reduce_op")) {
+    cursor.skip_spaces();
+    cursor.expect("=");
+    cursor.skip_spaces();
+  }
+  bool quote = cursor.accept("'") || cursor.accept("\"");
+  std::string_view word = cursor.word();
+  if (word.empty()) cursor.fail("a reduction such as sum or avg");
+  Placement out = Placement::partial(parse_reduce_op(word));
+  if (quote && !cursor.accept("'")) cursor.expect("\"");
+  cursor.skip_spaces();
+  cursor.expect(")");
+  return out;
+}
+
+Placement read_placement(Cursor& cursor, int tensor_dims) {
+  // Long words first: "S" is a prefix of "Shard", "P" of "Partial".
+  if (cursor.accept("_StridedShard") || cursor.accept("_S")) return read_strided(cursor, tensor_dims);
+  if (cursor.accept("Shard") || cursor.accept("S")) return read_shard(cursor, tensor_dims);
+  if (cursor.accept("Partial") || cursor.accept("P")) return read_partial(cursor);
+  if (cursor.accept("Replicate") || cursor.accept("R")) {
+    if (cursor.accept("(")) cursor.expect(")");
+    return Placement::replicate();
+  }
+  cursor.fail(kExpected);
+}
+
+int read_order(Cursor& cursor, const Placement& placement) {
+  if (cursor.peek() != '[') return -1;
+  if (placement.kind != Placement::Kind::Shard) cursor.fail("a shard order index behind a plain Shard only");
+  cursor.expect("[");
+  auto position = static_cast<int>(cursor.integer("a position in the shard order", 0, kMaxAxes - 1));
+  cursor.expect("]");
+  return position;
+}
+
+}  // namespace
+
+PlacementList parse_placements(std::string_view text, int axes, int tensor_dims, std::string_view field) {
+  Cursor cursor(text, field);
+  cursor.skip_spaces();
+  std::string_view closing = cursor.accept("[") ? "]" : cursor.accept("(") ? ")" : "";
+  PlacementList out;
+  for (;;) {
+    cursor.skip_spaces();
+    if (cursor.at_end() || (!closing.empty() && cursor.rest().substr(0, 1) == closing)) break;
+    if (static_cast<int>(out.placements.size()) == axes) cursor.fail(fmt::format("{} placements, one per mesh axis, and no more", axes));
+    out.placements.push_back(read_placement(cursor, tensor_dims));
+    out.order.push_back(read_order(cursor, out.placements.back()));
+    cursor.skip_spaces();
+    if (cursor.accept(",") && (cursor.skip_spaces(), cursor.at_end())) cursor.fail(kExpected);
+  }
+  if (!closing.empty()) cursor.expect(closing);
+  cursor.skip_spaces();
+  cursor.expect_end();
+  if (static_cast<int>(out.placements.size()) != axes)
+    throw InputError(fmt::format("{}: expected {} placements, one per mesh axis, found {} in {}", field, axes, out.placements.size(),
+                                 quoted(text)));
+  return out;
+}
+
+std::string text(const Placement& placement) {
+  switch (placement.kind) {
+    case Placement::Kind::Replicate:
+      return "R";
+    case Placement::Kind::Shard:
+      return fmt::format("S({})", placement.dim);
+    case Placement::Kind::StridedShard:
+      return fmt::format("_S({}, {})", placement.dim, placement.split_factor);
+    case Placement::Kind::Partial:
+      return fmt::format("P({})", text(placement.op));
+  }
+  return {};
+}
+
+std::string repr(const Placement& placement) {
+  switch (placement.kind) {
+    case Placement::Kind::Replicate:
+      return "Replicate()";
+    case Placement::Kind::Shard:
+      return fmt::format("Shard(dim={})", placement.dim);
+    case Placement::Kind::StridedShard:
+      return fmt::format("_StridedShard(dim={}, sf={})", placement.dim, placement.split_factor);
+    case Placement::Kind::Partial:
+      return fmt::format("Partial({})", text(placement.op));
+  }
+  return {};
+}
+
+std::string text(const std::vector<Placement>& placements, const ShardStacks& stacks) {
+  std::vector<int> position(placements.size(), -1);
+  for (const std::vector<int>& stack : stacks)
+    if (!std::is_sorted(stack.begin(), stack.end()))
+      for (std::size_t i = 0; i < stack.size(); ++i) position[static_cast<std::size_t>(stack[i])] = static_cast<int>(i);
+  std::string out;
+  for (std::size_t axis = 0; axis < placements.size(); ++axis) {
+    out += text(placements[axis]);
+    if (position[axis] >= 0) out += fmt::format("[{}]", position[axis]);
+  }
+  return out;
+}
+
+}  // namespace reshard

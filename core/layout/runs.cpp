@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "core/layout/runs.h"
+
+#include <algorithm>
+
+namespace reshard {
+
+std::int64_t size_of(Runs runs) { return runs.empty() ? 0 : runs.back().local_hi(); }
+
+std::vector<SharedRun> shared_runs(Runs a, Runs b) {
+  std::vector<SharedRun> out;
+  for (std::size_t i = 0, j = 0; i < a.size() && j < b.size();) {
+    std::int64_t lo = std::max(a[i].global_lo, b[j].global_lo), hi = std::min(a[i].global_hi(), b[j].global_hi());
+    if (lo < hi) out.push_back({lo, a[i].local_lo + (lo - a[i].global_lo), b[j].local_lo + (lo - b[j].global_lo), hi - lo});
+    if (a[i].global_hi() < b[j].global_hi())
+      ++i;
+    else
+      ++j;
+  }
+  return out;
+}
+
+void PieceTable::add_run(std::int64_t global_lo, std::int64_t size) {
+  if (size <= 0) return;
+  std::size_t begin = begins_.back();
+  if (runs_.size() > begin && runs_.back().global_hi() == global_lo) {
+    runs_.back().size += size;
+    return;
+  }
+  std::int64_t local_lo = runs_.size() > begin ? runs_.back().local_hi() : 0;
+  runs_.push_back({global_lo, local_lo, size});
+}
+
+void PieceTable::add_slice(Runs from, std::int64_t local_lo, std::int64_t local_hi) {
+  auto first = std::partition_point(from.begin(), from.end(), [&](const Run& run) { return run.local_hi() <= local_lo; });
+  for (auto it = first; it != from.end() && it->local_lo < local_hi; ++it) {
+    std::int64_t lo = std::max(local_lo, it->local_lo), hi = std::min(local_hi, it->local_hi());
+    add_run(it->global_lo + (lo - it->local_lo), hi - lo);
+  }
+}
+
+}  // namespace reshard

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "core/plan/plan.h"
+
+#include <algorithm>
+
+#include "core/base/errors.h"
+
+namespace reshard {
+
+Move MoveList::operator[](std::size_t i) const {
+  Move move{buffers_[i].source, buffers_[i].destination, DimVector(dims_), DimVector(dims_), DimVector(dims_)};
+  const std::int64_t* at = coordinates_.data() + i * 3 * static_cast<std::size_t>(dims_);
+  for (int d = 0; d < dims_; ++d) {
+    move.source_lo[d] = at[d];
+    move.destination_lo[d] = at[dims_ + d];
+    move.extents[d] = at[2 * dims_ + d];
+  }
+  return move;
+}
+
+void MoveList::push_back(const Move& move) {
+  buffers_.push_back({move.source, move.destination});
+  for (const DimVector* values : {&move.source_lo, &move.destination_lo, &move.extents})
+    coordinates_.insert(coordinates_.end(), values->begin(), values->begin() + dims_);
+}
+
+void MoveList::reserve(std::size_t moves) {
+  buffers_.reserve(moves);
+  coordinates_.reserve(moves * 3 * static_cast<std::size_t>(dims_));
+}
+
+std::int64_t MoveList::elements(std::size_t i) const {
+  const std::int64_t* extents = coordinates_.data() + (i * 3 + 2) * static_cast<std::size_t>(dims_);
+  std::int64_t count = 1;
+  for (int d = 0; d < dims_; ++d) count *= extents[d];
+  return count;
+}
+
+namespace {
+
+void shape_buffer(Buffer& buffer, const Layout& layout, const Plan& plan) {
+  for (std::int32_t position = 0; position < layout.mesh().size(); ++position)
+    buffer.set_shape(plan.slot_of(layout.mesh().rank_at(position)), plan_shape(layout.local_shape(position)));
+}
+
+}  // namespace
+
+Plan::Plan(Request request_in, std::string planner_in) : request(std::move(request_in)), planner(std::move(planner_in)), ranks(request.ranks()) {
+  int dims = plan_shape(request.shape()).size();
+  buffers.emplace_back(BufferRole::Source, dims, ranks.size());
+  buffers.emplace_back(BufferRole::Destination, dims, ranks.size());
+  shape_buffer(buffers[0], request.source(), *this);
+  shape_buffer(buffers[1], request.destination(), *this);
+}
+
+Slot Plan::slot_of(Rank rank) const {
+  // Ranks without gaps, the usual case, need no search.
+  std::int64_t guess = std::int64_t{to_int(rank)} - to_int(ranks.front());
+  if (guess >= 0 && guess < static_cast<std::int64_t>(ranks.size()) && ranks[static_cast<std::size_t>(guess)] == rank)
+    return static_cast<Slot>(guess);
+  auto it = std::lower_bound(ranks.begin(), ranks.end(), rank);
+  RESHARD_CHECK(it != ranks.end() && *it == rank, "rank " + std::to_string(to_int(rank)) + " is not in the plan");
+  return static_cast<Slot>(it - ranks.begin());
+}
+
+BufferId Plan::add_temporary() {
+  buffers.emplace_back(BufferRole::Temporary, dims(), ranks.size());
+  return BufferId{static_cast<std::int32_t>(buffers.size()) - 1};
+}
+
+StepId Plan::add_step(StepBody body, std::vector<StepId> after, std::vector<int> axes) {
+  steps.push_back({std::move(body), std::move(after), std::move(axes)});
+  return StepId{static_cast<std::int32_t>(steps.size()) - 1};
+}
+
+std::string_view text(CollectiveKind kind) {
+  switch (kind) {
+    case CollectiveKind::AllGather:
+      return "all_gather";
+    case CollectiveKind::ReduceScatter:
+      return "reduce_scatter";
+    case CollectiveKind::AllReduce:
+      return "all_reduce";
+    case CollectiveKind::AllToAll:
+      return "all_to_all";
+  }
+  return {};
+}
+
+std::string_view kind_text(const Step& step) {
+  if (const auto* collective = std::get_if<CollectiveStep>(&step.body)) return text(collective->kind);
+  if (std::holds_alternative<CopyStep>(step.body)) return "copy";
+  if (std::holds_alternative<FillStep>(step.body)) return "fill";
+  if (std::holds_alternative<ExchangeStep>(step.body)) return "exchange";
+  return "reduce";
+}
+
+std::vector<Slot> slots_of(const Step& step) {
+  std::vector<Slot> slots;
+  if (const auto* collective = std::get_if<CollectiveStep>(&step.body)) {
+    slots = collective->members;
+  } else if (const auto* exchange = std::get_if<ExchangeStep>(&step.body)) {
+    for (const ExchangeStep::Message& message : exchange->messages) {
+      slots.push_back(message.source);
+      slots.push_back(message.destination);
+    }
+  } else if (const auto* copy = std::get_if<CopyStep>(&step.body)) {
+    for (const CopyStep::Part& part : copy->parts) slots.push_back(part.slot);
+  } else if (const auto* fill = std::get_if<FillStep>(&step.body)) {
+    for (const FillStep::Part& part : fill->parts) slots.push_back(part.slot);
+  } else {
+    for (const ReduceStep::Part& part : std::get<ReduceStep>(step.body).parts) slots.push_back(part.slot);
+  }
+  std::sort(slots.begin(), slots.end());
+  slots.erase(std::unique(slots.begin(), slots.end()), slots.end());
+  return slots;
+}
+
+}  // namespace reshard

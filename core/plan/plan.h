@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The plan: everything that planners decide and everything that proof, store, engine and backends need, as plain data.
+//
+// Buffers. Buffer 0 is the source, buffer 1 the destination, the rest are temporaries. Each has a local shape per rank (none where the rank does not have
+// it), dense row-major, elements of the request's dtype. A 0-d tensor is planned as one of shape (1), so plan dims = max(1, tensor dims).
+// Every element of a buffer is written at most once (the source: never), so the only hazard is to read before the write.
+//
+// Steps. A step is one phase over many ranks; a rank's *part* of it is what names that rank. Running the steps one by one in listed order is correct. Dependencies hold per
+// rank: a rank starts its part when its own parts of all steps in `after` are done (a step in which it has no part is passed over). `after` names earlier
+// steps only, ascending.
+//
+// Boxes. A move carries a box of one buffer to a box of equal extents in another, both in local coordinates. Ranks are written as slots: positions in Plan::ranks.
+// 10^6 messages of one 2-d box pair take 72 MB.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "core/base/ids.h"
+#include "core/layout/request.h"
+
+namespace reshard {
+
+inline constexpr BufferId kSourceBuffer{0};
+inline constexpr BufferId kDestinationBuffer{1};
+
+enum class BufferRole : std::uint8_t { Source, Destination, Temporary };
+
+// Local shapes per slot, flat.
+class Buffer {
+ public:
+  // No rank has it yet.
+  Buffer(BufferRole role, int dims, std::size_t slots) : role_(role), dims_(dims), extents_(slots * static_cast<std::size_t>(dims), -1) {}
+
+  BufferRole role() const { return role_; }
+  int dims() const { return dims_; }
+  bool exists(Slot slot) const { return extents_[at(slot)] >= 0; }
+  Shape shape(Slot slot) const {
+    Shape out;
+    for (int d = 0; d < dims_; ++d) out.push_back(extents_[at(slot) + static_cast<std::size_t>(d)]);
+    return out;
+  }
+  std::int64_t extent(Slot slot, int d) const { return extents_[at(slot) + static_cast<std::size_t>(d)]; }
+  void set_shape(Slot slot, const Shape& shape) {
+    for (int d = 0; d < dims_; ++d) extents_[at(slot) + static_cast<std::size_t>(d)] = shape[d];
+  }
+  // 0 where the slot does not have the buffer.
+  std::int64_t elements(Slot slot) const { return exists(slot) ? element_count(shape(slot)) : 0; }
+  friend bool operator==(const Buffer&, const Buffer&) = default;
+
+ private:
+  std::size_t at(Slot slot) const { return static_cast<std::size_t>(slot) * static_cast<std::size_t>(dims_); }
+
+  BufferRole role_;
+  int dims_;
+  std::vector<std::int64_t> extents_;
+};
+
+// A box of `source` at source_lo becomes the box of `destination` at destination_lo; extents > 0.
+struct Move {
+  BufferId source, destination;
+  DimVector source_lo, destination_lo, extents;
+
+  Box source_box() const { return box_at(source_lo, extents); }
+  Box destination_box() const { return box_at(destination_lo, extents); }
+  friend bool operator==(const Move&, const Move&) = default;
+};
+
+// Many moves, packed: 8 bytes + 24 per dim each.
+class MoveList {
+ public:
+  explicit MoveList(int dims = 1) : dims_(dims) {}
+  int dims() const { return dims_; }
+  std::size_t size() const { return buffers_.size(); }
+  Move operator[](std::size_t i) const;
+  void push_back(const Move& move);
+  void reserve(std::size_t moves);
+  std::int64_t elements(std::size_t i) const;  // volume of move i
+  friend bool operator==(const MoveList&, const MoveList&) = default;
+
+ private:
+  struct Ends {
+    BufferId source, destination;
+    friend bool operator==(const Ends&, const Ends&) = default;
+  };
+  int dims_;
+  std::vector<Ends> buffers_;
+  std::vector<std::int64_t> coordinates_;  // per move: source_lo, destination_lo, extents
+};
+
+// Moves [first, first + count) of the step's list.
+struct MoveRange {
+  std::uint32_t first = 0, count = 0;
+  friend bool operator==(const MoveRange&, const MoveRange&) = default;
+};
+
+// Local copies. Parts ascend by slot; several moves of one slot are one part.
+struct CopyStep {
+  struct Part {
+    Slot slot;
+    MoveRange moves;
+    friend bool operator==(const Part&, const Part&) = default;
+  };
+  std::vector<Part> parts;
+  MoveList moves;
+  friend bool operator==(const CopyStep&, const CopyStep&) = default;
+};
+
+// Boxes set to zero: padding that a collective ships and nobody uses. Parts ascend by slot; a slot may have several.
+struct FillStep {
+  struct Part {
+    Slot slot;
+    BufferId buffer;
+    Box box;
+    friend bool operator==(const Part&, const Part&) = default;
+  };
+  std::vector<Part> parts;
+  friend bool operator==(const FillStep&, const FillStep&) = default;
+};
+
+// Point-to-point messages, all in flight at once. Ascending by (source, destination), at most one per pair, never to oneself, never empty.
+// A message is all of its moves, in order; the executor packs.
+struct ExchangeStep {
+  struct Message {
+    Slot source, destination;
+    MoveRange moves;
+    friend bool operator==(const Message&, const Message&) = default;
+  };
+  std::vector<Message> messages;
+  MoveList moves;
+  friend bool operator==(const ExchangeStep&, const ExchangeStep&) = default;
+};
+
+enum class CollectiveKind : std::uint8_t { AllGather, ReduceScatter, AllReduce, AllToAll };
+
+// Meaning, for a group g_0 .. g_{n-1} (in the order written) with whole-buffer operands; block i of a buffer is its i-th n-th along `*_dim`, which must be contiguous
+// (every dim before it has extent 1):
+//   all_gather      output of each member: block i = input of g_i
+//   reduce_scatter  output of g_i = fold over j = 0..n-1 in order of block i of g_j's input
+//   all_reduce      output of each = fold over j in order of g_j's input
+//   all_to_all      output of g_i: block j = block i of g_j's input
+// A fold is a left fold, rounded to the dtype after each operation, then divided by `divisor` (once, where > 1). Within a group all inputs have one shape and all outputs
+// have one shape; groups are disjoint, of equal size n >= 2, and hold at least one element.
+struct CollectiveStep {
+  CollectiveKind kind;
+  ReduceOp op = ReduceOp::Sum;  // reducing kinds; never Avg
+  std::int64_t divisor = 1;     // reducing kinds
+  BufferId input, output;
+  int input_dim = 0;   // dim along which the input's blocks lie (reduce_scatter, all_to_all)
+  int output_dim = 0;  // dim along which the output's blocks lie (all_gather, all_to_all)
+  std::int32_t group_size = 0;
+  std::vector<Slot> members;  // group after group
+  std::span<const Slot> group(std::size_t g) const {
+    return std::span(members).subspan(g * static_cast<std::size_t>(group_size), static_cast<std::size_t>(group_size));
+  }
+  std::size_t group_count() const { return members.size() / static_cast<std::size_t>(group_size); }
+  friend bool operator==(const CollectiveStep&, const CollectiveStep&) = default;
+};
+
+// destination box = (operand 0 op operand 1 op ...) / divisor, all boxes of the same extents on one rank. Parts ascend by slot; a slot may have several.
+// One operand and a divisor is how R becomes P(sum).
+struct ReduceStep {
+  struct Operand {
+    BufferId buffer;
+    DimVector lo;
+    friend bool operator==(const Operand&, const Operand&) = default;
+  };
+  struct Part {
+    Slot slot;
+    BufferId destination;
+    DimVector destination_lo, extents;
+    std::uint32_t first_operand, operand_count;  // >= 1
+    friend bool operator==(const Part&, const Part&) = default;
+  };
+  ReduceOp op = ReduceOp::Sum;  // never Avg
+  std::int64_t divisor = 1;
+  std::vector<Part> parts;
+  std::vector<Operand> operands;
+  friend bool operator==(const ReduceStep&, const ReduceStep&) = default;
+};
+
+using StepBody = std::variant<CopyStep, FillStep, ExchangeStep, CollectiveStep, ReduceStep>;
+
+struct Step {
+  StepBody body;
+  std::vector<StepId> after;  // ascending, all earlier
+  std::vector<int> axes;      // mesh axes the step works along, for reports; empty where it is none in particular
+  friend bool operator==(const Step&, const Step&) = default;
+};
+
+struct Plan {
+  Request request;
+  std::string planner;
+  std::vector<Rank> ranks;  // ascending: request.ranks()
+  std::vector<Buffer> buffers;
+  std::vector<Step> steps;
+
+  // A plan with source and destination buffers shaped after the request and no steps.
+  Plan(Request request, std::string planner);
+
+  int dims() const { return buffers[0].dims(); }
+  std::size_t slot_count() const { return ranks.size(); }
+  Slot slot_of(Rank rank) const;  // the rank must be in `ranks`
+  const Buffer& buffer(BufferId id) const { return buffers[to_index(id)]; }
+  Buffer& buffer(BufferId id) { return buffers[to_index(id)]; }
+  BufferId add_temporary();
+  StepId add_step(StepBody body, std::vector<StepId> after, std::vector<int> axes = {});
+};
+
+// The shape in which a tensor is planned: (1) for 0-d, else itself.
+inline Shape plan_shape(const Shape& shape) { return shape.size() == 0 ? Shape{1} : shape; }
+
+// "copy", "fill", "exchange", "reduce", "all_gather", "reduce_scatter", "all_reduce", "all_to_all".
+std::string_view kind_text(const Step& step);
+std::string_view text(CollectiveKind kind);
+
+// Slots with a part in the step, ascending, each once.
+std::vector<Slot> slots_of(const Step& step);
+
+}  // namespace reshard

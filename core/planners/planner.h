@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Planners by name. A new strategy is one file with one function and one row in registry.cpp.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/plan/plan.h"
+#include "core/topology/topology.h"
+
+namespace reshard {
+
+// Why each step is there, recorded for `plan --explain`; planners write to it where it is given. Lines for the plan as a whole have no step.
+class Explanation {
+ public:
+  struct Line {
+    std::optional<StepId> step;
+    std::string why;
+  };
+  void add(std::string why) { lines_.push_back({std::nullopt, std::move(why)}); }
+  void add(StepId step, std::string why) { lines_.push_back({step, std::move(why)}); }
+  const std::vector<Line>& lines() const { return lines_; }
+
+ private:
+  std::vector<Line> lines_;
+};
+
+// "How long does this plan take here", handed in by whoever owns an engine.
+using PlanTime = std::function<std::int64_t(const Plan& plan, const Topology& topology)>;
+
+// What a planner may look at beside the request.
+struct PlannerInput {
+  const Topology* topology = nullptr;                   // never null when a planner runs
+  std::optional<std::int64_t> memory_limit_bytes;       // per rank, of PlanBytes::peak_max
+  PlanTime plan_time;                                   // set for `auto`
+  Explanation* explanation = nullptr;                   // optional
+};
+
+struct PlannerRow {
+  std::string_view name;
+  std::string_view purpose;  // one line for --help and `doctor`
+  Plan (*make)(const Request& request, const PlannerInput& input);
+};
+
+// rule, p2p, hybrid, auto.
+std::span<const PlannerRow> planners();
+// Throws InputError that lists the names.
+const PlannerRow& find_planner(std::string_view name);
+
+// Plans, then checks the memory limit (InputError with the peak that the plan needs). Does not prove.
+Plan make_plan(const PlannerRow& planner, const Request& request, const PlannerInput& input);
+
+// The strategies, one file each.
+Plan plan_rule(const Request& request, const PlannerInput& input);    // rule.cpp
+Plan plan_p2p(const Request& request, const PlannerInput& input);     // p2p.cpp
+Plan plan_hybrid(const Request& request, const PlannerInput& input);  // hybrid.cpp
+Plan plan_auto(const Request& request, const PlannerInput& input);    // auto.cpp
+
+}  // namespace reshard

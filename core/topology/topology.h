@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Devices, the resources between them, and routes, as plain data.
+//
+// A topology is `nodes` copies of one node of `devices_per_node` devices. Device d of node k has the number k * devices_per_node + d, and rank r runs on device r.
+// Resources have a capacity that flows share: every *port* of the node template gives each device a directed `out` and `in`; a *shared* resource exists once per node (such
+// as the host memory that staged copies in both directions cross); a *fabric* resource once in all.
+// Routes are rules, never a table of all pairs: inside a node one rule per (local source, local destination), between nodes one rule. A route names
+// the resources it crosses in order, one latency, and an optional cap on the rate of each flow.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/digest.h"
+#include "core/base/ids.h"
+
+namespace reshard {
+
+enum class Transport : std::uint8_t { NVLink, PCIe, Host, Network };  // how a transfer is carried
+std::string_view text(Transport transport);                           // "nvlink", "pcie", "host", "network"
+
+// Per-device pair of directed resources.
+struct Port {
+  std::string name;
+  std::int64_t out_bytes_per_s, in_bytes_per_s;
+};
+
+// One resource per node, or one in all.
+struct SharedResource {
+  std::string name;
+  std::int64_t bytes_per_s;
+};
+
+// A set of local devices with a name: a PCIe switch, a NUMA node. Bounds use it as a cut.
+struct DeviceGroup {
+  std::string name;
+  std::vector<std::int32_t> devices;  // local, ascending
+};
+
+// One resource that a route crosses, named relative to its ends.
+struct Hop {
+  enum class Kind : std::uint8_t { SourceOut, DestinationIn, SourceNodeShared, DestinationNodeShared, Fabric };
+  Kind kind;
+  std::int32_t index;  // of the port, shared or fabric resource
+  friend bool operator==(const Hop&, const Hop&) = default;
+};
+
+struct RouteRule {
+  std::vector<Hop> hops;  // in order; may not be empty
+  std::int64_t latency_ps = 0;
+  std::optional<std::int64_t> cap_bytes_per_s;  // of each flow
+  Transport transport = Transport::Network;
+};
+
+struct NodeTemplate {
+  std::int32_t devices = 1;
+  std::vector<Port> ports;
+  std::vector<SharedResource> shared;
+  std::vector<DeviceGroup> groups;
+  std::vector<RouteRule> rules;                // referenced by index
+  std::vector<std::int32_t> rule_within;       // [local source * devices + local destination] -> rule; -1 on the diagonal and where there is no way
+  std::int32_t rule_between = -1;              // rule between nodes; -1 where a topology is one node
+};
+
+struct Route {
+  std::vector<ResourceId> resources;
+  std::int64_t latency_ps;
+  std::optional<std::int64_t> cap_bytes_per_s;
+  Transport transport;
+};
+
+// A group of devices with a name, in global numbers: a cut for bounds and a row in reports. Devices ascending.
+struct NamedGroup {
+  std::string name;  // "node1", "node1.socket0"
+  std::vector<Rank> devices;
+};
+
+class Topology {
+ public:
+  // Checks and freezes. Throws InputError: no device, more than 2^20 devices, a capacity below 1 byte/s, several nodes without a rule between them,
+  // a pair of devices without a route, an index out of range.
+  Topology(std::string name, NodeTemplate node, std::vector<SharedResource> fabric, std::int32_t nodes);
+
+  const std::string& name() const { return name_; }  // "dgx-h100:2"
+  std::int32_t nodes() const { return nodes_; }
+  const NodeTemplate& node() const { return node_; }
+  const std::vector<SharedResource>& fabric() const { return fabric_; }
+  std::int32_t devices() const { return nodes_ * node_.devices; }
+  std::int32_t node_of(Rank device) const { return to_int(device) / node_.devices; }
+
+  std::int32_t resource_count() const;
+  // "node0.gpu3.nvlink.out", "node0.staging0", "spine".
+  std::string resource_name(ResourceId id) const;
+  std::int64_t resource_bytes_per_s(ResourceId id) const;
+
+  // The rule and the route between two different devices.
+  const RouteRule& rule(Rank source, Rank destination) const;
+  Route route(Rank source, Rank destination) const;
+  ResourceId resource(const Hop& hop, Rank source, Rank destination) const;
+  // Whether every pair of two different devices among the first `devices` has one; the constructor has checked all.
+
+  // Nodes (where there are several), then the template's groups per node.
+  std::vector<NamedGroup> groups() const;
+
+  // Identity of the whole content, the name included.
+  const Digest& fingerprint() const { return fingerprint_; }
+
+ private:
+  std::string name_;
+  NodeTemplate node_;
+  std::vector<SharedResource> fabric_;
+  std::int32_t nodes_;
+  Digest fingerprint_;
+};
+
+}  // namespace reshard

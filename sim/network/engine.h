@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The flow-level engine: runs a workload on a topology and says what ran when, in integer picoseconds.
+#pragma once
+
+#include "core/plan/timeline.h"
+#include "core/plan/workload.h"
+#include "core/topology/topology.h"
+
+namespace reshard::sim {
+
+struct EngineOptions {
+  bool record_flows = false;  // fill Timeline::flows
+  bool record_spans = true;   // fill Timeline::spans
+};
+
+// Throws InputError when a rank has no device or more flows share a resource than it has bytes per second; CheckFailure on a workload that cannot finish.
+Timeline run(const Workload& workload, const Topology& topology, const EngineOptions& options = {});
+
+// Time of one plan alone.
+std::int64_t time_of(const Plan& plan, const Topology& topology);
+
+}  // namespace reshard::sim

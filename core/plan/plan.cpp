@@ -97,20 +97,7 @@ std::string_view kind_text(const Step& step) {
 
 std::vector<Slot> slots_of(const Step& step) {
   std::vector<Slot> slots;
-  if (const auto* collective = std::get_if<CollectiveStep>(&step.body)) {
-    slots = collective->members;
-  } else if (const auto* exchange = std::get_if<ExchangeStep>(&step.body)) {
-    for (const ExchangeStep::Message& message : exchange->messages) {
-      slots.push_back(message.source);
-      slots.push_back(message.destination);
-    }
-  } else if (const auto* copy = std::get_if<CopyStep>(&step.body)) {
-    for (const CopyStep::Part& part : copy->parts) slots.push_back(part.slot);
-  } else if (const auto* fill = std::get_if<FillStep>(&step.body)) {
-    for (const FillStep::Part& part : fill->parts) slots.push_back(part.slot);
-  } else {
-    for (const ReduceStep::Part& part : std::get<ReduceStep>(step.body).parts) slots.push_back(part.slot);
-  }
+  for_each_slot(step, [&](Slot slot) { slots.push_back(slot); });
   std::sort(slots.begin(), slots.end());
   slots.erase(std::unique(slots.begin(), slots.end()), slots.end());
   return slots;

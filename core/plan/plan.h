@@ -217,6 +217,25 @@ inline Shape plan_shape(const Shape& shape) { return shape.size() == 0 ? Shape{1
 std::string_view kind_text(const Step& step);
 std::string_view text(CollectiveKind kind);
 
+// Calls visit(slot) for every slot that the step names, in no particular order, some more than once.
+template <class Visit>
+void for_each_slot(const Step& step, Visit&& visit) {
+  if (const auto* collective = std::get_if<CollectiveStep>(&step.body)) {
+    for (Slot slot : collective->members) visit(slot);
+  } else if (const auto* exchange = std::get_if<ExchangeStep>(&step.body)) {
+    for (const ExchangeStep::Message& message : exchange->messages) {
+      visit(message.source);
+      visit(message.destination);
+    }
+  } else if (const auto* copy = std::get_if<CopyStep>(&step.body)) {
+    for (const CopyStep::Part& part : copy->parts) visit(part.slot);
+  } else if (const auto* fill = std::get_if<FillStep>(&step.body)) {
+    for (const FillStep::Part& part : fill->parts) visit(part.slot);
+  } else {
+    for (const ReduceStep::Part& part : std::get<ReduceStep>(step.body).parts) visit(part.slot);
+  }
+}
+
 // Slots with a part in the step, ascending, each once.
 std::vector<Slot> slots_of(const Step& step);
 

@@ -31,11 +31,14 @@ struct Message {
   Rank source, destination;
   std::int64_t bytes;
   std::int32_t destination_stream;  // the operation's `stream` is the source's
-  // Place of the receiving end among the operations: it runs on its stream as if listed there. Equal to the own index where both ends are one line.
+  // Place of the receiving end among the operations: it runs on its stream as if listed there. Equal to the own index where both ends are one line; else
+  // the end comes just before the operation of that index (the number of operations: after all of them).
   OpId destination_place;
+  // Order of receiving ends that share a place; then the operation's index decides.
+  std::int32_t destination_order = 0;
 };
 
-// A collective without a plan behind it. `bytes` as in Expansion::elements, in bytes.
+// A collective without a plan behind it; of one rank it takes no time. `bytes` is Expansion's `elements` in bytes.
 struct BareCollective {
   CollectiveKind kind;
   Algorithm algorithm;
@@ -55,5 +58,11 @@ struct Workload {
 
 // A workload of one plan.
 Workload workload_of(std::shared_ptr<const Plan> plan);
+
+// Ranks with a part in the operation, in the order written; a message's source first.
+std::vector<Rank> ranks_of(const Operation& operation);
+
+// "p2p plan on ranks 0,1,2,3,.. (16 in all)", "message from rank 0 to rank 2": for messages to people.
+std::string text(const Operation& operation);
 
 }  // namespace reshard

@@ -4,13 +4,14 @@
 // A topology is `nodes` copies of one node of `devices_per_node` devices. Device d of node k has the number k * devices_per_node + d, and rank r runs on device r.
 // Resources have a capacity that flows share: every *port* of the node template gives each device a directed `out` and `in`; a *shared* resource exists once per node (such
 // as the host memory that staged copies in both directions cross); a *fabric* resource once in all.
-// Routes are rules, never a table of all pairs: inside a node one rule per (local source, local destination), between nodes one rule. A route names
-// the resources it crosses in order, one latency, and an optional cap on the rate of each flow.
+// Routes are rules, never a table of all pairs: inside a node one rule per pair of *classes* of devices, between nodes one rule. A route names the resources it
+// crosses in order, one latency, and an optional cap on the rate of each flow.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/digest.h"
@@ -59,10 +60,17 @@ struct NodeTemplate {
   std::vector<Port> ports;
   std::vector<SharedResource> shared;
   std::vector<DeviceGroup> groups;
-  std::vector<RouteRule> rules;                // referenced by index
-  std::vector<std::int32_t> rule_within;       // [local source * devices + local destination] -> rule; -1 on the diagonal and where there is no way
-  std::int32_t rule_between = -1;              // rule between nodes; -1 where a topology is one node
+  std::vector<RouteRule> rules;  // referenced by index
+  // Local devices whose routes are alike form a class, so that a node of 4096 like devices needs a table of one entry. Per local device its class, numbered densely
+  // from 0; empty: all devices are class 0.
+  std::vector<std::int32_t> class_of;
+  std::vector<std::int32_t> rule_within;  // [class of source * classes + class of destination] -> rule; -1 where no two devices are (a class of one)
+  std::int32_t rule_between = -1;         // rule between nodes; -1 where a topology is one node
 };
+
+// What no topology may exceed, so that no input asks for absurd memory.
+inline constexpr std::int64_t kMaxDeviceClasses = 1024;
+inline constexpr std::int64_t kMaxResources = std::int64_t{1} << 24;
 
 struct Route {
   std::vector<ResourceId> resources;
@@ -79,8 +87,8 @@ struct NamedGroup {
 
 class Topology {
  public:
-  // Checks and freezes. Throws InputError: no device, more than 2^20 devices, a capacity below 1 byte/s, several nodes without a rule between them,
-  // a pair of devices without a route, an index out of range.
+  // Checks and freezes. Throws InputError: no device, more than 2^20 devices or 2^24 resources, a capacity below 1 byte/s, several nodes without a rule between
+  // them, a pair of devices without a route, a route that crosses nothing or one resource twice, an index out of range.
   Topology(std::string name, NodeTemplate node, std::vector<SharedResource> fabric, std::int32_t nodes);
 
   const std::string& name() const { return name_; }  // "dgx-h100:2"
@@ -89,19 +97,23 @@ class Topology {
   const std::vector<SharedResource>& fabric() const { return fabric_; }
   std::int32_t devices() const { return nodes_ * node_.devices; }
   std::int32_t node_of(Rank device) const { return to_int(device) / node_.devices; }
+  std::int32_t local_of(Rank device) const { return to_int(device) % node_.devices; }
+  std::int32_t classes() const { return classes_; }
+  // Devices of one class are interchangeable in every rule.
+  std::int32_t class_of(Rank device) const { return node_.class_of.empty() ? 0 : node_.class_of[static_cast<std::size_t>(local_of(device))]; }
 
+  // Numbering: node after node, in each its shared resources, then per device its ports' out and in; the fabric last.
   std::int32_t resource_count() const;
-  // "node0.gpu3.nvlink.out", "node0.staging0", "spine".
+  // "node0.gpu3.nvlink.out" (gpu3 counts within the node), "node0.staging0", "spine".
   std::string resource_name(ResourceId id) const;
   std::int64_t resource_bytes_per_s(ResourceId id) const;
 
-  // The rule and the route between two different devices.
+  // The rule and the route between two different devices. O(1) and O(hops).
   const RouteRule& rule(Rank source, Rank destination) const;
   Route route(Rank source, Rank destination) const;
   ResourceId resource(const Hop& hop, Rank source, Rank destination) const;
-  // Whether every pair of two different devices among the first `devices` has one; the constructor has checked all.
 
-  // Nodes (where there are several), then the template's groups per node.
+  // Nodes (where there are several), then the template's groups per node. One entry per device and group.
   std::vector<NamedGroup> groups() const;
 
   // Identity of the whole content, the name included.
@@ -111,7 +123,7 @@ class Topology {
   std::string name_;
   NodeTemplate node_;
   std::vector<SharedResource> fabric_;
-  std::int32_t nodes_;
+  std::int32_t nodes_, classes_ = 1;
   Digest fingerprint_;
 };
 

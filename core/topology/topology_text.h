@@ -6,28 +6,55 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "core/topology/topology.h"
 
 namespace reshard {
 
+// One `route` line: for which pairs of devices, and the rule. The first line that matches a pair of a node counts.
+struct RouteLine {
+  enum class Where : std::uint8_t {
+    Within,   // any two devices of a node
+    Between,  // devices of different nodes
+    Pairs,    // the local pairs listed, both ways
+    Groups,   // one end in group a, the other in group b, both ways; a == b: both ends in it
+    FromTo,   // source in group a, destination in group b
+  };
+  Where where = Where::Within;
+  std::vector<std::pair<std::int32_t, std::int32_t>> pairs;
+  std::int32_t a = -1, b = -1;  // indices of groups
+  RouteRule rule;
+};
+
 // What a topology file says, before the count is applied.
 struct TopologyDescription {
   std::string name;
-  NodeTemplate node;
-  std::vector<SharedResource> fabric;
-  std::int32_t nodes = 1;
-  // What the number behind "name:" multiplies: nodes, or devices of a single node (then every device is alike), or nothing may be given.
-  enum class Counts { Nodes, Devices, Nothing } counts = Counts::Nodes;
+  std::int32_t devices = 1, nodes = 1;  // per node; nodes
+  // What the number behind "name:" replaces: nodes, or devices (then every device is alike), or nothing may be given.
+  enum class Counts : std::uint8_t { Nodes, Devices, Nothing };
+  Counts counts = Counts::Nothing;
+  std::vector<Port> ports;
+  std::vector<SharedResource> shared, fabric;
+  std::vector<DeviceGroup> groups;
+  std::vector<RouteLine> routes;
 };
 
-// Throws InputError "FILE:LINE: ...". Never more than linear work in the text.
+// Longest line of any text input.
+inline constexpr std::size_t kMaxLineBytes = std::size_t{64} << 20;
+
+// Throws InputError "FILE:LINE: expected ..., found ...", for every contradiction too: a name given twice, an unknown group, a pair of devices without a
+// route, a route line that no pair takes. Work and memory are linear in the text and the number of devices, plus a table of at most 1024 x 1024 device classes.
 TopologyDescription parse_topology(std::string_view text, std::string_view file);
 
-// Applies "NAME:count". Throws InputError for a count out of range or where the file takes none.
+// Applies "NAME:count". Throws InputError for a count out of range or where the file takes none. The topology is named "NAME:count" wherever a count may be given.
 Topology build_topology(const TopologyDescription& description, std::optional<std::int64_t> count);
 
 // The text of a topology; parse_topology reads it back to the same.
 std::string to_text(const TopologyDescription& description);
+
+// Whether a name may stand in a topology file: a letter, then letters, digits, '_' and '-', at most 64 in all.
+bool is_topology_name(std::string_view name);
 
 }  // namespace reshard

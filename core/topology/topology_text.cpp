@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The reader goes line by line and word by word and keeps nothing but the description; what the lines mean together (do all pairs have a route?) is asked of the
+// route table at the end, so that reading and building cannot differ.
+#include "core/topology/topology_text.h"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "core/base/cursor.h"
+#include "core/base/errors.h"
+#include "core/base/units.h"
+#include "core/topology/route_table.h"
+
+namespace reshard {
+namespace {
+
+constexpr std::size_t kMaxPorts = 64, kMaxShared = 256, kMaxFabric = 1024, kMaxGroups = 1024, kMaxRoutes = 256, kMaxHops = 16, kMaxNameLength = 64;
+constexpr std::size_t kMaxMembers = std::size_t{1} << 20;  // of all groups and pair lists together
+constexpr std::array<std::string_view, 12> kReserved{"within", "between",   "pairs",  "to",          "via", "latency",
+                                                     "cap",    "transport", "source", "destination", "in",  "out"};
+constexpr std::array<std::string_view, 3> kCounts{"nodes", "devices", "nothing"};  // by TopologyDescription::Counts
+constexpr std::array<Transport, 4> kTransports{Transport::NVLink, Transport::PCIe, Transport::Host, Transport::Network};
+
+template <typename Part>
+std::optional<std::int32_t> find(const std::vector<Part>& parts, std::string_view name) {
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    if (parts[i].name == name) return static_cast<std::int32_t>(i);
+  return std::nullopt;
+}
+
+class Reader {
+ public:
+  Reader(std::string_view text, std::string_view file) : text_(text), file_(file) {}
+
+  TopologyDescription read() {
+    bool titled = false;
+    while (next_line()) {
+      std::string_view key = token();
+      if (key.empty()) continue;
+      if (!titled) {
+        if (key != "reshard-topology" || token() != "1") fail("'reshard-topology 1' as the first line", line_);
+        titled = true;
+      } else {
+        read_line(key);
+      }
+      if (std::string_view rest = token(); !rest.empty()) fail("the end of the line", rest);
+    }
+    if (!titled) contradict("'reshard-topology 1' as the first line", "the end");
+    check();
+    return std::move(out_);
+  }
+
+ private:
+  // ---- lines and words ----
+
+  bool next_line() {
+    if (position_ >= text_.size()) return false;
+    std::size_t end = std::min(text_.find('\n', position_), text_.size());
+    line_ = text_.substr(position_, end - position_);
+    ++line_number_;
+    if (line_.size() > kMaxLineBytes) throw InputError(fmt::format("{}: expected lines of at most 64 MiB, found a longer one", place()));
+    if (!line_.empty() && line_.back() == '\r') line_.remove_suffix(1);
+    rest_ = line_;
+    position_ = end + 1;
+    return true;
+  }
+
+  // The next word; empty at the end of the line or at a comment.
+  std::string_view token() {
+    std::size_t begin = std::min(rest_.find_first_not_of(" \t"), rest_.size());
+    rest_.remove_prefix(begin);
+    if (rest_.empty() || rest_.front() == '#') return rest_ = {};
+    std::string_view word = rest_.substr(0, rest_.find_first_of(" \t"));
+    rest_.remove_prefix(word.size());
+    return word;
+  }
+
+  std::string place() const { return fmt::format("{}:{}", file_, line_number_); }
+
+  [[noreturn]] void fail(std::string_view expected, std::string_view found) const {
+    throw InputError(fmt::format("{}: expected {}, found {}", place(), expected, found.empty() ? std::string("the end of the line") : quoted(found)));
+  }
+
+  // The same for what is no word of the text.
+  [[noreturn]] void contradict(std::string_view expected, std::string_view found) const {
+    throw InputError(fmt::format("{}: expected {}, found {}", place(), expected, found));
+  }
+
+  void expect(std::string_view word) {
+    if (std::string_view found = token(); found != word) fail(fmt::format("'{}'", word), found);
+  }
+
+  std::int64_t integer(std::string_view what, std::int64_t low, std::int64_t high) {
+    std::string_view word = token();
+    std::string where = place();
+    Cursor cursor(word, where);
+    std::int64_t value = cursor.integer(what, low, high);
+    cursor.expect_end();
+    return value;
+  }
+
+  std::int64_t rate() { return parse_bytes_per_s(token(), place()); }
+
+  // A name not used before by any port, shared, fabric resource or group.
+  std::string fresh_name() {
+    std::string_view word = token();
+    if (!is_topology_name(word)) fail("a name (letters, digits, '_', '-', at most 64)", word);
+    if (std::find(kReserved.begin(), kReserved.end(), word) != kReserved.end()) fail("a name that is no word of the format", word);
+    if (find(out_.ports, word) || find(out_.shared, word) || find(out_.fabric, word) || find(out_.groups, word)) fail("a name not used before", word);
+    return std::string(word);
+  }
+
+  template <typename List>
+  void check_room(const List& list, std::size_t limit, std::string_view what) const {
+    if (list.size() >= limit) fail(fmt::format("at most {} {}", limit, what), line_);
+  }
+
+  // "3" or "0-3": two local devices.
+  std::pair<std::int32_t, std::int32_t> device_range(std::string_view word, bool needs_two) {
+    std::string where = place();
+    Cursor cursor(word, where);
+    auto device = [&] { return static_cast<std::int32_t>(cursor.integer("a device of the node", 0, out_.devices - 1)); };
+    std::int32_t first = device(), last = first;
+    if (needs_two || cursor.peek() == '-') {
+      cursor.expect("-");
+      last = device();
+    }
+    cursor.expect_end();
+    return {first, last};
+  }
+
+  void count_members(std::int64_t more) {
+    members_ += static_cast<std::size_t>(more);
+    if (members_ > kMaxMembers) fail("at most 2^20 members of groups and pairs in all", line_);
+  }
+
+  // ---- what lines say ----
+
+  void read_line(std::string_view key) {
+    if (key == "name") return read_name();
+    if (key == "devices") return read_devices();
+    if (key == "nodes") return read_nodes();
+    if (key == "count") return read_count();
+    if (key == "port") return read_port();
+    if (key == "shared") return read_shared(out_.shared, kMaxShared);
+    if (key == "fabric") return read_shared(out_.fabric, kMaxFabric);
+    if (key == "group") return read_group();
+    if (key == "route") return read_route();
+    fail("name, devices, nodes, count, port, shared, fabric, group or route", key);
+  }
+
+  void once(bool& seen, std::string_view key) {
+    if (seen) contradict(fmt::format("one line '{}'", key), "a second one");
+    seen = true;
+  }
+
+  void read_name() {
+    once(has_name_, "name");
+    std::string_view word = token();
+    if (!is_topology_name(word)) fail("a name (letters, digits, '_', '-', at most 64)", word);
+    out_.name = word;
+  }
+
+  void read_devices() {
+    once(has_devices_, "devices");
+    out_.devices = static_cast<std::int32_t>(integer("devices per node", 1, kMaxRanks));
+  }
+
+  void read_nodes() {
+    once(has_nodes_, "nodes");
+    out_.nodes = static_cast<std::int32_t>(integer("nodes", 1, kMaxRanks));
+  }
+
+  void read_count() {
+    once(has_count_, "count");
+    std::string_view word = token();
+    auto found = std::find(kCounts.begin(), kCounts.end(), word);
+    if (found == kCounts.end()) fail("nodes, devices or nothing", word);
+    out_.counts = static_cast<TopologyDescription::Counts>(found - kCounts.begin());
+  }
+
+  // port NAME RATE [in RATE]
+  void read_port() {
+    check_room(out_.ports, kMaxPorts, "ports");
+    Port port{fresh_name(), rate(), 0};
+    port.in_bytes_per_s = port.out_bytes_per_s;
+    if (std::string_view word = token(); word == "in")
+      port.in_bytes_per_s = rate();
+    else if (!word.empty())
+      fail("'in RATE' or the end of the line", word);
+    out_.ports.push_back(std::move(port));
+  }
+
+  void read_shared(std::vector<SharedResource>& list, std::size_t limit) {
+    check_room(list, limit, "of these lines");
+    std::string name = fresh_name();
+    list.push_back({std::move(name), rate()});
+  }
+
+  void need_devices() const {
+    if (!has_devices_) fail("the line 'devices' before this one", line_);
+  }
+
+  // group NAME 0-3 8-11
+  void read_group() {
+    need_devices();
+    check_room(out_.groups, kMaxGroups, "groups");
+    DeviceGroup group{fresh_name(), {}};
+    for (std::string_view word = token(); !word.empty(); word = token()) {
+      auto [first, last] = device_range(word, false);
+      if (first > last || (!group.devices.empty() && first <= group.devices.back())) fail("devices in ascending order, each once", word);
+      count_members(std::int64_t{last} - first + 1);
+      for (std::int32_t device = first; device <= last; ++device) group.devices.push_back(device);
+    }
+    if (group.devices.empty()) fail("devices such as 0-3", "");
+    out_.groups.push_back(std::move(group));
+  }
+
+  // route WHERE via HOPS latency TIME [cap RATE] transport WORD
+  void read_route() {
+    need_devices();
+    check_room(out_.routes, kMaxRoutes, "routes");
+    RouteLine route;
+    read_where(route);
+    read_hops(route);
+    route.rule.latency_ps = parse_duration_ps(token(), place());
+    std::string_view word = token();
+    if (word == "cap") {
+      route.rule.cap_bytes_per_s = rate();
+      word = token();
+    }
+    if (word != "transport") fail(route.rule.cap_bytes_per_s ? "'transport'" : "'cap' or 'transport'", word);
+    word = token();
+    auto found = std::find_if(kTransports.begin(), kTransports.end(), [&](Transport t) { return text(t) == word; });
+    if (found == kTransports.end()) fail("nvlink, pcie, host or network", word);
+    route.rule.transport = *found;
+    out_.routes.push_back(std::move(route));
+    route_lines_.push_back(line_number_);
+  }
+
+  // Reads up to and including "via".
+  void read_where(RouteLine& route) {
+    std::string_view word = token();
+    if (word == "within" || word == "between") {
+      route.where = word == "within" ? RouteLine::Where::Within : RouteLine::Where::Between;
+      return expect("via");
+    }
+    if (word == "pairs") return read_pairs(route);
+    route.where = RouteLine::Where::Groups;
+    route.a = route.b = group_index(word, "within, between, pairs or a group");
+    word = token();
+    if (word == "via") return;
+    if (word == "to") {
+      route.where = RouteLine::Where::FromTo;
+      word = token();
+    }
+    route.b = group_index(word, route.where == RouteLine::Where::FromTo ? "a group" : "'to', 'via' or a group");
+    expect("via");
+  }
+
+  void read_pairs(RouteLine& route) {
+    route.where = RouteLine::Where::Pairs;
+    std::string_view word = token();
+    for (; !word.empty() && word != "via"; word = token()) {
+      std::pair<std::int32_t, std::int32_t> pair = device_range(word, true);
+      if (pair.first == pair.second) fail("two different devices", word);
+      count_members(2);
+      route.pairs.push_back(pair);
+    }
+    if (route.pairs.empty() || word.empty()) fail(route.pairs.empty() ? "pairs of devices such as 0-1" : "another pair or 'via'", word);
+  }
+
+  std::int32_t group_index(std::string_view word, std::string_view expected) const {
+    std::optional<std::int32_t> index = find(out_.groups, word);
+    if (!index) fail(expected, word);
+    return *index;
+  }
+
+  // Reads up to and including "latency".
+  void read_hops(RouteLine& route) {
+    std::string_view word = token();
+    for (; !word.empty() && word != "latency"; word = token()) {
+      if (route.rule.hops.size() == kMaxHops) fail(fmt::format("at most {} hops", kMaxHops), word);
+      Hop hop = read_hop(word, route.where == RouteLine::Where::Between);
+      if (std::find(route.rule.hops.begin(), route.rule.hops.end(), hop) != route.rule.hops.end()) fail("each resource once in a route", word);
+      route.rule.hops.push_back(hop);
+    }
+    if (route.rule.hops.empty()) fail("a hop such as nvlink.out", word);
+    if (word.empty()) fail("another hop or 'latency'", word);
+  }
+
+  // PORT.out, PORT.in, a fabric resource, a shared resource; between nodes the last as source.NAME or destination.NAME.
+  Hop read_hop(std::string_view word, bool between) const {
+    std::size_t dot = word.find('.');
+    if (dot == std::string_view::npos) {
+      if (std::optional<std::int32_t> index = find(out_.fabric, word)) return {Hop::Kind::Fabric, *index};
+      std::optional<std::int32_t> index = find(out_.shared, word);
+      if (index && between) fail(fmt::format("source.{} or destination.{} between nodes", word, word), word);
+      if (index) return {Hop::Kind::SourceNodeShared, *index};
+    } else {
+      std::string_view head = word.substr(0, dot), tail = word.substr(dot + 1);
+      std::optional<std::int32_t> port = find(out_.ports, head);
+      if (port && tail == "out") return {Hop::Kind::SourceOut, *port};
+      if (port && tail == "in") return {Hop::Kind::DestinationIn, *port};
+      std::optional<std::int32_t> shared = find(out_.shared, tail);
+      if (shared && between && head == "source") return {Hop::Kind::SourceNodeShared, *shared};
+      if (shared && between && head == "destination") return {Hop::Kind::DestinationNodeShared, *shared};
+    }
+    fail("a hop (PORT.out, PORT.in, a shared or fabric resource declared above)", word);
+  }
+
+  // ---- what the lines mean together ----
+
+  void check() {
+    if (!has_name_) contradict("a line 'name'", "the end");
+    if (!has_devices_) contradict("a line 'devices'", "the end");
+    if (std::int64_t{out_.nodes} * out_.devices > kMaxRanks) contradict("at most 2^20 devices in all", fmt::format("{} nodes of {}", out_.nodes, out_.devices));
+    bool by_devices = out_.counts == TopologyDescription::Counts::Devices;
+    if (by_devices && (out_.nodes != 1 || !out_.groups.empty())) contradict("one node without groups where 'count devices' makes all devices alike", "more");
+    for (std::size_t i = 0; i < out_.routes.size() && by_devices; ++i)
+      if (out_.routes[i].where != RouteLine::Where::Within) fail_at_route(i, "'within' where 'count devices' makes all devices alike");
+
+    RouteTable table = make_route_table(out_);
+    if (table.too_many_classes) contradict(fmt::format("routes that tell at most {} devices apart", kMaxDeviceClasses), "more");
+    if (table.missing)
+      contradict("a route for every pair of devices", fmt::format("none from device {} to device {}", table.missing->first, table.missing->second));
+    bool needs_between = out_.nodes > 1 || out_.counts == TopologyDescription::Counts::Nodes;
+    if (needs_between && table.rule_between < 0) contradict("a line 'route between' where there may be several nodes", "the end");
+    for (std::size_t i = 0; i < table.taken.size(); ++i)
+      if (!table.taken[i] && !(out_.devices == 1 && out_.routes[i].where == RouteLine::Where::Within))
+        fail_at_route(i, "a route that some pair of devices takes (the first line that matches counts)");
+    build_topology(out_, std::nullopt);
+  }
+
+  [[noreturn]] void fail_at_route(std::size_t route, std::string_view expected) {
+    line_number_ = route_lines_[route];
+    contradict(expected, "another");
+  }
+
+  std::string_view text_, file_, line_, rest_;
+  std::size_t position_ = 0, members_ = 0;
+  std::int64_t line_number_ = 0;
+  bool has_name_ = false, has_devices_ = false, has_nodes_ = false, has_count_ = false;
+  std::vector<std::int64_t> route_lines_;  // line number of each route
+  TopologyDescription out_;
+};
+
+}  // namespace
+
+bool is_topology_name(std::string_view name) {
+  auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  auto may_follow = [&](char c) { return is_letter(c) || (c >= '0' && c <= '9') || c == '_' || c == '-'; };
+  return !name.empty() && name.size() <= kMaxNameLength && is_letter(name.front()) && std::all_of(name.begin(), name.end(), may_follow);
+}
+
+TopologyDescription parse_topology(std::string_view text, std::string_view file) { return Reader(text, file).read(); }
+
+}  // namespace reshard

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "sim/report/perfetto.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "core/base/integers.h"
+#include "core/base/units.h"
+#include "sim/report/lanes.h"
+
+namespace reshard::sim {
+
+namespace {
+
+constexpr int kSendThread = 1, kReceiveThread = 2, kFirstExtraThread = 3;
+constexpr std::int64_t kLinksPid = 100'000'000;  // above every rank
+
+std::int64_t to_ns(std::int64_t ps) { return ps / 1000; }
+std::string ns_text(std::int64_t ns) { return fmt::format("{}.{:03}", ns / 1000, ns % 1000); }
+std::string in_quotes(const std::string& text) { return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace); }
+
+// Writes events one a line, commas between them.
+class EventWriter {
+ public:
+  explicit EventWriter(std::ostream& out) : out_(out) {}
+  template <typename... Args>
+  void add(fmt::format_string<Args...> format, Args&&... args) {
+    line_.clear();
+    if (!first_) line_ += ",\n";
+    first_ = false;
+    fmt::format_to(std::back_inserter(line_), format, std::forward<Args>(args)...);
+    out_ << line_;
+  }
+  void process(std::int64_t pid, const std::string& name, std::int64_t sort) {
+    add(R"({{"ph": "M", "name": "process_name", "pid": {}, "tid": 0, "args": {{"name": {}}}}})", pid, in_quotes(name));
+    add(R"({{"ph": "M", "name": "process_sort_index", "pid": {}, "tid": 0, "args": {{"sort_index": {}}}}})", pid, sort);
+  }
+  void thread(std::int64_t pid, int tid, const std::string& name) {
+    add(R"({{"ph": "M", "name": "thread_name", "pid": {}, "tid": {}, "args": {{"name": {}}}}})", pid, tid, in_quotes(name));
+    add(R"({{"ph": "M", "name": "thread_sort_index", "pid": {}, "tid": {}, "args": {{"sort_index": {}}}}})", pid, tid, tid);
+  }
+
+ private:
+  std::ostream& out_;
+  std::string line_;
+  bool first_ = true;
+};
+
+struct Drawing {
+  const Workload& workload;
+  const std::vector<std::string>& labels;
+  const Timeline& timeline;
+  const Topology& topology;
+  EventWriter& events;
+
+  std::string part_name(OpId op, std::int32_t step) const;
+  std::string part_category(OpId op) const;
+  void ranks();
+  void steps(Rank rank, const std::vector<const Span*>& spans);
+  void traffic(Rank rank, int thread, const char* name, std::vector<const FlowSpan*> flows);
+  void flows();
+  void links();
+};
+
+std::string Drawing::part_name(OpId op, std::int32_t step) const {
+  std::size_t index = to_index(op);
+  std::string label = index < labels.size() ? labels[index] : std::string{};
+  if (step < 0) return label.empty() ? "operation " + std::to_string(index) : label;
+  const auto& plan = *std::get<RunPlan>(workload.operations[index].body).plan;
+  std::string kind{kind_text(plan.steps[static_cast<std::size_t>(step)])};
+  return label.empty() ? kind : label + ": " + kind;
+}
+
+std::string Drawing::part_category(OpId op) const {
+  const auto& body = workload.operations[to_index(op)].body;
+  if (std::holds_alternative<RunPlan>(body)) return "step";
+  return std::holds_alternative<Compute>(body) ? "compute" : "communication";
+}
+
+void Drawing::ranks() {
+  std::map<Rank, std::vector<const Span*>> spans;
+  std::map<Rank, std::vector<const FlowSpan*>> sent, received;
+  for (const Span& span : timeline.spans) spans[span.rank].push_back(&span);
+  for (const FlowSpan& flow : timeline.flows) {
+    sent[flow.source].push_back(&flow);
+    received[flow.destination].push_back(&flow);
+    spans[flow.source];
+    spans[flow.destination];
+  }
+  for (auto& [rank, own] : spans) {
+    std::int32_t node = topology.node_of(rank), local = to_int(rank) - node * topology.node().devices;
+    events.process(to_int(rank), fmt::format("rank {} (node{} gpu{})", to_int(rank), node, local), to_int(rank));
+    steps(rank, own);
+    traffic(rank, kSendThread, "send", sent[rank]);
+    traffic(rank, kReceiveThread, "recv", received[rank]);
+  }
+}
+
+void Drawing::steps(Rank rank, const std::vector<const Span*>& unsorted) {
+  std::vector<const Span*> spans = unsorted;
+  std::stable_sort(spans.begin(), spans.end(), [](const Span* a, const Span* b) { return to_ns(a->start_ps) < to_ns(b->start_ps); });
+  std::vector<Slice> slices;
+  for (const Span* span : spans) slices.push_back({to_ns(span->start_ps), to_ns(span->end_ps)});
+  std::vector<std::int32_t> lanes = pack_lanes(slices);
+
+  events.thread(to_int(rank), 0, "plan steps");
+  std::int32_t named = 0;
+  for (std::size_t i = 0; i < spans.size(); ++i) {
+    int thread = lanes[i] == 0 ? 0 : kFirstExtraThread + lanes[i] - 1;
+    if (lanes[i] > named) {
+      named = lanes[i];
+      events.thread(to_int(rank), thread, "plan steps " + std::to_string(named + 1));
+    }
+    const Span& span = *spans[i];
+    events.add(
+        R"({{"ph": "X", "name": {}, "cat": "{}", "pid": {}, "tid": {}, "ts": {}, "dur": {}, "args": {{"op": {}, "step": {}, "start_ps": {}, "end_ps": {}}}}})",
+        in_quotes(part_name(span.op, span.step)), part_category(span.op), to_int(rank), thread, ns_text(slices[i].start),
+        ns_text(slices[i].end - slices[i].start), to_index(span.op), span.step, span.start_ps, span.end_ps);
+  }
+}
+
+void Drawing::traffic(Rank rank, int thread, const char* name, std::vector<const FlowSpan*> flows) {
+  if (flows.empty()) return;
+  std::stable_sort(flows.begin(), flows.end(), [](const FlowSpan* a, const FlowSpan* b) { return to_ns(a->start_ps) < to_ns(b->start_ps); });
+  std::vector<Slice> slices;
+  for (const FlowSpan* flow : flows) slices.push_back({to_ns(flow->start_ps), to_ns(flow->end_ps)});
+  events.thread(to_int(rank), thread, name);
+  for (const Stretch& stretch : stretches(slices)) {
+    std::int64_t bytes = 0;
+    for (std::int64_t i = stretch.first; i < stretch.first + stretch.count; ++i) bytes += flows[static_cast<std::size_t>(i)]->bytes;
+    events.add(R"({{"ph": "X", "name": "{}", "cat": "flow", "pid": {}, "tid": {}, "ts": {}, "dur": {}, "args": {{"flows": {}, "bytes": {}}}}})", name,
+               to_int(rank), thread, ns_text(stretch.start), ns_text(stretch.end - stretch.start), stretch.count, bytes);
+  }
+}
+
+void Drawing::flows() {
+  if (timeline.flows.size() > kMaxFlowsDrawn) return;
+  std::int64_t id = 0;
+  for (const FlowSpan& flow : timeline.flows) {
+    ++id;
+    int source = to_int(flow.source), destination = to_int(flow.destination);
+    std::int64_t start = to_ns(flow.start_ps), end = to_ns(flow.end_ps);
+    std::string path;
+    for (ResourceId resource : topology.route(flow.source, flow.destination).resources) path += (path.empty() ? "" : " ") + topology.resource_name(resource);
+    events.add(
+        R"({{"ph": "b", "name": "{0} to {1}", "cat": "flow", "id": {2}, "pid": {0}, "tid": {3}, "ts": {4}, "args": {{"src": {0}, "dst": {1}, "bytes": {5}, "op": {6}, "step": {7}, "path": {8}}}}})",
+        source, destination, id, kSendThread, ns_text(start), flow.bytes, to_index(flow.op), flow.step, in_quotes(path));
+    events.add(R"({{"ph": "e", "name": "{0} to {1}", "cat": "flow", "id": {2}, "pid": {0}, "tid": {3}, "ts": {4}}})", source, destination, id, kSendThread,
+               ns_text(end));
+    // An arrow ends just inside the slice that it belongs to: at the very end it would bind to the next one.
+    events.add(R"({{"ph": "s", "name": "transfer", "cat": "transfer", "id": {}, "pid": {}, "tid": {}, "ts": {}}})", id, source, kSendThread, ns_text(start));
+    events.add(R"({{"ph": "f", "bp": "e", "name": "transfer", "cat": "transfer", "id": {}, "pid": {}, "tid": {}, "ts": {}}})", id, destination, kReceiveThread,
+               ns_text(std::max(start, end - 1)));
+  }
+}
+
+void Drawing::links() {
+  // Per resource the changes of its rate by time. A flow counts with its mean rate from the end of its latency to its own end.
+  std::map<ResourceId, std::map<std::int64_t, std::int64_t>> changes;
+  for (const FlowSpan& flow : timeline.flows) {
+    Route route = topology.route(flow.source, flow.destination);
+    std::int64_t start_ps = flow.start_ps + route.latency_ps;
+    if (flow.bytes == 0 || to_ns(flow.end_ps) <= to_ns(start_ps)) continue;
+    auto rate = static_cast<std::int64_t>(Int128{flow.bytes} * kPsPerSecond / (flow.end_ps - start_ps));
+    for (ResourceId resource : route.resources) {
+      changes[resource][to_ns(start_ps)] += rate;
+      changes[resource][to_ns(flow.end_ps)] -= rate;
+    }
+  }
+  if (!changes.empty()) events.process(kLinksPid, "links", kLinksPid);
+  for (const auto& [resource, by_time] : changes) {
+    std::string name = in_quotes(topology.resource_name(resource));
+    std::int64_t rate = 0;
+    for (const auto& [at, change] : by_time) {
+      if (change == 0) continue;
+      rate += change;
+      events.add(R"({{"ph": "C", "name": {}, "pid": {}, "tid": 0, "ts": {}, "args": {{"GB/s": {}}}}})", name, kLinksPid, ns_text(at),
+                 decimal_text(rate, 1'000'000'000, 3));
+    }
+  }
+}
+
+}  // namespace
+
+std::string microseconds_text(std::int64_t ps) { return ns_text(to_ns(ps)); }
+
+void write_perfetto(std::ostream& out, const Workload& workload, const std::vector<std::string>& labels, const Timeline& timeline, const Topology& topology) {
+  std::int64_t drawn = timeline.flows.size() > kMaxFlowsDrawn ? 0 : static_cast<std::int64_t>(timeline.flows.size());
+  out << fmt::format(
+      "{{\"distributedInfo\": {{\"backend\": \"reshard\", \"rank\": 0, \"world_size\": {}}},\n\"displayTimeUnit\": \"ns\",\n"
+      "\"metadata\": {{\"topology\": {}, \"end_ps\": {}, \"flows\": {}, \"flows_drawn\": {}}},\n\"traceEvents\": [\n",
+      topology.devices(), in_quotes(topology.name()), timeline.end_ps, timeline.flows.size(), drawn);
+  EventWriter events(out);
+  Drawing drawing{workload, labels, timeline, topology, events};
+  drawing.ranks();
+  drawing.flows();
+  drawing.links();
+  out << "\n]}\n";
+}
+
+}  // namespace reshard::sim

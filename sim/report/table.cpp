@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "sim/report/table.h"
+
+#include <algorithm>
+
+#include "core/base/errors.h"
+
+namespace reshard::sim {
+
+namespace {
+
+// Code points of UTF-8 text: bytes that do not continue another.
+std::size_t width_of(std::string_view text) {
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
+}
+
+void end_line(std::string& out) {
+  out.erase(out.find_last_not_of(' ') + 1);
+  out += '\n';
+}
+
+}  // namespace
+
+void Table::add_row(std::vector<std::string> cells) {
+  RESHARD_CHECK(cells.size() == columns_.size(), "a row of " + std::to_string(cells.size()) + " cells in a table of " + std::to_string(columns_.size()));
+  rows_.push_back(std::move(cells));
+}
+
+std::string Table::text(std::string_view indent) const {
+  std::vector<std::size_t> widths;
+  for (const Column& column : columns_) widths.push_back(width_of(column.title));
+  for (const std::vector<std::string>& row : rows_)
+    for (std::size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], width_of(row[c]));
+
+  std::string out;
+  auto add_line = [&](auto&& cell) {
+    out += indent;
+    for (std::size_t c = 0; c < columns_.size(); ++c) {
+      const std::string& text = cell(c);
+      std::string blanks(widths[c] - width_of(text), ' ');
+      if (c > 0) out += "  ";
+      out += columns_[c].align == Align::Left ? text + blanks : blanks + text;
+    }
+    end_line(out);
+  };
+  add_line([&](std::size_t c) -> const std::string& { return columns_[c].title; });
+  for (const std::vector<std::string>& row : rows_) add_line([&](std::size_t c) -> const std::string& { return row[c]; });
+  return out;
+}
+
+std::string Facts::text() const {
+  std::size_t widest = 0;
+  for (const Line& line : lines_) widest = std::max(widest, width_of(line.name));
+  std::string out;
+  for (const Line& line : lines_) {
+    out += line.name + std::string(widest - width_of(line.name) + 2, ' ') + line.value;
+    end_line(out);
+  }
+  return out;
+}
+
+}  // namespace reshard::sim

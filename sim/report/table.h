@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Text tables for people: aligned columns, no trailing blanks, the same bytes everywhere.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace reshard::sim {
+
+class Table {
+ public:
+  enum class Align : std::uint8_t { Left, Right };
+  struct Column {
+    std::string title;
+    Align align = Align::Left;
+  };
+
+  explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
+
+  // As many cells as columns; cells hold UTF-8 and are measured in code points.
+  void add_row(std::vector<std::string> cells);
+  std::size_t rows() const { return rows_.size(); }
+
+  // A title line and one line per row, columns two blanks apart, each line behind `indent`.
+  std::string text(std::string_view indent = "") const;
+
+ private:
+  std::vector<Column> columns_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+// Lines "name   value" with the values in one column.
+class Facts {
+ public:
+  void add(std::string name, std::string value) { lines_.push_back({std::move(name), std::move(value)}); }
+  std::string text() const;
+
+ private:
+  struct Line {
+    std::string name, value;
+  };
+  std::vector<Line> lines_;
+};
+
+}  // namespace reshard::sim

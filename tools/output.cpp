@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tools/output.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <system_error>
+
+#include "core/base/cursor.h"
+#include "core/base/errors.h"
+
+namespace reshard::tools {
+
+namespace {
+
+std::string reason() { return std::generic_category().message(errno); }
+
+// Ends as `yes | head` does: without a word.
+[[noreturn]] void end_quietly() { std::_Exit(0); }
+
+std::string errno_name() { return std::string(strerrorname_np(errno) != nullptr ? strerrorname_np(errno) : "error") + " (" + reason() + ")"; }
+
+}  // namespace
+
+void print(std::string_view text) {
+  std::size_t written = std::fwrite(text.data(), 1, text.size(), stdout);
+  if (written == text.size() && std::fflush(stdout) == 0) return;
+  if (errno == EPIPE) end_quietly();
+  throw BackendError("system", "write to standard output", errno_name(), -1);
+}
+
+void require_writable(const std::string& path, std::string_view option) {
+  if (path == "-") return;
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) throw InputError(std::string(option) + ": expected a file, found the directory " + quoted(path, 200));
+  std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  if (folder.empty()) folder = ".";
+  if (path.empty() || !std::filesystem::is_directory(folder, ignored))
+    throw InputError(std::string(option) + ": expected a file in a folder that exists, found " + quoted(path, 200));
+  if (access(folder.c_str(), W_OK) != 0) throw InputError(std::string(option) + ": cannot write " + quoted(path, 200) + ": " + reason());
+}
+
+void write_file(const std::string& path, std::string_view option, const std::function<void(std::ostream&)>& write) {
+  if (path == "-") {
+    write(std::cout);
+    std::cout.flush();
+    if (!std::cout) throw BackendError("system", "write to standard output", errno_name(), -1);
+    return;
+  }
+  require_writable(path, option);
+  std::error_code error;
+  bool special = std::filesystem::exists(path, error) && !std::filesystem::is_regular_file(path, error);
+  // A link keeps pointing where it does; what it points to is replaced.
+  std::string final_path = std::filesystem::is_symlink(path, error) ? std::filesystem::weakly_canonical(path, error).string() : path;
+  std::string beside = special ? path : final_path + ".part" + std::to_string(getpid());
+
+  std::ofstream out(beside, std::ios::binary | std::ios::trunc);
+  if (!out) throw InputError(std::string(option) + ": cannot create " + quoted(beside, 200) + ": " + reason());
+  try {
+    write(out);
+    out.close();
+    if (!out) throw BackendError("system", "write " + quoted(beside, 200), errno_name(), -1);
+    if (!special && std::rename(beside.c_str(), final_path.c_str()) != 0)
+      throw BackendError("system", "rename to " + quoted(final_path, 200), errno_name(), -1);
+  } catch (...) {
+    if (!special) std::remove(beside.c_str());
+    throw;
+  }
+}
+
+std::string read_file(const std::string& path, std::string_view option, std::int64_t limit_bytes) {
+  auto fail = [&](const std::string& what) -> InputError { return InputError(std::string(option) + ": " + quoted(path, 200) + ": " + what); };
+  struct stat status {};
+  if (stat(path.c_str(), &status) != 0) throw fail(reason());
+  if (S_ISDIR(status.st_mode)) throw fail("is a directory, expected a file");
+  std::ifstream in(path, std::ios::binary);
+  if (!in) throw fail(reason());
+  std::string text;
+  char block[1 << 16];
+  while (in.read(block, sizeof block) || in.gcount() > 0) {
+    text.append(block, static_cast<std::size_t>(in.gcount()));
+    if (static_cast<std::int64_t>(text.size()) > limit_bytes) throw fail("expected at most " + std::to_string(limit_bytes) + " bytes");
+  }
+  if (in.bad()) throw fail(reason());
+  return text;
+}
+
+Progress::Progress(std::string label, std::int64_t total)
+    : label_(std::move(label)), total_(total), on_terminal_(isatty(STDERR_FILENO) != 0), started_(std::chrono::steady_clock::now()), last_(started_) {}
+
+void Progress::show(std::int64_t done) {
+  if (!on_terminal_) return;
+  auto now = std::chrono::steady_clock::now();
+  if (now - started_ < std::chrono::milliseconds(500) || now - last_ < std::chrono::milliseconds(100)) return;
+  last_ = now;
+  shown_ = true;
+  std::fprintf(stderr, "\r%s: %lld of %lld", label_.c_str(), static_cast<long long>(done), static_cast<long long>(total_));
+  std::fflush(stderr);
+}
+
+Progress::~Progress() {
+  if (shown_) std::fprintf(stderr, "\r%*s\r", static_cast<int>(label_.size()) + 45, "");
+}
+
+}  // namespace reshard::tools

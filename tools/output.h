@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Where results go: standard output at once and whole, files beside and renamed, progress on a terminal only.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <ostream>
+#include <string>
+#include <string_view>
+
+namespace reshard::tools {
+
+// Writes all of `text`. A reader that has gone (`| head`) ends the program quietly; other failures are BackendErrors.
+void print(std::string_view text);
+
+// Throws InputError naming `option` where `path` cannot become a file: a directory, a folder that is not there. Call before long work.
+void require_writable(const std::string& path, std::string_view option);
+
+// Writes a file under another name beside `path`, then renames it, so that `path` is either the old file or the whole new one. "-" is standard output; devices and pipes are
+// written directly. Throws InputError naming `option` where it cannot be created, BackendError where a write fails.
+void write_file(const std::string& path, std::string_view option, const std::function<void(std::ostream&)>& write);
+
+// The whole text of a file that the user named. Throws InputError naming it: missing, a directory, not readable, larger than `limit_bytes`.
+std::string read_file(const std::string& path, std::string_view option, std::int64_t limit_bytes);
+
+// "label: 120 of 723" on a terminal's standard error once half a second has passed, at most ten times a second; nothing elsewhere.
+class Progress {
+ public:
+  Progress(std::string label, std::int64_t total);
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+  void show(std::int64_t done);
+
+ private:
+  std::string label_;
+  std::int64_t total_;
+  bool on_terminal_, shown_ = false;
+  std::chrono::steady_clock::time_point started_, last_;
+};
+
+}  // namespace reshard::tools

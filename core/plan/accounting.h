@@ -22,7 +22,7 @@ struct PlanBytes {
 
 PlanBytes count_bytes(const Plan& plan);
 
-// Last step (in listed order) that reads each temporary on each slot, for executors that free early: index buffer * slots + slot; -1 where none does.
+// Last step (in listed order) that reads or writes each buffer on each slot, after which an executor may free a temporary: index buffer * slots + slot; -1 where none does.
 std::vector<std::int32_t> last_reads(const Plan& plan);
 
 }  // namespace reshard

@@ -52,8 +52,7 @@ void Contents::build_index() const {
       index_dim_ = d;
     }
   }
-  std::sort(order_.begin(), order_.end(),
-            [&](std::uint32_t a, std::uint32_t b) { return std::pair(lo(a, index_dim_), a) < std::pair(lo(b, index_dim_), b); });
+  std::sort(order_.begin(), order_.end(), [&](std::uint32_t a, std::uint32_t b) { return std::pair(lo(a, index_dim_), a) < std::pair(lo(b, index_dim_), b); });
   reach_.resize(size());
   for (std::size_t k = 0; k < size(); ++k) reach_[k] = std::max(k == 0 ? hi(order_[0], index_dim_) : reach_[k - 1], hi(order_[k], index_dim_));
 }

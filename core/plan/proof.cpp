@@ -72,9 +72,7 @@ class SymbolicRun {
   }
   [[noreturn]] static void refute_end(std::string what) { throw Refuted{{std::nullopt, std::move(what)}}; }
   int rank(Slot slot) const { return to_int(plan_.ranks[static_cast<std::size_t>(slot)]); }
-  Contents& contents(BufferId buffer, Slot slot) {
-    return contents_[to_index(buffer) * plan_.slot_count() + static_cast<std::size_t>(slot)];
-  }
+  Contents& contents(BufferId buffer, Slot slot) { return contents_[to_index(buffer) * plan_.slot_count() + static_cast<std::size_t>(slot)]; }
 
   void load_source() {
     const Layout& layout = plan_.request.source();
@@ -84,8 +82,7 @@ class SymbolicRun {
       std::int64_t addend = plan_.request.addend_of(position);
       auto [fold, added] = fold_of.try_emplace(addend, 0);
       if (added) fold->second = folds_.of({addend}, 1);
-      for_each_run_box(layout, position,
-                       [&](const Box& box, const DimVector& shift) { contents(kSourceBuffer, slot).write({box, shift, fold->second, -1}); });
+      for_each_run_box(layout, position, [&](const Box& box, const DimVector& shift) { contents(kSourceBuffer, slot).write({box, shift, fold->second, -1}); });
     }
   }
 
@@ -94,7 +91,8 @@ class SymbolicRun {
   void read(BufferId buffer, Slot slot, const Box& box, Visit&& visit) {
     std::int64_t covered = contents(buffer, slot).read(box, [&](const Piece& piece) {
       if (piece.writer >= 0 && !order_.ordered(slot, piece.writer, step_))
-        refute(fmt::format("reads buffer {} on rank {}, which step {} writes, without being ordered after it", static_cast<std::int32_t>(buffer), rank(slot), piece.writer));
+        refute(fmt::format("reads buffer {} on rank {}, which step {} writes, without being ordered after it", static_cast<std::int32_t>(buffer), rank(slot),
+                           piece.writer));
       visit(piece);
     });
     if (covered < box.volume())
@@ -114,8 +112,7 @@ class SymbolicRun {
     contents(buffer, slot).write(piece);
   }
   void count_padding(const Piece& piece, std::int64_t receivers) {
-    if (piece.fold == kPadding)
-      padding_[static_cast<std::size_t>(step_)] += piece.box.volume() * receivers * size_bytes(plan_.request.dtype());
+    if (piece.fold == kPadding) padding_[static_cast<std::size_t>(step_)] += piece.box.volume() * receivers * size_bytes(plan_.request.dtype());
   }
 
   void execute(const CopyStep& step) {
@@ -128,8 +125,7 @@ class SymbolicRun {
   }
 
   void execute(const FillStep& step) {
-    for (const FillStep::Part& part : step.parts)
-      contents(part.buffer, part.slot).write({part.box, DimVector(plan_.dims()), kPadding, step_});
+    for (const FillStep::Part& part : step.parts) contents(part.buffer, part.slot).write({part.box, DimVector(plan_.dims()), kPadding, step_});
   }
 
   void execute(const ExchangeStep& step) {
@@ -173,8 +169,7 @@ class SymbolicRun {
   }
 
   void finish_fold(Pieces& sum, ReduceOp op, std::int64_t divisor, std::size_t operands) {
-    if (operands > 1 && op != plan_.request.fold().op)
-      refute(fmt::format("folds by {}, the request by {}", text(op), text(plan_.request.fold().op)));
+    if (operands > 1 && op != plan_.request.fold().op) refute(fmt::format("folds by {}, the request by {}", text(op), text(plan_.request.fold().op)));
     for (Piece& piece : sum) {
       std::optional<FoldId> fold = folds_.divide(piece.fold, divisor);
       if (!fold) refute("divides too often");

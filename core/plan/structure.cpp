@@ -115,8 +115,7 @@ class StepCheck {
 
   void check_operator(ReduceOp op, std::int64_t divisor) {
     if (op == ReduceOp::Avg) fail("reduces by avg, which plans write as sum and a divisor");
-    if (!can_reduce(op, plan_.request.dtype()))
-      fail(fmt::format("reduces by {}, which {} does not have", text(op), text(plan_.request.dtype())));
+    if (!can_reduce(op, plan_.request.dtype())) fail(fmt::format("reduces by {}, which {} does not have", text(op), text(plan_.request.dtype())));
     if (divisor < 1 || divisor > kMaxBytes) fail("has a divisor below 1 or above 2^62");
     if (divisor > 1 && !can_divide(plan_.request.dtype())) fail(fmt::format("divides {}", text(plan_.request.dtype())));
   }

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Collects moves between ranks in any order and hands them out as an exchange step: one message per pair, ascending.
+#pragma once
+
+#include "core/plan/plan.h"
+
+namespace reshard {
+
+class Messages {
+ public:
+  Messages(int dims, std::size_t slots) : slots_(slots), moves_(dims) {}
+
+  // source != destination; keeps the order of moves of one pair.
+  void add(Slot source, Slot destination, const Move& move) {
+    ends_.push_back({source, destination});
+    moves_.push_back(move);
+  }
+  bool empty() const { return ends_.empty(); }
+  // Leaves this empty. Linear: two counting sorts by slot.
+  ExchangeStep take();
+
+ private:
+  struct Ends {
+    Slot source, destination;
+  };
+  std::size_t slots_;
+  std::vector<Ends> ends_;  // per move
+  MoveList moves_;
+};
+
+// The same for local moves: one part per slot.
+class LocalMoves {
+ public:
+  LocalMoves(int dims, std::size_t slots) : by_slot_(slots), moves_(dims) {}
+  void add(Slot slot, const Move& move) {
+    by_slot_[static_cast<std::size_t>(slot)].push_back(static_cast<std::uint32_t>(moves_.size()));
+    moves_.push_back(move);
+  }
+  bool empty() const { return moves_.size() == 0; }
+  CopyStep take();
+
+ private:
+  std::vector<std::vector<std::uint32_t>> by_slot_;
+  MoveList moves_;
+};
+
+}  // namespace reshard

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Who has what somebody needs, dim by dim. A layout's index sets are products of pieces, so the intersection of a destination shard with a source
+// shard is a product of piece intersections, and a table per dim serves all pairs of ranks.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/layout/layout.h"
+
+namespace reshard {
+
+// Consecutive indices that a source piece and a destination piece share, in both local coordinates and counted densely from the first shared index on.
+struct Fragment {
+  std::int64_t source_lo, destination_lo, packed_lo, size;
+};
+
+// A source piece that meets a destination piece.
+struct PieceOverlap {
+  std::int64_t source_piece;
+  std::int64_t size;  // shared indices
+  std::uint32_t first_fragment, fragment_count;
+};
+
+class DimOverlap {
+ public:
+  // dim may be 0 of a 0-d tensor, which is planned as one of shape (1).
+  DimOverlap(const Layout& source, const Layout& destination, int dim);
+
+  std::int64_t destination_pieces() const { return static_cast<std::int64_t>(begins_.size()) - 1; }
+  // Ascending by source piece.
+  std::span<const PieceOverlap> of(std::int64_t destination_piece) const {
+    auto at = static_cast<std::size_t>(destination_piece);
+    return std::span(overlaps_).subspan(begins_[at], begins_[at + 1] - begins_[at]);
+  }
+  std::span<const Fragment> fragments(const PieceOverlap& overlap) const {
+    return std::span(fragments_).subspan(overlap.first_fragment, overlap.fragment_count);
+  }
+
+ private:
+  void add_piece(Runs destination, const std::vector<std::pair<Run, std::int64_t>>& source_runs);
+
+  std::vector<Fragment> fragments_;
+  std::vector<PieceOverlap> overlaps_;
+  std::vector<std::size_t> begins_{0};
+};
+
+// One per plan dim.
+std::vector<DimOverlap> overlaps_of(const Layout& source, const Layout& destination);
+
+// Mesh positions by pieces: the ranks that hold a given piece in every dim are `base + offset` over the offsets of the axes that do not shard.
+class CellPositions {
+ public:
+  explicit CellPositions(const Layout& layout);
+
+  // What piece `piece` of plan dim `dim` adds to the position.
+  std::int32_t base(int dim, std::int64_t piece) const { return bases_[static_cast<std::size_t>(dim)][static_cast<std::size_t>(piece)]; }
+  std::int64_t piece_count(int dim) const { return static_cast<std::int64_t>(bases_[static_cast<std::size_t>(dim)].size()); }
+  // Over Replicate axes: the replicas.
+  const std::vector<std::int32_t>& replica_offsets() const { return replica_offsets_; }
+  // Over Partial axes, by addend index.
+  const std::vector<std::int32_t>& addend_offsets() const { return addend_offsets_; }
+
+ private:
+  std::vector<std::vector<std::int32_t>> bases_;
+  std::vector<std::int32_t> replica_offsets_, addend_offsets_;
+};
+
+// Calls visit(index per dim) for every combination of 0 <= index[d] < sizes[d], last dim fastest.
+template <class Visit>
+void for_each_combination(std::span<const std::size_t> sizes, Visit&& visit) {
+  std::array<std::size_t, kMaxDims> at{};
+  for (std::size_t size : sizes)
+    if (size == 0) return;
+  for (;;) {
+    visit(std::span<const std::size_t>(at.data(), sizes.size()));
+    std::size_t d = sizes.size();
+    while (d > 0 && ++at[d - 1] == sizes[d - 1]) at[--d] = 0;
+    if (d == 0) return;
+  }
+}
+
+}  // namespace reshard

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "core/planners/blocks.h"
+
+#include <array>
+
+namespace reshard {
+namespace {
+
+// Indices that are consecutive in both buffers of a move.
+struct LinkedRun {
+  std::int64_t source_lo, destination_lo, size;
+};
+
+// Per dim the linked runs of one block; the block's moves are their product.
+class LinkedRuns {
+ public:
+  explicit LinkedRuns(int dims) : dims_(dims) {}
+
+  void clear(int d) { runs_[at(d)].clear(); }
+  void add(int d, std::int64_t source_lo, std::int64_t destination_lo, std::int64_t size) {
+    std::vector<LinkedRun>& runs = runs_[at(d)];
+    if (!runs.empty() && runs.back().source_lo + runs.back().size == source_lo && runs.back().destination_lo + runs.back().size == destination_lo)
+      runs.back().size += size;
+    else
+      runs.push_back({source_lo, destination_lo, size});
+  }
+  const std::vector<LinkedRun>& of(int d) const { return runs_[at(d)]; }
+  std::int64_t size(int d) const {
+    std::int64_t sum = 0;
+    for (const LinkedRun& run : of(d)) sum += run.size;
+    return sum;
+  }
+
+  // Appends the product of the runs, `*_shift` added along dim 0.
+  void push_moves(BufferId source, BufferId destination, std::int64_t source_shift, std::int64_t destination_shift, MoveList& moves) const {
+    for (int d = 0; d < dims_; ++d)
+      if (of(d).empty()) return;
+    std::array<std::size_t, kMaxDims> index{};
+    Move move{source, destination, DimVector(dims_), DimVector(dims_), DimVector(dims_)};
+    for (int d = dims_ - 1;;) {
+      for (int e = 0; e < dims_; ++e) {
+        const LinkedRun& run = of(e)[index[at(e)]];
+        move.source_lo[e] = run.source_lo + (e == 0 ? source_shift : 0);
+        move.destination_lo[e] = run.destination_lo + (e == 0 ? destination_shift : 0);
+        move.extents[e] = run.size;
+      }
+      moves.push_back(move);
+      for (d = dims_ - 1; d >= 0; --d) {
+        if (++index[at(d)] < of(d).size()) break;
+        index[at(d)] = 0;
+      }
+      if (d < 0) return;
+    }
+  }
+
+ private:
+  static std::size_t at(int d) { return static_cast<std::size_t>(d); }
+  int dims_;
+  std::array<std::vector<LinkedRun>, kMaxDims> runs_;
+};
+
+enum class Direction : std::uint8_t { Pack, Unpack };
+
+// The block between the member at `position` and the one at `far`: own shard against packed.
+void link_block(const BlockSide& side, std::int32_t position, std::int32_t far, Direction direction, LinkedRuns& out) {
+  for (int d = 0; d < side.own.dims(); ++d) {
+    out.clear(d);
+    std::int64_t packed = 0;
+    each_shared(side.own.runs(d, position), side.other.runs(d, far), [&](std::int64_t own_lo, std::int64_t, std::int64_t size) {
+      if (direction == Direction::Pack)
+        out.add(d, own_lo, packed, size);
+      else
+        out.add(d, packed, own_lo, size);
+      packed += size;
+    });
+  }
+}
+
+void link_whole(const BlockSide& side, std::int32_t position, LinkedRuns& out) {
+  for (int d = 0; d < side.own.dims(); ++d) {
+    out.clear(d);
+    std::int64_t extent = side.own.extent(d, position);
+    if (extent > 0) out.add(d, 0, 0, extent);
+  }
+}
+
+// What of `box` lies outside its low corner of `extents`, shifted by `shift` along dim 0, as disjoint boxes.
+void push_padding(const DimVector& extents, const Shape& box, std::int64_t shift, std::vector<Box>& padding) {
+  for (int d = 0; d < box.size(); ++d) {
+    Box rest = box_of(box);
+    for (int e = 0; e < d; ++e) rest.hi[e] = extents[e];
+    rest.lo[d] = extents[d];
+    if (rest.empty()) continue;
+    rest.lo[0] += shift;
+    rest.hi[0] += shift;
+    padding.push_back(rest);
+  }
+}
+
+// Calls f(block number, far position) for each block of a member.
+template <class F>
+void each_block(const RankGroups& groups, const BlockSide& side, std::int32_t position, F&& f) {
+  if (side.whole) return f(0, position);
+  std::size_t group = groups.group_of[static_cast<std::size_t>(position)];
+  for (std::int32_t member = 0; member < groups.size(); ++member) f(member, groups.position(group, member));
+}
+
+// Whether the blocks of one member's shard are `box`-sized slices along `dim`, in order.
+bool lies_along(int dim, const RankGroups& groups, const BlockSide& side, std::int32_t position, const Shape& box, LinkedRuns& scratch) {
+  for (int d = 0; d < box.size(); ++d) {
+    std::int64_t extent = side.own.extent(d, position);
+    if (extent != (d == dim ? box[d] * groups.size() : box[d]) || (d < dim && extent != 1)) return false;
+  }
+  bool lies = true;
+  each_block(groups, side, position, [&](std::int32_t block, std::int32_t far) {
+    if (!lies) return;
+    link_block(side, position, far, Direction::Pack, scratch);
+    for (int d = 0; d < box.size() && lies; ++d)
+      lies = scratch.of(d).size() == 1 && scratch.of(d)[0].size == box[d] && scratch.of(d)[0].source_lo == (d == dim ? block * box[d] : 0);
+  });
+  return lies;
+}
+
+}  // namespace
+
+RankGroups::RankGroups(const Mesh& mesh, const std::vector<int>& axes) : offsets{0}, group_of(static_cast<std::size_t>(mesh.size())) {
+  for (int axis : axes) {
+    std::vector<std::int32_t> next;
+    next.reserve(offsets.size() * static_cast<std::size_t>(mesh.axis_size(axis)));
+    for (std::int32_t offset : offsets)
+      for (std::int32_t c = 0; c < mesh.axis_size(axis); ++c) next.push_back(offset + c * mesh.stride(axis));
+    offsets = std::move(next);
+  }
+  bases.reserve(group_of.size() / offsets.size());
+  for (std::int32_t position = 0; position < mesh.size(); ++position) {
+    bool first = true;
+    for (int axis : axes) first = first && position / mesh.stride(axis) % mesh.axis_size(axis) == 0;
+    if (!first) continue;
+    for (std::int32_t offset : offsets) group_of[static_cast<std::size_t>(position + offset)] = bases.size();
+    bases.push_back(position);
+  }
+}
+
+std::vector<Shape> block_boxes(const RankGroups& groups, const BlockSide& input, const BlockSide& output) {
+  const int dims = input.own.dims();
+  std::vector<Shape> boxes(groups.bases.size(), Shape(dims));
+  for (std::size_t g = 0; g < boxes.size(); ++g) {
+    for (int d = 0; d < dims; ++d) {
+      std::int64_t largest = 0;
+      for (std::int32_t i = 0; i < groups.size(); ++i) {
+        std::int32_t at = groups.position(g, i);
+        if (input.whole) largest = std::max(largest, input.own.extent(d, at));
+        if (output.whole) largest = std::max(largest, output.own.extent(d, at));
+        if (input.whole || output.whole) continue;
+        for (std::int32_t k = 0; k < groups.size(); ++k)
+          largest = std::max(largest, shared_size(input.own.runs(d, at), output.own.runs(d, groups.position(g, k))));
+      }
+      boxes[g][d] = largest;
+    }
+  }
+  return boxes;
+}
+
+int direct_dim(const RankGroups& groups, const BlockSide& side, const std::vector<Shape>& boxes) {
+  const int dims = side.own.dims();
+  LinkedRuns scratch(dims);
+  std::uint32_t candidates = (1U << dims) - 1;
+  for (std::size_t g = 0; g < boxes.size() && candidates != 0; ++g) {
+    if (element_count(boxes[g]) == 0) continue;
+    for (std::int32_t i = 0; i < groups.size() && candidates != 0; ++i) {
+      std::int32_t position = groups.position(g, i);
+      if (side.whole) {
+        if (side.own.shape(position) != boxes[g]) candidates = 0;
+        continue;
+      }
+      for (int d = 0; d < dims; ++d)
+        if ((candidates >> d & 1U) != 0 && !lies_along(d, groups, side, position, boxes[g], scratch)) candidates &= ~(1U << d);
+    }
+  }
+  for (int d = 0; d < dims; ++d)
+    if ((candidates >> d & 1U) != 0) return d;
+  return -1;
+}
+
+Shape packed_shape(const RankGroups& groups, const BlockSide& side, const Shape& box) {
+  Shape shape = box;
+  if (!side.whole) shape[0] *= groups.size();
+  return shape;
+}
+
+void pack_blocks(const RankGroups& groups, const BlockSide& side, std::int32_t position, const Shape& box, BufferId shard, BufferId packed, MoveList& moves,
+                 std::vector<Box>& padding) {
+  LinkedRuns runs(side.own.dims());
+  each_block(groups, side, position, [&](std::int32_t block, std::int32_t far) {
+    if (side.whole)
+      link_whole(side, position, runs);
+    else
+      link_block(side, position, far, Direction::Pack, runs);
+    runs.push_moves(shard, packed, 0, block * box[0], moves);
+    DimVector extents;
+    for (int d = 0; d < box.size(); ++d) extents.push_back(runs.size(d));
+    if (extents != box) push_padding(extents, box, block * box[0], padding);
+  });
+}
+
+void unpack_blocks(const RankGroups& groups, const BlockSide& side, std::int32_t position, const Shape& box, BufferId packed, BufferId shard, MoveList& moves) {
+  LinkedRuns runs(side.own.dims());
+  each_block(groups, side, position, [&](std::int32_t block, std::int32_t far) {
+    if (side.whole)
+      link_whole(side, position, runs);
+    else
+      link_block(side, position, far, Direction::Unpack, runs);
+    runs.push_moves(packed, shard, block * box[0], 0, moves);
+  });
+}
+
+void slice_shard(const Located& from, const Located& to, std::int32_t position, BufferId source, BufferId destination, MoveList& moves) {
+  LinkedRuns runs(from.dims());
+  for (int d = 0; d < from.dims(); ++d)
+    each_shared(from.runs(d, position), to.runs(d, position),
+                [&](std::int64_t from_lo, std::int64_t to_lo, std::int64_t size) { runs.add(d, from_lo, to_lo, size); });
+  runs.push_moves(source, destination, 0, 0, moves);
+}
+
+}  // namespace reshard

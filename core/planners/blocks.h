@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The blocks that the members of a collective send and receive, as index sets.
+//
+// Before a transition member i of a group holds the index set A_i, afterwards B_i. The block from i to k is A_i ∩ B_k, which is a product over dims of index lists because both are. It travels
+// *packed*: its indices ascending in every dim, dense, in the low corner of a box that is as large in every dim as the largest block of the group. So all
+// blocks of a group have one size, both ends agree on the order without a word, and whatever lies outside the low corner is padding.
+//
+// A member's buffer for the collective is its blocks one after the other along dim 0. Where the member's shard already looks like that (blocks equal, none
+// padded, each contiguous), the collective works on the shard itself and nothing is packed.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/planners/located.h"
+
+namespace reshard {
+
+// The ranks that differ only along some axes, in row-major order of their coordinates there.
+struct RankGroups {
+  RankGroups(const Mesh& mesh, const std::vector<int>& axes);
+
+  std::int32_t size() const { return static_cast<std::int32_t>(offsets.size()); }
+  std::int32_t position(std::size_t group, std::int32_t member) const { return bases[group] + offsets[static_cast<std::size_t>(member)]; }
+
+  std::vector<std::int32_t> offsets;  // position of member i less its group's base
+  std::vector<std::int32_t> bases;    // position of member 0, ascending
+  std::vector<std::size_t> group_of;  // by position
+};
+
+// One end of a collective. `own` is the layout of the buffer at this end, `other` that at the far end.
+struct BlockSide {
+  const Located& own;
+  const Located& other;
+  bool whole;  // one block, all of the member's shard, instead of one per member (all_gather's input, reduce_scatter's output)
+};
+
+// Extents of the box of a block, per group. No elements: nothing of the group moves.
+std::vector<Shape> block_boxes(const RankGroups& groups, const BlockSide& input, const BlockSide& output);
+
+// Dim along which the blocks of every member's shard lie as the collective wants them; -1 where they have to be packed.
+int direct_dim(const RankGroups& groups, const BlockSide& side, const std::vector<Shape>& boxes);
+
+// Shape of a packed buffer.
+Shape packed_shape(const RankGroups& groups, const BlockSide& side, const Shape& box);
+
+// Appends the moves shard -> packed buffer of the member at `position`, and the padding boxes of that buffer to `padding`.
+void pack_blocks(const RankGroups& groups, const BlockSide& side, std::int32_t position, const Shape& box, BufferId shard, BufferId packed, MoveList& moves,
+                 std::vector<Box>& padding);
+// Appends the moves packed buffer -> shard.
+void unpack_blocks(const RankGroups& groups, const BlockSide& side, std::int32_t position, const Shape& box, BufferId packed, BufferId shard, MoveList& moves);
+// Appends the moves by which the rank at `position` keeps what `to` leaves it of what `from` gives it.
+void slice_shard(const Located& from, const Located& to, std::int32_t position, BufferId source, BufferId destination, MoveList& moves);
+
+}  // namespace reshard

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The planners. A new one is one file and one row here.
+#include <array>
+
+#include <fmt/format.h>
+
+#include "core/base/cursor.h"
+#include "core/base/errors.h"
+#include "core/plan/accounting.h"
+#include "core/planners/planner.h"
+
+namespace reshard {
+namespace {
+
+constexpr std::array<PlannerRow, 4> kPlanners{{
+    {"rule", "PyTorch's greedy planner, step for step: what DTensor does today", plan_rule},
+    {"p2p", "direct exchange of box intersections: fewest bytes, any two meshes", plan_p2p},
+    {"hybrid", "one collective where one is enough, otherwise p2p", plan_hybrid},
+    {"auto", "times the plans of the others on the topology and takes the best within the memory limit", plan_auto},
+}};
+
+}  // namespace
+
+std::span<const PlannerRow> planners() { return kPlanners; }
+
+const PlannerRow& find_planner(std::string_view name) {
+  std::string names;
+  for (const PlannerRow& row : kPlanners) {
+    if (row.name == name) return row;
+    names += (names.empty() ? "" : ", ") + std::string(row.name);
+  }
+  throw InputError(fmt::format("planner: expected one of {}, found '{}'", names, quoted(name)));
+}
+
+Plan make_plan(const PlannerRow& planner, const Request& request, const PlannerInput& input) {
+  Plan plan = planner.make(request, input);
+  if (!input.memory_limit_bytes) return plan;
+  std::int64_t peak = count_bytes(plan).peak_max;
+  if (peak > *input.memory_limit_bytes)
+    throw InputError(
+        fmt::format("memory limit: expected at least {} bytes per rank, which planner {} needs, found {}", peak, planner.name, *input.memory_limit_bytes));
+  return plan;
+}
+
+}  // namespace reshard

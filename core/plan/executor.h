@@ -13,6 +13,7 @@
 namespace reshard {
 
 // Called once per source rank that this process holds, ascending: write the rank's local source shard (dense row-major, little-endian) into `bytes`.
+// An executor in which replicas share memory (the store) calls it for the first of them only.
 using FillSource = std::function<void(Rank rank, std::span<std::byte> bytes)>;
 // Called once per destination rank that this process holds, ascending, with its finished shard.
 using TakeDestination = std::function<void(Rank rank, std::span<const std::byte> bytes)>;

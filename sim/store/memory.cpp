@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "sim/store/memory.h"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+#include <fmt/format.h>
+
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
+#include "core/base/errors.h"
+
+namespace reshard::sim {
+namespace {
+
+constexpr std::int64_t kLine = 64, kHugePage = std::int64_t{1} << 21;
+
+std::align_val_t alignment(std::int64_t bytes) { return std::align_val_t(static_cast<std::size_t>(bytes >= 2 * kHugePage ? kHugePage : kLine)); }
+
+}  // namespace
+
+Block::Block(std::int64_t bytes)
+    : data_(static_cast<std::byte*>(::operator new(static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1)), alignment(bytes)))), bytes_(bytes) {
+#if defined(__linux__)
+  // A wish: where it is not granted the memory is only slower.
+  if (bytes >= 2 * kHugePage) madvise(data_, static_cast<std::size_t>(bytes / kHugePage * kHugePage), MADV_HUGEPAGE);
+#endif
+}
+
+Block::~Block() { ::operator delete(data_, alignment(bytes_)); }
+
+std::vector<std::int32_t> first_replicas(const Request& request) {
+  const Layout& layout = request.source();
+  const Mesh& mesh = layout.mesh();
+  // A shard is named by its piece of every dim and its addend. Their product counts no axis twice, so it is at most the number of ranks.
+  std::vector<std::int32_t> first(static_cast<std::size_t>(mesh.size()), -1), out;
+  out.reserve(first.size());
+  for (std::int32_t position = 0; position < mesh.size(); ++position) {
+    MeshCoordinate coordinate = mesh.coordinate(position);
+    std::int64_t name = request.addend_of(position);
+    for (int dim = 0; dim < layout.dims(); ++dim) name = name * layout.pieces(dim).count() + layout.piece_of(dim, coordinate);
+    std::int32_t& holder = first[static_cast<std::size_t>(name)];
+    if (holder < 0) holder = position;
+    out.push_back(holder);
+  }
+  return out;
+}
+
+StoreMemory::StoreMemory(const Plan& plan, bool poison)
+    : plan_(plan), poison_(poison), element_bytes_(reshard::size_bytes(plan.request.dtype())), blocks_(plan.buffers.size() * plan.slot_count()) {}
+
+std::byte* StoreMemory::allocate(BufferId buffer, Slot slot) {
+  RESHARD_CHECK(plan_.buffer(buffer).exists(slot), fmt::format("slot {} has no buffer {}", slot, to_index(buffer)));
+  std::int64_t bytes = size_bytes(buffer, slot);
+  std::shared_ptr<Block>& block = blocks_[at(buffer, slot)];
+  block = std::make_shared<Block>(bytes);
+  if (poison_) std::memset(block->data(), 0xa5, static_cast<std::size_t>(bytes));
+  live_bytes_ += bytes;
+  peak_bytes_ = std::max(peak_bytes_, live_bytes_);
+  return block->data();
+}
+
+std::span<std::byte> StoreMemory::allocate_source(Slot slot) {
+  std::byte* data = allocate(kSourceBuffer, slot);
+  return {data, static_cast<std::size_t>(size_bytes(kSourceBuffer, slot))};
+}
+
+void StoreMemory::share_source(Slot slot, Slot with) {
+  RESHARD_CHECK(size_bytes(kSourceBuffer, slot) == size_bytes(kSourceBuffer, with), fmt::format("slots {} and {} share no shard", slot, with));
+  blocks_[at(kSourceBuffer, slot)] = blocks_[at(kSourceBuffer, with)];
+}
+
+const std::byte* StoreMemory::read(BufferId buffer, Slot slot) const {
+  const std::shared_ptr<Block>& block = blocks_[at(buffer, slot)];
+  RESHARD_CHECK(block != nullptr, fmt::format("buffer {} of slot {} is read but was not written", to_index(buffer), slot));
+  return block->data();
+}
+
+std::byte* StoreMemory::write(BufferId buffer, Slot slot) {
+  RESHARD_CHECK(buffer != kSourceBuffer, fmt::format("the source of slot {} is written", slot));
+  const std::shared_ptr<Block>& block = blocks_[at(buffer, slot)];
+  return block ? block->data() : allocate(buffer, slot);
+}
+
+void StoreMemory::release(BufferId buffer, Slot slot) {
+  std::shared_ptr<Block>& block = blocks_[at(buffer, slot)];
+  if (block && block.use_count() == 1) live_bytes_ -= block->size();
+  block.reset();
+}
+
+}  // namespace reshard::sim

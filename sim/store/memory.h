@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The memory of all ranks: one allocation per (buffer, slot), made when it is first written.
+//
+// Source shards that hold the same elements of the same addend share one allocation. Sharing is copy-on-write in the plain sense that a write needs memory of its own: plans never
+// write the source, so a write to it is refused instead of copied.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "core/plan/plan.h"
+
+namespace reshard::sim {
+
+// Bytes aligned to a cache line; large ones on huge pages where the system has them.
+class Block {
+ public:
+  explicit Block(std::int64_t bytes);
+  Block(const Block&) = delete;
+  Block& operator=(const Block&) = delete;
+  ~Block();
+  std::byte* data() const { return data_; }
+  std::int64_t size() const { return bytes_; }
+
+ private:
+  std::byte* data_;
+  std::int64_t bytes_;
+};
+
+// Per position of the source mesh, the least position that holds the same elements of the same addend.
+std::vector<std::int32_t> first_replicas(const Request& request);
+
+class StoreMemory {
+ public:
+  // `poison`: new memory is filled with 0xa5, so that a read of what was never written shows in tests. The plan must outlive this.
+  explicit StoreMemory(const Plan& plan, bool poison = false);
+
+  // Gives the slot's source shard its memory, or shares that of another slot.
+  std::span<std::byte> allocate_source(Slot slot);
+  void share_source(Slot slot, Slot with);
+
+  // The slot must have the buffer; where elements are read they must have been written.
+  const std::byte* read(BufferId buffer, Slot slot) const;
+  // Allocates at the first call. Never the source.
+  std::byte* write(BufferId buffer, Slot slot);
+  void release(BufferId buffer, Slot slot);
+
+  std::int64_t size_bytes(BufferId buffer, Slot slot) const { return plan_.buffer(buffer).elements(slot) * element_bytes_; }
+  std::int64_t element_bytes() const { return element_bytes_; }
+  std::int64_t live_bytes() const { return live_bytes_; }  // allocated now, shared memory once
+  std::int64_t peak_bytes() const { return peak_bytes_; }
+
+ private:
+  std::size_t at(BufferId buffer, Slot slot) const { return to_index(buffer) * plan_.slot_count() + static_cast<std::size_t>(slot); }
+  std::byte* allocate(BufferId buffer, Slot slot);
+
+  const Plan& plan_;
+  bool poison_;
+  std::int64_t element_bytes_, live_bytes_ = 0, peak_bytes_ = 0;
+  std::vector<std::shared_ptr<Block>> blocks_;  // [buffer * slots + slot]
+};
+
+}  // namespace reshard::sim

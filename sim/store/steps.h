@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The meaning of each kind of step (core/plan/plan.h) on real bytes, for all ranks at once.
+#pragma once
+
+#include "core/plan/plan.h"
+#include "sim/store/memory.h"
+
+namespace reshard::sim {
+
+// Runs one step. Every box is checked against its buffer. Returns the bytes that it wrote.
+std::int64_t run_step(const Plan& plan, const Step& step, StoreMemory& memory);
+
+}  // namespace reshard::sim

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "sim/store/store.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "core/plan/accounting.h"
+#include "sim/store/steps.h"
+
+namespace reshard::sim {
+namespace {
+
+// Temporaries in the order in which they may be freed.
+struct Release {
+  std::int32_t after_step;
+  BufferId buffer;
+  Slot slot;
+};
+
+std::vector<Release> releases_of(const Plan& plan) {
+  std::vector<Release> out;
+  if (plan.buffers.size() <= 2) return out;
+  std::vector<std::int32_t> last = last_reads(plan);
+  for (std::size_t b = 2; b < plan.buffers.size(); ++b)
+    for (std::size_t slot = 0; slot < plan.slot_count(); ++slot) {
+      std::int32_t step = last[b * plan.slot_count() + slot];
+      if (step >= 0) out.push_back({step, BufferId{static_cast<std::int32_t>(b)}, static_cast<Slot>(slot)});
+    }
+  std::stable_sort(out.begin(), out.end(), [](const Release& a, const Release& b) { return a.after_step < b.after_step; });
+  return out;
+}
+
+// (slot, position) of the ranks of a mesh, ascending by rank.
+std::vector<std::pair<Slot, std::int32_t>> slots_of(const Plan& plan, const Mesh& mesh) {
+  std::vector<std::pair<Slot, std::int32_t>> out;
+  out.reserve(static_cast<std::size_t>(mesh.size()));
+  for (std::int32_t position = 0; position < mesh.size(); ++position) out.emplace_back(plan.slot_of(mesh.rank_at(position)), position);
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+}  // namespace
+
+void fill_sources(const Plan& plan, const FillSource& fill, StoreMemory& memory) {
+  const Mesh& mesh = plan.request.source().mesh();
+  std::vector<std::int32_t> replicas = first_replicas(plan.request);
+  // By mesh position: the slot that was filled for its set of replicas.
+  std::vector<Slot> filled(replicas.size(), -1);
+  for (auto [slot, position] : slots_of(plan, mesh)) {
+    Slot& with = filled[static_cast<std::size_t>(replicas[static_cast<std::size_t>(position)])];
+    if (with >= 0) {
+      memory.share_source(slot, with);
+      continue;
+    }
+    with = slot;
+    fill(plan.ranks[static_cast<std::size_t>(slot)], memory.allocate_source(slot));
+  }
+}
+
+std::int64_t run_steps(const Plan& plan, StoreMemory& memory) {
+  std::vector<Release> releases = releases_of(plan);
+  std::size_t next = 0;
+  std::int64_t bytes = 0;
+  for (std::size_t s = 0; s < plan.steps.size(); ++s) {
+    bytes += run_step(plan, plan.steps[s], memory);
+    for (; next < releases.size() && static_cast<std::size_t>(releases[next].after_step) == s; ++next)
+      memory.release(releases[next].buffer, releases[next].slot);
+  }
+  return bytes;
+}
+
+void take_destinations(const Plan& plan, const TakeDestination& take, StoreMemory& memory) {
+  for (auto [slot, position] : slots_of(plan, plan.request.destination().mesh())) {
+    std::int64_t size = memory.size_bytes(kDestinationBuffer, slot);
+    // An empty shard is written by no step.
+    const std::byte* data = size == 0 ? memory.write(kDestinationBuffer, slot) : memory.read(kDestinationBuffer, slot);
+    take(plan.ranks[static_cast<std::size_t>(slot)], {data, static_cast<std::size_t>(size)});
+  }
+}
+
+Timeline Store::run(const Plan& plan, const FillSource& fill, const TakeDestination& take) {
+  StoreMemory memory(plan, options_.poison);
+  fill_sources(plan, fill, memory);
+  bytes_moved_ = run_steps(plan, memory);
+  peak_bytes_ = memory.peak_bytes();
+  take_destinations(plan, take, memory);
+  return {};
+}
+
+}  // namespace reshard::sim

@@ -127,8 +127,6 @@ std::int64_t Expansion::chunk_elements(std::int32_t chunk) const {
   return elements_ / n_ + (chunk < elements_ % n_ ? 1 : 0);
 }
 
-std::int64_t Expansion::elements(std::int64_t i) const { return tree() ? elements_ : chunk_elements(transfer(i).first_chunk); }
-
 std::int32_t Expansion::sends(std::int32_t round, std::int32_t member) const {
   if (!tree()) return direct() ? n_ - 1 : 1;
   std::int32_t distance = reach(round);

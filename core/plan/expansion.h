@@ -44,7 +44,8 @@ class Expansion {
   std::int32_t members() const { return n_; }
   std::int64_t size() const { return size_; }
   Transfer transfer(std::int64_t i) const;
-  std::int64_t elements(std::int64_t i) const;  // carried by transfer i
+  std::int64_t elements(std::int64_t i) const { return elements(transfer(i)); }  // carried by transfer i
+  std::int64_t elements(const Transfer& transfer) const { return tree() ? elements_ : chunk_elements(transfer.first_chunk); }
   // Transfers that must be complete before transfer i starts: those that bring what it sends, and the sender's and receiver's previous round. Appended to `out`,
   // ascending, each once.
   void waits_for(std::int64_t i, std::vector<std::int64_t>& out) const;

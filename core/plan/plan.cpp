@@ -56,8 +56,7 @@ Plan::Plan(Request request_in, std::string planner_in) : request(std::move(reque
 Slot Plan::slot_of(Rank rank) const {
   // Ranks without gaps, the usual case, need no search.
   std::int64_t guess = std::int64_t{to_int(rank)} - to_int(ranks.front());
-  if (guess >= 0 && guess < static_cast<std::int64_t>(ranks.size()) && ranks[static_cast<std::size_t>(guess)] == rank)
-    return static_cast<Slot>(guess);
+  if (guess >= 0 && guess < static_cast<std::int64_t>(ranks.size()) && ranks[static_cast<std::size_t>(guess)] == rank) return static_cast<Slot>(guess);
   auto it = std::lower_bound(ranks.begin(), ranks.end(), rank);
   RESHARD_CHECK(it != ranks.end() && *it == rank, "rank " + std::to_string(to_int(rank)) + " is not in the plan");
   return static_cast<Slot>(it - ranks.begin());

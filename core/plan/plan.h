@@ -72,7 +72,8 @@ struct Move {
 // Many moves, packed: 8 bytes + 24 per dim each.
 class MoveList {
  public:
-  explicit MoveList(int dims = 1) : dims_(dims) {}
+  MoveList() : MoveList(1) {}
+  explicit MoveList(int dims) : dims_(dims) {}
   int dims() const { return dims_; }
   std::size_t size() const { return buffers_.size(); }
   Move operator[](std::size_t i) const;

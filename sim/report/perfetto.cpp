@@ -145,7 +145,8 @@ void Drawing::flows() {
     int source = to_int(flow.source), destination = to_int(flow.destination);
     std::int64_t start = to_ns(flow.start_ps), end = to_ns(flow.end_ps);
     std::string path;
-    for (ResourceId resource : topology.route(flow.source, flow.destination).resources) path += (path.empty() ? "" : " ") + topology.resource_name(resource);
+    for (ResourceId resource : topology.route(flow.source, flow.destination).resources)
+      path += fmt::format("{}{}", path.empty() ? "" : " ", topology.resource_name(resource));
     events.add(
         R"({{"ph": "b", "name": "{0} to {1}", "cat": "flow", "id": {2}, "pid": {0}, "tid": {3}, "ts": {4}, "args": {{"src": {0}, "dst": {1}, "bytes": {5}, "op": {6}, "step": {7}, "path": {8}}}}})",
         source, destination, id, kSendThread, ns_text(start), flow.bytes, to_index(flow.op), flow.step, in_quotes(path));

@@ -12,7 +12,7 @@ namespace {
 
 std::string axes_text(const std::vector<int>& axes) {
   std::string out;
-  for (int axis : axes) out += (out.empty() ? "" : ",") + std::to_string(axis);
+  for (int axis : axes) out += fmt::format("{}{}", out.empty() ? "" : ",", axis);
   return out.empty() ? "-" : out;
 }
 
@@ -81,7 +81,7 @@ std::string link_table(const RunReport& report) {
   Table table({{"busiest links"}, {"bytes", Table::Align::Right}, {"busy", Table::Align::Right}, {"utilisation", Table::Align::Right}});
   for (const LinkUse& link : report.links)
     table.add_row({link.name, bytes_text(link.bytes), duration_text(link.busy_ps), decimal_text(utilisation_e4(link, report.time_ps), 100, 1) + " %"});
-  return "\n" + table.text();
+  return fmt::format("\n{}", table.text());
 }
 
 void add_cache(const RunReport& report, Facts& facts) {
@@ -102,7 +102,7 @@ std::string rank_table(const RunReport& report) {
     table.add_row({shortened(ranks_text(alike)), bytes_text(report.received_by_rank[i]), bytes_text(report.peak_by_rank[i])});
     i = j;
   }
-  return "\n" + table.text();
+  return fmt::format("\n{}", table.text());
 }
 
 }  // namespace

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A Perfetto file is read back and held against the rules that its importer has: slices of a thread never overlap, every begin has its end, counters return to 0.
+#include <catch2/catch.hpp>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+
+#include "sim/report/link_use.h"
+#include "sim/report/perfetto.h"
+
+using namespace reshard;
+using namespace reshard::sim;
+
+namespace {
+
+// Four devices with a port of 1 GB/s each way and 1 us of latency.
+Topology star() {
+  NodeTemplate node;
+  node.devices = 4;
+  node.ports = {{"port", 1'000'000'000, 1'000'000'000}};
+  RouteRule rule;
+  rule.hops = {{Hop::Kind::SourceOut, 0}, {Hop::Kind::DestinationIn, 0}};
+  rule.latency_ps = 1'000'000;
+  rule.transport = Transport::NVLink;
+  node.rules = {rule};
+  node.rule_within = {0};
+  return Topology("star", node, {}, 1);
+}
+
+constexpr std::int64_t kUs = 1'000'000;
+
+// Two compute operations that overlap on rank 0, and two messages out of it: the first alone, the second overlapping it.
+struct Scene {
+  Workload workload;
+  std::vector<std::string> labels;
+  Timeline timeline;
+};
+
+Scene scene() {
+  Scene out;
+  for (int i = 0; i < 2; ++i) out.workload.operations.push_back({Compute{{Rank{0}}, 5 * kUs}, i, {}});
+  for (int i = 1; i <= 2; ++i) out.workload.operations.push_back({Message{Rank{0}, Rank{i}, 1000, 0, OpId{1 + i}}, 0, {}});
+  out.labels = {"forward \"1\"", "forward 2", "send 1", "send 2"};
+  out.timeline.end_ps = 9 * kUs + 1234;
+  out.timeline.spans = {{OpId{0}, -1, Rank{0}, 0, 5 * kUs},
+                        {OpId{1}, -1, Rank{0}, 2 * kUs, 7 * kUs},
+                        {OpId{2}, -1, Rank{0}, 5 * kUs, 7 * kUs},
+                        {OpId{3}, -1, Rank{0}, 6 * kUs, 9 * kUs + 1234}};
+  out.timeline.flows = {{OpId{2}, -1, Rank{0}, Rank{1}, 1000, 5 * kUs, 7 * kUs}, {OpId{3}, -1, Rank{0}, Rank{2}, 1000, 6 * kUs, 9 * kUs + 1234}};
+  return out;
+}
+
+std::string file_of(const Scene& scene, const Topology& topology) {
+  std::ostringstream out;
+  write_perfetto(out, scene.workload, scene.labels, scene.timeline, topology);
+  return out.str();
+}
+
+}  // namespace
+
+TEST_CASE("microseconds are printed from integers") {
+  CHECK(microseconds_text(0) == "0.000");
+  CHECK(microseconds_text(1'234'999) == "1.234");
+  CHECK(microseconds_text(9'007'199'254'740'993'000) == "9007199254740.993");
+}
+
+TEST_CASE("slices of a thread do not overlap, and every kind of track is there") {
+  Topology topology = star();
+  nlohmann::json file = nlohmann::json::parse(file_of(scene(), topology));
+  std::map<std::pair<int, int>, std::vector<std::pair<double, double>>> slices;
+  std::set<std::string> names;
+  for (const auto& event : file["traceEvents"]) {
+    if (event["ph"] != "X") continue;
+    names.insert(event["name"]);
+    double start = event["ts"];
+    slices[{event["pid"], event["tid"]}].push_back({start, start + event["dur"].get<double>()});
+  }
+  CHECK(names == std::set<std::string>{"forward \"1\"", "forward 2", "send 1", "send 2", "send", "recv"});
+  CHECK(slices.size() == 6);  // rank 0: three lanes of steps and "send"; ranks 1 and 2: "recv"
+  for (auto& [thread, list] : slices) {
+    std::sort(list.begin(), list.end());
+    for (std::size_t i = 1; i < list.size(); ++i) CHECK(list[i - 1].second <= list[i].first + 1e-9);
+  }
+}
+
+TEST_CASE("flows begin and end, arrows start and finish, counters return to 0") {
+  Topology topology = star();
+  nlohmann::json file = nlohmann::json::parse(file_of(scene(), topology));
+  std::map<std::string, int> count;
+  std::map<std::string, std::vector<double>> counters;
+  for (const auto& event : file["traceEvents"]) {
+    ++count[event["ph"]];
+    if (event["ph"] == "C") counters[event["name"]].push_back(event["args"]["GB/s"]);
+  }
+  CHECK((count["b"] == 2 && count["e"] == 2 && count["s"] == 2 && count["f"] == 2));
+  REQUIRE(counters.size() == 3);
+  // Rank 0's port: 1000 B in [6, 7] us make 1 GB/s; 1000 B in [7, 9.001] us make 0.499. They touch at 7.
+  CHECK(counters["node0.gpu0.port.out"] == std::vector<double>{1.0, 0.5, 0.0});
+  for (const auto& [name, values] : counters) CHECK(values.back() == 0.0);
+}
+
+TEST_CASE("the metadata comes first, as readers of many files expect it") {
+  Topology topology = star();
+  std::string file = file_of(scene(), topology);
+  CHECK(file.rfind("{\"distributedInfo\": {\"backend\": \"reshard\", \"rank\": 0, ", 0) == 0);
+  CHECK(file == file_of(scene(), topology));
+}
+
+TEST_CASE("links are ordered by the time that their bytes need") {
+  Topology topology = star();
+  Timeline timeline = scene().timeline;
+  timeline.resources.resize(static_cast<std::size_t>(topology.resource_count()));
+  timeline.resources[3] = {1000, 2 * kUs};
+  timeline.resources[0] = {2000, 4 * kUs};
+  timeline.resources[5] = {1000, kUs};
+  std::vector<LinkUse> links = busiest_links(timeline, topology, 2);
+  REQUIRE(links.size() == 2);
+  CHECK((links[0].name == "node0.gpu0.port.out" && links[0].bytes == 2000 && links[0].busy_ps == 4 * kUs));
+  CHECK(links[1].name == topology.resource_name(ResourceId{3}));
+  CHECK(utilisation_e4(links[0], 4 * kUs) == 5000);  // 2000 B of the 4000 that 4 us at 1 GB/s carry
+  std::vector<ClassBytes> classes = bytes_by_class(timeline, topology);
+  REQUIRE(classes.size() == 1);
+  CHECK((classes[0].transport == Transport::NVLink && classes[0].bytes == 2000));
+}

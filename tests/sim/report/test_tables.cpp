@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Tables, ratios and lanes: small values with the answers written out.
+#include <catch2/catch.hpp>
+
+#include "core/base/errors.h"
+#include "sim/report/lanes.h"
+#include "sim/report/run_report.h"
+#include "sim/report/table.h"
+
+using namespace reshard;
+using namespace reshard::sim;
+
+TEST_CASE("a table aligns its columns and leaves no trailing blanks") {
+  Table table({{"name"}, {"bytes", Table::Align::Right}, {"note"}});
+  table.add_row({"a", "10", "x"});
+  table.add_row({"µs", "7", ""});
+  CHECK(table.text() ==
+        "name  bytes  note\n"
+        "a        10  x\n"
+        "µs        7\n");
+  CHECK_THROWS_AS(table.add_row({"short"}), CheckFailure);
+}
+
+TEST_CASE("facts put their values in one column") {
+  Facts facts;
+  facts.add("time", "1 us");
+  facts.add("ratio to bound", "1.0000");
+  CHECK(facts.text() ==
+        "time            1 us\n"
+        "ratio to bound  1.0000\n");
+}
+
+TEST_CASE("ratios have four decimals, rounded half up, and none at bound 0") {
+  CHECK(ratio_text(ratio_e4(104, 100)) == "1.0400");
+  CHECK(ratio_text(ratio_e4(1, 3)) == "0.3333");
+  CHECK(ratio_text(ratio_e4(20'001, 20'000)) == "1.0001");  // 1.00005 goes up
+  CHECK(ratio_text(ratio_e4(1'000'000'000'000'000'000, 1'000'000'000'000'000'000)) == "1.0000");
+  CHECK_FALSE(ratio_e4(5, 0).has_value());
+  CHECK(ratio_text(std::nullopt) == "-");
+}
+
+TEST_CASE("overlapping slices go to different lanes, touching ones share") {
+  CHECK(pack_lanes({{0, 10}, {0, 5}, {5, 7}, {10, 12}, {11, 13}}) == std::vector<std::int32_t>{0, 1, 1, 0, 1});
+  CHECK(pack_lanes({{3, 3}, {3, 3}, {3, 9}}) == std::vector<std::int32_t>{0, 0, 0});  // empty slices overlap nothing
+  CHECK_THROWS_AS(pack_lanes({{5, 6}, {4, 5}}), CheckFailure);
+}
+
+TEST_CASE("stretches join what overlaps and part what touches") {
+  std::vector<Stretch> found = stretches({{0, 4}, {2, 6}, {6, 8}, {9, 10}});
+  REQUIRE(found.size() == 3);
+  CHECK((found[0].start == 0 && found[0].end == 6 && found[0].first == 0 && found[0].count == 2));
+  CHECK((found[1].start == 6 && found[1].end == 8 && found[1].count == 1));
+  CHECK((found[2].start == 9 && found[2].end == 10 && found[2].first == 3));
+}

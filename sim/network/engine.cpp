@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The event loop.
+//
+// An instant is worked off whole before rates are solved: transfers that finish now, latencies and sleeps that end now, and all that starts because of them, including what takes
+// no time at all. Only then do the flows share anew and the clock moves, to the earlier of the next finish and the next known event. So a thousand transfers that end
+// together cost one solution, and the order within an instant cannot change a rate.
+#include "sim/network/engine.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "core/base/errors.h"
+#include "sim/network/event_queue.h"
+#include "sim/network/flows.h"
+#include "sim/network/program.h"
+
+namespace reshard::sim {
+
+namespace {
+
+class Engine {
+ public:
+  Engine(const Workload& workload, const Topology& topology, const EngineOptions& options)
+      : options_(options), flows_(topology), program_(workload, topology.devices(), options.record_spans ? &timeline_.spans : nullptr) {}
+
+  Timeline run();
+
+ private:
+  // Something known to happen: a flow's latency ends (part -1), or a part wakes.
+  struct Event {
+    std::int32_t flow;
+    Sleep sleep;
+  };
+
+  void settle();
+  void begin(const Transit& transit);
+  void happen(const Event& event);
+  void arrive(std::int32_t flow);
+
+  EngineOptions options_;
+  Timeline timeline_;
+  Flows flows_;
+  Program program_;
+  EventQueue<Event> events_;
+  std::int64_t now_ps_ = 0;
+  // Reused between instants.
+  std::vector<Transit> transits_;
+  std::vector<Sleep> sleeps_;
+  std::vector<Event> due_;
+  std::vector<std::int32_t> finished_;
+};
+
+void Engine::arrive(std::int32_t flow) {
+  const Transit& transit = flows_.transit(flow);
+  program_.arrived(transit);
+  if (options_.record_flows)
+    timeline_.flows.push_back({transit.op, transit.step, transit.source, transit.destination, transit.bytes, flows_.start_ps(flow), now_ps_});
+  flows_.close(flow);
+}
+
+void Engine::begin(const Transit& transit) {
+  if (transit.source == transit.destination) {
+    program_.arrived(transit);
+    return;
+  }
+  std::int32_t flow = flows_.open(transit, now_ps_);
+  std::int64_t latency_ps = flows_.latency_ps(flow);
+  Event end_of_latency{flow, {}};
+  if (latency_ps == 0)
+    happen(end_of_latency);
+  else
+    events_.push(later_ps(now_ps_, latency_ps), end_of_latency);
+}
+
+void Engine::happen(const Event& event) {
+  if (event.flow < 0)
+    program_.woken(event.sleep);
+  else if (flows_.transit(event.flow).bytes == 0)
+    arrive(event.flow);
+  else
+    flows_.join(event.flow, now_ps_);
+}
+
+// Until nothing more happens at this instant.
+void Engine::settle() {
+  do {
+    while (events_.next_time_ps() == now_ps_) {
+      events_.pop(due_);
+      for (const Event& event : due_) happen(event);
+    }
+    transits_.clear();
+    sleeps_.clear();
+    program_.advance(now_ps_, transits_, sleeps_);
+    for (const Transit& transit : transits_) begin(transit);
+    for (const Sleep& sleep : sleeps_) events_.push(later_ps(now_ps_, sleep.duration_ps), {-1, sleep});
+  } while (program_.busy() || events_.next_time_ps() == now_ps_);
+}
+
+Timeline Engine::run() {
+  for (;;) {
+    settle();
+    flows_.solve(now_ps_);
+    std::int64_t finish_ps = flows_.next_finish_ps(), next_ps = std::min(finish_ps, events_.next_time_ps());
+    if (next_ps == MinimumTree::kNever) break;
+    now_ps_ = next_ps;
+    if (finish_ps != now_ps_) continue;
+    flows_.retire(now_ps_, finished_);
+    for (std::int32_t flow : finished_) arrive(flow);
+  }
+  RESHARD_CHECK(program_.complete(), program_.stuck());
+  timeline_.end_ps = now_ps_;
+  timeline_.resources = flows_.uses();
+  std::sort(timeline_.spans.begin(), timeline_.spans.end(), [](const Span& a, const Span& b) {
+    return std::tie(a.op, a.step, a.rank, a.start_ps, a.end_ps) < std::tie(b.op, b.step, b.rank, b.start_ps, b.end_ps);
+  });
+  std::sort(timeline_.flows.begin(), timeline_.flows.end(), [](const FlowSpan& a, const FlowSpan& b) {
+    return std::tie(a.start_ps, a.op, a.step, a.source, a.destination, a.end_ps, a.bytes) <
+           std::tie(b.start_ps, b.op, b.step, b.source, b.destination, b.end_ps, b.bytes);
+  });
+  return std::move(timeline_);
+}
+
+}  // namespace
+
+Timeline run(const Workload& workload, const Topology& topology, const EngineOptions& options) { return Engine(workload, topology, options).run(); }
+
+std::int64_t time_of(const Plan& plan, const Topology& topology) {
+  // The workload only borrows the plan.
+  Workload workload = workload_of(std::shared_ptr<const Plan>(std::shared_ptr<const Plan>(), &plan));
+  return run(workload, topology, {.record_flows = false, .record_spans = false}).end_ps;
+}
+
+}  // namespace reshard::sim

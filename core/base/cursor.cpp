@@ -48,8 +48,7 @@ std::int64_t Cursor::integer(std::string_view what, std::int64_t low, std::int64
   const char* begin = text_.data() + position_;
   auto [end, error] = std::from_chars(begin, text_.data() + text_.size(), value);
   if (error == std::errc::invalid_argument) fail(fmt::format("{} (an integer)", what));
-  if (error != std::errc() || value < low || value > high)
-    fail(fmt::format("{} between {} and {}", what, low, high));
+  if (error != std::errc() || value < low || value > high) fail(fmt::format("{} between {} and {}", what, low, high));
   position_ += static_cast<std::size_t>(end - begin);
   return value;
 }

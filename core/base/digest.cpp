@@ -27,9 +27,7 @@ Hasher::Hasher() : state_(XXH3_createState()) {
 
 Hasher::~Hasher() { XXH3_freeState(static_cast<XXH3_state_t*>(state_)); }
 
-void Hasher::add(std::span<const std::byte> bytes) {
-  XXH3_128bits_update(static_cast<XXH3_state_t*>(state_), bytes.data(), bytes.size());
-}
+void Hasher::add(std::span<const std::byte> bytes) { XXH3_128bits_update(static_cast<XXH3_state_t*>(state_), bytes.data(), bytes.size()); }
 
 void Hasher::add(std::string_view text) { add(std::as_bytes(std::span(text.data(), text.size()))); }
 

@@ -36,7 +36,7 @@ class BackendError : public std::runtime_error {
 }  // namespace reshard
 
 // On in every build. `detail` is a string expression, evaluated only when the condition fails.
-#define RESHARD_CHECK(condition, detail)                                           \
-  do {                                                                             \
+#define RESHARD_CHECK(condition, detail)                                             \
+  do {                                                                               \
     if (!(condition)) ::reshard::fail_check(#condition, __FILE__, __LINE__, detail); \
   } while (0)

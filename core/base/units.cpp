@@ -22,21 +22,34 @@ struct Unit {
 };
 
 constexpr std::int64_t kKi = 1024, kMi = kKi * 1024, kGi = kMi * 1024, kTi = kGi * 1024;
-constexpr std::array<Unit, 17> kByteUnits{{{"", 1},          {"B", 1},      {"KB", 1000},      {"MB", 1000000}, {"GB", 1000000000}, {"TB", 1000000000000},
-                                           {"KiB", kKi},     {"MiB", kMi},  {"GiB", kGi},      {"TiB", kTi},    {"K", kKi},         {"M", kMi},
-                                           {"G", kGi},       {"k", kKi},    {"m", kMi},        {"g", kGi},      {"T", kTi}}};
+constexpr std::array<Unit, 17> kByteUnits{{{"", 1},
+                                           {"B", 1},
+                                           {"KB", 1000},
+                                           {"MB", 1000000},
+                                           {"GB", 1000000000},
+                                           {"TB", 1000000000000},
+                                           {"KiB", kKi},
+                                           {"MiB", kMi},
+                                           {"GiB", kGi},
+                                           {"TiB", kTi},
+                                           {"K", kKi},
+                                           {"M", kMi},
+                                           {"G", kGi},
+                                           {"k", kKi},
+                                           {"m", kMi},
+                                           {"g", kGi},
+                                           {"T", kTi}}};
 constexpr std::array<Unit, 10> kRateUnits{{{"", 1},
-                                          {"B/s", 1},
-                                          {"KB/s", 1000},
-                                          {"MB/s", 1000000},
-                                          {"GB/s", 1000000000},
-                                          {"TB/s", 1000000000000},
-                                          {"KiB/s", kKi},
-                                          {"MiB/s", kMi},
-                                          {"GiB/s", kGi},
-                                          {"TiB/s", kTi}}};
-constexpr std::array<Unit, 5> kTimeUnits{
-    {{"ps", 1}, {"ns", 1000}, {"us", 1000000}, {"ms", 1000000000}, {"s", 1000000000000}}};
+                                           {"B/s", 1},
+                                           {"KB/s", 1000},
+                                           {"MB/s", 1000000},
+                                           {"GB/s", 1000000000},
+                                           {"TB/s", 1000000000000},
+                                           {"KiB/s", kKi},
+                                           {"MiB/s", kMi},
+                                           {"GiB/s", kGi},
+                                           {"TiB/s", kTi}}};
+constexpr std::array<Unit, 5> kTimeUnits{{{"ps", 1}, {"ns", 1000}, {"us", 1000000}, {"ms", 1000000000}, {"s", 1000000000000}}};
 
 struct Decimal {
   Int128 digits = 0;
@@ -107,8 +120,8 @@ std::optional<std::int64_t> scaled(const Decimal& decimal, std::int64_t scale, s
   return static_cast<std::int64_t>(value);
 }
 
-std::int64_t parse_quantity(std::string_view text, std::string_view field, std::span<const Unit> units, std::string_view expected,
-                            std::int64_t low, std::int64_t high, bool bare_zero) {
+std::int64_t parse_quantity(std::string_view text, std::string_view field, std::span<const Unit> units, std::string_view expected, std::int64_t low,
+                            std::int64_t high, bool bare_zero) {
   auto fail = [&]() -> InputError { return InputError(fmt::format("{}: expected {}, found {}", field, expected, quoted(text))); };
   std::optional<Decimal> decimal = read_decimal(text);
   if (!decimal) throw fail();
@@ -124,8 +137,7 @@ std::int64_t parse_quantity(std::string_view text, std::string_view field, std::
 
 std::string with_unit(std::int64_t value, std::span<const Unit> ladder, std::string_view zero_unit) {
   for (std::size_t i = ladder.size(); i-- > 0;)
-    if (value >= ladder[i].scale && ladder[i].scale > 1)
-      return fmt::format("{} {}", decimal_text(value, ladder[i].scale, 3), ladder[i].suffix);
+    if (value >= ladder[i].scale && ladder[i].scale > 1) return fmt::format("{} {}", decimal_text(value, ladder[i].scale, 3), ladder[i].suffix);
   return fmt::format("{} {}", value, zero_unit);
 }
 
@@ -136,13 +148,11 @@ std::int64_t parse_bytes(std::string_view text, std::string_view field) {
 }
 
 std::int64_t parse_bytes_per_s(std::string_view text, std::string_view field) {
-  return parse_quantity(text, field, kRateUnits, "a positive rate such as 450GB/s or 6.887e9, up to 2^62 bytes per second", 1, kMaxBytes,
-                        false);
+  return parse_quantity(text, field, kRateUnits, "a positive rate such as 450GB/s or 6.887e9, up to 2^62 bytes per second", 1, kMaxBytes, false);
 }
 
 std::int64_t parse_duration_ps(std::string_view text, std::string_view field) {
-  return parse_quantity(text, field, kTimeUnits, "a time such as 8us or 1.5ms, from 0 to 10^6 seconds", 0,
-                        1'000'000 * kPsPerSecond, true);
+  return parse_quantity(text, field, kTimeUnits, "a time such as 8us or 1.5ms, from 0 to 10^6 seconds", 0, 1'000'000 * kPsPerSecond, true);
 }
 
 std::string decimal_text(std::int64_t value, std::int64_t unit, int decimals) {

@@ -18,8 +18,8 @@ std::int64_t parse_bytes_per_s(std::string_view text, std::string_view field);
 std::int64_t parse_duration_ps(std::string_view text, std::string_view field);
 
 // For people, fixed rules so that output is stable: three decimals of the largest unit that leaves a value of at least 1.
-std::string bytes_text(std::int64_t bytes);     // "64.000 MiB", "17 B"
-std::string duration_text(std::int64_t ps);     // "671.089 us", "0 ps"
+std::string bytes_text(std::int64_t bytes);       // "64.000 MiB", "17 B"
+std::string duration_text(std::int64_t ps);       // "671.089 us", "0 ps"
 std::string rate_text(std::int64_t bytes_per_s);  // "450.000 GB/s"
 // value / unit with `decimals` digits, rounded half up, computed in integers.
 std::string decimal_text(std::int64_t value, std::int64_t unit, int decimals);

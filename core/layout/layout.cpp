@@ -53,11 +53,7 @@ void cut(Runs from, const Placement& placement, std::int64_t n, PieceTable& out)
 }  // namespace
 
 Layout::Layout(Shape shape, DType dtype, MeshRef mesh, std::vector<Placement> placements, const std::vector<int>& order)
-    : shape_(shape),
-      dtype_(dtype),
-      mesh_(std::move(mesh)),
-      placements_(std::move(placements)),
-      stacks_(stacks_from_order(shape.size(), placements_, order)) {
+    : shape_(shape), dtype_(dtype), mesh_(std::move(mesh)), placements_(std::move(placements)), stacks_(stacks_from_order(shape.size(), placements_, order)) {
   check();
   build_pieces();
 }
@@ -103,8 +99,8 @@ void Layout::build_pieces() {
       std::int32_t n = mesh_->axis_size(axis);
       runs *= static_cast<std::size_t>(std::min(placement(axis).split_factor, shape_[dim] + 1)) * static_cast<std::size_t>(n);
       if (runs > (std::size_t{1} << 26))
-        throw InputError(fmt::format("placements: expected at most 2^26 pieces of dim {}, found more through split factor {}", dim,
-                                     placement(axis).split_factor));
+        throw InputError(
+            fmt::format("placements: expected at most 2^26 pieces of dim {}, found more through split factor {}", dim, placement(axis).split_factor));
       PieceTable next;
       next.reserve(static_cast<std::size_t>(table.count()) * static_cast<std::size_t>(n));
       for (int piece = 0; piece < table.count(); ++piece) cut(table.runs(piece), placement(axis), n, next);

@@ -80,7 +80,6 @@ class Layout {
 Shape parse_shape(std::string_view text, std::string_view field = "shape");
 
 // Layout from text, all InputErrors naming the field at fault.
-Layout parse_layout(std::string_view shape, std::string_view dtype, MeshRef mesh, std::string_view placements,
-                    std::string_view field = "placements");
+Layout parse_layout(std::string_view shape, std::string_view dtype, MeshRef mesh, std::string_view placements, std::string_view field = "placements");
 
 }  // namespace reshard

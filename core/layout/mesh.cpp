@@ -33,10 +33,8 @@ std::int64_t checked_size(const std::vector<std::int32_t>& shape) {
 Mesh::Mesh(std::vector<std::int32_t> shape, std::vector<Rank> ranks, std::vector<std::string> names)
     : shape_(std::move(shape)), ranks_(std::move(ranks)), names_(std::move(names)) {
   std::int64_t size = checked_size(shape_);
-  if (static_cast<std::int64_t>(ranks_.size()) != size)
-    throw InputError(fmt::format("mesh: expected {} ranks for its shape, found {}", size, ranks_.size()));
-  if (!names_.empty() && names_.size() != shape_.size())
-    throw InputError(fmt::format("mesh: expected {} axis names, found {}", shape_.size(), names_.size()));
+  if (static_cast<std::int64_t>(ranks_.size()) != size) throw InputError(fmt::format("mesh: expected {} ranks for its shape, found {}", size, ranks_.size()));
+  if (!names_.empty() && names_.size() != shape_.size()) throw InputError(fmt::format("mesh: expected {} axis names, found {}", shape_.size(), names_.size()));
   for (std::size_t i = 0; i < names_.size(); ++i)
     for (std::size_t j = 0; j < i; ++j)
       if (names_[i] == names_[j]) throw InputError(fmt::format("mesh: expected different axis names, found '{}' twice", names_[i]));
@@ -52,8 +50,7 @@ Mesh::Mesh(std::vector<std::int32_t> shape, std::vector<Rank> ranks, std::vector
   for (std::size_t i = 0; i < ranks_.size(); ++i) by_rank_.emplace_back(ranks_[i], static_cast<std::int32_t>(i));
   std::sort(by_rank_.begin(), by_rank_.end());
   for (std::size_t i = 1; i < by_rank_.size(); ++i)
-    if (by_rank_[i].first == by_rank_[i - 1].first)
-      throw InputError(fmt::format("mesh: expected different ranks, found {} twice", to_int(by_rank_[i].first)));
+    if (by_rank_[i].first == by_rank_[i - 1].first) throw InputError(fmt::format("mesh: expected different ranks, found {} twice", to_int(by_rank_[i].first)));
 }
 
 Mesh Mesh::row_major(std::vector<std::int32_t> shape, Rank first, std::vector<std::string> names) {

@@ -49,8 +49,8 @@ class Mesh {
   std::vector<std::int32_t> shape_, strides_;
   std::vector<Rank> ranks_;
   std::vector<std::string> names_;
-  bool consecutive_ = false;                              // ranks_[i] == ranks_[0] + i
-  std::vector<std::pair<Rank, std::int32_t>> by_rank_;    // ascending; empty when consecutive_
+  bool consecutive_ = false;                            // ranks_[i] == ranks_[0] + i
+  std::vector<std::pair<Rank, std::int32_t>> by_rank_;  // ascending; empty when consecutive_
 };
 
 using MeshRef = std::shared_ptr<const Mesh>;

@@ -27,7 +27,7 @@ void read_nested(Cursor& cursor, std::size_t depth, std::vector<std::int32_t>& s
   do {
     cursor.skip_spaces();
     if (cursor.peek() == '[') {
-      if (count == 0 && !first_visit && shape.size() == depth + 1) cursor.fail("a rank");
+      if (shape.size() == depth + 1 && !(first_visit && count == 0)) cursor.fail("a rank");
       read_nested(cursor, depth + 1, shape, ranks);
     } else {
       if (shape.size() != depth + 1) cursor.fail("'['");

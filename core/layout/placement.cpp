@@ -118,8 +118,7 @@ PlacementList parse_placements(std::string_view text, int axes, int tensor_dims,
   cursor.skip_spaces();
   cursor.expect_end();
   if (static_cast<int>(out.placements.size()) != axes)
-    throw InputError(fmt::format("{}: expected {} placements, one per mesh axis, found {} in {}", field, axes, out.placements.size(),
-                                 quoted(text)));
+    throw InputError(fmt::format("{}: expected {} placements, one per mesh axis, found {} in {}", field, axes, out.placements.size(), quoted(text)));
   return out;
 }
 

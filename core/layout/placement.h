@@ -15,9 +15,9 @@ struct Placement {
   enum class Kind : std::uint8_t { Replicate, Shard, StridedShard, Partial };
 
   Kind kind = Kind::Replicate;
-  std::int8_t dim = 0;              // Shard, StridedShard: tensor dim, 0 .. 7 (negative only in text)
-  ReduceOp op = ReduceOp::Sum;      // Partial
-  std::int64_t split_factor = 1;    // StridedShard: pieces the current length is first cut into, >= 1
+  std::int8_t dim = 0;            // Shard, StridedShard: tensor dim, 0 .. 7 (negative only in text)
+  ReduceOp op = ReduceOp::Sum;    // Partial
+  std::int64_t split_factor = 1;  // StridedShard: pieces the current length is first cut into, >= 1
 
   static Placement replicate() { return {}; }
   static Placement shard(int dim) { return {Kind::Shard, static_cast<std::int8_t>(dim), ReduceOp::Sum, 1}; }

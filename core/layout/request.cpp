@@ -18,11 +18,10 @@ std::optional<ReduceOp> common_op(const Layout& layout, const char* side) {
   std::optional<ReduceOp> op;
   for (const Placement& placement : layout.placements()) {
     if (!placement.is_partial()) continue;
-    if (!can_reduce(placement.op, layout.dtype()))
-      throw InputError(fmt::format("{}: {} is not defined for {}", side, text(placement), text(layout.dtype())));
+    if (!can_reduce(placement.op, layout.dtype())) throw InputError(fmt::format("{}: {} is not defined for {}", side, text(placement), text(layout.dtype())));
     if (op && *op != folding(placement.op))
-      throw InputError(fmt::format("{}: mixed partial ops are forbidden, only sum and avg commute: found {} in {}", side, text(placement),
-                                   layout.placements_text()));
+      throw InputError(
+          fmt::format("{}: mixed partial ops are forbidden, only sum and avg commute: found {} in {}", side, text(placement), layout.placements_text()));
     op = folding(placement.op);
   }
   return op;
@@ -30,8 +29,7 @@ std::optional<ReduceOp> common_op(const Layout& layout, const char* side) {
 
 // R -> P(op): from one value on all ranks to addends whose fold is that value.
 void check_made_partial(ReduceOp op, DType dtype) {
-  if (op == ReduceOp::Sum && !can_divide(dtype))
-    throw InputError(fmt::format("R->P(sum) is forbidden for {}: it divides by the axis size", text(dtype)));
+  if (op == ReduceOp::Sum && !can_divide(dtype)) throw InputError(fmt::format("R->P(sum) is forbidden for {}: it divides by the axis size", text(dtype)));
   if (op == ReduceOp::Product || op == ReduceOp::Band || op == ReduceOp::Bor || op == ReduceOp::Bxor)
     throw InputError(fmt::format("R->P({}) is forbidden: no addends that every rank can compute alone fold to the value", text(op)));
 }
@@ -39,8 +37,7 @@ void check_made_partial(ReduceOp op, DType dtype) {
 void check_axis(const Placement& from, const Placement& to, int axis, DType dtype) {
   if (!to.is_partial()) return;
   std::string what = fmt::format("axis {}: {}->{}", axis, text(from), text(to));
-  if (from.is_shard_like())
-    throw InputError(what + " is forbidden: a shard has no addends for the elements it does not hold (redistribute to R first)");
+  if (from.is_shard_like()) throw InputError(what + " is forbidden: a shard has no addends for the elements it does not hold (redistribute to R first)");
   if (from.is_partial() && from.op != to.op)
     throw InputError(what + " is forbidden: addends of one operator are not addends of another (redistribute to R first)");
   if (from.is_replicate()) check_made_partial(to.op, dtype);
@@ -97,8 +94,8 @@ Request::Request(Layout source, Layout destination, std::string name)
     if (to.op == ReduceOp::Sum) fold_.divisor *= size;
   }
   if (fold_.addend_count > 1 && from_op && to_op && *from_op != *to_op)
-    throw InputError(fmt::format("request: partial ops of source and destination must agree, found {} and {}", source_.placements_text(),
-                                 destination_.placements_text()));
+    throw InputError(
+        fmt::format("request: partial ops of source and destination must agree, found {} and {}", source_.placements_text(), destination_.placements_text()));
   if (from_op || to_op) fold_.op = from_op ? *from_op : *to_op;
 
   std::vector<Rank> all = source_.mesh().ranks();
@@ -135,12 +132,10 @@ std::vector<std::int64_t> Request::addends_wanted(std::int32_t destination_posit
 }
 
 std::string Request::text() const {
-  std::string out = fmt::format("{}[{}] {} on {}", reshard::text(dtype()), reshard::text(shape()), source_.placements_text(),
-                                shape_text(source_.mesh()));
+  std::string out = fmt::format("{}[{}] {} on {}", reshard::text(dtype()), reshard::text(shape()), source_.placements_text(), shape_text(source_.mesh()));
   if (!same_mesh() || source_.mesh().ranks().front() != Rank{0}) out += fmt::format(" (ranks {})", ranks_text(source_.mesh().ranks()));
   out += fmt::format(" -> {}", destination_.placements_text());
-  if (!same_mesh())
-    out += fmt::format(" on {} (ranks {})", shape_text(destination_.mesh()), ranks_text(destination_.mesh().ranks()));
+  if (!same_mesh()) out += fmt::format(" on {} (ranks {})", shape_text(destination_.mesh()), ranks_text(destination_.mesh().ranks()));
   return out;
 }
 

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <catch2/catch.hpp>
+
+#include "core/base/errors.h"
+#include "core/layout/mesh.h"
+
+using namespace reshard;
+
+TEST_CASE("a mesh in all its spellings") {
+  CHECK(parse_mesh("4x4").shape() == std::vector<std::int32_t>{4, 4});
+  CHECK(parse_mesh("8").size() == 8);
+  Mesh named = parse_mesh("dp=4,tp=2");
+  CHECK(named.names() == std::vector<std::string>{"dp", "tp"});
+  CHECK(shape_text(named) == "dp=4,tp=2");
+  Mesh nested = parse_mesh("[[0,1],[2,3]]");
+  CHECK(nested == parse_mesh("2x2"));
+  CHECK(parse_mesh("[[3, 1], [0, 2]]").ranks() == std::vector<Rank>{Rank{3}, Rank{1}, Rank{0}, Rank{2}});
+  CHECK(parse_mesh("[5,6]").shape() == std::vector<std::int32_t>{2});
+  CHECK(parse_mesh("2x2", "8-9,4,5").ranks() == std::vector<Rank>{Rank{8}, Rank{9}, Rank{4}, Rank{5}});
+}
+
+TEST_CASE("positions, coordinates and ranks are inverse to each other") {
+  for (const Mesh& mesh : {parse_mesh("2x3x4"), parse_mesh("2x2", "7,3,9,1"), parse_mesh("5", "10-14")})
+    for (std::int32_t position = 0; position < mesh.size(); ++position) {
+      CHECK(mesh.position_at(mesh.coordinate(position)) == position);
+      CHECK(mesh.position_of(mesh.rank_at(position)) == position);
+    }
+  CHECK(parse_mesh("2x3x4").coordinate(17) == MeshCoordinate{1, 1, 1, 0, 0});
+  CHECK_FALSE(parse_mesh("5", "10-14").position_of(Rank{15}).has_value());
+  CHECK_FALSE(parse_mesh("2", "7,3").position_of(Rank{5}).has_value());
+}
+
+TEST_CASE("rank lists fold runs and read back") {
+  for (const char* text : {"0-7", "0-3,8-11", "3,1,2", "5", "0,2,4"}) {
+    std::vector<Rank> ranks = parse_ranks(text, "ranks");
+    CHECK(parse_ranks(ranks_text(ranks), "ranks") == ranks);
+  }
+  CHECK(ranks_text(parse_ranks("0-3,8-11", "r")) == "0-3,8-11");
+  CHECK(ranks_text(parse_ranks("3,1,2", "r")) == "3,1-2");
+}
+
+TEST_CASE("bad meshes are one clear sentence") {
+  auto refused = [](const char* mesh, const char* ranks, const char* what) {
+    INFO(mesh << " " << ranks);
+    CHECK_THROWS_AS(parse_mesh(mesh, ranks), InputError);
+    CHECK_THROWS_WITH(parse_mesh(mesh, ranks), Catch::Contains(what));
+  };
+  refused("", "", "expected a mesh such as");
+  refused("0x4", "", "expected an axis size between 1 and");
+  refused("0", "", "expected an axis size between 1 and");
+  refused("1000000000000", "", "expected an axis size between 1 and");
+  refused("1048577", "", "at most 1048576 ranks");
+  refused("1024x1025", "", "at most 1048576 ranks");
+  refused("-4", "", "expected a mesh");
+  refused("2x2x2x2x2x2", "", "at most 5 axes");
+  refused("4x", "", "expected an axis size");
+  refused("dp=4,dp=2", "", "'dp' twice");
+  refused("dp4", "", "expected '='");
+  refused("2x2", "0-2", "expected 4 ranks for its shape, found 3");
+  refused("2x2", "0,1,1,2", "found 1 twice");
+  refused("2x2", "0-1048576", "a last rank between 0 and 1048575");
+  refused("2", "3-1", "a last rank between 3");
+  refused("[[0,1],[2]]", "", "rows of equal length");
+  refused("[[0,1],2]", "", "expected");
+  refused("[0,[1]]", "", "expected");
+  refused("[[0,1],[1,2]]", "", "found 1 twice");
+  refused("[[[[[[0]]]]]]", "", "5 levels");
+  refused("[0,1]", "0-1", "found both");
+  refused("[0,1", "", "expected ']'");
+}

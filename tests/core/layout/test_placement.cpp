@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <catch2/catch.hpp>
+
+#include "core/base/errors.h"
+#include "core/layout/layout.h"
+
+using namespace reshard;
+
+namespace {
+
+MeshRef mesh(const char* text) { return std::make_shared<const Mesh>(parse_mesh(text)); }
+// What a spelling means on a 2x2 mesh and a 3-d tensor.
+std::string read(const char* text) { return parse_layout("8,8,8", "f32", mesh("2x2"), text).placements_text(); }
+
+}  // namespace
+
+TEST_CASE("every spelling of placements is read") {
+  for (const char* spelling : {"S(0)R", "S(0),R", "S0,R", "S0R", "Shard(0),Replicate()", "Shard(dim=0), Replicate()", "[Shard(dim=0), Replicate()]",
+                               "(Shard(0), Replicate())", "S(0) R", "S(-3)R", " S( 0 ) , R ", "Shard(dim=-3),R"}) {
+    INFO(spelling);
+    CHECK(read(spelling) == "S(0)R");
+  }
+  for (const char* spelling : {"_S(0,2)P", "_S(0, 2),P(sum)", "_StridedShard(dim=0, sf=2),Partial()", "_StridedShard(0,2)Partial(sum)",
+                               "_StridedShard(dim=0, split_factor=2), Partial('sum')", "_S(0,2)Partial(reduce_op=sum)"}) {
+    INFO(spelling);
+    CHECK(read(spelling) == "_S(0, 2)P(sum)");
+  }
+  CHECK(read("P(avg)P") == "P(avg)P(sum)");
+  CHECK(read("Partial(prod)P(product)") == "P(product)P(product)");
+  CHECK(read("S(1)[1]S(1)[0]") == "S(1)[1]S(1)[0]");
+  CHECK(read("S(1)[0]S(1)[1]") == "S(1)S(1)");  // the default order is not printed
+  CHECK(read("S(0)[1],S(0)[0]") == "S(0)[1]S(0)[0]");
+}
+
+TEST_CASE("placements print as str and repr of PyTorch") {
+  CHECK(text(Placement::shard(1)) == "S(1)");
+  CHECK(text(Placement::strided_shard(0, 4)) == "_S(0, 4)");
+  CHECK(text(Placement::partial(ReduceOp::Max)) == "P(max)");
+  CHECK(text(Placement::replicate()) == "R");
+  CHECK(repr(Placement::shard(1)) == "Shard(dim=1)");
+  CHECK(repr(Placement::strided_shard(0, 4)) == "_StridedShard(dim=0, sf=4)");
+  CHECK(repr(Placement::partial(ReduceOp::Max)) == "Partial(max)");
+  CHECK(repr(Placement::replicate()) == "Replicate()");
+}
+
+TEST_CASE("bad placements are one clear sentence") {
+  auto refused = [](const char* shape, const char* text, const char* what) {
+    INFO(text);
+    CHECK_THROWS_AS(parse_layout(shape, "f32", mesh("2x2"), text, "--from"), InputError);
+    CHECK_THROWS_WITH(parse_layout(shape, "f32", mesh("2x2"), text, "--from"), Catch::Contains(what));
+  };
+  refused("8,8", "S(0)", "--from: expected 2 placements, one per mesh axis, found 1");
+  refused("8,8", "RRR", "--from: expected 2 placements, one per mesh axis, and no more");
+  refused("8,8", "S(2)R", "--from: expected a tensor dim between -2 and 1");
+  refused("8,8", "S(-3)R", "a tensor dim between -2 and 1");
+  refused("", "S(0)R", "no Shard: the tensor has 0 dims");
+  refused("8,8", "X R", "expected a placement such as");
+  refused("8,8", "S(0", "expected ')'");
+  refused("8,8", "_S(0)R", "expected ','");
+  refused("8,8", "_S(0,0)R", "a split factor between 1 and");
+  refused("8,8", "P(median)R", "expected one of sum avg");
+  refused("8,8", "R,R,", "expected a placement");
+  refused("8,8", "S(0)[0]S(0)[0]", "the positions 0..1 once each");
+  refused("8,8", "S(0)[1]S(1)", "the positions 0..0 once each");
+  refused("8,8", "R[0]R", "behind a plain Shard only");
+  refused("8,8", "_S(0,2)S(0)[0]", "no order index on a dim that a _StridedShard cuts");
+  refused("8,8", "S(99999999999999999999)R", "a tensor dim between");
+  refused("-1,8", "RR", "expected an extent between 0 and");
+  refused("4611686018427387904,4611686018427387904", "RR", "at most 2^62 bytes");
+  refused("1,1,1,1,1,1,1,1,1", "RR", "at most 8 dims");
+}
+
+TEST_CASE("dtypes in the spellings of torch") {
+  CHECK(parse_dtype("bf16") == DType::BF16);
+  CHECK(parse_dtype("bfloat16") == DType::BF16);
+  CHECK(parse_dtype("torch.bfloat16") == DType::BF16);
+  CHECK(parse_dtype("torch.complex64") == DType::C64);
+  CHECK(parse_dtype("float8_e4m3fn") == DType::F8E4M3);
+  CHECK_THROWS_WITH(parse_dtype("f33"), Catch::Contains("found 'f33'"));
+  for (int i = 0; i < kDTypeCount; ++i) CHECK(parse_dtype(text(static_cast<DType>(i))) == static_cast<DType>(i));
+}

@@ -25,7 +25,7 @@ std::string index_text(std::int64_t index, const Shape& shape) {
     at[d] = index % shape[d];
     index /= shape[d];
   }
-  return "[" + text(at) + "]";
+  return fmt::format("[{}]", text(at));
 }
 
 // Checks destination shards as they come, ascending by rank. A rank that must hold what an earlier one holds is compared with that one, byte for byte.

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tests/support/cases.h"
+
+namespace reshard::test {
+
+std::vector<std::vector<std::int32_t>> single_axis_meshes(std::int32_t ranks) {
+  std::vector<std::vector<std::int32_t>> out;
+  for (std::int32_t n = 1; n <= ranks; ++n) out.push_back({n});
+  return out;
+}
+
+std::vector<std::vector<std::int32_t>> factored_meshes(std::int32_t ranks, int axes) {
+  std::vector<std::vector<std::int32_t>> out;
+  std::vector<std::int32_t> sizes;
+  // All ways to write `left` as a product of at least two factors from 2, appended to `sizes`.
+  std::function<void(std::int32_t)> split = [&](std::int32_t left) {
+    if (left == 1) {
+      if (sizes.size() > 1) out.push_back(sizes);
+      return;
+    }
+    for (std::int32_t factor = 2; factor <= left && static_cast<int>(sizes.size()) < axes; ++factor) {
+      if (left % factor != 0) continue;
+      sizes.push_back(factor);
+      split(left / factor);
+      sizes.pop_back();
+    }
+  };
+  for (std::int32_t n = 2; n <= ranks; ++n) split(n);
+  return out;
+}
+
+std::vector<std::vector<std::int32_t>> meshes_with_ones(std::int32_t ranks) {
+  std::vector<std::vector<std::int32_t>> out{{1, 1}};
+  for (std::int32_t n = 2; n <= ranks; ++n) {
+    out.push_back({1, n});
+    out.push_back({n, 1});
+  }
+  return out;
+}
+
+std::vector<std::vector<Placement>> all_placements(const std::vector<Placement>& choices, std::size_t axes) {
+  std::vector<std::vector<Placement>> out{{}};
+  for (std::size_t axis = 0; axis < axes; ++axis) {
+    std::vector<std::vector<Placement>> next;
+    for (const std::vector<Placement>& list : out)
+      for (const Placement& placement : choices) {
+        next.push_back(list);
+        next.back().push_back(placement);
+      }
+    out = std::move(next);
+  }
+  return out;
+}
+
+std::int64_t all_small_cases(const std::vector<Shape>& shapes, DType dtype, const std::vector<std::int32_t>& mesh_shape, const std::vector<Placement>& choices,
+                             const VisitPair& visit) {
+  auto mesh = std::make_shared<const Mesh>(Mesh::row_major(mesh_shape));
+  std::int64_t pairs = 0;
+  for (const Shape& shape : shapes) {
+    std::vector<SmallLayout> layouts;
+    for (const std::vector<Placement>& placements : all_placements(choices, mesh_shape.size())) layouts.emplace_back(Layout(shape, dtype, mesh, placements));
+    for (const SmallLayout& source : layouts)
+      for (const SmallLayout& destination : layouts) {
+        visit(source, destination);
+        ++pairs;
+      }
+  }
+  return pairs;
+}
+
+namespace {
+
+std::vector<std::int32_t> draw_mesh_shape(Prng& prng) {
+  std::vector<std::int32_t> out;
+  std::int64_t axes = prng.between(1, kMaxAxes), size = 1;
+  for (std::int64_t axis = 0; axis < axes; ++axis) {
+    auto extent = static_cast<std::int32_t>(prng.one_in(4) ? 1 : prng.between(2, 5));
+    if (size * extent > 12) extent = 1;
+    size *= extent;
+    out.push_back(extent);
+  }
+  return out;
+}
+
+MeshRef first_ranks(std::vector<std::int32_t> shape, const std::vector<Rank>& from) {
+  std::size_t size = 1;
+  for (std::int32_t extent : shape) size *= static_cast<std::size_t>(extent);
+  return std::make_shared<const Mesh>(std::move(shape), std::vector<Rank>(from.begin(), from.begin() + static_cast<std::ptrdiff_t>(size)));
+}
+
+Shape draw_shape(Prng& prng) {
+  Shape out;
+  std::int64_t dims = prng.one_in(12) ? prng.between(0, kMaxDims) : prng.between(1, 4), elements = 1;
+  for (std::int64_t d = 0; d < dims; ++d) {
+    std::int64_t extent = prng.one_in(25) ? 0 : prng.between(1, prng.one_in(3) ? 17 : 6);
+    if (elements * extent > 400) extent = 1;
+    elements *= extent == 0 ? 1 : extent;
+    out.push_back(extent);
+  }
+  return out;
+}
+
+Placement draw_placement(Prng& prng, int dims, const std::vector<ReduceOp>& ops, std::int64_t partial_share) {
+  if (prng.one_in(partial_share)) return Placement::partial(prng.pick(ops));
+  if (dims == 0 || prng.one_in(4)) return Placement::replicate();
+  int dim = static_cast<int>(prng.below(dims));
+  if (prng.one_in(4)) return Placement::strided_shard(dim, prng.between(1, 5));
+  return Placement::shard(dim);
+}
+
+// What can follow `from` on an axis of the same size, one time in ten without regard to what is allowed.
+Placement draw_next(Prng& prng, const Placement& from, int dims, const std::vector<ReduceOp>& ops) {
+  Placement next = draw_placement(prng, dims, ops, 4);
+  if (!next.is_partial() || prng.one_in(10)) return next;
+  if (from.is_partial()) return from;
+  return from.is_replicate() ? next : Placement::replicate();
+}
+
+Layout with_order(Prng& prng, const Shape& shape, DType dtype, const MeshRef& mesh, std::vector<Placement> placements) {
+  Layout plain(shape, dtype, mesh, placements);
+  if (!prng.one_in(3)) return plain;
+  ShardStacks stacks = plain.stacks();
+  for (std::vector<int>& stack : stacks) prng.shuffle(stack);
+  return Layout(shape, dtype, mesh, std::move(placements), std::move(stacks));
+}
+
+// The operators of one draw: one that the dtype has, sum and avg together where they may mix, seldom any two.
+std::vector<ReduceOp> draw_ops(Prng& prng, DType dtype) {
+  std::vector<ReduceOp> can;
+  for (int op = 0; op < kReduceOpCount; ++op)
+    if (can_reduce(static_cast<ReduceOp>(op), dtype)) can.push_back(static_cast<ReduceOp>(op));
+  if (can.empty() || prng.one_in(60)) return {static_cast<ReduceOp>(prng.below(kReduceOpCount)), ReduceOp::Sum};
+  ReduceOp op = prng.pick(can);
+  if (can_divide(dtype) && (op == ReduceOp::Sum || op == ReduceOp::Avg) && prng.one_in(3)) return {ReduceOp::Sum, ReduceOp::Avg};
+  return {op};
+}
+
+}  // namespace
+
+DrawnPair draw_pair(Prng& prng) {
+  auto dtype = static_cast<DType>(prng.below(kDTypeCount));
+  Shape shape = draw_shape(prng);
+  std::vector<ReduceOp> ops = draw_ops(prng, dtype);
+  bool reduces = can_reduce(ops[0], dtype);
+  std::vector<Rank> ranks;
+  for (std::int32_t r = 0; r < kDrawnRanks; ++r) ranks.push_back(Rank{r});
+  if (prng.one_in(2)) prng.shuffle(ranks);
+
+  MeshRef mesh = first_ranks(draw_mesh_shape(prng), ranks);
+  std::vector<Placement> from, to;
+  for (int axis = 0; axis < mesh->axes(); ++axis) from.push_back(draw_placement(prng, shape.size(), ops, reduces ? 3 : 60));
+
+  MeshRef to_mesh = mesh;
+  if (prng.one_in(3)) {
+    std::int64_t how = prng.below(3);  // 0: the ranks of the first mesh first; 1: some of them; 2: none of them
+    std::vector<Rank> others = ranks;
+    auto begin = static_cast<std::ptrdiff_t>(how == 0 ? 0 : how == 1 ? prng.below(mesh->size()) : mesh->size());
+    others.erase(others.begin(), others.begin() + begin);
+    if (prng.one_in(3)) std::swap(others[0], others[1]);
+    to_mesh = first_ranks(prng.one_in(3) ? mesh->shape() : draw_mesh_shape(prng), others);
+  }
+  for (int axis = 0; axis < to_mesh->axes(); ++axis) {
+    bool corresponds = mesh->shape() == to_mesh->shape();
+    to.push_back(corresponds ? draw_next(prng, from[static_cast<std::size_t>(axis)], shape.size(), ops)
+                             : draw_placement(prng, shape.size(), ops, reduces ? 8 : 60));
+  }
+  return {with_order(prng, shape, dtype, mesh, from), with_order(prng, shape, dtype, to_mesh, to)};
+}
+
+}  // namespace reshard::test

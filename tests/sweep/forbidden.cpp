@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Which requests are forbidden, as a list of rules.
+#include <set>
+
+#include "tests/sweep/sweep_run.h"
+
+namespace reshard::test {
+namespace {
+
+bool is_float(DType dtype) { return dtype == DType::F64 || dtype == DType::F32 || dtype == DType::F16 || dtype == DType::BF16; }
+bool is_f8(DType dtype) { return dtype == DType::F8E4M3 || dtype == DType::F8E5M2; }
+
+bool has_op(ReduceOp op, DType dtype) {
+  if (is_f8(dtype)) return false;
+  if (op == ReduceOp::Sum || op == ReduceOp::Product) return dtype != DType::Bool;
+  if (op == ReduceOp::Avg) return is_float(dtype) || dtype == DType::C64;
+  if (op == ReduceOp::Min || op == ReduceOp::Max) return dtype != DType::C64;
+  return !is_float(dtype) && dtype != DType::C64;
+}
+
+// From one value everywhere to addends of it.
+bool can_be_made(ReduceOp op, DType dtype) {
+  if (op == ReduceOp::Sum) return is_float(dtype) || dtype == DType::C64;
+  return op == ReduceOp::Avg || op == ReduceOp::Min || op == ReduceOp::Max;
+}
+
+// Operators of one side, avg counted as sum.
+std::set<ReduceOp> ops_of(const Layout& layout) {
+  std::set<ReduceOp> out;
+  for (const Placement& placement : layout.placements())
+    if (placement.is_partial()) out.insert(placement.op == ReduceOp::Avg ? ReduceOp::Sum : placement.op);
+  return out;
+}
+
+bool forbidden_on_axis(const Placement& from, const Placement& to, DType dtype) {
+  if (!to.is_partial()) return false;
+  if (from.is_shard_like()) return true;
+  if (from.is_partial()) return from.op != to.op;
+  return !can_be_made(to.op, dtype);
+}
+
+}  // namespace
+
+bool is_forbidden(const Layout& source, const Layout& destination) {
+  DType dtype = source.dtype();
+  for (const Layout* layout : {&source, &destination}) {
+    for (const Placement& placement : layout->placements())
+      if (placement.is_partial() && !has_op(placement.op, dtype)) return true;
+    if (ops_of(*layout).size() > 1) return true;
+  }
+  std::int64_t addends = 1;
+  for (int axis = 0; axis < source.mesh().axes(); ++axis)
+    if (source.placement(axis).is_partial()) addends *= source.mesh().axis_size(axis);
+  // Addends of one operator cannot become addends of another, whatever the axes.
+  if (addends > 1 && !ops_of(source).empty() && !ops_of(destination).empty() && ops_of(source) != ops_of(destination)) return true;
+
+  bool same_shape = source.mesh().shape() == destination.mesh().shape();
+  for (int axis = 0; axis < destination.mesh().axes(); ++axis) {
+    if (destination.mesh().axis_size(axis) == 1) continue;
+    const Placement& to = destination.placement(axis);
+    if (forbidden_on_axis(same_shape ? source.placement(axis) : Placement::replicate(), to, dtype)) return true;
+  }
+  return false;
+}
+
+}  // namespace reshard::test

@@ -29,15 +29,15 @@ std::string read_text_file(const std::string& path, std::size_t limit_bytes) {
   while (file.read(block.data(), block.size()) || file.gcount() > 0) {
     auto count = static_cast<std::size_t>(file.gcount());
     if (text.size() + count > limit_bytes) throw InputError(fmt::format("{}: expected at most {} bytes, found more", path, limit_bytes));
+    // Only the new block is searched: a long line must not be read again with every block.
     std::size_t from = text.size();
     text.append(block.data(), count);
-    for (std::size_t end = text.find('\n', from); end != std::string::npos; end = text.find('\n', end + 1)) {
-      if (end - line_begin > kMaxLineBytes) break;
+    for (std::size_t end = std::min(text.find('\n', from), text.size());; end = std::min(text.find('\n', end + 1), text.size())) {
+      if (end - line_begin > kMaxLineBytes) throw InputError(fmt::format("{}:{}: expected lines of at most 64 MiB, found a longer one", path, line));
+      if (end == text.size()) break;
       line_begin = end + 1;
       ++line;
     }
-    std::size_t end = std::min(text.find('\n', line_begin), text.size());
-    if (end - line_begin > kMaxLineBytes) throw InputError(fmt::format("{}:{}: expected lines of at most 64 MiB, found a longer one", path, line));
   }
   if (file.bad()) throw InputError(fmt::format("{}: expected a readable file, found an error while reading", path));
   return text;

@@ -57,7 +57,38 @@ Workload all_pairs(std::int32_t n, Bytes bytes) {
   return workload;
 }
 
-// The same as one exchange step of a plan; sizes are what the request says only where the caller makes it so.
+// Sizes without pattern: 97 of them.
 inline std::int64_t uneven_bytes(std::int32_t i, std::int32_t j) { return 1'000'000 * (1 + (7919 * std::int64_t{i} + 104729 * std::int64_t{j}) % 97); }
+
+// A plan without steps on ranks 0..n-1, one byte per element. The engine asks for nothing else of a request.
+inline Plan empty_plan(std::int32_t n) {
+  auto mesh = std::make_shared<const Mesh>(Mesh::row_major({n}));
+  return Plan(Request(parse_layout("64", "u8", mesh, "S(0)"), parse_layout("64", "u8", mesh, "R")), "test");
+}
+
+struct Sent {
+  Slot source, destination;
+  std::int64_t bytes;
+};
+
+// One message per entry, ascending by (source, destination).
+inline ExchangeStep exchange(const std::vector<Sent>& sent) {
+  ExchangeStep step;
+  for (const Sent& message : sent) {
+    step.messages.push_back({message.source, message.destination, {static_cast<std::uint32_t>(step.moves.size()), 1}});
+    step.moves.push_back({kSourceBuffer, kDestinationBuffer, {0}, {0}, {message.bytes}});
+  }
+  return step;
+}
+
+// Every slot copies something of its own.
+inline CopyStep copies(const std::vector<Slot>& slots) {
+  CopyStep step;
+  for (Slot slot : slots) {
+    step.parts.push_back({slot, {static_cast<std::uint32_t>(step.moves.size()), 1}});
+    step.moves.push_back({kSourceBuffer, kDestinationBuffer, {0}, {0}, {1}});
+  }
+  return step;
+}
 
 }  // namespace reshard::test

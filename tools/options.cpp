@@ -31,7 +31,9 @@ void add_request_options(CLI::App& command, RequestOptions& options) {
       ->type_name("SHAPE")
       ->group(group);
   command.add_option("--dtype", options.dtype, "f64 f32 f16 bf16 f8e4m3 f8e5m2 i64 i32 i16 i8 u8 bool c64 (default f32)")->type_name("DTYPE")->group(group);
-  command.add_option("--from", options.from, "placements of the source, one per mesh axis: 'S(0)R', 'Shard(0),Partial(sum)'")->type_name("PLACEMENTS")->group(group);
+  command.add_option("--from", options.from, "placements of the source, one per mesh axis: 'S(0)R', 'Shard(0),Partial(sum)'")
+      ->type_name("PLACEMENTS")
+      ->group(group);
   command.add_option("--to", options.to, "placements of the destination")->type_name("PLACEMENTS")->group(group);
   command.add_option("--plan", options.plan_file, "read a plan (from `reshard plan --emit plan`) in place of a request")->type_name("FILE")->group(group);
 }

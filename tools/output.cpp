@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "tools/output.h"
 
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -73,23 +72,6 @@ void write_file(const std::string& path, std::string_view option, const std::fun
     if (!special) std::remove(beside.c_str());
     throw;
   }
-}
-
-std::string read_file(const std::string& path, std::string_view option, std::int64_t limit_bytes) {
-  auto fail = [&](const std::string& what) -> InputError { return InputError(std::string(option) + ": " + quoted(path, 200) + ": " + what); };
-  struct stat status {};
-  if (stat(path.c_str(), &status) != 0) throw fail(reason());
-  if (S_ISDIR(status.st_mode)) throw fail("is a directory, expected a file");
-  std::ifstream in(path, std::ios::binary);
-  if (!in) throw fail(reason());
-  std::string text;
-  char block[1 << 16];
-  while (in.read(block, sizeof block) || in.gcount() > 0) {
-    text.append(block, static_cast<std::size_t>(in.gcount()));
-    if (static_cast<std::int64_t>(text.size()) > limit_bytes) throw fail("expected at most " + std::to_string(limit_bytes) + " bytes");
-  }
-  if (in.bad()) throw fail(reason());
-  return text;
 }
 
 Progress::Progress(std::string label, std::int64_t total)

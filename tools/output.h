@@ -21,9 +21,6 @@ void require_writable(const std::string& path, std::string_view option);
 // written directly. Throws InputError naming `option` where it cannot be created, BackendError where a write fails.
 void write_file(const std::string& path, std::string_view option, const std::function<void(std::ostream&)>& write);
 
-// The whole text of a file that the user named. Throws InputError naming it: missing, a directory, not readable, larger than `limit_bytes`.
-std::string read_file(const std::string& path, std::string_view option, std::int64_t limit_bytes);
-
 // "label: 120 of 723" on a terminal's standard error once half a second has passed, at most ten times a second; nothing elsewhere.
 class Progress {
  public:

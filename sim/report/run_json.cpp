@@ -59,7 +59,8 @@ Json start(const RunReport& report, const char* schema, bool reasons) {
   out["schema"] = schema;
   out["request"] = request_json(report);
   out["topology"] = report.topology;
-  out["planner"] = report.planner;
+  out["planner"] = report.planner_asked;
+  out["plan_by"] = report.planner;
   out["steps"] = steps_json(report, reasons);
   return out;
 }

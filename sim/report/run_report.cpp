@@ -60,7 +60,7 @@ RunReport report_on(const Plan& plan, const PlanBytes& bytes, const ProofResult&
   add_request(plan.request, report);
   report.topology = topology.name();
   report.topology_devices = topology.devices();
-  report.planner = plan.planner;
+  report.planner = report.planner_asked = plan.planner;
   report.steps = step_rows(plan, bytes);
   add_times(timeline, report.steps);
   report.rank_ids = plan.ranks;

@@ -41,7 +41,9 @@ struct DataFacts {
 
 struct RunReport {
   std::string request, request_name, shape, dtype, mesh, ranks, to_mesh, to_ranks, from, to;
-  std::string topology, planner;
+  std::string topology;
+  std::string planner;        // whose steps these are
+  std::string planner_asked;  // "auto" where it chose `planner`
   std::int32_t topology_devices = 0, request_ranks = 0;
   std::vector<StepRow> steps;
   std::vector<std::string> why;  // reasons for the plan as a whole

@@ -24,7 +24,7 @@ std::string time_text(std::optional<std::int64_t> ps) { return ps ? duration_tex
 void add_head(const RunReport& report, Facts& facts) {
   facts.add("request", report.request_name.empty() ? report.request : report.request_name + ": " + report.request);
   facts.add("topology", fmt::format("{} ({} of {} devices)", report.topology, report.request_ranks, report.topology_devices));
-  facts.add("planner", report.planner);
+  facts.add("planner", report.planner == report.planner_asked ? report.planner : fmt::format("{}, which took {}", report.planner_asked, report.planner));
 }
 
 std::string step_table(const RunReport& report, bool reasons) {

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// `reshard plan`: what must move, and how. Prints the steps, bytes and memory per rank and what they cost, or the plan itself as text.
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "core/base/errors.h"
+#include "core/plan/plan_text.h"
+#include "core/planners/cost_model.h"
+#include "tools/commands.h"
+#include "tools/options.h"
+#include "tools/output.h"
+#include "tools/pipeline.h"
+
+namespace reshard::tools {
+
+namespace {
+
+struct PlanOptions {
+  RequestOptions request;
+  MachineOptions machine;
+  OutputOptions output;
+  bool explain = false;
+  std::string emit = "report";
+};
+
+void add_reasons(const Explanation& explanation, sim::RunReport& report) {
+  for (const Explanation::Line& line : explanation.lines()) {
+    if (!line.step) {
+      report.why.push_back(line.why);
+    } else if (to_index(*line.step) < report.steps.size()) {
+      report.steps[to_index(*line.step)].why.push_back(line.why);
+    }
+  }
+}
+
+void run_plan(const PlanOptions& options) {
+  Subject subject = subject_of(options.request);
+  const Request& request = subject.asked();
+  Topology topology = topology_for(options.machine.topology, request);
+  Pipeline pipeline(topology, find_planner(options.machine.planner), memory_limit_of(options.machine), options.machine.cache_size);
+
+  Explanation explanation;
+  bool explain = options.explain || options.output.json;
+  ProvedPlan proved = subject.plan ? ProvedPlan{subject.plan, prove(*subject.plan)} : pipeline.proved(request, explain ? &explanation : nullptr);
+  if (options.emit == "plan") {
+    print(to_text(*proved.plan));
+    return;
+  }
+
+  sim::RunReport report = run_report(proved, topology, timed(proved.plan, topology));
+  report.planner_asked = subject.plan ? proved.plan->planner : std::string(pipeline.planner().name);
+  add_reasons(explanation, report);
+  if (request.same_mesh()) report.torch_cost_us = torch_redistribute_cost_us(request, topology.node().devices);
+  report.cache = pipeline.cache_statistics();
+  print(options.output.json ? sim::plan_json(report) : sim::plan_table(report, options.explain, options.output.verbose));
+}
+
+}  // namespace
+
+void add_plan_command(CLI::App& app) {
+  auto options = std::make_shared<PlanOptions>();
+  CLI::App* command = app.add_subcommand("plan", "print the plan of a redistribution: steps, bytes per rank, peak memory, cost");
+  add_request_options(*command, options->request);
+  add_machine_options(*command, options->machine);
+  add_json_option(*command, options->output);
+  command->add_flag("--explain", options->explain, "say why each step is there")->group("Output");
+  command->add_option("--emit", options->emit, "report, or plan: the plan's own text, which --plan reads")
+      ->type_name("WHAT")
+      ->check(CLI::IsMember({"report", "plan"}))
+      ->group("Output");
+  command->footer(
+      "Example:\n  reshard plan --mesh 4x4 --shape 32,8192,4096 --from 'S(0)S(1)' --to 'S(1)S(0)' --explain\n"
+      "  reshard plan --mesh 8 --shape 4096,4096 --dtype bf16 --from 'S(0)' --to R --emit plan > gather.plan");
+  command->callback([options] { run_plan(*options); });
+}
+
+}  // namespace reshard::tools

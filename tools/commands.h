@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The commands of `reshard`, one file each. Each adds its options to the application and runs when it was chosen.
+#pragma once
+
+namespace CLI {
+class App;
+}
+
+namespace reshard::tools {
+
+inline constexpr const char* kVersion = "0.1.0";
+
+// A check that the user asked for did not hold though nothing went wrong: what to say on standard error before exit code 1. Thrown by commands, caught by main.
+struct CheckNotHeld {
+  const char* what;
+};
+
+void add_plan_command(CLI::App& app);
+void add_simulate_command(CLI::App& app);
+void add_replay_command(CLI::App& app);
+void add_sweep_command(CLI::App& app);
+void add_topo_command(CLI::App& app);
+void add_doctor_command(CLI::App& app);
+
+}  // namespace reshard::tools

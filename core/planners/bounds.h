@@ -75,6 +75,9 @@ struct RequestDemand {
 // Demand of one request whose ranks are among the sets' ranks. Throws InputError where it would need more than 2^33 steps of work.
 RequestDemand demand_of(const Request& request, const CutSets& sets);
 
+// Adds to `in_bytes` (per set of CutSets) what a plain transfer of `bytes` from one rank of the job to another brings into the sets.
+void add_transfer(std::vector<Int128>& in_bytes, const CutSets& sets, Rank source, Rank destination, Int128 bytes);
+
 // Bounds of one request with its own ranks as the job.
 Bound bound_of(const Request& request, const Topology& topology);
 // The same from parts already at hand.

@@ -7,6 +7,13 @@
 #include "core/base/errors.h"
 
 namespace reshard {
+
+std::int32_t index_in(const std::vector<Rank>& job, Rank rank) {
+  auto at = std::lower_bound(job.begin(), job.end(), rank);
+  RESHARD_CHECK(at != job.end() && *at == rank, "a rank of the request is not of the job");
+  return static_cast<std::int32_t>(at - job.begin());
+}
+
 namespace {
 
 // Number of the cell that the rank at `coordinate` holds; the last dim's pieces count fastest, as in Atoms.
@@ -34,12 +41,6 @@ AddendPlace addend_place(const FoldMeaning& fold, const MeshCoordinate& coordina
     part = part * axis.size + coordinate[static_cast<std::size_t>(axis.axis)];
   }
   return place;
-}
-
-std::int32_t index_in(const std::vector<Rank>& job, Rank rank) {
-  auto at = std::lower_bound(job.begin(), job.end(), rank);
-  RESHARD_CHECK(at != job.end() && *at == rank, "a rank of the request is not of the job");
-  return static_cast<std::int32_t>(at - job.begin());
 }
 
 MemberLists lists_of(const Request& request, const Layout& layout, const std::vector<Rank>& job, bool holds) {

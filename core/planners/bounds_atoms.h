@@ -28,6 +28,9 @@ struct MemberLists {
   std::int64_t kept = 1;
 };
 
+// Index of a rank in the job's ascending ranks. CheckFailure where it is none of them.
+std::int32_t index_in(const std::vector<Rank>& job, Rank rank);
+
 MemberLists holders_of(const Request& request, const std::vector<Rank>& job);
 MemberLists needers_of(const Request& request, const std::vector<Rank>& job);
 

@@ -186,6 +186,18 @@ RequestDemand demand_of(const Request& request, const CutSets& sets) {
   return demand;
 }
 
+void add_transfer(std::vector<Int128>& in_bytes, const CutSets& sets, Rank source, Rank destination, Int128 bytes) {
+  RESHARD_CHECK(in_bytes.size() == sets.size(), "a demand of other sets");
+  std::int32_t from = index_in(sets.ranks(), source), to = index_in(sets.ranks(), destination);
+  for (const CutLevel& level : sets.levels()) {
+    std::int32_t source_set = level.member_of[static_cast<std::size_t>(from)], destination_set = level.member_of[static_cast<std::size_t>(to)];
+    if (source_set == destination_set) continue;
+    // It enters the destination's set, and it leaves the source's.
+    if (destination_set >= 0) in_bytes[level.first_set + 2 * static_cast<std::size_t>(destination_set)] += bytes;
+    if (source_set >= 0) in_bytes[level.first_set + 2 * static_cast<std::size_t>(source_set) + 1] += bytes;
+  }
+}
+
 std::int64_t least_volume_bytes(const Request& request) {
   LevelView ranks;
   for (std::size_t i = 0; i < request.ranks().size(); ++i) ranks.set_of.push_back(static_cast<std::int32_t>(i));

@@ -113,7 +113,7 @@ class Topology {
   Route route(Rank source, Rank destination) const;
   ResourceId resource(const Hop& hop, Rank source, Rank destination) const;
 
-  // Nodes (where there are several), then the template's groups per node. One entry per device and group.
+  // Nodes (where there are several), then the template's groups per node. Memory: one number per device and level of groups.
   std::vector<NamedGroup> groups() const;
 
   // Identity of the whole content, the name included.

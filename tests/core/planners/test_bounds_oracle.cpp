@@ -116,6 +116,29 @@ TEST_CASE("demands, capacities and latencies against the definitions") {
   CHECK(cross_mesh > 800);
 }
 
+TEST_CASE("a plain transfer enters the sets that hold its destination and not its source") {
+  std::int64_t compared = 0;
+  for (const Topology& topology : machines()) {
+    std::vector<Rank> job;
+    for (std::int32_t r = 0; r < topology.devices(); ++r)
+      if (r % 5 != 2) job.push_back(static_cast<Rank>(r));
+    CutSets sets(topology, job);
+    std::map<std::string, std::set<Rank>> members = sets_of(topology, job);
+    for (Rank source : job)
+      for (Rank destination : job) {
+        if (source == destination) continue;
+        std::vector<Int128> in_bytes(sets.size(), 0);
+        add_transfer(in_bytes, sets, source, destination, 7);
+        for (std::size_t set = 0; set < sets.size(); ++set) {
+          const std::set<Rank>& inside = members.at(sets.name(set));
+          REQUIRE((in_bytes[set] == (inside.count(destination) > 0 && inside.count(source) == 0 ? 7 : 0)));
+          ++compared;
+        }
+      }
+  }
+  CHECK(compared > 10000);
+}
+
 // One element, addends with several holders each, on nodes of two devices: the receipts that the bound states per level against the fewest transfers of any plan.
 TEST_CASE("no plan needs fewer receipts than the volume bound says, and often one needs no more") {
   std::string text =

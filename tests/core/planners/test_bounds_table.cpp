@@ -3,8 +3,10 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <limits>
 #include <string>
 
+#include "core/base/errors.h"
 #include "core/base/units.h"
 #include "core/planners/bounds.h"
 #include "sim/machines/presets.h"
@@ -117,6 +119,59 @@ TEST_CASE("partial sums over many nodes are limited between nodes, not by what o
   CHECK(printed_us(bound.volume_ps) == "2349");
   CHECK(mib(demand.in_bytes[sets.levels()[1].first_set + 1]) == 896);
   CHECK(bound.cut_ps == bound.volume_ps);
+}
+
+// A flat all-to-all over p = 1024 ranks in q = 128 nodes, T = 4 GiB: 10^6 atoms. In(rank) = T/p (1 - 1/p), In(node) = T/q (1 - 1/q), and as much leaves each.
+TEST_CASE("a thousand ranks and a million atoms") {
+  Topology topology = sim::find_topology("dgx-h100:128");
+  MeshRef mesh = std::make_shared<const Mesh>(parse_mesh("32x32"));
+  Request request(parse_layout("32768,32768", "f32", mesh, "S0,S0"), parse_layout("32768,32768", "f32", mesh, "S1,S1"));
+  CutSets sets(topology, request.ranks());
+  RequestDemand demand = demand_of(request, sets);
+  Int128 total = Int128{4} * 1024 * kMiB;
+  for (std::size_t set = 0; set < sets.size(); ++set) {
+    bool of_rank = set < 2 * 1024;
+    std::int64_t parts = of_rank ? 1024 : 128;
+    REQUIRE((demand.in_bytes[set] == total / parts * (parts - 1) / parts));
+    // Into and out of a rank: NVLink and NIC. Into and out of a node: its NICs.
+    REQUIRE((sets.capacity_in(set) == (of_rank ? 500'000'000'000 : 400'000'000'000)));
+  }
+  CHECK(sets.size() == 2 * (1024 + 128));
+  CHECK((demand.receipts_bytes[0] == total / 1024 * 1023));
+  CHECK(bound_of(demand, sets).cut_ps == transfer_ps(total / 128 * 127 / 128, 400'000'000'000));
+}
+
+TEST_CASE("many devices of one node, all alike") {
+  Topology topology = sim::find_topology("nvswitch:4096");
+  MeshRef mesh = std::make_shared<const Mesh>(parse_mesh("4096"));
+  Request request(parse_layout("4096,64", "u8", mesh, "S0"), parse_layout("4096,64", "u8", mesh, "R"));
+  CutSets sets(topology, request.ranks());
+  CHECK(sets.size() == 2 * 4096);
+  for (std::size_t set = 0; set < sets.size(); ++set) REQUIRE((sets.capacity_in(set) == 450'000'000'000));
+  // All but 64 of 4096 * 64 bytes into every rank, out of 450e9 bytes/s.
+  CHECK(bound_of(request, topology).cut_ps == transfer_ps(4095 * 64, 450'000'000'000));
+}
+
+TEST_CASE("what a bound cannot be worked out for is refused, not tried") {
+  MeshRef mesh = std::make_shared<const Mesh>(parse_mesh("1048576"));
+  Request request(parse_layout("1048576,1048576", "u8", mesh, "S0"), parse_layout("1048576,1048576", "u8", mesh, "S1"));
+  CHECK_THROWS_AS(least_volume_bytes(request), InputError);
+  Topology topology = sim::find_topology("dgx-h100");
+  MeshRef sixteen = std::make_shared<const Mesh>(parse_mesh("16"));
+  Request large(parse_layout("16", "u8", sixteen, "S0"), parse_layout("16", "u8", sixteen, "R"));
+  CHECK_THROWS_WITH(bound_of(large, topology), "topology dgx-h100:1: expected a device for every rank, found 8 devices and rank 15");
+}
+
+// 2^62 bytes into each of 8 ranks at one byte per second would be 10^30 ps.
+TEST_CASE("times beyond int64 are cut, never wrapped") {
+  Topology topology = build_topology(
+      parse_topology("reshard-topology 1\nname slow\ndevices 8\nport a 1\nroute within via a.out a.in latency 0 transport pcie\n", "slow.topo"), std::nullopt);
+  MeshRef mesh = std::make_shared<const Mesh>(parse_mesh("8"));
+  Request request(parse_layout("4611686018427387904", "u8", mesh, "P"), parse_layout("4611686018427387904", "u8", mesh, "R"));
+  Bound bound = bound_of(request, topology);
+  CHECK(bound.cut_ps == std::numeric_limits<std::int64_t>::max());
+  CHECK(bound.volume_ps == std::numeric_limits<std::int64_t>::max());
+  CHECK(least_volume_bytes(request) == std::numeric_limits<std::int64_t>::max());
 }
 
 // From a replicated node to g shards: T/g each, In(node) = T; the way back is a plain gather.

@@ -5,6 +5,8 @@
 #include "core/plan/proof.h"
 
 #include <map>
+#include <memory>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -50,10 +52,11 @@ void for_each_run_box(const Layout& layout, std::int32_t position, Visit&& visit
   }
 }
 
+constexpr std::int64_t kMaxPieces = std::int64_t{1} << 25;
+
 class SymbolicRun {
  public:
-  explicit SymbolicRun(const Plan& plan)
-      : plan_(plan), order_(plan), contents_(plan.buffers.size() * plan.slot_count(), Contents(plan.dims())), padding_(plan.steps.size(), 0) {}
+  explicit SymbolicRun(const Plan& plan) : plan_(plan), order_(plan), contents_(plan.buffers.size() * plan.slot_count()), padding_(plan.steps.size(), 0) {}
 
   std::vector<std::int64_t> run() {
     load_source();
@@ -66,13 +69,31 @@ class SymbolicRun {
 
  private:
   using Pieces = std::vector<Piece>;
+  using ContentsRef = std::shared_ptr<Contents>;  // null: nothing written; shared by ranks that hold the same
 
   [[noreturn]] void refute(const std::string& what) const {
     throw Refuted{{StepId{step_}, fmt::format("step {} ({}) {}", step_, kind_text(plan_.steps[static_cast<std::size_t>(step_)]), what)}};
   }
   [[noreturn]] static void refute_end(std::string what) { throw Refuted{{std::nullopt, std::move(what)}}; }
   int rank(Slot slot) const { return to_int(plan_.ranks[static_cast<std::size_t>(slot)]); }
-  Contents& contents(BufferId buffer, Slot slot) { return contents_[to_index(buffer) * plan_.slot_count() + static_cast<std::size_t>(slot)]; }
+  ContentsRef& contents(BufferId buffer, Slot slot) { return contents_[to_index(buffer) * plan_.slot_count() + static_cast<std::size_t>(slot)]; }
+  void put(BufferId buffer, Slot slot, const Piece& piece) {
+    if (++pieces_ > kMaxPieces) throw InputError("plan: expected a proof of at most 2^25 boxes, found more (use fewer ranks)");
+    ContentsRef& held = contents(buffer, slot);
+    if (!held) held = std::make_shared<Contents>(plan_.dims());
+    if (held.use_count() > 1) held = std::make_shared<Contents>(*held);
+    held->write(piece);
+  }
+  // What a collective leaves alike on all ranks of a group is kept once.
+  void put_on_all(BufferId buffer, std::span<const Slot> group, const std::shared_ptr<Contents>& result) {
+    for (Slot slot : group) {
+      ContentsRef& held = contents(buffer, slot);
+      if (!held)
+        held = result;
+      else
+        for (std::size_t i = 0; i < result->size(); ++i) put(buffer, slot, result->piece(i));
+    }
+  }
 
   void load_source() {
     const Layout& layout = plan_.request.source();
@@ -82,14 +103,15 @@ class SymbolicRun {
       std::int64_t addend = plan_.request.addend_of(position);
       auto [fold, added] = fold_of.try_emplace(addend, 0);
       if (added) fold->second = folds_.of({addend}, 1);
-      for_each_run_box(layout, position, [&](const Box& box, const DimVector& shift) { contents(kSourceBuffer, slot).write({box, shift, fold->second, -1}); });
+      for_each_run_box(layout, position, [&](const Box& box, const DimVector& shift) { put(kSourceBuffer, slot, {box, shift, fold->second, -1}); });
     }
   }
 
   // Visits what `slot` reads of `box`, checked for coverage and order.
   template <class Visit>
   void read(BufferId buffer, Slot slot, const Box& box, Visit&& visit) {
-    std::int64_t covered = contents(buffer, slot).read(box, [&](const Piece& piece) {
+    std::shared_ptr<const Contents> held = contents(buffer, slot);
+    std::int64_t covered = !held ? 0 : held->read(box, [&](const Piece& piece) {
       if (piece.writer >= 0 && !order_.ordered(slot, piece.writer, step_))
         refute(fmt::format("reads buffer {} on rank {}, which step {} writes, without being ordered after it", static_cast<std::int32_t>(buffer), rank(slot),
                            piece.writer));
@@ -109,7 +131,7 @@ class SymbolicRun {
       piece.shift[d] -= by;
     }
     piece.writer = step_;
-    contents(buffer, slot).write(piece);
+    put(buffer, slot, piece);
   }
   void count_padding(const Piece& piece, std::int64_t receivers) {
     if (piece.fold == kPadding) padding_[static_cast<std::size_t>(step_)] += piece.box.volume() * receivers * size_bytes(plan_.request.dtype());
@@ -125,7 +147,7 @@ class SymbolicRun {
   }
 
   void execute(const FillStep& step) {
-    for (const FillStep::Part& part : step.parts) contents(part.buffer, part.slot).write({part.box, DimVector(plan_.dims()), kPadding, step_});
+    for (const FillStep::Part& part : step.parts) put(part.buffer, part.slot, {part.box, DimVector(plan_.dims()), kPadding, step_});
   }
 
   void execute(const ExchangeStep& step) {
@@ -221,8 +243,12 @@ class SymbolicRun {
         case CollectiveKind::AllReduce: {
           Pieces sum = folded(step, group, box_of(input));
           for (const Piece& piece : sum) count_padding(piece, 2 * (step.group_size - 1));
-          for (Slot slot : group)
-            for (const Piece& piece : sum) write(step.output, slot, piece, DimVector(plan_.dims()), DimVector(plan_.dims()));
+          auto result = std::make_shared<Contents>(plan_.dims());
+          for (Piece& piece : sum) {
+            piece.writer = step_;
+            result->write(piece);
+          }
+          put_on_all(step.output, group, result);
           break;
         }
       }
@@ -230,13 +256,22 @@ class SymbolicRun {
   }
 
   void all_gather(const CollectiveStep& step, std::span<const Slot> group, const Box& input, const Shape& output) {
+    auto result = std::make_shared<Contents>(plan_.dims());
     for (std::int32_t i = 0; i < step.group_size; ++i) {
       DimVector to = block(output, step.output_dim, i, step.group_size).lo;
       read(step.input, group[static_cast<std::size_t>(i)], input, [&](const Piece& piece) {
         count_padding(piece, step.group_size - 1);
-        for (Slot slot : group) write(step.output, slot, piece, input.lo, to);
+        Piece moved = piece;
+        for (int d = 0; d < plan_.dims(); ++d) {
+          moved.box.lo[d] += to[d];
+          moved.box.hi[d] += to[d];
+          moved.shift[d] -= to[d];
+        }
+        moved.writer = step_;
+        result->write(moved);
       });
     }
+    put_on_all(step.output, group, result);
   }
 
   void all_to_all(const CollectiveStep& step, std::span<const Slot> group, const Shape& input, const Shape& output) {
@@ -259,10 +294,12 @@ class SymbolicRun {
   }
 
   void check_single_writes() {
+    std::set<const Contents*> seen;
     for (std::size_t i = 0; i < contents_.size(); ++i) {
-      auto overlap = contents_[i].first_overlap();
+      if (!contents_[i] || (contents_[i].use_count() > 1 && !seen.insert(contents_[i].get()).second)) continue;
+      auto overlap = contents_[i]->first_overlap();
       if (!overlap) continue;
-      Piece a = contents_[i].piece(overlap->first), b = contents_[i].piece(overlap->second);
+      Piece a = contents_[i]->piece(overlap->first), b = contents_[i]->piece(overlap->second);
       auto slot = static_cast<Slot>(i % plan_.slot_count());
       throw Refuted{{StepId{std::max(a.writer, b.writer)},
                      fmt::format("step {} writes {} of buffer {} on rank {}, which step {} writes too", std::max(a.writer, b.writer),
@@ -283,30 +320,41 @@ class SymbolicRun {
 
   void check_destination() {
     const Layout& layout = plan_.request.destination();
+    // Ranks that hold the same contents and want the same index set need one look.
+    std::set<std::pair<const Contents*, std::vector<std::int64_t>>> seen;
     for (std::int32_t position = 0; position < layout.mesh().size(); ++position) {
       Slot slot = plan_.slot_of(layout.mesh().rank_at(position));
-      FoldId fold = wanted(position);
-      Contents& held = contents(kDestinationBuffer, slot);
+      ContentsRef held = contents(kDestinationBuffer, slot);
       // Nothing overlaps by now, so equal volumes mean that every element is there.
-      std::int64_t missing = plan_.buffer(kDestinationBuffer).elements(slot) - held.volume();
+      std::int64_t missing = plan_.buffer(kDestinationBuffer).elements(slot) - (held ? held->volume() : 0);
       if (missing != 0) refute_end(fmt::format("{} elements of the destination on rank {} are never written", missing, rank(slot)));
-      for_each_run_box(layout, position, [&](const Box& box, const DimVector& shift) {
-        held.read(box, [&](const Piece& piece) {
-          if (piece.fold < 0) refute_end(fmt::format("padding reaches {} of the destination on rank {}", text(piece.box), rank(slot)));
-          if (piece.shift != shift)
-            refute_end(fmt::format("{} of the destination on rank {} holds the elements at {} instead of {}", text(piece.box), rank(slot),
-                                   text(shifted(piece.box, piece.shift)), text(shifted(piece.box, shift))));
-          if (piece.fold != fold)
-            refute_end(fmt::format("{} of the destination on rank {} is not the complete fold that the request asks for", text(piece.box), rank(slot)));
-        });
-      });
+      if (!held) continue;
+      FoldId fold = wanted(position);
+      if (held.use_count() > 2) {
+        std::vector<std::int64_t> key{fold};
+        for (int d = 0; d < layout.dims(); ++d) key.push_back(layout.piece_of(d, layout.mesh().coordinate(position)));
+        if (!seen.emplace(held.get(), std::move(key)).second) continue;
+      }
+      for_each_run_box(layout, position, [&](const Box& box, const DimVector& shift) { check_box(*held, slot, box, shift, fold); });
     }
+  }
+
+  void check_box(const Contents& held, Slot slot, const Box& box, const DimVector& shift, FoldId fold) {
+    held.read(box, [&](const Piece& piece) {
+      if (piece.fold < 0) refute_end(fmt::format("padding reaches {} of the destination on rank {}", text(piece.box), rank(slot)));
+      if (piece.shift != shift)
+        refute_end(fmt::format("{} of the destination on rank {} holds the elements at {} instead of {}", text(piece.box), rank(slot),
+                               text(shifted(piece.box, piece.shift)), text(shifted(piece.box, shift))));
+      if (piece.fold != fold)
+        refute_end(fmt::format("{} of the destination on rank {} is not the complete fold that the request asks for", text(piece.box), rank(slot)));
+    });
   }
 
   const Plan& plan_;
   StepOrder order_;
   FoldSets folds_;
-  std::vector<Contents> contents_;  // [buffer * slots + slot]
+  std::vector<ContentsRef> contents_;  // [buffer * slots + slot]
+  std::int64_t pieces_ = 0;
   std::map<std::int64_t, FoldId> wanted_;
   std::vector<std::int64_t> padding_;
   std::int32_t step_ = -1;

@@ -6,12 +6,16 @@
 
 namespace reshard {
 
+// Throws InputError beyond 2^24 moves: a plan that large takes gigabytes and nobody can issue it.
+void check_size(const MoveList& moves);
+
 class Messages {
  public:
   Messages(int dims, std::size_t slots) : slots_(slots), moves_(dims) {}
 
   // source != destination; keeps the order of moves of one pair.
   void add(Slot source, Slot destination, const Move& move) {
+    check_size(moves_);
     ends_.push_back({source, destination});
     moves_.push_back(move);
   }
@@ -33,6 +37,7 @@ class LocalMoves {
  public:
   LocalMoves(int dims, std::size_t slots) : by_slot_(slots), moves_(dims) {}
   void add(Slot slot, const Move& move) {
+    check_size(moves_);
     by_slot_[static_cast<std::size_t>(slot)].push_back(static_cast<std::uint32_t>(moves_.size()));
     moves_.push_back(move);
   }

@@ -33,13 +33,19 @@ Crossing::Crossing(const Request& request_in)
   for (Rank rank : request.destination().mesh().ranks()) destination_slot.push_back(plan.slot_of(rank));
 }
 
-Slot least_loaded(const Crossing& crossing, std::int32_t base, const Loads& loads) {
-  auto slot_at = [&](std::int32_t offset) { return crossing.source_slot[static_cast<std::size_t>(base + offset)]; };
-  const std::vector<std::int32_t>& offsets = crossing.source_cells.replica_offsets();
-  Slot best = slot_at(offsets[0]);
-  for (std::size_t i = 1; i < offsets.size(); ++i)
-    if (loads.less(slot_at(offsets[i]), best)) best = slot_at(offsets[i]);
-  return best;
+Slot Senders::pick(std::int32_t base, std::int64_t elements) {
+  std::vector<std::pair<std::int64_t, Slot>>& set = sets_[static_cast<std::size_t>(base)];
+  const std::vector<std::int32_t>& offsets = crossing_.source_cells.replica_offsets();
+  if (offsets.size() == 1) return crossing_.source_slot[static_cast<std::size_t>(base)];
+  if (set.empty()) {
+    for (std::int32_t offset : offsets) set.emplace_back(0, crossing_.source_slot[static_cast<std::size_t>(base + offset)]);
+    std::sort(set.begin(), set.end());  // a sorted list is a heap
+  }
+  std::pop_heap(set.begin(), set.end(), std::greater<>());
+  Slot slot = set.back().second;
+  set.back().first += elements;
+  std::push_heap(set.begin(), set.end(), std::greater<>());
+  return slot;
 }
 
 namespace {
@@ -51,7 +57,7 @@ class MovePlanner {
       : crossing_(crossing),
         remote_(crossing.dims(), crossing.plan.slot_count()),
         local_(crossing.dims(), crossing.plan.slot_count()),
-        sent_(crossing.plan.slot_count()),
+        senders_(crossing),
         divisor_(crossing.request.fold().divisor) {}
 
   void run(Explanation* explanation) {
@@ -92,10 +98,7 @@ class MovePlanner {
         volume *= cell[d].size;
       }
       Slot sender = slot;
-      if (!own || own->base != base || own->addend != addend) {
-        sender = least_loaded(crossing_, base + addend_offset, sent_);
-        sent_.charge(sender, volume);
-      }
+      if (!own || own->base != base || own->addend != addend) sender = senders_.pick(base + addend_offset, volume);
       move_cell(sender, slot, std::span<const PieceOverlap>(cell.data(), dims));
     });
   }
@@ -150,7 +153,7 @@ class MovePlanner {
   Crossing& crossing_;
   Messages remote_;
   LocalMoves local_;
-  Loads sent_;
+  Senders senders_;
   std::int64_t divisor_;
   BufferId landing_{};
   ReduceStep divide_own_, divide_landed_;

@@ -20,8 +20,8 @@ class FoldPlanner {
       : crossing_(crossing),
         addends_(crossing.dims(), crossing.plan.slot_count()),
         results_(crossing.dims(), crossing.plan.slot_count()),
-        sent_(crossing.plan.slot_count()),
-        owned_(crossing.plan.slot_count()),
+        senders_(crossing),
+        owned_(crossing.plan.slot_count(), 0),
         folds_(crossing.plan.slot_count()),
         temporaries_(crossing.plan.slot_count(), 0) {}
 
@@ -105,7 +105,8 @@ class FoldPlanner {
           owners.push_back(crossing_.source_slot[static_cast<std::size_t>(item.source_base + addend_offset(addend) + replica)]);
     }
     if (owners.empty()) owners = item.needing;
-    std::sort(owners.begin(), owners.end(), [&](Slot a, Slot b) { return owned_.less(a, b); });
+    auto load = [&](Slot slot) { return std::pair(owned_[static_cast<std::size_t>(slot)], slot); };
+    std::sort(owners.begin(), owners.end(), [&](Slot a, Slot b) { return load(a) < load(b); });
     return owners;
   }
   std::int32_t addend_offset(std::int64_t addend) const { return crossing_.source_cells.addend_offsets()[static_cast<std::size_t>(addend)]; }
@@ -173,7 +174,7 @@ class FoldPlanner {
     std::vector<std::int64_t> arriving;
     for (std::int64_t addend : *item.addends)
       if (addend != held) arriving.push_back(addend);
-    owned_.charge(owner, box.volume());
+    owned_[static_cast<std::size_t>(owner)] += box.volume();
 
     Shape stacked = box.extents();
     std::int64_t block = stacked[0];
@@ -183,10 +184,7 @@ class FoldPlanner {
     BufferId result = owner_needs ? kDestinationBuffer : add_temporary(owner, box.extents());
 
     std::vector<Slot> senders;
-    for (std::int64_t addend : arriving) {
-      senders.push_back(least_loaded(crossing_, item.source_base + addend_offset(addend), sent_));
-      sent_.charge(senders.back(), box.volume());
-    }
+    for (std::int64_t addend : arriving) senders.push_back(senders_.pick(item.source_base + addend_offset(addend), box.volume()));
     for_each_fragment(item, box, [&](const DimVector& source_lo, const DimVector& destination_lo, const DimVector& packed_lo, const DimVector& extents) {
       const DimVector& result_lo = owner_needs ? destination_lo : packed_lo;
       Fold& fold =
@@ -233,7 +231,8 @@ class FoldPlanner {
 
   Crossing& crossing_;
   Messages addends_, results_;
-  Loads sent_, owned_;
+  Senders senders_;
+  std::vector<std::int64_t> owned_;        // elements each slot folds so far
   std::vector<std::vector<Fold>> folds_;   // per slot
   std::vector<std::int32_t> temporaries_;  // used so far, per slot
   std::vector<Need> needs_;

@@ -34,19 +34,18 @@ class Crossing {
   std::vector<std::optional<Standing>> standings_;
 };
 
-// Bytes (in elements) charged to each slot so far; picks the least charged of several, ties to the lower rank.
-class Loads {
+// Which replica sends. Ranks that hold the same piece of every dim and the same addend are replicas of each other and of nobody else, so every such set keeps its own heap of (elements
+// sent so far, rank): a pick costs the logarithm of the number of replicas.
+class Senders {
  public:
-  explicit Loads(std::size_t slots) : loads_(slots, 0) {}
-  void charge(Slot slot, std::int64_t elements) { loads_[static_cast<std::size_t>(slot)] += elements; }
-  bool less(Slot a, Slot b) const { return std::pair(loads_[static_cast<std::size_t>(a)], a) < std::pair(loads_[static_cast<std::size_t>(b)], b); }
+  explicit Senders(const Crossing& crossing) : crossing_(crossing), sets_(crossing.source_slot.size()) {}
+  // The holder at source position `base` + a replica offset that has sent least (ties: the lower rank); charged with `elements` more.
+  Slot pick(std::int32_t base, std::int64_t elements);
 
  private:
-  std::vector<std::int64_t> loads_;
+  const Crossing& crossing_;
+  std::vector<std::vector<std::pair<std::int64_t, Slot>>> sets_;  // by base; least first; filled at the first pick
 };
-
-// The holder of base + an offset that has sent least.
-Slot least_loaded(const Crossing& crossing, std::int32_t base, const Loads& loads);
 
 // Fills crossing.plan where fold_count > 1.
 void plan_folds(Crossing& crossing, Explanation* explanation);

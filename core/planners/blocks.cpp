@@ -3,12 +3,47 @@
 
 #include <array>
 
+#include <fmt/format.h>
+
+#include "core/base/errors.h"
+
 namespace reshard {
 namespace {
 
 // Indices that are consecutive in both buffers of a move.
 struct LinkedRun {
   std::int64_t source_lo, destination_lo, size;
+};
+
+// Takes moves and joins those that continue each other along dim 0, as neighbouring blocks often do.
+class MoveSink {
+ public:
+  explicit MoveSink(MoveList& out) : out_(out) {}
+  void push(const Move& move) {
+    if (held_ && continues(move)) {
+      last_.extents[0] += move.extents[0];
+      return;
+    }
+    flush();
+    last_ = move;
+    held_ = true;
+  }
+  void flush() {
+    if (held_) out_.push_back(last_);
+    held_ = false;
+  }
+
+ private:
+  bool continues(const Move& move) const {
+    if (move.source_lo[0] != last_.source_lo[0] + last_.extents[0] || move.destination_lo[0] != last_.destination_lo[0] + last_.extents[0]) return false;
+    for (int d = 1; d < out_.dims(); ++d)
+      if (move.source_lo[d] != last_.source_lo[d] || move.destination_lo[d] != last_.destination_lo[d] || move.extents[d] != last_.extents[d]) return false;
+    return true;
+  }
+
+  MoveList& out_;
+  Move last_{};
+  bool held_ = false;
 };
 
 // Per dim the linked runs of one block; the block's moves are their product.
@@ -32,7 +67,7 @@ class LinkedRuns {
   }
 
   // Appends the product of the runs, `*_shift` added along dim 0.
-  void push_moves(BufferId source, BufferId destination, std::int64_t source_shift, std::int64_t destination_shift, MoveList& moves) const {
+  void push_moves(BufferId source, BufferId destination, std::int64_t source_shift, std::int64_t destination_shift, MoveSink& moves) const {
     for (int d = 0; d < dims_; ++d)
       if (of(d).empty()) return;
     std::array<std::size_t, kMaxDims> index{};
@@ -44,7 +79,7 @@ class LinkedRuns {
         move.destination_lo[e] = run.destination_lo + (e == 0 ? destination_shift : 0);
         move.extents[e] = run.size;
       }
-      moves.push_back(move);
+      moves.push(move);
       for (d = dims_ - 1; d >= 0; --d) {
         if (++index[at(d)] < of(d).size()) break;
         index[at(d)] = 0;
@@ -141,8 +176,16 @@ RankGroups::RankGroups(const Mesh& mesh, const std::vector<int>& axes) : offsets
   }
 }
 
+void check_block_count(const RankGroups& groups) {
+  std::int64_t blocks = static_cast<std::int64_t>(groups.group_of.size()) * groups.size();
+  if (blocks > kMaxBlocks)
+    throw InputError(fmt::format("request: expected a collective of at most {} blocks, found {} ranks in groups of {} whose blocks must be packed", kMaxBlocks,
+                                 groups.group_of.size(), groups.size()));
+}
+
 std::vector<Shape> block_boxes(const RankGroups& groups, const BlockSide& input, const BlockSide& output) {
   const int dims = input.own.dims();
+  if (!input.whole && !output.whole) check_block_count(groups);
   std::vector<Shape> boxes(groups.bases.size(), Shape(dims));
   for (std::size_t g = 0; g < boxes.size(); ++g) {
     for (int d = 0; d < dims; ++d) {
@@ -167,7 +210,7 @@ int direct_dim(const RankGroups& groups, const BlockSide& side, const std::vecto
   std::uint32_t candidates = (1U << dims) - 1;
   for (std::size_t g = 0; g < boxes.size() && candidates != 0; ++g) {
     if (element_count(boxes[g]) == 0) continue;
-    for (std::int32_t i = 0; i < groups.size() && candidates != 0; ++i) {
+    for (std::int32_t i = 0; i < (side.alike ? 1 : groups.size()) && candidates != 0; ++i) {
       std::int32_t position = groups.position(g, i);
       if (side.whole) {
         if (side.own.shape(position) != boxes[g]) candidates = 0;
@@ -191,27 +234,31 @@ Shape packed_shape(const RankGroups& groups, const BlockSide& side, const Shape&
 void pack_blocks(const RankGroups& groups, const BlockSide& side, std::int32_t position, const Shape& box, BufferId shard, BufferId packed, MoveList& moves,
                  std::vector<Box>& padding) {
   LinkedRuns runs(side.own.dims());
+  MoveSink sink(moves);
   each_block(groups, side, position, [&](std::int32_t block, std::int32_t far) {
     if (side.whole)
       link_whole(side, position, runs);
     else
       link_block(side, position, far, Direction::Pack, runs);
-    runs.push_moves(shard, packed, 0, block * box[0], moves);
+    runs.push_moves(shard, packed, 0, block * box[0], sink);
     DimVector extents;
     for (int d = 0; d < box.size(); ++d) extents.push_back(runs.size(d));
     if (extents != box) push_padding(extents, box, block * box[0], padding);
   });
+  sink.flush();
 }
 
 void unpack_blocks(const RankGroups& groups, const BlockSide& side, std::int32_t position, const Shape& box, BufferId packed, BufferId shard, MoveList& moves) {
   LinkedRuns runs(side.own.dims());
+  MoveSink sink(moves);
   each_block(groups, side, position, [&](std::int32_t block, std::int32_t far) {
     if (side.whole)
       link_whole(side, position, runs);
     else
       link_block(side, position, far, Direction::Unpack, runs);
-    runs.push_moves(packed, shard, block * box[0], 0, moves);
+    runs.push_moves(packed, shard, block * box[0], 0, sink);
   });
+  sink.flush();
 }
 
 void slice_shard(const Located& from, const Located& to, std::int32_t position, BufferId source, BufferId destination, MoveList& moves) {
@@ -219,7 +266,9 @@ void slice_shard(const Located& from, const Located& to, std::int32_t position, 
   for (int d = 0; d < from.dims(); ++d)
     each_shared(from.runs(d, position), to.runs(d, position),
                 [&](std::int64_t from_lo, std::int64_t to_lo, std::int64_t size) { runs.add(d, from_lo, to_lo, size); });
-  runs.push_moves(source, destination, 0, 0, moves);
+  MoveSink sink(moves);
+  runs.push_moves(source, destination, 0, 0, sink);
+  sink.flush();
 }
 
 }  // namespace reshard

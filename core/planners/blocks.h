@@ -33,7 +33,12 @@ struct BlockSide {
   const Located& own;
   const Located& other;
   bool whole;  // one block, all of the member's shard, instead of one per member (all_gather's input, reduce_scatter's output)
+  bool alike;  // all members of a group hold the same indices here (all_gather's output, reduce_scatter's input)
 };
+
+// Ranks times group size above which nothing is worked out block by block: seconds of planning and gigabytes of moves. InputError beyond.
+inline constexpr std::int64_t kMaxBlocks = std::int64_t{1} << 28;
+void check_block_count(const RankGroups& groups);
 
 // Extents of the box of a block, per group. No elements: nothing of the group moves.
 std::vector<Shape> block_boxes(const RankGroups& groups, const BlockSide& input, const BlockSide& output);

@@ -206,9 +206,11 @@ class Emitter {
   // all_gather, reduce_scatter, all_to_all.
   std::vector<StepId> move_blocks(const Located& after, const Work& work, BufferId target, std::string_view why) {
     RankGroups groups(mesh_, work.axes);
-    BlockSide input{before_, after, work.change == Change::AllGather}, output{after, before_, work.change == Change::ReduceScatter};
+    bool gathers = work.change == Change::AllGather, scatters = work.change == Change::ReduceScatter;
+    BlockSide input{before_, after, gathers, scatters}, output{after, before_, scatters, gathers};
     std::vector<Shape> boxes = block_boxes(groups, input, output);
     int input_dim = direct_dim(groups, input, boxes), output_dim = direct_dim(groups, output, boxes);
+    if ((input_dim < 0 && !input.whole) || (output_dim < 0 && !output.whole)) check_block_count(groups);
 
     CollectiveStep step{
         collective_kind(work.change), work.op, work.divisor, current_, target, std::max(input_dim, 0), std::max(output_dim, 0), groups.size(), {}};

@@ -72,10 +72,12 @@ std::int64_t elements(const Located& a, std::int32_t position) {
 }
 
 // Whether all that each member needs is held, disjointly, by the members of its group. Shards along sharded axes are disjoint, so counting is enough.
-bool groups_hold_all(const std::vector<int>& axes, const Located& before, const Located& after) {
+// `alike`: all members of a group need the same.
+bool groups_hold_all(const std::vector<int>& axes, const Located& before, const Located& after, bool alike) {
   RankGroups groups(before.layout().mesh(), axes);
+  if (!alike) check_block_count(groups);
   for (std::size_t g = 0; g < groups.bases.size(); ++g)
-    for (std::int32_t k = 0; k < groups.size(); ++k) {
+    for (std::int32_t k = 0; k < (alike ? 1 : groups.size()); ++k) {
       std::int32_t to = groups.position(g, k);
       std::int64_t held = 0;
       for (std::int32_t i = 0; i < groups.size(); ++i) held += shared_elements(before, groups.position(g, i), after, to);
@@ -92,64 +94,28 @@ bool works(Need need, const std::vector<int>& axes, const Located& before, const
       return holds_all(before, after);
     case Need::Gather:
       // Each member's shard must survive whole: then the members together hold what one of them gets, which is the same for all.
-      return holds_all(after, before) && groups_hold_all({axes}, before, after);
+      return holds_all(after, before) && groups_hold_all(axes, before, after, true);
     case Need::Exchange:
-      return groups_hold_all(axes, before, after);
+      return groups_hold_all(axes, before, after, false);
   }
   return false;
 }
 
-// One arrangement: cuts of `early` axes come before the collective, the other cuts after it.
-class Arrangement {
+// The transitions of one request, written down one after the other.
+class Sequence {
  public:
-  Arrangement(const Request& request, const Changes& changes, std::uint32_t early) : request_(request), changes_(changes) {
-    for (std::size_t i = 0; i < changes.cut.size(); ++i) ((early >> i & 1U) != 0 ? early_ : late_).push_back(changes.cut[i]);
-    // Divisions come before a collective that only moves and after one that reduces.
-    bool reduces = !changes.needs.empty() && (changes.needs[0] == Need::Reduce || changes.needs[0] == Need::ReduceScatter);
-    (reduces ? late_divided_ : early_divided_) = changes.divided;
+  Sequence(const Request& request, bool explain) : request_(request), explain_(explain) {}
+
+  void add(const std::vector<int>& axes, const PlacementState& next, std::string_view why) {
+    if (!axes.empty()) out_.push_back({axes, next.layout_like(request_.source()), explain_ ? why_text(axes, why) : std::string()});
   }
-
-  std::optional<std::vector<Transition>> transitions(bool explain) const {
-    PlacementState before(request_.source()), after(request_.destination());
-    for (const std::vector<int>& stack : request_.destination().stacks())
-      for (int axis : stack)
-        if (std::find(early_.begin(), early_.end(), axis) != early_.end()) before.place(axis, request_.destination().placement(axis));
-    for (int axis : late_) after.place(axis, Placement::replicate());
-
-    std::vector<Transition> out;
-    auto add = [&](const std::vector<int>& axes, Layout next, std::string_view why) {
-      if (!axes.empty()) out.push_back({axes, std::move(next), explain ? why_text(axes, why) : std::string()});
-    };
-    add(early_, before.layout_like(request_.source()), "cut here, before anything moves");
-    for (int axis : early_divided_) before.place(axis, request_.destination().placement(axis));
-    add(early_divided_, before.layout_like(request_.source()), "made Partial here: the division is local");
-
-    for (int axis : late_divided_) after.place(axis, Placement::replicate());
-    Layout held = before.layout_like(request_.source()), reached = after.layout_like(request_.source());
-    Located located_held(held), located_reached(reached), located_end(request_.destination());
-    if (!holds_all(located_reached, located_end)) return std::nullopt;
-    if (changes_.communicating.empty() ? !holds_all(located_held, located_reached)
-                                       : !works(changes_.needs[0], changes_.communicating, located_held, located_reached))
-      return std::nullopt;
-    add(changes_.communicating, reached, "one collective does all that needs communication");
-
-    for (int axis : late_) after.place(axis, request_.destination().placement(axis));
-    Layout divided_late = late_divided_.empty() ? request_.destination() : cut_late();
-    add(late_, std::move(divided_late), "cut here, after the collective, because the group needs it whole");
-    // Whatever is left is another name for what every rank holds (axes of size 1, equal strided shards).
-    out.push_back({late_divided_, request_.destination(),
-                   explain && !late_divided_.empty() ? why_text(late_divided_, "made Partial after the fold") : std::string("the target's own name for it")});
-    return out;
+  // Ends in the destination's own words, which may differ from what was reached on axes of size 1 and for shards that are equal under two names.
+  std::vector<Transition> end() {
+    out_.push_back({{}, request_.destination(), "what every rank holds now is the destination"});
+    return std::move(out_);
   }
 
  private:
-  // The destination before its late divisions.
-  Layout cut_late() const {
-    PlacementState state(request_.destination());
-    for (int axis : late_divided_) state.place(axis, Placement::replicate());
-    return state.layout_like(request_.source());
-  }
-
   std::string why_text(const std::vector<int>& axes, std::string_view why) const {
     std::string out = axes.size() == 1 ? "axis" : "axes";
     for (int axis : axes)
@@ -159,12 +125,64 @@ class Arrangement {
   }
 
   const Request& request_;
-  const Changes& changes_;
-  std::vector<int> early_, late_, early_divided_, late_divided_;
+  bool explain_;
+  std::vector<Transition> out_;
 };
 
-std::string forbids(const Request& request, const Changes& changes) {
-  if (changes.communicating.empty()) return {};
+void place_as_target(PlacementState& state, const std::vector<int>& axes, const Request& request) {
+  for (int axis : axes) state.place(axis, request.destination().placement(axis));
+}
+
+void take_back(PlacementState& state, const std::vector<int>& axes) {
+  for (int axis : axes) state.place(axis, Placement::replicate());
+}
+
+// Local steps alone, where every rank holds what it needs. Placements of sharded axes may change their names only.
+std::optional<std::vector<Transition>> local_steps(const Request& request, const Changes& changes, bool explain) {
+  if (std::any_of(changes.needs.begin(), changes.needs.end(), [](Need need) { return need != Need::Exchange; })) return std::nullopt;
+  Located source(request.source()), destination(request.destination());
+  if (!holds_all(source, destination)) return std::nullopt;
+  PlacementState cut(request.destination());
+  take_back(cut, changes.divided);
+  Sequence sequence(request, explain);
+  sequence.add(changes.cut, cut, "every rank keeps its part");
+  sequence.add(changes.divided, PlacementState(request.destination()), "made Partial: the division is local");
+  return sequence.end();
+}
+
+// One collective, with the cuts of the axes in `early` before it and the other cuts after it.
+std::optional<std::vector<Transition>> arranged(const Request& request, const Changes& changes, std::uint32_t early_set, bool explain) {
+  std::vector<int> early, late, none;
+  for (std::size_t i = 0; i < changes.cut.size(); ++i) ((early_set >> i & 1U) != 0 ? early : late).push_back(changes.cut[i]);
+  // Divisions come before a collective that only moves and after one that reduces.
+  bool reduces = changes.needs[0] == Need::Reduce || changes.needs[0] == Need::ReduceScatter;
+  const std::vector<int>&early_divided = reduces ? none : changes.divided, &late_divided = reduces ? changes.divided : none;
+
+  Sequence sequence(request, explain);
+  PlacementState before(request.source()), after(request.destination());
+  // Cuts go onto the stacks in the order in which the destination has them.
+  for (const std::vector<int>& stack : request.destination().stacks())
+    for (int axis : stack)
+      if (std::find(early.begin(), early.end(), axis) != early.end()) before.place(axis, request.destination().placement(axis));
+  sequence.add(early, before, "cut here, before anything moves");
+  place_as_target(before, early_divided, request);
+  sequence.add(early_divided, before, "made Partial here: the division is local");
+
+  take_back(after, late_divided);
+  PlacementState cut = after;
+  take_back(after, late);
+  Layout held = before.layout_like(request.source()), reached = after.layout_like(request.source());
+  Located located_held(held), located_reached(reached), located_end(request.destination());
+  if (!holds_all(located_reached, located_end) || !works(changes.needs[0], changes.communicating, located_held, located_reached)) return std::nullopt;
+  sequence.add(changes.communicating, after, "one collective does all that needs communication");
+  sequence.add(late, cut, "cut here, after the collective, because the group needs it whole");
+  sequence.add(late_divided, PlacementState(request.destination()), "made Partial here, after the fold");
+  return sequence.end();
+}
+
+// Why no arrangement can do; empty where one may.
+std::string obstacle(const Request& request, const Changes& changes) {
+  if (changes.communicating.empty()) return "ranks need parts of shards that others hold, though no placement changes that way";
   if (!changes.adjacent) return "the axes that need communication are not adjacent";
   if (std::any_of(changes.needs.begin(), changes.needs.end(), [&](Need need) { return need != changes.needs[0]; }))
     return "the axes that need communication need different collectives";
@@ -176,16 +194,14 @@ std::string forbids(const Request& request, const Changes& changes) {
 
 OneCollective one_collective(const Request& request, bool explain) {
   Changes changes = changes_of(request);
-  if (std::string why = forbids(request, changes); !why.empty()) return {std::nullopt, std::move(why)};
+  if (auto transitions = local_steps(request, changes, explain)) return {std::move(transitions), "local steps are enough"};
+  if (std::string why = obstacle(request, changes); !why.empty()) return {std::nullopt, std::move(why)};
   std::vector<std::uint32_t> subsets;
   for (std::uint32_t early = 0; early < 1U << changes.cut.size(); ++early) subsets.push_back(early);
   std::stable_sort(subsets.begin(), subsets.end(), [](std::uint32_t a, std::uint32_t b) { return __builtin_popcount(a) > __builtin_popcount(b); });
-  for (std::uint32_t early : subsets) {
-    std::optional<std::vector<Transition>> transitions = Arrangement(request, changes, early).transitions(explain);
-    if (transitions) return {std::move(transitions), changes.communicating.empty() ? "local steps are enough" : "one collective is enough"};
-  }
-  return {std::nullopt, changes.communicating.empty() ? "ranks need parts of shards that others hold, though no placement changes that way"
-                                                      : "no order of local steps around one collective gives every rank its part"};
+  for (std::uint32_t early : subsets)
+    if (auto transitions = arranged(request, changes, early, explain)) return {std::move(transitions), "one collective is enough"};
+  return {std::nullopt, "no order of local steps around one collective gives every rank its part"};
 }
 
 }  // namespace reshard

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// `rule` on a parsed request, proof excluded, and a hit in the plan cache.
+#include <benchmark/benchmark.h>
+
+#include "core/planners/plan_cache.h"
+#include "core/planners/planner.h"
+
+namespace {
+
+using namespace reshard;
+
+Request request_on(std::vector<std::int32_t> shape, const char* extents, const char* from, const char* to) {
+  auto mesh = std::make_shared<const Mesh>(Mesh::row_major(std::move(shape)));
+  return Request(parse_layout(extents, "f32", mesh, from), parse_layout(extents, "f32", mesh, to));
+}
+
+void plan(benchmark::State& state, Plan (*make)(const Request&, const PlannerInput&), const Request& request) {
+  PlannerInput input;
+  for (auto _ : state) benchmark::DoNotOptimize(make(request, input));
+}
+
+void rule_4x4(benchmark::State& state) { plan(state, plan_rule, request_on({4, 4}, "1024,1024", "S(0)S(1)", "S(1)S(0)")); }
+void rule_4x4_uneven(benchmark::State& state) { plan(state, plan_rule, request_on({4, 4}, "1023,1021", "S(0)S(1)", "S(1)S(0)")); }
+void rule_4x4_gather(benchmark::State& state) { plan(state, plan_rule, request_on({4, 4}, "1024,1024", "S(0)S(0)", "RR")); }
+void hybrid_4x4_gather(benchmark::State& state) { plan(state, plan_hybrid, request_on({4, 4}, "1024,1024", "S(0)S(0)", "RR")); }
+void rule_32x32(benchmark::State& state) { plan(state, plan_rule, request_on({32, 32}, "32768,32768", "S(0)S(1)", "S(1)S(0)")); }
+void hybrid_32x32_gather(benchmark::State& state) { plan(state, plan_hybrid, request_on({32, 32}, "32768,32768", "S(0)S(0)", "RR")); }
+
+void cache_hit(benchmark::State& state) {
+  PlanCache cache(1024);
+  std::vector<Request> requests;
+  PlannerInput input;
+  for (int n = 0; n < 512; ++n) {
+    std::string shape = std::to_string(1024 + n) + ",1024";
+    requests.push_back(request_on({4, 4}, shape.c_str(), "S(0)S(1)", "S(1)S(0)"));
+  }
+  auto get = [&](const Request& request) {
+    return cache.get({request.fingerprint(), Digest{1, 2}, 0, -1}, [&] { return std::make_shared<const Plan>(plan_rule(request, input)); });
+  };
+  for (const Request& request : requests) get(request);
+  std::size_t i = 0;
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(get(requests[i]));
+    i = (i + 1) % requests.size();
+  }
+}
+
+}  // namespace
+
+BENCHMARK(rule_4x4)->Unit(benchmark::kMicrosecond);
+BENCHMARK(rule_4x4_uneven)->Unit(benchmark::kMicrosecond);
+BENCHMARK(rule_4x4_gather)->Unit(benchmark::kMicrosecond);
+BENCHMARK(hybrid_4x4_gather)->Unit(benchmark::kMicrosecond);
+BENCHMARK(rule_32x32)->Unit(benchmark::kMicrosecond);
+BENCHMARK(hybrid_32x32_gather)->Unit(benchmark::kMillisecond);
+BENCHMARK(cache_hit)->Unit(benchmark::kNanosecond);
+
+BENCHMARK_MAIN();

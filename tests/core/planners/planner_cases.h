@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Requests written as text, and plans as the list of their steps.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "core/layout/request.h"
+#include "core/plan/plan.h"
+
+namespace reshard {
+
+inline Request request_on(std::string_view mesh, std::string_view shape, std::string_view from, std::string_view to, std::string_view dtype = "f32") {
+  MeshRef ref = std::make_shared<const Mesh>(parse_mesh(mesh));
+  return Request(parse_layout(shape, dtype, ref, from), parse_layout(shape, dtype, ref, to));
+}
+
+// "copy all_gather[1] copy": kinds in order, collectives with their axes.
+inline std::string step_kinds(const Plan& plan) {
+  std::string out;
+  for (const Step& step : plan.steps) {
+    if (!out.empty()) out += ' ';
+    out += kind_text(step);
+    if (!std::holds_alternative<CollectiveStep>(step.body)) continue;
+    for (std::size_t i = 0; i < step.axes.size(); ++i) {
+      out += i == 0 ? '[' : ',';
+      out += std::to_string(step.axes[i]);
+    }
+    out += ']';
+  }
+  return out;
+}
+
+inline int collectives(const Plan& plan) {
+  int count = 0;
+  for (const Step& step : plan.steps) count += std::holds_alternative<CollectiveStep>(step.body) ? 1 : 0;
+  return count;
+}
+
+}  // namespace reshard

@@ -103,7 +103,8 @@ class SymbolicRun {
       std::int64_t addend = plan_.request.addend_of(position);
       auto [fold, added] = fold_of.try_emplace(addend, 0);
       if (added) fold->second = folds_.of({addend}, 1);
-      for_each_run_box(layout, position, [&](const Box& box, const DimVector& shift) { put(kSourceBuffer, slot, {box, shift, fold->second, -1}); });
+      FoldId id = fold->second;
+      for_each_run_box(layout, position, [&](const Box& box, const DimVector& shift) { put(kSourceBuffer, slot, {box, shift, id, -1}); });
     }
   }
 

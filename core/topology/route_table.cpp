@@ -3,11 +3,10 @@
 // class. The classes are found by splitting: start with one class of all devices, and let each line split off the devices that it names. Then each line fills the still empty
 // places of the table that it selects.
 //
-// Listed pairs that form a matching (each device once, such as NVLink bridges) keep the two devices of a pair in one class: seen from anywhere else they are alike. Any other list,
-// such as a ring, tells its devices apart.
+// Listed pairs that form a matching, such as NVLink bridges, keep the two devices of a pair in one class: seen from anywhere else they are alike. Any other list, such as a ring, tells
+// its devices apart.
 #include "core/topology/route_table.h"
 
-#include <algorithm>
 #include <map>
 
 namespace reshard {
@@ -17,7 +16,7 @@ class Classes {
  public:
   explicit Classes(std::int32_t devices) : class_of_(static_cast<std::size_t>(devices), 0) {}
 
-  // Devices of one class that carry the same key stay together, apart from those without one.
+  // Entry by entry: devices of one class that carry the same key stay together, apart from those without one.
   void split(const std::vector<std::pair<std::int32_t, std::int32_t>>& devices_and_keys) {
     std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t> made;  // (old class, key) -> new class
     for (auto [device, key] : devices_and_keys) {
@@ -47,21 +46,13 @@ class Classes {
   std::int32_t next_ = 1;
 };
 
+// Two devices stay together only where the same listed pairs name both, and a pair names two devices: so only where they are each other's partner and nobody else's.
 void split_by_pairs(const RouteLine& line, Classes& classes) {
-  std::vector<std::int32_t> named;
-  for (auto [a, b] : line.pairs) {
-    named.push_back(a);
-    named.push_back(b);
-  }
-  std::vector<std::int32_t> sorted = named;
-  std::sort(sorted.begin(), sorted.end());
-  bool matching = std::adjacent_find(sorted.begin(), sorted.end()) == sorted.end();
   std::vector<std::pair<std::int32_t, std::int32_t>> keyed;
-  if (matching)
-    for (std::size_t i = 0; i < named.size(); ++i) keyed.push_back({named[i], static_cast<std::int32_t>(i / 2)});
-  else
-    for (std::size_t i = 0; i < sorted.size(); ++i)
-      if (i == 0 || sorted[i] != sorted[i - 1]) keyed.push_back({sorted[i], sorted[i]});
+  for (std::size_t i = 0; i < line.pairs.size(); ++i) {
+    keyed.push_back({line.pairs[i].first, static_cast<std::int32_t>(i)});
+    keyed.push_back({line.pairs[i].second, static_cast<std::int32_t>(i)});
+  }
   classes.split(keyed);
 }
 

@@ -21,23 +21,34 @@ namespace {
 // Machines whose routes mix all kinds of hops.
 std::vector<Topology> machines() {
   std::string head = "reshard-topology 1\nname m\n";
-  std::vector<std::string> texts{
-      "devices 4\ncount nodes\nport a 5GB/s in 7GB/s\nport n 3GB/s in 2GB/s\ngroup low 0-1\ngroup high 2-3\ngroup first 0\n"
-      "route within via a.out a.in latency 3us transport nvlink\nroute between via n.out n.in latency 9us transport network\n",
-      "devices 6\ncount nodes\nport a 5GB/s\nshared host 4GB/s\nshared nic 9GB/s\nfabric spine 11GB/s\ngroup s0 0-2\ngroup s1 3-5\n"
-      "route pairs 0-3 1-4 via a.out a.in latency 1us transport nvlink\nroute s0 to s1 via host latency 5us cap 1GB/s transport host\n"
-      "route s1 to s0 via a.out host latency 7us transport host\nroute within via a.out host a.in latency 6us transport pcie\n"
-      "route between via source.nic spine destination.nic latency 10us transport network\n",
-      "devices 3\ncount nodes\nport a 5GB/s\nshared host 4GB/s\nfabric spine 11GB/s\n"
-      "route pairs 0-1 1-2 via host latency 1us transport host\nroute within via a.out spine latency 2us transport pcie\n"
-      "route between via spine a.in latency 10us transport network\n",
-      "devices 4\ncount nodes\nport a 5GB/s\nport b 6GB/s\nshared host 40GB/s\ngroup odd 1 3\ngroup pair 0 3\n"
-      "route odd via a.out b.in latency 1us transport pcie\nroute odd pair via b.out host latency 2us transport pcie\n"
-      "route within via a.out a.in latency 2us transport pcie\nroute between via source.host b.in latency 1us transport network\n",
+  std::vector<std::pair<std::string, std::int64_t>> texts_and_nodes{
+      {"devices 4\ncount nodes\nport a 5GB/s in 7GB/s\nport n 3GB/s in 2GB/s\ngroup low 0-1\ngroup high 2-3\ngroup first 0\n"
+       "route within via a.out a.in latency 3us transport nvlink\nroute between via n.out n.in latency 9us transport network\n",
+       3},
+      {"devices 6\ncount nodes\nport a 5GB/s\nshared host 4GB/s\nshared nic 9GB/s\nfabric spine 11GB/s\ngroup s0 0-2\ngroup s1 3-5\n"
+       "route pairs 0-3 1-4 via a.out a.in latency 1us transport nvlink\nroute s0 to s1 via host latency 5us cap 1GB/s transport host\n"
+       "route s1 to s0 via a.out host latency 7us transport host\nroute within via a.out host a.in latency 6us transport pcie\n"
+       "route between via source.nic spine destination.nic latency 10us transport network\n",
+       2},
+      {"devices 3\ncount nodes\nport a 5GB/s\nshared host 4GB/s\nfabric spine 11GB/s\n"
+       "route pairs 0-1 1-2 via host latency 1us transport host\nroute within via a.out spine latency 2us transport pcie\n"
+       "route between via spine a.in latency 10us transport network\n",
+       4},
+      {"devices 4\ncount nodes\nport a 5GB/s\nport b 6GB/s\nshared host 40GB/s\ngroup odd 1 3\ngroup pair 0 3\n"
+       "route odd via a.out b.in latency 1us transport pcie\nroute odd pair via b.out host latency 2us transport pcie\n"
+       "route within via a.out a.in latency 2us transport pcie\nroute between via source.host b.in latency 1us transport network\n",
+       3},
+      // The node's host memory is the first resource of routes of both kinds, by two names.
+      {"devices 4\ncount nodes\nport a 90GB/s\nshared host 4GB/s\nroute pairs 0-1 via a.in a.out latency 1us transport pcie\n"
+       "route within via host a.in latency 2us transport host\nroute between via destination.host a.in latency 4us transport network\n",
+       3},
+      // And the last.
+      {"devices 4\ncount nodes\nport a 90GB/s\nshared host 4GB/s\nroute within via a.out host latency 2us transport host\n"
+       "route between via a.out source.host latency 4us transport network\n",
+       3},
   };
   std::vector<Topology> out;
-  for (const std::string& text : texts)
-    out.push_back(build_topology(parse_topology(head + text, "m.topo"), 12 / (text.find("devices 6") == 0 ? 6 : text.find("devices 3") == 0 ? 3 : 4)));
+  for (const auto& [text, nodes] : texts_and_nodes) out.push_back(build_topology(parse_topology(head + text, "m.topo"), nodes));
   return out;
 }
 

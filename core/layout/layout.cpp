@@ -22,8 +22,6 @@ ShardStacks stacks_from_order(int dims, const std::vector<Placement>& placements
     if (std::none_of(stack.begin(), stack.end(), [&](int axis) { return written(axis) >= 0; })) continue;
     std::vector<int> ordered(stack.size(), -1);
     for (int axis : stack) {
-      if (placements[static_cast<std::size_t>(axis)].kind == Placement::Kind::StridedShard)
-        throw InputError("shard order: expected no order index on a dim that a _StridedShard cuts");
       int position = written(axis);
       if (position < 0 || position >= static_cast<int>(stack.size()) || ordered[static_cast<std::size_t>(position)] != -1)
         throw InputError(fmt::format("shard order: expected the positions 0..{} once each over the axes that shard a dim, found {} on axis {}",

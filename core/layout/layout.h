@@ -23,9 +23,9 @@ namespace reshard {
 
 class Layout {
  public:
-  // One placement per mesh axis. `order`: per axis its position in its dim's shard order, -1 or an empty vector for the default (increasing axes).
-  // Throws InputError: wrong count, dim out of range, negative extents or a byte size above 2^62, an order that is no permutation or
-  // that is given beside a _StridedShard on the same dim, a split that would cut a rank into more than 2^20 runs.
+  // One placement per mesh axis. PyTorch gives no order to dims that a _StridedShard cuts; here one may be given. `order`: per axis its position in its dim's shard order, -1 or an empty vector for the default (increasing axes).
+  // Throws InputError: wrong count, dim out of range, negative extents or a byte size above 2^62, an order that is no
+  // permutation, a split that would cut a rank into more than 2^20 runs.
   Layout(Shape shape, DType dtype, MeshRef mesh, std::vector<Placement> placements, const std::vector<int>& order = {});
   // The same with the stacks given outright (one per dim, each naming exactly the axes that shard the dim).
   Layout(Shape shape, DType dtype, MeshRef mesh, std::vector<Placement> placements, ShardStacks stacks);

@@ -91,7 +91,7 @@ Placement read_placement(Cursor& cursor, int tensor_dims) {
 
 int read_order(Cursor& cursor, const Placement& placement) {
   if (cursor.peek() != '[') return -1;
-  if (placement.kind != Placement::Kind::Shard) cursor.fail("a shard order index behind a plain Shard only");
+  if (!placement.is_shard_like()) cursor.fail("a shard order index behind a Shard only");
   cursor.expect("[");
   auto position = static_cast<int>(cursor.integer("a position in the shard order", 0, kMaxAxes - 1));
   cursor.expect("]");

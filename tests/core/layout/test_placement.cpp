@@ -30,6 +30,7 @@ TEST_CASE("every spelling of placements is read") {
   CHECK(read("S(1)[1]S(1)[0]") == "S(1)[1]S(1)[0]");
   CHECK(read("S(1)[0]S(1)[1]") == "S(1)S(1)");  // the default order is not printed
   CHECK(read("S(0)[1],S(0)[0]") == "S(0)[1]S(0)[0]");
+  CHECK(read("_S(0,2)[1],S(0)[0]") == "_S(0, 2)[1]S(0)[0]");
 }
 
 TEST_CASE("placements print as str and repr of PyTorch") {
@@ -62,8 +63,8 @@ TEST_CASE("bad placements are one clear sentence") {
   refused("8,8", "R,R,", "expected a placement");
   refused("8,8", "S(0)[0]S(0)[0]", "the positions 0..1 once each");
   refused("8,8", "S(0)[1]S(1)", "the positions 0..0 once each");
-  refused("8,8", "R[0]R", "behind a plain Shard only");
-  refused("8,8", "_S(0,2)S(0)[0]", "no order index on a dim that a _StridedShard cuts");
+  refused("8,8", "R[0]R", "behind a Shard only");
+  refused("8,8", "_S(0,2)S(0)[0]", "the positions 0..1 once each");
   refused("8,8", "S(99999999999999999999)R", "a tensor dim between");
   refused("-1,8", "RR", "expected an extent between 0 and");
   refused("4611686018427387904,4611686018427387904", "RR", "at most 2^62 bytes");

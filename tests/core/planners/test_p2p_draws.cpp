@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// p2p on drawn requests: proved, as few bytes as the bound says any plan must receive, one message per pair and phase, and the plan's text reads back.
+#include <catch2/catch.hpp>
+
+#include <optional>
+
+#include "core/base/errors.h"
+#include "core/plan/accounting.h"
+#include "core/plan/plan_text.h"
+#include "core/plan/proof.h"
+#include "core/planners/bounds.h"
+#include "core/planners/planner.h"
+#include "tests/support/cases.h"
+
+using namespace reshard;
+
+TEST_CASE("p2p on drawn requests receives exactly the least volume") {
+  constexpr std::uint64_t kSeed = 20261121;
+  test::Prng prng(kSeed);
+  int planned = 0, folded = 0, crossed = 0;
+  for (int draw = 0; draw < 20000; ++draw) {
+    test::DrawnPair pair = test::draw_pair(prng);
+    std::optional<Request> request;
+    try {
+      request.emplace(pair.source, pair.destination);
+    } catch (const InputError&) {
+      continue;
+    }
+    Plan plan = plan_p2p(*request, {});
+    ProofResult proof = check_plan(plan);
+    INFO("seed " << kSeed << ", draw " << draw << ": " << request->text());
+    if (!proof.proved()) FAIL(proof.refutation->what);
+    CHECK(count_bytes(plan).received_total == least_volume_bytes(*request));
+    CHECK(plan.steps.size() <= 3);
+    std::string written = to_text(plan);
+    CHECK(to_text(parse_plan(written, "draw")) == written);
+    ++planned;
+    folded += request->fold().fold_count > 1;
+    crossed += !request->same_mesh();
+  }
+  CHECK(planned > 5000);
+  CHECK(folded > 500);
+  CHECK(crossed > 1000);
+}

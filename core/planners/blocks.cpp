@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "core/planners/blocks.h"
 
-#include <array>
-
 #include <fmt/format.h>
 
 #include "core/base/errors.h"
@@ -10,96 +8,17 @@
 namespace reshard {
 namespace {
 
-// Indices that are consecutive in both buffers of a move.
-struct LinkedRun {
-  std::int64_t source_lo, destination_lo, size;
-};
-
-// Takes moves and joins those that continue each other along dim 0, as neighbouring blocks often do.
-class MoveSink {
- public:
-  explicit MoveSink(MoveList& out) : out_(out) {}
-  void push(const Move& move) {
-    if (held_ && continues(move)) {
-      last_.extents[0] += move.extents[0];
-      return;
-    }
-    flush();
-    last_ = move;
-    held_ = true;
-  }
-  void flush() {
-    if (held_) out_.push_back(last_);
-    held_ = false;
-  }
-
- private:
-  bool continues(const Move& move) const {
-    if (move.source_lo[0] != last_.source_lo[0] + last_.extents[0] || move.destination_lo[0] != last_.destination_lo[0] + last_.extents[0]) return false;
-    for (int d = 1; d < out_.dims(); ++d)
-      if (move.source_lo[d] != last_.source_lo[d] || move.destination_lo[d] != last_.destination_lo[d] || move.extents[d] != last_.extents[d]) return false;
-    return true;
-  }
-
-  MoveList& out_;
-  Move last_{};
-  bool held_ = false;
-};
-
-// Per dim the linked runs of one block; the block's moves are their product.
-class LinkedRuns {
- public:
-  explicit LinkedRuns(int dims) : dims_(dims) {}
-
-  void clear(int d) { runs_[at(d)].clear(); }
-  void add(int d, std::int64_t source_lo, std::int64_t destination_lo, std::int64_t size) {
-    std::vector<LinkedRun>& runs = runs_[at(d)];
-    if (!runs.empty() && runs.back().source_lo + runs.back().size == source_lo && runs.back().destination_lo + runs.back().size == destination_lo)
-      runs.back().size += size;
-    else
-      runs.push_back({source_lo, destination_lo, size});
-  }
-  const std::vector<LinkedRun>& of(int d) const { return runs_[at(d)]; }
-  std::int64_t size(int d) const {
-    std::int64_t sum = 0;
-    for (const LinkedRun& run : of(d)) sum += run.size;
-    return sum;
-  }
-
-  // Appends the product of the runs, `*_shift` added along dim 0.
-  void push_moves(BufferId source, BufferId destination, std::int64_t source_shift, std::int64_t destination_shift, MoveSink& moves) const {
-    for (int d = 0; d < dims_; ++d)
-      if (of(d).empty()) return;
-    std::array<std::size_t, kMaxDims> index{};
-    Move move{source, destination, DimVector(dims_), DimVector(dims_), DimVector(dims_)};
-    for (int d = dims_ - 1;;) {
-      for (int e = 0; e < dims_; ++e) {
-        const LinkedRun& run = of(e)[index[at(e)]];
-        move.source_lo[e] = run.source_lo + (e == 0 ? source_shift : 0);
-        move.destination_lo[e] = run.destination_lo + (e == 0 ? destination_shift : 0);
-        move.extents[e] = run.size;
-      }
-      moves.push(move);
-      for (d = dims_ - 1; d >= 0; --d) {
-        if (++index[at(d)] < of(d).size()) break;
-        index[at(d)] = 0;
-      }
-      if (d < 0) return;
-    }
-  }
-
- private:
-  static std::size_t at(int d) { return static_cast<std::size_t>(d); }
-  int dims_;
-  std::array<std::vector<LinkedRun>, kMaxDims> runs_;
-};
-
 enum class Direction : std::uint8_t { Pack, Unpack };
 
 // The block between the member at `position` and the one at `far`: own shard against packed.
 void link_block(const BlockSide& side, std::int32_t position, std::int32_t far, Direction direction, LinkedRuns& out) {
   for (int d = 0; d < side.own.dims(); ++d) {
     out.clear(d);
+    if (side.uncut[static_cast<std::size_t>(d)]) {
+      std::int64_t extent = side.own.extent(d, position);
+      if (extent > 0) out.add(d, 0, 0, extent);
+      continue;
+    }
     std::int64_t packed = 0;
     each_shared(side.own.runs(d, position), side.other.runs(d, far), [&](std::int64_t own_lo, std::int64_t, std::int64_t size) {
       if (direction == Direction::Pack)
@@ -176,6 +95,11 @@ RankGroups::RankGroups(const Mesh& mesh, const std::vector<int>& axes) : offsets
   }
 }
 
+BlockSide::BlockSide(const Located& own_in, const Located& other_in, bool whole_in, bool alike_in)
+    : own(own_in), other(other_in), whole(whole_in), alike(alike_in) {
+  for (int d = 0; d < own.dims(); ++d) uncut[static_cast<std::size_t>(d)] = same_cut(own.layout(), other.layout(), d);
+}
+
 void check_block_count(const RankGroups& groups) {
   std::int64_t blocks = static_cast<std::int64_t>(groups.group_of.size()) * groups.size();
   if (blocks > kMaxBlocks)
@@ -195,6 +119,10 @@ std::vector<Shape> block_boxes(const RankGroups& groups, const BlockSide& input,
         if (input.whole) largest = std::max(largest, input.own.extent(d, at));
         if (output.whole) largest = std::max(largest, output.own.extent(d, at));
         if (input.whole || output.whole) continue;
+        if (input.uncut[static_cast<std::size_t>(d)]) {
+          largest = std::max(largest, input.own.extent(d, at));
+          continue;
+        }
         for (std::int32_t k = 0; k < groups.size(); ++k)
           largest = std::max(largest, shared_size(input.own.runs(d, at), output.own.runs(d, groups.position(g, k))));
       }
@@ -231,43 +159,41 @@ Shape packed_shape(const RankGroups& groups, const BlockSide& side, const Shape&
   return shape;
 }
 
-void pack_blocks(const RankGroups& groups, const BlockSide& side, std::int32_t position, const Shape& box, BufferId shard, BufferId packed, MoveList& moves,
-                 std::vector<Box>& padding) {
-  LinkedRuns runs(side.own.dims());
+void BlockMover::pack(std::int32_t position, const Shape& box, BufferId shard, BufferId packed, MoveList& moves, std::vector<Box>& padding) {
   MoveSink sink(moves);
-  each_block(groups, side, position, [&](std::int32_t block, std::int32_t far) {
-    if (side.whole)
-      link_whole(side, position, runs);
+  each_block(groups_, side_, position, [&](std::int32_t block, std::int32_t far) {
+    if (side_.whole)
+      link_whole(side_, position, runs_);
     else
-      link_block(side, position, far, Direction::Pack, runs);
-    runs.push_moves(shard, packed, 0, block * box[0], sink);
+      link_block(side_, position, far, Direction::Pack, runs_);
+    runs_.push_moves(shard, packed, 0, block * box[0], sink);
     DimVector extents;
-    for (int d = 0; d < box.size(); ++d) extents.push_back(runs.size(d));
+    for (int d = 0; d < box.size(); ++d) extents.push_back(runs_.size(d));
     if (extents != box) push_padding(extents, box, block * box[0], padding);
   });
   sink.flush();
 }
 
-void unpack_blocks(const RankGroups& groups, const BlockSide& side, std::int32_t position, const Shape& box, BufferId packed, BufferId shard, MoveList& moves) {
-  LinkedRuns runs(side.own.dims());
+void BlockMover::unpack(std::int32_t position, const Shape& box, BufferId packed, BufferId shard, MoveList& moves) {
   MoveSink sink(moves);
-  each_block(groups, side, position, [&](std::int32_t block, std::int32_t far) {
-    if (side.whole)
-      link_whole(side, position, runs);
+  each_block(groups_, side_, position, [&](std::int32_t block, std::int32_t far) {
+    if (side_.whole)
+      link_whole(side_, position, runs_);
     else
-      link_block(side, position, far, Direction::Unpack, runs);
-    runs.push_moves(packed, shard, block * box[0], 0, sink);
+      link_block(side_, position, far, Direction::Unpack, runs_);
+    runs_.push_moves(packed, shard, block * box[0], 0, sink);
   });
   sink.flush();
 }
 
-void slice_shard(const Located& from, const Located& to, std::int32_t position, BufferId source, BufferId destination, MoveList& moves) {
-  LinkedRuns runs(from.dims());
-  for (int d = 0; d < from.dims(); ++d)
-    each_shared(from.runs(d, position), to.runs(d, position),
-                [&](std::int64_t from_lo, std::int64_t to_lo, std::int64_t size) { runs.add(d, from_lo, to_lo, size); });
+void ShardSlicer::slice(std::int32_t position, BufferId source, BufferId destination, MoveList& moves) {
+  for (int d = 0; d < from_.dims(); ++d) {
+    runs_.clear(d);
+    each_shared(from_.runs(d, position), to_.runs(d, position),
+                [&](std::int64_t from_lo, std::int64_t to_lo, std::int64_t size) { runs_.add(d, from_lo, to_lo, size); });
+  }
   MoveSink sink(moves);
-  runs.push_moves(source, destination, 0, 0, sink);
+  runs_.push_moves(source, destination, 0, 0, sink);
   sink.flush();
 }
 

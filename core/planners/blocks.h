@@ -9,9 +9,11 @@
 // padded, each contiguous), the collective works on the shard itself and nothing is packed.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
+#include "core/planners/linked_runs.h"
 #include "core/planners/located.h"
 
 namespace reshard {
@@ -30,10 +32,13 @@ struct RankGroups {
 
 // One end of a collective. `own` is the layout of the buffer at this end, `other` that at the far end.
 struct BlockSide {
+  BlockSide(const Located& own_in, const Located& other_in, bool whole_in, bool alike_in);
+
   const Located& own;
   const Located& other;
-  bool whole;  // one block, all of the member's shard, instead of one per member (all_gather's input, reduce_scatter's output)
-  bool alike;  // all members of a group hold the same indices here (all_gather's output, reduce_scatter's input)
+  bool whole;                          // one block, all of the member's shard, instead of one per member (all_gather's input, reduce_scatter's output)
+  bool alike;                          // all members of a group hold the same indices here (all_gather's output, reduce_scatter's input)
+  std::array<bool, kMaxDims> uncut{};  // dims of which every member holds, at both ends, the same indices: blocks are as long as shards there
 };
 
 // Ranks times group size above which nothing is worked out block by block: seconds of planning and gigabytes of moves. InputError beyond.
@@ -49,12 +54,30 @@ int direct_dim(const RankGroups& groups, const BlockSide& side, const std::vecto
 // Shape of a packed buffer.
 Shape packed_shape(const RankGroups& groups, const BlockSide& side, const Shape& box);
 
-// Appends the moves shard -> packed buffer of the member at `position`, and the padding boxes of that buffer to `padding`.
-void pack_blocks(const RankGroups& groups, const BlockSide& side, std::int32_t position, const Shape& box, BufferId shard, BufferId packed, MoveList& moves,
-                 std::vector<Box>& padding);
-// Appends the moves packed buffer -> shard.
-void unpack_blocks(const RankGroups& groups, const BlockSide& side, std::int32_t position, const Shape& box, BufferId packed, BufferId shard, MoveList& moves);
-// Appends the moves by which the rank at `position` keeps what `to` leaves it of what `from` gives it.
-void slice_shard(const Located& from, const Located& to, std::int32_t position, BufferId source, BufferId destination, MoveList& moves);
+// The moves between shards and packed buffers at one end of a collective. Keeps its scratch memory from rank to rank.
+class BlockMover {
+ public:
+  BlockMover(const RankGroups& groups, const BlockSide& side) : groups_(groups), side_(side), runs_(side.own.dims()) {}
+  // Appends the moves shard -> packed buffer of the member at `position`, and the padding boxes of that buffer to `padding`.
+  void pack(std::int32_t position, const Shape& box, BufferId shard, BufferId packed, MoveList& moves, std::vector<Box>& padding);
+  // Appends the moves packed buffer -> shard.
+  void unpack(std::int32_t position, const Shape& box, BufferId packed, BufferId shard, MoveList& moves);
+
+ private:
+  const RankGroups& groups_;
+  const BlockSide& side_;
+  LinkedRuns runs_;
+};
+
+// The moves by which a rank keeps what `to` leaves it of what `from` gives it.
+class ShardSlicer {
+ public:
+  ShardSlicer(const Located& from, const Located& to) : from_(from), to_(to), runs_(from.dims()) {}
+  void slice(std::int32_t position, BufferId source, BufferId destination, MoveList& moves);
+
+ private:
+  const Located &from_, &to_;
+  LinkedRuns runs_;
+};
 
 }  // namespace reshard

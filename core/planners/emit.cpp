@@ -176,9 +176,8 @@ class Emitter {
     copy.moves = MoveList(plan_.dims());
     copy.parts.reserve(plan_.slot_count());
     copy.moves.reserve(plan_.slot_count());
-    each_slot([&](Slot slot, std::int32_t position) {
-      add_copies(copy, slot, [&](MoveList& moves) { slice_shard(before_, after, position, current_, target, moves); });
-    });
+    ShardSlicer slicer(before_, after);
+    each_slot([&](Slot slot, std::int32_t position) { add_copies(copy, slot, [&](MoveList& moves) { slicer.slice(position, current_, target, moves); }); });
     return add(std::move(copy), writers_, work.axes, why);
   }
 
@@ -233,10 +232,11 @@ class Emitter {
     reserve(copy, groups, side);
     FillStep fill;
     std::vector<Box> padding;
+    BlockMover mover(groups, side);
     each_slot([&](Slot slot, std::int32_t position) {
       const Shape& box = boxes[groups.group_of[static_cast<std::size_t>(position)]];
       if (element_count(box) == 0) return;
-      add_copies(copy, slot, [&](MoveList& moves) { pack_blocks(groups, side, position, box, current_, packed, moves, padding); });
+      add_copies(copy, slot, [&](MoveList& moves) { mover.pack(position, box, current_, packed, moves, padding); });
       for (const Box& rest : padding) fill.parts.push_back({slot, packed, rest});
       padding.clear();
     });
@@ -251,10 +251,11 @@ class Emitter {
     CopyStep copy;
     copy.moves = MoveList(plan_.dims());
     reserve(copy, groups, side);
+    BlockMover mover(groups, side);
     each_slot([&](Slot slot, std::int32_t position) {
       const Shape& box = boxes[groups.group_of[static_cast<std::size_t>(position)]];
       if (element_count(box) == 0) return;
-      add_copies(copy, slot, [&](MoveList& moves) { unpack_blocks(groups, side, position, box, packed, target, moves); });
+      add_copies(copy, slot, [&](MoveList& moves) { mover.unpack(position, box, packed, target, moves); });
     });
     return add(std::move(copy), std::move(ready), work.axes, "unpacks what the collective brought, without its padding");
   }

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// From the index lists of a block, dim by dim, to the moves that carry it: the product of the lists' runs.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "core/plan/plan.h"
+
+namespace reshard {
+
+// Indices that are consecutive in both buffers of a move.
+struct LinkedRun {
+  std::int64_t source_lo, destination_lo, size;
+};
+
+// Takes moves and joins those that continue each other along dim 0, as neighbouring blocks often do.
+class MoveSink {
+ public:
+  explicit MoveSink(MoveList& out) : out_(out) {}
+  void push(const Move& move) {
+    if (held_ && continues(move)) {
+      last_.extents[0] += move.extents[0];
+      return;
+    }
+    flush();
+    last_ = move;
+    held_ = true;
+  }
+  void flush() {
+    if (held_) out_.push_back(last_);
+    held_ = false;
+  }
+
+ private:
+  bool continues(const Move& move) const {
+    if (move.source_lo[0] != last_.source_lo[0] + last_.extents[0] || move.destination_lo[0] != last_.destination_lo[0] + last_.extents[0]) return false;
+    for (int d = 1; d < out_.dims(); ++d)
+      if (move.source_lo[d] != last_.source_lo[d] || move.destination_lo[d] != last_.destination_lo[d] || move.extents[d] != last_.extents[d]) return false;
+    return true;
+  }
+
+  MoveList& out_;
+  Move last_{};
+  bool held_ = false;
+};
+
+// Per dim the linked runs of one block; the block's moves are their product.
+class LinkedRuns {
+ public:
+  explicit LinkedRuns(int dims) : dims_(dims) {}
+
+  void clear(int d) { runs_[at(d)].clear(); }
+  void add(int d, std::int64_t source_lo, std::int64_t destination_lo, std::int64_t size) {
+    std::vector<LinkedRun>& runs = runs_[at(d)];
+    if (!runs.empty() && runs.back().source_lo + runs.back().size == source_lo && runs.back().destination_lo + runs.back().size == destination_lo)
+      runs.back().size += size;
+    else
+      runs.push_back({source_lo, destination_lo, size});
+  }
+  const std::vector<LinkedRun>& of(int d) const { return runs_[at(d)]; }
+  std::int64_t size(int d) const {
+    std::int64_t sum = 0;
+    for (const LinkedRun& run : of(d)) sum += run.size;
+    return sum;
+  }
+
+  // Appends the product of the runs, `*_shift` added along dim 0.
+  void push_moves(BufferId source, BufferId destination, std::int64_t source_shift, std::int64_t destination_shift, MoveSink& moves) const {
+    for (int d = 0; d < dims_; ++d)
+      if (of(d).empty()) return;
+    std::array<std::size_t, kMaxDims> index{};
+    Move move{source, destination, DimVector(dims_), DimVector(dims_), DimVector(dims_)};
+    for (int d = dims_ - 1;;) {
+      for (int e = 0; e < dims_; ++e) {
+        const LinkedRun& run = of(e)[index[at(e)]];
+        move.source_lo[e] = run.source_lo + (e == 0 ? source_shift : 0);
+        move.destination_lo[e] = run.destination_lo + (e == 0 ? destination_shift : 0);
+        move.extents[e] = run.size;
+      }
+      moves.push(move);
+      for (d = dims_ - 1; d >= 0; --d) {
+        if (++index[at(d)] < of(d).size()) break;
+        index[at(d)] = 0;
+      }
+      if (d < 0) return;
+    }
+  }
+
+ private:
+  static std::size_t at(int d) { return static_cast<std::size_t>(d); }
+  int dims_;
+  std::array<std::vector<LinkedRun>, kMaxDims> runs_;
+};
+
+}  // namespace reshard

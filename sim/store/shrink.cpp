@@ -65,8 +65,8 @@ std::optional<Request> halved(const Request& request) {
 
 Request shrunk(const Request& request, int halvings) {
   Request out = request;
-  std::int64_t whole = element_count(request.shape());
-  while (halvings > 0 && element_count(out.shape()) > whole >> halvings) {
+  std::int64_t enough = ceil_div(element_count(request.shape()), std::int64_t{1} << halvings);
+  while (element_count(out.shape()) > enough) {
     std::optional<Request> next = halved(out);
     if (!next) break;
     out = *std::move(next);

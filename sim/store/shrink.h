@@ -15,7 +15,7 @@ namespace reshard::sim {
 // One halving more, or nothing where every dim is 0 or 1.
 std::optional<Request> halved(const Request& request);
 
-// Halved until the tensor is at most 1/2^halvings of its size, or can shrink no more.
+// Halved until the tensor is at most 1/2^halvings of its size, rounded up, or can shrink no more. halvings 0 .. 62.
 Request shrunk(const Request& request, int halvings);
 
 }  // namespace reshard::sim

@@ -10,164 +10,196 @@
 
 namespace reshard::sim {
 
-FairShare::FairShare(std::vector<std::int64_t> capacities, std::int32_t max_hops)
-    : stride_(max_hops), capacities_(std::move(capacities)), flows_on_(capacities_.size()), rooms_(capacities_.size()), resource_marks_(capacities_.size(), 0) {
+FairShare::FairShare(const std::vector<std::int64_t>& capacities, std::int32_t max_hops) : stride_(static_cast<std::size_t>(max_hops)) {
   RESHARD_CHECK(max_hops >= 1, fmt::format("{} hops", max_hops));
-  for (std::int64_t capacity : capacities_) RESHARD_CHECK(capacity >= 1, fmt::format("a capacity of {}", capacity));
+  resources_.resize(capacities.size());
+  for (std::size_t resource = 0; resource < capacities.size(); ++resource) {
+    RESHARD_CHECK(capacities[resource] >= 1, fmt::format("a capacity of {}", capacities[resource]));
+    resources_[resource].capacity = capacities[resource];
+  }
 }
 
 std::span<const ResourceId> FairShare::path(std::int32_t flow) const {
-  auto at = static_cast<std::size_t>(flow);
-  return std::span(paths_).subspan(at * static_cast<std::size_t>(stride_), static_cast<std::size_t>(hops_[at]));
+  std::span<const ResourceId> all = std::span(paths_).subspan(static_cast<std::size_t>(flow) * stride_, stride_);
+  std::size_t hops = all.size();
+  while (all[hops - 1] == kNoResource) --hops;
+  return all.first(hops);
 }
 
 void FairShare::add(std::int32_t flow, std::span<const ResourceId> path, std::int64_t cap) {
   auto at = static_cast<std::size_t>(flow);
-  RESHARD_CHECK(!path.empty() && path.size() <= static_cast<std::size_t>(stride_) && cap >= 1, fmt::format("{} hops, cap {}", path.size(), cap));
-  if (at >= rates_.size()) {
-    paths_.resize((at + 1) * static_cast<std::size_t>(stride_));
-    positions_.resize((at + 1) * static_cast<std::size_t>(stride_));
-    for (auto* column : {&hops_, &bottlenecks_}) column->resize(at + 1);
-    for (auto* column : {&caps_, &rates_, &flow_marks_}) column->resize(at + 1);
+  RESHARD_CHECK(!path.empty() && path.size() <= stride_ && cap >= 1, fmt::format("{} hops, cap {}", path.size(), cap));
+  if (at >= flows_.size()) {
+    flows_.resize(at + 1);
+    caps_.resize(at + 1);
+    paths_.resize((at + 1) * stride_);
+    positions_.resize((at + 1) * stride_);
   }
-  hops_[at] = static_cast<std::int32_t>(path.size());
-  rates_[at] = 0;
-  flow_marks_[at] = 0;
+  flows_[at] = {0, 0};
   std::int64_t least_capacity = kNoCap;
-  for (std::size_t hop = 0; hop < path.size(); ++hop) {
-    std::size_t resource = to_index(path[hop]);
-    std::vector<std::int32_t>& flows = flows_on_[resource];
-    paths_[at * static_cast<std::size_t>(stride_) + hop] = path[hop];
-    positions_[at * static_cast<std::size_t>(stride_) + hop] = static_cast<std::int32_t>(flows.size());
-    flows.push_back(flow);
-    auto load = static_cast<std::int64_t>(flows.size());
-    RESHARD_CHECK(load <= capacities_[resource], fmt::format("{} flows on resource {} of {} bytes/s", load, resource, capacities_[resource]));
-    least_capacity = std::min(least_capacity, capacities_[resource]);
-    keep_below_ = std::min(keep_below_, Level{capacities_[resource] / load, static_cast<std::int32_t>(resource)});
-    touched_.push_back(resource);
+  for (std::size_t hop = 0; hop < stride_; ++hop) {
+    paths_[at * stride_ + hop] = hop < path.size() ? path[hop] : kNoResource;
+    if (hop >= path.size()) continue;
+    std::size_t id = to_index(path[hop]);
+    Resource& resource = resources_[id];
+    positions_[at * stride_ + hop] = static_cast<std::int32_t>(resource.flows.size());
+    resource.flows.push_back(flow);
+    auto load = static_cast<std::int64_t>(resource.flows.size());
+    RESHARD_CHECK(load <= resource.capacity, fmt::format("{} flows on resource {} of {} bytes/s", load, id, resource.capacity));
+    least_capacity = std::min(least_capacity, resource.capacity);
+    keep_below_ = std::min(keep_below_, resource.capacity / load);
+    touched_.push_back(id);
   }
   // A cap that no share can reach would only cost time.
   caps_[at] = cap < least_capacity ? cap : kNoCap;
-  if (caps_[at] != kNoCap) keep_below_ = std::min(keep_below_, Level{cap, -1});
+  keep_below_ = std::min(keep_below_, caps_[at]);
 }
 
 void FairShare::remove(std::int32_t flow) {
-  auto at = static_cast<std::size_t>(flow);
-  for (std::size_t hop = 0; hop < static_cast<std::size_t>(hops_[at]); ++hop) {
-    ResourceId resource = paths_[at * static_cast<std::size_t>(stride_) + hop];
-    std::vector<std::int32_t>& flows = flows_on_[to_index(resource)];
-    std::int32_t position = positions_[at * static_cast<std::size_t>(stride_) + hop];
-    // The last flow of the list takes the place.
-    auto moved = static_cast<std::size_t>(flows.back());
-    flows[static_cast<std::size_t>(position)] = flows.back();
+  std::span<const ResourceId> hops = path(flow);
+  for (std::size_t hop = 0; hop < hops.size(); ++hop) {
+    std::vector<std::int32_t>& flows = resources_[to_index(hops[hop])].flows;
+    std::int32_t position = positions_[static_cast<std::size_t>(flow) * stride_ + hop];
+    // The last flow of the list takes the position.
+    std::int32_t moved = flows.back();
+    flows[static_cast<std::size_t>(position)] = moved;
     flows.pop_back();
-    std::size_t place = moved * static_cast<std::size_t>(stride_);
-    while (paths_[place] != resource) ++place;
+    std::size_t place = static_cast<std::size_t>(moved) * stride_;
+    while (paths_[place] != hops[hop]) ++place;
     positions_[place] = position;
-    touched_.push_back(to_index(resource));
+    touched_.push_back(to_index(hops[hop]));
   }
-  if (rates_[at] > 0) keep_below_ = std::min(keep_below_, Level{rates_[at], bottlenecks_[at]});
+  if (flow_at(flow).rate > 0) keep_below_ = std::min(keep_below_, flow_at(flow).rate);
 }
 
-bool FairShare::kept(std::size_t flow) const { return rates_[flow] != 0 && Level{rates_[flow], bottlenecks_[flow]} < keep_below_; }
+// When the numbers run out, all marks start again.
+void FairShare::next_epoch() {
+  if (epoch_ == std::numeric_limits<std::int32_t>::max() / 2 - 1) {
+    epoch_ = 0;
+    for (Resource& resource : resources_) resource.epoch = 0;
+    for (Flow& flow : flows_) flow.mark = 0;
+  }
+  ++epoch_;
+}
 
 void FairShare::solve(std::vector<Change>& changes) {
   changes.clear();
-  ++epoch_;
+  next_epoch();
   for (std::size_t root : touched_) {
-    if (resource_marks_[root] == epoch_) continue;
+    if (resources_[root].epoch == epoch_) continue;
     collect(root);
     fill(changes);
   }
   touched_.clear();
-  keep_below_ = kTop;
+  keep_below_ = kNoCap;
 }
 
-// The part of the network that hangs together with `root` through flows that are rated anew, and the room that the others leave in it.
+// A flow that is to be rated anew brings its resources into the part.
+inline void FairShare::enter(std::int32_t flow) {
+  flow_at(flow).mark = 2 * epoch_;
+  if (caps_[static_cast<std::size_t>(flow)] != kNoCap) part_capped_.push_back(flow);
+  const ResourceId* hop = &paths_[static_cast<std::size_t>(flow) * stride_];
+  for (const ResourceId* end = hop + stride_; hop != end && *hop != kNoResource; ++hop) {
+    Resource& next = resources_[to_index(*hop)];
+    if (next.epoch == epoch_) continue;
+    next.epoch = epoch_;
+    part_resources_.push_back(to_index(*hop));
+  }
+}
+
+// The part of the network that hangs together with `root` through flows that are rated anew, and the capacity that the others leave in it.
 void FairShare::collect(std::size_t root) {
   part_resources_.assign(1, root);
   part_capped_.clear();
-  resource_marks_[root] = epoch_;
+  resources_[root].epoch = epoch_;
+  // A rate of 0, none yet, wraps around and is never kept.
+  const auto kept_below = static_cast<std::uint64_t>(keep_below_) - 1;
+  const std::int32_t entered = 2 * epoch_;
   for (std::size_t i = 0; i < part_resources_.size(); ++i) {
-    std::size_t resource = part_resources_[i];
-    Room room{capacities_[resource], 0};
-    for (std::int32_t flow : flows_on_[resource]) {
-      auto at = static_cast<std::size_t>(flow);
-      if (flow_marks_[at] != 2 * epoch_) {
-        if (kept(at)) {
-          room.rest -= rates_[at];
-          continue;
-        }
-        flow_marks_[at] = 2 * epoch_;
-        if (caps_[at] != kNoCap) part_capped_.push_back(flow);
-        for (ResourceId next : path(flow)) {
-          if (resource_marks_[to_index(next)] == epoch_) continue;
-          resource_marks_[to_index(next)] = epoch_;
-          part_resources_.push_back(to_index(next));
-        }
-      }
-      ++room.free;
+    Resource& resource = resources_[part_resources_[i]];
+    if (chosen_.size() < resource.flows.size()) chosen_.resize(resource.flows.size());
+    std::int64_t taken = 0;
+    std::size_t kept_count = 0, chosen = 0;
+    for (std::int32_t flow : resource.flows) {
+      const Flow at = flow_at(flow);
+      bool kept = static_cast<std::uint64_t>(at.rate) - 1 < kept_below;
+      taken += kept ? at.rate : 0;
+      kept_count += kept ? 1 : 0;
+      chosen_[chosen] = flow;
+      chosen += static_cast<std::size_t>(!kept) & static_cast<std::size_t>(at.mark != entered);
     }
-    rooms_[resource] = room;
+    resource.rest = resource.capacity - taken;
+    resource.free = static_cast<std::int64_t>(resource.flows.size() - kept_count);
+    for (std::size_t k = 0; k < chosen; ++k) enter(chosen_[k]);
   }
 }
 
 // Makes the heap's top the true bottleneck; false when no flow is free.
 bool FairShare::settle_top() {
   while (!heap_.empty()) {
-    Level top = heap_.front();
-    const Room& room = rooms_[static_cast<std::size_t>(top.bottleneck)];
-    if (room.free > 0 && room.rest / room.free == top.share) return true;
+    Offer top = heap_.front();
+    const Resource& resource = resources_[static_cast<std::size_t>(top.resource)];
+    std::int64_t share = resource.free > 0 ? resource.rest / resource.free : 0;
+    if (share == top.share) return true;
     std::pop_heap(heap_.begin(), heap_.end(), std::greater<>());
-    if (room.free == 0) {
-      heap_.pop_back();
-    } else {
-      heap_.back().share = room.rest / room.free;
-      std::push_heap(heap_.begin(), heap_.end(), std::greater<>());
-    }
+    heap_.pop_back();
+    if (share == 0) continue;
+    heap_.push_back({share, top.resource});
+    std::push_heap(heap_.begin(), heap_.end(), std::greater<>());
   }
   return false;
 }
 
-void FairShare::give(std::int32_t flow, Level level, std::vector<Change>& changes) {
-  auto at = static_cast<std::size_t>(flow);
-  flow_marks_[at] = 2 * epoch_ + 1;
-  for (ResourceId resource : path(flow)) {
-    Room& room = rooms_[to_index(resource)];
-    room.rest -= level.share;
-    --room.free;
+inline void FairShare::give(std::int32_t flow, std::int64_t share, std::vector<Change>& changes) {
+  const ResourceId* hop = &paths_[static_cast<std::size_t>(flow) * stride_];
+  for (const ResourceId* end = hop + stride_; hop != end && *hop != kNoResource; ++hop) {
+    Resource& resource = resources_[to_index(*hop)];
+    resource.rest -= share;
+    --resource.free;
   }
-  bottlenecks_[at] = level.bottleneck;
-  if (rates_[at] == level.share) return;
-  changes.push_back({flow, rates_[at]});
-  rates_[at] = level.share;
+  Flow& at = flow_at(flow);
+  at.mark = 2 * epoch_ + 1;
+  if (at.rate != share) changes.push_back({flow, at.rate});
+  at.rate = share;
+}
+
+void FairShare::give_all(const Resource& bottleneck, std::int64_t share, std::vector<Change>& changes) {
+  const std::int32_t free = 2 * epoch_;
+  std::size_t chosen = 0;
+  for (std::int32_t flow : bottleneck.flows) {
+    chosen_[chosen] = flow;
+    chosen += static_cast<std::size_t>(flow_at(flow).mark == free);
+  }
+  for (std::size_t k = 0; k < chosen; ++k) give(chosen_[k], share, changes);
+}
+
+// A cap at or below the smallest share comes first. False where there is none.
+bool FairShare::give_next_cap(std::int64_t share, std::vector<Change>& changes) {
+  while (next_capped_ < part_capped_.size() && flow_at(part_capped_[next_capped_]).mark != 2 * epoch_) ++next_capped_;
+  if (next_capped_ == part_capped_.size()) return false;
+  std::int32_t flow = part_capped_[next_capped_];
+  std::int64_t cap = caps_[static_cast<std::size_t>(flow)];
+  if (cap > share) return false;
+  give(flow, cap, changes);
+  return true;
 }
 
 void FairShare::fill(std::vector<Change>& changes) {
   heap_.clear();
-  for (std::size_t resource : part_resources_) {
-    const Room& room = rooms_[resource];
-    if (room.free > 0) heap_.push_back({room.rest / room.free, static_cast<std::int32_t>(resource)});
+  for (std::size_t id : part_resources_) {
+    const Resource& resource = resources_[id];
+    if (resource.free > 0) heap_.push_back({resource.rest / resource.free, static_cast<std::int32_t>(id)});
   }
   std::make_heap(heap_.begin(), heap_.end(), std::greater<>());  // smallest on top
   std::sort(part_capped_.begin(), part_capped_.end(), [this](std::int32_t a, std::int32_t b) {
     std::int64_t cap_a = caps_[static_cast<std::size_t>(a)], cap_b = caps_[static_cast<std::size_t>(b)];
     return cap_a != cap_b ? cap_a < cap_b : a < b;
   });
-  std::size_t next_capped = 0;
+  next_capped_ = 0;
   while (settle_top()) {
-    Level bottleneck = heap_.front();
-    // A cap at or below the smallest share comes first.
-    while (next_capped < part_capped_.size() && flow_marks_[static_cast<std::size_t>(part_capped_[next_capped])] != 2 * epoch_) ++next_capped;
-    if (next_capped < part_capped_.size()) {
-      std::int64_t cap = caps_[static_cast<std::size_t>(part_capped_[next_capped])];
-      if (cap <= bottleneck.share) {
-        give(part_capped_[next_capped++], {cap, -1}, changes);
-        continue;
-      }
-    }
-    for (std::int32_t flow : flows_on_[static_cast<std::size_t>(bottleneck.bottleneck)])
-      if (flow_marks_[static_cast<std::size_t>(flow)] == 2 * epoch_) give(flow, bottleneck, changes);
+    Offer bottleneck = heap_.front();
+    if (give_next_cap(bottleneck.share, changes)) continue;
+    give_all(resources_[static_cast<std::size_t>(bottleneck.resource)], bottleneck.share, changes);
   }
 }
 

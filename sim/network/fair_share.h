@@ -18,10 +18,11 @@
 // Two facts make it fast and change nothing in the result:
 //   1. Shares never fall while filling: what a bottleneck's flow takes from another resource is at most that resource's own share. So a heap with outdated keys works: a
 //      resource on top whose share has risen meanwhile is put back.
-//   2. Bottlenecks come in ascending order of (share, id), the *level* of their flows. A flow that leaves was free in all filling rounds below its level and only made
-//      other shares smaller, so those rounds stay as they were; a flow that arrives cannot be rated below floor(C(r) / flows on r) of its resources, so rounds below that
-//      stay too. A new solution starts there: flows of lower levels keep their rates and count as taken capacity, and of the rest only
-//      those that hang together with a touched resource through flows not kept are filled again.
+//   2. Shares ascend from bottleneck to bottleneck. A flow that leaves was free in all filling rounds of shares below its rate and only made other shares smaller, so those
+//      rounds stay as they were; a flow that arrives cannot be rated below floor(C(r) / flows on r) of its resources, so rounds below that stay too. A new solution
+//      starts there: flows of smaller rates keep them and count as taken capacity, and of the rest only those that hang together with a touched
+//      resource through flows not kept are filled again.
+// The inner loops choose flows without branching, since which of them are kept or free has no pattern that a processor could learn.
 #pragma once
 
 #include <compare>
@@ -39,7 +40,7 @@ class FairShare {
   static constexpr std::int64_t kNoCap = std::numeric_limits<std::int64_t>::max();
 
   // Capacities by ResourceId, each >= 1; no flow crosses more than `max_hops` resources.
-  FairShare(std::vector<std::int64_t> capacities, std::int32_t max_hops);
+  FairShare(const std::vector<std::int64_t>& capacities, std::int32_t max_hops);
 
   // Flows are numbered by the caller, densely. A flow gets its rate at the next solve(). `path` names at least one resource and none twice; cap >= 1.
   // No resource may be crossed by more flows than it has bytes/s.
@@ -53,53 +54,62 @@ class FairShare {
   // Brings all rates up to date and lists those that changed, each once.
   void solve(std::vector<Change>& changes);
 
-  std::int64_t rate(std::int32_t flow) const { return rates_[static_cast<std::size_t>(flow)]; }
+  std::int64_t rate(std::int32_t flow) const { return flows_[static_cast<std::size_t>(flow)].rate; }
   // Flows that cross the resource now.
-  std::int32_t load(ResourceId resource) const { return static_cast<std::int32_t>(flows_on_[to_index(resource)].size()); }
-  std::int64_t capacity(ResourceId resource) const { return capacities_[to_index(resource)]; }
+  std::int32_t load(ResourceId resource) const { return static_cast<std::int32_t>(resources_[to_index(resource)].flows.size()); }
+  std::int64_t capacity(ResourceId resource) const { return resources_[to_index(resource)].capacity; }
   std::span<const ResourceId> path(std::int32_t flow) const;
 
  private:
-  // Where a flow was rated: by which bottleneck (-1: its own cap) at which share.
-  struct Level {
+  static constexpr ResourceId kNoResource{-1};
+
+  struct Resource {
+    std::int64_t capacity;
+    // While filling: capacity not given yet, and flows without a rate.
+    std::int64_t rest = 0;
+    std::int64_t free = 0;
+    std::int32_t epoch = 0;  // of the last solution that filled it
+    std::vector<std::int32_t> flows;
+  };
+  // Small, because a solution reads every flow of its part in no particular order.
+  struct Flow {
+    std::int64_t rate;  // 0: none yet
+    std::int32_t mark;  // 2 * epoch_: free in this solution; 2 * epoch_ + 1: rated in it
+  };
+  // An offer of the heap.
+  struct Offer {
     std::int64_t share;
-    std::int32_t bottleneck;
-    friend auto operator<=>(const Level&, const Level&) = default;
-  };
-  static constexpr Level kTop{std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int32_t>::max()};
-  // What is left of a resource while filling.
-  struct Room {
-    std::int64_t rest;
-    std::int64_t free;
+    std::int32_t resource;
+    friend auto operator<=>(const Offer&, const Offer&) = default;
   };
 
-  bool kept(std::size_t flow) const;
+  Flow& flow_at(std::int32_t flow) { return flows_[static_cast<std::size_t>(flow)]; }
+  void next_epoch();
   void collect(std::size_t root);
-  void fill(std::vector<Change>& changes);
+  void enter(std::int32_t flow);
   bool settle_top();
-  void give(std::int32_t flow, Level level, std::vector<Change>& changes);
+  bool give_next_cap(std::int64_t share, std::vector<Change>& changes);
+  void give(std::int32_t flow, std::int64_t share, std::vector<Change>& changes);
+  void give_all(const Resource& bottleneck, std::int64_t share, std::vector<Change>& changes);
+  void fill(std::vector<Change>& changes);
 
-  std::int32_t stride_;
-  // By resource.
-  std::vector<std::int64_t> capacities_;
-  std::vector<std::vector<std::int32_t>> flows_on_;
-  std::vector<Room> rooms_;
-  std::vector<std::int64_t> resource_marks_;
-  // By flow. Paths and positions in flows_on_ have `stride_` places per flow.
+  std::size_t stride_;
+  std::vector<Resource> resources_;
+  std::vector<Flow> flows_;
+  std::vector<std::int64_t> caps_;  // by flow; kNoCap where it cannot bind
+  // `stride_` entries per flow: its path, filled up with kNoResource, and where it stands in each resource's list.
   std::vector<ResourceId> paths_;
   std::vector<std::int32_t> positions_;
-  std::vector<std::int32_t> hops_;
-  std::vector<std::int64_t> caps_, rates_;
-  std::vector<std::int32_t> bottlenecks_;
-  std::vector<std::int64_t> flow_marks_;  // 2 * epoch_: free in this solution; 2 * epoch_ + 1: rated in it
-  // The change since the last solution.
+  // The change since the last solution: resources whose flows are others, and the rate below which all others stay.
   std::vector<std::size_t> touched_;
-  Level keep_below_ = kTop;
-  std::int64_t epoch_ = 0;
+  std::int64_t keep_below_ = kNoCap;
+  std::int32_t epoch_ = 0;
   // One connected part of a solution in the making.
   std::vector<std::size_t> part_resources_;
   std::vector<std::int32_t> part_capped_;
-  std::vector<Level> heap_;
+  std::size_t next_capped_ = 0;
+  std::vector<Offer> heap_;
+  std::vector<std::int32_t> chosen_;
 };
 
 }  // namespace reshard::sim

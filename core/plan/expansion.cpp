@@ -38,7 +38,7 @@ std::int32_t wrapped(std::int64_t value, std::int32_t n) {
   return static_cast<std::int32_t>(value);
 }
 
-std::int32_t log2_ceil(std::int32_t n) { return std::bit_width(static_cast<std::uint32_t>(n - 1)); }
+std::int32_t log2_ceil(std::int32_t n) { return static_cast<std::int32_t>(std::bit_width(static_cast<std::uint32_t>(n - 1))); }
 
 // What a member receives at most, as a multiple of `elements`.
 std::int64_t receive_factor(CollectiveKind kind, Algorithm algorithm, std::int32_t n) {

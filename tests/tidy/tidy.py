@@ -1,0 +1,191 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""The house's rules that a compiler does not see: which folder may include which, sizes, names, and what `core` and `sim` must not touch.
+
+    tidy.py [ROOT]         checks a tree
+    tidy.py --self-test    checks that every rule can fail
+"""
+import pathlib
+import re
+import sys
+import tempfile
+
+# Folder -> folders whose headers it may include, beside its own. design: core <- sim, core <- backends, tools above all.
+CORE = {
+    "core/base": [],
+    "core/layout": ["core/base"],
+    "core/plan": ["core/base", "core/layout"],
+    "core/topology": ["core/base"],
+    "core/planners": ["core/base", "core/layout", "core/plan", "core/topology"],
+}
+ALL_CORE = list(CORE)
+SIM = {
+    "sim/machines": ALL_CORE,
+    "sim/network": ALL_CORE,
+    "sim/transport": ALL_CORE + ["sim/network"],
+    "sim/store": ALL_CORE,
+    # Planner, cache and bounds are handed in; replay knows plans, workloads, the engine and the store's check.
+    "sim/replay": ["core/base", "core/layout", "core/plan", "core/topology", "core/planners", "sim/machines", "sim/network", "sim/store"],
+    "sim/report": ALL_CORE + ["sim/replay", "sim/network"],
+}
+ALLOWED = {**CORE, **SIM}
+MAX_LINES = 400
+MAX_FUNCTION_LINES = 70
+
+# In core and sim nothing may depend on the clock, chance, the environment or the order of a hash table.
+FORBIDDEN = [
+    (r"std::random_device|\brandom_device\b", "random_device"),
+    (r"\b(steady_clock|system_clock|high_resolution_clock)\b|\bclock_gettime\b|\bgettimeofday\b", "a clock"),
+    (r"\bgetenv\b", "the environment"),
+    (r"\bsetlocale\b|std::locale\b", "a locale"),
+    (r"std::(mt19937|default_random_engine|uniform_int_distribution)", "a library random generator"),
+    (r"#include <(cuda|mpi|nccl|thrust)[^>]*>", "a vendor header"),
+    (r"std::unordered_(set|multimap|multiset)\b", "an unordered container (look-ups only, in a map named by_*)"),
+    (r"\bstd::exit\b|\babort\(\)|\bassert\(", "exit, abort or assert (throw one of the three errors)"),
+    (r"static (?!constexpr|const |inline|_?assert|_cast)(?:std::|int|double|bool)[\w:<>, ]* \w+( =|;|\{)", "something static and mutable"),
+]
+ONLY_CORE = [(r"std::(thread|jthread|async|mutex)\b", "a thread")]
+LAST_WORDS = re.compile(r"\b(TODO|FIXME|XXX)\b(?!\(#\d+\))")
+
+
+def folder_of(path):
+    parts = path.parts
+    if parts[0] in ("core", "sim", "backends") and len(parts) > 2:
+        return "/".join(parts[:2])
+    return parts[0]
+
+
+def include_problems(path, text):
+    home = folder_of(path)
+    for number, line in enumerate(text.splitlines(), 1):
+        found = re.match(r'\s*#include "([^"]+)"', line)
+        if not found:
+            continue
+        target = pathlib.PurePosixPath(found[1])
+        if len(target.parts) < 2:
+            yield f"{path}:{number}: include from the root of the repository, found \"{target}\""
+            continue
+        aim = folder_of(target)
+        if aim == home or home == "tests":
+            continue
+        if home == "tools":
+            allowed = target.parts[0] in ("core", "sim", "backends", "tools")
+        elif home.startswith("backends/"):
+            allowed = target.parts[0] == "core" or aim == "backends/registry"
+        else:
+            allowed = aim in ALLOWED.get(home, [])
+        if not allowed:
+            yield f"{path}:{number}: {home} may not include {aim}"
+
+
+def function_problems(path, text):
+    """A heuristic: in formatted code a function body runs from a line that ends in '{' at column 0 to the next '}' at column 0."""
+    start = None
+    for number, line in enumerate(text.splitlines(), 1):
+        if re.match(r"[\w:~<>\[\]\*& ].*\)( const| noexcept| override)*( : .*)? \{$", line) and not line.startswith((" ", "namespace", "struct", "class", "enum")):
+            start = number
+        elif line.startswith("}") and start is not None:
+            if number - start + 1 > MAX_FUNCTION_LINES:
+                yield f"{path}:{start}: a function of {number - start + 1} lines, at most {MAX_FUNCTION_LINES}"
+            start = None
+
+
+def word_problems(path, text):
+    rules = []
+    if path.parts[0] in ("core", "sim"):
+        rules += FORBIDDEN
+    if path.parts[0] == "core":
+        rules += ONLY_CORE
+    for number, line in enumerate(text.splitlines(), 1):
+        code = line.split("//")[0]
+        for pattern, what in rules:
+            if re.search(pattern, code):
+                yield f"{path}:{number}: {path.parts[0]} may not use {what}"
+        if LAST_WORDS.search(line):
+            yield f"{path}:{number}: a note to do without an issue number"
+        if "\t" in line and path.suffix != ".golden":
+            yield f"{path}:{number}: a tab"
+        if line.endswith(" "):
+            yield f"{path}:{number}: a trailing blank"
+
+
+def unordered_walks(path, text):
+    """An unordered map may be looked up in, never walked."""
+    if path.parts[0] not in ("core", "sim"):
+        return
+    names = re.findall(r"std::unordered_map<[^;]*> (\w+)[;{ =(]", text)
+    for name in names:
+        for number, line in enumerate(text.splitlines(), 1):
+            if re.search(rf"for \(.*: {name}\)", line) or re.search(rf"\b{name}\.begin\(\)", line):
+                yield f"{path}:{number}: walks the unordered map {name}"
+
+
+def problems_of(root):
+    code = [p for top in ("core", "sim", "backends", "tools", "tests") for p in sorted((root / top).rglob("*")) if p.suffix in (".h", ".cpp", ".cu", ".py", ".sh")]
+    seen = {}
+    for full in code:
+        path = pathlib.PurePosixPath(full.relative_to(root).as_posix())
+        text = full.read_text()
+        lines = text.count("\n")
+        if lines > MAX_LINES:
+            yield f"{path}: {lines} lines, at most {MAX_LINES}"
+        if not any("SPDX-License-Identifier: BSD-3-Clause" in line for line in text.splitlines()[:2]):
+            yield f"{path}: no SPDX line at the top"
+        if path.parts[0] != "backends":
+            if path.name in seen:
+                yield f"{path}: the file name is also that of {seen[path.name]}"
+            seen[path.name] = path
+        if path.suffix in (".h", ".cpp", ".cu"):
+            yield from include_problems(path, text)
+            if path.parts[0] != "tests":
+                yield from function_problems(path, text)
+            yield from word_problems(path, text)
+            yield from unordered_walks(path, text)
+            if path.suffix == ".h" and "#pragma once" not in text:
+                yield f"{path}: no #pragma once"
+
+
+SPDX = "// SPDX-License-Identifier: BSD-3-Clause\n"
+BAD = {
+    "core/base/a.h": SPDX + '#pragma once\n#include "core/layout/b.h"\n',
+    "core/planners/c.cpp": SPDX + '#include "sim/network/d.h"\n',
+    "sim/store/e.cpp": SPDX + '#include "backends/cuda/f.h"\n',
+    "backends/cuda/g.cpp": SPDX + '#include "sim/store/h.h"\n',
+    "core/plan/i.cpp": SPDX + "#include <random>\nint seed() { return std::random_device{}(); }\n",
+    "sim/network/j.cpp": SPDX + "auto now() { return std::chrono::steady_clock::now(); }\n",
+    "core/plan/k.cpp": SPDX + "std::unordered_map<int, int> by_id;\nint f() {\n  for (auto& x : by_id) return x.first;\n}\n",
+    "core/plan/l.cpp": SPDX + "int f() {\n" + "  g();\n" * 80 + "}\n",
+    "core/plan/m.cpp": SPDX + "//\n" * 500,
+    "core/layout/m.cpp": SPDX,
+    "core/layout/n.h": SPDX,
+    "core/layout/o.cpp": "int x;\n",
+    "core/layout/p.cpp": SPDX + "// TODO: later\n",
+    "sim/report/q.cpp": SPDX + "static int count = 0;\n",
+}
+
+
+def self_test():
+    with tempfile.TemporaryDirectory() as folder:
+        for name, text in BAD.items():
+            path = pathlib.Path(folder) / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        found = "\n".join(problems_of(pathlib.Path(folder)))
+    missed = [name for name in BAD if name not in found]
+    if missed:
+        sys.exit("tidy: the rules miss " + ", ".join(missed))
+    print(f"tidy: all {len(BAD)} planted faults are found")
+
+
+def main():
+    if sys.argv[1:] == ["--self-test"]:
+        self_test()
+        return 0
+    root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).resolve().parent.parent.parent)
+    found = list(problems_of(root))
+    print("\n".join(found) if found else "tidy: nothing to say")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

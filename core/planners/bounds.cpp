@@ -66,9 +66,7 @@ std::int64_t volume_bound_ps(const RequestDemand& demand, const CutSets& sets) {
   for (std::size_t l = 0; l < sets.levels().size(); ++l) {
     const CutLevel& level = sets.levels()[l];
     if (!level.covers_job) continue;
-    Int128 capacity = 0;
-    for (std::size_t set = 0; set < level.names.size(); ++set) capacity += sets.capacity_in(level.first_set + 2 * set);
-    bound = std::max(bound, least_ps(demand.receipts_bytes[l], capacity));
+    bound = std::max(bound, least_ps(demand.receipts_bytes[l], level.capacity));
   }
   return bound;
 }

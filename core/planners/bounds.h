@@ -2,12 +2,12 @@
 // The least time physics allows for a request on a topology: cut, volume and latency bounds.
 //
 // Only the ranks of the job take part (no other device has a process). For a set X of them, In(X) is the bytes that must enter X: per element (or per kept addend of it) w bytes if a rank of X
-// needs it and some addend that it folds is held only outside X. cap_in(X) is the capacity of the resources that routes from the job's other ranks into X cross: the smaller of the sums over their first and
-// over their last resources. Then
+// needs it and some addend that it folds is held only outside X. cap_in(X) is the capacity of the distinct resources that routes from the job's other ranks into X cross: the least of
+// the sums over their first hops, over their last hops, and over each rule's narrowest hops. Then
 //
 //   cut      max over X of In(X) / cap_in(X); X = each rank, each group of the topology, their complements within the job
-//   volume   total receipts / sum of cap_in, over ranks and over the groups of one kind as super-ranks. Receipts of an element with k addends and m needing ranks:
-//            m minus the owners among them if k = 1; (k-1)+(m-1) if a needing rank holds an addend; k+m-1 otherwise
+//   volume   total receipts / sum of cap_in, over ranks and over the groups of one kind as super-ranks; a resource that several of them share counts once in the sum. Receipts of an
+//            element with k addends and m needing ranks: m minus the owners among them if k = 1; (k-1)+(m-1) if a needing rank holds an addend; k+m-1 otherwise
 //   latency  the greatest, over ranks that must receive, of the least route latency into the rank
 //
 // A super-rank holds an addend if one of its ranks does, so addends may share holders there; k is then the size of a greedy packing of addends with pairwise disjoint
@@ -42,6 +42,7 @@ struct CutLevel {
   std::vector<std::string> names;       // per set; "rank 3", "node0", "node1.socket0"
   std::vector<std::int32_t> node;       // per set: the node that all its ranks are on
   bool covers_job = true;               // no rank without a set: then the sets are super-ranks for the volume bound
+  Int128 capacity = 0;                  // into all sets together, each resource once, where covers_job; bytes per second
   std::size_t first_set = 0;            // number of its first set X; set i is X = first_set + 2 i, its complement the next
 };
 

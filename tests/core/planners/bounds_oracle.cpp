@@ -73,21 +73,50 @@ Int128 in_bytes(const Items& items, const std::set<Rank>& members) {
   return bytes;
 }
 
-Int128 capacity_into(const Topology& topology, const std::vector<Rank>& job, const std::set<Rank>& members) {
-  std::set<ResourceId> first, last;
-  for (Rank source : job)
-    for (Rank destination : members) {
-      if (members.count(source) > 0) continue;
-      Route route = topology.route(source, destination);
-      first.insert(route.resources.front());
-      last.insert(route.resources.back());
-    }
+namespace {
+
+// The capacity of routes between these pairs: the least over three choices of one hop per rule.
+Int128 capacity_of(const Topology& topology, const std::vector<std::pair<Rank, Rank>>& pairs) {
+  std::map<const RouteRule*, std::vector<std::set<ResourceId>>> by_rule;
+  for (auto [source, destination] : pairs) {
+    Route route = topology.route(source, destination);
+    std::vector<std::set<ResourceId>>& by_hop = by_rule[&topology.rule(source, destination)];
+    by_hop.resize(route.resources.size());
+    for (std::size_t hop = 0; hop < by_hop.size(); ++hop) by_hop[hop].insert(route.resources[hop]);
+  }
   auto sum = [&](const std::set<ResourceId>& resources) {
     Int128 total = 0;
     for (ResourceId id : resources) total += topology.resource_bytes_per_s(id);
     return total;
   };
-  return std::min(sum(first), sum(last));
+  std::set<ResourceId> first, last, narrowest;
+  for (const auto& [rule, by_hop] : by_rule) {
+    first.insert(by_hop.front().begin(), by_hop.front().end());
+    last.insert(by_hop.back().begin(), by_hop.back().end());
+    const std::set<ResourceId>* least = &by_hop.front();
+    for (const std::set<ResourceId>& resources : by_hop)
+      if (sum(resources) < sum(*least)) least = &resources;
+    narrowest.insert(least->begin(), least->end());
+  }
+  return std::min({sum(first), sum(last), sum(narrowest)});
+}
+
+}  // namespace
+
+Int128 capacity_into(const Topology& topology, const std::vector<Rank>& job, const std::set<Rank>& members) {
+  std::vector<std::pair<Rank, Rank>> pairs;
+  for (Rank source : job)
+    for (Rank destination : members)
+      if (members.count(source) == 0) pairs.push_back({source, destination});
+  return capacity_of(topology, pairs);
+}
+
+Int128 capacity_between(const Topology& topology, const std::vector<Rank>& job, const std::vector<std::int32_t>& set_of) {
+  std::vector<std::pair<Rank, Rank>> pairs;
+  for (std::size_t i = 0; i < job.size(); ++i)
+    for (std::size_t j = 0; j < job.size(); ++j)
+      if (set_of[i] != set_of[j]) pairs.push_back({job[i], job[j]});
+  return capacity_of(topology, pairs);
 }
 
 Int128 receipts_bytes(const Items& items) {

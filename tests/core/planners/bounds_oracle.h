@@ -29,6 +29,8 @@ std::map<std::string, std::set<Rank>> sets_of(const Topology& topology, const st
 
 Int128 in_bytes(const Items& items, const std::set<Rank>& members);
 Int128 capacity_into(const Topology& topology, const std::vector<Rank>& job, const std::set<Rank>& members);
+// Of all routes from one set to another.
+Int128 capacity_between(const Topology& topology, const std::vector<Rank>& job, const std::vector<std::int32_t>& set_of);
 Int128 receipts_bytes(const Items& items);
 std::int64_t latency_ps(const Topology& topology, const std::vector<Rank>& job, const Items& items);
 

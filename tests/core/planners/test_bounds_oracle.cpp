@@ -18,7 +18,7 @@ namespace {
 
 TEST_CASE("demands, capacities and latencies against the definitions") {
   std::vector<Topology> topologies = machines();
-  std::int64_t sets_compared = 0, partial = 0, kept = 0, cross_mesh = 0;
+  std::int64_t sets_compared = 0, partial = 0, kept = 0, cross_mesh = 0, shared = 0;
   for (std::uint64_t seed = 0; seed < 2500; ++seed) {
     Prng prng(seed);
     const Topology& topology = topologies[static_cast<std::size_t>(prng.below(static_cast<std::int64_t>(topologies.size())))];
@@ -41,6 +41,14 @@ TEST_CASE("demands, capacities and latencies against the definitions") {
       REQUIRE((sets.capacity_in(set) == capacity_into(topology, request.ranks(), members)));
       ++sets_compared;
     }
+    for (const CutLevel& level : sets.levels()) {
+      if (!level.covers_job) continue;
+      Int128 sum = 0;
+      for (std::size_t set = 0; set < level.names.size(); ++set) sum += sets.capacity_in(level.first_set + 2 * set);
+      Int128 distinct = capacity_between(topology, request.ranks(), level.member_of);
+      REQUIRE((level.capacity == std::min(sum, distinct)));
+      shared += distinct < sum;
+    }
     if (request.ranks().size() < 2) continue;
     REQUIRE((demand.receipts_bytes[0] == receipts_bytes(items)));
     REQUIRE(least_volume_bytes(request) == static_cast<std::int64_t>(receipts_bytes(items)));
@@ -51,6 +59,7 @@ TEST_CASE("demands, capacities and latencies against the definitions") {
   CHECK(partial > 300);
   CHECK(kept > 30);
   CHECK(cross_mesh > 800);
+  CHECK(shared > 300);
 }
 
 TEST_CASE("a plain transfer enters the sets that hold its destination and not its source") {

@@ -41,6 +41,10 @@ class Program {
   // advance() would do something.
   bool busy() const { return !tasks_.empty(); }
   bool complete() const { return complete_ == operations_.size(); }
+  bool complete(OpId op) const {
+    const OperationState& state = operations_[to_index(op)];
+    return state.places_left == 0 && (state.place_count > 0 || state.after_left == 0);
+  }
   // The first operations that are not complete and what each waits for.
   std::string stuck() const;
 

@@ -101,11 +101,11 @@ void sweep_mesh(const SweepOptions& options, const std::string& mesh_text, const
   // No pair comes twice: a cache would only hold memory.
   for (const std::string& name : report.planners) pipelines.push_back(std::make_unique<Pipeline>(topology, find_planner(name), memory_limit_of(machine), 0));
 
-  Progress progress("sweep " + mesh_text, total);
+  Progress progress;
   std::int64_t done = 0;
   for (const std::vector<Placement>& from : sides)
     for (const std::vector<Placement>& to : sides) {
-      progress.show(done++);
+      progress.show("sweep " + mesh_text, done++, total);
       std::optional<Request> request;
       try {
         request.emplace(Layout(shape, dtype, mesh, from), Layout(shape, dtype, mesh, to));

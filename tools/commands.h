@@ -2,6 +2,9 @@
 // The commands of `reshard`, one file each. Each adds its options to the application and runs when it was chosen.
 #pragma once
 
+#include <string>
+#include <vector>
+
 namespace CLI {
 class App;
 }
@@ -10,9 +13,9 @@ namespace reshard::tools {
 
 inline constexpr const char* kVersion = "0.1.0";
 
-// A check that the user asked for did not hold though nothing went wrong: what to say on standard error before exit code 1. Thrown by commands, caught by main.
+// A check that the user asked for did not hold though nothing went wrong: sentences for standard error before exit code 1. Thrown by commands, caught by main.
 struct CheckNotHeld {
-  const char* what;
+  std::vector<std::string> findings;
 };
 
 void add_plan_command(CLI::App& app);

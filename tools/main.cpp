@@ -24,6 +24,7 @@ void add_commands(CLI::App& app) {
   app.set_help_all_flag("--help-all", "print the help of all commands");
   reshard::tools::add_plan_command(app);
   reshard::tools::add_simulate_command(app);
+  reshard::tools::add_replay_command(app);
   reshard::tools::add_sweep_command(app);
   reshard::tools::add_topo_command(app);
   reshard::tools::add_doctor_command(app);
@@ -50,7 +51,8 @@ int main(int argc, char** argv) {
   try {
     return run(argc, argv);
   } catch (const reshard::tools::CheckNotHeld& check) {
-    return fail(1, check.what);
+    for (const std::string& finding : check.findings) fail(1, finding);
+    return 1;
   } catch (const reshard::InputError& error) {
     return fail(2, error.what());
   } catch (const reshard::CheckFailure& error) {

@@ -74,21 +74,20 @@ void write_file(const std::string& path, std::string_view option, const std::fun
   }
 }
 
-Progress::Progress(std::string label, std::int64_t total)
-    : label_(std::move(label)), total_(total), on_terminal_(isatty(STDERR_FILENO) != 0), started_(std::chrono::steady_clock::now()), last_(started_) {}
+Progress::Progress() : on_terminal_(isatty(STDERR_FILENO) != 0), started_(std::chrono::steady_clock::now()), last_(started_) {}
 
-void Progress::show(std::int64_t done) {
+void Progress::show(std::string_view stage, std::int64_t done, std::int64_t total) {
   if (!on_terminal_) return;
   auto now = std::chrono::steady_clock::now();
   if (now - started_ < std::chrono::milliseconds(500) || now - last_ < std::chrono::milliseconds(100)) return;
   last_ = now;
   shown_ = true;
-  std::fprintf(stderr, "\r%s: %lld of %lld", label_.c_str(), static_cast<long long>(done), static_cast<long long>(total_));
+  std::fprintf(stderr, "\r%-60s", (std::string(stage) + ": " + std::to_string(done) + " of " + std::to_string(total)).c_str());
   std::fflush(stderr);
 }
 
 Progress::~Progress() {
-  if (shown_) std::fprintf(stderr, "\r%*s\r", static_cast<int>(label_.size()) + 45, "");
+  if (shown_) std::fprintf(stderr, "\r%60s\r", "");
 }
 
 }  // namespace reshard::tools

@@ -21,18 +21,16 @@ void require_writable(const std::string& path, std::string_view option);
 // written directly. Throws InputError naming `option` where it cannot be created, BackendError where a write fails.
 void write_file(const std::string& path, std::string_view option, const std::function<void(std::ostream&)>& write);
 
-// "label: 120 of 723" on a terminal's standard error once half a second has passed, at most ten times a second; nothing elsewhere.
+// "planning: 120 of 723" on a terminal's standard error once half a second has passed, at most ten times a second; nothing elsewhere.
 class Progress {
  public:
-  Progress(std::string label, std::int64_t total);
+  Progress();
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
-  void show(std::int64_t done);
+  void show(std::string_view stage, std::int64_t done, std::int64_t total);
 
  private:
-  std::string label_;
-  std::int64_t total_;
   bool on_terminal_, shown_ = false;
   std::chrono::steady_clock::time_point started_, last_;
 };

@@ -30,32 +30,36 @@ std::int32_t index_of(const PlannerRow& planner) { return static_cast<std::int32
 Pipeline::Pipeline(const Topology& topology, const PlannerRow& planner, std::optional<std::int64_t> memory_limit_bytes, std::int64_t cache_capacity)
     : topology_(topology), planner_(planner), memory_limit_bytes_(memory_limit_bytes), cache_(cache_capacity) {}
 
-ProvedPlan Pipeline::proved(const Request& request, Explanation* explanation) {
-  ProvedPlan out;
-  auto make = [&] {
-    PlannerInput input;
-    input.topology = &topology_;
-    input.memory_limit_bytes = memory_limit_bytes_;
-    input.plan_time = sim::time_of;
-    input.explanation = explanation;
-    auto plan = std::make_shared<const Plan>(make_plan(planner_, request, input));
-    out.proof = prove(*plan);
-    return plan;
-  };
-  if (explanation != nullptr) {
-    out.plan = make();
-    return out;
-  }
-  bool made = false;
-  out.plan = cache_.get({request.fingerprint(), topology_.fingerprint(), index_of(planner_), memory_limit_bytes_.value_or(-1)}, [&] {
-    made = true;
-    return make();
-  });
-  if (!made) out.proof = prove(*out.plan);
-  return out;
+PlanKey Pipeline::key_of(const Request& request) const {
+  return {request.fingerprint(), topology_.fingerprint(), index_of(planner_), memory_limit_bytes_.value_or(-1)};
 }
 
-std::shared_ptr<const Plan> Pipeline::plan(const Request& request, Explanation* explanation) { return proved(request, explanation).plan; }
+ProvedPlan Pipeline::proved_outside_cache(const Request& request, Explanation* explanation) const {
+  PlannerInput input;
+  input.topology = &topology_;
+  input.memory_limit_bytes = memory_limit_bytes_;
+  input.plan_time = sim::time_of;
+  input.explanation = explanation;
+  auto plan = std::make_shared<const Plan>(make_plan(planner_, request, input));
+  ProofResult proof = prove(*plan);
+  return {std::move(plan), std::move(proof)};
+}
+
+ProvedPlan Pipeline::proved(const Request& request, Explanation* explanation) {
+  if (explanation != nullptr) return proved_outside_cache(request, explanation);
+  std::optional<ProvedPlan> made;
+  std::shared_ptr<const Plan> plan = cache_.get(key_of(request), [&] {
+    made = proved_outside_cache(request);
+    return made->plan;
+  });
+  if (made) return std::move(*made);
+  // The cache keeps plans, not what their proofs found beside.
+  return {plan, prove(*plan)};
+}
+
+std::shared_ptr<const Plan> Pipeline::plan(const Request& request) {
+  return cache_.get(key_of(request), [&] { return proved_outside_cache(request).plan; });
+}
 
 Timeline timed(const std::shared_ptr<const Plan>& plan, const Topology& topology) {
   return sim::run(workload_of(plan), topology, {.record_flows = true, .record_spans = true});
@@ -70,7 +74,7 @@ sim::RunReport run_report(const ProvedPlan& proved, const Topology& topology, co
 }
 
 sim::DataFacts moved(const ProvedPlan& proved, Pipeline& pipeline, std::int64_t budget_bytes) {
-  sim::MakePlan replan = [&](const Request& request) { return pipeline.plan(request); };
+  sim::MakePlan replan = [&](const Request& request) { return pipeline.proved_outside_cache(request).plan; };
   sim::DataReport report = sim::move_and_check(proved.plan->request, proved.plan, replan, budget_bytes, memory_of_machine_bytes());
   sim::DataFacts facts;
   facts.checked = report.checked;

@@ -33,16 +33,19 @@ class Pipeline {
   // Keeps the topology by reference.
   Pipeline(const Topology& topology, const PlannerRow& planner, std::optional<std::int64_t> memory_limit_bytes, std::int64_t cache_capacity);
 
-  // Plans and proves, or finds it in the cache. Throws InputError where the planner refuses, CheckFailure where it is wrong. A plan that explains itself is made anew.
-  std::shared_ptr<const Plan> plan(const Request& request, Explanation* explanation = nullptr);
-  // The same with the proof's findings.
+  // Plans and proves, or finds it in the cache. Throws InputError where the planner refuses, CheckFailure where it is wrong.
+  std::shared_ptr<const Plan> plan(const Request& request);
+  // The same with the proof's findings. A plan that explains itself is made anew.
   ProvedPlan proved(const Request& request, Explanation* explanation = nullptr);
+  ProvedPlan proved_outside_cache(const Request& request, Explanation* explanation = nullptr) const;
 
   const Topology& topology() const { return topology_; }
   const PlannerRow& planner() const { return planner_; }
   PlanCacheStatistics cache_statistics() const { return cache_.statistics(); }
 
  private:
+  PlanKey key_of(const Request& request) const;
+
   const Topology& topology_;
   const PlannerRow& planner_;
   std::optional<std::int64_t> memory_limit_bytes_;

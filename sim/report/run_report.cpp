@@ -2,7 +2,6 @@
 #include "sim/report/run_report.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include "core/base/integers.h"
 #include "core/base/units.h"
@@ -83,11 +82,5 @@ std::optional<std::int64_t> ratio_e4(std::int64_t time_ps, std::int64_t bound_ps
 }
 
 std::string ratio_text(std::optional<std::int64_t> ratio) { return ratio ? decimal_text(*ratio, 10'000, 4) : "-"; }
-
-std::string double_text(double value) {
-  char digits[64];
-  auto [end, error] = std::to_chars(digits, digits + sizeof digits, value);
-  return error == std::errc{} ? std::string(digits, end) : std::string("?");
-}
 
 }  // namespace reshard::sim

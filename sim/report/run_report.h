@@ -76,7 +76,5 @@ std::string plan_table(const RunReport& report, bool explain, bool verbose);
 std::optional<std::int64_t> ratio_e4(std::int64_t time_ps, std::int64_t bound_ps);
 // "1.0400"; "-" where there is none.
 std::string ratio_text(std::optional<std::int64_t> ratio);
-// Shortest decimal that reads back as the same double, no locale.
-std::string double_text(double value);
 
 }  // namespace reshard::sim

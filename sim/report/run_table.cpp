@@ -126,7 +126,7 @@ std::string plan_table(const RunReport& report, bool explain, bool verbose) {
   add_bytes(report, facts);
   facts.add("proof", "every destination element, from index sets");
   add_times(report, facts);
-  facts.add("PyTorch's cost", report.torch_cost_us ? double_text(*report.torch_cost_us) + " us by its model, for its greedy planner's steps"
+  facts.add("PyTorch's cost", report.torch_cost_us ? fmt::format("{:.3f}", *report.torch_cost_us) + " us by its model, for its greedy planner's steps"
                                                    : "its model knows no request across meshes");
   if (verbose) add_cache(report, facts);
   return head.text() + "\n" + step_table(report, explain) + "\n" + facts.text() + rank_table(report);

@@ -130,6 +130,19 @@ TEST_CASE("a shard order and its strided spelling agree where sizes divide, and 
   CHECK(pieces_text(7, "3x2", "S(0)[1]S(0)[0]") == Texts{"0-1", "4", "2-3", "5", "", "6"});
 }
 
+TEST_CASE("shard orders and their strided spellings hold the same where sizes divide") {
+  // Order -> strided: sf of an axis is the product of the sizes of axes before it in the order that have larger numbers.
+  CHECK(pieces_text(48, "4x3x2", "S(0)[1]S(0)[2]S(0)[0]") == pieces_text(48, "4x3x2", "_S(0,2)_S(0,2)S(0)"));  // order (2,0,1)
+  // Strided -> order.
+  CHECK(pieces_text(48, "2x3x4", "S(0)_S(0,4)S(0)") == pieces_text(48, "2x3x4", "S(0)[0]S(0)[2]S(0)[1]"));      // (0,2,1)
+  CHECK(pieces_text(48, "2x3x4", "_S(0,12)_S(0,4)S(0)") == pieces_text(48, "2x3x4", "S(0)[2]S(0)[1]S(0)[0]"));  // (2,1,0)
+  CHECK(pieces_text(48, "2x3x4", "_S(0,3)S(0)S(0)") == pieces_text(48, "2x3x4", "S(0)[1]S(0)[0]S(0)[2]"));      // (1,0,2)
+  // [S0,_S(0,3),S0] is no order at all.
+  for (const char* order :
+       {"S(0)S(0)S(0)", "S(0)[0]S(0)[2]S(0)[1]", "S(0)[1]S(0)[0]S(0)[2]", "S(0)[2]S(0)[0]S(0)[1]", "S(0)[1]S(0)[2]S(0)[0]", "S(0)[2]S(0)[1]S(0)[0]"})
+    CHECK(pieces_text(72, "2x3x4", "S(0)_S(0,3)S(0)") != pieces_text(72, "2x3x4", order));
+}
+
 TEST_CASE("boxes of a shard are its runs in every dim") {
   Layout layout = parse_layout("6,5", "f32", std::make_shared<const Mesh>(parse_mesh("2x2")), "_S(0,3)S(1)");
   CHECK(layout.boxes(1) == std::vector<Box>{Box{{0, 3}, {1, 5}}, Box{{2, 3}, {3, 5}}, Box{{4, 3}, {5, 5}}});

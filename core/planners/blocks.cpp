@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "core/planners/blocks.h"
 
+#include <optional>
+
 #include <fmt/format.h>
 
 #include "core/base/errors.h"
@@ -62,8 +64,8 @@ void each_block(const RankGroups& groups, const BlockSide& side, std::int32_t po
 // Whether the blocks of one member's shard are `box`-sized slices along `dim`, in order.
 bool lies_along(int dim, const RankGroups& groups, const BlockSide& side, std::int32_t position, const Shape& box, LinkedRuns& scratch) {
   for (int d = 0; d < box.size(); ++d) {
-    std::int64_t extent = side.own.extent(d, position);
-    if (extent != (d == dim ? box[d] * groups.size() : box[d]) || (d < dim && extent != 1)) return false;
+    std::int64_t extent = side.own.extent(d, position), blocks = d == dim ? groups.size() : 1;
+    if (extent % blocks != 0 || extent / blocks != box[d] || (d < dim && extent != 1)) return false;
   }
   bool lies = true;
   each_block(groups, side, position, [&](std::int32_t block, std::int32_t far) {
@@ -153,7 +155,12 @@ int direct_dim(const RankGroups& groups, const BlockSide& side, const std::vecto
   return -1;
 }
 
-Shape packed_shape(const RankGroups& groups, const BlockSide& side, const Shape& box) {
+Shape packed_shape(const RankGroups& groups, const BlockSide& side, const Shape& box, std::int64_t element_bytes) {
+  std::optional<std::int64_t> bytes = checked_product(element_bytes, side.whole ? 1 : groups.size());
+  for (std::int64_t extent : box) bytes = bytes ? checked_product(*bytes, extent) : bytes;
+  if (!bytes)
+    throw InputError(fmt::format("request: expected at most 2^62 bytes in a padded buffer, found more in {} blocks of {} elements of {} bytes", groups.size(),
+                                 text(box), element_bytes));
   Shape shape = box;
   if (!side.whole) shape[0] *= groups.size();
   return shape;

@@ -51,8 +51,8 @@ std::vector<Shape> block_boxes(const RankGroups& groups, const BlockSide& input,
 // Dim along which the blocks of every member's shard lie as the collective wants them; -1 where they have to be packed.
 int direct_dim(const RankGroups& groups, const BlockSide& side, const std::vector<Shape>& boxes);
 
-// Shape of a packed buffer.
-Shape packed_shape(const RankGroups& groups, const BlockSide& side, const Shape& box);
+// Shape of a packed buffer. InputError where padding takes it above 2^62 bytes.
+Shape packed_shape(const RankGroups& groups, const BlockSide& side, const Shape& box, std::int64_t element_bytes);
 
 // The moves between shards and packed buffers at one end of a collective. Keeps its scratch memory from rank to rank.
 class BlockMover {

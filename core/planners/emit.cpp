@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "core/planners/emit.h"
 
-#include <optional>
-
-#include <fmt/format.h>
-
 #include "core/base/errors.h"
 #include "core/planners/blocks.h"
 
@@ -160,12 +156,7 @@ class Emitter {
     BufferId id = plan_.add_temporary();
     for (std::size_t g = 0; g < boxes.size(); ++g) {
       if (element_count(boxes[g]) == 0) continue;
-      Shape shape = packed_shape(groups, side, boxes[g]);
-      std::optional<std::int64_t> bytes = size_bytes(plan_.request.dtype());
-      for (std::int64_t extent : shape) bytes = bytes ? checked_product(*bytes, extent) : bytes;
-      if (!bytes)
-        throw InputError(
-            fmt::format("request: expected at most 2^62 bytes in a padded buffer, found more in {} of {}", text(shape), text(plan_.request.dtype())));
+      Shape shape = packed_shape(groups, side, boxes[g], size_bytes(plan_.request.dtype()));
       for (std::int32_t i = 0; i < groups.size(); ++i) plan_.buffer(id).set_shape(slot_at(groups.position(g, i)), shape);
     }
     return id;

@@ -29,7 +29,7 @@ const PlannerRow& find_planner(std::string_view name) {
     if (row.name == name) return row;
     names += (names.empty() ? "" : ", ") + std::string(row.name);
   }
-  throw InputError(fmt::format("planner: expected one of {}, found '{}'", names, quoted(name)));
+  throw InputError(fmt::format("planner: expected one of {}, found {}", names, quoted(name)));
 }
 
 Plan make_plan(const PlannerRow& planner, const Request& request, const PlannerInput& input) {

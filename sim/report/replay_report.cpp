@@ -15,7 +15,7 @@ namespace reshard::sim {
 
 namespace {
 
-constexpr std::size_t kLinksShown = 5;
+constexpr std::size_t kLinksShown = 5, kKindsShown = 12;
 
 const char* limited_by(const ReplayReport& report) {
   if (report.bound_ps == 0) return "none";
@@ -45,9 +45,12 @@ std::string kinds_table(const ReplayReport& report) {
   std::vector<Kind> kinds = kinds_of(report.requests);
   if (kinds.empty()) return {};
   Table table({{"count", Table::Align::Right}, {"request"}, {"planner"}, {"received", Table::Align::Right}, {"bound, alone", Table::Align::Right}});
-  for (const Kind& kind : kinds)
+  for (std::size_t i = 0; i < std::min(kKindsShown, kinds.size()); ++i) {
+    const Kind& kind = kinds[i];
     table.add_row({std::to_string(kind.count), kind.first->text, kind.first->planner, bytes_text(kind.bytes), duration_text(kind.bound_ps)});
-  return fmt::format("\n{}", table.text());
+  }
+  std::string more = kinds.size() > kKindsShown ? fmt::format("(and {} more; -v shows every line)\n", kinds.size() - kKindsShown) : std::string{};
+  return fmt::format("\n{}{}", table.text(), more);
 }
 
 std::string rows_table(const ReplayReport& report) {
@@ -81,8 +84,10 @@ std::string links_table(const ReplayReport& report) {
 }
 
 std::string data_text(const ReplayReport& report) {
-  if (report.data_checked == 0) return "no bytes moved";
-  std::string full = report.data_full_size == report.data_checked ? "all at full size" : fmt::format("{} at full size", report.data_full_size);
+  if (report.data_checked == 0) return report.requests.empty() ? "no redistributions" : "no bytes moved (--data proof)";
+  std::string full = "all at full size";
+  if (report.data_full_size < report.data_checked)
+    full = fmt::format("{} at full size and {}, above the data budget, at a reduced one", report.data_full_size, report.data_checked - report.data_full_size);
   return fmt::format("{} of {} different requests, {}, {} elements compared", report.data_checked, report.different_requests, full, report.elements_checked);
 }
 
@@ -133,7 +138,8 @@ std::string replay_table(const ReplayReport& report, bool verbose) {
     classes += fmt::format("{}{} {} in {} flows", classes.empty() ? "" : ", ", text(entry.transport), bytes_text(entry.bytes), entry.flows);
   facts.add("received", bytes_text(report.bytes_received_total) + " from other ranks, padding included");
   if (!classes.empty()) facts.add("by link class", classes);
-  facts.add("proof", fmt::format("all {} redistributions, at full size, from index sets", report.requests.size()));
+  facts.add("proof",
+            report.requests.empty() ? "no redistributions" : fmt::format("all {} redistributions, at full size, from index sets", report.requests.size()));
   facts.add("data checked", data_text(report));
   facts.add("time", duration_text(report.time_ps));
   facts.add("bound", fmt::format("{} (longest path {}, cut {}; limited by {})", duration_text(report.bound_ps), duration_text(report.path_bound_ps),

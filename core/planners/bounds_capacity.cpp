@@ -168,7 +168,9 @@ Int128 JobCapacities::between(const std::vector<std::int32_t>& set_of) const {
 
   Entrance entrance(topology_);
   std::int32_t place = 0;
-  for (const auto& [kind, nodes] : kinds) {
+  for (const auto& entry : kinds) {
+    const std::vector<ClassHere>& kind = entry.first;
+    std::int64_t nodes = entry.second;
     auto end_of = [&](const ClassHere& here) { return End{place, 0, here.device_class, here.ranks * nodes, nodes}; };
     for (const ClassHere& from : kind) {
       for (const ClassHere& to : kind)

@@ -1,0 +1,45 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Two builds of the program must print the same bytes: plans, timelines, data digests, Perfetto files.
+
+    compare_builds.py FIRST SECOND
+
+Prints one digest over everything.
+"""
+import hashlib
+import pathlib
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+TENSOR = ["--shape", "12,10,7"]
+COMMANDS = [["replay", f"traces/{path.name}", "--json", "--data-budget", "64MiB", "--perfetto", "-"] for path in sorted((ROOT / "traces").glob("*.jsonl"))]
+COMMANDS += [["sweep", "--mesh", "2x3", "--shape", "7,5", "--dtype", dtype, "--placements", "R,S(0),S(1),P(sum),P(max)", "--json"] for dtype in ("f32", "i16")]
+for planner in ("rule", "p2p", "hybrid", "auto"):
+    for dtype, source, target in [("f16", "P(sum)S(1)", "S(0)R"), ("bf16", "P(avg)R", "RS(2)"), ("f64", "_S(0,2)S(0)", "S(1)S(2)"), ("c64", "RS(0)", "P(sum)R"), ("i32", "P(bxor)P(bxor)", "RR")]:
+        request = ["--mesh", "2x3", *TENSOR, "--dtype", dtype, "--from", source, "--to", target, "--planner", planner]
+        COMMANDS += [["plan", *request, "--emit", "plan"], ["plan", *request, "--json"], ["simulate", *request, "--json", "--perfetto", "-"]]
+
+
+def main():
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
+    total, different = hashlib.sha256(), 0
+    for command in COMMANDS:
+        results = []
+        for program in sys.argv[1:]:
+            done = subprocess.run([pathlib.Path(program).resolve(), *command], cwd=ROOT, capture_output=True, timeout=600)
+            results.append((done.returncode, done.stdout, done.stderr))
+        if results[0] != results[1]:
+            different += 1
+            print("DIFFERENT: reshard " + " ".join(command))
+        if results[0][0] not in (0, 2):
+            sys.exit(f"compare: reshard {' '.join(command)} ends with {results[0][0]}: {results[0][2].decode()}")
+        for part in results[0][1:]:
+            total.update(part)
+    print(f"compare: {len(COMMANDS) - different} outputs equal, {different} different; sha256 {total.hexdigest()}")
+    return 1 if different else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,73 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# What a reviewer runs beside the tests. All stages, or those named:
+#
+#   format     clang-format has nothing to change
+#   tidy       the house's rules: include edges, sizes, names, what core and sim must not touch
+#   digests    Clang builds a program that prints the same bytes as GCC's: plans, timelines, data digests
+#   sanitize   the tests under ASan and UBSan (without the longest sweeps)
+#   fuzz       every text input for a few seconds (RESHARD_FUZZ_SECONDS, default 15) under libFuzzer, ASan and UBSan
+set -euo pipefail
+cd "$(dirname "$0")/.."
+source tools/build.sh
+export ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1
+
+stages=("$@")
+[ ${#stages[@]} -gt 0 ] || stages=(format tidy digests sanitize fuzz)
+fuzz_targets=(mesh placements plan shape topology trace units)
+
+format() {
+  find core sim backends tools tests -name '*.h' -o -name '*.cpp' -o -name '*.cu' | LC_ALL=C sort | xargs clang-format --dry-run -Werror
+}
+
+tidy() {
+  python3 tests/tidy/tidy.py --self-test
+  python3 tests/tidy/tidy.py
+}
+
+digests() {
+  build_preset release reshard
+  build_preset clang reshard
+  python3 tests/golden/run.py --reshard build/clang/reshard
+  python3 tests/tools/compare_builds.py build/release/reshard build/clang/reshard
+}
+
+# Cases that take minutes under sanitizers, and those that measure memory or time, are left to the release run.
+slow_under_sanitizers='^test_sweep|\[slow\]|^golden$|^readme$'
+sanitize() {
+  build_preset sanitize all
+  ctest --test-dir build/sanitize -j2 --output-on-failure --no-tests=error --timeout 300 -Q -E "$slow_under_sanitizers" || ctest --test-dir build/sanitize --rerun-failed --output-on-failure
+  python3 tests/golden/run.py --reshard build/sanitize/reshard --without bad_long_lines
+}
+
+fuzz() {
+  build_preset sanitize "${fuzz_targets[@]/#/fuzz_}"
+  local target found
+  for target in "${fuzz_targets[@]}"; do
+    found=build/fuzz-corpus/$target
+    mkdir -p "$found"
+    if ! build/sanitize/fuzz_"$target" -max_total_time="${RESHARD_FUZZ_SECONDS:-15}" -timeout=10 -rss_limit_mb=2048 -max_len=4096 -artifact_prefix="$found/" \
+      -print_final_stats=1 "$found" tests/fuzz/corpus/"$target" >"$found.log" 2>&1; then
+      tail -50 "$found.log" >&2
+      echo "fuzz: $target failed; the input is under $found" >&2
+      return 1
+    fi
+    echo "fuzz: $target, $(sed -n 's/^stat::number_of_executed_units: *//p' "$found.log") inputs"
+  done
+}
+
+tools/bootstrap.sh --check
+for stage in "${stages[@]}"; do
+  case "$stage" in
+    format | tidy | digests | sanitize | fuzz) ;;
+    *)
+      echo "usage: tools/check.sh [format|tidy|digests|sanitize|fuzz]..." >&2
+      exit 2
+      ;;
+  esac
+  started=$SECONDS
+  echo "check: $stage"
+  "$stage"
+  echo "check: $stage passed in $((SECONDS - started)) s"
+done
+echo "check: ${#stages[@]} stages passed, 0 failed"

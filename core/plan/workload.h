@@ -32,10 +32,8 @@ struct Message {
   std::int64_t bytes;
   std::int32_t destination_stream;  // the operation's `stream` is the source's
   // Place of the receiving end among the operations: it runs on its stream as if listed there. Equal to the own index where both ends are one line; else
-  // the end comes just before the operation of that index (the number of operations: after all of them).
+  // the end comes just before the operation of that index (the number of operations: after all of them); ends of one place come in the order of their operations.
   OpId destination_place;
-  // Order of receiving ends that share a place; then the operation's index decides.
-  std::int32_t destination_order = 0;
 };
 
 // A collective without a plan behind it; of one rank it takes no time. `bytes` is Expansion's `elements` in bytes.

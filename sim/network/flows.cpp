@@ -44,6 +44,8 @@ Flows::Flows(const Topology& topology)
 
 std::int32_t Flows::open(const Transit& transit, std::int64_t now_ps) {
   if (free_.empty()) {
+    if (transits_.size() >= static_cast<std::size_t>(kMaxInFlight))
+      throw InputError(fmt::format("simulation: expected at most {} transfers at one time, found more", kMaxInFlight));
     free_.push_back(static_cast<std::int32_t>(transits_.size()));
     transits_.emplace_back();
     for (auto* column : {&starts_ps_, &sequences_, &changed_ps_}) column->push_back(0);

@@ -64,13 +64,23 @@ void OperationRun::build_plan(const Plan& plan) {
   }
 }
 
+// Refuses what could never run, before it starts.
+void OperationRun::add_expansion(StepRun& step, const Expansion& expansion) {
+  step.transfers += expansion.size();
+  step.transfers_at_once += expansion.size() / expansion.rounds();
+  if (step.transfers > kMaxStepTransfers || step.transfers_at_once > kMaxInFlight)
+    throw InputError(fmt::format("operation {}: expected a collective of at most {} transfers, {} at one time, found {}, {} at one time", to_index(id_),
+                                 kMaxStepTransfers, kMaxInFlight, step.transfers, step.transfers_at_once));
+  step.expansions.push_back(expansion);
+}
+
 void OperationRun::add_expansions(StepRun& step, const CollectiveStep& collective, const Plan& plan) {
   for (std::size_t group = 0; group < collective.group_count(); ++group) {
     Slot first = collective.group(group).front();
     std::int64_t elements = plan.buffer(collective.input).elements(first);
     if (collective.kind == CollectiveKind::ReduceScatter) elements = plan.buffer(collective.output).elements(first);
     if (collective.kind == CollectiveKind::AllToAll) elements /= collective.group_size;
-    step.expansions.emplace_back(collective.kind, default_algorithm(collective.kind), collective.group_size, elements);
+    add_expansion(step, Expansion(collective.kind, default_algorithm(collective.kind), collective.group_size, elements));
   }
 }
 
@@ -100,7 +110,7 @@ void OperationRun::build_collective(const BareCollective& collective) {
   std::iota(slots.begin(), slots.end(), 0);
   add_parts(step, slots);
   if (slots.size() < 2) return;
-  step.expansions.emplace_back(collective.kind, collective.algorithm, static_cast<std::int32_t>(slots.size()), collective.bytes);
+  add_expansion(step, Expansion(collective.kind, collective.algorithm, static_cast<std::int32_t>(slots.size()), collective.bytes));
 }
 
 // Sends and receives of every part of an exchange; its messages ascend by source part.

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "sim/network/operation_run.h"
 
+#include <fmt/format.h>
+
+#include "core/base/errors.h"
+
 namespace reshard::sim {
 
 void OperationRun::start_slot(Slot slot, std::vector<std::int32_t>& ready) const {
@@ -33,7 +37,10 @@ void OperationRun::meet(const Transit& transit, std::int32_t part, std::vector<T
   Part& at = parts_[static_cast<std::size_t>(part)];
   std::int32_t peer = transit.source_part == part ? transit.destination_part : transit.source_part;
   ++at.pending;
-  if (parts_[static_cast<std::size_t>(peer)].round == at.round) transits.push_back(transit);
+  if (parts_[static_cast<std::size_t>(peer)].round != at.round) return;
+  transits.push_back(transit);
+  if (transits.size() > static_cast<std::size_t>(kMaxInFlight))
+    throw InputError(fmt::format("operation {}: expected at most {} transfers at one time, found more", to_index(id_), kMaxInFlight));
 }
 
 std::int64_t OperationRun::message_bytes(const StepRun& step, std::uint32_t message) const {

@@ -22,7 +22,8 @@ namespace reshard::sim {
 
 class OperationRun {
  public:
-  // `ranks` by slot; both must outlive the run. Throws InputError for a bare collective that names a rank twice or is larger than any memory.
+  // `ranks` by slot; both must outlive the run. Throws InputError for a bare collective that names a rank twice, and for any of more than 2^34
+  // transfers or 2^62 bytes.
   OperationRun(OpId id, const Operation& operation, std::span<const Rank> ranks);
 
   Rank rank_of(std::int32_t part) const { return ranks_[static_cast<std::size_t>(parts_[static_cast<std::size_t>(part)].slot)]; }
@@ -55,7 +56,8 @@ class OperationRun {
     std::vector<std::int32_t> source_parts, destination_parts;       // by message
     std::vector<std::uint32_t> first_send, first_receive, receives;  // first_*: by part of the step, one more at the end
     // Collective: parts are members, group after group.
-    std::vector<Expansion> expansions;  // by group
+    std::vector<Expansion> expansions;                  // by group
+    std::int64_t transfers = 0, transfers_at_once = 0;  // of all groups
 
     std::int32_t rounds() const { return !expansions.empty() ? expansions.front().rounds() : source_parts.empty() ? 0 : 1; }
   };
@@ -72,6 +74,7 @@ class OperationRun {
   void build_message(const Message& message);
   void build_collective(const BareCollective& collective);
   void add_parts(StepRun& step, std::span<const Slot> slots);
+  void add_expansion(StepRun& step, const Expansion& expansion);
   void add_expansions(StepRun& step, const CollectiveStep& collective, const Plan& plan);
   void index_messages(StepRun& step);
   void index_slots();

@@ -50,8 +50,8 @@ struct Program::StreamEntry {
   Rank rank;
   std::int32_t stream, at;  // `at`: index among the operations
   bool own;                 // the operation of that index itself comes after receiving ends placed before it
-  std::int32_t order, place;
-  auto key() const { return std::tie(rank, stream, at, own, order, place); }
+  std::int32_t place;
+  auto key() const { return std::tie(rank, stream, at, own, place); }
 };
 
 void Program::link_streams() {
@@ -60,14 +60,13 @@ void Program::link_streams() {
   for (std::size_t place = 0; place < places_.size(); ++place) {
     std::int32_t op = places_[place].op;
     const Operation& operation = workload_.operations[static_cast<std::size_t>(op)];
-    StreamEntry entry{ranks_[place], operation.stream, op, true, 0, static_cast<std::int32_t>(place)};
+    StreamEntry entry{ranks_[place], operation.stream, op, true, static_cast<std::int32_t>(place)};
     const auto* message = std::get_if<Message>(&operation.body);
     bool receives = message != nullptr && entry.place != operations_[static_cast<std::size_t>(op)].first_place;
     if (receives) {
       entry.stream = message->destination_stream;
       entry.at = static_cast<std::int32_t>(to_index(message->destination_place));
       entry.own = entry.at == op;
-      entry.order = message->destination_order;
     }
     entries.push_back(entry);
   }
@@ -180,8 +179,7 @@ std::string Program::why_stuck(std::size_t op) const {
   const OperationState& state = operations_[op];
   if (state.after_left > 0)
     for (OpId before : workload_.operations[op].after) {
-      const OperationState& other = operations_[to_index(before)];
-      if (other.places_left > 0 || other.after_left > 0) return fmt::format("comes after operation {}", to_index(before));
+      if (!complete(before)) return fmt::format("comes after operation {}", to_index(before));
     }
   for (std::int32_t place = state.first_place; place < state.first_place + state.place_count; ++place) {
     if (places_[static_cast<std::size_t>(place)].started) continue;
@@ -196,8 +194,7 @@ std::string Program::stuck() const {
   std::string out;
   std::size_t named = 0, left = operations_.size() - complete_;
   for (std::size_t op = 0; op < operations_.size() && named < 5; ++op) {
-    const OperationState& state = operations_[op];
-    if (state.places_left == 0 && (state.place_count > 0 || state.after_left == 0)) continue;
+    if (complete(OpId{static_cast<std::int32_t>(op)})) continue;
     out += fmt::format("{}operation {} ({}) {}", named == 0 ? "" : "; ", op, text(workload_.operations[op]), why_stuck(op));
     ++named;
   }

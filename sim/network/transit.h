@@ -8,6 +8,10 @@
 
 namespace reshard::sim {
 
+// What one run may ask for: transfers at one time (about 300 bytes each), and transfers of one step in all (hours of work beyond).
+inline constexpr std::int64_t kMaxInFlight = std::int64_t{1} << 24;
+inline constexpr std::int64_t kMaxStepTransfers = std::int64_t{1} << 34;
+
 // Parts are numbered within the operation (operation_run.h).
 struct Transit {
   OpId op;

@@ -2,6 +2,7 @@
 // Collectives in closed form on a star, and groups that share links.
 #include <catch2/catch.hpp>
 
+#include "core/base/errors.h"
 #include "sim/network/engine.h"
 #include "tests/sim/network/networks.h"
 
@@ -105,4 +106,20 @@ TEST_CASE("the ring follows the order in which the ranks are written") {
   for (const FlowSpan& flow : t.flows)
     if (flow.start_ps == 0) first.emplace_back(flow.source, flow.destination);
   CHECK(first == std::vector<std::pair<Rank, Rank>>{{Rank{0}, Rank{1}}, {Rank{1}, Rank{2}}, {Rank{2}, Rank{0}}});
+}
+
+TEST_CASE("collectives of absurd size are refused before they start") {
+  Topology large = star(1 << 18, kRate);
+  auto refusal = [&](CollectiveKind kind, Algorithm algorithm, std::int32_t n) -> std::string {
+    try {
+      sim::run(collective(kind, algorithm, ranks(n), 8), large);
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return "ran";
+  };
+  // 2 n (n-1) and n (n-1) transfers.
+  CHECK_THAT(refusal(CollectiveKind::AllReduce, Algorithm::Ring, 1 << 18), Catch::Contains("found 137438429184, 262144 at one time"));
+  CHECK_THAT(refusal(CollectiveKind::AllToAll, Algorithm::Direct, 1 << 13), Catch::Contains("found 67100672, 67100672 at one time"));
+  CHECK(refusal(CollectiveKind::AllReduce, Algorithm::Tree, 1 << 13) == "ran");
 }

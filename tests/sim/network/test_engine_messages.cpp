@@ -127,14 +127,14 @@ TEST_CASE("a receiving end runs where it is placed") {
   CHECK(received(3) == 7000);  // behind everything
 }
 
-TEST_CASE("receiving ends of one place keep the order they are given") {
-  // Both go to rank 2 before its compute; the second operation is ordered first. Its 2 bytes take 2000, then 1 byte.
+TEST_CASE("receiving ends of one place come in the order of their operations") {
+  // Both go to rank 2 before its compute: 1 byte takes 1000, then 2 bytes 2000.
   Workload w;
-  w.operations.push_back({Message{Rank{0}, Rank{2}, 1, 0, OpId{2}, 1}, 0, {}});
-  w.operations.push_back({Message{Rank{1}, Rank{2}, 2, 0, OpId{2}, 0}, 0, {}});
+  w.operations.push_back({Message{Rank{0}, Rank{2}, 1, 0, OpId{2}}, 0, {}});
+  w.operations.push_back({Message{Rank{1}, Rank{2}, 2, 0, OpId{2}}, 0, {}});
   w.operations.push_back({Compute{ranks(1, 2), 10}, 0, {}});
   Timeline t = sim::run(w, star(3, kGB), kAll);
-  CHECK(ends(t, 3) == Times{3000, 2000, -1});
+  CHECK(ends(t, 3) == Times{1000, 3000, -1});
   CHECK(t.end_ps == 3010);
 }
 

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// PyTorch's answers as tools/oracles/torch_expectations.py wrote them. Each file of data/ says in its header how its lines read.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/layout/layout.h"
+
+namespace reshard {
+
+// The lines of data/NAME without its header. Throws InputError where the file cannot be read or names no torch version.
+std::vector<std::string> torch_lines(const std::string& name);
+
+// The parts between `separator`; n separators make n + 1 parts.
+std::vector<std::string> parts_of(std::string_view text, char separator);
+// "KEY: VALUE VALUE ..." with keys that may hold spaces: the key and the values.
+std::pair<std::string, std::vector<std::string>> keyed_values(const std::string& line);
+
+// "mesh 2x2 palette r=R a=S(0) ...": the mesh and every list of placements over the palette, last axis fastest, by the letters that name it.
+struct TorchPalette {
+  MeshRef mesh;
+  std::vector<std::pair<char, std::string>> letters;  // letter, placement text
+  std::vector<std::string> words;                     // "ra"
+
+  const std::string& placement(char letter) const;
+  Layout layout(const std::string& word, std::string_view shape, std::string_view dtype) const;
+};
+TorchPalette parse_palette(const std::vector<std::string>& words);
+
+MeshRef torch_mesh(std::string_view text);
+
+}  // namespace reshard

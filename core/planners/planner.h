@@ -36,10 +36,10 @@ using PlanTime = std::function<std::int64_t(const Plan& plan, const Topology& to
 
 // What a planner may look at beside the request.
 struct PlannerInput {
-  const Topology* topology = nullptr;                   // never null when a planner runs
-  std::optional<std::int64_t> memory_limit_bytes;       // per rank, of PlanBytes::peak_max
-  PlanTime plan_time;                                   // set for `auto`
-  Explanation* explanation = nullptr;                   // optional
+  const Topology* topology = nullptr;              // never null when a planner runs
+  std::optional<std::int64_t> memory_limit_bytes;  // per rank, of PlanBytes::peak_max
+  PlanTime plan_time;                              // set for `auto`
+  Explanation* explanation = nullptr;              // optional
 };
 
 struct PlannerRow {

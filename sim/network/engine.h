@@ -13,10 +13,11 @@ struct EngineOptions {
   bool record_spans = true;   // fill Timeline::spans
 };
 
-// Throws InputError when a rank has no device or more flows share a resource than it has bytes per second; CheckFailure on a workload that cannot finish.
+// Throws InputError when a rank has no device, more flows share a resource than it has bytes per second, a collective names a rank twice, time passes 2^62 ps, or the
+// run is beyond the limits of transit.h; CheckFailure, naming the operations, on a workload that cannot finish.
 Timeline run(const Workload& workload, const Topology& topology, const EngineOptions& options = {});
 
-// Time of one plan alone.
+// Time of one plan alone, without recording anything.
 std::int64_t time_of(const Plan& plan, const Topology& topology);
 
 }  // namespace reshard::sim

@@ -43,8 +43,10 @@ class DimVector {
 
 using Shape = DimVector;
 
-// Product of the extents; 1 for 0 dims.
+// Product of the extents; 1 for 0 dims. An empty tensor may have extents whose product, without the 0, would overflow.
 constexpr std::int64_t element_count(const DimVector& extents) {
+  for (std::int64_t extent : extents)
+    if (extent == 0) return 0;
   std::int64_t count = 1;
   for (std::int64_t extent : extents) count *= extent;
   return count;

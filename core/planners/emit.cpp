@@ -94,7 +94,7 @@ class Emitter {
         writers = move_blocks(after, work, target, transition.why);
       current_ = target;
       writers_ = std::move(writers);
-    } else if (explanation_ != nullptr) {
+    } else if (explanation_ != nullptr && before_.layout() != transition.next) {
       explanation_->add(transition.why + " (only the label changes)");
     }
     before_ = std::move(after);

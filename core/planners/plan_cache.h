@@ -44,7 +44,7 @@ class PlanCache {
     std::size_t operator()(const PlanKey& key) const { return static_cast<std::size_t>(key.request.low ^ key.topology.high); }
   };
   std::int64_t capacity_, hits_ = 0, misses_ = 0;
-  std::list<Entry> entries_;  // most recent first
+  std::list<Entry> entries_;                                              // most recent first
   std::unordered_map<PlanKey, std::list<Entry>::iterator, Hash> by_key_;  // looked up only, never iterated
 };
 

@@ -132,6 +132,28 @@ TEST_CASE("an uneven strided shard is p2p's where it is no shard order") {
   CHECK(choice(request_on("3x2", "7", "_S(0,2)S(0)", "R,S0")) == "p2p");
 }
 
+TEST_CASE("hybrid says why") {
+  auto lines = [](const Request& request) {
+    Explanation explanation;
+    PlannerInput input;
+    input.explanation = &explanation;
+    plan_hybrid(request, input);
+    std::string out;
+    for (const Explanation::Line& line : explanation.lines()) out += (line.step ? std::to_string(static_cast<int>(*line.step)) : "-") + ' ' + line.why + '\n';
+    return out;
+  };
+  CHECK(lines(request_on("2x2", "8,8", "S0,R", "R,S1")) ==
+        "- hybrid: one collective is enough\n"
+        "0 axis 1: R -> S(1): cut here, before anything moves\n"
+        "1 axis 0: S(0) -> R: one collective does all that needs communication\n");
+  CHECK(lines(request_on("4x1", "8,8", "S0,P", "S0,S1")) ==
+        "- hybrid: local steps are enough\n"
+        "- what every rank holds now is the destination (only the label changes)\n"
+        "0 every rank holds what it needs: source becomes destination\n");
+  CHECK_THAT(lines(request_on("2x2x2", "8,8", "S0,R,S0", "R,R,R")),
+             Catch::StartsWith("- hybrid takes p2p: the axes that need communication are not adjacent\n"));
+}
+
 TEST_CASE("hybrid refuses two meshes and says who does not") {
   auto mesh = std::make_shared<const Mesh>(parse_mesh("4")), other = std::make_shared<const Mesh>(parse_mesh("2x2"));
   Request across(parse_layout("8", "f32", mesh, "S0"), parse_layout("8", "f32", other, "S0,R"));

@@ -174,6 +174,11 @@ TEST_CASE("padding that would leave 2^62 bytes is refused") {
   CHECK_THAT(message_of(request_on("4", "1,4611686018427387904", "S0", "R", "i8")), Catch::Contains("2^62"));
 }
 
+TEST_CASE("empty tensors with huge other dims are planned") {
+  CHECK(rule("2x2", "4611686018427387904,4611686018427387904,0", "S0,S1", "R,S0").steps.empty());
+  CHECK(rule("2x2", "4611686018427387904,4611686018427387904,0", "S0,P", "S1,S0").steps.empty());
+}
+
 TEST_CASE("every step of rule is explained") {
   Explanation explanation;
   PlannerInput input;

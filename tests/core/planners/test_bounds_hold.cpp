@@ -42,7 +42,7 @@ void check_bytes(const Plan& plan, const Request& request, const CutSets& sets, 
 TEST_CASE("no plan is faster than its bound or moves fewer bytes") {
   std::vector<Topology> topologies = all_machines();
   std::int64_t runs = 0, limited_by_cut = 0, limited_by_volume = 0, limited_by_latency = 0;
-  for (std::uint64_t seed = 0; seed < 3000; ++seed) {
+  for (std::uint64_t seed = 0; seed < 1500; ++seed) {
     Prng prng(seed);
     const Topology& topology = prng.pick(topologies);
     Request request = random_request(prng, topology.devices(), prng.pick(std::vector<std::int64_t>{1, 17, 300}));
@@ -62,10 +62,10 @@ TEST_CASE("no plan is faster than its bound or moves fewer bytes") {
     limited_by_volume += bound.limited_by() == LimitedBy::Volume;
     limited_by_latency += bound.limited_by() == LimitedBy::Latency;
   }
-  CHECK(runs > 5000);
-  CHECK(limited_by_cut > 150);
-  CHECK(limited_by_volume > 100);
-  CHECK(limited_by_latency > 300);
+  CHECK(runs > 2500);
+  CHECK(limited_by_cut > 75);
+  CHECK(limited_by_volume > 50);
+  CHECK(limited_by_latency > 150);
 }
 
 // 5 ranks on a star of 100e9 bytes/s and 1 us, 1000 x 1000 f32: every rank sends 200 * 200 * 4 B to each of the 4 others, and all ports are busy from the first byte to the last:

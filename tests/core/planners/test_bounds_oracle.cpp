@@ -19,7 +19,7 @@ namespace {
 TEST_CASE("demands, capacities and latencies against the definitions") {
   std::vector<Topology> topologies = machines();
   std::int64_t sets_compared = 0, partial = 0, kept = 0, cross_mesh = 0, shared = 0;
-  for (std::uint64_t seed = 0; seed < 2500; ++seed) {
+  for (std::uint64_t seed = 0; seed < 1500; ++seed) {
     Prng prng(seed);
     const Topology& topology = topologies[static_cast<std::size_t>(prng.below(static_cast<std::int64_t>(topologies.size())))];
     Request request = random_request(prng, topology.devices(), 1);
@@ -55,11 +55,11 @@ TEST_CASE("demands, capacities and latencies against the definitions") {
     REQUIRE(bound_of(request, topology).latency_ps == latency_ps(topology, request.ranks(), items));
   }
   // The draws reach what they are meant to.
-  CHECK(sets_compared > 40000);
-  CHECK(partial > 300);
-  CHECK(kept > 30);
-  CHECK(cross_mesh > 800);
-  CHECK(shared > 300);
+  CHECK(sets_compared > 24000);
+  CHECK(partial > 200);
+  CHECK(kept > 20);
+  CHECK(cross_mesh > 500);
+  CHECK(shared > 200);
 }
 
 TEST_CASE("a plain transfer enters the sets that hold its destination and not its source") {

@@ -90,7 +90,7 @@ TEST_CASE("addends that are only kept differ between ranks") {
 TEST_CASE("fill is source_bits of the elements that the rank holds, for every kind of layout") {
   Prng prng(7);
   for (const char* placements : {"S(0)S(1)", "_S(0,3)S(0)", "S(1)_S(1,2)", "RS(2)", "S(2)S(2)", "RR", "_S(2,2)S(1)"})
-    for (const char* shape : {"5,4,7", "1,6,1", "3,0,2", "8,8,8", "2,3,1"})
+    for (const char* shape : {"5,4,7", "1,6,1", "3,0,2", "8,8,8", "2,3,1", "3,4,2"})
       for (DType dtype : kAllDTypes) {
         auto mesh = std::make_shared<const Mesh>(parse_mesh("2x3"));
         Layout layout = parse_layout(shape, text(dtype), mesh, placements);

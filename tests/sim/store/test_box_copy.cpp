@@ -80,7 +80,7 @@ TEST_CASE("boxes of 1 to 8 dims are copied, and nothing beside them") {
 
 TEST_CASE("large boxes are copied, whatever the alignment of their rows") {
   Prng prng(6);
-  for (std::int64_t column : {0, 1, 3, 16, 61})
+  for (std::int64_t column : {0, 3, 61})
     for (std::int64_t width : {1, 4}) {
       Case c{Shape{700, 1700}, Shape{701, 1801}, DimVector{1, column}, DimVector{0, 2 * column}, DimVector{698, 1603}};
       check_copy(prng, c, width);

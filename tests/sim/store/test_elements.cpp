@@ -96,7 +96,7 @@ TEST_CASE("folds of random bits agree with the oracle, whatever the rounding") {
       if (op == ReduceOp::Avg || !can_reduce(op, dtype)) continue;
       // One more than a stretch of 8 KiB, so that the seam is crossed.
       for (std::size_t count : {std::size_t{1}, std::size_t{37}, static_cast<std::size_t>(8192 / size_bytes(dtype) + 1)})
-        for (std::size_t operands : {1, 2, 3, 8})
+        for (std::size_t operands : {1u, 2u, 3u, 8u})
           for (std::int64_t divisor : {1, 3, 8, 1000}) {
             if (divisor != 1 && !can_divide(dtype)) continue;
             compare(prng, op, dtype, divisor, operands, count);

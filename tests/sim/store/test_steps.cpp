@@ -31,7 +31,7 @@ Shards run(const Plan& plan, const Shards& sources) {
       [&](Rank rank, std::span<std::byte> bytes) {
         const Values& values = sources.at(to_int(rank));
         REQUIRE(bytes.size() == values.size() * 4);
-        std::memcpy(bytes.data(), values.data(), bytes.size());
+        if (!bytes.empty()) std::memcpy(bytes.data(), values.data(), bytes.size());
       },
       [&](Rank rank, std::span<const std::byte> bytes) {
         Values& values = out[to_int(rank)];

@@ -14,8 +14,8 @@
 
 using namespace reshard;
 using namespace reshard::test;
-using reshard::sim::DataReport;
 using Catch::Matchers::Contains;
+using reshard::sim::DataReport;
 
 namespace {
 
@@ -135,6 +135,18 @@ TEST_CASE("every dtype and operator passes the check at a size with several chun
         CHECK(checked(request_of("3x2", "37,41", from.c_str(), "S(1)R", dtype), kNoLimit, kNoLimit, planner).elements == 37 * 41 * 2);
     }
   }
+}
+
+TEST_CASE("digests are the same from every compiler, in debug and release") {
+  auto digest = [](const char* shape, const char* from, const char* to, const char* dtype) {
+    return checked(request_of("2x3", shape, from, to, dtype)).digest->hex();
+  };
+  CHECK(digest("37,41", "S(0)S(1)", "S(1)R", "f32") == "96d75cac5af05a916d79c124dbf6101d");
+  CHECK(digest("37,41", "S(0)S(0)", "_S(0,2)R", "f8e4m3") == "a17f10e43fc9169e926078a0312bee4a");
+  CHECK(digest("64,3", "P(avg)R", "S(0)P(sum)", "bf16") == "9d5d1d659b3aa0b2d686e533ce292019");
+  CHECK(digest("64,3", "P(sum)P(avg)", "S(0)R", "f16") == "b2c9bf31c079c4ccafc2b390b755bc60");
+  CHECK(digest("64,3", "P(product)R", "S(0)R", "c64") == "272eea0b5ce3d0a2d2ec313594555b25");
+  CHECK(digest("64,3", "P(max)R", "S(0)R", "i16") == "8beec02aaa0df8941c9e0c6d903f76cf");
 }
 
 TEST_CASE("a wrong value is named with rank, index and bits") {

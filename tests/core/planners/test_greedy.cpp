@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "core/planners/cost_model.h"
+#include "core/planners/placement_state.h"
 #include "tests/core/planners/planner_cases.h"
 
 namespace reshard {
@@ -76,6 +77,51 @@ TEST_CASE("greedy plans and costs of the 30 representative cases") {
     if (*row.small_us != 0) CHECK(as_printed(torch_redistribute_cost_us(small, 16), row.small_us) == row.small_us);
     if (*row.big_us != 0) CHECK(as_printed(torch_redistribute_cost_us(big, 16), row.big_us) == row.big_us);
   }
+}
+
+TEST_CASE("greedy plans of shard orders and strided shards") {
+  const struct {
+    const char *mesh, *from, *to, *steps;
+  } rows[] = {
+      {"2x2", "S(0)[0]S(0)[1]", "S(0)[1]S(0)[0]", "1:S(0)->R 0:S(0)->R 1:R->S(0) 0:R->S(0)"},
+      {"2x2", "S(0)[1]S(0)[0]", "S(0)[1]S(0)[0]", ""},
+      {"2x2", "S(0)[1]S(0)[0]", "R,S(0)", "0:S(0)->R"},
+      {"2x2x2", "S(0)[1]S(0)[0]S(0)[2]", "S(0)[1]S(0)[0]R", "2:S(0)->R"},
+      {"2x2x2", "S(0)[1]S(0)[0]S(0)[2]", "R,S0,S0", "2:S(0)->R 0:S(0)->R 2:R->S(0)"},
+      {"2x2", "_S(0,2)S(0)", "R,S0", "1:S(0)->R 0:_S(0, 2)->R 1:R->S(0)"},
+      {"2x2", "_S(0,2)S(0)", "_S(0,2)R", "1:S(0)->R"},
+      {"2x2", "_S(0,2)S(0)", "_S(0,2)S(1)", "1:S(0)->S(1)"},
+      {"2", "S0", "_S(0,2)", "0:S(0)->R 0:R->_S(0, 2)"},
+      {"2", "_S(0,2)", "_S(1,2)", "0:_S(0, 2)->R 0:R->_S(1, 2)"},
+      {"2", "P", "_S(0,2)", "0:P(sum)->R 0:R->_S(0, 2)"},
+      {"2", "R", "_S(0,2)", "0:R->_S(0, 2)"},
+  };
+  for (const auto& row : rows) {
+    INFO(row.mesh << " " << row.from << " -> " << row.to);
+    CHECK(steps_text(torch_greedy_steps(request_on(row.mesh, "8,8", row.from, row.to))) == row.steps);
+  }
+}
+
+TEST_CASE("greedy gathers only innermost axes and ends in the target") {
+  const std::vector<const char*> layouts{
+      "RRR",          "S0,S0,S0", "S(0)[2]S(0)[1]S(0)[0]", "S(0)[1]S(0)[2]S(0)[0]", "S0,S1,S0", "S(0)[1]S(1)S(0)[0]", "_S(0,2)S0,S0",
+      "S0,_S(0,2)S0", "S1,S1,S0", "S(1)[1]S(1)[0]S(0)",    "R,S(0)[1]S(0)[0]",      "S0,R,S0",  "S1,R,_S(1,3)"};
+  int steps = 0;
+  for (const char* from : layouts)
+    for (const char* to : layouts) {
+      Request request = request_on("2x2x2", "8,8", from, to);
+      PlacementState state(request.source());
+      for (const TorchStep& step : torch_greedy_steps(request)) {
+        INFO(from << " -> " << to);
+        REQUIRE(state.of(step.axis) == step.from);
+        if (step.from.is_shard_like()) CHECK(state.stack(step.from.dim).back() == step.axis);
+        state.place(step.axis, step.to);
+        ++steps;
+      }
+      CHECK(state.placements == request.destination().placements());
+      CHECK(state.stacks == request.destination().stacks());
+    }
+  CHECK(steps > 300);
 }
 
 }  // namespace reshard

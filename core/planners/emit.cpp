@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "core/planners/emit.h"
 
+#include <algorithm>
+
 #include "core/base/errors.h"
 #include "core/planners/blocks.h"
 
@@ -253,7 +255,7 @@ class Emitter {
 
   void reserve(CopyStep& copy, const RankGroups& groups, const BlockSide& side) const {
     copy.parts.reserve(plan_.slot_count());
-    copy.moves.reserve(plan_.slot_count() * (side.whole ? 1 : static_cast<std::size_t>(groups.size())));
+    copy.moves.reserve(std::min(kMaxMoves, plan_.slot_count() * (side.whole ? 1 : static_cast<std::size_t>(groups.size()))));
   }
 
   void add_members(const RankGroups& groups, std::size_t group, CollectiveStep& step) const {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/base/errors.h"
 #include "core/plan/plan.h"
 
 namespace reshard {
@@ -14,6 +15,9 @@ namespace reshard {
 struct LinkedRun {
   std::int64_t source_lo, destination_lo, size;
 };
+
+// As many boxes as a plan's step may copy: about a GiB.
+inline constexpr std::size_t kMaxMoves = std::size_t{1} << 24;
 
 // Takes moves and joins those that continue each other along dim 0, as neighbouring blocks often do.
 class MoveSink {
@@ -29,7 +33,10 @@ class MoveSink {
     held_ = true;
   }
   void flush() {
-    if (held_) out_.push_back(last_);
+    if (!held_) return;
+    if (out_.size() >= kMaxMoves)
+      throw InputError("request: expected local copies of at most 2^24 boxes around a collective, found more (fewer ranks or runs would do)");
+    out_.push_back(last_);
     held_ = false;
   }
 

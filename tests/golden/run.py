@@ -35,7 +35,7 @@ TIME_LIMIT_S = 300
 def read(path):
     """The comment, the input files, the script, and the expected parts of a scenario."""
     comment, files, parts, current = [], {}, {}, None
-    for line in path.read_text().split("\n"):
+    for line in path.read_bytes().decode().split("\n"):
         marker = re.fullmatch(r"--- (file (\S+)|run|exit (\d+)|stdout|stderr|left)", line)
         if marker is None:
             (comment if current is None else current).append(line)
@@ -57,7 +57,7 @@ def write(path, comment, files, parts):
     out += ["--- run\n", parts["run"], f"--- exit {parts['exit']}\n", "--- stdout\n", parts["stdout"], "--- stderr\n", parts["stderr"]]
     if parts.get("left"):
         out += ["--- left\n", parts["left"]]
-    path.write_text("".join(out))
+    path.write_bytes("".join(out).encode())
 
 
 def run(reshard, files, script):

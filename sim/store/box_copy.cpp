@@ -55,34 +55,40 @@ void copy_rows(const RowBlock& block) {
 }
 
 #if defined(__SSE2__)
+constexpr std::int64_t kLine = 64;
+// Rows written side by side: the processor fetches ahead within each of them, so several reads are under way where a row is only a page long.
+constexpr std::int64_t kAbreast = 4;
+
+inline void stream_line(std::byte* out, const std::byte* in) {
+  const auto* from = reinterpret_cast<const __m128i*>(in);
+  auto* to = reinterpret_cast<__m128i*>(out);
+  __m128i a = _mm_loadu_si128(from), b = _mm_loadu_si128(from + 1), c = _mm_loadu_si128(from + 2), d = _mm_loadu_si128(from + 3);
+  _mm_stream_si128(to, a);
+  _mm_stream_si128(to + 1, b);
+  _mm_stream_si128(to + 2, c);
+  _mm_stream_si128(to + 3, d);
+}
+
+// Lines are written whole or not at all: what comes before the first and after the last goes through the caches.
 void stream_row(std::byte* out, const std::byte* in, std::int64_t bytes) {
-  constexpr std::int64_t kLine = 64;
-  // Lines are written whole or not at all: what comes before the first and after the last goes through the caches.
   std::int64_t head = -static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(out) % kLine) & (kLine - 1);
   if (head > bytes) head = bytes;
   std::memcpy(out, in, static_cast<std::size_t>(head));
   std::int64_t at = head;
-  for (; at + kLine <= bytes; at += kLine) {
-    const auto* from = reinterpret_cast<const __m128i*>(in + at);
-    auto* to = reinterpret_cast<__m128i*>(out + at);
-    __m128i a = _mm_loadu_si128(from), b = _mm_loadu_si128(from + 1), c = _mm_loadu_si128(from + 2), d = _mm_loadu_si128(from + 3);
-    _mm_stream_si128(to, a);
-    _mm_stream_si128(to + 1, b);
-    _mm_stream_si128(to + 2, c);
-    _mm_stream_si128(to + 3, d);
-  }
+  for (; at + kLine <= bytes; at += kLine) stream_line(out + at, in + at);
   std::memcpy(out + at, in + at, static_cast<std::size_t>(bytes - at));
 }
 
 void stream_rows(const RowBlock& block) {
   std::byte* out = block.destination;
   const std::byte* in = block.source;
-  for (std::int64_t r = 0; r < block.rows; ++r, out += block.destination_stride, in += block.source_stride) {
-    // The processor's own prefetch stops at the end of a row; this starts it on the next.
-    if (r + 1 < block.rows)
-      for (std::int64_t ahead = 0; ahead < 512; ahead += 64) _mm_prefetch(reinterpret_cast<const char*>(in + block.source_stride + ahead), _MM_HINT_T0);
-    stream_row(out, in, block.row_bytes);
-  }
+  std::int64_t r = 0;
+  bool whole_lines = (reinterpret_cast<std::uintptr_t>(out) | static_cast<std::uintptr_t>(block.destination_stride | block.row_bytes)) % kLine == 0;
+  if (whole_lines)
+    for (; r + kAbreast <= block.rows; r += kAbreast, out += kAbreast * block.destination_stride, in += kAbreast * block.source_stride)
+      for (std::int64_t at = 0; at < block.row_bytes; at += kLine)
+        for (std::int64_t k = 0; k < kAbreast; ++k) stream_line(out + k * block.destination_stride + at, in + k * block.source_stride + at);
+  for (; r < block.rows; ++r, out += block.destination_stride, in += block.source_stride) stream_row(out, in, block.row_bytes);
 }
 
 void end_streaming() { _mm_sfence(); }

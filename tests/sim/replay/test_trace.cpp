@@ -8,6 +8,7 @@
 #include "core/base/errors.h"
 #include "sim/replay/line_reader.h"
 #include "tests/sim/replay/replay_case.h"
+#include "tests/support/star.h"
 
 using namespace reshard;
 using namespace reshard::sim;
@@ -193,4 +194,19 @@ TEST_CASE("Lines are cut at newlines wherever blocks end") {
 TEST_CASE("Missing files and directories are refused") {
   CHECK_THROWS_WITH(read_trace("no/such.jsonl"), "no/such.jsonl: expected a trace, found no such file");
   CHECK_THROWS_WITH(read_trace("traces"), "traces: expected a trace, found a directory");
+}
+
+TEST_CASE("The example of the format's page is a trace that runs") {
+  std::ifstream page("traces/README.md");
+  std::string line, text;
+  while (std::getline(page, line))
+    if (line.substr(0, 2) == "{\"") text += line + "\n";
+  Trace trace = trace_of(text);
+  CHECK(trace.operations.size() == 5);
+  Topology topology = test::star(16);
+  ReplayReport report = test::Rig(topology).replay(trace, 1 << 20);
+  CHECK(report.findings.empty());
+  CHECK(report.requests.size() == 1);
+  CHECK(report.others.size() == 3);
+  CHECK(report.time_ps > 2'500'000'000);
 }

@@ -6,8 +6,8 @@
 
 Needs Python 3 and torch (CPU use only); no test runs it. The same PyTorch writes the same bytes. Everything comes from PyTorch's own functions: index
 sets and offsets from what compute_local_shape_and_global_offset runs inside, shard orders from the planner's shapes, steps from the greedy planner,
-costs from redistribute_cost, texts from str() and repr(). Rows in which PyTorch is known to be wrong, or where reshard deliberately does something
-else, are left out or marked, each with its reason in the header of the file.
+costs from redistribute_cost, values from redistribute_local_tensor, texts from str() and repr(). Rows in which PyTorch is known to be wrong, or where
+reshard deliberately does something else, are left out or marked, each with its reason in the header of the file.
 """
 
 import os
@@ -18,6 +18,7 @@ import torch.distributed as dist
 import torch_layouts
 import torch_plans
 import torch_texts
+import torch_values
 from torch.testing._internal.distributed.fake_pg import FakeStore
 
 WORLD = 16
@@ -42,6 +43,7 @@ def main():
     write(folder, "costs.txt", torch_plans.COSTS, torch_plans.cost_tables())
     write(folder, "texts.txt", torch_texts.TEXTS, torch_texts.texts())
     dist.destroy_process_group()
+    write(folder, "values.txt", torch_values.VALUES, torch_values.values())
 
 
 if __name__ == "__main__":

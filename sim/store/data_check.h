@@ -25,7 +25,7 @@ struct DataReport {
   std::int64_t bytes_moved = 0;  // written by steps
 };
 
-// Plans and proves a request.
+// Plans and proves a request, by the planner that made the plan at full size: what is checked small must be the strategy that is used large.
 using MakePlan = std::function<std::shared_ptr<const Plan>(const Request& request)>;
 
 // Moves the bytes of `plan`, or, where store_bytes is above the budget, of a plan for a shrunk tensor, as small as it takes or as it gets. Throws

@@ -12,6 +12,7 @@
 #endif
 
 #include "core/base/errors.h"
+#include "core/base/units.h"
 
 namespace reshard::sim {
 namespace {
@@ -23,7 +24,9 @@ std::align_val_t alignment(std::int64_t bytes) { return std::align_val_t(static_
 }  // namespace
 
 Block::Block(std::int64_t bytes)
-    : data_(static_cast<std::byte*>(::operator new(static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1)), alignment(bytes)))), bytes_(bytes) {
+    : data_(static_cast<std::byte*>(::operator new(static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1)), alignment(bytes), std::nothrow))),
+      bytes_(bytes) {
+  if (data_ == nullptr) throw InputError(fmt::format("store: the system has no memory for a shard of {}", bytes_text(bytes)));
 #if defined(__linux__)
   // A wish: where it is not granted the memory is only slower.
   if (bytes >= 2 * kHugePage) madvise(data_, static_cast<std::size_t>(bytes / kHugePage * kHugePage), MADV_HUGEPAGE);

@@ -15,7 +15,7 @@
 
 namespace reshard::sim {
 
-// Bytes aligned to a cache line; large ones on huge pages where the system has them.
+// Bytes aligned to a cache line; large ones on huge pages where the system has them. Throws InputError where it has no memory left.
 class Block {
  public:
   explicit Block(std::int64_t bytes);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/base/errors.h"
 #include "core/plan/expansion.h"
 
 namespace reshard {
@@ -82,6 +83,7 @@ Lives lives_of(const Plan& plan) {
   Lives lives{std::vector<std::int32_t>(plan.buffers.size() * slots, -1), std::vector<std::int32_t>(plan.buffers.size() * slots, -1)};
   for (std::size_t s = 0; s < plan.steps.size(); ++s)
     for_each_access(plan.steps[s], [&](BufferId buffer, Slot slot, bool is_write) {
+      RESHARD_CHECK(to_index(buffer) < plan.buffers.size(), "step " + std::to_string(s) + " names a buffer that is not there");
       std::size_t at = to_index(buffer) * slots + static_cast<std::size_t>(slot);
       if (is_write && lives.begin[at] < 0) lives.begin[at] = static_cast<std::int32_t>(s);
       lives.end[at] = static_cast<std::int32_t>(s);

@@ -35,15 +35,16 @@ struct Alias {
   std::string_view name;
   DType dtype;
 };
-constexpr std::array<Alias, 9> kAliases{{{"double", DType::F64},
-                                         {"float", DType::F32},
-                                         {"half", DType::F16},
-                                         {"long", DType::I64},
-                                         {"int", DType::I32},
-                                         {"short", DType::I16},
-                                         {"cfloat", DType::C64},
-                                         {"float8_e4m3", DType::F8E4M3},
-                                         {"b8", DType::Bool}}};
+constexpr std::array<Alias, 10> kAliases{{{"double", DType::F64},
+                                          {"float", DType::F32},
+                                          {"half", DType::F16},
+                                          {"long", DType::I64},
+                                          {"int", DType::I32},
+                                          {"short", DType::I16},
+                                          {"cfloat", DType::C64},
+                                          {"float8_e4m3", DType::F8E4M3},
+                                          {"f8e4m3fn", DType::F8E4M3},
+                                          {"b8", DType::Bool}}};
 
 bool is_f8(DType dtype) { return dtype == DType::F8E4M3 || dtype == DType::F8E5M2; }
 

@@ -87,7 +87,11 @@ double torch_steps_cost_us(const Layout& source, const std::vector<TorchStep>& s
 }
 
 double torch_redistribute_cost_us(const Request& request, std::int32_t devices_per_host) {
-  if (!request.same_mesh() || request.source().has_strided() || request.destination().has_strided()) return kInfinite;
+  const Layout &source = request.source(), &destination = request.destination();
+  if (!request.same_mesh()) return kInfinite;
+  bool replicated = std::all_of(source.placements().begin(), source.placements().end(), [](const Placement& p) { return p.is_replicate(); });
+  if (replicated || source == destination) return 0.0;
+  if (source.has_strided() || destination.has_strided()) return kInfinite;
   return torch_steps_cost_us(request.source(), torch_greedy_steps(request), devices_per_host);
 }
 

@@ -24,13 +24,21 @@ class GreedyWalk {
   GreedyWalk(const Layout& source, const Layout& target) : state_(source), source_(source), target_(target) { steps_.reserve(2 * source.placements().size()); }
 
   std::vector<TorchStep> run() {
-    if (std::any_of(source_.placements().begin(), source_.placements().end(), [](const Placement& p) { return p.is_shard_like(); })) walk_backward();
+    if (is_cut()) walk_backward();
     walk_forward();
     return std::move(steps_);
   }
 
  private:
   int axes() const { return source_.mesh().axes(); }
+
+  // PyTorch's num_shards > 1: a shard over axes of size 1 hides nothing below it. Other orders than the default, which PyTorch leaves to its graph planner, are always walked.
+  bool is_cut() const {
+    if (!source_.has_default_order() || !target_.has_default_order()) return true;
+    for (int axis = 0; axis < axes(); ++axis)
+      if (source_.placement(axis).is_shard_like() && source_.mesh().axis_size(axis) > 1) return true;
+    return false;
+  }
 
   void walk_backward() {
     std::uint32_t visited = 0;

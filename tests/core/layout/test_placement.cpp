@@ -77,6 +77,7 @@ TEST_CASE("dtypes in the spellings of torch") {
   CHECK(parse_dtype("torch.bfloat16") == DType::BF16);
   CHECK(parse_dtype("torch.complex64") == DType::C64);
   CHECK(parse_dtype("float8_e4m3fn") == DType::F8E4M3);
+  CHECK(parse_dtype("f8e4m3fn") == DType::F8E4M3);  // as PyTorch abbreviates it in specs
   CHECK_THROWS_WITH(parse_dtype("f33"), Catch::Contains("found 'f33'"));
   for (int i = 0; i < kDTypeCount; ++i) CHECK(parse_dtype(text(static_cast<DType>(i))) == static_cast<DType>(i));
 }

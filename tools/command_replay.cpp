@@ -40,7 +40,7 @@ sim::ReplayHooks hooks_for(Pipeline& pipeline, Progress& progress, bool move_dat
   if (move_data)
     hooks.check_data = [&pipeline](const Request& request, const std::shared_ptr<const Plan>& plan, std::int64_t budget_bytes) {
       // Plans for shrunk tensors are not the job's: they stay out of its cache.
-      sim::MakePlan replan = [&pipeline](const Request& smaller) { return pipeline.proved_outside_cache(smaller).plan; };
+      sim::MakePlan replan = [&pipeline, &plan](const Request& smaller) { return pipeline.proved_like(*plan, smaller); };
       sim::DataReport data = sim::move_and_check(request, plan, replan, budget_bytes, memory_of_machine_bytes());
       return sim::DataSummary{data.full_size, data.elements, data.digest};
     };

@@ -22,29 +22,19 @@ struct SimulateOptions {
   std::string data = "full", data_budget;
 };
 
-// Above the data budget the bytes of a plan from a file are moved by a smaller plan of the planner that the file names.
-const PlannerRow& planner_for(const SimulateOptions& options, const Subject& subject) {
-  if (!subject.plan) return find_planner(options.machine.planner);
-  try {
-    return find_planner(subject.plan->planner);
-  } catch (const InputError& error) {
-    throw error.in(options.request.plan_file);
-  }
-}
-
 void run_simulate(const SimulateOptions& options) {
   if (!options.output.perfetto.empty()) require_writable(options.output.perfetto, "--perfetto");
   std::int64_t budget = data_budget_of(options.data_budget);
   Subject subject = subject_of(options.request);
   Topology topology = topology_for(options.machine.topology, subject.asked());
-  Pipeline pipeline(topology, planner_for(options, subject), memory_limit_of(options.machine), options.machine.cache_size);
+  Pipeline pipeline(topology, find_planner(options.machine.planner), memory_limit_of(options.machine), options.machine.cache_size);
   ProvedPlan proved = subject.plan ? ProvedPlan{subject.plan, prove(*subject.plan)} : pipeline.proved(subject.asked());
 
   Timeline timeline = timed(proved.plan, topology);
   sim::RunReport report = run_report(proved, topology, timeline);
   report.planner_asked = subject.plan ? proved.plan->planner : std::string(pipeline.planner().name);
   if (options.data == "full") {
-    report.data = moved(proved, pipeline, budget);
+    report.data = moved(proved, pipeline, budget, subject.plan != nullptr);
   } else {
     report.data = sim::DataFacts{};
     report.data->shape = text(proved.plan->request.shape());

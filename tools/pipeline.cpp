@@ -34,15 +34,21 @@ PlanKey Pipeline::key_of(const Request& request) const {
   return {request.fingerprint(), topology_.fingerprint(), index_of(planner_), memory_limit_bytes_.value_or(-1)};
 }
 
-ProvedPlan Pipeline::proved_outside_cache(const Request& request, Explanation* explanation) const {
+ProvedPlan Pipeline::planned_by(const PlannerRow& planner, const Request& request, Explanation* explanation) const {
   PlannerInput input;
   input.topology = &topology_;
   input.memory_limit_bytes = memory_limit_bytes_;
   input.plan_time = sim::time_of;
   input.explanation = explanation;
-  auto plan = std::make_shared<const Plan>(make_plan(planner_, request, input));
+  auto plan = std::make_shared<const Plan>(make_plan(planner, request, input));
   ProofResult proof = prove(*plan);
   return {std::move(plan), std::move(proof)};
+}
+
+ProvedPlan Pipeline::proved_outside_cache(const Request& request, Explanation* explanation) const { return planned_by(planner_, request, explanation); }
+
+std::shared_ptr<const Plan> Pipeline::proved_like(const Plan& plan, const Request& smaller) const {
+  return planned_by(find_planner(plan.planner), smaller, nullptr).plan;
 }
 
 ProvedPlan Pipeline::proved(const Request& request, Explanation* explanation) {
@@ -73,8 +79,14 @@ sim::RunReport run_report(const ProvedPlan& proved, const Topology& topology, co
   return sim::report_on(plan, count_bytes(plan), proved.proof, timeline, topology, bound);
 }
 
-sim::DataFacts moved(const ProvedPlan& proved, Pipeline& pipeline, std::int64_t budget_bytes) {
-  sim::MakePlan replan = [&](const Request& request) { return pipeline.proved_outside_cache(request).plan; };
+sim::DataFacts moved(const ProvedPlan& proved, const Pipeline& pipeline, std::int64_t budget_bytes, bool from_file) {
+  if (from_file && sim::store_bytes(*proved.plan) > budget_bytes) {
+    sim::DataFacts facts;
+    facts.shape = text(proved.plan->request.shape());
+    facts.note = "a plan from a file cannot be made smaller, and its full size is above the data budget";
+    return facts;
+  }
+  sim::MakePlan replan = [&](const Request& smaller) { return pipeline.proved_like(*proved.plan, smaller); };
   sim::DataReport report = sim::move_and_check(proved.plan->request, proved.plan, replan, budget_bytes, memory_of_machine_bytes());
   sim::DataFacts facts;
   facts.checked = report.checked;

@@ -38,6 +38,8 @@ class Pipeline {
   // The same with the proof's findings. A plan that explains itself is made anew.
   ProvedPlan proved(const Request& request, Explanation* explanation = nullptr);
   ProvedPlan proved_outside_cache(const Request& request, Explanation* explanation = nullptr) const;
+  // `plan`'s strategy on a smaller request, outside the cache: what `auto` took for the full size is what must be checked.
+  std::shared_ptr<const Plan> proved_like(const Plan& plan, const Request& smaller) const;
 
   const Topology& topology() const { return topology_; }
   const PlannerRow& planner() const { return planner_; }
@@ -45,6 +47,7 @@ class Pipeline {
 
  private:
   PlanKey key_of(const Request& request) const;
+  ProvedPlan planned_by(const PlannerRow& planner, const Request& request, Explanation* explanation) const;
 
   const Topology& topology_;
   const PlannerRow& planner_;
@@ -58,8 +61,8 @@ Timeline timed(const std::shared_ptr<const Plan>& plan, const Topology& topology
 // Everything about one plan. Throws CheckFailure where the time is below the bound: then the engine or the bound is wrong.
 sim::RunReport run_report(const ProvedPlan& proved, const Topology& topology, const Timeline& timeline);
 
-// Moves the bytes within the budget and compares them.
-sim::DataFacts moved(const ProvedPlan& proved, Pipeline& pipeline, std::int64_t budget_bytes);
+// Moves the bytes within the budget and compares them. A plan from a file is moved at full size or not at all.
+sim::DataFacts moved(const ProvedPlan& proved, const Pipeline& pipeline, std::int64_t budget_bytes, bool from_file);
 
 // Bytes that this process may take: the machine's memory, or its control group's limit where that is less.
 std::int64_t memory_of_machine_bytes();

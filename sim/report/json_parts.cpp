@@ -9,6 +9,12 @@ Json axis_json(const std::vector<int>& axes) {
   return axes;
 }
 
+Json shape_json(const std::string& shape) {
+  Json out = Json::array();
+  for (std::int64_t extent : parse_shape(shape)) out.push_back(extent);
+  return out;
+}
+
 Json bound_json(const Bound& bound) {
   Json out;
   out["cut_ps"] = bound.cut_ps;
@@ -56,7 +62,7 @@ Json classes_json(const std::vector<ClassBytes>& classes) {
 Json data_json(const DataFacts& data) {
   Json out;
   out["checked"] = data.checked;
-  out["shape"] = data.shape;
+  out["shape"] = shape_json(data.shape);
   out["elements"] = data.elements;
   out["digest"] = data.digest ? Json(*data.digest) : Json(nullptr);
   out["full_size"] = data.full_size;

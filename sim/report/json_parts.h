@@ -17,6 +17,8 @@ using Json = nlohmann::ordered_json;
 
 // An index, a list or null.
 Json axis_json(const std::vector<int>& axes);
+// [32, 8192, 4096] of "32,8192,4096"; [] of a 0-d tensor.
+Json shape_json(const std::string& shape);
 Json bound_json(const Bound& bound);
 // A number with four decimals, or null.
 Json ratio_json(std::optional<std::int64_t> ratio);

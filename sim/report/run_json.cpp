@@ -10,7 +10,7 @@ namespace {
 Json request_json(const RunReport& report) {
   Json out;
   out["text"] = report.request;
-  out["shape"] = report.shape;
+  out["shape"] = shape_json(report.shape);
   out["dtype"] = report.dtype;
   out["mesh"] = report.mesh;
   out["ranks"] = report.ranks;

@@ -96,7 +96,7 @@ std::string sweep_json(const SweepReport& report) {
   auto or_null = [](std::optional<std::int64_t> value) { return value ? Json(*value) : Json(nullptr); };
   Json out;
   out["schema"] = "reshard.sweep/1";
-  out["shape"] = report.shape;
+  out["shape"] = shape_json(report.shape);
   out["dtype"] = report.dtype;
   out["topology"] = report.topology;
   out["meshes"] = report.meshes;

@@ -17,7 +17,7 @@ stages=("$@")
 fuzz_targets=(mesh placements plan shape topology trace units)
 
 format() {
-  find core sim backends tools tests -name '*.h' -o -name '*.cpp' -o -name '*.cu' | LC_ALL=C sort | xargs clang-format --dry-run -Werror
+  git ls-files '*.h' '*.cpp' '*.cu' | xargs clang-format --dry-run -Werror
 }
 
 tidy() {

@@ -9,13 +9,7 @@
 namespace reshard {
 namespace {
 
-constexpr std::int64_t kMaxAxisText = 1'000'000'000;  // larger axis sizes are refused by number, smaller ones by the mesh's own limit
-
-std::int32_t axis_size(Cursor& cursor) {
-  std::int64_t size = cursor.integer("an axis size", 1, kMaxAxisText);
-  if (size > kMaxRanks) throw InputError(fmt::format("mesh: expected at most {} ranks, found an axis of {}", kMaxRanks, size));
-  return static_cast<std::int32_t>(size);
-}
+std::int32_t axis_size(Cursor& cursor) { return static_cast<std::int32_t>(cursor.integer("an axis size", 1, kMaxRanks)); }
 
 // One level of "[[0,1],[2,3]]"; fills shape[depth...] on the first visit and demands the same extents afterwards.
 void read_nested(Cursor& cursor, std::size_t depth, std::vector<std::int32_t>& shape, std::vector<Rank>& ranks) {

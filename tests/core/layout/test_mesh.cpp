@@ -49,7 +49,7 @@ TEST_CASE("bad meshes are one clear sentence") {
   refused("0x4", "", "expected an axis size between 1 and");
   refused("0", "", "expected an axis size between 1 and");
   refused("1000000000000", "", "expected an axis size between 1 and");
-  refused("1048577", "", "at most 1048576 ranks");
+  refused("1048577", "", "an axis size between 1 and 1048576");
   refused("1024x1025", "", "at most 1048576 ranks");
   refused("-4", "", "expected a mesh");
   refused("2x2x2x2x2x2", "", "at most 5 axes");

@@ -70,6 +70,7 @@ void run_replay(const ReplayOptions& options) {
   if (!options.output.perfetto.empty())
     write_file(options.output.perfetto, "--perfetto",
                [&](std::ostream& out) { sim::write_perfetto(out, report.workload, report.labels, report.timeline, topology); });
+  if (options.output.perfetto == "-") return;
   print(options.output.json ? sim::replay_json(report) : sim::replay_table(report, options.output.verbose));
 }
 

@@ -44,6 +44,7 @@ void run_simulate(const SimulateOptions& options) {
 
   if (!options.output.perfetto.empty())
     write_file(options.output.perfetto, "--perfetto", [&](std::ostream& out) { sim::write_perfetto(out, workload_of(proved.plan), {}, timeline, topology); });
+  if (options.output.perfetto == "-") return;
   print(options.output.json ? sim::simulate_json(report) : sim::simulate_table(report, options.output.verbose));
 }
 

@@ -57,7 +57,9 @@ void add_json_option(CLI::App& command, OutputOptions& options) {
 }
 
 void add_perfetto_option(CLI::App& command, OutputOptions& options) {
-  command.add_option("--perfetto", options.perfetto, "write the timeline for ui.perfetto.dev")->type_name("FILE")->group("Output");
+  command.add_option("--perfetto", options.perfetto, "write the timeline for ui.perfetto.dev ('-': to standard output, in place of the report)")
+      ->type_name("FILE")
+      ->group("Output");
 }
 
 void add_data_budget_option(CLI::App& command, std::string& budget) {

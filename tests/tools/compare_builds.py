@@ -13,12 +13,14 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 TENSOR = ["--shape", "12,10,7"]
-COMMANDS = [["replay", f"traces/{path.name}", "--json", "--data-budget", "64MiB", "--perfetto", "-"] for path in sorted((ROOT / "traces").glob("*.jsonl"))]
+TRACES = [f"traces/{path.name}" for path in sorted((ROOT / "traces").glob("*.jsonl"))]
+COMMANDS = [["replay", trace, "--data-budget", "64MiB", "--json"] for trace in TRACES]
+COMMANDS += [["replay", trace, "--data", "proof", "--perfetto", "-"] for trace in TRACES]
 COMMANDS += [["sweep", "--mesh", "2x3", "--shape", "7,5", "--dtype", dtype, "--placements", "R,S(0),S(1),P(sum),P(max)", "--json"] for dtype in ("f32", "i16")]
 for planner in ("rule", "p2p", "hybrid", "auto"):
     for dtype, source, target in [("f16", "P(sum)S(1)", "S(0)R"), ("bf16", "P(avg)R", "RS(2)"), ("f64", "_S(0,2)S(0)", "S(1)S(2)"), ("c64", "RS(0)", "P(sum)R"), ("i32", "P(bxor)P(bxor)", "RR")]:
         request = ["--mesh", "2x3", *TENSOR, "--dtype", dtype, "--from", source, "--to", target, "--planner", planner]
-        COMMANDS += [["plan", *request, "--emit", "plan"], ["plan", *request, "--json"], ["simulate", *request, "--json", "--perfetto", "-"]]
+        COMMANDS += [["plan", *request, "--emit", "plan"], ["plan", *request, "--json"], ["simulate", *request, "--json"], ["simulate", *request, "--perfetto", "-"]]
 
 
 def main():

@@ -41,7 +41,7 @@ void run_plan(const PlanOptions& options) {
 
   Explanation explanation;
   bool explain = options.explain || options.output.json;
-  ProvedPlan proved = subject.plan ? ProvedPlan{subject.plan, prove(*subject.plan)} : pipeline.proved(request, explain ? &explanation : nullptr);
+  ProvedPlan proved = proved_plan_of(subject, pipeline, explain ? &explanation : nullptr);
   if (options.emit == "plan") {
     print(to_text(*proved.plan));
     return;

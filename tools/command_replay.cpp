@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
+#include "core/base/errors.h"
 #include "sim/machines/presets.h"
 #include "sim/replay/replay.h"
 #include "sim/report/perfetto.h"
@@ -29,9 +30,14 @@ Topology topology_of(const ReplayOptions& options, const sim::Trace& trace) {
   const std::string& spec = options.machine.topology.empty() ? trace.topology : options.machine.topology;
   std::int64_t highest = sim::highest_rank(trace);
   if (spec.empty()) return sim::default_topology(std::max<std::int64_t>(highest + 1, 1));
-  Topology topology = sim::find_topology(spec);
-  sim::require_devices(topology, highest);
-  return topology;
+  try {
+    Topology topology = sim::find_topology(spec);
+    sim::require_devices(topology, highest);
+    return topology;
+  } catch (const InputError& error) {
+    // What the header says is wrong at the header's line; what the option says, at the option.
+    throw error.in(options.machine.topology.empty() ? options.trace + ":1" : "--topology");
+  }
 }
 
 sim::ReplayHooks hooks_for(Pipeline& pipeline, Progress& progress, bool move_data) {

@@ -28,7 +28,7 @@ void run_simulate(const SimulateOptions& options) {
   Subject subject = subject_of(options.request);
   Topology topology = topology_for(options.machine.topology, subject.asked());
   Pipeline pipeline(topology, find_planner(options.machine.planner), memory_limit_of(options.machine), options.machine.cache_size);
-  ProvedPlan proved = subject.plan ? ProvedPlan{subject.plan, prove(*subject.plan)} : pipeline.proved(subject.asked());
+  ProvedPlan proved = proved_plan_of(subject, pipeline);
 
   Timeline timeline = timed(proved.plan, topology);
   sim::RunReport report = run_report(proved, topology, timeline);

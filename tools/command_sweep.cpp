@@ -115,11 +115,17 @@ void sweep_mesh(const SweepOptions& options, const std::string& mesh_text, const
       }
       ++report.pairs;
       Bound bound = bound_of(*request, topology);
-      for (const auto& pipeline : pipelines) report.rows.push_back(row_of(*request, mesh_text, bound, *pipeline));
+      bool planned = false;
+      for (const auto& pipeline : pipelines) {
+        report.rows.push_back(row_of(*request, mesh_text, bound, *pipeline));
+        planned = planned || report.rows.back().time_ps.has_value();
+      }
+      report.planned += planned;
     }
 }
 
 void run_sweep(const SweepOptions& options) {
+  if (options.csv == "-" && options.output.json) throw InputError("--csv -: expected one format on standard output, found --json too");
   if (!options.csv.empty()) require_writable(options.csv, "--csv");
   Shape shape = parse_shape(options.shape, "--shape");
   sim::SweepReport report;
@@ -158,7 +164,10 @@ void add_sweep_command(CLI::App& app) {
       ->type_name("BYTES")
       ->group("Machine and planner");
   add_json_option(*command, options->output);
-  command->add_option("--csv", options->csv, "write a row per pair and planner ('-': to standard output)")->type_name("FILE")->group("Output");
+  command->add_option("--csv", options->csv, "write a row per pair and planner ('-': to standard output)")
+      ->type_name("FILE")
+      ->check(check_file_name)
+      ->group("Output");
   command->footer("Example:\n  reshard sweep --mesh 2x2 --mesh 4x2 --shape 32,8192,4096 --csv sweep.csv");
   command->callback([options] { run_sweep(*options); });
 }

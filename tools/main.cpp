@@ -3,10 +3,13 @@
 //
 //   0  done      1  a check that the user asked for did not hold      2  the input is wrong      3  a bug of reshard      4  a library or system call failed
 #include <CLI/CLI.hpp>
+#include <csignal>
 #include <cstdio>
 #include <new>
+#include <sstream>
 #include <string>
 
+#include "core/base/cursor.h"
 #include "core/base/errors.h"
 #include "tools/commands.h"
 #include "tools/output.h"
@@ -37,8 +40,14 @@ int run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& success) {  // --help, --version
-    return app.exit(success);
+    std::ostringstream text;
+    app.exit(success, text, text);
+    reshard::tools::print(text.str());
+    return 0;
   } catch (const CLI::ParseError& error) {
+    // CLI11 says only that a command is missing.
+    if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr && app.get_subcommands().empty())
+      return fail(2, "expected a command (plan, simulate, replay, sweep, topo or doctor), found " + (argc > 1 ? reshard::quoted(argv[1]) : "none"));
     std::string what = error.what();
     return fail(2, what.substr(0, what.find('\n')));
   }
@@ -48,6 +57,7 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_IGN);  // a reader that has gone ends the program quietly, where it writes
   try {
     return run(argc, argv);
   } catch (const reshard::tools::CheckNotHeld& check) {

@@ -38,6 +38,8 @@ void add_request_options(CLI::App& command, RequestOptions& options) {
   command.add_option("--plan", options.plan_file, "read a plan (from `reshard plan --emit plan`) in place of a request")->type_name("FILE")->group(group);
 }
 
+std::string check_file_name(const std::string& name) { return name.empty() ? "expected a file name, found ''" : ""; }
+
 void add_machine_options(CLI::App& command, MachineOptions& options) {
   const char* group = "Machine and planner";
   command.add_option("--topology", options.topology, "preset, preset:count or file (default: dgx-h100 with as many nodes as the ranks need)")
@@ -59,6 +61,7 @@ void add_json_option(CLI::App& command, OutputOptions& options) {
 void add_perfetto_option(CLI::App& command, OutputOptions& options) {
   command.add_option("--perfetto", options.perfetto, "write the timeline for ui.perfetto.dev ('-': to standard output, in place of the report)")
       ->type_name("FILE")
+      ->check(check_file_name)
       ->group("Output");
 }
 
@@ -87,9 +90,10 @@ Request request_of(const RequestOptions& options) {
     destination_mesh = std::make_shared<const Mesh>(parse_mesh(options.to_mesh.empty() ? options.mesh : options.to_mesh, options.to_ranks, "--to-mesh"));
   // Shape and dtype are read by parse_layout again; here they are read under their options' names.
   parse_shape(options.shape, "--shape");
-  parse_dtype(options.dtype);
-  return Request(parse_layout(options.shape, options.dtype, source_mesh, options.from, "--from"),
-                 parse_layout(options.shape, options.dtype, destination_mesh, options.to, "--to"));
+  std::string dtype = options.dtype.empty() ? "f32" : options.dtype;
+  parse_dtype(dtype);
+  return Request(parse_layout(options.shape, dtype, source_mesh, options.from, "--from"),
+                 parse_layout(options.shape, dtype, destination_mesh, options.to, "--to"));
 }
 
 std::optional<std::int64_t> memory_limit_of(const MachineOptions& options) {

@@ -17,8 +17,8 @@ class App;
 namespace reshard::tools {
 
 struct RequestOptions {
-  std::string mesh, to_mesh, ranks, to_ranks, shape, dtype = "f32", from, to;
-  std::string plan_file;  // --plan: takes the place of all of the above
+  std::string mesh, to_mesh, ranks, to_ranks, shape, dtype, from, to;  // dtype: empty is f32
+  std::string plan_file;                                               // --plan: takes the place of all of the above
   bool shape_given = false;
 };
 
@@ -33,6 +33,8 @@ struct OutputOptions {
 };
 
 void add_request_options(CLI::App& command, RequestOptions& options);
+// A check for options that name an output: what is wrong with an empty name, else "".
+std::string check_file_name(const std::string& name);
 void add_machine_options(CLI::App& command, MachineOptions& options);
 void add_json_option(CLI::App& command, OutputOptions& options);
 void add_perfetto_option(CLI::App& command, OutputOptions& options);

@@ -50,6 +50,7 @@ void write_file(const std::string& path, std::string_view option, const std::fun
   if (path == "-") {
     write(std::cout);
     std::cout.flush();
+    if (!std::cout && errno == EPIPE) end_quietly();
     if (!std::cout) throw BackendError("system", "write to standard output", errno_name(), -1);
     return;
   }

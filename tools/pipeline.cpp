@@ -52,13 +52,14 @@ std::shared_ptr<const Plan> Pipeline::proved_like(const Plan& plan, const Reques
 }
 
 ProvedPlan Pipeline::proved(const Request& request, Explanation* explanation) {
-  if (explanation != nullptr) return proved_outside_cache(request, explanation);
   std::optional<ProvedPlan> made;
   std::shared_ptr<const Plan> plan = cache_.get(key_of(request), [&] {
-    made = proved_outside_cache(request);
+    made = proved_outside_cache(request, explanation);
     return made->plan;
   });
   if (made) return std::move(*made);
+  // A cached plan does not remember its reasons.
+  if (explanation != nullptr) return proved_outside_cache(request, explanation);
   // The cache keeps plans, not what their proofs found beside.
   return {plan, prove(*plan)};
 }
@@ -126,11 +127,21 @@ Subject subject_of(const RequestOptions& options) {
                                     {!options.ranks.empty(), "--ranks"},
                                     {!options.to_ranks.empty(), "--to-ranks"},
                                     {options.shape_given, "--shape"},
+                                    {!options.dtype.empty(), "--dtype"},
                                     {!options.from.empty(), "--from"},
                                     {!options.to.empty(), "--to"}})
     if (given) throw InputError(std::string(name) + ": the request of --plan FILE stands in the file; give one or the other");
   subject.plan = std::make_shared<const Plan>(parse_plan(sim::read_text_file(options.plan_file, kMaxPlanTextBytes), options.plan_file));
   return subject;
+}
+
+ProvedPlan proved_plan_of(const Subject& subject, Pipeline& pipeline, Explanation* explanation) {
+  if (!subject.plan) return pipeline.proved(subject.asked(), explanation);
+  std::int64_t peak = count_bytes(*subject.plan).peak_max;
+  if (peak > pipeline.memory_limit_bytes().value_or(peak))
+    throw InputError("memory limit: expected at least " + std::to_string(peak) + " bytes per rank, which the plan needs, found " +
+                     std::to_string(*pipeline.memory_limit_bytes()));
+  return {subject.plan, prove(*subject.plan)};
 }
 
 std::int64_t data_budget_of(const std::string& text) { return text.empty() ? kDefaultDataBudgetBytes : parse_bytes(text, "--data-budget"); }

@@ -43,6 +43,7 @@ class Pipeline {
 
   const Topology& topology() const { return topology_; }
   const PlannerRow& planner() const { return planner_; }
+  std::optional<std::int64_t> memory_limit_bytes() const { return memory_limit_bytes_; }
   PlanCacheStatistics cache_statistics() const { return cache_.statistics(); }
 
  private:
@@ -77,6 +78,9 @@ struct Subject {
   const Request& asked() const { return plan ? plan->request : *request; }
 };
 Subject subject_of(const RequestOptions& options);
+
+// The proved plan of the subject. A plan from a file must fit the memory limit as a made one must.
+ProvedPlan proved_plan_of(const Subject& subject, Pipeline& pipeline, Explanation* explanation = nullptr);
 
 std::int64_t data_budget_of(const std::string& text);
 

@@ -23,6 +23,7 @@ void Contents::write(const Piece& piece) {
   for (const DimVector* values : {&piece.box.lo, &piece.box.hi, &piece.shift})
     coordinates_.insert(coordinates_.end(), values->begin(), values->begin() + dims_);
   tags_.push_back({piece.fold, piece.writer});
+  volume_ += piece.box.volume();
 }
 
 bool Contents::meets(std::size_t i, const Box& box) const {
@@ -60,16 +61,6 @@ void Contents::build_index() const {
 std::size_t Contents::first_candidate_end(const Box& box) const {
   auto it = std::partition_point(order_.begin(), order_.end(), [&](std::uint32_t i) { return lo(i, index_dim_) < box.hi[index_dim_]; });
   return static_cast<std::size_t>(it - order_.begin());
-}
-
-std::int64_t Contents::volume() const {
-  std::int64_t total = 0;
-  for (std::size_t i = 0; i < size(); ++i) {
-    std::int64_t volume = 1;
-    for (int d = 0; d < dims_; ++d) volume *= hi(i, d) - lo(i, d);
-    total += volume;
-  }
-  return total;
 }
 
 std::optional<std::pair<std::size_t, std::size_t>> Contents::first_overlap() const {

@@ -47,7 +47,7 @@ class Contents {
     for (std::size_t k = first_candidate_end(box); k-- > 0 && reach_[k] > box.lo[index_dim_];) look(order_[k]);
     return covered;
   }
-  std::int64_t volume() const;
+  std::int64_t volume() const { return volume_; }
   // Two pieces that overlap, if any. n log n for pieces that straight cuts can separate, as all layouts' pieces are.
   std::optional<std::pair<std::size_t, std::size_t>> first_overlap() const;
 
@@ -69,6 +69,7 @@ class Contents {
   int dims_;
   std::vector<std::int64_t> coordinates_;  // per piece lo, hi, shift
   std::vector<Tag> tags_;
+  std::int64_t volume_ = 0;  // of all pieces
   // Pieces by ascending lo along index_dim_; reach_[k] is the greatest hi among the first k + 1 of them. Valid for the first order_.size() pieces.
   mutable int index_dim_ = 0;
   mutable std::vector<std::uint32_t> order_;

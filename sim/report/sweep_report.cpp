@@ -138,7 +138,9 @@ std::string sweep_table(const SweepReport& report, bool verbose) {
   head.add("tensor", fmt::format("{}[{}]", report.dtype, report.shape));
   head.add("meshes", meshes);
   head.add("topology", report.topology);
-  head.add("pairs", fmt::format("{} planned and proved, {} forbidden by DTensor", report.pairs, report.forbidden));
+  std::int64_t refused = report.pairs - report.planned;
+  std::string unplanned = refused > 0 ? fmt::format("{} refused by every planner, ", refused) : "";
+  head.add("pairs", fmt::format("{} planned and proved, {}{} forbidden by DTensor", report.planned, unplanned, report.forbidden));
 
   Table table({{"planner"},
                {"pairs with a bound", Table::Align::Right},

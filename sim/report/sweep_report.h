@@ -28,7 +28,8 @@ struct SweepSummary {
 struct SweepReport {
   std::string shape, dtype, topology;  // the topology of the last mesh where they differ
   std::vector<std::string> meshes;
-  std::int64_t pairs = 0, forbidden = 0;  // requests planned; pairs that DTensor itself forbids
+  // Requests, those of them that some planner answered, and pairs that DTensor itself forbids.
+  std::int64_t pairs = 0, planned = 0, forbidden = 0;
   std::vector<std::string> planners;
   std::vector<SweepRow> rows;
 };

@@ -27,10 +27,6 @@ void Sweep::run(const SmallLayout& source, const SmallLayout& destination) {
   run(source, destination, planners_);
 }
 
-void Sweep::run_also(const SmallLayout& source, const SmallLayout& destination, std::string_view planner) {
-  run(source, destination, {&find_planner(planner)});
-}
-
 void Sweep::run(const SmallLayout& source, const SmallLayout& destination, const std::vector<const PlannerRow*>& planners) {
   std::optional<Request> request;
   try {

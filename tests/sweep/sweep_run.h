@@ -28,8 +28,6 @@ class Sweep {
 
   // Any failure is recorded, none throws.
   void run(const SmallLayout& source, const SmallLayout& destination);
-  // With `planner` too, for samples.
-  void run_also(const SmallLayout& source, const SmallLayout& destination, std::string_view planner);
 
   const SweepCounts& counts() const { return counts_; }
   // At most ten, described; empty when all went well.

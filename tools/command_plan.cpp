@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // `reshard plan`: what must move, and how. Prints the steps, bytes and memory per rank and what they cost, or the plan itself as text.
 #include <CLI/CLI.hpp>
+#include <cmath>
 #include <memory>
 
 #include "core/base/errors.h"
@@ -50,7 +51,8 @@ void run_plan(const PlanOptions& options) {
   sim::RunReport report = run_report(proved, topology, timed(proved.plan, topology));
   report.planner_asked = subject.plan ? proved.plan->planner : std::string(pipeline.planner().name);
   add_reasons(explanation, report);
-  if (request.same_mesh()) report.torch_cost_us = torch_redistribute_cost_us(request, topology.node().devices);
+  double torch_cost_us = torch_redistribute_cost_us(request, topology.node().devices);
+  if (std::isfinite(torch_cost_us)) report.torch_cost_us = torch_cost_us;
   report.cache = pipeline.cache_statistics();
   print(options.output.json ? sim::plan_json(report) : sim::plan_table(report, options.explain, options.output.verbose));
 }

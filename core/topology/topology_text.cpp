@@ -77,7 +77,7 @@ class Reader {
     return word;
   }
 
-  std::string place() const { return fmt::format("{}:{}", file_, line_number_); }
+  std::string place() const { return fmt::format("{}:{}", file_, std::max(line_number_, std::int64_t{1})); }
 
   [[noreturn]] void fail(std::string_view expected, std::string_view found) const {
     throw InputError(fmt::format("{}: expected {}, found {}", place(), expected, found.empty() ? std::string("the end of the line") : quoted(found)));

@@ -127,7 +127,7 @@ std::string plan_table(const RunReport& report, bool explain, bool verbose) {
   facts.add("proof", "every destination element, from index sets");
   add_times(report, facts);
   facts.add("PyTorch's cost", report.torch_cost_us ? fmt::format("{:.3f}", *report.torch_cost_us) + " us by its model, for its greedy planner's steps"
-                                                   : "its model knows no request across meshes");
+                                                   : "its model knows neither requests across meshes nor _StridedShard");
   if (verbose) add_cache(report, facts);
   return head.text() + "\n" + step_table(report, explain) + "\n" + facts.text() + rank_table(report);
 }

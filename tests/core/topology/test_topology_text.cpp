@@ -215,7 +215,7 @@ TEST_CASE("every wrong line is refused with its place") {
   };
   std::string group = "group x 0-1\n";
   Wrong wrong = GENERATE_COPY(values<Wrong>({
-      {"", "m.topo:0: expected 'reshard-topology 1' as the first line, found the end"},
+      {"", "m.topo:1: expected 'reshard-topology 1' as the first line, found the end"},
       {"name m\n", "m.topo:1: expected 'reshard-topology 1' as the first line, found 'name m'"},
       {"reshard-topology 2\n", "m.topo:1: expected 'reshard-topology 1' as the first line, found 'reshard-topology 2'"},
       {"reshard-topology 1\n", "m.topo:1: expected a line 'name', found the end"},

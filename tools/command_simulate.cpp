@@ -28,12 +28,16 @@ void run_simulate(const SimulateOptions& options) {
   Subject subject = subject_of(options.request);
   Topology topology = topology_for(options.machine.topology, subject.asked());
   Pipeline pipeline(topology, find_planner(options.machine.planner), memory_limit_of(options.machine), options.machine.cache_size);
+  Progress progress;
+  progress.stage("planning and proving");
   ProvedPlan proved = proved_plan_of(subject, pipeline);
 
+  progress.stage("timing");
   Timeline timeline = timed(proved.plan, topology);
   sim::RunReport report = run_report(proved, topology, timeline);
   report.planner_asked = subject.plan ? proved.plan->planner : std::string(pipeline.planner().name);
   if (options.data == "full") {
+    progress.stage("moving and comparing bytes");
     report.data = moved(proved, pipeline, budget, subject.plan != nullptr);
   } else {
     report.data = sim::DataFacts{};
@@ -41,6 +45,7 @@ void run_simulate(const SimulateOptions& options) {
     report.data->note = "--data proof";
   }
   report.cache = pipeline.cache_statistics();
+  progress.clear();
 
   if (!options.output.perfetto.empty())
     write_file(options.output.perfetto, "--perfetto", [&](std::ostream& out) { sim::write_perfetto(out, workload_of(proved.plan), {}, timeline, topology); });

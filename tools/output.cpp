@@ -87,8 +87,18 @@ void Progress::show(std::string_view stage, std::int64_t done, std::int64_t tota
   std::fflush(stderr);
 }
 
-Progress::~Progress() {
-  if (shown_) std::fprintf(stderr, "\r%60s\r", "");
+void Progress::stage(std::string_view what) {
+  if (!on_terminal_) return;
+  shown_ = true;
+  std::fprintf(stderr, "\r%-60s", std::string(what).c_str());
+  std::fflush(stderr);
 }
+
+void Progress::clear() {
+  if (shown_) std::fprintf(stderr, "\r%60s\r", "");
+  shown_ = false;
+}
+
+Progress::~Progress() { clear(); }
 
 }  // namespace reshard::tools

@@ -28,6 +28,10 @@ class Progress {
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
+  // At once: for commands of a few long stages that cannot say how far they are.
+  void stage(std::string_view what);
+  // Before anything else is printed.
+  void clear();
   void show(std::string_view stage, std::int64_t done, std::int64_t total);
 
  private:

@@ -7,19 +7,6 @@ namespace reshard {
 
 std::int64_t size_of(Runs runs) { return runs.empty() ? 0 : runs.back().local_hi(); }
 
-std::vector<SharedRun> shared_runs(Runs a, Runs b) {
-  std::vector<SharedRun> out;
-  for (std::size_t i = 0, j = 0; i < a.size() && j < b.size();) {
-    std::int64_t lo = std::max(a[i].global_lo, b[j].global_lo), hi = std::min(a[i].global_hi(), b[j].global_hi());
-    if (lo < hi) out.push_back({lo, a[i].local_lo + (lo - a[i].global_lo), b[j].local_lo + (lo - b[j].global_lo), hi - lo});
-    if (a[i].global_hi() < b[j].global_hi())
-      ++i;
-    else
-      ++j;
-  }
-  return out;
-}
-
 void PieceTable::add_run(std::int64_t global_lo, std::int64_t size) {
   if (size <= 0) return;
   std::size_t begin = begins_.back();

@@ -27,13 +27,6 @@ using Runs = std::span<const Run>;
 
 std::int64_t size_of(Runs runs);
 
-// A run of indices that two lists share: where it lies globally, in the one and in the other.
-struct SharedRun {
-  std::int64_t global_lo, a_local_lo, b_local_lo, size;
-};
-// The common indices of a and b, ascending; linear in both.
-std::vector<SharedRun> shared_runs(Runs a, Runs b);
-
 // The runs of several pieces of one dim in one allocation; pieces are numbered from 0.
 class PieceTable {
  public:

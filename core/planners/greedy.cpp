@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // PyTorch's greedy redistribution planner: which axis changes to what, in which order.
 //
-// With default shard orders it is PyTorch's walk exactly. If the source is sharded at all, axes are visited from last to first. An axis whose target cuts dim d can only be brought there
-// directly if what cuts d below it (on earlier axes) is already what the target has there; else it becomes R for now. Then axes are visited from first to last and whatever still differs
+// With default shard orders it is PyTorch's walk exactly. If an axis of more than one rank shards the source, axes are visited from last to first. An axis whose target cuts dim d can only be brought there
+// directly if what cuts d below it (on earlier axes) is already what the target has there; else it becomes R first. Then axes are visited from first to last and whatever still differs
 // is done. So a gather always takes the innermost axis off a dim, and a cut always puts a new innermost axis on.
 //
 // For shard orders and _StridedShard, "below" is read from the stacks: backward, the innermost axis of each stack comes first (ties: the larger axis), forward the outermost (ties: the

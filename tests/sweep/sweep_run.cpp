@@ -24,10 +24,6 @@ Sweep::Sweep(std::vector<std::string_view> planners) : topology_(star(kDrawnRank
 
 void Sweep::run(const SmallLayout& source, const SmallLayout& destination) {
   ++counts_.pairs;
-  run(source, destination, planners_);
-}
-
-void Sweep::run(const SmallLayout& source, const SmallLayout& destination, const std::vector<const PlannerRow*>& planners) {
   std::optional<Request> request;
   try {
     request.emplace(source.layout, destination.layout);
@@ -50,7 +46,7 @@ void Sweep::run(const SmallLayout& source, const SmallLayout& destination, const
     if (pattern.check(destination.layout, p, oracle.addends_of_destination(p), destinations_.back()))
       fail(*request, "pattern", fmt::format("expects other values than the oracle at position {}", p));
   }
-  for (const PlannerRow* planner : planners) run_planner(*request, *planner, source, destination);
+  for (const PlannerRow* planner : planners_) run_planner(*request, *planner, source, destination);
 }
 
 void Sweep::run_planner(const Request& request, const PlannerRow& planner, const SmallLayout& source, const SmallLayout& destination) {

@@ -34,7 +34,6 @@ class Sweep {
   std::string failures() const;
 
  private:
-  void run(const SmallLayout& source, const SmallLayout& destination, const std::vector<const PlannerRow*>& planners);
   void run_planner(const Request& request, const PlannerRow& planner, const SmallLayout& source, const SmallLayout& destination);
   void compare(const Plan& plan, const SmallLayout& source, const SmallLayout& destination);
   void fail(const Request& request, std::string_view planner, const std::string& what);

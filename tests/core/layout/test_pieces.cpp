@@ -166,14 +166,3 @@ TEST_CASE("every element lies on exactly one rank of each replica, whatever the 
       CHECK(std::count(holders.begin(), holders.end(), 1) == length);
     }
 }
-
-TEST_CASE("runs shared by two index lists") {
-  Layout a = parse_layout("8", "f32", std::make_shared<const Mesh>(parse_mesh("2")), "_S(0,2)");
-  Layout b = parse_layout("8", "f32", std::make_shared<const Mesh>(parse_mesh("2")), "S(0)");
-  std::vector<SharedRun> shared = shared_runs(a.runs(0, 1), b.runs(0, 0));  // {2,3,6,7} and {0..3}
-  REQUIRE(shared.size() == 1);
-  CHECK(shared[0].global_lo == 2);
-  CHECK(shared[0].a_local_lo == 0);
-  CHECK(shared[0].b_local_lo == 2);
-  CHECK(shared[0].size == 2);
-}

@@ -73,24 +73,6 @@ void count_received(const Step& step, std::size_t s, const Plan& plan, std::int6
   }
 }
 
-// First write and last access of every temporary on every slot, in listed order; -1 where it has none.
-struct Lives {
-  std::vector<std::int32_t> begin, end;  // [buffer * slots + slot]
-};
-
-Lives lives_of(const Plan& plan) {
-  std::size_t slots = plan.slot_count();
-  Lives lives{std::vector<std::int32_t>(plan.buffers.size() * slots, -1), std::vector<std::int32_t>(plan.buffers.size() * slots, -1)};
-  for (std::size_t s = 0; s < plan.steps.size(); ++s)
-    for_each_access(plan.steps[s], [&](BufferId buffer, Slot slot, bool is_write) {
-      RESHARD_CHECK(to_index(buffer) < plan.buffers.size(), "step " + std::to_string(s) + " names a buffer that is not there");
-      std::size_t at = to_index(buffer) * slots + static_cast<std::size_t>(slot);
-      if (is_write && lives.begin[at] < 0) lives.begin[at] = static_cast<std::int32_t>(s);
-      lives.end[at] = static_cast<std::int32_t>(s);
-    });
-  return lives;
-}
-
 }  // namespace
 
 PlanBytes count_bytes(const Plan& plan) {
@@ -125,6 +107,17 @@ PlanBytes count_bytes(const Plan& plan) {
   return out;
 }
 
-std::vector<std::int32_t> last_reads(const Plan& plan) { return lives_of(plan).end; }
+Lives lives_of(const Plan& plan) {
+  std::size_t slots = plan.slot_count();
+  Lives lives{std::vector<std::int32_t>(plan.buffers.size() * slots, -1), std::vector<std::int32_t>(plan.buffers.size() * slots, -1)};
+  for (std::size_t s = 0; s < plan.steps.size(); ++s)
+    for_each_access(plan.steps[s], [&](BufferId buffer, Slot slot, bool is_write) {
+      RESHARD_CHECK(to_index(buffer) < plan.buffers.size(), "step " + std::to_string(s) + " names a buffer that is not there");
+      std::size_t at = to_index(buffer) * slots + static_cast<std::size_t>(slot);
+      if (is_write && lives.begin[at] < 0) lives.begin[at] = static_cast<std::int32_t>(s);
+      lives.end[at] = static_cast<std::int32_t>(s);
+    });
+  return lives;
+}
 
 }  // namespace reshard

@@ -22,7 +22,11 @@ struct PlanBytes {
 
 PlanBytes count_bytes(const Plan& plan);
 
-// Last step (in listed order) that reads or writes each buffer on each slot, after which an executor may free a temporary: index buffer * slots + slot; -1 where none does.
-std::vector<std::int32_t> last_reads(const Plan& plan);
+// First write and last access of every buffer on every slot, as steps in listed order: index buffer * slots + slot; -1 where no step writes it (the source) or touches it.
+// After its last access an executor may free a temporary.
+struct Lives {
+  std::vector<std::int32_t> begin, end;
+};
+Lives lives_of(const Plan& plan);
 
 }  // namespace reshard

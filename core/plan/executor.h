@@ -1,11 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The seam behind which plans are run on real bytes: the in-process store, MPI, CUDA, NCCL.
+// The seam behind which plans are run on real bytes: the in-process store ("local"), MPI, CUDA, NCCL.
+//
+// An executor is one of several processes that run a plan together, or the only one. Every process holds the shards of some ranks, calls the same functions in the same order with the
+// same plan, and runs the parts of its ranks. What differs between executors is where the bytes lie and who carries them; values are those of the meaning (plan.h), bit for
+// bit, except where folds_in_own_order says so.
 #pragma once
 
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/plan/plan.h"
 #include "core/plan/timeline.h"
@@ -18,13 +25,51 @@ using FillSource = std::function<void(Rank rank, std::span<std::byte> bytes)>;
 // Called once per destination rank that this process holds, ascending, with its finished shard.
 using TakeDestination = std::function<void(Rank rank, std::span<const std::byte> bytes)>;
 
+// The processes that run plans together, 0 .. count()-1. The base class is a single one. All functions but index, count and abort are collective.
+class Processes {
+ public:
+  virtual ~Processes() = default;
+  virtual int index() const { return 0; }  // 0 is the root: the one that reports
+  virtual int count() const { return 1; }
+  bool is_root() const { return index() == 0; }
+  // Every process's bytes, by index, at the root; empty elsewhere.
+  virtual std::vector<std::vector<std::byte>> gather(std::span<const std::byte> mine);
+  // The root's bytes, everywhere.
+  virtual std::vector<std::byte> broadcast(std::span<const std::byte> mine);
+  // Ends all processes with this exit code, soon; for a process that has already said why on standard error. Returns only where there is a single process.
+  virtual void abort(int exit_code) noexcept { static_cast<void>(exit_code); }
+};
+
+// A plan made ready: buffers allocated, programs derived, communicators made. It runs as often as asked; a run neither changes the source nor depends on earlier runs.
+class PreparedPlan {
+ public:
+  virtual ~PreparedPlan() = default;
+  // Once before the first run.
+  virtual void fill(const FillSource& fill) = 0;
+  // Runs all steps once and waits for them. Spans of the ranks that this process holds, ascending (step, rank), op 0; the clock stands at 0 when all processes are
+  // ready to start. Times are the only thing that may differ between two runs. Throws BackendError where a call fails or takes longer than the time limit.
+  virtual Timeline run() = 0;
+  // After a run.
+  virtual void take(const TakeDestination& take) = 0;
+};
+
 class Executor {
  public:
   virtual ~Executor() = default;
   virtual std::string_view name() const = 0;
-  // Runs a proved plan. Throws InputError when it cannot fit, BackendError when a call fails. The timeline holds measured spans; its clock starts at 0 when the first
-  // step begins and is the only thing that may differ between two runs.
-  virtual Timeline run(const Plan& plan, const FillSource& fill, const TakeDestination& take) = 0;
+  // Kept by the executor.
+  virtual Processes& processes() { return alone_; }
+  // The plan must be proved and must outlive what is returned. Throws InputError when it cannot be run here: ranks that no process has, memory that is not there (before any is
+  // taken).
+  virtual std::unique_ptr<PreparedPlan> prepare(const Plan& plan) = 0;
+  // Whether some step's folds are ordered by a vendor's library: then values agree with the store only where the fold is exact in any order.
+  virtual bool folds_in_own_order(const Plan& plan) const { return static_cast<void>(plan), false; }
+
+  // Prepares, fills, runs once, takes.
+  Timeline run(const Plan& plan, const FillSource& fill, const TakeDestination& take);
+
+ private:
+  Processes alone_;
 };
 
 }  // namespace reshard

@@ -11,24 +11,10 @@
 #include <span>
 #include <vector>
 
+#include "core/bytes/block.h"
 #include "core/plan/plan.h"
 
 namespace reshard::sim {
-
-// Bytes aligned to a cache line; large ones on huge pages where the system has them. Throws InputError where it has no memory left.
-class Block {
- public:
-  explicit Block(std::int64_t bytes);
-  Block(const Block&) = delete;
-  Block& operator=(const Block&) = delete;
-  ~Block();
-  std::byte* data() const { return data_; }
-  std::int64_t size() const { return bytes_; }
-
- private:
-  std::byte* data_;
-  std::int64_t bytes_;
-};
 
 // Per position of the source mesh, the least position that holds the same elements of the same addend.
 std::vector<std::int32_t> first_replicas(const Request& request);

@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 
 #include "core/base/errors.h"
-#include "sim/store/box_copy.h"
-#include "sim/store/elements.h"
+#include "core/bytes/box_copy.h"
+#include "core/bytes/fold_row.h"
 
 namespace reshard::sim {
 namespace {

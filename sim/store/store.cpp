@@ -20,7 +20,7 @@ struct Release {
 std::vector<Release> releases_of(const Plan& plan) {
   std::vector<Release> out;
   if (plan.buffers.size() <= 2) return out;
-  std::vector<std::int32_t> last = last_reads(plan);
+  std::vector<std::int32_t> last = lives_of(plan).end;
   for (std::size_t b = 2; b < plan.buffers.size(); ++b)
     for (std::size_t slot = 0; slot < plan.slot_count(); ++slot) {
       std::int32_t step = last[b * plan.slot_count() + slot];
@@ -57,7 +57,7 @@ void fill_sources(const Plan& plan, const FillSource& fill, StoreMemory& memory)
   }
 }
 
-std::int64_t run_steps(const Plan& plan, StoreMemory& memory) {
+std::int64_t run_steps(const Plan& plan, StoreMemory& memory, const StepDone& done) {
   std::vector<Release> releases = releases_of(plan);
   std::size_t next = 0;
   std::int64_t bytes = 0;
@@ -65,6 +65,7 @@ std::int64_t run_steps(const Plan& plan, StoreMemory& memory) {
     bytes += run_step(plan, plan.steps[s], memory);
     for (; next < releases.size() && static_cast<std::size_t>(releases[next].after_step) == s; ++next)
       memory.release(releases[next].buffer, releases[next].slot);
+    if (done) done(StepId{static_cast<std::int32_t>(s)});
   }
   return bytes;
 }
@@ -78,13 +79,37 @@ void take_destinations(const Plan& plan, const TakeDestination& take, StoreMemor
   }
 }
 
-Timeline Store::run(const Plan& plan, const FillSource& fill, const TakeDestination& take) {
-  StoreMemory memory(plan, options_.poison);
-  fill_sources(plan, fill, memory);
-  bytes_moved_ = run_steps(plan, memory);
-  peak_bytes_ = memory.peak_bytes();
-  take_destinations(plan, take, memory);
-  return {};
-}
+class PreparedStore : public PreparedPlan {
+ public:
+  PreparedStore(Store& store, const Plan& plan) : store_(store), plan_(plan), memory_(plan, store.options_.poison) {}
+
+  void fill(const FillSource& fill) override { fill_sources(plan_, fill, memory_); }
+
+  Timeline run() override {
+    Timeline timeline;
+    const std::function<std::int64_t()>& now = store_.options_.now_ps;
+    StepDone done;
+    std::int64_t begin = now ? now() : 0;
+    if (now)
+      done = [&](StepId step) {
+        std::int64_t start = timeline.end_ps;
+        timeline.end_ps = now() - begin;
+        for (Slot slot : reshard::slots_of(plan_.steps[to_index(step)]))
+          timeline.spans.push_back({OpId{0}, static_cast<std::int32_t>(step), plan_.ranks[static_cast<std::size_t>(slot)], start, timeline.end_ps});
+      };
+    store_.bytes_moved_ = run_steps(plan_, memory_, done);
+    store_.peak_bytes_ = memory_.peak_bytes();
+    return timeline;
+  }
+
+  void take(const TakeDestination& take) override { take_destinations(plan_, take, memory_); }
+
+ private:
+  Store& store_;
+  const Plan& plan_;
+  StoreMemory memory_;
+};
+
+std::unique_ptr<PreparedPlan> Store::prepare(const Plan& plan) { return std::make_unique<PreparedStore>(*this, plan); }
 
 }  // namespace reshard::sim

@@ -13,7 +13,7 @@
 #include "core/base/digest.h"
 #include "core/layout/pattern.h"
 #include "core/planners/planner.h"
-#include "sim/store/elements.h"
+#include "core/bytes/fold_row.h"
 #include "sim/store/store.h"
 #include "tests/support/star.h"
 
@@ -51,7 +51,7 @@ void store_against_memcpy(benchmark::State& state) {
     bytes += memory.size_bytes(kDestinationBuffer, slot);
     std::memset(memory.write(kDestinationBuffer, slot), 1, static_cast<std::size_t>(memory.size_bytes(kDestinationBuffer, slot)));
   }
-  sim::Block from(bytes), to(bytes);
+  Block from(bytes), to(bytes);
   std::memset(from.data(), 1, static_cast<std::size_t>(bytes));
   std::memset(to.data(), 2, static_cast<std::size_t>(bytes));
 
@@ -117,7 +117,7 @@ void fold(benchmark::State& state) {
   std::vector<const std::byte*> pointers;
   for (const std::vector<std::byte>& operand : operands) pointers.push_back(operand.data());
   std::vector<std::byte> out(std::size_t{1} << 22);
-  for (auto _ : state) sim::fold_row(ReduceOp::Sum, dtype, 1, pointers, out.data(), (std::int64_t{1} << 22) / size_bytes(dtype));
+  for (auto _ : state) fold_row(ReduceOp::Sum, dtype, 1, pointers, out.data(), (std::int64_t{1} << 22) / size_bytes(dtype));
   state.SetBytesProcessed(state.iterations() * 8 << 22);
 }
 BENCHMARK(fold)->Arg(static_cast<int>(DType::F32))->Arg(static_cast<int>(DType::BF16))->Arg(static_cast<int>(DType::F16))->Arg(static_cast<int>(DType::I8));

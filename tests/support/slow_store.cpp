@@ -30,29 +30,48 @@ std::size_t at(const Shape& shape, const DimVector& lo, const DimVector& index) 
 
 }  // namespace
 
-Timeline SlowStore::run(const Plan& plan, const FillSource& fill, const TakeDestination& take) {
+class PreparedSlowStore : public PreparedPlan {
+ public:
+  explicit PreparedSlowStore(SlowStore& store) : store_(store), plan_(*store.plan_), width_(static_cast<std::size_t>(size_bytes(plan_.request.dtype()))) {}
+
+  void fill(const FillSource& fill) override {
+    for (std::size_t s = 0; s < plan_.slot_count(); ++s) {
+      if (!plan_.buffers[0].exists(static_cast<Slot>(s))) continue;
+      SlowStore::Elements& values = store_.elements(kSourceBuffer, static_cast<Slot>(s));
+      std::vector<std::byte> bytes(values.size() * width_);
+      fill(plan_.ranks[s], bytes);
+      for (std::size_t i = 0; i < values.size(); ++i) std::memcpy(&values[i], bytes.data() + i * width_, width_);
+    }
+  }
+
+  Timeline run() override {
+    for (const Step& step : plan_.steps) std::visit([this](const auto& body) { store_.run_step(body); }, step.body);
+    return {};
+  }
+
+  void take(const TakeDestination& take) override {
+    for (std::size_t s = 0; s < plan_.slot_count(); ++s) {
+      if (!plan_.buffers[1].exists(static_cast<Slot>(s))) continue;
+      const SlowStore::Elements& values = store_.elements(kDestinationBuffer, static_cast<Slot>(s));
+      std::vector<std::byte> bytes(values.size() * width_);
+      for (std::size_t i = 0; i < values.size(); ++i) std::memcpy(bytes.data() + i * width_, &values[i], width_);
+      take(plan_.ranks[s], bytes);
+    }
+  }
+
+ private:
+  SlowStore& store_;
+  const Plan& plan_;
+  std::size_t width_;
+};
+
+std::unique_ptr<PreparedPlan> SlowStore::prepare(const Plan& plan) {
   plan_ = &plan;
   memory_.clear();
-  auto width = static_cast<std::size_t>(size_bytes(plan.request.dtype()));
   for (std::size_t b = 0; b < plan.buffers.size(); ++b)
     for (std::size_t s = 0; s < plan.slot_count(); ++s)
       elements(BufferId{static_cast<std::int32_t>(b)}, static_cast<Slot>(s)).resize(static_cast<std::size_t>(plan.buffers[b].elements(static_cast<Slot>(s))));
-  for (std::size_t s = 0; s < plan.slot_count(); ++s) {
-    if (!plan.buffers[0].exists(static_cast<Slot>(s))) continue;
-    Elements& values = elements(kSourceBuffer, static_cast<Slot>(s));
-    std::vector<std::byte> bytes(values.size() * width);
-    fill(plan.ranks[s], bytes);
-    for (std::size_t i = 0; i < values.size(); ++i) std::memcpy(&values[i], bytes.data() + i * width, width);
-  }
-  for (const Step& step : plan.steps) std::visit([this](const auto& body) { run_step(body); }, step.body);
-  for (std::size_t s = 0; s < plan.slot_count(); ++s) {
-    if (!plan.buffers[1].exists(static_cast<Slot>(s))) continue;
-    const Elements& values = elements(kDestinationBuffer, static_cast<Slot>(s));
-    std::vector<std::byte> bytes(values.size() * width);
-    for (std::size_t i = 0; i < values.size(); ++i) std::memcpy(bytes.data() + i * width, &values[i], width);
-    take(plan.ranks[s], bytes);
-  }
-  return {};
+  return std::make_unique<PreparedSlowStore>(*this);
 }
 
 void SlowStore::move(const Move& move, Slot source, Slot destination) {

@@ -14,9 +14,11 @@ namespace reshard::test {
 class SlowStore : public Executor {
  public:
   std::string_view name() const override { return "slow"; }
-  Timeline run(const Plan& plan, const FillSource& fill, const TakeDestination& take) override;
+  // One prepared plan at a time.
+  std::unique_ptr<PreparedPlan> prepare(const Plan& plan) override;
 
  private:
+  friend class PreparedSlowStore;
   using Elements = std::vector<std::uint64_t>;  // bits, row-major
 
   Elements& elements(BufferId buffer, Slot slot) { return memory_[{buffer, slot}]; }

@@ -14,6 +14,7 @@ import tempfile
 CORE = {
     "core/base": [],
     "core/layout": ["core/base"],
+    "core/bytes": ["core/base", "core/layout"],
     "core/plan": ["core/base", "core/layout"],
     "core/topology": ["core/base"],
     "core/planners": ["core/base", "core/layout", "core/plan", "core/topology"],

@@ -1,118 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "sim/store/elements.h"
+#include "core/bytes/fold_row.h"
 
 #include <algorithm>
 #include <cstring>
 #include <type_traits>
 
 #include <fmt/format.h>
-#include <Eigen/Core>
 
 #include "core/base/errors.h"
+#include "core/bytes/element_ops.h"
 
-namespace reshard::sim {
+namespace reshard {
 namespace {
 
-template <class T>
-struct Unsigned {
-  // 16-bit unsigned operands would be promoted to int, whose product can overflow.
-  using Type = std::conditional_t<(sizeof(T) < 4), std::uint32_t, std::make_unsigned_t<T>>;
-};
-
-struct Complex {
-  float real, imaginary;
-};
-
-// Stored as one byte; any non-zero byte is true.
-struct Truth {
-  std::uint8_t byte;
-};
-
-template <class T>
-inline constexpr bool kIsFloat = std::is_floating_point_v<T> || std::is_same_v<T, Eigen::half> || std::is_same_v<T, Eigen::bfloat16>;
-
-struct Add {
-  template <class T>
-  static T apply(T a, T b) {
-    if constexpr (std::is_same_v<T, Complex>)
-      return {a.real + b.real, a.imaginary + b.imaginary};
-    else if constexpr (std::is_integral_v<T>)
-      return static_cast<T>(static_cast<typename Unsigned<T>::Type>(a) + static_cast<typename Unsigned<T>::Type>(b));
-    else if constexpr (std::is_floating_point_v<T>)
-      return a + b;
-    else
-      return static_cast<T>(static_cast<float>(a) + static_cast<float>(b));
-  }
-};
-
-struct Multiply {
-  template <class T>
-  static T apply(T a, T b) {
-    if constexpr (std::is_same_v<T, Complex>)
-      return {a.real * b.real - a.imaginary * b.imaginary, a.real * b.imaginary + a.imaginary * b.real};
-    else if constexpr (std::is_integral_v<T>)
-      return static_cast<T>(static_cast<typename Unsigned<T>::Type>(a) * static_cast<typename Unsigned<T>::Type>(b));
-    else if constexpr (std::is_floating_point_v<T>)
-      return a * b;
-    else
-      return static_cast<T>(static_cast<float>(a) * static_cast<float>(b));
-  }
-};
-
-template <bool kLarger>
-struct Extreme {
-  template <class T>
-  static T apply(T a, T b) {
-    if constexpr (std::is_same_v<T, Truth>) {
-      bool x = a.byte != 0, y = b.byte != 0;
-      return {static_cast<std::uint8_t>(kLarger ? x || y : x && y)};
-    } else if constexpr (std::is_same_v<T, Eigen::half> || std::is_same_v<T, Eigen::bfloat16>) {
-      float x = static_cast<float>(a), y = static_cast<float>(b);
-      bool right = (kLarger ? y > x : y < x) || (y != y && x == x);
-      return right ? b : a;
-    } else {
-      bool right = kLarger ? b > a : b < a;
-      if constexpr (std::is_floating_point_v<T>) right = right || (b != b && a == a);
-      return right ? b : a;
-    }
-  }
-};
-
-enum class BitOp { And, Or, Xor };
-
-template <BitOp kOp>
-struct Bits {
-  template <class T>
-  static T apply(T a, T b) {
-    if constexpr (std::is_same_v<T, Truth>) {
-      bool x = a.byte != 0, y = b.byte != 0;
-      return {static_cast<std::uint8_t>(kOp == BitOp::And ? x && y : kOp == BitOp::Or ? x || y : x != y)};
-    } else {
-      return static_cast<T>(kOp == BitOp::And ? a & b : kOp == BitOp::Or ? a | b : a ^ b);
-    }
-  }
-};
-
-template <class T>
-T load(const std::byte* at) {
-  T value;
-  std::memcpy(static_cast<void*>(&value), at, sizeof value);
-  return value;
-}
-template <class T>
-void store(std::byte* at, T value) {
-  std::memcpy(at, static_cast<const void*>(&value), sizeof value);
-}
-
-template <class T>
-T divided(T value, std::int64_t divisor) {
-  if constexpr (std::is_same_v<T, Complex>)
-    return {value.real / static_cast<float>(divisor), value.imaginary / static_cast<float>(divisor)};
-  else if constexpr (std::is_floating_point_v<T>)
-    return value / static_cast<T>(divisor);
-  else
-    return static_cast<T>(static_cast<float>(value) / static_cast<float>(divisor));
-}
+using namespace elements;
 
 // A stretch of a row stays in the first cache while the operands pass over it.
 constexpr std::int64_t kStretchBytes = 8192;
@@ -209,4 +110,4 @@ void fold_row(ReduceOp op, DType dtype, std::int64_t divisor, std::span<const st
   kernel(op, dtype)(divisor, operands, out, count);
 }
 
-}  // namespace reshard::sim
+}  // namespace reshard

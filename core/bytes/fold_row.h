@@ -11,7 +11,7 @@
 
 #include "core/base/dtype.h"
 
-namespace reshard::sim {
+namespace reshard {
 
 // Whether fold_row can do this: can_reduce without Avg (plans fold avg as sum with a divisor), and a divisor other than 1 only where can_divide.
 bool can_fold(ReduceOp op, DType dtype, std::int64_t divisor);
@@ -20,4 +20,4 @@ bool can_fold(ReduceOp op, DType dtype, std::int64_t divisor);
 // Throws CheckFailure unless can_fold.
 void fold_row(ReduceOp op, DType dtype, std::int64_t divisor, std::span<const std::byte* const> operands, std::byte* out, std::int64_t count);
 
-}  // namespace reshard::sim
+}  // namespace reshard

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "sim/store/box_copy.h"
+#include "core/bytes/box_copy.h"
 #include "sim/store/memory.h"
 #include "tests/support/prng.h"
 
@@ -68,9 +68,9 @@ void check_copy(Prng& prng, const Case& c, std::int64_t width) {
   std::vector<std::byte> from = random_bytes(prng, c.from, width), to = random_bytes(prng, c.to, width);
   std::vector<std::byte> expected = copied_plainly(to, from, c, width);
   // In the store's own memory, whose alignment decides how rows are written.
-  sim::Block block(static_cast<std::int64_t>(to.size()));
+  Block block(static_cast<std::int64_t>(to.size()));
   std::memcpy(block.data(), to.data(), to.size());
-  sim::copy_box(block.data(), {c.to, c.to_lo}, from.data(), {c.from, c.from_lo}, c.extents, width);
+  copy_box(block.data(), {c.to, c.to_lo}, from.data(), {c.from, c.from_lo}, c.extents, width);
   REQUIRE(std::equal(expected.begin(), expected.end(), block.data()));
 }
 
@@ -101,18 +101,18 @@ TEST_CASE("large boxes are copied, whatever the alignment of their rows") {
 TEST_CASE("contiguous dims are joined to rows") {
   Shape a{4, 6, 5, 8}, b{9, 6, 5, 8};
   DimVector zero(4, 0);
-  std::array<sim::BoxPlace, 2> places{{{a, zero}, {b, zero}}};
+  std::array<BoxPlace, 2> places{{{a, zero}, {b, zero}}};
   using Pair = std::array<std::int64_t, 2>;
-  sim::BoxRows<Pair> whole(Pair{}, places, DimVector{4, 6, 5, 8}, 4);
+  BoxRows<Pair> whole(Pair{}, places, DimVector{4, 6, 5, 8}, 4);
   CHECK(whole.outer_dims == 0);
   CHECK(whole.row_bytes == 4 * 6 * 5 * 8 * 4);
-  sim::BoxRows<Pair> cut(Pair{}, places, DimVector{4, 6, 3, 8}, 4);
+  BoxRows<Pair> cut(Pair{}, places, DimVector{4, 6, 3, 8}, 4);
   // Rows of 3 x 8; the two dims above them join to one of 24 steps.
   CHECK(cut.row_bytes == 3 * 8 * 4);
   REQUIRE(cut.outer_dims == 1);
   CHECK(cut.outer[0].extent == 24);
   CHECK(cut.outer[0].stride == Pair{5 * 8 * 4, 5 * 8 * 4});
-  sim::BoxRows<Pair> column(Pair{}, places, DimVector{4, 1, 1, 1}, 4);
+  BoxRows<Pair> column(Pair{}, places, DimVector{4, 1, 1, 1}, 4);
   CHECK(column.row_bytes == 4);
   REQUIRE(column.outer_dims == 1);
   CHECK(column.outer[0].extent == 4);
@@ -124,7 +124,7 @@ TEST_CASE("a cleared box is zero and its surroundings are kept") {
     Case c = draw_case(prng, prng.between(1, 5), 4);
     std::vector<std::byte> to = random_bytes(prng, c.to, 2), zeros(static_cast<std::size_t>(element_count(c.from)) * 2);
     std::vector<std::byte> expected = copied_plainly(to, zeros, c, 2);
-    sim::clear_box(to.data(), {c.to, c.to_lo}, c.extents, 2);
+    clear_box(to.data(), {c.to, c.to_lo}, c.extents, 2);
     REQUIRE(to == expected);
   }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Large boxes are written past the caches: an ordinary store first reads the line that it is about to overwrite, which costs a third of the memory traffic of a copy. Small boxes are
 // written through the caches, as they are likely to be read soon.
-#include "sim/store/box_copy.h"
+#include "core/bytes/box_copy.h"
 
 #include <cstring>
 
@@ -9,7 +9,7 @@
 #include <emmintrin.h>
 #endif
 
-namespace reshard::sim {
+namespace reshard {
 namespace {
 
 // A box of at least this many bytes, in rows of at least so many, is streamed.
@@ -124,4 +124,4 @@ void clear_box(std::byte* destination, const BoxPlace& place, const DimVector& e
   rows.for_each(0, [&](const One& at) { std::memset(destination + at[0], 0, static_cast<std::size_t>(rows.row_bytes)); });
 }
 
-}  // namespace reshard::sim
+}  // namespace reshard

@@ -9,7 +9,7 @@
 
 #include "core/layout/box.h"
 
-namespace reshard::sim {
+namespace reshard {
 
 // A box of given extents at `lo` in an array of `shape`.
 struct BoxPlace {
@@ -90,4 +90,4 @@ void copy_box(std::byte* destination, const BoxPlace& destination_place, const s
 // Sets the box to zero bytes; extents > 0.
 void clear_box(std::byte* destination, const BoxPlace& place, const DimVector& extents, std::int64_t element_bytes);
 
-}  // namespace reshard::sim
+}  // namespace reshard

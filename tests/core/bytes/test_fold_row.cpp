@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "core/base/errors.h"
-#include "sim/store/elements.h"
+#include "core/bytes/fold_row.h"
 #include "tests/support/oracle.h"
 #include "tests/support/prng.h"
 
@@ -75,7 +75,7 @@ void compare(Prng& prng, ReduceOp op, DType dtype, std::int64_t divisor, std::si
   }
   for (const std::vector<std::byte>& row : rows) pointers.push_back(row.data());
   std::vector<std::byte> out(count * static_cast<std::size_t>(size_bytes(dtype)));
-  sim::fold_row(op, dtype, divisor, pointers, out.data(), static_cast<std::int64_t>(count));
+  fold_row(op, dtype, divisor, pointers, out.data(), static_cast<std::int64_t>(count));
   for (std::size_t i = 0; i < count; ++i) {
     std::vector<std::uint64_t> column;
     for (const std::vector<std::uint64_t>& row : values) column.push_back(row[i]);
@@ -114,7 +114,7 @@ TEST_CASE("16-bit floats round after every operation") {
     for (std::uint16_t bits : operands) rows.push_back(row_of({bits}, 2));
     for (const std::vector<std::byte>& row : rows) pointers.push_back(row.data());
     std::vector<std::byte> out(2);
-    sim::fold_row(ReduceOp::Sum, DType::BF16, 1, pointers, out.data(), 1);
+    fold_row(ReduceOp::Sum, DType::BF16, 1, pointers, out.data(), 1);
     return bits_at(out, 0, 2);
   };
   const std::uint16_t k256 = 0x4380, k1 = 0x3f80, k258 = 0x4381;
@@ -128,7 +128,7 @@ TEST_CASE("min and max propagate NaN from either side and keep the left of equal
   auto fold2 = [](ReduceOp op, std::uint32_t a, std::uint32_t b) {
     std::vector<std::byte> x = row_of({a}, 4), y = row_of({b}, 4), out(4);
     const std::byte* operands[] = {x.data(), y.data()};
-    sim::fold_row(op, DType::F32, 1, operands, out.data(), 1);
+    fold_row(op, DType::F32, 1, operands, out.data(), 1);
     return bits_at(out, 0, 4);
   };
   for (ReduceOp op : {ReduceOp::Min, ReduceOp::Max}) {
@@ -145,8 +145,8 @@ TEST_CASE("what a dtype does not have is refused") {
   std::vector<std::byte> row(8), out(8);
   const std::byte* operands[] = {row.data()};
   auto refuses = [&](ReduceOp op, DType dtype, std::int64_t divisor) {
-    CHECK_FALSE(sim::can_fold(op, dtype, divisor));
-    CHECK_THROWS_AS(sim::fold_row(op, dtype, divisor, operands, out.data(), 1), CheckFailure);
+    CHECK_FALSE(can_fold(op, dtype, divisor));
+    CHECK_THROWS_AS(fold_row(op, dtype, divisor, operands, out.data(), 1), CheckFailure);
   };
   for (DType dtype : kAll) refuses(ReduceOp::Avg, dtype, 1);
   refuses(ReduceOp::Sum, DType::F8E4M3, 1);
@@ -156,5 +156,5 @@ TEST_CASE("what a dtype does not have is refused") {
   refuses(ReduceOp::Band, DType::F32, 1);
   refuses(ReduceOp::Sum, DType::I32, 2);
   refuses(ReduceOp::Sum, DType::F32, 0);
-  CHECK_THROWS_AS(sim::fold_row(ReduceOp::Sum, DType::F32, 1, {}, out.data(), 1), CheckFailure);
+  CHECK_THROWS_AS(fold_row(ReduceOp::Sum, DType::F32, 1, {}, out.data(), 1), CheckFailure);
 }

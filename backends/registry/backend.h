@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Backends by name: what carries plans out on real ranks. A new backend is one folder and one row in registry.cpp.
+//
+// Which rows are usable depends on what was there when reshard was built and on what is there now; a row that is not says why, and how to get it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "core/plan/executor.h"
+
+namespace reshard::backends {
+
+struct BackendOptions {
+  std::int64_t time_limit_s = 300;  // for any single wait on other ranks or on the device; then the run ends with a BackendError
+  // Where processes without MPI between them meet (NCCL): "HOST:PORT" or "file:PATH"; empty: as the launcher's variables say.
+  std::string rendezvous;
+  int device = -1;  // GPU; -1: the local rank's, or all local GPUs where one process drives all ranks
+  // Fold in the order that the plan declares even where the library's own collective would do it in another, faster one.
+  bool declared_order = false;
+  // Called with one sentence, once for each different one.
+  std::function<void(const std::string&)> warn = {};
+};
+
+struct BackendStatus {
+  bool usable = false;
+  std::string what;        // "Open MPI 4.1.4, mpirun at /usr/bin/mpirun"; why not, where it is not usable
+  std::string how_to_get;  // a command or a sentence; empty where usable
+};
+
+struct BackendRow {
+  std::string_view name;
+  std::string_view purpose;  // one line for --help and `doctor`
+  // Looks; never throws, never ends the process, creates nothing that lasts.
+  BackendStatus (*probe)();
+  // One executor per process. Throws BackendError or InputError where the backend cannot be had.
+  std::unique_ptr<Executor> (*make)(const BackendOptions& options);
+};
+
+// mpi, cuda, nccl.
+std::span<const BackendRow> backends();
+// Throws InputError that lists the names.
+const BackendRow& find_backend(std::string_view name);
+
+}  // namespace reshard::backends

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <array>
+
+#include "backends/registry/backend.h"
+#include "core/base/cursor.h"
+#include "core/base/errors.h"
+
+namespace reshard::backends {
+namespace {
+
+// A backend that was left out when reshard was built.
+[[maybe_unused]] std::unique_ptr<Executor> refuse(const char* why) { throw InputError(why); }
+
+#define RESHARD_ABSENT(what, how) [] { return BackendStatus{false, what, how}; }, [](const BackendOptions&) { return refuse(what); }
+
+constexpr std::array<BackendRow, 3> kBackends{{
+    {"mpi", "one process per rank, started by mpirun; bytes in host memory",
+     RESHARD_ABSENT("reshard was built without MPI", "apt install libopenmpi-dev openmpi-bin, then build reshard again")},
+    {"cuda", "every rank's shard in one GPU's memory",
+     RESHARD_ABSENT("reshard was built without the CUDA Toolkit", "install NVIDIA's cuda-toolkit, then build reshard again")},
+    {"nccl", "one rank per GPU, carried by NCCL", RESHARD_ABSENT("reshard was built without NCCL", "install NVIDIA's libnccl-dev, then build reshard again")},
+}};
+
+#undef RESHARD_ABSENT
+
+}  // namespace
+
+std::span<const BackendRow> backends() { return kBackends; }
+
+const BackendRow& find_backend(std::string_view name) {
+  std::string names;
+  for (const BackendRow& row : kBackends) {
+    if (row.name == name) return row;
+    names += (names.empty() ? "" : ", ") + std::string(row.name);
+  }
+  throw InputError("backend: expected one of " + names + ", found " + quoted(name));
+}
+
+}  // namespace reshard::backends

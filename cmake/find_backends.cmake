@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# What the backends are built from. Each is found or left out, with one line that says which.
+
+# CUDA: the compiler, not only the headers. Code for the GPUs of the last years; set CMAKE_CUDA_ARCHITECTURES for others.
+set(RESHARD_HAS_CUDA OFF)
+if(RESHARD_CUDA)
+  include(CheckLanguage)
+  if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+    set(CMAKE_CUDA_ARCHITECTURES 80-real 90)
+  endif()
+  check_language(CUDA)
+  find_package(CUDAToolkit QUIET)
+  if(CMAKE_CUDA_COMPILER AND CUDAToolkit_FOUND)
+    enable_language(CUDA)
+    set(RESHARD_HAS_CUDA ON)
+  endif()
+endif()
+if(RESHARD_HAS_CUDA)
+  message(STATUS "reshard: CUDA backend, with the CUDA Toolkit ${CUDAToolkit_VERSION}")
+else()
+  message(STATUS "reshard: no CUDA backend (CUDA Toolkit not found or RESHARD_CUDA=OFF); everything else works without it")
+endif()
+
+# NCCL: the header only. The library is opened when it is first used, so that a program built here starts everywhere.
+set(RESHARD_HAS_NCCL OFF)
+if(RESHARD_NCCL AND RESHARD_HAS_CUDA)
+  find_path(NCCL_INCLUDE nccl.h HINTS ENV NCCL_HOME ENV NCCL_ROOT ENV NCCL_ROOT_DIR ${NCCL_ROOT} ${CUDAToolkit_INCLUDE_DIRS} PATH_SUFFIXES include)
+  if(NCCL_INCLUDE)
+    set(RESHARD_HAS_NCCL ON)
+  endif()
+endif()
+if(RESHARD_HAS_NCCL)
+  message(STATUS "reshard: NCCL backend, with ${NCCL_INCLUDE}/nccl.h")
+else()
+  message(STATUS "reshard: no NCCL backend (nccl.h or the CUDA Toolkit not found, or RESHARD_NCCL=OFF)")
+endif()
+
+# MPI: the C interface; the C++ bindings are gone from the standard.
+set(RESHARD_HAS_MPI OFF)
+if(RESHARD_MPI)
+  find_package(MPI QUIET COMPONENTS C)
+  if(MPI_C_FOUND)
+    set(RESHARD_HAS_MPI ON)
+  endif()
+endif()
+if(RESHARD_HAS_MPI)
+  message(STATUS "reshard: MPI backend, with ${MPI_C_COMPILER}")
+else()
+  message(STATUS "reshard: no MPI backend (MPI not found or RESHARD_MPI=OFF; apt install libopenmpi-dev openmpi-bin)")
+endif()
+
+# Thrust without a GPU: the headers of the CUDA Toolkit, else Debian's libthrust-dev. Its host system runs the GPU's kernels in the tests.
+find_path(THRUST_INCLUDE thrust/version.h HINTS ${CUDAToolkit_INCLUDE_DIRS} PATH_SUFFIXES cccl)
+if(NOT THRUST_INCLUDE)
+  message(STATUS "reshard: Thrust not found; the kernels of the CUDA backend are not tested on the host (apt install libthrust-dev)")
+endif()

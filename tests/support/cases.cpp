@@ -70,12 +70,12 @@ std::int64_t all_small_cases(const std::vector<Shape>& shapes, DType dtype, cons
 
 namespace {
 
-std::vector<std::int32_t> draw_mesh_shape(Prng& prng) {
+std::vector<std::int32_t> draw_mesh_shape(Prng& prng, std::int64_t most) {
   std::vector<std::int32_t> out;
   std::int64_t axes = prng.between(1, kMaxAxes), size = 1;
   for (std::int64_t axis = 0; axis < axes; ++axis) {
     auto extent = static_cast<std::int32_t>(prng.one_in(4) ? 1 : prng.between(2, 5));
-    if (size * extent > 12) extent = 1;
+    if (size * extent > most) extent = 1;
     size *= extent;
     out.push_back(extent);
   }
@@ -137,28 +137,37 @@ std::vector<ReduceOp> draw_ops(Prng& prng, DType dtype) {
 
 }  // namespace
 
-DrawnPair draw_pair(Prng& prng) {
+namespace {
+
+constexpr std::int64_t kDrawnMeshRanks = 12;
+
+// A second mesh on ranks that begin with the first one's, with some of them, or with none; the first one where no rank is left.
+MeshRef draw_second_mesh(Prng& prng, const MeshRef& mesh, const std::vector<Rank>& ranks, std::int64_t most) {
+  std::int64_t how = prng.below(3);
+  std::vector<Rank> others = ranks;
+  auto begin = static_cast<std::ptrdiff_t>(how == 0 ? 0 : how == 1 ? prng.below(mesh->size()) : mesh->size());
+  others.erase(others.begin(), others.begin() + begin);
+  if (prng.one_in(3) && others.size() >= 2) std::swap(others[0], others[1]);
+  auto left = static_cast<std::int64_t>(others.size());
+  if (left == 0) return mesh;
+  if (prng.one_in(3) && mesh->size() <= left) return first_ranks(mesh->shape(), others);
+  return first_ranks(draw_mesh_shape(prng, std::min(most, left)), others);
+}
+
+DrawnPair draw(Prng& prng, std::int32_t world, std::int64_t most) {
   auto dtype = static_cast<DType>(prng.below(kDTypeCount));
   Shape shape = draw_shape(prng);
   std::vector<ReduceOp> ops = draw_ops(prng, dtype);
   bool reduces = can_reduce(ops[0], dtype);
   std::vector<Rank> ranks;
-  for (std::int32_t r = 0; r < kDrawnRanks; ++r) ranks.push_back(Rank{r});
+  for (std::int32_t r = 0; r < world; ++r) ranks.push_back(Rank{r});
   if (prng.one_in(2)) prng.shuffle(ranks);
 
-  MeshRef mesh = first_ranks(draw_mesh_shape(prng), ranks);
+  MeshRef mesh = first_ranks(draw_mesh_shape(prng, most), ranks);
   std::vector<Placement> from, to;
   for (int axis = 0; axis < mesh->axes(); ++axis) from.push_back(draw_placement(prng, shape.size(), ops, reduces ? 3 : 60));
 
-  MeshRef to_mesh = mesh;
-  if (prng.one_in(3)) {
-    std::int64_t how = prng.below(3);  // 0: the ranks of the first mesh first; 1: some of them; 2: none of them
-    std::vector<Rank> others = ranks;
-    auto begin = static_cast<std::ptrdiff_t>(how == 0 ? 0 : how == 1 ? prng.below(mesh->size()) : mesh->size());
-    others.erase(others.begin(), others.begin() + begin);
-    if (prng.one_in(3)) std::swap(others[0], others[1]);
-    to_mesh = first_ranks(prng.one_in(3) ? mesh->shape() : draw_mesh_shape(prng), others);
-  }
+  MeshRef to_mesh = prng.one_in(3) ? draw_second_mesh(prng, mesh, ranks, most) : mesh;
   for (int axis = 0; axis < to_mesh->axes(); ++axis) {
     bool corresponds = mesh->shape() == to_mesh->shape();
     to.push_back(corresponds ? draw_next(prng, from[static_cast<std::size_t>(axis)], shape.size(), ops)
@@ -166,5 +175,11 @@ DrawnPair draw_pair(Prng& prng) {
   }
   return {with_order(prng, shape, dtype, mesh, from), with_order(prng, shape, dtype, to_mesh, to)};
 }
+
+}  // namespace
+
+DrawnPair draw_pair(Prng& prng) { return draw(prng, kDrawnRanks, kDrawnMeshRanks); }
+
+DrawnPair draw_pair(Prng& prng, std::int32_t world) { return draw(prng, world, std::min<std::int64_t>(world, kDrawnMeshRanks)); }
 
 }  // namespace reshard::test

@@ -46,5 +46,7 @@ struct DrawnPair {
   Layout source, destination;
 };
 DrawnPair draw_pair(Prng& prng);
+// The same within ranks 0 .. world-1, world at least 1, meshes of up to `world` ranks.
+DrawnPair draw_pair(Prng& prng, std::int32_t world);
 
 }  // namespace reshard::test

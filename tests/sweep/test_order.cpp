@@ -12,77 +12,12 @@
 #include "core/planners/planner.h"
 #include "sim/store/store.h"
 #include "tests/support/cases.h"
+#include "tests/support/rough_data.h"
 #include "tests/support/slow_store.h"
 #include "tests/support/star.h"
 
 using namespace reshard;
 using namespace reshard::test;
-
-namespace {
-
-using Shards = std::map<Rank, std::vector<std::byte>>;
-
-// Finite values of moderate size with full significands, so that sums round, and differently in every order.
-std::uint64_t rough_bits(Prng& prng, DType dtype) {
-  auto with = [&](int significand, std::uint64_t bias) {
-    std::uint64_t exponent = bias + static_cast<std::uint64_t>(prng.below(5)), sign = prng.next() & 1;
-    return (sign << (dtype == DType::F64   ? 11
-                     : dtype == DType::F16 ? 5
-                                           : 8) |
-            exponent)
-               << significand |
-           (prng.next() & ((std::uint64_t{1} << significand) - 1));
-  };
-  switch (dtype) {
-    case DType::F64:
-      return with(52, 1021);
-    case DType::F32:
-      return with(23, 125);
-    case DType::F16:
-      return with(10, 13);
-    case DType::BF16:
-      return with(7, 125);
-    case DType::C64: {
-      std::uint64_t imaginary = with(23, 125);
-      return imaginary << 32 | with(23, 125);
-    }
-    default:
-      return dtype == DType::Bool ? prng.next() & 1 : prng.next();
-  }
-}
-
-// Source shards by rank; ranks that hold the same addend of the same elements hold the same bits.
-Shards rough_sources(Prng& prng, const Request& request) {
-  std::vector<std::vector<std::uint64_t>> addends(static_cast<std::size_t>(request.fold().addend_count));
-  for (std::vector<std::uint64_t>& tensor : addends)
-    for (std::int64_t i = 0; i < element_count(request.shape()); ++i) tensor.push_back(rough_bits(prng, request.dtype()));
-  Shards out;
-  auto width = static_cast<std::size_t>(size_bytes(request.dtype()));
-  for (std::int32_t p = 0; p < request.source().mesh().size(); ++p) {
-    std::vector<std::byte>& bytes = out[request.source().mesh().rank_at(p)];
-    for (std::int64_t index : held_elements(request.source(), p)) {
-      std::uint64_t bits = addends[static_cast<std::size_t>(request.addend_of(p))][static_cast<std::size_t>(index)];
-      bytes.resize(bytes.size() + width);
-      std::memcpy(bytes.data() + bytes.size() - width, &bits, width);
-    }
-  }
-  return out;
-}
-
-Shards moved(Executor& executor, const Plan& plan, const Shards& sources) {
-  Shards out;
-  executor.run(
-      plan,
-      [&](Rank rank, std::span<std::byte> bytes) {
-        const std::vector<std::byte>& shard = sources.at(rank);
-        REQUIRE(shard.size() == bytes.size());
-        if (!shard.empty()) std::memcpy(bytes.data(), shard.data(), shard.size());
-      },
-      [&](Rank rank, std::span<const std::byte> bytes) { out[rank].assign(bytes.begin(), bytes.end()); });
-  return out;
-}
-
-}  // namespace
 
 TEST_CASE("order: 6,000 drawn folds of rough data equal the slow store bit for bit, through every planner") {
   Topology topology = star(kDrawnRanks);

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tests/conformance/conformance.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "core/base/errors.h"
+#include "core/layout/pattern.h"
+#include "core/plan/proof.h"
+#include "core/planners/planner.h"
+#include "sim/store/store.h"
+#include "tests/support/case_sets.h"
+#include "tests/support/cases.h"
+#include "tests/support/rough_data.h"
+#include "tests/support/star.h"
+
+namespace reshard::test {
+namespace {
+
+constexpr std::array<const char*, 3> kPlanners{"rule", "p2p", "hybrid"};
+
+class Conformance {
+ public:
+  Conformance(Executor& executor, const ConformanceOptions& options) : executor_(executor), options_(options), topology_(star(kDrawnRanks)) {
+    input_.topology = &topology_;
+  }
+
+  ConformanceReport run() {
+    if (options_.small_cases) run_small_cases();
+    std::uint64_t seed = options_.seed;
+    for (std::int64_t done = 0; done < options_.draws; ++seed) done += run_draw(seed);
+    return report_;
+  }
+
+  // Destination shards taken by this process, and those of all processes.
+  std::int64_t taken() const { return taken_; }
+  std::int64_t expected_taken() const { return expected_taken_; }
+
+ private:
+  void run_small_cases() {
+    std::int64_t number = 0;
+    for (const CaseSet& set : case_sets())
+      for (const std::vector<std::int32_t>& mesh : set.meshes) {
+        std::int64_t ranks = 1;
+        for (std::int32_t extent : mesh) ranks *= extent;
+        if (ranks > options_.world) continue;
+        all_small_cases(set.shapes, set.dtype, mesh, set.choices, [&](const SmallLayout& source, const SmallLayout& destination) {
+          if (number++ % options_.every != 0) return;
+          std::optional<Request> request = request_of(source.layout, destination.layout);
+          if (!request) return;
+          Prng prng(static_cast<std::uint64_t>(number));
+          for (const char* planner : kPlanners) run_planned(*request, planner, prng);
+        });
+      }
+  }
+
+  // One request by one of the planners; 0 where the draw is none.
+  std::int64_t run_draw(std::uint64_t seed) {
+    Prng prng(seed);
+    DrawnPair pair = draw_pair(prng, options_.world);
+    std::optional<Request> request = request_of(pair.source, pair.destination);
+    if (!request) return 0;
+    seed_ = seed;
+    run_planned(*request, request->same_mesh() ? kPlanners[seed % kPlanners.size()] : "p2p", prng);
+    return 1;
+  }
+
+  std::optional<Request> request_of(const Layout& source, const Layout& destination) {
+    try {
+      std::optional<Request> request(std::in_place, source, destination);
+      ++report_.requests;
+      return request;
+    } catch (const InputError&) {
+      return std::nullopt;
+    }
+  }
+
+  void run_planned(const Request& request, const char* planner, Prng& prng) {
+    Plan plan = find_planner(planner).make(request, input_);
+    if (std::optional<Refutation> refutation = check_plan(plan).refutation) return fail(plan, "refuted: " + refutation->what);
+    bool rounds = (is_floating(request.dtype()) || request.dtype() == DType::C64) && request.fold().fold_count > 1;
+    bool rough = rounds && !executor_.folds_in_own_order(plan);
+    report_.rough_runs += rough;
+    Shards sources = rough ? rough_sources(prng, request) : pattern_sources(request);
+    compare(plan, sources, moved(store_, plan, sources));
+  }
+
+  static Shards pattern_sources(const Request& request) {
+    Pattern pattern(request);
+    Shards out;
+    const Layout& layout = request.source();
+    for (std::int32_t p = 0; p < layout.mesh().size(); ++p) {
+      std::vector<std::byte>& bytes = out[layout.mesh().rank_at(p)];
+      bytes.resize(static_cast<std::size_t>(element_count(layout.local_shape(p)) * size_bytes(request.dtype())));
+      pattern.fill(layout, p, request.addend_of(p), bytes);
+    }
+    return out;
+  }
+
+  void compare(const Plan& plan, const Shards& sources, const Shards& expected) {
+    std::unique_ptr<PreparedPlan> prepared = executor_.prepare(plan);
+    prepared->fill([&](Rank rank, std::span<std::byte> bytes) {
+      const std::vector<std::byte>& shard = sources.at(rank);
+      RESHARD_CHECK(shard.size() == bytes.size(), "source shard size");
+      if (!shard.empty()) std::memcpy(bytes.data(), shard.data(), shard.size());
+    });
+    int runs = report_.requests % 4 == 0 ? 2 : 1;
+    for (int run = 0; run < runs; ++run) {
+      prepared->run();
+      ++report_.runs;
+    }
+    std::int32_t last = -1, taken = 0;
+    prepared->take([&](Rank rank, std::span<const std::byte> bytes) {
+      ++taken;
+      if (to_int(rank) <= last) fail(plan, fmt::format("rank {} is taken after rank {}", to_int(rank), last));
+      last = to_int(rank);
+      const std::vector<std::byte>& shard = expected.at(rank);
+      if (!std::equal(shard.begin(), shard.end(), bytes.begin(), bytes.end())) fail(plan, fmt::format("rank {} differs from the store", to_int(rank)));
+    });
+    taken_ += taken;
+    expected_taken_ += static_cast<std::int64_t>(expected.size());
+    if (executor_.processes().count() == 1 && taken != static_cast<std::int32_t>(expected.size())) fail(plan, fmt::format("{} destination shards", taken));
+  }
+
+  void fail(const Plan& plan, const std::string& what) {
+    ++report_.failed;
+    if (report_.failures.size() < 10) report_.failures.push_back(fmt::format("seed {}, {} by {}: {}", seed_, plan.request.text(), plan.planner, what));
+  }
+
+  Executor& executor_;
+  const ConformanceOptions& options_;
+  Topology topology_;
+  PlannerInput input_;
+  sim::Store store_{{.poison = true}};
+  ConformanceReport report_;
+  std::uint64_t seed_ = 0;  // 0: a small case
+  std::int64_t taken_ = 0, expected_taken_ = 0;
+};
+
+// "failed taken\nfailure\n..." of one process.
+std::vector<std::byte> packed(const ConformanceReport& report, std::int64_t taken) {
+  std::string out = fmt::format("{} {}\n", report.failed, taken);
+  for (const std::string& failure : report.failures) out += failure + "\n";
+  auto bytes = std::as_bytes(std::span(out));
+  return {bytes.begin(), bytes.end()};
+}
+
+}  // namespace
+
+ConformanceReport check_conformance(Executor& executor, const ConformanceOptions& options) {
+  Conformance conformance(executor, options);
+  ConformanceReport report = conformance.run();
+  Processes& processes = executor.processes();
+  std::vector<std::vector<std::byte>> all = processes.gather(packed(report, conformance.taken()));
+  if (!processes.is_root() || processes.count() == 1) return report;
+  report.failed = 0;
+  report.failures.clear();
+  std::int64_t taken = 0;
+  for (std::size_t p = 0; p < all.size(); ++p) {
+    std::string rest(reinterpret_cast<const char*>(all[p].data()), all[p].size());
+    char* end = nullptr;
+    report.failed += std::strtoll(rest.c_str(), &end, 10);
+    taken += std::strtoll(end, &end, 10);
+    if (report.failures.size() < 10 && end[1] != '\0') report.failures.push_back(fmt::format("process {}: {}", p, end + 1));
+  }
+  if (taken != conformance.expected_taken()) {
+    ++report.failed;
+    report.failures.push_back(fmt::format("{} destination shards were taken, {} expected", taken, conformance.expected_taken()));
+  }
+  return report;
+}
+
+std::string text(const ConformanceReport& report) {
+  std::string out =
+      fmt::format("{} requests, {} runs, {} of the plans on data whose sums round, {} failed", report.requests, report.runs, report.rough_runs, report.failed);
+  for (const std::string& failure : report.failures) out += "\n  " + failure;
+  return out;
+}
+
+}  // namespace reshard::test

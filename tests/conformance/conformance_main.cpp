@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The conformance suite for one executor, as a program of its own, so that mpirun can start it:
+//
+//   conformance local
+//   mpirun -np 4 conformance mpi --world 4
+//   conformance cuda --small-cases
+//
+// Exit codes: 0 all agree, 1 some do not, 4 the backend failed, 77 the backend is not usable here (the reason is printed).
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <exception>
+#include <memory>
+#include <string>
+
+#include "backends/registry/backend.h"
+#include "core/base/errors.h"
+#include "sim/store/store.h"
+#include "tests/conformance/conformance.h"
+
+namespace {
+
+using namespace reshard;
+using namespace reshard::test;
+
+constexpr int kSkipped = 77;
+
+struct Options {
+  std::string executor;
+  ConformanceOptions conformance;
+  backends::BackendOptions backend;
+};
+
+int run(Executor& executor, const Options& options) {
+  try {
+    ConformanceReport report = check_conformance(executor, options.conformance);
+    if (executor.processes().is_root())
+      std::printf("conformance of %s, world %d: %s\n", options.executor.c_str(), options.conformance.world, text(report).c_str());
+    return report.failed == 0 ? 0 : 1;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "conformance of %s, process %d: %s\n", options.executor.c_str(), executor.processes().index(), error.what());
+    executor.processes().abort(4);
+    return 4;
+  }
+}
+
+int run(const Options& options) {
+  if (options.executor == "local") {
+    sim::Store store;
+    return run(store, options);
+  }
+  const backends::BackendRow& row = backends::find_backend(options.executor);
+  backends::BackendStatus status = row.probe();
+  if (!status.usable) {
+    std::printf("skipped: %s: %s; %s\n", options.executor.c_str(), status.what.c_str(), status.how_to_get.c_str());
+    return kSkipped;
+  }
+  std::unique_ptr<Executor> executor = row.make(options.backend);
+  return run(*executor, options);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  CLI::App app("Runs seeded requests on one executor and compares every byte with the store.", "conformance");
+  app.add_option("executor", options.executor, "local, mpi, cuda or nccl")->required();
+  app.add_option("--world", options.conformance.world, "ranks to use")->check(CLI::Range(1, 40));
+  app.add_option("--draws", options.conformance.draws, "drawn requests")->check(CLI::NonNegativeNumber);
+  app.add_option("--seed", options.conformance.seed, "of the first draw");
+  app.add_flag("--small-cases", options.conformance.small_cases, "also every small case of the sweep");
+  app.add_option("--every", options.conformance.every, "of the small cases only each so many-th")->check(CLI::PositiveNumber);
+  app.add_flag("--declared-order", options.backend.declared_order, "fold in the order of the plan, not in the library's");
+  app.add_option("--time-limit", options.backend.time_limit_s, "seconds for a single wait");
+  CLI11_PARSE(app, argc, argv);
+  try {
+    return run(options);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "conformance: %s\n", error.what());
+    return 2;
+  }
+}

@@ -42,20 +42,6 @@ void for_each_access(const Step& step, Visit&& visit) {
   }
 }
 
-std::int64_t expansion_elements(const CollectiveStep& step, const Plan& plan, Slot member) {
-  std::int64_t input = plan.buffer(step.input).elements(member), output = plan.buffer(step.output).elements(member);
-  switch (step.kind) {
-    case CollectiveKind::AllGather:
-    case CollectiveKind::AllReduce:
-      return input;
-    case CollectiveKind::ReduceScatter:
-      return output;
-    case CollectiveKind::AllToAll:
-      return input / step.group_size;
-  }
-  return 0;
-}
-
 void count_received(const Step& step, std::size_t s, const Plan& plan, std::int64_t size, PlanBytes& out) {
   auto add = [&](Slot slot, std::int64_t elements) {
     out.received_per_step[s] += elements * size;
@@ -74,6 +60,20 @@ void count_received(const Step& step, std::size_t s, const Plan& plan, std::int6
 }
 
 }  // namespace
+
+std::int64_t expansion_elements(const CollectiveStep& step, const Plan& plan, Slot member) {
+  std::int64_t input = plan.buffer(step.input).elements(member), output = plan.buffer(step.output).elements(member);
+  switch (step.kind) {
+    case CollectiveKind::AllGather:
+    case CollectiveKind::AllReduce:
+      return input;
+    case CollectiveKind::ReduceScatter:
+      return output;
+    case CollectiveKind::AllToAll:
+      return input / step.group_size;
+  }
+  return 0;
+}
 
 PlanBytes count_bytes(const Plan& plan) {
   std::size_t slots = plan.slot_count();

@@ -28,12 +28,37 @@ struct CopyTile {
   std::int32_t rows, units;                      // units per row
 };
 
-// `count` elements in a row: destination = (operand 0 op operand 1 op ...) / divisor, folded from the left, rounded after every operation (core/bytes/fold_row.h).
+// The tiles of one launch, in device memory. unit_bytes: 1, 2, 4, 8 or 16, to which every pointer, pitch and row of every tile is aligned. lanes: threads per tile, a power of two.
+struct CopyLaunch {
+  const CopyTile* tiles;
+  std::int64_t count;
+  int unit_bytes, lanes;
+};
+
+// Row r of an operand begins at data + r * pitch.
+struct FoldOperand {
+  const std::byte* data;
+  std::int64_t pitch;
+};
+
+// `rows` rows of `count` elements: destination = (operand 0 op operand 1 op ...) / divisor, folded from the left, rounded after every operation (core/bytes/fold_row.h).
+// The tile begins `offset` bytes behind the start of row first_row of every operand; `destination` is its own first element.
 struct FoldTile {
   std::byte* destination;
-  const std::byte* const* operands;  // in device memory
-  std::int64_t offset;               // bytes, added to every operand
-  std::int32_t operand_count, count;
+  std::int64_t destination_pitch;
+  const FoldOperand* operands;  // in device memory
+  std::int64_t first_row, offset;
+  std::int32_t operand_count, rows, count;
+};
+
+// As CopyLaunch, of elements. unit_bytes: 16, or the size of an element. can_fold(op, dtype, divisor) holds.
+struct FoldLaunch {
+  const FoldTile* tiles;
+  std::int64_t count;
+  int unit_bytes, lanes;
+  ReduceOp op;
+  DType dtype;
+  std::int64_t divisor;
 };
 
 class Device {
@@ -65,10 +90,9 @@ class Device {
   virtual void download(std::span<std::byte> to_host, const std::byte* from, Stream stream) = 0;
   virtual void set_bytes(std::byte* to, std::int64_t bytes, std::uint8_t value, Stream stream) = 0;
 
-  // Kernels. `tiles` lie in device memory and stay until the stream has passed. unit_bytes: 1, 2, 4, 8 or 16, to which every pointer and pitch of every tile is aligned.
-  virtual void copy(const CopyTile* tiles, std::int64_t count, int unit_bytes, Stream stream) = 0;
-  // can_fold(op, dtype, divisor) holds.
-  virtual void fold(const FoldTile* tiles, std::int64_t count, ReduceOp op, DType dtype, std::int64_t divisor, Stream stream) = 0;
+  // Kernels (tables.h makes and launches the tiles). Tiles stay in device memory until the stream has passed; those of one launch write disjoint bytes and read none of them.
+  virtual void copy(const CopyLaunch& launch, Stream stream) = 0;
+  virtual void fold(const FoldLaunch& launch, Stream stream) = 0;
 };
 
 }  // namespace reshard::backends

@@ -16,9 +16,6 @@
 
 namespace reshard::sim {
 
-// Per position of the source mesh, the least position that holds the same elements of the same addend.
-std::vector<std::int32_t> first_replicas(const Request& request);
-
 class StoreMemory {
  public:
   // `poison`: new memory is filled with 0xa5, so that a read of what was never written shows in tests. The plan must outlive this.

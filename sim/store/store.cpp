@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "core/layout/replicas.h"
 #include "core/plan/accounting.h"
 #include "sim/store/steps.h"
 

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "core/base/errors.h"
+#include "core/layout/replicas.h"
 #include "core/plan/proof.h"
 #include "core/planners/planner.h"
 #include "sim/store/data_check.h"
@@ -44,7 +45,7 @@ DataReport checked(const Request& request, std::int64_t budget = kNoLimit, std::
 
 TEST_CASE("source replicas share memory, addends do not") {
   Plan plan(request_of("2x3x2", "6", "S(0)RP(sum)", "RRR"), "none");
-  CHECK(sim::first_replicas(plan.request) == std::vector<std::int32_t>{0, 1, 0, 1, 0, 1, 6, 7, 6, 7, 6, 7});
+  CHECK(first_replicas(plan.request) == std::vector<std::int32_t>{0, 1, 0, 1, 0, 1, 6, 7, 6, 7, 6, 7});
   sim::StoreMemory memory(plan);
   std::vector<int> filled;
   sim::fill_sources(

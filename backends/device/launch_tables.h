@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// All tables of tiles that a prepared plan launches, in one piece of device memory: uploaded once, launched as often as asked.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <variant>
+#include <vector>
+
+#include "backends/device/owners.h"
+#include "backends/device/tables.h"
+
+namespace reshard::backends {
+
+class LaunchTables {
+ public:
+  using Id = std::size_t;
+
+  Id add(const CopyTiles& tiles);
+  // can_fold(op, dtype, divisor) holds.
+  Id add(const FoldTiles& tiles, ReduceOp op, DType dtype, std::int64_t divisor);
+
+  // Of device memory that upload takes.
+  std::int64_t bytes() const { return static_cast<std::int64_t>(image_.size()); }
+  // After the last add. The tables must stay where they are until the stream has passed.
+  void upload(Device& device, Stream stream);
+  // Nothing where the tiles were none.
+  void launch(Id id, Device& device, Stream stream) const;
+  void abandon() { memory_.abandon(); }
+
+ private:
+  template <class Row>
+  std::int64_t put(const Row* rows, std::size_t count);
+  void add_group(const std::vector<FoldTiles::Tile>& tiles, const FoldTiles& all, std::int64_t operands_at, int unit_bytes, FoldLaunch launch);
+
+  using Launch = std::variant<CopyLaunch, FoldLaunch>;
+  struct Placed {
+    Launch launch;          // its tiles are set by upload
+    std::int64_t tiles_at;  // bytes from the beginning of the image
+  };
+  std::vector<std::vector<Placed>> launches_;  // by Id
+  std::vector<std::byte> image_;
+  std::vector<std::int64_t> operand_pointers_;  // where in the image an offset stands that upload turns into a pointer
+  DeviceMemory memory_;
+};
+
+}  // namespace reshard::backends

@@ -7,6 +7,7 @@
 #include "core/planners/planner.h"
 #include "sim/machines/presets.h"
 #include "sim/report/table.h"
+#include "tools/backend_choice.h"
 #include "tools/commands.h"
 #include "tools/machine_facts.h"
 #include "tools/options.h"
@@ -20,11 +21,17 @@ std::string doctor_table() {
   std::string out = std::string("reshard ") + kVersion + "\n\n";
   sim::Table machine({{"this machine"}, {""}, {""}});
   for (const Fact& fact : machine_facts()) machine.add_row({fact.name, fact.found ? "ok" : "--", fact.value});
+  sim::Table carriers({{"backend"}, {""}, {"for"}, {"found"}});
+  for (const BackendInfo& backend : backend_infos()) {
+    const backends::BackendStatus& status = backend.status;
+    carriers.add_row({backend.name, status.usable ? "ok" : "--", backend.purpose, status.usable ? status.what : status.what + "; " + status.how_to_get});
+  }
   sim::Table strategies({{"planner"}, {"for"}});
   for (const PlannerRow& row : planners()) strategies.add_row({std::string(row.name), std::string(row.purpose)});
   sim::Table machines({{"topology"}, {"summary"}});
   for (const sim::PresetInfo& preset : sim::presets()) machines.add_row({preset.name, preset.summary});
   out += machine.text();
+  out += "\n" + carriers.text();
   out += "\n" + strategies.text();
   out += "\n" + machines.text();
   return out;
@@ -36,6 +43,13 @@ std::string doctor_json() {
   out["version"] = kVersion;
   out["machine"] = nlohmann::ordered_json::array();
   for (const Fact& fact : machine_facts()) out["machine"].push_back({{"name", fact.name}, {"found", fact.found}, {"value", fact.value}});
+  out["backends"] = nlohmann::ordered_json::array();
+  for (const BackendInfo& backend : backend_infos())
+    out["backends"].push_back({{"name", backend.name},
+                               {"purpose", backend.purpose},
+                               {"usable", backend.status.usable},
+                               {"what", backend.status.what},
+                               {"how_to_get", backend.status.how_to_get}});
   out["planners"] = nlohmann::ordered_json::array();
   for (const PlannerRow& row : planners()) out["planners"].push_back({{"name", row.name}, {"purpose", row.purpose}});
   out["topologies"] = nlohmann::ordered_json::array();

@@ -18,11 +18,18 @@ struct CheckNotHeld {
   std::vector<std::string> findings;
 };
 
+// Many processes stop together, or one of them ended all: the reasons that are still to be said by this one.
+struct Stopped {
+  int exit_code;
+  std::vector<std::string> reasons;
+};
+
 void add_plan_command(CLI::App& app);
 void add_simulate_command(CLI::App& app);
 void add_replay_command(CLI::App& app);
 void add_sweep_command(CLI::App& app);
 void add_topo_command(CLI::App& app);
+void add_validate_command(CLI::App& app);
 void add_doctor_command(CLI::App& app);
 
 }  // namespace reshard::tools

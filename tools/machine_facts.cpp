@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <string_view>
 
 #include "core/base/units.h"
@@ -48,7 +47,7 @@ Fact cuda_toolkit() {
   std::string_view version = RESHARD_CUDA_TOOLKIT;
   if (version.empty())
     return {"CUDA Toolkit", false, "not found when reshard was built; everything here works without it (Debian: apt install nvidia-cuda-toolkit)"};
-  return {"CUDA Toolkit", true, fmt::format("{} when reshard was built; the CUDA backend comes with a later version", version)};
+  return {"CUDA Toolkit", true, fmt::format("{} when reshard was built", version)};
 }
 
 Fact nccl() {
@@ -56,26 +55,7 @@ Fact nccl() {
   auto* version = library.found() ? library.function<int(int*)>("ncclGetVersion") : nullptr;
   int number = 0;
   if (version == nullptr || version(&number) != 0) return {"NCCL", false, "libnccl.so.2 not found (Debian: apt install libnccl2, component contrib)"};
-  return {"NCCL", true, fmt::format("{}.{}.{}; the NCCL backend comes with a later version", number / 10000, number % 10000 / 100, number % 100)};
-}
-
-// Path of a program that a shell would run, or nothing.
-std::string in_path(std::string_view program) {
-  const char* path = std::getenv("PATH");
-  std::string_view rest = path != nullptr ? path : "";
-  while (!rest.empty()) {
-    std::string_view folder = rest.substr(0, rest.find(':'));
-    std::string candidate = fmt::format("{}/{}", folder, program);
-    if (access(candidate.c_str(), X_OK) == 0) return candidate;
-    rest.remove_prefix(folder.size() == rest.size() ? rest.size() : folder.size() + 1);
-  }
-  return {};
-}
-
-Fact mpi() {
-  std::string mpirun = in_path("mpirun");
-  if (mpirun.empty()) return {"MPI", false, "mpirun not found (apt install libopenmpi-dev openmpi-bin)"};
-  return {"MPI", true, mpirun + "; the MPI backend comes with a later version"};
+  return {"NCCL", true, fmt::format("{}.{}.{}", number / 10000, number % 10000 / 100, number % 100)};
 }
 
 Fact compiler() {
@@ -94,8 +74,7 @@ std::vector<Fact> machine_facts() {
           {"memory", true, bytes_text(memory_of_machine_bytes()) + "; bytes are moved at full size up to a --data-budget of 2 GiB"},
           cuda_driver(),
           cuda_toolkit(),
-          nccl(),
-          mpi()};
+          nccl()};
 }
 
 }  // namespace reshard::tools

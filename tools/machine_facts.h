@@ -13,7 +13,7 @@ struct Fact {
   std::string value;  // what was found, or what is missing and how to get it
 };
 
-// Compiler and libraries of this build, then CUDA, NCCL, MPI as found now.
+// Compiler and libraries of this build, then CUDA and NCCL as found now. Backends speak for themselves (backend_choice.h).
 std::vector<Fact> machine_facts();
 
 }  // namespace reshard::tools

@@ -55,6 +55,9 @@ constexpr std::int64_t element_count(const DimVector& extents) {
 // "32,8192,4096"; "" for 0 dims.
 std::string text(const DimVector& values);
 
+// Where the element of a row-major index lies: 0 <= index < element_count(shape).
+DimVector index_at(std::int64_t index, const Shape& shape);
+
 // All indices i with lo <= i < hi in every dim. Empty when some hi <= lo; a box of 0 dims holds one element.
 struct Box {
   DimVector lo, hi;

@@ -15,6 +15,20 @@ Json shape_json(const std::string& shape) {
   return out;
 }
 
+Json request_json(const RunReport& report) {
+  Json out;
+  out["text"] = report.request;
+  out["shape"] = shape_json(report.shape);
+  out["dtype"] = report.dtype;
+  out["mesh"] = report.mesh;
+  out["ranks"] = report.ranks;
+  out["from"] = report.from;
+  out["to_mesh"] = report.to_mesh;
+  out["to_ranks"] = report.to_ranks;
+  out["to"] = report.to;
+  return out;
+}
+
 Json bound_json(const Bound& bound) {
   Json out;
   out["cut_ps"] = bound.cut_ps;

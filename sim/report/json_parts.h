@@ -19,6 +19,8 @@ using Json = nlohmann::ordered_json;
 Json axis_json(const std::vector<int>& axes);
 // [32, 8192, 4096] of "32,8192,4096"; [] of a 0-d tensor.
 Json shape_json(const std::string& shape);
+// What was asked for, in the words of the options.
+Json request_json(const RunReport& report);
 Json bound_json(const Bound& bound);
 // A number with four decimals, or null.
 Json ratio_json(std::optional<std::int64_t> ratio);

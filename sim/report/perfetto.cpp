@@ -17,7 +17,8 @@ namespace reshard::sim {
 namespace {
 
 constexpr int kSendThread = 1, kReceiveThread = 2, kFirstExtraThread = 3;
-constexpr std::int64_t kLinksPid = 100'000'000;  // above every rank
+constexpr std::int64_t kLinksPid = 100'000'000;     // above every rank
+constexpr std::int64_t kMeasuredPid = 200'000'000;  // added to a measured rank
 
 std::int64_t to_ns(std::int64_t ps) { return ps / 1000; }
 std::string ns_text(std::int64_t ns) { return fmt::format("{}.{:03}", ns / 1000, ns % 1000); }
@@ -60,7 +61,8 @@ struct Drawing {
   std::string part_name(OpId op, std::int32_t step) const;
   std::string part_category(OpId op) const;
   void ranks();
-  void steps(Rank rank, const std::vector<const Span*>& spans);
+  void measured(const Timeline& run);
+  void steps(std::int64_t pid, const std::vector<const Span*>& spans);
   void traffic(Rank rank, int thread, const char* name, std::vector<const FlowSpan*> flows);
   void flows();
   void links();
@@ -93,33 +95,43 @@ void Drawing::ranks() {
   }
   for (auto& [rank, own] : spans) {
     std::int32_t node = topology.node_of(rank), local = to_int(rank) - node * topology.node().devices;
-    events.process(to_int(rank), fmt::format("rank {} (node{} gpu{})", to_int(rank), node, local), to_int(rank));
-    steps(rank, own);
+    events.process(to_int(rank), fmt::format("rank {} (node{} gpu{})", to_int(rank), node, local), 2 * to_int(rank));
+    steps(to_int(rank), own);
     traffic(rank, kSendThread, "send", sent[rank]);
     traffic(rank, kReceiveThread, "recv", received[rank]);
   }
 }
 
-void Drawing::steps(Rank rank, const std::vector<const Span*>& unsorted) {
+void Drawing::measured(const Timeline& run) {
+  std::map<Rank, std::vector<const Span*>> spans;
+  for (const Span& span : run.spans) spans[span.rank].push_back(&span);
+  for (const auto& [rank, own] : spans) {
+    std::int64_t pid = kMeasuredPid + to_int(rank);
+    events.process(pid, fmt::format("measured rank {}", to_int(rank)), 2 * to_int(rank) + 1);
+    steps(pid, own);
+  }
+}
+
+void Drawing::steps(std::int64_t pid, const std::vector<const Span*>& unsorted) {
   std::vector<const Span*> spans = unsorted;
   std::stable_sort(spans.begin(), spans.end(), [](const Span* a, const Span* b) { return to_ns(a->start_ps) < to_ns(b->start_ps); });
   std::vector<Slice> slices;
   for (const Span* span : spans) slices.push_back({to_ns(span->start_ps), to_ns(span->end_ps)});
   std::vector<std::int32_t> lanes = pack_lanes(slices);
 
-  events.thread(to_int(rank), 0, "plan steps");
+  events.thread(pid, 0, "plan steps");
   std::int32_t named = 0;
   for (std::size_t i = 0; i < spans.size(); ++i) {
     int thread = lanes[i] == 0 ? 0 : kFirstExtraThread + lanes[i] - 1;
     if (lanes[i] > named) {
       named = lanes[i];
-      events.thread(to_int(rank), thread, "plan steps " + std::to_string(named + 1));
+      events.thread(pid, thread, "plan steps " + std::to_string(named + 1));
     }
     const Span& span = *spans[i];
     events.add(
         R"({{"ph": "X", "name": {}, "cat": "{}", "pid": {}, "tid": {}, "ts": {}, "dur": {}, "args": {{"op": {}, "step": {}, "start_ps": {}, "end_ps": {}}}}})",
-        in_quotes(part_name(span.op, span.step)), part_category(span.op), to_int(rank), thread, ns_text(slices[i].start),
-        ns_text(slices[i].end - slices[i].start), to_index(span.op), span.step, span.start_ps, span.end_ps);
+        in_quotes(part_name(span.op, span.step)), part_category(span.op), pid, thread, ns_text(slices[i].start), ns_text(slices[i].end - slices[i].start),
+        to_index(span.op), span.step, span.start_ps, span.end_ps);
   }
 }
 
@@ -189,17 +201,22 @@ void Drawing::links() {
 
 std::string microseconds_text(std::int64_t ps) { return ns_text(to_ns(ps)); }
 
-void write_perfetto(std::ostream& out, const Workload& workload, const std::vector<std::string>& labels, const Timeline& timeline, const Topology& topology) {
+void write_perfetto(std::ostream& out, const Workload& workload, const std::vector<std::string>& labels, const Timeline& timeline, const Topology& topology,
+                    const MeasuredRun* measured) {
   std::int64_t drawn = timeline.flows.size() > kMaxFlowsDrawn ? 0 : static_cast<std::int64_t>(timeline.flows.size());
+  std::string measured_facts;
+  if (measured != nullptr)
+    measured_facts = fmt::format(", \"measured_by\": {}, \"measured_end_ps\": {}", in_quotes(measured->backend), measured->timeline.end_ps);
   out << fmt::format(
       "{{\"distributedInfo\": {{\"backend\": \"reshard\", \"rank\": 0, \"world_size\": {}}},\n\"displayTimeUnit\": \"ns\",\n"
-      "\"metadata\": {{\"topology\": {}, \"end_ps\": {}, \"flows\": {}, \"flows_drawn\": {}}},\n\"traceEvents\": [\n",
-      topology.devices(), in_quotes(topology.name()), timeline.end_ps, timeline.flows.size(), drawn);
+      "\"metadata\": {{\"topology\": {}, \"end_ps\": {}, \"flows\": {}, \"flows_drawn\": {}{}}},\n\"traceEvents\": [\n",
+      topology.devices(), in_quotes(topology.name()), timeline.end_ps, timeline.flows.size(), drawn, measured_facts);
   EventWriter events(out);
   Drawing drawing{workload, labels, timeline, topology, events};
   drawing.ranks();
   drawing.flows();
   drawing.links();
+  if (measured != nullptr) drawing.measured(measured->timeline);
   out << "\n]}\n";
 }
 

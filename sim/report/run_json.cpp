@@ -7,20 +7,6 @@ namespace reshard::sim {
 
 namespace {
 
-Json request_json(const RunReport& report) {
-  Json out;
-  out["text"] = report.request;
-  out["shape"] = shape_json(report.shape);
-  out["dtype"] = report.dtype;
-  out["mesh"] = report.mesh;
-  out["ranks"] = report.ranks;
-  out["from"] = report.from;
-  out["to_mesh"] = report.to_mesh;
-  out["to_ranks"] = report.to_ranks;
-  out["to"] = report.to;
-  return out;
-}
-
 Json steps_json(const RunReport& report, bool reasons) {
   Json out = Json::array();
   for (const StepRow& step : report.steps) {

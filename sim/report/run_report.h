@@ -72,6 +72,12 @@ std::string simulate_table(const RunReport& report, bool verbose);
 // `explain` adds the reasons and PyTorch's cost.
 std::string plan_table(const RunReport& report, bool explain, bool verbose);
 
+// For tables. Request, topology and planner:
+class Facts;
+void add_head(const RunReport& report, Facts& facts);
+// A long list of ranks would push the other columns off the screen.
+std::string shortened(const std::string& ranks);
+
 // time / bound in ten-thousandths, rounded half up; none at bound 0.
 std::optional<std::int64_t> ratio_e4(std::int64_t time_ps, std::int64_t bound_ps);
 // "1.0400"; "-" where there is none.

@@ -16,16 +16,7 @@ std::string axes_text(const std::vector<int>& axes) {
   return out.empty() ? "-" : out;
 }
 
-// A long list of ranks would push the other columns off the screen.
-std::string shortened(const std::string& ranks) { return ranks.size() <= 24 ? ranks : ranks.substr(0, 21) + "..."; }
-
 std::string time_text(std::optional<std::int64_t> ps) { return ps ? duration_text(*ps) : "-"; }
-
-void add_head(const RunReport& report, Facts& facts) {
-  facts.add("request", report.request_name.empty() ? report.request : report.request_name + ": " + report.request);
-  facts.add("topology", fmt::format("{} ({} of {} devices)", report.topology, report.request_ranks, report.topology_devices));
-  facts.add("planner", report.planner == report.planner_asked ? report.planner : fmt::format("{}, which took {}", report.planner_asked, report.planner));
-}
 
 std::string step_table(const RunReport& report, bool reasons) {
   if (report.steps.empty()) return "no steps: nothing has to be done\n";
@@ -106,6 +97,14 @@ std::string rank_table(const RunReport& report) {
 }
 
 }  // namespace
+
+std::string shortened(const std::string& ranks) { return ranks.size() <= 24 ? ranks : ranks.substr(0, 21) + "..."; }
+
+void add_head(const RunReport& report, Facts& facts) {
+  facts.add("request", report.request_name.empty() ? report.request : report.request_name + ": " + report.request);
+  facts.add("topology", fmt::format("{} ({} of {} devices)", report.topology, report.request_ranks, report.topology_devices));
+  facts.add("planner", report.planner == report.planner_asked ? report.planner : fmt::format("{}, which took {}", report.planner_asked, report.planner));
+}
 
 std::string simulate_table(const RunReport& report, bool verbose) {
   Facts head, facts;

@@ -18,16 +18,6 @@
 namespace reshard::sim {
 namespace {
 
-// "[3,0]" from a row-major index.
-std::string index_text(std::int64_t index, const Shape& shape) {
-  DimVector at(shape.size());
-  for (int d = shape.size() - 1; d >= 0; --d) {
-    at[d] = index % shape[d];
-    index /= shape[d];
-  }
-  return fmt::format("[{}]", text(at));
-}
-
 // Checks destination shards as they come, ascending by rank. A rank that must hold what an earlier one holds is compared with that one, byte for byte.
 class DestinationCheck {
  public:
@@ -56,8 +46,8 @@ class DestinationCheck {
     if (!wrong) return;
     int digits = static_cast<int>(size_bytes(request_.dtype())) * 2;
     throw CheckFailure(fmt::format(
-        "data of {}: rank {} holds a wrong value at global index {}: expected {:#0{}x}, found {:#0{}x} ({} of its elements are wrong)", request_.text(),
-        to_int(rank), index_text(wrong->index, request_.shape()), wrong->expected, digits + 2, wrong->found, digits + 2, wrong->count));
+        "data of {}: rank {} holds a wrong value at global index [{}]: expected {:#0{}x}, found {:#0{}x} ({} of its elements are wrong)", request_.text(),
+        to_int(rank), text(index_at(wrong->index, request_.shape())), wrong->expected, digits + 2, wrong->found, digits + 2, wrong->count));
   }
 
   const Request& request_;

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a plan's runs on a backend took, as a file: JSON lines, described in traces/measurements-format.md. `validate` writes it, calibration of a topology reads it.
+//
+// The file says what each rank's part of each step carried, so that it can be used without the plan.
+#pragma once
+
+#include <cstdint>
+#include <istream>
+#include <ostream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/plan/plan.h"
+#include "core/plan/timeline.h"
+
+namespace reshard::sim {
+
+// One rank's part of one step.
+struct MeasuredPart {
+  std::int32_t step;
+  Rank rank;
+  std::string kind;  // kind_text
+  // exchange: (peer, bytes) of the messages that the rank sends and of those that it receives, ascending by peer.
+  std::vector<std::pair<Rank, std::int64_t>> sent, received;
+  // Collectives: the group, in its order. Empty for others.
+  std::vector<Rank> group;
+  // Collectives: what a rank gives to an all_gather, gets from a reduce_scatter, has of an all_reduce, sends to each other rank in an all_to_all. copy, fill, reduce: bytes written.
+  std::int64_t bytes = 0;
+  friend bool operator==(const MeasuredPart&, const MeasuredPart&) = default;
+};
+
+struct Measurements {
+  std::string version;              // of reshard
+  std::string backend, library;     // "mpi", "Open MPI 4.1.4"
+  std::string request, planner;     // Request::text; whose plan it is
+  std::string topology;             // that the plan was made for
+  std::vector<Rank> ranks;          // ascending
+  std::int64_t warm_up = 0;         // runs before the first one here
+  std::vector<MeasuredPart> parts;  // ascending (step, rank)
+  std::vector<Timeline> runs;       // each with one span per part, in the same order
+};
+
+// What every rank does in every step of the plan.
+std::vector<MeasuredPart> parts_of(const Plan& plan);
+
+void write_measurements(std::ostream& out, const Measurements& measurements);
+// `file` names the stream in messages. Throws InputError "FILE:LINE: FIELD: ..."; memory is bounded by what was read.
+Measurements parse_measurements(std::istream& in, const std::string& file);
+
+}  // namespace reshard::sim

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tools/failure.h"
+
+#include <cstdio>
+#include <new>
+
+#include "core/base/errors.h"
+#include "tools/commands.h"
+
+namespace reshard::tools {
+
+Failure failure_of(const std::exception_ptr& exception) {
+  try {
+    std::rethrow_exception(exception);
+  } catch (const CheckNotHeld& check) {
+    return {1, check.findings};
+  } catch (const Stopped& stopped) {
+    return {stopped.exit_code, stopped.reasons};
+  } catch (const InputError& error) {
+    return {2, {error.what()}};
+  } catch (const CheckFailure& error) {
+    return {3, {std::string("internal check failed, please report: ") + error.what()}};
+  } catch (const BackendError& error) {
+    return {4, {error.what()}};
+  } catch (const std::bad_alloc&) {
+    return {4, {"out of memory"}};
+  } catch (const std::exception& error) {
+    return {3, {std::string("unexpected: ") + error.what()}};
+  }
+}
+
+void say(const std::vector<std::string>& reasons) {
+  for (const std::string& reason : reasons) std::fprintf(stderr, "reshard: error: %s\n", reason.c_str());
+}
+
+}  // namespace reshard::tools

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tools/launcher.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdlib>
+#include <optional>
+#include <string_view>
+
+namespace reshard::tools {
+
+namespace {
+
+std::optional<int> number(const char* variable) {
+  const char* value = std::getenv(variable);
+  if (value == nullptr) return std::nullopt;
+  std::string_view text(value);
+  int out = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
+  if (error != std::errc() || end != text.data() + text.size() || out < 0) return std::nullopt;
+  return out;
+}
+
+struct Variables {
+  const char *rank, *count;
+};
+constexpr std::array<Variables, 4> kLaunchers{
+    {{"RANK", "WORLD_SIZE"}, {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"}, {"PMI_RANK", "PMI_SIZE"}, {"SLURM_PROCID", "SLURM_NTASKS"}}};
+
+}  // namespace
+
+int launched_rank() {
+  for (const Variables& launcher : kLaunchers) {
+    std::optional<int> rank = number(launcher.rank), count = number(launcher.count);
+    if (rank && count && *rank < *count) return *rank;
+  }
+  return 0;
+}
+
+bool speaks_for_all(int argc, char** argv) {
+  if (argc < 2 || std::string_view(argv[1]) != "validate") return true;
+  constexpr std::array<std::string_view, 4> kOfMany{"mpi", "nccl", "--backend=mpi", "--backend=nccl"};
+  bool many = std::any_of(argv + 2, argv + argc, [&](const char* word) { return std::find(kOfMany.begin(), kOfMany.end(), word) != kOfMany.end(); });
+  return !many || launched_rank() == 0;
+}
+
+}  // namespace reshard::tools

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "backends/cuda/prepared.h"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "backends/cuda/step_tables.h"
+#include "core/base/errors.h"
+#include "core/bytes/block.h"
+
+namespace reshard::backends::cuda {
+namespace {
+
+// Polls rather than blocks, so that a device that hangs ends the run with a sentence. The first millisecond without a pause: steps are short.
+bool wait_for(Device& device, Event event, std::int64_t limit_s) {
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point start = Clock::now();
+  while (!device.done(event)) {
+    Clock::duration waited = Clock::now() - start;
+    if (waited >= std::chrono::seconds(limit_s)) return false;
+    if (waited > std::chrono::milliseconds(1)) std::this_thread::sleep_for(std::chrono::microseconds(50));
+  }
+  return true;
+}
+
+}  // namespace
+
+Prepared::Prepared(Device& device, const Plan& plan, Shards shards, const ExecutorOptions& options)
+    : device_(device), plan_(plan), options_(options), shards_(std::move(shards)), origin_(device), finished_(device) {
+  shards_.allocate(device);
+  std::vector<StreamedStep> places = assign_streams(steps_before(plan, shards_.temporaries()), options.streams);
+  int used = 1;
+  for (const StreamedStep& place : places) used = std::max(used, place.stream + 1);
+  for (int s = 0; s < used; ++s) streams_.emplace_back(device);
+  for (std::size_t s = 0; s < plan.steps.size(); ++s)
+    steps_.push_back({add_step(plan, plan.steps[s], shards_, tables_), std::move(places[s]), EventOwner(device), EventOwner(device)});
+  tables_.upload(device, stream(0));
+  finish(stream(0), "uploading the tables of the plan");
+}
+
+std::int64_t Prepared::largest_bytes(BufferId buffer, const std::vector<Slot>& slots) const {
+  std::int64_t most = 0;
+  for (Slot slot : slots) most = std::max(most, shards_.bytes(buffer, slot));
+  return most;
+}
+
+void Prepared::finish(Stream stream, const std::string& what) {
+  device_.record(finished_.get(), stream);
+  if (wait_for(device_, finished_.get(), options_.time_limit_s)) return;
+  shards_.abandon();
+  tables_.abandon();
+  throw BackendError("CUDA", what, fmt::format("no end within {} s", options_.time_limit_s), -1);
+}
+
+void Prepared::fill(const FillSource& fill) {
+  Block staging(largest_bytes(kSourceBuffer, shards_.sources()));
+  for (Slot slot : shards_.sources()) {
+    std::span<std::byte> bytes(staging.data(), static_cast<std::size_t>(shards_.bytes(kSourceBuffer, slot)));
+    Rank rank = plan_.ranks[static_cast<std::size_t>(slot)];
+    fill(rank, bytes);
+    if (bytes.empty()) continue;
+    device_.upload(shards_.data(kSourceBuffer, slot), bytes, stream(0));
+    finish(stream(0), fmt::format("uploading the source shard of rank {}", to_int(rank)));
+  }
+}
+
+void Prepared::start(const StepRun& step) {
+  Stream on = stream(step.place.stream);
+  for (std::int32_t before : step.place.waits) device_.wait(on, steps_[static_cast<std::size_t>(before)].end.get());
+  device_.record(step.begin.get(), on);
+  for (LaunchTables::Id launch : step.launches) tables_.launch(launch, device_, on);
+  device_.record(step.end.get(), on);
+}
+
+Timeline Prepared::run() {
+  device_.record(origin_.get(), stream(0));
+  for (std::size_t s = 1; s < streams_.size(); ++s) device_.wait(streams_[s].get(), origin_.get());
+  for (const StepRun& step : steps_) start(step);
+  std::vector<const StepRun*> last(streams_.size());
+  for (const StepRun& step : steps_) last[static_cast<std::size_t>(step.place.stream)] = &step;
+  for (std::size_t s = 1; s < streams_.size(); ++s)
+    if (last[s] != nullptr) device_.wait(stream(0), last[s]->end.get());
+  finish(stream(0), "running the steps of the plan");
+
+  Timeline timeline;
+  for (std::size_t s = 0; s < steps_.size(); ++s) {
+    std::int64_t start_ps = device_.elapsed_ps(origin_.get(), steps_[s].begin.get());
+    std::int64_t end_ps = std::max(start_ps, device_.elapsed_ps(origin_.get(), steps_[s].end.get()));
+    timeline.end_ps = std::max(timeline.end_ps, end_ps);
+    for (Slot slot : slots_of(plan_.steps[s]))
+      timeline.spans.push_back({OpId{0}, static_cast<std::int32_t>(s), plan_.ranks[static_cast<std::size_t>(slot)], start_ps, end_ps});
+  }
+  return timeline;
+}
+
+void Prepared::take(const TakeDestination& take) {
+  Block staging(largest_bytes(kDestinationBuffer, shards_.destinations()));
+  for (Slot slot : shards_.destinations()) {
+    std::span<std::byte> bytes(staging.data(), static_cast<std::size_t>(shards_.bytes(kDestinationBuffer, slot)));
+    Rank rank = plan_.ranks[static_cast<std::size_t>(slot)];
+    if (!bytes.empty()) {
+      device_.download(bytes, shards_.data(kDestinationBuffer, slot), stream(0));
+      finish(stream(0), fmt::format("downloading the destination shard of rank {}", to_int(rank)));
+    }
+    take(rank, bytes);
+  }
+}
+
+}  // namespace reshard::backends::cuda

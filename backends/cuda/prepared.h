@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A plan made ready on one device: shards, tables, streams and events.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "backends/cuda/executor.h"
+#include "backends/cuda/shards.h"
+#include "backends/cuda/step_streams.h"
+#include "backends/device/launch_tables.h"
+#include "backends/device/owners.h"
+
+namespace reshard::backends::cuda {
+
+class Prepared : public PreparedPlan {
+ public:
+  // Takes the memory that the shards need; the tables' sizes have been looked at before.
+  Prepared(Device& device, const Plan& plan, Shards shards, const ExecutorOptions& options);
+
+  void fill(const FillSource& fill) override;
+  Timeline run() override;
+  void take(const TakeDestination& take) override;
+
+ private:
+  struct StepRun {
+    std::vector<LaunchTables::Id> launches;
+    StreamedStep place;
+    EventOwner begin, end;
+  };
+  Stream stream(int index) const { return streams_[static_cast<std::size_t>(index)].get(); }
+  void start(const StepRun& step);
+  // Waits for what the stream holds so far. What a device that does not answer may still touch is left to the end of the process.
+  void finish(Stream stream, const std::string& what);
+  std::int64_t largest_bytes(BufferId buffer, const std::vector<Slot>& slots) const;
+
+  Device& device_;
+  const Plan& plan_;
+  ExecutorOptions options_;
+  Shards shards_;
+  LaunchTables tables_;
+  std::vector<StreamOwner> streams_;
+  std::vector<StepRun> steps_;
+  EventOwner origin_, finished_;
+};
+
+}  // namespace reshard::backends::cuda

@@ -5,6 +5,7 @@
 
 #include "core/base/errors.h"
 #include "core/base/units.h"
+#include "core/layout/request_text.h"
 
 namespace reshard::tools {
 
@@ -84,16 +85,7 @@ Request request_of(const RequestOptions& options) {
   require(options.shape_given, "--shape");
   require(!options.from.empty(), "--from");
   require(!options.to.empty(), "--to");
-  auto source_mesh = std::make_shared<const Mesh>(parse_mesh(options.mesh, options.ranks, "--mesh"));
-  MeshRef destination_mesh = source_mesh;
-  if (!options.to_mesh.empty() || !options.to_ranks.empty())
-    destination_mesh = std::make_shared<const Mesh>(parse_mesh(options.to_mesh.empty() ? options.mesh : options.to_mesh, options.to_ranks, "--to-mesh"));
-  // Shape and dtype are read by parse_layout again; here they are read under their options' names.
-  parse_shape(options.shape, "--shape");
-  std::string dtype = options.dtype.empty() ? "f32" : options.dtype;
-  parse_dtype(dtype);
-  return Request(parse_layout(options.shape, dtype, source_mesh, options.from, "--from"),
-                 parse_layout(options.shape, dtype, destination_mesh, options.to, "--to"));
+  return parse_request({options.mesh, options.ranks, options.to_mesh, options.to_ranks, options.shape, options.dtype, options.from, options.to}, "--");
 }
 
 std::optional<std::int64_t> memory_limit_of(const MachineOptions& options) {

@@ -129,7 +129,7 @@ def unordered_walks(path, text):
 
 
 def problems_of(root):
-    code = [p for top in ("core", "sim", "backends", "tools", "tests") for p in sorted((root / top).rglob("*")) if p.suffix in (".h", ".cpp", ".cu", ".py", ".sh")]
+    code = [p for top in ("core", "sim", "backends", "tools", "tests") for p in sorted((root / top).rglob("*")) if p.suffix in (".h", ".c", ".cpp", ".cu", ".py", ".sh")]
     seen = {}
     for full in code:
         path = pathlib.PurePosixPath(full.relative_to(root).as_posix())

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Plans run through the C API, one thread per rank, end with the store's bits.
+#include <catch2/catch.hpp>
+
+#include "tests/capi/capi_executor.h"
+#include "tests/conformance/conformance.h"
+
+using namespace reshard::test;
+
+TEST_CASE("drawn requests through the C API give the bits of the store") {
+  CapiExecutor executor;
+  ConformanceReport report = check_conformance(executor, {.world = 8, .draws = 3'000, .seed = 77});
+  INFO(text(report));
+  CHECK(report.failed == 0);
+  CHECK(report.requests == 3'000);
+  CHECK(report.runs > 3'000);
+  CHECK(report.rough_runs > 100);
+}
+
+TEST_CASE("small cases through the C API, by every planner") {
+  CapiExecutor executor;
+  ConformanceReport report = check_conformance(executor, {.world = 8, .draws = 0, .small_cases = true, .every = 97});
+  INFO(text(report));
+  CHECK(report.failed == 0);
+  CHECK(report.runs > 1'000);
+}

@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# The C API: from C, from C++, from Python, and its list of names.
+reshard_test(test_capi SOURCES
+  tests/capi/capi_executor.cpp
+  tests/capi/test_capi_conformance.cpp
+  tests/capi/test_capi_errors.cpp
+  LINKS reshard_shared reshard_conformance Threads::Threads)
+
+add_executable(capi_from_c tests/capi/plan_and_run.c)
+target_compile_options(capi_from_c PRIVATE -std=c99 -pedantic -Wall -Wextra -Wconversion -Werror)
+target_link_libraries(capi_from_c PRIVATE reshard_shared reshard_flags)
+set_target_properties(capi_from_c PROPERTIES C_STANDARD 99 C_EXTENSIONS OFF)
+if(RESHARD_SANITIZE)
+  set_target_properties(capi_from_c PROPERTIES LINKER_LANGUAGE CXX)  # the sanitizers' runtime for C++ is needed by the library
+endif()
+add_test(NAME capi_from_c COMMAND capi_from_c)
+
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
+add_test(NAME capi_symbols COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/capi/check_symbols.py --library $<TARGET_FILE:reshard_shared>
+  --names ${PROJECT_SOURCE_DIR}/tests/capi/reshard.symbols --header ${PROJECT_SOURCE_DIR}/tools/capi/reshard.h)
+set_tests_properties(capi_symbols PROPERTIES SKIP_RETURN_CODE 77)
+add_test(NAME capi_example COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/capi/check_example.py --library $<TARGET_FILE:reshard_shared>
+  --sanitize=${RESHARD_SANITIZE})
+set_tests_properties(capi_example PROPERTIES SKIP_RETURN_CODE 77)

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tools/capi/guard.h"
+
+#include <algorithm>
+#include <array>
+#include <exception>
+#include <new>
+
+#include "tools/commands.h"
+
+namespace reshard::capi {
+namespace {
+
+// Plain memory, so that keeping a text cannot fail and a thread's end costs nothing; longer texts are cut.
+thread_local std::array<char, 4096> last_error{};
+
+std::int32_t fail(std::int32_t code, std::string_view what) noexcept {
+  std::size_t length = std::min(what.size(), last_error.size() - 1);
+  std::copy_n(what.data(), length, last_error.data());
+  last_error[length] = '\0';
+  return code;
+}
+
+}  // namespace
+
+std::int32_t code_of_current_exception() noexcept {
+  try {
+    throw;
+  } catch (const InputError& error) {
+    return fail(RESHARD_INPUT_ERROR, error.what());
+  } catch (const BackendError& error) {
+    return fail(RESHARD_BACKEND_ERROR, error.what());
+  } catch (const std::bad_alloc&) {
+    return fail(RESHARD_BACKEND_ERROR, "out of memory");
+  } catch (const std::exception& error) {
+    return fail(RESHARD_CHECK_FAILURE, error.what());
+  } catch (...) {
+    return fail(RESHARD_CHECK_FAILURE, "an exception of an unknown type");
+  }
+}
+
+void require_struct_size(std::uint32_t size, std::size_t least, const char* name) {
+  if (size < least || size > kMaxStructSize)
+    throw InputError(std::string(name) + ": expected struct_size set to the size of the struct, " + std::to_string(least) + " or more, found " +
+                     std::to_string(size));
+}
+
+std::size_t checked_index(std::int64_t index, std::size_t count, const char* name) {
+  if (index < 0 || static_cast<std::size_t>(index) >= count)
+    throw InputError(std::string(name) + ": expected a number from 0 to below " + std::to_string(count) + ", found " + std::to_string(index));
+  return static_cast<std::size_t>(index);
+}
+
+}  // namespace reshard::capi
+
+extern "C" {
+
+int32_t reshard_api_version(void) { return RESHARD_API_VERSION; }
+const char* reshard_version(void) { return reshard::tools::kVersion; }
+const char* reshard_last_error(void) { return reshard::capi::last_error.data(); }
+}

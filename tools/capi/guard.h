@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The edge of the C API: exceptions become codes and a text, structs of any version become ours, null pointers become input errors.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+#include "core/base/errors.h"
+#include "tools/capi/reshard.h"
+
+namespace reshard::capi {
+
+// Of the exception being handled: keeps its text for reshard_last_error and gives its code. Neither allocates nor throws.
+std::int32_t code_of_current_exception() noexcept;
+
+// Runs the body of an API function.
+template <class Body>
+std::int32_t guarded(Body&& body) noexcept {
+  try {
+    body();
+    return RESHARD_OK;
+  } catch (...) {
+    return code_of_current_exception();
+  }
+}
+
+template <class T>
+T& given(T* pointer, const char* name) {
+  if (pointer == nullptr) throw InputError(std::string(name) + ": expected a pointer, found NULL");
+  return *pointer;
+}
+
+inline std::string text_of(const char* text) { return text == nullptr ? std::string() : std::string(text); }
+
+// No struct will ever be larger: a larger struct_size was never set.
+inline constexpr std::uint32_t kMaxStructSize = 4096;
+
+// Throws InputError unless the caller's struct is at least as large as version 1's, `least`.
+void require_struct_size(std::uint32_t size, std::size_t least, const char* name);
+
+// Kept for later versions, which must be able to tell that a caller set it.
+inline void require_zero(std::uint32_t reserved, const char* name) {
+  if (reserved != 0) throw InputError(std::string(name) + ": expected 0, found " + std::to_string(reserved));
+}
+
+// The caller's struct as ours: fields that it does not have are 0, fields that we do not know must be 0.
+template <class T>
+T taken(const T* from, const char* name, std::size_t least = sizeof(T)) {
+  std::uint32_t size = given(from, name).struct_size;
+  require_struct_size(size, least, name);
+  T out{};
+  std::memcpy(&out, from, size < sizeof(T) ? size : sizeof(T));
+  const char* bytes = reinterpret_cast<const char*>(from);
+  for (std::size_t i = sizeof(T); i < size; ++i)
+    if (bytes[i] != 0) throw InputError(std::string(name) + ": sets a field that this version of reshard does not know");
+  return out;
+}
+
+// Our result in the caller's struct: fields that we do not know are set to 0.
+template <class T>
+void give(T value, T* to, const char* name, std::size_t least = sizeof(T)) {
+  std::uint32_t size = given(to, name).struct_size;
+  require_struct_size(size, least, name);
+  value.struct_size = size;
+  if (size > sizeof(T)) std::memset(reinterpret_cast<char*>(to) + sizeof(T), 0, size - sizeof(T));
+  std::memcpy(to, &value, size < sizeof(T) ? size : sizeof(T));
+}
+
+// `index` as a position among `count`.
+std::size_t checked_index(std::int64_t index, std::size_t count, const char* name);
+
+}  // namespace reshard::capi

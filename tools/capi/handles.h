@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What stands behind the handles of the C API. All are immutable once made.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/layout/request.h"
+#include "core/plan/accounting.h"
+#include "core/plan/plan.h"
+#include "core/plan/rank_program.h"
+#include "core/plan/temporaries.h"
+#include "core/topology/topology.h"
+#include "tools/capi/reshard.h"
+
+struct reshard_request {
+  reshard::Request request;
+};
+
+struct reshard_topology {
+  reshard::Topology topology;
+};
+
+struct reshard_plan {
+  std::shared_ptr<const reshard::Plan> plan;  // proved
+  reshard::PlanBytes bytes;
+  std::int64_t padding_bytes;
+  std::string request_text;
+};
+
+struct reshard_program {
+  std::shared_ptr<const reshard::Plan> plan;
+  reshard::RankProgram program;
+  reshard::TemporaryLayout temporaries;
+  std::vector<std::vector<std::int32_t>> groups;  // per operation: global ranks of its group; empty where it is no collective
+};
+
+namespace reshard::capi {
+
+// The slot of a global rank. Throws InputError where the plan does not have it.
+Slot slot_of(const Plan& plan, std::int32_t rank);
+
+// Fills the fields that plan and rank determine; arena_offset -1.
+reshard_buffer buffer_of(const Plan& plan, Slot slot, std::int32_t buffer);
+
+}  // namespace reshard::capi

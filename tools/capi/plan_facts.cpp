@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The C API: what a plan costs and what each rank holds.
+#include <algorithm>
+
+#include "tools/capi/guard.h"
+#include "tools/capi/handles.h"
+
+namespace reshard::capi {
+
+Slot slot_of(const Plan& plan, std::int32_t rank) {
+  auto found = std::lower_bound(plan.ranks.begin(), plan.ranks.end(), Rank{rank});
+  if (found == plan.ranks.end() || *found != Rank{rank})
+    throw InputError("rank: expected one of " + ranks_text(plan.ranks) + ", which the plan has, found " + std::to_string(rank));
+  return static_cast<Slot>(found - plan.ranks.begin());
+}
+
+reshard_buffer buffer_of(const Plan& plan, Slot slot, std::int32_t buffer) {
+  const Buffer& found = plan.buffers[checked_index(buffer, plan.buffers.size(), "buffer")];
+  reshard_buffer out{};
+  out.arena_offset = -1;
+  if (!found.exists(slot)) return out;
+  out.exists = 1;
+  out.bytes = found.elements(slot) * size_bytes(plan.request.dtype());
+  for (int d = 0; d < found.dims(); ++d) out.shape[d] = found.extent(slot, d);
+  return out;
+}
+
+}  // namespace reshard::capi
+
+using namespace reshard;
+using namespace reshard::capi;
+
+extern "C" {
+
+int32_t reshard_plan_get_facts(const reshard_plan* plan, reshard_plan_facts* facts) {
+  return guarded([&] {
+    const reshard_plan& handle = given(plan, "plan");
+    reshard_plan_facts out{};
+    out.rank_count = static_cast<std::int32_t>(handle.plan->slot_count());
+    out.buffer_count = static_cast<std::int32_t>(handle.plan->buffers.size());
+    out.step_count = static_cast<std::int32_t>(handle.plan->steps.size());
+    out.dims = handle.plan->dims();
+    out.element_bytes = static_cast<std::int32_t>(size_bytes(handle.plan->request.dtype()));
+    out.peak_bytes_max = handle.bytes.peak_max;
+    out.received_bytes_max = handle.bytes.received_max;
+    out.received_bytes_total = handle.bytes.received_total;
+    out.padding_bytes_total = handle.padding_bytes;
+    give(out, facts, "facts");
+  });
+}
+
+const char* reshard_plan_planner(const reshard_plan* plan) { return plan == nullptr ? "" : plan->plan->planner.c_str(); }
+const char* reshard_plan_request(const reshard_plan* plan) { return plan == nullptr ? "" : plan->request_text.c_str(); }
+
+int32_t reshard_plan_get_rank(const reshard_plan* plan, int32_t index, int32_t* rank) {
+  return guarded([&] {
+    const std::vector<Rank>& ranks = given(plan, "plan").plan->ranks;
+    given(rank, "rank") = to_int(ranks[checked_index(index, ranks.size(), "index")]);
+  });
+}
+
+int32_t reshard_plan_get_rank_bytes(const reshard_plan* plan, int32_t rank, reshard_rank_bytes* bytes) {
+  return guarded([&] {
+    const reshard_plan& handle = given(plan, "plan");
+    Slot slot = slot_of(*handle.plan, rank);
+    reshard_rank_bytes out{};
+    out.source_bytes = buffer_of(*handle.plan, slot, 0).bytes;
+    out.destination_bytes = buffer_of(*handle.plan, slot, 1).bytes;
+    out.peak_bytes = handle.bytes.peak_per_slot[static_cast<std::size_t>(slot)];
+    out.received_bytes = handle.bytes.received_per_slot[static_cast<std::size_t>(slot)];
+    give(out, bytes, "bytes");
+  });
+}
+
+int32_t reshard_plan_get_buffer(const reshard_plan* plan, int32_t rank, int32_t buffer, reshard_buffer* result) {
+  return guarded([&] {
+    const Plan& found = *given(plan, "plan").plan;
+    give(buffer_of(found, slot_of(found, rank), buffer), result, "result");
+  });
+}
+}

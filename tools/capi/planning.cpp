@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The C API from texts to proved plans.
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#include "core/layout/request_text.h"
+#include "core/plan/plan_text.h"
+#include "core/plan/proof.h"
+#include "core/planners/bounds.h"
+#include "core/planners/planner.h"
+#include "core/topology/topology_text.h"
+#include "sim/machines/presets.h"
+#include "sim/network/engine.h"
+#include "tools/capi/guard.h"
+#include "tools/capi/handles.h"
+
+using namespace reshard;
+using namespace reshard::capi;
+
+namespace {
+
+// The caller's topology, which must hold the ranks, or the default that does.
+Topology topology_of(const reshard_topology* topology, const Request& request) {
+  std::int64_t highest = to_int(request.ranks().back());
+  if (topology == nullptr) return sim::default_topology(highest + 1);
+  sim::require_devices(topology->topology, highest);
+  return topology->topology;
+}
+
+reshard_plan* handle_of(Plan plan, const ProofResult& proof) {
+  auto handle = std::make_unique<reshard_plan>();
+  handle->bytes = count_bytes(plan);
+  handle->padding_bytes = 0;
+  for (std::int64_t bytes : proof.padding_bytes) handle->padding_bytes += bytes;
+  handle->request_text = plan.request.text();
+  handle->plan = std::make_shared<const Plan>(std::move(plan));
+  return handle.release();
+}
+
+}  // namespace
+
+extern "C" {
+
+int32_t reshard_request_create(const reshard_request_texts* texts, reshard_request** request) {
+  return guarded([&] {
+    reshard_request_texts t = taken(texts, "texts");
+    require_zero(t.reserved, "texts.reserved");
+    given(t.mesh, "mesh");
+    given(t.shape, "shape");
+    given(t.from, "from");
+    given(t.to, "to");
+    given(request, "request");
+    RequestTexts parts{t.mesh, text_of(t.ranks), text_of(t.to_mesh), text_of(t.to_ranks), t.shape, text_of(t.dtype), t.from, t.to};
+    *request = new reshard_request{parse_request(parts)};
+  });
+}
+
+void reshard_request_free(reshard_request* request) { delete request; }
+
+int32_t reshard_topology_create(const char* name, reshard_topology** topology) {
+  return guarded([&] {
+    given(name, "name");
+    given(topology, "topology");
+    *topology = new reshard_topology{sim::find_topology(name)};
+  });
+}
+
+int32_t reshard_topology_parse(const char* text, int64_t count, reshard_topology** topology) {
+  return guarded([&] {
+    given(text, "text");
+    given(topology, "topology");
+    if (count < 0) throw InputError("count: expected 0 or more, found " + std::to_string(count));
+    std::optional<std::int64_t> nodes;
+    if (count > 0) nodes = count;
+    *topology = new reshard_topology{build_topology(parse_topology(text, "text"), nodes)};
+  });
+}
+
+void reshard_topology_free(reshard_topology* topology) { delete topology; }
+
+int32_t reshard_plan_create(const reshard_request* request, const reshard_topology* topology, const reshard_plan_options* options, reshard_plan** plan) {
+  return guarded([&] {
+    const Request& asked = given(request, "request").request;
+    given(plan, "plan");
+    reshard_plan_options chosen{};
+    if (options != nullptr) chosen = taken(options, "options");
+    require_zero(chosen.reserved, "options.reserved");
+    if (chosen.memory_limit_bytes < 0) throw InputError("memory_limit_bytes: expected 0 or more, found " + std::to_string(chosen.memory_limit_bytes));
+    Topology on = topology_of(topology, asked);
+    PlannerInput input;
+    input.topology = &on;
+    if (chosen.memory_limit_bytes > 0) input.memory_limit_bytes = chosen.memory_limit_bytes;
+    input.plan_time = sim::time_of;
+    Plan made = make_plan(find_planner(chosen.planner == nullptr ? "auto" : chosen.planner), asked, input);
+    ProofResult proof = prove(made);
+    *plan = handle_of(std::move(made), proof);
+  });
+}
+
+int32_t reshard_plan_parse(const char* text, int64_t text_bytes, reshard_plan** plan) {
+  return guarded([&] {
+    given(text, "text");
+    given(plan, "plan");
+    if (text_bytes < 0) throw InputError("text_bytes: expected 0 or more, found " + std::to_string(text_bytes));
+    Plan read = parse_plan(std::string_view(text, static_cast<std::size_t>(text_bytes)), "text");
+    ProofResult proof = prove(read);
+    *plan = handle_of(std::move(read), proof);
+  });
+}
+
+void reshard_plan_free(reshard_plan* plan) { delete plan; }
+
+int32_t reshard_plan_write(const reshard_plan* plan, char** text, int64_t* text_bytes) {
+  return guarded([&] {
+    const Plan& written = *given(plan, "plan").plan;
+    given(text, "text");
+    given(text_bytes, "text_bytes");
+    std::string whole = to_text(written);
+    char* copy = static_cast<char*>(std::malloc(whole.size() + 1));
+    if (copy == nullptr) throw std::bad_alloc();
+    std::memcpy(copy, whole.c_str(), whole.size() + 1);
+    *text = copy;
+    *text_bytes = static_cast<std::int64_t>(whole.size());
+  });
+}
+
+void reshard_text_free(char* text) { std::free(text); }
+
+int32_t reshard_plan_prove(const reshard_plan* plan) {
+  return guarded([&] { prove(*given(plan, "plan").plan); });
+}
+
+int32_t reshard_plan_get_times(const reshard_plan* plan, const reshard_topology* topology, reshard_times* times) {
+  return guarded([&] {
+    const Plan& timed = *given(plan, "plan").plan;
+    Topology on = topology_of(topology, timed.request);
+    Bound bound = bound_of(timed.request, on);
+    reshard_times out{};
+    out.time_ps = sim::time_of(timed, on);
+    out.bound_ps = bound.time_ps();
+    out.cut_ps = bound.cut_ps;
+    out.volume_ps = bound.volume_ps;
+    out.latency_ps = bound.latency_ps;
+    RESHARD_CHECK(out.time_ps >= out.bound_ps, timed.request.text() + " takes less than its bound");
+    give(out, times, "times");
+  });
+}
+}

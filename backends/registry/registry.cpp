@@ -2,6 +2,9 @@
 #include <array>
 
 #include "backends/registry/backend.h"
+#if RESHARD_HAS_MPI
+#include "backends/registry/mpi_plugin.h"
+#endif
 #include "core/base/cursor.h"
 #include "core/base/errors.h"
 
@@ -14,8 +17,12 @@ namespace {
 #define RESHARD_ABSENT(what, how) [] { return BackendStatus{false, what, how}; }, [](const BackendOptions&) { return refuse(what); }
 
 constexpr std::array<BackendRow, 3> kBackends{{
+#if RESHARD_HAS_MPI
+    {"mpi", "one process per rank, started by mpirun; bytes in host memory", probe_mpi, make_mpi},
+#else
     {"mpi", "one process per rank, started by mpirun; bytes in host memory",
      RESHARD_ABSENT("reshard was built without MPI", "apt install libopenmpi-dev openmpi-bin, then build reshard again")},
+#endif
     {"cuda", "every rank's shard in one GPU's memory",
      RESHARD_ABSENT("reshard was built without the CUDA Toolkit", "install NVIDIA's cuda-toolkit, then build reshard again")},
     {"nccl", "one rank per GPU, carried by NCCL", RESHARD_ABSENT("reshard was built without NCCL", "install NVIDIA's libnccl-dev, then build reshard again")},

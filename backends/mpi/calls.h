@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// MPI calls whose errors are thrown, and handles that free themselves. The C interface only: the C++ bindings are gone from the standard.
+#pragma once
+
+#include <mpi.h>
+
+#include <utility>
+
+namespace reshard::backends::mpi {
+
+// Throws BackendError with the call as written and MPI's own text, unless `code` is MPI_SUCCESS. `rank` is the calling one.
+void check(int code, const char* call, int rank);
+
+// Between MPI_Init and MPI_Finalize, whoever calls them.
+bool mpi_is_up();
+
+// Owns a communicator. Freed only while MPI is up: handles may outlive it.
+class Communicator {
+ public:
+  Communicator() = default;
+  explicit Communicator(MPI_Comm comm) : comm_(comm) {}
+  Communicator(Communicator&& other) noexcept : comm_(std::exchange(other.comm_, MPI_COMM_NULL)) {}
+  Communicator& operator=(Communicator&& other) noexcept {
+    std::swap(comm_, other.comm_);
+    return *this;
+  }
+  ~Communicator();
+  MPI_Comm get() const { return comm_; }
+  // Gives the handle up without freeing it.
+  void leak() { comm_ = MPI_COMM_NULL; }
+
+ private:
+  MPI_Comm comm_ = MPI_COMM_NULL;
+};
+
+}  // namespace reshard::backends::mpi
+
+#define RESHARD_MPI_CALL(rank, call) ::reshard::backends::mpi::check((call), #call, (rank))

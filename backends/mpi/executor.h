@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Plans on MPI: one process per rank, bytes in host memory. Global rank r is process r of the communicator.
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "backends/mpi/memory.h"
+#include "backends/mpi/processes.h"
+#include "backends/mpi/world.h"
+#include "core/plan/executor.h"
+
+namespace reshard::backends::mpi {
+
+class MpiExecutor : public Executor {
+ public:
+  // Over all processes; initialises MPI where nobody has, and then ends it with the program.
+  explicit MpiExecutor(const WorldOptions& options);
+  // Over a caller's communicator, which is duplicated. Collective over it, as is the destructor.
+  MpiExecutor(MPI_Comm comm, const WorldOptions& options);
+  ~MpiExecutor() override;
+
+  std::string_view name() const override { return "mpi"; }
+  Processes& processes() override { return processes_; }
+  std::unique_ptr<PreparedPlan> prepare(const Plan& plan) override;
+  // Runs on the caller's shards, in place: neither fill nor take is needed. Their memory must stay until the prepared plan is gone.
+  std::unique_ptr<PreparedPlan> prepare(const Plan& plan, const CallerShards& shards);
+
+  // Whether processes of this node share memory.
+  bool shares_memory() const { return world_->rings != nullptr; }
+
+ private:
+  void check_runnable(const Plan& plan, bool own_shards) const;
+
+  std::shared_ptr<World> world_;
+  MpiProcesses processes_;
+};
+
+}  // namespace reshard::backends::mpi

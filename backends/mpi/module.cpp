@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The one symbol of the shared module: what the registry finds behind dlopen.
+#include "backends/mpi/executor.h"
+#include "backends/mpi/session.h"
+#include "backends/registry/mpi_module.h"
+
+namespace {
+
+using namespace reshard::backends;
+
+reshard::Executor* make(const BackendOptions& options) {
+  mpi::WorldOptions world;
+  world.time_limit_s = options.time_limit_s;
+  return std::make_unique<mpi::MpiExecutor>(world).release();
+}
+
+constexpr MpiModule kModule{kMpiModuleVersion, mpi::library_version, make};
+
+}  // namespace
+
+extern "C" __attribute__((visibility("default"))) const MpiModule* reshard_mpi_module() { return &kModule; }

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// This rank's parts of the steps, made ready once and run again and again: addresses, cuts and communicators are settled, so that a run costs little beyond its bytes.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "backends/mpi/memory.h"
+#include "backends/mpi/traffic.h"
+#include "core/plan/rank_program.h"
+
+namespace reshard::backends::mpi {
+
+class Part {
+ public:
+  virtual ~Part() = default;
+  // Begins transfers. Called when everything that the step waits for on this rank is done.
+  virtual void issue(Traffic& traffic) { static_cast<void>(traffic); }
+  // Does one piece of local work; false where there is none left. Called between polls, so that messages move on meanwhile; in each stage until it returns false.
+  virtual bool work() { return false; }
+  // When no transfer is pending and no work left: begins the next stage, or returns false where the part is done.
+  virtual bool next_stage(Traffic& traffic) { return static_cast<void>(traffic), false; }
+
+  Pending pending = 0;
+};
+
+// What a part is made from.
+struct PartContext {
+  const Plan& plan;
+  const RankStep& step;
+  Slot slot;
+  const LocalMemory& memory;
+  World& world;
+  const Traffic& traffic;              // for its chunk limits
+  std::shared_ptr<Communicator> comm;  // of the rank's group, where the step is MPI's own collective
+
+  const Step& body() const { return plan.steps[to_index(step.step)]; }
+  std::int64_t element_bytes() const { return size_bytes(plan.request.dtype()); }
+  int process(Slot other) const { return to_int(plan.ranks[static_cast<std::size_t>(other)]); }
+  // Equal on both ends, far below what every MPI allows.
+  int tag() const { return static_cast<int>(static_cast<std::int32_t>(step.step) % 16384); }
+};
+
+std::unique_ptr<Part> make_local_part(const PartContext& context);  // copy, fill, reduce
+std::unique_ptr<Part> make_exchange_part(const PartContext& context);
+std::unique_ptr<Part> make_collective_part(const PartContext& context);
+// By step, the communicator of this rank's group in it; null where MPI's own collective is not taken. Made in the order of the plan; collective over all processes.
+std::vector<std::shared_ptr<Communicator>> make_groups(const Plan& plan, World& world);
+
+}  // namespace reshard::backends::mpi

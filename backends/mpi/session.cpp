@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "backends/mpi/session.h"
+
+#include <cstdlib>
+
+#include <fmt/format.h>
+
+#include "backends/mpi/calls.h"
+#include "core/base/errors.h"
+
+namespace reshard::backends::mpi {
+namespace {
+
+bool abandoned = false;
+
+void end_session() {
+  if (!abandoned && mpi_is_up()) MPI_Finalize();
+}
+
+// What the launcher says how many processes it started; 0 where there is none that we know.
+int launched_processes() {
+  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"})
+    if (const char* text = std::getenv(name)) return std::atoi(text);
+  return 0;
+}
+
+}  // namespace
+
+void start_session() {
+  int up = 0, over = 0;
+  MPI_Finalized(&over);
+  if (over != 0) throw InputError("the mpi backend was asked for after MPI_Finalize");
+  MPI_Initialized(&up);
+  if (up == 0) {
+    int provided = 0;
+    RESHARD_MPI_CALL(-1, MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided));
+    std::atexit(end_session);
+  }
+  int size = 1, launched = launched_processes();
+  RESHARD_MPI_CALL(-1, MPI_Comm_size(MPI_COMM_WORLD, &size));
+  if (size == 1 && launched > 1)
+    throw InputError(fmt::format("a launcher started {} processes, but {} connects this one to none; use its own mpirun", launched, library_version()));
+}
+
+void abandon_session() noexcept { abandoned = true; }
+
+std::string library_version() {
+  char text[MPI_MAX_LIBRARY_VERSION_STRING] = {};
+  int length = 0;
+  if (MPI_Get_library_version(text, &length) != MPI_SUCCESS) return "MPI";
+  std::string version(text, static_cast<std::size_t>(length));
+#if defined(OPEN_MPI)
+  // "Open MPI v4.1.4, package: ...".
+  version = version.substr(0, version.find(','));
+  if (std::size_t v = version.find(" v"); v != std::string::npos) version.erase(v + 1, 1);
+#else
+  // "MPICH Version:\t4.0.2\nMPICH Release date:...".
+  version = version.substr(0, version.find('\n'));
+  if (std::size_t at = version.find("Version:"); at != std::string::npos) {
+    std::size_t number = version.find_first_not_of(" \t", at + 8);
+    if (number != std::string::npos) version = version.substr(0, at) + version.substr(number);
+  }
+#endif
+  return version;
+}
+
+}  // namespace reshard::backends::mpi

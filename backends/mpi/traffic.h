@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Everything that is under way between this process and others, moved along by polling.
+//
+// Messages to a process of the same node go through rings of shared memory, in the order in which they were given: both ends issue steps in listed order, so that the next full slot
+// always belongs to the oldest message awaited. Messages to other nodes are nonblocking MPI calls, matched in order for the same reason; their tags only make a mistake show.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "backends/mpi/message.h"
+#include "backends/mpi/world.h"
+#include "core/bytes/block.h"
+
+namespace reshard::backends::mpi {
+
+// Counts what a step still waits for.
+using Pending = std::int32_t;
+
+class Traffic {
+ public:
+  explicit Traffic(World& world) : world_(world), outgoing_(static_cast<std::size_t>(world.size)), incoming_(static_cast<std::size_t>(world.size)) {}
+
+  // The limit for the chunks of messages to and from `process`.
+  std::int64_t chunk_bytes(int process) const {
+    return world_.on_node(process) ? std::min(world_.rings->slot_bytes(), world_.options.chunk_bytes) : world_.options.chunk_bytes;
+  }
+
+  // Begin a transfer. `pending` is raised, and lowered as parts of it finish; it and the message must outlive them.
+  void send(const Message& message, Pending& pending);
+  void receive(const Message& message, Pending& pending);
+  // A collective that has been begun, among `group`.
+  void track(MPI_Request request, const std::vector<int>& group, Pending& pending);
+
+  // Moves along what can be moved now; false where nothing could.
+  bool progress();
+  // Processes that `pending` still waits for, ascending.
+  std::vector<int> awaited(const Pending& pending) const;
+  // A failed run stops here: receives are withdrawn, as their memory is about to go.
+  void abandon() noexcept;
+
+ private:
+  // A message through the rings, and how far it is.
+  struct Stream {
+    const Message* message;
+    Pending* pending;
+    std::size_t next_chunk;
+  };
+  // A chunk under way in MPI.
+  struct Call {
+    const Message* message;  // null for a collective
+    const Chunk* chunk;
+    Pending* pending;
+    std::unique_ptr<Block> staging;  // null where the chunk is sent or received in place
+    const std::vector<int>* group;
+    bool receives;
+  };
+
+  void begin(const Message& message, bool receives, Pending& pending);
+  std::unique_ptr<Block> staging(std::int64_t bytes);
+  bool pack_one(int process);
+  bool unpack_one(int process);
+  bool progress_rings();
+  bool progress_calls();
+  void finish(Call& call);
+
+  World& world_;
+  std::vector<std::deque<Stream>> outgoing_, incoming_;  // by process
+  std::int32_t streams_ = 0;
+  std::vector<MPI_Request> requests_;
+  std::vector<Call> calls_;     // beside requests_
+  std::vector<int> completed_;  // scratch of progress_calls
+  std::vector<std::unique_ptr<Block>> spare_;
+};
+
+}  // namespace reshard::backends::mpi

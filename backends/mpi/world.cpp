@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "backends/mpi/world.h"
+
+#include <fmt/format.h>
+
+#include "core/base/errors.h"
+
+namespace reshard::backends::mpi {
+namespace {
+
+Communicator duplicate(MPI_Comm parent) {
+  MPI_Comm comm = MPI_COMM_NULL;
+  RESHARD_MPI_CALL(-1, MPI_Comm_dup(parent, &comm));
+  Communicator out(comm);
+  RESHARD_MPI_CALL(-1, MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN));
+  return out;
+}
+
+// Which processes share memory with this one: their places in the node's communicator, by process.
+std::vector<int> places_on_node(MPI_Comm comm, int rank, int size, MPI_Comm node) {
+  int node_size = 0;
+  RESHARD_MPI_CALL(rank, MPI_Comm_size(node, &node_size));
+  std::vector<int> members(static_cast<std::size_t>(node_size)), places(static_cast<std::size_t>(size), -1);
+  RESHARD_MPI_CALL(rank, MPI_Allgather(&rank, 1, MPI_INT, members.data(), 1, MPI_INT, node));
+  for (int place = 0; place < node_size; ++place) places[static_cast<std::size_t>(members[static_cast<std::size_t>(place)])] = place;
+  static_cast<void>(comm);
+  return places;
+}
+
+}  // namespace
+
+World::World(MPI_Comm parent, const WorldOptions& options_in) : options(options_in), comm(duplicate(parent)) {
+  RESHARD_MPI_CALL(-1, MPI_Comm_rank(comm.get(), &rank));
+  RESHARD_MPI_CALL(rank, MPI_Comm_size(comm.get(), &size));
+  MPI_Comm node_handle = MPI_COMM_NULL;
+  RESHARD_MPI_CALL(rank, MPI_Comm_split_type(comm.get(), MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &node_handle));
+  Communicator node(node_handle);
+  node_place = places_on_node(comm.get(), rank, size, node.get());
+  if (options.shared_memory) rings = SharedRings::make(node.get());
+}
+
+World::~World() {
+  // After a failure nobody knows what the others do; nothing collective may be called.
+  if (broken) comm.leak();
+}
+
+void World::give_up(const std::string& what, const std::string& awaited) const {
+  throw BackendError("MPI", what, fmt::format("nothing came for {} s from {}", options.time_limit_s, awaited), rank);
+}
+
+void World::wait(MPI_Request& request, const std::string& what, int from) {
+  Patience wait = patience();
+  for (int done = 0;;) {
+    RESHARD_MPI_CALL(rank, MPI_Test(&request, &done, MPI_STATUS_IGNORE));
+    if (done != 0) return;
+    if (!wait.idle()) {
+      broken = true;
+      give_up(what, from < 0 ? "some of the other ranks" : fmt::format("rank {}", from));
+    }
+  }
+}
+
+void World::barrier(const std::string& what) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  RESHARD_MPI_CALL(rank, MPI_Ibarrier(comm.get(), &request));
+  wait(request, what);
+}
+
+std::string ranks_text(std::span<const int> ranks) { return fmt::format("rank{} {}", ranks.size() == 1 ? "" : "s", fmt::join(ranks, ", ")); }
+
+}  // namespace reshard::backends::mpi

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The processes that an executor was made over and what all its plans share. Global rank r is process r of the communicator.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "backends/mpi/calls.h"
+#include "backends/mpi/groups.h"
+#include "backends/mpi/patience.h"
+#include "backends/mpi/shared_rings.h"
+
+namespace reshard::backends::mpi {
+
+struct WorldOptions {
+  std::int64_t time_limit_s = 300;
+  // What travels in one MPI call at most: tests make it small to have many.
+  std::int64_t chunk_bytes = std::int64_t{16} << 20;
+  // The largest buffer of a collective that MPI's own may take: its counts are 32-bit.
+  std::int64_t collective_bytes = (std::int64_t{1} << 31) - 1;
+  // Whether processes of one node hand bytes over in memory that they share, instead of through MPI.
+  bool shared_memory = true;
+};
+
+struct World {
+  // Duplicates `parent`: traffic of ours never meets the caller's.
+  World(MPI_Comm parent, const WorldOptions& options);
+  ~World();
+  World(const World&) = delete;
+  World& operator=(const World&) = delete;
+
+  Patience patience() const { return Patience(options.time_limit_s); }
+  // Ends every wait that took too long: throws the BackendError that says what was waited for.
+  [[noreturn]] void give_up(const std::string& what, const std::string& awaited) const;
+  // Waits for a request within the time limit. `from`: the process that it depends on; -1 for any.
+  void wait(MPI_Request& request, const std::string& what, int from = -1);
+  // All processes are here, within the time limit.
+  void barrier(const std::string& what);
+  bool on_node(int process) const { return rings != nullptr && node_place[static_cast<std::size_t>(process)] >= 0; }
+
+  WorldOptions options;
+  Communicator comm;
+  int rank = 0, size = 1;
+  std::vector<int> node_place;         // by process: its place among those of this node; -1 elsewhere
+  std::unique_ptr<SharedRings> rings;  // null: everything goes through MPI
+  GroupCache groups;
+  bool broken = false;  // a run has failed: requests may be under way for ever
+};
+
+// "rank 3", "ranks 0, 2, 5".
+std::string ranks_text(std::span<const int> ranks);
+
+}  // namespace reshard::backends::mpi

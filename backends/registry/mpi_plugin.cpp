@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Two implementations of MPI share nothing but names: a module is built against each that was found, and the launcher says which one this process belongs to. $RESHARD_MPI=openmpi|mpich
+// decides by hand.
+#include "backends/registry/mpi_plugin.h"
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "backends/registry/mpi_module.h"
+#include "core/base/cursor.h"
+#include "core/base/errors.h"
+
+namespace reshard::backends {
+namespace {
+
+struct Flavour {
+  const char* name;  // in $RESHARD_MPI
+  const char* file;
+  const char* library;  // opened for all to see: its own plugins look for its symbols
+  std::vector<const char*> launchers;
+  const char* packages;
+};
+
+const Flavour& open_mpi() {
+  static const Flavour flavour{"openmpi", "reshard_mpi.so", "libmpi.so.40", {"mpirun.openmpi", "mpirun"}, "libopenmpi-dev openmpi-bin"};
+  return flavour;
+}
+const Flavour& mpich() {
+  static const Flavour flavour{"mpich", "reshard_mpich.so", "libmpich.so.12", {"mpirun.mpich", "mpiexec.hydra", "mpirun"}, "libmpich-dev mpich"};
+  return flavour;
+}
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+const Flavour& wanted() {
+  std::string forced = environment("RESHARD_MPI");
+  if (forced == mpich().name) return mpich();
+  if (forced == open_mpi().name) return open_mpi();
+  if (!forced.empty()) throw InputError(fmt::format("RESHARD_MPI: expected openmpi or mpich, found {}", reshard::quoted(forced)));
+  bool hydra = !environment("PMI_RANK").empty() && !environment("PMI_SIZE").empty();
+  return hydra && environment("OMPI_COMM_WORLD_SIZE").empty() ? mpich() : open_mpi();
+}
+
+// Where the module may lie: beside the program as built, beside it as installed, where the user says.
+std::vector<std::filesystem::path> folders() {
+  std::vector<std::filesystem::path> out;
+  std::error_code none;
+  std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", none);
+  if (!program.empty()) {
+    out.push_back(program.parent_path());
+    out.push_back(program.parent_path().parent_path() / "lib" / "reshard");
+  }
+  if (std::string extra = environment("RESHARD_MODULE_DIR"); !extra.empty()) out.emplace_back(extra);
+  return out;
+}
+
+const MpiModule& opened(const std::filesystem::path& path, const Flavour& flavour) {
+  // Kept for the life of the program. Where the library lies elsewhere the module itself says so.
+  dlopen(flavour.library, RTLD_NOW | RTLD_GLOBAL);
+  void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) throw InputError(fmt::format("{}: {}", path.filename().string(), dlerror()));
+  auto* find = reinterpret_cast<const MpiModule* (*)()>(dlsym(handle, kMpiModuleSymbol));
+  if (find == nullptr || find()->version != kMpiModuleVersion) throw InputError(fmt::format("{}: not of this build of reshard", path.string()));
+  return *find();
+}
+
+const MpiModule& module_of(const Flavour& flavour) {
+  std::string looked;
+  for (const std::filesystem::path& folder : folders()) {
+    std::error_code none;
+    if (std::filesystem::path path = folder / flavour.file; std::filesystem::exists(path, none)) return opened(path, flavour);
+    looked += (looked.empty() ? "" : ", ") + folder.string();
+  }
+  throw InputError(fmt::format("no {} in {}", flavour.file, looked));
+}
+
+// The launcher's path, or nothing.
+std::string launcher_of(const Flavour& flavour) {
+  std::string path = environment("PATH");
+  for (const char* launcher : flavour.launchers)
+    for (std::size_t begin = 0; begin <= path.size();) {
+      std::size_t end = std::min(path.find(':', begin), path.size());
+      std::string file = path.substr(begin, end - begin) + "/" + launcher;
+      if (access(file.c_str(), X_OK) == 0) return file;
+      begin = end + 1;
+    }
+  return "";
+}
+
+}  // namespace
+
+BackendStatus probe_mpi() {
+  const Flavour* flavour = &open_mpi();
+  try {
+    flavour = &wanted();
+    std::string what = module_of(*flavour).library(), launcher = launcher_of(*flavour);
+    return {true, what + (launcher.empty() ? ", no mpirun found: a single process only" : ", mpirun at " + launcher), ""};
+  } catch (const std::exception& error) {
+    return {false, error.what(), fmt::format("apt install {}, then build reshard again", flavour->packages)};
+  }
+}
+
+std::unique_ptr<Executor> make_mpi(const BackendOptions& options) { return std::unique_ptr<Executor>(module_of(wanted()).make(options)); }
+
+}  // namespace reshard::backends

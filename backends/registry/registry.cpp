@@ -2,6 +2,9 @@
 #include <array>
 
 #include "backends/registry/backend.h"
+#if RESHARD_HAS_CUDA
+#include "backends/cuda/backend.h"
+#endif
 #if RESHARD_HAS_MPI
 #include "backends/registry/mpi_plugin.h"
 #endif
@@ -23,8 +26,12 @@ constexpr std::array<BackendRow, 3> kBackends{{
     {"mpi", "one process per rank, started by mpirun; bytes in host memory",
      RESHARD_ABSENT("reshard was built without MPI", "apt install libopenmpi-dev openmpi-bin, then build reshard again")},
 #endif
+#if RESHARD_HAS_CUDA
+    {"cuda", "every rank's shard in one GPU's memory", cuda::probe, cuda::make},
+#else
     {"cuda", "every rank's shard in one GPU's memory",
      RESHARD_ABSENT("reshard was built without the CUDA Toolkit", "install NVIDIA's cuda-toolkit, then build reshard again")},
+#endif
     {"nccl", "one rank per GPU, carried by NCCL", RESHARD_ABSENT("reshard was built without NCCL", "install NVIDIA's libnccl-dev, then build reshard again")},
 }};
 

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The registry of a job's communicators: which there are, how new ones are made, what stream each uses, and what happens when one fails.
+//
+// Communicators cost seconds and gigabytes, are made by all their ranks together, and on one GPU must be used in one order on all ranks. From that, and from what went wrong in other registries,
+// follow the policies:
+//
+//   parent      one communicator over all ranks, made at once (eager), so that nothing is made in the middle of a job, where ranks may disagree about the order. Exchanges use it.
+//   cached      look-ups find what there is and never make anything. Only group() and connect() do, in the same order on all processes.
+//   groups      of collectives are split from the parent, without shared resources, all disjoint ones of a step in one split; where there is no parent, or NCCL is older than split, they get
+//               unique ids of their own.
+//   pairs       where there is no parent, exchanges fall back to communicators of two ranks, made in ascending order of (low, high) on all ranks, so that no two ranks wait for each other
+//               crosswise. One warning in all.
+//   streams     have keys of their own: communicators with the same stream key share a stream, and with it one launch order. By default all do.
+//   failure     an asynchronous error, a time limit or a lost process aborts all communicators, because any of them may have kernels that wait for the lost one. After that every use throws
+//               the first reason.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <list>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "backends/nccl/meeting.h"
+#include "backends/nccl/nccl_api.h"
+
+namespace reshard::backends::nccl {
+
+struct CommunicatorPolicies {
+  bool eager_parent = true;
+  bool split_from_parent = true;
+  bool stream_per_pair = false;  // pairs get streams of their own; what is issued on them is ordered with the main stream by events
+};
+
+struct LocalRank {
+  std::int32_t rank;  // global
+  Device* device;
+};
+
+inline const std::string kParentKey = "all";
+inline const std::string kMainStream = "main";
+
+struct Communicator {
+  std::string key;                    // "all", the members of a group ("0-3", "0,2"), or a pair ("1:4")
+  std::string stream_key;             // "main", or the pair's key
+  std::vector<std::int32_t> members;  // global ranks, in the communicator's order
+  std::vector<NcclComm> comms;        // per local rank; null where it is no member
+  std::int32_t place_of(std::int32_t rank) const;
+};
+
+// How a local rank reaches a peer.
+struct Route {
+  const Communicator* communicator;
+  NcclComm comm;
+  int peer;  // in the communicator
+  Stream stream;
+};
+
+class Communicators {
+ public:
+  // `locals` ascend by rank; all processes together hold ranks 0 .. world-1. Collective, like all functions that make communicators.
+  Communicators(NcclApi& api, Meeting& meeting, std::int32_t world, std::vector<LocalRank> locals, CommunicatorPolicies policies,
+                std::chrono::milliseconds limit, std::function<void(const std::string&)> warn);
+  Communicators(const Communicators&) = delete;
+  Communicators& operator=(const Communicators&) = delete;
+  ~Communicators();
+
+  std::size_t local_count() const { return locals_.size(); }
+  const LocalRank& local(std::size_t i) const { return locals_[i]; }
+  std::int32_t world() const { return world_; }
+  NcclApi& api() { return api_; }
+  std::chrono::milliseconds limit() const { return limit_; }
+
+  // Null where it has not been made.
+  const Communicator* find(const std::string& key) const;
+  std::size_t size() const { return communicators_.size(); }
+  static std::string group_key(std::span<const std::int32_t> members);
+  static std::string pair_key(std::int32_t a, std::int32_t b);
+
+  // The communicators of disjoint groups, made where they are not there yet.
+  std::vector<const Communicator*> groups(const std::vector<std::vector<std::int32_t>>& groups);
+  // Makes sure that all pairs (low, high), ascending, can exchange: nothing to do where there is a parent.
+  void connect(const std::vector<std::pair<std::int32_t, std::int32_t>>& pairs);
+  // Only what is cached: the pair must be connected.
+  Route route(std::size_t local, std::int32_t peer);
+  // Over this communicator, of which both are members.
+  Route route(std::size_t local, std::int32_t peer, const Communicator& communicator);
+  const Communicator& cached_group(const std::vector<std::int32_t>& members) const;
+  Stream stream(std::size_t local, const std::string& stream_key);
+
+  // Runs `calls` between group start and end, then waits until no communicator is in progress any more. `what` names it in errors.
+  void group(const std::string& what, const std::function<void()>& calls);
+  // Throws unless the call went well or is in progress.
+  void checked(NcclResult result, const char* call, std::int32_t rank, NcclComm comm);
+
+  // Waits until done() holds; watches all communicators and processes meanwhile. `what` names what is waited for; asked only where the wait fails.
+  void wait(const std::function<bool()>& done, const std::function<std::string()>& what);
+  // Throws the reason where communicators have been aborted.
+  void ensure_usable() const;
+  bool aborted() const { return !why_aborted_.empty(); }
+
+ private:
+  Communicator& add(std::string key, std::string stream_key, std::vector<std::int32_t> members);
+  void make_parent();
+  void split(const std::vector<Communicator*>& children);
+  // Each with a unique id of its own, one after the other.
+  void make_each(const std::vector<Communicator*>& fresh);
+  std::vector<NcclUniqueId> share_ids(const std::vector<Communicator*>& fresh);
+  void init(Communicator& communicator, const NcclUniqueId& id);
+  void settle(const std::string& what);
+  void watch(const std::function<std::string()>& what);
+  [[noreturn]] void fail(const std::string& call, const std::string& code);
+  void abort_all(const std::string& why) noexcept;
+  void close_all();
+  bool is_local(std::int32_t rank) const;
+  // The parent, where these are its members in its order, or the group's own; null where there is neither.
+  const Communicator* find_group(const std::vector<std::int32_t>& members) const;
+  std::int32_t any_rank() const { return locals_.front().rank; }
+
+  NcclApi& api_;
+  Meeting& meeting_;
+  std::int32_t world_;
+  std::vector<LocalRank> locals_;
+  CommunicatorPolicies policies_;
+  std::chrono::milliseconds limit_;
+  std::function<void(const std::string&)> warn_;
+  std::list<Communicator> communicators_;  // in the order in which they were made; handles stay where they are
+  std::map<std::string, Communicator*> by_key_;
+  std::vector<std::map<std::string, Stream>> streams_;  // per local rank
+  bool warned_ = false;
+  std::string why_aborted_;
+  NcclComm no_child_ = nullptr;  // what a split names for ranks of no group
+};
+
+}  // namespace reshard::backends::nccl

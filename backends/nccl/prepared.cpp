@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "backends/nccl/prepared.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "core/base/errors.h"
+#include "core/bytes/block.h"
+#include "core/plan/accounting.h"
+
+namespace reshard::backends::nccl {
+
+Prepared::Prepared(const Plan& plan, Communicators& communicators, Meeting& meeting, const ActionOptions& options)
+    : plan_(plan), communicators_(communicators), meeting_(meeting), options_(options) {
+  std::vector<Slot> slots;
+  std::vector<std::size_t> locals;
+  for (std::size_t i = 0; i < communicators.local_count(); ++i) {
+    Rank rank{communicators.local(i).rank};
+    if (!std::binary_search(plan.ranks.begin(), plan.ranks.end(), rank)) continue;
+    slots.push_back(plan.slot_of(rank));
+    locals.push_back(i);
+  }
+  Lives lives = lives_of(plan);
+  std::vector<RankProgram> programs = rank_programs(plan, slots);
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    RankRun& rank = ranks_.emplace_back(RankRun{locals[i], std::move(programs[i]), RankMemory(plan, lives, slots[i]), {}, {}, {}, {}});
+    for (const RankStep& step : rank.program.steps) rank.memory.need_staging(staging_bytes(rank.memory, step, options_));
+    derive(rank);  // on made-up addresses: for the size of the tables
+  }
+}
+
+Prepared::~Prepared() {
+  if (!communicators_.aborted()) return;
+  // The GPUs may not answer; freeing would wait for them.
+  for (RankRun& rank : ranks_) {
+    rank.memory.abandon();
+    rank.tables.abandon();
+  }
+}
+
+void Prepared::derive(RankRun& rank) {
+  rank.tables = LaunchTables();
+  rank.actions.clear();
+  for (const RankStep& step : rank.program.steps) rank.actions.push_back(make_actions(rank.memory, step, options_, rank.tables));
+}
+
+std::int64_t Prepared::needed_bytes(std::size_t local) const {
+  for (const RankRun& rank : ranks_)
+    if (rank.local == local) return rank.memory.needed_bytes() + rank.tables.bytes();
+  return 0;
+}
+
+void Prepared::make_ready() {
+  for (RankRun& rank : ranks_) {
+    rank.memory.allocate(device(rank));
+    derive(rank);
+    rank.tables.upload(device(rank), main(rank));
+    for (std::size_t i = 0; i <= rank.program.steps.size(); ++i) rank.events.emplace_back(device(rank));
+    for (const RankStep& step : rank.program.steps) {
+      const auto* collective = std::get_if<CollectiveStep>(&plan_.steps[to_index(step.step)].body);
+      std::vector<std::int32_t> members;
+      if (collective != nullptr)
+        for (Slot slot : collective->group(static_cast<std::size_t>(step.group))) members.push_back(to_int(plan_.ranks[static_cast<std::size_t>(slot)]));
+      rank.communicator.push_back(collective == nullptr ? nullptr : &communicators_.cached_group(members));
+    }
+    finish(rank, "uploading tables");
+  }
+}
+
+// Waits for what the rank's main stream holds.
+void Prepared::finish(RankRun& rank, const std::string& what) {
+  Event event = rank.events.front().get();
+  device(rank).record(event, main(rank));
+  communicators_.wait([&] { return device(rank).done(event); }, [&] { return what; });
+}
+
+void Prepared::fill(const FillSource& fill) {
+  communicators_.ensure_usable();
+  for (RankRun& rank : ranks_) {
+    if (!plan_.buffer(kSourceBuffer).exists(rank.memory.slot())) continue;
+    Block host(rank.memory.bytes(kSourceBuffer));
+    std::span<std::byte> bytes(host.data(), static_cast<std::size_t>(host.size()));
+    fill(plan_.ranks[static_cast<std::size_t>(rank.memory.slot())], bytes);
+    if (bytes.empty()) continue;
+    device(rank).upload(rank.memory.at(kSourceBuffer), bytes, main(rank));
+    finish(rank, "uploading a source shard");
+  }
+}
+
+void Prepared::take(const TakeDestination& take) {
+  communicators_.ensure_usable();
+  for (RankRun& rank : ranks_) {
+    if (!plan_.buffer(kDestinationBuffer).exists(rank.memory.slot())) continue;
+    Block host(rank.memory.bytes(kDestinationBuffer));
+    std::span<std::byte> bytes(host.data(), static_cast<std::size_t>(host.size()));
+    if (!bytes.empty()) {
+      device(rank).download(bytes, rank.memory.at(kDestinationBuffer), main(rank));
+      finish(rank, "downloading a destination shard");
+    }
+    take(plan_.ranks[static_cast<std::size_t>(rank.memory.slot())], bytes);
+  }
+}
+
+void Prepared::barrier() {
+  meeting_.gather({});
+  meeting_.broadcast({});
+}
+
+Timeline Prepared::run() {
+  communicators_.ensure_usable();
+  barrier();
+  for (RankRun& rank : ranks_) {
+    rank.next_step = 0;
+    device(rank).record(rank.events[0].get(), main(rank));
+  }
+  std::vector<RankRun*> taking_part;
+  for (std::size_t s = 0; s < plan_.steps.size(); ++s) {
+    StepId step{static_cast<std::int32_t>(s)};
+    taking_part.clear();
+    for (RankRun& rank : ranks_)
+      if (rank.next_step < rank.program.steps.size() && rank.program.steps[rank.next_step].step == step) taking_part.push_back(&rank);
+    if (!taking_part.empty()) issue(step, taking_part);
+  }
+  communicators_.wait([this] { return all_done(); }, [this] { return unfinished(); });
+
+  Timeline timeline;
+  for (RankRun& rank : ranks_) {
+    std::int64_t begin_ps = 0;
+    for (std::size_t i = 0; i < rank.program.steps.size(); ++i) {
+      std::int64_t end_ps = device(rank).elapsed_ps(rank.events[0].get(), rank.events[i + 1].get());
+      timeline.spans.push_back(
+          {OpId{0}, static_cast<std::int32_t>(rank.program.steps[i].step), plan_.ranks[static_cast<std::size_t>(rank.memory.slot())], begin_ps, end_ps});
+      timeline.end_ps = std::max(timeline.end_ps, end_ps);
+      begin_ps = end_ps;
+    }
+  }
+  std::sort(timeline.spans.begin(), timeline.spans.end(), [](const Span& a, const Span& b) { return std::pair(a.step, a.rank) < std::pair(b.step, b.rank); });
+  return timeline;
+}
+
+// ---- issuing ----
+
+void Prepared::issue(StepId step, const std::vector<RankRun*>& ranks) {
+  std::size_t actions = ranks[0]->actions[ranks[0]->next_step].size();
+  for (std::size_t a = 0; a < actions; ++a) {
+    const Action& first = ranks[0]->actions[ranks[0]->next_step][a];
+    if (std::holds_alternative<Round>(first)) {
+      issue_round(step, a, ranks);
+      continue;
+    }
+    for (RankRun* rank : ranks) rank->tables.launch(std::get<Kernel>(rank->actions[rank->next_step][a]).table, device(*rank), main(*rank));
+  }
+  for (RankRun* rank : ranks) device(*rank).record(rank->events[++rank->next_step].get(), main(*rank));
+}
+
+void Prepared::issue_round(StepId step, std::size_t action, const std::vector<RankRun*>& ranks) {
+  auto round = [&](const RankRun& rank) -> const Round& { return std::get<Round>(rank.actions[rank.next_step][action]); };
+  auto communicator = [](const RankRun& rank) { return rank.communicator[rank.next_step]; };
+  for (RankRun* rank : ranks) fork(*rank, round(*rank), communicator(*rank));
+  communicators_.group(fmt::format("step {} ({})", to_index(step), kind_text(plan_.steps[to_index(step)])), [&] {
+    for (RankRun* rank : ranks) issue_round(round(*rank), *rank, communicator(*rank));
+  });
+  for (RankRun* rank : ranks) join(*rank, round(*rank), communicator(*rank));
+}
+
+// Sends and receives, peer by peer.
+void Prepared::issue_round(const Round& round, const RankRun& rank, const Communicator* communicator) {
+  NcclApi& api = communicators_.api();
+  std::int32_t me = communicators_.local(rank.local).rank;
+  device(rank).select();
+  if (round.native) return issue_native(*round.native, me, communicator->comms[rank.local], communicators_.stream(rank.local, communicator->stream_key));
+  auto send = round.sends.begin();
+  auto receive = round.receives.begin();
+  while (send != round.sends.end() || receive != round.receives.end()) {
+    bool sends = receive == round.receives.end() || (send != round.sends.end() && send->peer <= receive->peer);
+    const Transfer& transfer = sends ? *send++ : *receive++;
+    Route route = communicator == nullptr ? communicators_.route(rank.local, transfer.peer) : communicators_.route(rank.local, transfer.peer, *communicator);
+    if (sends)
+      communicators_.checked(api.send(transfer.at, transfer.bytes, NcclType::Uint8, route.peer, route.comm, route.stream), "ncclSend", me, route.comm);
+    else
+      communicators_.checked(api.receive(transfer.at, transfer.bytes, NcclType::Uint8, route.peer, route.comm, route.stream), "ncclRecv", me, route.comm);
+  }
+}
+
+void Prepared::issue_native(const Native& native, std::int32_t rank, NcclComm comm, Stream stream) {
+  NcclApi& api = communicators_.api();
+  switch (native.call) {
+    case NativeCall::AllGather:
+      return communicators_.checked(api.all_gather(native.from, native.to, native.count, native.type, comm, stream), "ncclAllGather", rank, comm);
+    case NativeCall::AllToAll:
+      return communicators_.checked(api.all_to_all(native.from, native.to, native.count, native.type, comm, stream), "ncclAlltoAll", rank, comm);
+    case NativeCall::ReduceScatter:
+      return communicators_.checked(api.reduce_scatter(native.from, native.to, native.count, native.type, native.op, comm, stream), "ncclReduceScatter", rank,
+                                    comm);
+    case NativeCall::AllReduce:
+      return communicators_.checked(api.all_reduce(native.from, native.to, native.count, native.type, native.op, comm, stream), "ncclAllReduce", rank, comm);
+  }
+}
+
+template <class Visit>
+void Prepared::for_each_other_stream(const RankRun& rank, const Round& round, const Communicator* communicator, Visit&& visit) {
+  std::set<Stream> others;
+  if (communicator != nullptr) {
+    others.insert(communicators_.stream(rank.local, communicator->stream_key));
+  } else {
+    for (const Transfer& transfer : round.sends) others.insert(communicators_.route(rank.local, transfer.peer).stream);
+    for (const Transfer& transfer : round.receives) others.insert(communicators_.route(rank.local, transfer.peer).stream);
+  }
+  others.erase(main(rank));
+  for (Stream stream : others) visit(stream);
+}
+
+Event Prepared::event_of(const RankRun& rank, Stream stream) { return stream_events_.try_emplace({rank.local, stream}, device(rank)).first->second.get(); }
+
+void Prepared::fork(const RankRun& rank, const Round& round, const Communicator* communicator) {
+  Event ready = nullptr;
+  for_each_other_stream(rank, round, communicator, [&](Stream stream) {
+    if (ready == nullptr) device(rank).record(ready = event_of(rank, main(rank)), main(rank));
+    device(rank).wait(stream, ready);
+  });
+}
+
+void Prepared::join(const RankRun& rank, const Round& round, const Communicator* communicator) {
+  for_each_other_stream(rank, round, communicator, [&](Stream stream) {
+    Event done = event_of(rank, stream);
+    device(rank).record(done, stream);
+    device(rank).wait(main(rank), done);
+  });
+}
+
+// ---- waiting ----
+
+bool Prepared::all_done() const {
+  return std::all_of(ranks_.begin(), ranks_.end(), [&](const RankRun& rank) { return device(rank).done(rank.events.back().get()); });
+}
+
+std::string Prepared::unfinished() const {
+  for (const RankRun& rank : ranks_)
+    for (std::size_t i = 0; i < rank.program.steps.size(); ++i) {
+      if (device(rank).done(rank.events[i + 1].get())) continue;
+      StepId step = rank.program.steps[i].step;
+      return fmt::format("step {} ({}) of rank {}{}", to_index(step), kind_text(plan_.steps[to_index(step)]), communicators_.local(rank.local).rank,
+                         partners(rank, i));
+    }
+  return "the last step";
+}
+
+std::string Prepared::partners(const RankRun& rank, std::size_t place) const {
+  const Communicator* communicator = rank.communicator[place];
+  if (communicator != nullptr) return fmt::format(" over communicator {} with ranks {}", communicator->key, fmt::join(communicator->members, ","));
+  std::set<std::int32_t> peers;
+  for (const Action& action : rank.actions[place])
+    if (const auto* round = std::get_if<Round>(&action))
+      for (const std::vector<Transfer>* list : {&round->sends, &round->receives})
+        for (const Transfer& transfer : *list) peers.insert(transfer.peer);
+  if (peers.empty()) return "";
+  bool parent = communicators_.find(kParentKey) != nullptr;
+  return fmt::format(" over communicator {} with ranks {}", parent ? kParentKey : "of each pair", fmt::join(peers, ","));
+}
+
+}  // namespace reshard::backends::nccl

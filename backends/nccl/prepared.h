@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A plan made ready on this process's GPUs: memory, tables and the actions of every rank, step by step.
+//
+// A run issues everything without waiting: the steps in listed order, each rank's work on its one stream, each round of all this process's ranks in one NCCL group. Stream order is then all the
+// order there is to keep, on every rank the same. Events between the steps give the times.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backends/device/launch_tables.h"
+#include "backends/device/owners.h"
+#include "backends/nccl/actions.h"
+#include "backends/nccl/communicators.h"
+#include "core/plan/executor.h"
+
+namespace reshard::backends::nccl {
+
+class Prepared : public PreparedPlan {
+ public:
+  // Takes nothing yet.
+  Prepared(const Plan& plan, Communicators& communicators, Meeting& meeting, const ActionOptions& options);
+  ~Prepared() override;
+
+  // Of one local rank's GPU, tables included.
+  std::int64_t needed_bytes(std::size_t local) const;
+  // Allocates and uploads. All communicators that the plan needs are there.
+  void make_ready();
+
+  void fill(const FillSource& fill) override;
+  Timeline run() override;
+  void take(const TakeDestination& take) override;
+
+ private:
+  struct RankRun {
+    std::size_t local;
+    RankProgram program;
+    RankMemory memory;
+    LaunchTables tables;
+    std::vector<std::vector<Action>> actions;       // per step of the program
+    std::vector<const Communicator*> communicator;  // per step of the program: of its collective
+    std::vector<EventOwner> events;                 // before the first step, then after each
+    std::size_t next_step = 0;                      // while steps are issued
+  };
+
+  void derive(RankRun& rank);
+  Device& device(const RankRun& rank) const { return *communicators_.local(rank.local).device; }
+  Stream main(const RankRun& rank) const { return communicators_.stream(rank.local, kMainStream); }
+  void issue(StepId step, const std::vector<RankRun*>& ranks);
+  void issue_round(StepId step, std::size_t action, const std::vector<RankRun*>& ranks);
+  void issue_round(const Round& round, const RankRun& rank, const Communicator* communicator);
+  void issue_native(const Native& native, std::int32_t rank, NcclComm comm, Stream stream);
+  // Orders streams of other communicators behind the main one before a round, and the main one behind them after it.
+  void fork(const RankRun& rank, const Round& round, const Communicator* communicator);
+  void join(const RankRun& rank, const Round& round, const Communicator* communicator);
+  template <class Visit>
+  void for_each_other_stream(const RankRun& rank, const Round& round, const Communicator* communicator, Visit&& visit);
+  Event event_of(const RankRun& rank, Stream stream);
+  void finish(RankRun& rank, const std::string& what);
+  bool all_done() const;
+  // The first part that is not done, with whom it is, and over what.
+  std::string unfinished() const;
+  std::string partners(const RankRun& rank, std::size_t place) const;
+  void barrier();
+
+  const Plan& plan_;
+  Communicators& communicators_;
+  Meeting& meeting_;
+  ActionOptions options_;
+  std::vector<RankRun> ranks_;  // ascending; only those of the plan
+  std::map<std::pair<std::size_t, Stream>, EventOwner> stream_events_;
+};
+
+}  // namespace reshard::backends::nccl

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The executor on the stand-in: drawn requests by all planners against the store, for worlds that are and are not powers of two, with a thread per rank and with one for all.
+#include <catch2/catch.hpp>
+
+#include <mutex>
+
+#include "core/base/errors.h"
+#include "core/planners/planner.h"
+#include "tests/conformance/conformance.h"
+#include "tests/support/nccl_ranks.h"
+#include "tests/support/star.h"
+
+namespace reshard::test {
+namespace {
+
+using backends::nccl::NcclExecutor;
+
+struct Result {
+  StandinOutcome outcome;
+  ConformanceReport report;
+};
+
+Result check(const StandinJob& job, std::int64_t draws, std::uint64_t seed) {
+  Result result;
+  std::mutex mutex;
+  result.outcome = run_on_standin(job, [&](NcclExecutor& executor, std::int32_t driver) {
+    ConformanceOptions options;
+    options.world = job.world;
+    options.draws = draws;
+    options.seed = seed;
+    ConformanceReport report = check_conformance(executor, options);
+    std::lock_guard lock(mutex);
+    if (driver == 0) result.report = report;
+  });
+  return result;
+}
+
+void require_clean(const Result& result, std::int64_t draws) {
+  INFO(result.outcome.text());
+  INFO(text(result.report));
+  CHECK(result.outcome.clean());
+  CHECK(result.report.failed == 0);
+  CHECK(result.report.requests == draws);
+  CHECK(result.outcome.launches > 0);
+}
+
+TEST_CASE("drawn requests end with the store's bytes, a thread per rank") {
+  for (std::int32_t world : {2, 4, 7, 8}) {
+    StandinJob job;
+    job.world = world;
+    job.standin.seed = static_cast<std::uint64_t>(world);
+    require_clean(check(job, 60, 1000 + static_cast<std::uint64_t>(world)), 60);
+  }
+}
+
+TEST_CASE("drawn requests end with the store's bytes, one thread for all ranks") {
+  for (std::int32_t world : {1, 2, 4, 7, 8}) {
+    StandinJob job;
+    job.world = world;
+    job.drive = Drive::OneThread;
+    job.standin.seed = static_cast<std::uint64_t>(world);
+    Result result = check(job, 200, 2000 + static_cast<std::uint64_t>(world));
+    INFO(result.outcome.text());
+    INFO(text(result.report));
+    CHECK(result.outcome.clean());
+    CHECK(result.report.failed == 0);
+    CHECK(result.report.requests == 200);
+  }
+}
+
+}  // namespace
+}  // namespace reshard::test

@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: BSD-3-Clause
+reshard_test(test_nccl_rendezvous SOURCES
+  tests/backends/nccl/test_nccl_launch.cpp
+  tests/backends/nccl/test_nccl_rendezvous.cpp
+  LINKS reshard_nccl Threads::Threads)
+# The executor on a stand-in for NCCL that checks how it is used, and on GPUs made of host memory.
+if(THRUST_INCLUDE)
+  add_library(reshard_nccl_standin STATIC
+    tests/support/nccl_carry.cpp
+    tests/support/nccl_ranks.cpp
+    tests/support/nccl_standin.cpp
+    tests/support/nccl_world.cpp)
+  target_link_libraries(reshard_nccl_standin PUBLIC reshard_nccl reshard_host_device Threads::Threads PRIVATE reshard_flags fmt::fmt)
+  reshard_test(test_nccl SOURCES
+    tests/backends/nccl/test_nccl_executor.cpp
+    LINKS reshard_nccl_standin reshard_conformance)
+endif()

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The NCCL executor on the stand-in: all ranks of a job in this process, each on its own thread as a launcher's processes would be, or all driven by one.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backends/nccl/executor.h"
+#include "tests/support/nccl_world.h"
+
+namespace reshard::test {
+
+enum class Drive { RankPerThread, OneThread };
+
+struct StandinJob {
+  std::int32_t world = 2;
+  Drive drive = Drive::RankPerThread;
+  NcclWorldOptions standin = {};
+  std::chrono::milliseconds limit{60'000};
+  bool declared_order = false;
+  backends::nccl::CommunicatorPolicies policies = {};
+};
+
+struct StandinOutcome {
+  // By driver: what its body threw, as text; empty where it ended well.
+  std::vector<std::string> errors;
+  std::vector<std::string> warnings;  // of all drivers
+  std::string misuse;                 // what the stand-in found wrong; empty where nothing
+  std::int64_t launches = 0, communicators = 0, live_handles = 0;
+  bool clean() const;
+  std::string text() const;
+};
+
+// Runs the body on every driver with its executor; `driver` is the rank with a thread per rank, else 0. Bodies must not call Catch2.
+StandinOutcome run_on_standin(const StandinJob& job, const std::function<void(backends::nccl::NcclExecutor& executor, std::int32_t driver)>& body);
+
+// The parts of such an executor, for tests of the parts: one driver's API, meeting and devices.
+struct StandinParts {
+  std::unique_ptr<backends::nccl::NcclApi> api;
+  std::unique_ptr<backends::nccl::Meeting> meeting;
+  std::vector<std::int32_t> ranks;
+  std::vector<std::unique_ptr<StandinDevice>> devices;
+  std::function<void(const std::string&)> warn;
+};
+StandinOutcome run_parts(const StandinJob& job, const std::function<void(StandinParts parts, std::int32_t driver)>& body);
+
+}  // namespace reshard::test

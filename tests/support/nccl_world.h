@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the ranks of the NCCL stand-in share: communicators, messages under way, and who waits for what. Test code only.
+//
+// Ranks are driven by one thread or by one thread each ("drivers"). Every driver's devices are used by its own thread; everything here is under one lock. Deadlock: when every driver that
+// still runs has asked several times in a row and nothing has happened anywhere in between, nothing ever will. Then, and when NCCL is misused, the world is spoilt: the finding is thrown from
+// the call at hand and from every later call of every driver, so that no test hangs.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "backends/nccl/nccl_api.h"
+#include "tests/support/host_device.h"
+
+namespace reshard::test {
+
+// What real NCCL would answer with wrong bytes, an error or a hang.
+class NcclMisuse : public std::logic_error {
+ public:
+  using std::logic_error::logic_error;
+};
+
+struct NcclFault {
+  enum class Kind { Never, Slow, AsyncError };
+  Kind kind;
+  std::int32_t rank;        // global
+  std::int64_t launch = 0;  // its n-th launch
+};
+
+struct NcclWorldOptions {
+  int version = 22809;
+  std::uint64_t seed = 1;  // of the devices; 0: the laziest order
+  std::int64_t memory_bytes = std::int64_t{1} << 26;
+  int in_progress_polls = 0;  // how often async_error says InProgress after a group of communication
+  std::vector<NcclFault> faults;
+  bool one_gpu = false;  // all ranks say that they are on one GPU
+};
+
+struct NcclHandle;  // one rank's end of a communicator: what an NcclComm points to
+struct NcclLaunch;  // the operations of one group on one communicator end
+
+struct NcclMessage {
+  std::vector<std::byte> bytes;
+  std::int64_t count;
+  backends::nccl::NcclType type;
+  bool taken = false;
+};
+
+enum class NcclCall { Send, Receive, AllGather, ReduceScatter, AllReduce, AllToAll };
+
+struct NcclCollective {
+  NcclCall call;
+  std::int64_t count;
+  backends::nccl::NcclType type;
+  backends::nccl::NcclOp op;
+  std::vector<std::optional<std::vector<std::byte>>> parts;  // by rank, as they come
+  std::size_t came = 0;
+};
+
+struct NcclSplitEntry {
+  NcclHandle* parent;
+  int color, key;
+  backends::nccl::NcclComm* child;
+};
+
+// A communicator, all its ends.
+struct NcclFamily {
+  std::string name;
+  std::vector<NcclHandle*> members;  // by rank; null until it has come
+  std::size_t came = 0, finalized = 0;
+  std::map<std::pair<int, int>, std::deque<std::shared_ptr<NcclMessage>>> messages;  // by (source, destination)
+  std::vector<NcclCollective> collectives;                                           // by place in the order of the communicator
+  std::vector<std::vector<NcclSplitEntry>> splits;
+  bool complete() const { return came == members.size(); }
+};
+
+class StandinDevice;
+
+struct NcclHandle {
+  NcclFamily* family = nullptr;
+  int rank = -1;  // in the family
+  StandinDevice* device = nullptr;
+  std::int32_t global_rank = -1;
+  std::size_t next_collective = 0, next_split = 0;
+  int outstanding = 0;  // launches not done
+  int pending_polls = 0;
+  bool splitting = false, finalized = false, gone = false, aborted = false;
+  backends::nccl::NcclResult error = backends::nccl::NcclResult::Success;
+};
+
+class NcclWorld {
+ public:
+  // drivers[d]: the ranks that driver d drives.
+  NcclWorld(std::vector<std::vector<std::int32_t>> drivers, NcclWorldOptions options);
+
+  struct Driver {
+    std::vector<std::int32_t> ranks;
+    StandinDevice* current = nullptr;  // selected device
+    std::vector<StandinDevice*> devices;
+    std::uint64_t seen = 0;  // activity at the last idle poll
+    int idle_polls = 0;
+    bool ended = false;
+    std::string waits_for;  // beside launches
+    std::size_t gathers = 0, broadcasts = 0;
+  };
+
+  std::mutex& mutex() { return mutex_; }
+  // All below with the lock held.
+  const NcclWorldOptions& options() const { return options_; }
+  Driver& driver(std::size_t d) { return drivers_[d]; }
+  std::size_t driver_count() const { return drivers_.size(); }
+  void activity() { ++activity_; }
+  // A driver asked and got nothing. Throws where that is a deadlock.
+  void idle(std::size_t driver);
+  // From now on waiting for ever is not a deadlock but a fault that somebody else must notice: a rank died, hangs, or aborted.
+  void expect_hanging() { hanging_expected_ = true; }
+  void ensure_sound() const;
+  [[noreturn]] void misuse(const std::string& what);
+  void note_misuse(const std::string& what) noexcept;
+  const std::string& finding() const { return finding_; }
+
+  NcclFamily& add_family(std::size_t size, std::string name);
+  NcclHandle& add_handle(NcclFamily& family, int rank, StandinDevice& device);
+  // Throws where it is none, or is gone.
+  NcclHandle& handle(backends::nccl::NcclComm comm, const char* call);
+  NcclFamily* family_of(const backends::nccl::NcclUniqueId& id);
+  backends::nccl::NcclUniqueId new_id();
+  void set_family(const backends::nccl::NcclUniqueId& id, NcclFamily& family);
+  // Of a global rank: the number of this launch.
+  std::int64_t next_launch(std::int32_t rank) { return launches_of_[rank]++; }
+  void add_launch(std::shared_ptr<NcclLaunch> launch) { launches_.push_back(std::move(launch)); }
+  // The launch whose kernel holds a GPU: one at a time, the worst that can happen to kernels that wait for each other.
+  std::map<std::int32_t, NcclLaunch*> running;
+
+  // Meeting.
+  std::deque<std::vector<std::optional<std::vector<std::byte>>>> gathered;
+  std::deque<std::vector<std::byte>> broadcast;
+  std::string given_up;
+
+  std::int64_t launch_count() const { return static_cast<std::int64_t>(launches_.size()); }
+  std::int64_t family_count() const { return static_cast<std::int64_t>(families_.size()); }
+  // Ends of communicators that were neither destroyed nor aborted.
+  std::int64_t live_handles() const;
+
+ private:
+  std::string who_waits() const;
+
+  std::mutex mutex_;
+  NcclWorldOptions options_;
+  std::vector<Driver> drivers_;
+  std::uint64_t activity_ = 1;
+  bool hanging_expected_ = false;
+  std::string finding_;
+  std::deque<NcclFamily> families_;
+  std::deque<NcclHandle> handles_;
+  std::vector<std::pair<backends::nccl::NcclUniqueId, NcclFamily*>> ids_;  // null: nobody has come
+  std::deque<std::shared_ptr<NcclLaunch>> launches_;
+  std::map<std::int32_t, std::int64_t> launches_of_;
+};
+
+// A host device that belongs to a rank of the world.
+class StandinDevice : public HostDevice {
+ public:
+  StandinDevice(NcclWorld& world, std::size_t driver, std::int32_t rank);
+  ~StandinDevice() override;
+  std::int32_t rank() const { return rank_; }
+  std::size_t driver() const { return driver_; }
+  void select() override;
+  void record(Event event, Stream stream) override;
+  bool done(Event event) override;
+
+ private:
+  NcclWorld& world_;
+  std::size_t driver_;
+  std::int32_t rank_;
+  std::map<Event, bool> known_;  // events that were seen complete
+};
+
+// Everything that a driver's devices can do without waiting. Without the lock.
+void let_devices_run(NcclWorld& world, std::size_t driver, const HostDevice* except);
+
+}  // namespace reshard::test

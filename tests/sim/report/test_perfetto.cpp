@@ -107,6 +107,38 @@ TEST_CASE("the metadata comes first, as readers of many files expect it") {
   CHECK(file == file_of(scene(), topology));
 }
 
+TEST_CASE("a measured run is drawn below each rank's prediction, in processes of its own") {
+  Topology topology = star();
+  Scene predicted = scene();
+  Timeline run;
+  run.end_ps = 21 * kUs;
+  run.spans = {{OpId{0}, -1, Rank{0}, 0, 6 * kUs}, {OpId{1}, -1, Rank{0}, 5 * kUs, 20 * kUs}, {OpId{2}, -1, Rank{1}, kUs, 21 * kUs}};
+  MeasuredRun measured{"mpi", run};
+  std::ostringstream out;
+  write_perfetto(out, predicted.workload, predicted.labels, predicted.timeline, topology, &measured);
+  nlohmann::json file = nlohmann::json::parse(out.str());
+  CHECK((file["metadata"]["measured_by"] == "mpi" && file["metadata"]["measured_end_ps"] == 21 * kUs));
+  std::map<std::string, int> pid_of, place_of;
+  for (const auto& event : file["traceEvents"])
+    if (event["ph"] == "M" && event["name"] == "process_name") pid_of[event["args"]["name"]] = event["pid"];
+  for (const auto& event : file["traceEvents"])
+    for (const auto& [name, pid] : pid_of)
+      if (event["ph"] == "M" && event["name"] == "process_sort_index" && event["pid"] == pid) place_of[name] = event["args"]["sort_index"];
+  CHECK(place_of["measured rank 0"] == place_of["rank 0 (node0 gpu0)"] + 1);
+  CHECK(place_of["rank 1 (node0 gpu1)"] == place_of["measured rank 0"] + 1);
+  std::set<int> lanes;
+  int slices = 0;
+  for (const auto& event : file["traceEvents"]) {
+    if (event["ph"] != "X" || event["pid"] != pid_of["measured rank 0"]) continue;
+    lanes.insert(event["tid"].get<int>());
+    ++slices;
+  }
+  CHECK((slices == 2 && lanes.size() == 2));  // they overlap
+  // What is predicted is drawn as without a measurement.
+  nlohmann::json alone = nlohmann::json::parse(file_of(predicted, topology));
+  for (std::size_t i = 0; i < alone["traceEvents"].size(); ++i) CHECK(file["traceEvents"][i] == alone["traceEvents"][i]);
+}
+
 TEST_CASE("links are ordered by the time that their bytes need") {
   Topology topology = star();
   Timeline timeline = scene().timeline;

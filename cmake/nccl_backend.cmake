@@ -7,9 +7,23 @@ reshard_part(reshard_nccl SOURCES
   backends/nccl/exchange_actions.cpp
   backends/nccl/executor.cpp
   backends/nccl/launch.cpp
+  backends/nccl/place.cpp
   backends/nccl/prepared.cpp
   backends/nccl/rank_memory.cpp
   backends/nccl/rendezvous.cpp
   backends/nccl/socket.cpp
   backends/nccl/star.cpp
   LINKS reshard_device reshard_plan)
+if(RESHARD_HAS_NCCL)
+  reshard_part(reshard_nccl_library SOURCES
+    backends/nccl/nccl_library.cpp
+    backends/nccl/probe.cpp
+    LINKS reshard_nccl reshard_cuda_device)
+  target_include_directories(reshard_nccl_library SYSTEM PRIVATE ${NCCL_INCLUDE} ${CUDAToolkit_INCLUDE_DIRS})
+  target_link_libraries(reshard_nccl_library PRIVATE ${CMAKE_DL_LIBS})
+  # Where the library lies beside that header: looked into after the system's own places.
+  find_file(NCCL_LIBRARY_FILE NAMES libnccl.so.2 HINTS ${NCCL_INCLUDE}/../lib ${NCCL_INCLUDE}/../lib64 NO_DEFAULT_PATH)
+  if(NCCL_LIBRARY_FILE)
+    target_compile_definitions(reshard_nccl_library PRIVATE "RESHARD_NCCL_FILE=\"${NCCL_LIBRARY_FILE}\"")
+  endif()
+endif()

@@ -167,6 +167,8 @@ CudaMachine look_for_gpus() noexcept {
       cudaDeviceProp properties{};
       check(cudaGetDeviceProperties(&properties, i), "cudaGetDeviceProperties");
       out.gpus.push_back(gpu_text(properties));
+      std::string& id = out.ids.emplace_back();
+      for (char byte : properties.uuid.bytes) id += fmt::format("{:02x}", static_cast<unsigned char>(byte));
     }
     check(cudaRuntimeGetVersion(&runtime), "cudaRuntimeGetVersion");
     check(cudaDriverGetVersion(&driver), "cudaDriverGetVersion");
@@ -174,6 +176,7 @@ CudaMachine look_for_gpus() noexcept {
     if (count == 0) out.why_none = "no GPU";
   } catch (const std::exception& error) {
     out.gpus.clear();
+    out.ids.clear();
     out.why_none = error.what();
   }
   return out;

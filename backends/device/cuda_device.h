@@ -16,6 +16,7 @@ std::unique_ptr<Device> make_cuda_device(int index);
 // What the runtime finds on this machine, without taking hold of any GPU. Never throws.
 struct CudaMachine {
   std::vector<std::string> gpus;  // "NVIDIA H200, 139.8 GiB", by index
+  std::vector<std::string> ids;   // by index: the same in every process that sees the GPU, whatever its index there, and no other GPU's
   std::string versions;           // "CUDA runtime 13.0, driver for 13.0"
   std::string why_none;           // where there are none
 };

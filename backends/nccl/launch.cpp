@@ -83,7 +83,7 @@ Environment process_environment() {
 }
 
 Launch find_launch(const BackendOptions& options, const Environment& environment) {
-  if (options.rank >= 0 || options.world_size >= 0) return from_options(options);
+  if (options.rank >= 0) return from_options(options);
   for (const Launcher& launcher : kLaunchers) {
     std::optional<std::int32_t> rank = find_integer(environment, launcher.rank, 0, kMaxRanks - 1);
     if (!rank) continue;
@@ -93,6 +93,8 @@ Launch find_launch(const BackendOptions& options, const Environment& environment
     Launch launch{launcher.name, *rank, *size, std::nullopt, std::nullopt};
     launch.local_rank = find_integer(environment, launcher.local_rank, 0, kMaxRanks - 1);
     launch.local_size = find_integer(environment, launcher.local_size, 1, kMaxRanks);
+    if (options.world_size >= 0 && options.world_size != *size)
+      throw InputError(fmt::format("world size: {} started {} ranks, {} are asked for", launcher.name, *size, options.world_size));
     return launch;
   }
   return {};

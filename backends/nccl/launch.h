@@ -18,7 +18,7 @@ using Environment = std::function<std::optional<std::string>(const std::string& 
 Environment process_environment();
 
 struct Launch {
-  std::string launcher;  // "options", "torchrun", "Open MPI", "PMI", "Slurm"; empty: none, and this process drives one rank on every local GPU
+  std::string launcher;  // "options", "torchrun", "Open MPI", "PMI", "Slurm"; empty: none, and this process drives all ranks
   std::int32_t rank = 0, size = 1;
   // Among the processes of this node, where the launcher says so.
   std::optional<std::int32_t> local_rank, local_size;

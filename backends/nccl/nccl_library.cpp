@@ -4,10 +4,12 @@
 #include <dlfcn.h>
 #include <nccl.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
-#include <utility>
+#include <string>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -42,14 +44,7 @@ NcclResult ours(ncclResult_t result) { return static_cast<NcclResult>(result); }
 class NcclLibrary : public NcclApi {
  public:
   NcclLibrary() {
-    const char* named = std::getenv("RESHARD_NCCL_LIBRARY");
-    file_ = named != nullptr ? named : "libnccl.so.2";
-    // Never closed: NCCL has threads of its own, and registers what runs at exit.
-    library_ = ::dlopen(file_.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (library_ == nullptr) {
-      const char* why = ::dlerror();
-      throw BackendError("system", fmt::format("dlopen(\"{}\")", file_), fmt::format("{}; set RESHARD_NCCL_LIBRARY to the file", why ? why : "unknown"), -1);
-    }
+    open();
     find(get_version_, "ncclGetVersion", 0);
     if (get_version_(&version_) != ncclSuccess || version_ < kNcclOldest)
       throw BackendError("NCCL", "ncclGetVersion",
@@ -114,6 +109,24 @@ class NcclLibrary : public NcclApi {
     function = reinterpret_cast<Function*>(::dlsym(library_, name));
     if (function == nullptr)
       throw BackendError("NCCL", fmt::format("dlsym(\"{}\")", name), fmt::format("not in {}, NCCL {}", file_, version_text(version_)), -1);
+  }
+
+  // What the user names; else what the system finds; else what lay beside nccl.h when this was built. Never closed: NCCL has threads of its own, and registers what runs at exit.
+  void open() {
+    std::vector<std::string> files{"libnccl.so.2"};
+#ifdef RESHARD_NCCL_FILE
+    files.push_back(RESHARD_NCCL_FILE);
+#endif
+    if (const char* named = std::getenv("RESHARD_NCCL_LIBRARY")) files = {named};
+    std::string why;
+    for (const std::string& file : files) {
+      file_ = file;
+      library_ = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+      if (library_ != nullptr) return;
+      const char* text = ::dlerror();
+      if (why.empty() && text != nullptr) why = text;
+    }
+    throw BackendError("system", fmt::format("dlopen(\"{}\")", files[0]), why + "; set RESHARD_NCCL_LIBRARY to the file", -1);
   }
 
   void find_all() {

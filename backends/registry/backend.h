@@ -20,7 +20,7 @@ struct BackendOptions {
   // Where processes without MPI between them meet (NCCL): "HOST:PORT" or "file:PATH"; empty: as the launcher's variables say.
   std::string rendezvous;
   int device = -1;  // GPU; -1: the local rank's, or all local GPUs where one process drives all ranks
-  // This process's place in a job without MPI (NCCL); -1: as the launcher's variables say.
+  // This process's place in a job without MPI (NCCL); -1: as the launcher's variables say. Without those the one process drives all ranks: world_size of them, or one per GPU.
   std::int32_t rank = -1, world_size = -1, local_rank = -1;
   // Fold in the order that the plan declares even where the library's own collective would do it in another, faster one.
   bool declared_order = false;

@@ -5,6 +5,9 @@
 #if RESHARD_HAS_CUDA
 #include "backends/cuda/backend.h"
 #endif
+#if RESHARD_HAS_NCCL
+#include "backends/nccl/backend.h"
+#endif
 #if RESHARD_HAS_MPI
 #include "backends/registry/mpi_plugin.h"
 #endif
@@ -32,7 +35,11 @@ constexpr std::array<BackendRow, 3> kBackends{{
     {"cuda", "every rank's shard in one GPU's memory",
      RESHARD_ABSENT("reshard was built without the CUDA Toolkit", "install NVIDIA's cuda-toolkit, then build reshard again")},
 #endif
+#if RESHARD_HAS_NCCL
+    {"nccl", "one rank per GPU, carried by NCCL", nccl::probe, nccl::make},
+#else
     {"nccl", "one rank per GPU, carried by NCCL", RESHARD_ABSENT("reshard was built without NCCL", "install NVIDIA's libnccl-dev, then build reshard again")},
+#endif
 }};
 
 #undef RESHARD_ABSENT

@@ -103,6 +103,11 @@ TEST_CASE("options go before the launcher's variables") {
   CHECK_THROWS_WITH(find_launch(options, variables), "rank: expected 0 to 2, found 3");
   options.world_size = -1;
   CHECK_THROWS_AS(find_launch(options, variables), InputError);
+  options.rank = -1;
+  options.world_size = 4;
+  CHECK_THROWS_WITH(find_launch(options, variables), "world size: torchrun started 8 ranks, 4 are asked for");
+  options.world_size = 8;
+  CHECK(find_launch(options, variables).size == 8);
 }
 
 TEST_CASE("a malformed or missing variable is named") {

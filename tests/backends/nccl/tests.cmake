@@ -13,5 +13,6 @@ if(THRUST_INCLUDE)
   target_link_libraries(reshard_nccl_standin PUBLIC reshard_nccl reshard_host_device Threads::Threads PRIVATE reshard_flags fmt::fmt)
   reshard_test(test_nccl SOURCES
     tests/backends/nccl/test_nccl_executor.cpp
+    tests/backends/nccl/test_nccl_standin.cpp
     LINKS reshard_nccl_standin reshard_conformance)
 endif()

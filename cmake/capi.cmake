@@ -22,3 +22,6 @@ target_link_libraries(reshard_shared PRIVATE reshard_planners reshard_bounds res
 
 configure_file(tools/capi/reshard.h ${PROJECT_BINARY_DIR}/include/reshard/reshard.h COPYONLY)
 target_include_directories(reshard_shared INTERFACE $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include>)
+
+set(RESHARD_SHARED_LIBRARIES reshard_shared)
+set(RESHARD_PUBLIC_HEADERS ${PROJECT_SOURCE_DIR}/tools/capi/reshard.h)

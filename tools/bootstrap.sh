@@ -8,7 +8,7 @@
 # Works as root without sudo, on a minimal Debian 12, and never asks a question.
 set -euo pipefail
 
-packages=(g++ cmake ninja-build python3 catch2 libcli11-dev libeigen3-dev nlohmann-json3-dev libfmt-dev libxxhash-dev libbenchmark-dev libthrust-dev)
+packages=(g++ cmake ninja-build python3 catch2 libcli11-dev libeigen3-dev nlohmann-json3-dev libfmt-dev libxxhash-dev libbenchmark-dev pkg-config libthrust-dev)
 case "${1:-}" in
   "") ;;
   --check) packages+=(clang clang-format libclang-rt-14-dev) ;;

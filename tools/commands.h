@@ -31,5 +31,6 @@ void add_sweep_command(CLI::App& app);
 void add_topo_command(CLI::App& app);
 void add_validate_command(CLI::App& app);
 void add_doctor_command(CLI::App& app);
+void add_manual_commands(CLI::App& app);
 
 }  // namespace reshard::tools

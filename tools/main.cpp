@@ -29,6 +29,7 @@ void add_commands(CLI::App& app) {
   reshard::tools::add_validate_command(app);
   reshard::tools::add_topo_command(app);
   reshard::tools::add_doctor_command(app);
+  reshard::tools::add_manual_commands(app);
   app.footer("Example:\n  reshard simulate --mesh 4x4 --shape 32,8192,4096 --from 'S(0)S(1)' --to 'S(1)S(0)'\n\nreshard COMMAND --help tells more.");
 }
 

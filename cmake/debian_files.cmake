@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Run by CPack on what it is about to pack: the files that Debian wants in every package, and the compression that it wants for documents. Only for .deb files.
+if(NOT CPACK_GENERATOR STREQUAL "DEB")
+  return()
+endif()
+find_program(GZIP gzip REQUIRED)
+foreach(component IN LISTS CPACK_COMPONENTS_ALL)
+  set(root ${CPACK_TEMPORARY_INSTALL_DIRECTORY}/${component})
+  set(documents ${root}/usr/share/doc/${component})
+  file(MAKE_DIRECTORY ${documents})
+  file(READ ${CPACK_RESHARD_SOURCE_DIR}/LICENSE license)
+  string(REGEX REPLACE "\n\n" "\n.\n" license "${license}")
+  string(REGEX REPLACE "\n([^\n])" "\n \\1" license "\n${license}")
+  file(WRITE ${documents}/copyright
+    "Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/\nUpstream-Name: reshard\n\nFiles: *\nCopyright: 2026 the reshard authors\nLicense: BSD-3-Clause${license}")
+  # Debian's form of a changelog; what changed stands in ours.
+  string(TIMESTAMP date "%a, %d %b %Y %H:%M:%S +0000" UTC)
+  file(WRITE ${documents}/changelog "reshard (${CPACK_RESHARD_VERSION}) unstable; urgency=medium\n\n  * Release ${CPACK_RESHARD_VERSION}: see CHANGELOG.md of package reshard.\n\n -- ${CPACK_RESHARD_CONTACT}  ${date}\n")
+  file(REMOVE ${documents}/LICENSE)
+  file(GLOB pages ${root}/usr/share/man/man1/*.1)
+  execute_process(COMMAND ${GZIP} -9 -n -f ${documents}/changelog ${pages} COMMAND_ERROR_IS_FATAL ANY)
+endforeach()

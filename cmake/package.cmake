@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# `cpack` in the build tree: a .tar.gz of everything, and Debian packages, one per component of install.cmake. SOURCE_DATE_EPOCH makes them the same bytes every time.
+set(RESHARD_CONTACT "The reshard authors <reshard@example.org>" CACHE STRING "Maintainer field of the packages")
+set(RESHARD_HOMEPAGE "" CACHE STRING "Homepage field of the packages")
+
+set(CPACK_GENERATOR DEB TGZ)
+set(CPACK_PACKAGE_NAME reshard)
+set(CPACK_PACKAGE_VENDOR "The reshard authors")
+set(CPACK_PACKAGE_CONTACT ${RESHARD_CONTACT})
+set(CPACK_PACKAGE_HOMEPAGE_URL ${RESHARD_HOMEPAGE})
+set(CPACK_RESOURCE_FILE_LICENSE ${PROJECT_SOURCE_DIR}/LICENSE)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_VERBATIM_VARIABLES ON)
+set(CPACK_COMPONENTS_ALL reshard libreshard0 libreshard-dev)
+if(RESHARD_MPI_MODULES)
+  list(APPEND CPACK_COMPONENTS_ALL reshard-mpi)
+endif()
+set(CPACK_COMPONENTS_GROUPING IGNORE)
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_COMPRESSION_TYPE xz)
+set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
+set(CPACK_DEBIAN_PACKAGE_HOMEPAGE ${RESHARD_HOMEPAGE})
+find_program(DPKG_SHLIBDEPS dpkg-shlibdeps)
+mark_as_advanced(DPKG_SHLIBDEPS)
+if(DPKG_SHLIBDEPS)
+  set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+endif()
+# Who uses the library depends on its package; installing it tells the loader, by a trigger and not by a script.
+file(WRITE ${PROJECT_BINARY_DIR}/debian/shlibs "libreshard 0 libreshard0 (>= ${PROJECT_VERSION})\n")
+file(WRITE ${PROJECT_BINARY_DIR}/debian/triggers "activate-noawait ldconfig\n")
+set(CPACK_DEBIAN_LIBRESHARD0_PACKAGE_CONTROL_EXTRA ${PROJECT_BINARY_DIR}/debian/shlibs ${PROJECT_BINARY_DIR}/debian/triggers)
+if(CMAKE_LIBRARY_ARCHITECTURE AND CMAKE_INSTALL_LIBDIR STREQUAL "lib/${CMAKE_LIBRARY_ARCHITECTURE}")
+  set(CPACK_DEBIAN_LIBRESHARD0_PACKAGE_MULTIARCH same)
+endif()
+
+# reshard_package(NAME SECTION DEPENDS SUMMARY DESCRIPTION): the fields of one package.
+macro(reshard_package name section depends summary description)
+  string(TOUPPER ${name} upper)
+  set(CPACK_DEBIAN_${upper}_PACKAGE_NAME ${name})
+  set(CPACK_DEBIAN_${upper}_PACKAGE_SECTION ${section})
+  set(CPACK_DEBIAN_${upper}_PACKAGE_DEPENDS "${depends}")
+  set(CPACK_COMPONENT_${upper}_DESCRIPTION "${summary}\n${description}")
+endmacro()
+set(what "Given a tensor that lies on some ranks in one way and is wanted in another,\nreshard plans the redistribution, proves the plan from index sets, moves every\nrank's bytes in one process, and times it on a simulated machine beside the\nleast time that its links allow.")
+reshard_package(reshard science "" "plan, prove and time the redistribution of sharded tensors" "${what}\n.\nThis package has the program.")
+reshard_package(reshard-mpi science "reshard (= ${PROJECT_VERSION})" "run redistributions of sharded tensors on MPI"
+  "${what}\n.\nThis package has the modules with which the program runs plans on MPI.")
+reshard_package(libreshard0 libs "" "redistribution of sharded tensors - shared library"
+  "${what}\n.\nThis package has the C library, which also runs plans over a communicator of\nthe calling program.")
+reshard_package(libreshard-dev libdevel "libreshard0 (= ${PROJECT_VERSION})" "redistribution of sharded tensors - development files"
+  "${what}\n.\nThis package has what programs that use the C library are built with.")
+
+set(CPACK_PRE_BUILD_SCRIPTS ${PROJECT_SOURCE_DIR}/cmake/debian_files.cmake)
+set(CPACK_RESHARD_SOURCE_DIR ${PROJECT_SOURCE_DIR})
+set(CPACK_RESHARD_VERSION ${PROJECT_VERSION})
+set(CPACK_RESHARD_CONTACT ${RESHARD_CONTACT})
+include(CPack)

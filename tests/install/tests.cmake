@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# The installed tree, the packages, and reshard inside another project. Each works on copies in temporary folders.
+if(RESHARD_INSTALL)
+  set(install_mpi)
+  find_program(RESHARD_OPENMPI_LAUNCHER NAMES mpirun.openmpi mpirun)
+  mark_as_advanced(RESHARD_OPENMPI_LAUNCHER)
+  if(RESHARD_HAS_OPENMPI AND RESHARD_OPENMPI_LAUNCHER)
+    set(install_mpi --mpicc ${RESHARD_OPENMPI_WRAPPER} --mpiexec ${RESHARD_OPENMPI_LAUNCHER})
+  endif()
+  add_test(NAME install COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/tests/install/check_install.py --build ${PROJECT_BINARY_DIR} --cmake ${CMAKE_COMMAND}
+    --sanitize=${RESHARD_SANITIZE} ${install_mpi})
+  add_test(NAME packages COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/tests/install/check_packages.py --build ${PROJECT_BINARY_DIR} --cpack ${CMAKE_CPACK_COMMAND}
+    --sanitize=${RESHARD_SANITIZE})
+  set_tests_properties(install packages PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300)
+endif()
+add_test(NAME subdirectory COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/tests/install/check_subdirectory.py --cmake ${CMAKE_COMMAND})

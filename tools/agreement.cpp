@@ -99,6 +99,8 @@ void together(Processes& processes, std::string_view result_name, const Phase& p
   if (processes.is_root()) {
     failure = failure_among(outcomes);
     if (failure.exit_code == 0) failure = difference_among(outcomes, result_name);
+    // Before the others know: a launcher ends all when the first process leaves.
+    say(failure.reasons);
   }
   std::byte code{static_cast<std::uint8_t>(failure.exit_code)};
   std::vector<std::byte> verdict = processes.broadcast(std::span(&code, 1));
@@ -115,7 +117,7 @@ void waiting_for_others(Processes& processes, const std::function<void()>& work)
     for (std::string& reason : failure.reasons) reason = fmt::format("rank {}: {}", processes.index(), reason);
     say(failure.reasons);
     processes.abort(failure.exit_code);
-    throw Stopped{failure.exit_code, {}};
+    throw Stopped{failure.exit_code, std::move(failure.reasons)};
   }
 }
 

@@ -168,7 +168,10 @@ void conclude(const ValidateOptions& options, const BackendInfo& backend, Execut
 
 void run_validate(const ValidateOptions& options) {
   BackendInfo backend = backend_info(options.backend);
-  if (!backend.status.usable && launched_rank() > 0) throw Stopped{2, {}};  // the first process says why
+  if (!backend.status.usable && launched_rank() > 0) {
+    let_the_first_speak();
+    throw Stopped{2, {}};
+  }
   std::unique_ptr<Executor> executor = make_executor(backend, backend_options(options));
   Processes& processes = executor->processes();
   Setup setup;

@@ -18,10 +18,10 @@ struct CheckNotHeld {
   std::vector<std::string> findings;
 };
 
-// Many processes stop together, or one of them ended all: the reasons that are still to be said by this one.
+// Many processes stop together, or one of them ended all: nothing is left to be said.
 struct Stopped {
   int exit_code;
-  std::vector<std::string> reasons;
+  std::vector<std::string> said;  // by this process
 };
 
 void add_plan_command(CLI::App& app);

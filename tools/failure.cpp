@@ -15,7 +15,7 @@ Failure failure_of(const std::exception_ptr& exception) {
   } catch (const CheckNotHeld& check) {
     return {1, check.findings};
   } catch (const Stopped& stopped) {
-    return {stopped.exit_code, stopped.reasons};
+    return {stopped.exit_code, {}};
   } catch (const InputError& error) {
     return {2, {error.what()}};
   } catch (const CheckFailure& error) {

@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <chrono>
 #include <cstdlib>
 #include <optional>
 #include <string_view>
+#include <thread>
 
 namespace reshard::tools {
 
@@ -44,5 +46,7 @@ bool speaks_for_all(int argc, char** argv) {
   bool many = std::any_of(argv + 2, argv + argc, [&](const char* word) { return std::find(kOfMany.begin(), kOfMany.end(), word) != kOfMany.end(); });
   return !many || launched_rank() == 0;
 }
+
+void let_the_first_speak() { std::this_thread::sleep_for(std::chrono::milliseconds(500)); }
 
 }  // namespace reshard::tools

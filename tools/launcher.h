@@ -10,4 +10,7 @@ int launched_rank();
 // Whether this process speaks where all processes of the command line have the same to say: not for `validate` on a backend of many processes, unless it is the first.
 bool speaks_for_all(int argc, char** argv);
 
+// For a process that leaves without a word before there is anything to agree through: half a second later than the first process speaks, since a launcher ends all when one has left with an error.
+void let_the_first_speak();
+
 }  // namespace reshard::tools

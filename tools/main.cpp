@@ -14,7 +14,10 @@
 namespace {
 
 int wrong_usage(int argc, char** argv, const std::string& what) {
-  if (reshard::tools::speaks_for_all(argc, argv)) reshard::tools::say({what});
+  if (reshard::tools::speaks_for_all(argc, argv))
+    reshard::tools::say({what});
+  else
+    reshard::tools::let_the_first_speak();
   return 2;
 }
 

@@ -23,7 +23,6 @@ function(reshard_mpi_module name mpi)
     backends/mpi/traffic.cpp
     backends/mpi/world.cpp
     LINKS reshard_plan reshard_bytes ${mpi})
-  target_compile_definitions(${name}_parts PUBLIC OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX)
   add_library(${name} MODULE backends/mpi/module.cpp)
   # Nothing but its one entry is seen from outside: it carries its own copy of core.
   set_target_properties(${name} PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR} CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
@@ -46,4 +45,16 @@ if(RESHARD_HAS_MPI)
   target_link_libraries(reshard_backends PRIVATE ${CMAKE_DL_LIBS})
   # Built whenever the registry is: a program without its modules would say that they are missing.
   add_dependencies(reshard_backends ${RESHARD_MPI_MODULES})
+endif()
+
+# Peers for tests/bench/mpi_peers.py, built when asked for.
+if(RESHARD_HAS_OPENMPI AND RESHARD_BUILD_BENCH)
+  add_executable(mpi_peer_reshard EXCLUDE_FROM_ALL tests/bench/mpi_peer_reshard.cpp)
+  target_link_libraries(mpi_peer_reshard PRIVATE reshard_mpi_parts reshard_planners reshard_flags)
+  find_library(SCALAPACK_LIBRARY scalapack-openmpi)
+  mark_as_advanced(SCALAPACK_LIBRARY)
+  if(SCALAPACK_LIBRARY)
+    add_executable(mpi_peer_scalapack EXCLUDE_FROM_ALL tests/bench/mpi_peer_scalapack.cpp)
+    target_link_libraries(mpi_peer_scalapack PRIVATE ${SCALAPACK_LIBRARY} reshard_openmpi reshard_flags)
+  endif()
 endif()

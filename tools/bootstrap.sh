@@ -3,15 +3,16 @@
 # Installs the Debian packages that reshard is built from, and says which. Does nothing when all are there.
 #
 #   tools/bootstrap.sh            what building and testing needs
-#   tools/bootstrap.sh --check    also what tools/check.sh needs (Clang, clang-format, libFuzzer)
+#   tools/bootstrap.sh --check    also what tools/check.sh needs (Clang, clang-format, libFuzzer, MPICH)
 #
 # Works as root without sudo, on a minimal Debian 12, and never asks a question.
 set -euo pipefail
 
-packages=(g++ cmake ninja-build python3 catch2 libcli11-dev libeigen3-dev nlohmann-json3-dev libfmt-dev libxxhash-dev libbenchmark-dev pkg-config libthrust-dev)
+packages=(g++ cmake ninja-build python3 catch2 libcli11-dev libeigen3-dev nlohmann-json3-dev libfmt-dev libxxhash-dev libbenchmark-dev pkg-config libthrust-dev
+  libopenmpi-dev openmpi-bin)
 case "${1:-}" in
   "") ;;
-  --check) packages+=(clang clang-format libclang-rt-14-dev) ;;
+  --check) packages+=(clang clang-format libclang-rt-14-dev libmpich-dev mpich) ;;
   *)
     echo "usage: tools/bootstrap.sh [--check]" >&2
     exit 2

@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 
 #include "backends/mpi/prepared.h"
-#include "backends/mpi/session.h"
 #include "core/base/errors.h"
 #include "core/base/units.h"
 #include "core/plan/accounting.h"
@@ -20,12 +19,13 @@ std::int64_t memory_of_node_bytes() { return std::int64_t{sysconf(_SC_PHYS_PAGES
 
 }  // namespace
 
-MpiExecutor::MpiExecutor(const WorldOptions& options) : MpiExecutor((start_session(), MPI_COMM_WORLD), options) {}
+MpiExecutor::MpiExecutor(const WorldOptions& options)
+    : session_(std::make_unique<Session>(options.time_limit_s)), world_(std::make_shared<World>(MPI_COMM_WORLD, options)), processes_(*world_) {}
 
 MpiExecutor::MpiExecutor(MPI_Comm comm, const WorldOptions& options) : world_(std::make_shared<World>(comm, options)), processes_(*world_) {}
 
 MpiExecutor::~MpiExecutor() {
-  if (world_->broken) abandon_session();
+  if (world_->broken) Session::abandon();
 }
 
 // From the plan alone, so that all processes say the same.

@@ -7,6 +7,7 @@
 
 #include "backends/mpi/memory.h"
 #include "backends/mpi/processes.h"
+#include "backends/mpi/session.h"
 #include "backends/mpi/world.h"
 #include "core/plan/executor.h"
 
@@ -32,6 +33,7 @@ class MpiExecutor : public Executor {
  private:
   void check_runnable(const Plan& plan, bool own_shards) const;
 
+  std::unique_ptr<Session> session_;  // null over a caller's communicator
   std::shared_ptr<World> world_;
   MpiProcesses processes_;
 };

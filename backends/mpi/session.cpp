@@ -1,20 +1,47 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "backends/mpi/session.h"
 
+#include <cstdio>
 #include <cstdlib>
 
 #include <fmt/format.h>
 
 #include "backends/mpi/calls.h"
+#include "backends/mpi/patience.h"
 #include "core/base/errors.h"
 
 namespace reshard::backends::mpi {
 namespace {
 
-bool abandoned = false;
+constexpr int kBackendFailed = 4;  // the exit code of a BackendError
 
+bool abandoned = false;
+int held = 0;
+std::int64_t limit_s = 0;
+
+// MPI_Finalize waits for all, without a limit, and an Open MPI whose processes abort while others are in it does not end its mpirun. So all meet first.
+bool all_have_come() {
+  MPI_Request request = MPI_REQUEST_NULL;
+  if (MPI_Ibarrier(MPI_COMM_WORLD, &request) != MPI_SUCCESS) return false;
+  Patience patience(limit_s);
+  for (int done = 0;;) {
+    if (MPI_Test(&request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) return false;
+    if (done != 0) return true;
+    if (!patience.idle()) return false;
+  }
+}
+
+// A session still held: exit() was called from deep inside, perhaps by MPI itself while it aborts (MPICH does), where nothing of MPI may be called.
 void end_session() {
-  if (!abandoned && mpi_is_up()) MPI_Finalize();
+  if (held > 0 || abandoned || !mpi_is_up()) return;
+  if (all_have_come()) {
+    MPI_Finalize();
+    return;
+  }
+  // Whatever this process would have answered, the program as a whole has failed.
+  std::fprintf(stderr, "MPI: other ranks did not come to the end of the program within %lld s\n", static_cast<long long>(limit_s));
+  std::fflush(nullptr);
+  std::_Exit(kBackendFailed);
 }
 
 // What the launcher says how many processes it started; 0 where there is none that we know.
@@ -26,7 +53,8 @@ int launched_processes() {
 
 }  // namespace
 
-void start_session() {
+Session::Session(std::int64_t time_limit_s) {
+  limit_s = time_limit_s;
   int up = 0, over = 0;
   MPI_Finalized(&over);
   if (over != 0) throw InputError("the mpi backend was asked for after MPI_Finalize");
@@ -34,15 +62,19 @@ void start_session() {
   if (up == 0) {
     int provided = 0;
     RESHARD_MPI_CALL(-1, MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided));
+    RESHARD_MPI_CALL(-1, MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
     std::atexit(end_session);
   }
   int size = 1, launched = launched_processes();
   RESHARD_MPI_CALL(-1, MPI_Comm_size(MPI_COMM_WORLD, &size));
   if (size == 1 && launched > 1)
     throw InputError(fmt::format("a launcher started {} processes, but {} connects this one to none; use its own mpirun", launched, library_version()));
+  ++held;
 }
 
-void abandon_session() noexcept { abandoned = true; }
+Session::~Session() { --held; }
+
+void Session::abandon() noexcept { abandoned = true; }
 
 std::string library_version() {
   char text[MPI_MAX_LIBRARY_VERSION_STRING] = {};

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Plans on real processes: in every way that bytes may take, on the caller's memory, again and again.
+#include <catch2/catch.hpp>
+
+#include <cstring>
+
+#include "backends/mpi/executor.h"
+#include "core/base/errors.h"
+#include "core/layout/pattern.h"
+#include "core/plan/proof.h"
+#include "core/planners/planner.h"
+#include "tests/conformance/conformance.h"
+
+using namespace reshard;
+using namespace reshard::backends::mpi;
+using Catch::Matchers::Contains;
+
+namespace {
+
+Request request_of(int ranks, const char* from, const char* to, const char* shape = "16,24,5", const char* dtype = "i32") {
+  auto mesh = std::make_shared<const Mesh>(Mesh::row_major({ranks}));
+  return Request(parse_layout(shape, dtype, mesh, from), parse_layout(shape, dtype, mesh, to));
+}
+
+Plan planned(const Request& request, Plan (*planner)(const Request&, const PlannerInput&)) {
+  Plan plan = planner(request, {});
+  prove(plan);
+  return plan;
+}
+
+int size_of_world() {
+  int size = 0;
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  return size;
+}
+
+int rank_in_world() {
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  return rank;
+}
+
+}  // namespace
+
+// Chunks of a few bytes do to small tensors what MPI's limits do to those above 2 GiB.
+TEST_CASE("every way of the bytes gives the store's values") {
+  struct Way {
+    const char* name;
+    std::int64_t chunk_bytes, collective_bytes;
+    bool shared_memory;
+  };
+  constexpr std::int64_t kAny = std::int64_t{1} << 30;
+  Way way = GENERATE(Way{"rings, MPI's collectives", kAny, kAny, true}, Way{"MPI alone", kAny, kAny, false}, Way{"rings, no collective", kAny, 0, true},
+                     Way{"many chunks through rings", 24, 100, true}, Way{"many chunks through MPI", 24, 100, false});
+  INFO(way.name);
+  WorldOptions options;
+  options.chunk_bytes = way.chunk_bytes;
+  options.collective_bytes = way.collective_bytes;
+  options.shared_memory = way.shared_memory;
+  options.time_limit_s = 60;
+  MpiExecutor executor(MPI_COMM_WORLD, options);
+  CHECK(executor.shares_memory() == (way.shared_memory && size_of_world() > 1));
+  test::ConformanceOptions conformance;
+  conformance.world = size_of_world();
+  conformance.draws = 250;
+  test::ConformanceReport report = test::check_conformance(executor, conformance);
+  INFO(test::text(report));
+  CHECK(report.failed == 0);
+  if (executor.processes().is_root()) CHECK(report.requests == 250);
+}
+
+TEST_CASE("the caller's shards are read and written where they are") {
+  int size = size_of_world(), rank = rank_in_world();
+  Plan plan = planned(request_of(size, "S(0)", "S(1)"), plan_p2p);
+  MpiExecutor executor(MPI_COMM_WORLD, {});
+  auto count = [&](BufferId buffer) { return static_cast<std::size_t>(plan.buffer(buffer).elements(static_cast<Slot>(rank))); };
+  std::vector<std::int32_t> source(count(kSourceBuffer)), destination(count(kDestinationBuffer));
+  auto prepared = executor.prepare(plan, {std::as_bytes(std::span(source)), std::as_writable_bytes(std::span(destination))});
+  Pattern pattern(plan.request);
+  for (int round = 0; round < 3; ++round) {
+    pattern.fill(plan.request.source(), rank, round, std::as_writable_bytes(std::span(source)));
+    std::fill(destination.begin(), destination.end(), -1);
+    Timeline timeline = prepared->run();
+    std::vector<std::int32_t> expected(destination.size());
+    pattern.fill(plan.request.destination(), rank, round, std::as_writable_bytes(std::span(expected)));
+    CHECK(destination == expected);
+    for (std::size_t i = 0; i < timeline.spans.size(); ++i) {
+      CHECK(timeline.spans[i].rank == Rank{rank});
+      CHECK(timeline.spans[i].start_ps <= timeline.spans[i].end_ps);
+      CHECK(timeline.spans[i].end_ps <= timeline.end_ps);
+      if (i > 0) CHECK(timeline.spans[i - 1].step < timeline.spans[i].step);
+    }
+    // No barrier: what a run has read is the caller's again as soon as it returns.
+  }
+  std::vector<std::int32_t> longer(source.size() + 1);
+  CHECK_THROWS_AS(executor.prepare(plan, {std::as_bytes(std::span(longer)), std::as_writable_bytes(std::span(destination))}), InputError);
+}
+
+TEST_CASE("ranks that were not started are refused, by all alike") {
+  int size = size_of_world();
+  Plan plan = planned(request_of(size + 1, "S(0)", "R"), plan_p2p);
+  MpiExecutor executor(MPI_COMM_WORLD, {});
+  CHECK_THROWS_AS(executor.prepare(plan), InputError);
+  CHECK_THROWS_WITH(executor.prepare(plan), Contains("the request names rank " + std::to_string(size)) && Contains("mpirun started " + std::to_string(size)));
+}
+
+TEST_CASE("more memory than the machine has is refused before any is taken") {
+  auto mesh = std::make_shared<const Mesh>(Mesh::row_major({1}));
+  Plan plan = planned(Request(parse_layout("1048576,1048576,1024", "f32", mesh, "R"), parse_layout("1048576,1048576,1024", "f32", mesh, "R")), plan_p2p);
+  MpiExecutor executor(MPI_COMM_WORLD, {});
+  if (executor.processes().is_root()) CHECK_THROWS_AS(executor.prepare(plan), InputError);
+}

@@ -18,6 +18,7 @@ namespace {
 using namespace reshard::backends;
 
 constexpr std::int64_t kAlignment = 256;  // of allocations; also what lies between two of them, at least
+constexpr std::int64_t kWanderBytes = 128 << 10;
 constexpr std::int64_t kTickPs = 1'000'000;
 
 std::int64_t rounded_up(std::int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
@@ -55,17 +56,26 @@ std::string HostDevice::description() const { return fmt::format("host memory th
 
 // ---- memory ----
 
-// First fit, with a gap behind every allocation that belongs to none.
-std::byte* HostDevice::allocate(std::int64_t bytes) {
-  RESHARD_CHECK(bytes > 0, "host device: an allocation of no bytes");
-  if (bytes > free_bytes()) throw BackendError("host device", fmt::format("allocate({})", bytes), "out of memory", -1);
-  std::byte* at = arena_ + kAlignment;
+// The first place from `from` on that is free with a gap on both sides; null where there is none.
+std::byte* HostDevice::first_fit(std::byte* from, std::int64_t bytes) const {
+  std::byte* at = from;
   for (auto [begin, size] : allocations_) {
+    if (begin + size <= from) continue;
     if (begin - at >= bytes + kAlignment) break;
     at = arena_ + rounded_up(begin + size - arena_) + kAlignment;
   }
-  if (at + bytes + kAlignment > arena_ + arena_bytes_) throw BackendError("host device", fmt::format("allocate({})", bytes), "fragmented", -1);
+  return at + bytes + kAlignment <= arena_ + arena_bytes_ ? at : nullptr;
+}
+
+// Behind the latest allocation, so that freed memory stays free for a while; not for long, as pages once used make every mprotect slower.
+std::byte* HostDevice::allocate(std::int64_t bytes) {
+  RESHARD_CHECK(bytes > 0, "host device: an allocation of no bytes");
+  if (bytes > free_bytes()) throw BackendError("host device", fmt::format("allocate({})", bytes), "out of memory", -1);
+  std::byte* at = first_fit(arena_ + latest_end_ + kAlignment, bytes);
+  if (at == nullptr) at = first_fit(arena_ + kAlignment, bytes);
+  if (at == nullptr) throw BackendError("host device", fmt::format("allocate({})", bytes), "fragmented", -1);
   allocations_[at] = bytes;
+  latest_end_ = rounded_up(at + bytes - arena_) % kWanderBytes;
   allocated_ += bytes;
   peak_ = std::max(peak_, allocated_);
   poison(at, bytes);

@@ -94,6 +94,7 @@ class HostDevice : public backends::Device {
   // Lets work touch the memory while it exists.
   class Open;
 
+  std::byte* first_fit(std::byte* from, std::int64_t bytes) const;
   Queue& queue_of(Stream stream);
   RecordRef& record_of(Event event);
   bool is_ready(const Queue& queue) const;
@@ -111,7 +112,7 @@ class HostDevice : public backends::Device {
   HostDeviceOptions options_;
   Prng prng_;
   std::byte* arena_;
-  std::int64_t arena_bytes_;
+  std::int64_t arena_bytes_, latest_end_ = 0;
   int opened_ = 0;
   std::map<const std::byte*, std::int64_t> allocations_;  // by address
   std::map<Stream, Queue> streams_;

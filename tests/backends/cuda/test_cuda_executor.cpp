@@ -94,19 +94,19 @@ Plan diamond() {
 }  // namespace
 
 TEST_CASE("cuda on a host device: drawn requests equal the store, in every order of the streams") {
-  for (std::uint64_t seed : {0u, 1u, 2u, 3u}) {
+  for (std::uint64_t seed : {0u, 1u, 2u}) {
     std::unique_ptr<Executor> executor = cuda_on_host_device(seed);
     CHECK(executor->name() == "cuda");
     ConformanceOptions options;
     options.world = 40;
-    options.draws = 4'000;
+    options.draws = 2'000;
     options.seed = 1 + 100'000 * seed;
     ConformanceReport report = check_conformance(*executor, options);
     INFO("seed " << seed << ": " << text(report));
     CHECK(report.failed == 0);
-    CHECK(report.requests == 4'000);
-    CHECK(report.runs > 4'500);
-    CHECK(report.rough_runs > 400);
+    CHECK(report.requests == 2'000);
+    CHECK(report.runs > 2'200);
+    CHECK(report.rough_runs > 200);
   }
 }
 
@@ -116,11 +116,11 @@ TEST_CASE("cuda on a host device: small cases through every planner equal the st
   options.world = 8;
   options.draws = 0;
   options.small_cases = true;
-  options.every = 37;
+  options.every = 97;
   ConformanceReport report = check_conformance(*executor, options);
   INFO(text(report));
   CHECK(report.failed == 0);
-  CHECK(report.runs > 3'000);
+  CHECK(report.runs > 1'200);
 }
 
 TEST_CASE("cuda on a host device: nothing is left over, nothing is dropped, replicas share memory") {

@@ -6,7 +6,6 @@
 
 #include <CLI/CLI.hpp>
 #include <array>
-#include <cstdio>
 #include <memory>
 #include <set>
 
@@ -21,6 +20,7 @@
 #include "sim/store/data_check.h"
 #include "tools/agreement.h"
 #include "tools/backend_choice.h"
+#include "tools/carrier_options.h"
 #include "tools/commands.h"
 #include "tools/launcher.h"
 #include "tools/options.h"
@@ -36,22 +36,9 @@ struct ValidateOptions {
   RequestOptions request;
   MachineOptions machine;
   OutputOptions output;
-  std::string backend = "local", rendezvous, data_budget, measurements;
-  RunCounts counts;
-  std::int64_t time_limit_s = 300;
-  int device = -1;
-  bool declared_order = false;
+  CarrierOptions carrier;
+  std::string data_budget, measurements;
 };
-
-backends::BackendOptions backend_options(const ValidateOptions& options) {
-  backends::BackendOptions out;
-  out.time_limit_s = options.time_limit_s;
-  out.rendezvous = options.rendezvous;
-  out.device = options.device;
-  out.declared_order = options.declared_order;
-  if (launched_rank() == 0) out.warn = [](const std::string& what) { std::fprintf(stderr, "reshard: warning: %s\n", what.c_str()); };
-  return out;
-}
 
 // What all processes know before they run anything.
 struct Setup {
@@ -77,12 +64,28 @@ std::string plan_all(const ValidateOptions& options, bool is_root, Setup& setup)
   setup.topology.emplace(topology_for(options.machine.topology, setup.subject.asked()));
   setup.pipeline.emplace(*setup.topology, find_planner(options.machine.planner), memory_limit_of(options.machine), options.machine.cache_size);
   setup.proved = proved_plan_of(setup.subject, *setup.pipeline);
-  if (options.backend == "local") {
+  if (options.carrier.backend == "local") {
     std::int64_t needed = sim::store_bytes(setup.plan()), memory = memory_of_machine_bytes();
     if (needed > memory)
       throw InputError("--backend local: running this plan needs " + bytes_text(needed) + ", above the memory limit of " + bytes_text(memory));
   }
   return digest_of(to_text(setup.plan())).hex();
+}
+
+// A refusal is said together; where a call fails the others may be waiting inside theirs.
+void prepare_all(Executor& executor, Setup& setup) {
+  std::optional<InputError> refusal;
+  waiting_for_others(executor.processes(), [&] {
+    try {
+      setup.prepared = executor.prepare(setup.plan());
+    } catch (const InputError& error) {
+      refusal = error;
+    }
+  });
+  together(executor.processes(), "preparation", [&] {
+    if (refusal) throw *refusal;
+    return std::string();
+  });
 }
 
 std::int32_t count_hosts(Processes& processes) {
@@ -107,7 +110,7 @@ Findings run_all(const ValidateOptions& options, Processes& processes, Setup& se
   Pattern pattern(plan.request);
   setup.prepared->fill(pattern_fill(plan.request, pattern));
   Findings out;
-  out.runs = gathered_runs(processes, plan, timed_runs(*setup.prepared, options.counts));
+  out.runs = gathered_runs(processes, plan, timed_runs(*setup.prepared, options.carrier.counts));
   CheckedShards checked = checked_shards(*setup.prepared, plan.request, pattern);
   setup.prepared.reset();  // its memory is free before the root runs the store
   out.values.shards = gathered_shards(processes, plan, checked.shards);
@@ -128,8 +131,8 @@ sim::ValidateReport report_of(const ValidateOptions& options, const BackendInfo&
   // Ranks in one process or on one host's memory do not use the links that a topology describes; GPUs under NCCL, or hosts, may.
   report.models_this_machine = backend.name == "nccl" || found.hosts > 1;
   report.sums_in_own_order = executor.folds_in_own_order(setup.plan());
-  report.iterations = options.counts.iterations;
-  report.warm_up = options.counts.warm_up;
+  report.iterations = options.carrier.counts.iterations;
+  report.warm_up = options.carrier.counts.warm_up;
   report.measured = sim::times_of(found.runs, setup.plan().steps.size());
   report.values = std::move(found.values);
   return report;
@@ -167,53 +170,22 @@ void conclude(const ValidateOptions& options, const BackendInfo& backend, Execut
 }
 
 void run_validate(const ValidateOptions& options) {
-  BackendInfo backend = backend_info(options.backend);
-  if (!backend.status.usable && launched_rank() > 0) {
+  BackendInfo backend = backend_info(options.carrier.backend);
+  if (!backend.status.usable && is_of_many(backend.name) && launched_rank() > 0) {
     let_the_first_speak();
     throw Stopped{2, {}};
   }
-  std::unique_ptr<Executor> executor = make_executor(backend, backend_options(options));
+  std::unique_ptr<Executor> executor = make_executor(backend, backend_options(options.carrier));
   Processes& processes = executor->processes();
   Setup setup;
   together(processes, "the plan's digest", [&] { return plan_all(options, processes.is_root(), setup); });
-  together(processes, "preparation", [&] {
-    setup.prepared = executor->prepare(setup.plan());
-    return std::string();
-  });
+  prepare_all(*executor, setup);
   Findings found;
   waiting_for_others(processes, [&] { found = run_all(options, processes, setup); });
   together(processes, "the report", [&] {
     if (processes.is_root()) conclude(options, backend, *executor, setup, std::move(found));
     return std::string();
   });
-}
-
-void add_backend_options(CLI::App& command, ValidateOptions& options) {
-  const char* group = "Backend";
-  std::string names;
-  for (const std::string& name : backend_names()) names += (names.empty() ? "" : "|") + name;
-  command.add_option("--backend", options.backend, names + " (default local)")->type_name("NAME")->check(CLI::IsMember(backend_names()))->group(group);
-  command.add_option("--iterations", options.counts.iterations, "timed runs (default 9)")
-      ->type_name("COUNT")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{100'000}))
-      ->group(group);
-  command.add_option("--warmup", options.counts.warm_up, "runs before them (default 2)")
-      ->type_name("COUNT")
-      ->check(CLI::Range(std::int64_t{0}, std::int64_t{100'000}))
-      ->group(group);
-  command.add_option("--time-limit", options.time_limit_s, "seconds that any single wait for other ranks or a device may take (default 300)")
-      ->type_name("SECONDS")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{86'400}))
-      ->group(group);
-  command.add_option("--rendezvous", options.rendezvous, "where nccl's processes meet: HOST:PORT or file:PATH (default: as the launcher says)")
-      ->type_name("PLACE")
-      ->group(group);
-  command.add_option("--device", options.device, "GPU of this process (default: the local rank's)")
-      ->type_name("NUMBER")
-      ->check(CLI::Range(0, 1'000))
-      ->group(group);
-  command.add_flag("--declared-order", options.declared_order, "fold in the plan's order even where the library's own collective would be faster")
-      ->group(group);
 }
 
 std::string validate_footer() {
@@ -232,7 +204,7 @@ void add_validate_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand("validate", "run the plan on real ranks, compare bytes with the store and time with the prediction");
   add_request_options(*command, options->request);
   add_machine_options(*command, options->machine);
-  add_backend_options(*command, *options);
+  add_carrier_options(*command, options->carrier);
   command->add_option("--data-budget", options->data_budget, "bytes that the store may take when the root runs the plan in it for comparison (default 2GiB)")
       ->type_name("BYTES")
       ->group("Data");

@@ -2,10 +2,15 @@
 // Which of many processes this is, as its launcher's variables tell, for the time before any library is asked: N processes that get the same wrong option should complain once.
 #pragma once
 
+#include <string_view>
+
 namespace reshard::tools {
 
 // By torchrun's, Open MPI's, PMI's or Slurm's variables, in this order; 0 where there are none or where they do not make sense.
 int launched_rank();
+
+// Backends that many processes share: mpi, nccl.
+bool is_of_many(std::string_view backend);
 
 // Whether this process speaks where all processes of the command line have the same to say: not for `validate` on a backend of many processes, unless it is the first.
 bool speaks_for_all(int argc, char** argv);

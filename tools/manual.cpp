@@ -49,9 +49,10 @@ void for_each_command(const CLI::App& app, const std::string& path, Visit&& visi
   }
 }
 
-// The lines of a footer's example, without its heading.
+// The lines of a footer's example, without its heading. What follows after a blank line is for the screen: it may depend on the machine.
 std::string example_of(const CLI::App& app) {
   std::string footer = app.get_footer();
+  footer = footer.substr(0, footer.find("\n\n"));
   const std::string heading = "Example:\n";
   return footer.rfind(heading, 0) == 0 ? footer.substr(heading.size()) : footer;
 }

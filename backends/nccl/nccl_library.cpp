@@ -107,8 +107,9 @@ class NcclLibrary : public NcclApi {
   void find(Function*& function, const char* name, int since) {
     if (version_ < since) return;
     function = reinterpret_cast<Function*>(::dlsym(library_, name));
-    if (function == nullptr)
-      throw BackendError("NCCL", fmt::format("dlsym(\"{}\")", name), fmt::format("not in {}, NCCL {}", file_, version_text(version_)), -1);
+    if (function != nullptr) return;
+    std::string version = version_ == 0 ? "" : ", NCCL " + version_text(version_);
+    throw BackendError("NCCL", fmt::format("dlsym(\"{}\")", name), fmt::format("not in {}{}", file_, version), -1);
   }
 
   // What the user names; else what the system finds; else what lay beside nccl.h when this was built. Never closed: NCCL has threads of its own, and registers what runs at exit.

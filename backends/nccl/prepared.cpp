@@ -2,8 +2,6 @@
 #include "backends/nccl/prepared.h"
 
 #include <algorithm>
-#include <optional>
-#include <set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -157,18 +155,48 @@ void Prepared::issue(StepId step, const std::vector<RankRun*>& ranks) {
   for (RankRun* rank : ranks) device(*rank).record(rank->events[++rank->next_step].get(), main(*rank));
 }
 
+// One group of everything. Pairs with streams of their own take a group each, in ascending order and each behind the one before: kernels of different communicators that wait for one another on GPUs
+// that cannot hold all of them at once would otherwise never end.
 void Prepared::issue_round(StepId step, std::size_t action, const std::vector<RankRun*>& ranks) {
-  auto round = [&](const RankRun& rank) -> const Round& { return std::get<Round>(rank.actions[rank.next_step][action]); };
-  auto communicator = [](const RankRun& rank) { return rank.communicator[rank.next_step]; };
-  for (RankRun* rank : ranks) fork(*rank, round(*rank), communicator(*rank));
+  std::set<Pair> apart;
+  for (RankRun* rank : ranks)
+    if (rank->communicator[rank->next_step] == nullptr) apart.merge(pairs_apart(std::get<Round>(rank->actions[rank->next_step][action]), *rank));
+  if (apart.empty()) issue_group(step, action, ranks, std::nullopt);
+  for (const Pair& pair : apart) issue_group(step, action, ranks, pair);
+}
+
+std::set<Prepared::Pair> Prepared::pairs_apart(const Round& round, const RankRun& rank) {
+  std::set<Pair> out;
+  std::int32_t me = communicators_.local(rank.local).rank;
+  for (const std::vector<Transfer>* list : {&round.sends, &round.receives})
+    for (const Transfer& transfer : *list)
+      if (communicators_.route(rank.local, transfer.peer).stream != main(rank)) out.insert(std::minmax(me, transfer.peer));
+  return out;
+}
+
+void Prepared::issue_group(StepId step, std::size_t action, const std::vector<RankRun*>& ranks, const std::optional<Pair>& pair) {
+  auto for_each_stream_apart = [&](auto&& visit) {
+    for (RankRun* rank : ranks) {
+      std::int32_t me = communicators_.local(rank->local).rank;
+      if (pair && (me == pair->first || me == pair->second))
+        visit(*rank, communicators_.route(rank->local, me == pair->first ? pair->second : pair->first).stream);
+    }
+  };
+  for_each_stream_apart([&](const RankRun& rank, Stream stream) { order(rank, main(rank), stream); });
   communicators_.group(fmt::format("step {} ({})", to_index(step), kind_text(plan_.steps[to_index(step)])), [&] {
-    for (RankRun* rank : ranks) issue_round(round(*rank), *rank, communicator(*rank));
+    for (RankRun* rank : ranks) issue_transfers(std::get<Round>(rank->actions[rank->next_step][action]), *rank, rank->communicator[rank->next_step], pair);
   });
-  for (RankRun* rank : ranks) join(*rank, round(*rank), communicator(*rank));
+  for_each_stream_apart([&](const RankRun& rank, Stream stream) { order(rank, stream, main(rank)); });
+}
+
+void Prepared::order(const RankRun& rank, Stream earlier, Stream later) {
+  Event reached = event_of(rank, earlier);
+  device(rank).record(reached, earlier);
+  device(rank).wait(later, reached);
 }
 
 // Sends and receives, peer by peer.
-void Prepared::issue_round(const Round& round, const RankRun& rank, const Communicator* communicator) {
+void Prepared::issue_transfers(const Round& round, const RankRun& rank, const Communicator* communicator, const std::optional<Pair>& pair) {
   NcclApi& api = communicators_.api();
   std::int32_t me = communicators_.local(rank.local).rank;
   device(rank).select();
@@ -178,6 +206,7 @@ void Prepared::issue_round(const Round& round, const RankRun& rank, const Commun
   while (send != round.sends.end() || receive != round.receives.end()) {
     bool sends = receive == round.receives.end() || (send != round.sends.end() && send->peer <= receive->peer);
     const Transfer& transfer = sends ? *send++ : *receive++;
+    if (pair && *pair != Pair(std::minmax(me, transfer.peer))) continue;
     Route route = communicator == nullptr ? communicators_.route(rank.local, transfer.peer) : communicators_.route(rank.local, transfer.peer, *communicator);
     if (sends)
       communicators_.checked(api.send(transfer.at, transfer.bytes, NcclType::Uint8, route.peer, route.comm, route.stream), "ncclSend", me, route.comm);
@@ -201,36 +230,7 @@ void Prepared::issue_native(const Native& native, std::int32_t rank, NcclComm co
   }
 }
 
-template <class Visit>
-void Prepared::for_each_other_stream(const RankRun& rank, const Round& round, const Communicator* communicator, Visit&& visit) {
-  std::set<Stream> others;
-  if (communicator != nullptr) {
-    others.insert(communicators_.stream(rank.local, communicator->stream_key));
-  } else {
-    for (const Transfer& transfer : round.sends) others.insert(communicators_.route(rank.local, transfer.peer).stream);
-    for (const Transfer& transfer : round.receives) others.insert(communicators_.route(rank.local, transfer.peer).stream);
-  }
-  others.erase(main(rank));
-  for (Stream stream : others) visit(stream);
-}
-
 Event Prepared::event_of(const RankRun& rank, Stream stream) { return stream_events_.try_emplace({rank.local, stream}, device(rank)).first->second.get(); }
-
-void Prepared::fork(const RankRun& rank, const Round& round, const Communicator* communicator) {
-  Event ready = nullptr;
-  for_each_other_stream(rank, round, communicator, [&](Stream stream) {
-    if (ready == nullptr) device(rank).record(ready = event_of(rank, main(rank)), main(rank));
-    device(rank).wait(stream, ready);
-  });
-}
-
-void Prepared::join(const RankRun& rank, const Round& round, const Communicator* communicator) {
-  for_each_other_stream(rank, round, communicator, [&](Stream stream) {
-    Event done = event_of(rank, stream);
-    device(rank).record(done, stream);
-    device(rank).wait(main(rank), done);
-  });
-}
 
 // ---- waiting ----
 

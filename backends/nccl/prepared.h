@@ -7,7 +7,10 @@
 
 #include <map>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "backends/device/launch_tables.h"
@@ -49,14 +52,17 @@ class Prepared : public PreparedPlan {
   Device& device(const RankRun& rank) const { return *communicators_.local(rank.local).device; }
   Stream main(const RankRun& rank) const { return communicators_.stream(rank.local, kMainStream); }
   void issue(StepId step, const std::vector<RankRun*>& ranks);
+  // Two global ranks, ascending.
+  using Pair = std::pair<std::int32_t, std::int32_t>;
   void issue_round(StepId step, std::size_t action, const std::vector<RankRun*>& ranks);
-  void issue_round(const Round& round, const RankRun& rank, const Communicator* communicator);
+  // All of a round, or what one pair has in it.
+  void issue_group(StepId step, std::size_t action, const std::vector<RankRun*>& ranks, const std::optional<Pair>& pair);
+  void issue_transfers(const Round& round, const RankRun& rank, const Communicator* communicator, const std::optional<Pair>& pair);
   void issue_native(const Native& native, std::int32_t rank, NcclComm comm, Stream stream);
-  // Orders streams of other communicators behind the main one before a round, and the main one behind them after it.
-  void fork(const RankRun& rank, const Round& round, const Communicator* communicator);
-  void join(const RankRun& rank, const Round& round, const Communicator* communicator);
-  template <class Visit>
-  void for_each_other_stream(const RankRun& rank, const Round& round, const Communicator* communicator, Visit&& visit);
+  // The pairs of a round that have streams of their own.
+  std::set<Pair> pairs_apart(const Round& round, const RankRun& rank);
+  // Makes `later` wait for what `earlier` holds by now.
+  void order(const RankRun& rank, Stream earlier, Stream later);
   Event event_of(const RankRun& rank, Stream stream);
   void finish(RankRun& rank, const std::string& what);
   bool all_done() const;

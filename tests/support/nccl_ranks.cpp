@@ -81,7 +81,7 @@ class StandinMeeting : public Meeting {
         world_.idle(driver_);
       }
       check();
-      let_devices_run(world_, driver_, nullptr);
+      let_devices_run(world_, driver_);
       std::this_thread::yield();
     }
     Lock lock(world_.mutex());

@@ -221,7 +221,7 @@ void NcclStandin::launch(std::shared_ptr<NcclLaunch> launch) {
       if (carry_on(world, *launch)) return true;
     }
     // What it waits for may wait for other work of this driver.
-    let_devices_run(world, driver, launch->handle->device);
+    let_devices_run(world, driver);
     Lock lock(world.mutex());
     return carry_on(world, *launch);
   });

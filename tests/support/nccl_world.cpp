@@ -164,16 +164,24 @@ bool StandinDevice::done(Event event) {
   return is_done;
 }
 
-void let_devices_run(NcclWorld& world, std::size_t d, const HostDevice* except) {
+void let_devices_run(NcclWorld& world, std::size_t d) {
   std::vector<StandinDevice*> devices;
   {
     std::lock_guard lock(world.mutex());
-    devices = world.driver(d).devices;
+    NcclWorld::Driver& driver = world.driver(d);
+    if (std::exchange(driver.pumping, true)) return;
+    devices = driver.devices;
   }
-  for (bool any = true; any;) {
-    any = false;
-    for (StandinDevice* device : devices) any = (device->progress() && device != except) || any;
+  try {
+    while (std::count_if(devices.begin(), devices.end(), [](StandinDevice* device) { return device->progress(); }) > 0) {
+    }
+  } catch (...) {
+    std::lock_guard lock(world.mutex());
+    world.driver(d).pumping = false;
+    throw;
   }
+  std::lock_guard lock(world.mutex());
+  world.driver(d).pumping = false;
 }
 
 }  // namespace reshard::test

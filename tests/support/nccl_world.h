@@ -107,6 +107,7 @@ class NcclWorld {
     std::uint64_t seen = 0;  // activity at the last idle poll
     int idle_polls = 0;
     bool ended = false;
+    bool pumping = false;   // in let_devices_run
     std::string waits_for;  // beside launches
     std::size_t gathers = 0, broadcasts = 0;
   };
@@ -183,7 +184,7 @@ class StandinDevice : public HostDevice {
   std::map<Event, bool> known_;  // events that were seen complete
 };
 
-// Everything that a driver's devices can do without waiting. Without the lock.
-void let_devices_run(NcclWorld& world, std::size_t driver, const HostDevice* except);
+// Everything that a driver's devices can do without waiting; nothing where that is being done already. Without the lock.
+void let_devices_run(NcclWorld& world, std::size_t driver);
 
 }  // namespace reshard::test

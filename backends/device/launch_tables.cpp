@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 
 #include "core/base/errors.h"
 #include "core/base/integers.h"
@@ -22,6 +23,22 @@ int lanes_of(const Tiles& tiles, std::int64_t tile_bytes, Units&& units_of) {
   return lanes_for(ceil_div(all, static_cast<std::int64_t>(tiles.size())), most, tile_bytes);
 }
 
+// Rows shorter than this share the GPU's lines and sectors with those of other boxes.
+constexpr std::int64_t kShortRowBytes = 512;
+
+// Tiles that begin near each other, where their rows lie apart, follow each other: what several of them read or write parts of is still in the cache.
+std::vector<CopyTile> in_order(std::vector<CopyTile> tiles, int unit_bytes) {
+  std::int64_t rows = 0, units = 0;
+  for (const CopyTile& tile : tiles) {
+    rows += tile.rows;
+    units += std::int64_t{tile.rows} * tile.units;
+  }
+  if (units * unit_bytes >= rows * kShortRowBytes) return tiles;
+  auto place = [](const CopyTile& tile) { return tile.source_pitch >= tile.destination_pitch ? tile.source : tile.destination; };
+  std::stable_sort(tiles.begin(), tiles.end(), [&](const CopyTile& a, const CopyTile& b) { return std::less<>()(place(a), place(b)); });
+  return tiles;
+}
+
 }  // namespace
 
 template <class Row>
@@ -37,8 +54,8 @@ LaunchTables::Id LaunchTables::add(const CopyTiles& tiles) {
   RESHARD_CHECK(memory_.data() == nullptr, "a table is added after the upload");
   std::vector<Placed>& placed = launches_.emplace_back();
   for (std::size_t g = 0; g < CopyTiles::kUnits; ++g) {
-    const std::vector<CopyTile>& group = tiles.group(g);
-    if (group.empty()) continue;
+    if (tiles.group(g).empty()) continue;
+    std::vector<CopyTile> group = in_order(tiles.group(g), 1 << g);
     int lanes = lanes_of(group, tiles.tile_bytes(), [](const CopyTile& tile) { return std::int64_t{tile.rows} * tile.units; });
     placed.push_back({CopyLaunch{nullptr, static_cast<std::int64_t>(group.size()), 1 << g, lanes}, put(group.data(), group.size())});
   }

@@ -23,5 +23,30 @@ target_link_libraries(reshard_shared PRIVATE reshard_planners reshard_bounds res
 configure_file(tools/capi/reshard.h ${PROJECT_BINARY_DIR}/include/reshard/reshard.h COPYONLY)
 target_include_directories(reshard_shared INTERFACE $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include>)
 
-set(RESHARD_SHARED_LIBRARIES reshard_shared)
-set(RESHARD_PUBLIC_HEADERS ${PROJECT_SOURCE_DIR}/tools/capi/reshard.h)
+# The same on a caller's MPI communicator: one library per MPI that was found, as programs of the two do not mix.
+function(reshard_mpi_api name output parts)
+  add_library(${name} SHARED
+    tools/capi/guard.cpp
+    tools/capi/mpi_functions.cpp)
+  add_library(reshard::${output} ALIAS ${name})
+  set_target_properties(${name} PROPERTIES
+    OUTPUT_NAME ${output}
+    EXPORT_NAME ${output}
+    VERSION ${PROJECT_VERSION}
+    SOVERSION 0
+    CXX_VISIBILITY_PRESET hidden
+    VISIBILITY_INLINES_HIDDEN ON
+    LINK_DEPENDS ${PROJECT_SOURCE_DIR}/tools/capi/reshard_mpi.map)
+  target_link_options(${name} PRIVATE "LINKER:--version-script=${PROJECT_SOURCE_DIR}/tools/capi/reshard_mpi.map")
+  target_link_libraries(${name} PUBLIC reshard_shared PRIVATE ${parts} reshard_flags)
+endfunction()
+set(RESHARD_MPI_LIBRARIES)
+if(RESHARD_HAS_OPENMPI)
+  reshard_mpi_api(reshard_mpi_shared reshard_mpi reshard_mpi_parts)
+  list(APPEND RESHARD_MPI_LIBRARIES reshard_mpi_shared)
+endif()
+if(RESHARD_HAS_MPICH)
+  reshard_mpi_api(reshard_mpich_shared reshard_mpich reshard_mpich_parts)
+  list(APPEND RESHARD_MPI_LIBRARIES reshard_mpich_shared)
+endif()
+configure_file(tools/capi/reshard_mpi.h ${PROJECT_BINARY_DIR}/include/reshard/reshard_mpi.h COPYONLY)

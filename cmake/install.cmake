@@ -3,8 +3,9 @@
 #
 #   reshard         bin/reshard, its manual page and completion, share/reshard (topologies, traces), share/doc/reshard
 #   reshard-mpi     lib/reshard: the MPI modules that were built
-#   libreshard0     libreshard.so.0, libreshard_mpi.so.0
-#   libreshard-dev  headers, links, the CMake package, reshard.pc
+#   libreshard0     libreshard.so.0
+#   libreshard-dev  its header and link, the CMake package, reshard.pc
+#   libreshard-mpi0, libreshard-mpi-dev  the same for libreshard_mpi.so (Open MPI) and libreshard_mpich.so (MPICH), where they were built
 if(NOT RESHARD_INSTALL)
   return()
 endif()
@@ -49,11 +50,17 @@ if(RESHARD_MPI_MODULES)
   install(TARGETS ${RESHARD_MPI_MODULES} LIBRARY DESTINATION lib/reshard COMPONENT reshard-mpi)
 endif()
 
-install(TARGETS ${RESHARD_SHARED_LIBRARIES} EXPORT reshardTargets
+install(TARGETS reshard_shared EXPORT reshardTargets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT libreshard0 NAMELINK_COMPONENT libreshard-dev
   INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-install(FILES ${RESHARD_PUBLIC_HEADERS} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/reshard COMPONENT libreshard-dev)
+install(FILES tools/capi/reshard.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/reshard COMPONENT libreshard-dev)
 install(FILES tools/capi/README.md tools/capi/example.py DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/libreshard-dev COMPONENT libreshard-dev)
+
+if(RESHARD_MPI_LIBRARIES)
+  install(TARGETS ${RESHARD_MPI_LIBRARIES} EXPORT reshardMpiTargets
+    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT libreshard-mpi0 NAMELINK_COMPONENT libreshard-mpi-dev)
+  install(FILES tools/capi/reshard_mpi.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/reshard COMPONENT libreshard-mpi-dev)
+endif()
 
 # CMake and pkg-config.
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/reshard)
@@ -61,6 +68,9 @@ configure_package_config_file(cmake/reshardConfig.cmake.in ${PROJECT_BINARY_DIR}
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/reshardConfigVersion.cmake VERSION ${PROJECT_VERSION} COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/reshardConfig.cmake ${PROJECT_BINARY_DIR}/reshardConfigVersion.cmake DESTINATION ${package_dir} COMPONENT libreshard-dev)
 install(EXPORT reshardTargets NAMESPACE reshard:: DESTINATION ${package_dir} COMPONENT libreshard-dev)
+if(RESHARD_MPI_LIBRARIES)
+  install(EXPORT reshardMpiTargets NAMESPACE reshard:: DESTINATION ${package_dir} COMPONENT libreshard-mpi-dev)
+endif()
 # From the folder of the .pc file to the prefix: one "..", and one more for every folder of the path.
 file(RELATIVE_PATH RESHARD_PC_TO_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 string(REGEX REPLACE "/$" "" RESHARD_PC_TO_PREFIX "${RESHARD_PC_TO_PREFIX}")

@@ -13,7 +13,7 @@ set(CPACK_STRIP_FILES ON)
 set(CPACK_VERBATIM_VARIABLES ON)
 set(CPACK_COMPONENTS_ALL reshard libreshard0 libreshard-dev)
 if(RESHARD_MPI_MODULES)
-  list(APPEND CPACK_COMPONENTS_ALL reshard-mpi)
+  list(APPEND CPACK_COMPONENTS_ALL reshard-mpi libreshard-mpi0 libreshard-mpi-dev)
 endif()
 set(CPACK_COMPONENTS_GROUPING IGNORE)
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
@@ -30,10 +30,16 @@ if(DPKG_SHLIBDEPS)
 endif()
 # Who uses the library depends on its package; installing it tells the loader, by a trigger and not by a script.
 file(WRITE ${PROJECT_BINARY_DIR}/debian/shlibs "libreshard 0 libreshard0 (>= ${PROJECT_VERSION})\n")
+file(WRITE ${PROJECT_BINARY_DIR}/debian/mpi/shlibs
+  "libreshard_mpi 0 libreshard-mpi0 (>= ${PROJECT_VERSION})\nlibreshard_mpich 0 libreshard-mpi0 (>= ${PROJECT_VERSION})\n")
 file(WRITE ${PROJECT_BINARY_DIR}/debian/triggers "activate-noawait ldconfig\n")
 set(CPACK_DEBIAN_LIBRESHARD0_PACKAGE_CONTROL_EXTRA ${PROJECT_BINARY_DIR}/debian/shlibs ${PROJECT_BINARY_DIR}/debian/triggers)
+set(CPACK_DEBIAN_LIBRESHARD-MPI0_PACKAGE_CONTROL_EXTRA ${PROJECT_BINARY_DIR}/debian/mpi/shlibs ${PROJECT_BINARY_DIR}/debian/triggers)
+# What one package of ours needs of another is found before either is installed.
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${PROJECT_BINARY_DIR})
 if(CMAKE_LIBRARY_ARCHITECTURE AND CMAKE_INSTALL_LIBDIR STREQUAL "lib/${CMAKE_LIBRARY_ARCHITECTURE}")
   set(CPACK_DEBIAN_LIBRESHARD0_PACKAGE_MULTIARCH same)
+  set(CPACK_DEBIAN_LIBRESHARD-MPI0_PACKAGE_MULTIARCH same)
 endif()
 
 # reshard_package(NAME SECTION DEPENDS SUMMARY DESCRIPTION): the fields of one package.
@@ -52,6 +58,10 @@ reshard_package(libreshard0 libs "" "redistribution of sharded tensors - shared 
   "${what}\n.\nThis package has the C library, which also runs plans over a communicator of\nthe calling program.")
 reshard_package(libreshard-dev libdevel "libreshard0 (= ${PROJECT_VERSION})" "redistribution of sharded tensors - development files"
   "${what}\n.\nThis package has what programs that use the C library are built with.")
+reshard_package(libreshard-mpi0 libs "libreshard0 (= ${PROJECT_VERSION})" "redistribution of sharded tensors - shared libraries for MPI"
+  "${what}\n.\nThis package has the C libraries that run plans on a communicator of Open\nMPI or of MPICH.")
+reshard_package(libreshard-mpi-dev libdevel "libreshard-dev (= ${PROJECT_VERSION}), libreshard-mpi0 (= ${PROJECT_VERSION})"
+  "redistribution of sharded tensors - development files for MPI" "${what}\n.\nThis package has what MPI programs that use the C libraries are built with.")
 
 set(CPACK_PRE_BUILD_SCRIPTS ${PROJECT_SOURCE_DIR}/cmake/debian_files.cmake)
 set(CPACK_RESHARD_SOURCE_DIR ${PROJECT_SOURCE_DIR})

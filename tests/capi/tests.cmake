@@ -19,6 +19,31 @@ find_package(Python3 REQUIRED COMPONENTS Interpreter)
 add_test(NAME capi_symbols COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/capi/check_symbols.py --library $<TARGET_FILE:reshard_shared>
   --names ${PROJECT_SOURCE_DIR}/tests/capi/reshard.symbols --header ${PROJECT_SOURCE_DIR}/tools/capi/reshard.h)
 set_tests_properties(capi_symbols PROPERTIES SKIP_RETURN_CODE 77)
+
+# On MPI: run_on_mpi.c against each that was found.
+function(capi_mpi_test flavour library mpi launcher)
+  add_executable(capi_on_${flavour} tests/capi/run_on_mpi.c)
+  target_compile_options(capi_on_${flavour} PRIVATE -std=c99 -Wall -Wextra -Werror)
+  target_link_libraries(capi_on_${flavour} PRIVATE ${library} ${mpi})
+  set_target_properties(capi_on_${flavour} PROPERTIES C_STANDARD 99 C_EXTENSIONS OFF)
+  if(RESHARD_SANITIZE)
+    target_link_libraries(capi_on_${flavour} PRIVATE reshard_flags)
+    set_target_properties(capi_on_${flavour} PROPERTIES LINKER_LANGUAGE CXX)
+  endif()
+  add_test(NAME capi_on_${flavour} COMMAND ${launcher} ${ARGN} -np 4 $<TARGET_FILE:capi_on_${flavour}>)
+  # As root in a container, on fewer cores than ranks.
+  set_tests_properties(capi_on_${flavour} PROPERTIES ENVIRONMENT "OMPI_ALLOW_RUN_AS_ROOT=1;OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1" PROCESSORS 2 TIMEOUT 120)
+  add_test(NAME capi_symbols_${flavour} COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/capi/check_symbols.py --library $<TARGET_FILE:${library}>
+    --names ${PROJECT_SOURCE_DIR}/tests/capi/reshard_mpi.symbols --header ${PROJECT_SOURCE_DIR}/tools/capi/reshard_mpi.h)
+  set_tests_properties(capi_symbols_${flavour} PROPERTIES SKIP_RETURN_CODE 77)
+endfunction()
+if(RESHARD_OPENMPI_MPIRUN)
+  capi_mpi_test(openmpi reshard_mpi_shared reshard_openmpi ${RESHARD_OPENMPI_MPIRUN} --oversubscribe)
+endif()
+if(RESHARD_MPICH_MPIRUN)
+  capi_mpi_test(mpich reshard_mpich_shared reshard_mpich_library ${RESHARD_MPICH_MPIRUN})
+endif()
+
 add_test(NAME capi_example COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/capi/check_example.py --library $<TARGET_FILE:reshard_shared>
   --sanitize=${RESHARD_SANITIZE})
 set_tests_properties(capi_example PROPERTIES SKIP_RETURN_CODE 77)

@@ -28,6 +28,14 @@ if(reshard_FOUND)
 endif()
 """
 
+MPI_PROJECT = """cmake_minimum_required(VERSION 3.25)
+project(consumer C)
+find_package(reshard 0.1 REQUIRED COMPONENTS mpi)
+add_executable(run_on_mpi run_on_mpi.c)
+target_link_libraries(run_on_mpi PRIVATE reshard::reshard_mpi)
+"""
+AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+
 
 def run(*command, **more):
     environment = {**os.environ, **more.pop("environment", {})}
@@ -67,6 +75,17 @@ def readme_program(name):
     return next(code for code in re.findall(r"```c\n(.*?)```", page, re.DOTALL) if code.startswith(f"/* {name}"))
 
 
+def check_mpi_library(arguments, prefix, work):
+    work.mkdir()
+    shutil.copy(ROOT / "tests" / "capi" / "run_on_mpi.c", work)
+    (work / "CMakeLists.txt").write_text(MPI_PROJECT)
+    run(arguments.cmake, "-S", work, "-B", work / "build", f"-DCMAKE_PREFIX_PATH={prefix}", f"-DCMAKE_C_COMPILER={arguments.mpicc}")
+    run(arguments.cmake, "--build", work / "build")
+    out = run(arguments.mpiexec, "--oversubscribe", "-np", "4", work / "build" / "run_on_mpi", environment=AS_ROOT)
+    expect("all as expected" in out, "run_on_mpi to say that all is as expected")
+    print("install: a C program on the library for MPI runs on 4 processes")
+
+
 def check_consumers(arguments, prefix, work):
     work.mkdir()
     shutil.copy(ROOT / "tests" / "capi" / "plan_and_run.c", work)
@@ -90,10 +109,10 @@ def check_consumers(arguments, prefix, work):
     print("install: a C program by pkg-config runs")
 
     if arguments.mpicc:
+        check_mpi_library(arguments, prefix, work / "on_mpi")
         (work / "run.c").write_text(readme_program("run.c"))
         run(arguments.mpicc, "-std=c99", "-Wall", work / "run.c", "-o", work / "run", *flags)
-        as_root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-        out = run(arguments.mpiexec, "--oversubscribe", "-np", "4", work / "run", environment={**library, **as_root})
+        out = run(arguments.mpiexec, "--oversubscribe", "-np", "4", work / "run", environment={**library, **AS_ROOT})
         expect("rows became columns" in out, "run.c under mpirun to say that rows became columns")
         print("install: the page's MPI program runs on 4 processes")
 

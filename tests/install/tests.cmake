@@ -2,10 +2,8 @@
 # The installed tree, the packages, and reshard inside another project. Each works on copies in temporary folders.
 if(RESHARD_INSTALL)
   set(install_mpi)
-  find_program(RESHARD_OPENMPI_LAUNCHER NAMES mpirun.openmpi mpirun)
-  mark_as_advanced(RESHARD_OPENMPI_LAUNCHER)
-  if(RESHARD_HAS_OPENMPI AND RESHARD_OPENMPI_LAUNCHER)
-    set(install_mpi --mpicc ${RESHARD_OPENMPI_WRAPPER} --mpiexec ${RESHARD_OPENMPI_LAUNCHER})
+  if(RESHARD_HAS_OPENMPI AND RESHARD_OPENMPI_MPIRUN)
+    set(install_mpi --mpicc ${RESHARD_OPENMPI_WRAPPER} --mpiexec ${RESHARD_OPENMPI_MPIRUN})
   endif()
   add_test(NAME install COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/tests/install/check_install.py --build ${PROJECT_BINARY_DIR} --cmake ${CMAKE_COMMAND}
     --sanitize=${RESHARD_SANITIZE} ${install_mpi})

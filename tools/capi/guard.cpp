@@ -6,8 +6,6 @@
 #include <exception>
 #include <new>
 
-#include "tools/commands.h"
-
 namespace reshard::capi {
 namespace {
 
@@ -39,6 +37,8 @@ std::int32_t code_of_current_exception() noexcept {
   }
 }
 
+const char* last_error_text() noexcept { return last_error.data(); }
+
 void require_struct_size(std::uint32_t size, std::size_t least, const char* name) {
   if (size < least || size > kMaxStructSize)
     throw InputError(std::string(name) + ": expected struct_size set to the size of the struct, " + std::to_string(least) + " or more, found " +
@@ -52,10 +52,3 @@ std::size_t checked_index(std::int64_t index, std::size_t count, const char* nam
 }
 
 }  // namespace reshard::capi
-
-extern "C" {
-
-int32_t reshard_api_version(void) { return RESHARD_API_VERSION; }
-const char* reshard_version(void) { return reshard::tools::kVersion; }
-const char* reshard_last_error(void) { return reshard::capi::last_error.data(); }
-}

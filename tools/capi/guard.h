@@ -12,8 +12,11 @@
 
 namespace reshard::capi {
 
-// Of the exception being handled: keeps its text for reshard_last_error and gives its code. Neither allocates nor throws.
+// Of the exception being handled: keeps its text for last_error_text and gives its code. Neither allocates nor throws.
 std::int32_t code_of_current_exception() noexcept;
+
+// Of this thread's last failure; "" before the first.
+const char* last_error_text() noexcept;
 
 // Runs the body of an API function.
 template <class Body>

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The C API: what a plan costs and what each rank holds.
+// The C API: what the library is, what a plan costs and what each rank holds.
 #include <algorithm>
 
 #include "tools/capi/guard.h"
 #include "tools/capi/handles.h"
+#include "tools/commands.h"
 
 namespace reshard::capi {
 
@@ -31,6 +32,10 @@ using namespace reshard;
 using namespace reshard::capi;
 
 extern "C" {
+
+int32_t reshard_api_version(void) { return RESHARD_API_VERSION; }
+const char* reshard_version(void) { return tools::kVersion; }
+const char* reshard_last_error(void) { return last_error_text(); }
 
 int32_t reshard_plan_get_facts(const reshard_plan* plan, reshard_plan_facts* facts) {
   return guarded([&] {

@@ -14,6 +14,8 @@
  * Words: a *rank* is numbered globally. A *buffer* is 0 the source shard, 1 the destination shard, 2 and above temporaries of the plan; local, dense, row-major. A scalar has the
  * shape (1). The rest stands in README.md beside this file. */
 #pragma once
+#ifndef RESHARD_RESHARD_H /* the same header from two places, as in a build tree and installed */
+#define RESHARD_RESHARD_H
 
 #include <stdint.h>
 
@@ -291,3 +293,4 @@ inline T reshard_initialised() {
   return value;
 }
 #endif
+#endif /* RESHARD_RESHARD_H */

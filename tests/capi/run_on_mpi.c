@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The C API on MPI, as a C99 program on 4 processes: a communicator of the caller's whose order is not that of MPI_COMM_WORLD, shards of the caller's, several runs, errors on all processes alike. */
+#include <reshard/reshard_mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int failures = 0, me = 0;
+
+static void expect(int holds, const char* what, int line) {
+  if (holds) return;
+  ++failures;
+  fprintf(stderr, "run_on_mpi.c:%d: process %d: %s (last errors: %s; %s)\n", line, me, what, reshard_mpi_last_error(), reshard_last_error());
+}
+#define EXPECT(CONDITION) expect((CONDITION) ? 1 : 0, #CONDITION, __LINE__)
+
+static reshard_plan* plan_of(const char* mesh, const char* ranks, const char* from, const char* to) {
+  reshard_request_texts texts = RESHARD_INIT(reshard_request_texts);
+  reshard_request* request = NULL;
+  reshard_plan* plan = NULL;
+  texts.mesh = mesh;
+  texts.ranks = ranks;
+  texts.shape = "8,8";
+  texts.dtype = "i32";
+  texts.from = from;
+  texts.to = to;
+  EXPECT(reshard_request_create(&texts, &request) == RESHARD_OK);
+  EXPECT(reshard_plan_create(request, NULL, NULL, &plan) == RESHARD_OK);
+  reshard_request_free(request);
+  return plan;
+}
+
+/* Two rows of 8 x 8 become two columns; element (r, c) is base + 8 r + c. */
+static void rows_to_columns(reshard_mpi* mpi) {
+  int32_t source[16], destination[16], run, i;
+  reshard_plan* plan = plan_of("4", NULL, "S(0)", "S(1)");
+  reshard_mpi_plan* prepared = NULL;
+  reshard_mpi_shards shards = RESHARD_INIT(reshard_mpi_shards);
+  shards.source = source;
+  shards.source_bytes = (int64_t)sizeof source;
+  shards.destination = destination;
+  shards.destination_bytes = (int64_t)sizeof destination;
+  EXPECT(reshard_mpi_prepare(mpi, plan, &shards, &prepared) == RESHARD_OK);
+  reshard_plan_free(plan);
+  for (run = 0; run < 3; ++run) {
+    for (i = 0; i < 16; ++i) {
+      source[i] = 1000 * run + 16 * me + i;
+      destination[i] = -1;
+    }
+    EXPECT(reshard_mpi_run(prepared) == RESHARD_OK);
+    for (i = 0; i < 16; ++i) EXPECT(destination[i] == 1000 * run + 8 * (i / 2) + 2 * me + i % 2);
+  }
+  reshard_mpi_plan_free(prepared);
+}
+
+/* Sums of what ranks 1 and 3 hold end on both, split; processes 0 and 2 have no part. */
+static void sums_on_two(reshard_mpi* mpi) {
+  int32_t source[64], destination[32], i;
+  int takes_part = me % 2;
+  reshard_plan* plan = plan_of("2", "1,3", "P", "S(0)");
+  reshard_mpi_plan* prepared = NULL;
+  reshard_mpi_shards shards = RESHARD_INIT(reshard_mpi_shards);
+  for (i = 0; i < 64; ++i) source[i] = me * 100 + i;
+  if (takes_part) {
+    shards.source = source;
+    shards.source_bytes = (int64_t)sizeof source;
+    shards.destination = destination;
+    shards.destination_bytes = (int64_t)sizeof destination;
+  }
+  EXPECT(reshard_mpi_prepare(mpi, plan, &shards, &prepared) == RESHARD_OK);
+  EXPECT(reshard_mpi_run(prepared) == RESHARD_OK);
+  for (i = 0; takes_part && i < 32; ++i) EXPECT(destination[i] == 400 + 2 * (i + (me == 3 ? 32 : 0)));
+  reshard_mpi_plan_free(prepared);
+  reshard_plan_free(plan);
+}
+
+static void errors(reshard_mpi* mpi) {
+  int32_t memory[16] = {0};
+  reshard_plan *plan = plan_of("4", NULL, "S(0)", "S(1)"), *wide = plan_of("2", "0,9", "S(0)", "S(1)");
+  reshard_mpi* another = NULL;
+  reshard_mpi_plan* prepared = NULL;
+  reshard_mpi_options options = RESHARD_INIT(reshard_mpi_options);
+  reshard_mpi_shards shards = RESHARD_INIT(reshard_mpi_shards);
+  EXPECT(reshard_mpi_prepare(NULL, plan, &shards, &prepared) == RESHARD_INPUT_ERROR);
+  EXPECT(reshard_mpi_prepare(mpi, NULL, &shards, &prepared) == RESHARD_INPUT_ERROR);
+  EXPECT(reshard_mpi_prepare(mpi, plan, NULL, &prepared) == RESHARD_INPUT_ERROR);
+  EXPECT(reshard_mpi_prepare(mpi, plan, &shards, NULL) == RESHARD_INPUT_ERROR);
+  EXPECT(reshard_mpi_run(NULL) == RESHARD_INPUT_ERROR && strstr(reshard_mpi_last_error(), "prepared") != NULL);
+  EXPECT(reshard_mpi_prepare(mpi, wide, &shards, &prepared) == RESHARD_INPUT_ERROR && strstr(reshard_mpi_last_error(), "rank 9") != NULL);
+  shards.source = memory;
+  shards.source_bytes = 60;
+  EXPECT(reshard_mpi_prepare(mpi, plan, &shards, &prepared) == RESHARD_INPUT_ERROR);
+  shards.source = NULL;
+  EXPECT(reshard_mpi_prepare(mpi, plan, &shards, &prepared) == RESHARD_INPUT_ERROR && strstr(reshard_mpi_last_error(), "found NULL") != NULL);
+  shards.source_bytes = -4;
+  EXPECT(reshard_mpi_prepare(mpi, plan, &shards, &prepared) == RESHARD_INPUT_ERROR);
+  EXPECT(reshard_mpi_create(MPI_COMM_NULL, NULL, &another) == RESHARD_INPUT_ERROR);
+  EXPECT(reshard_mpi_create(MPI_COMM_WORLD, NULL, NULL) == RESHARD_INPUT_ERROR);
+  options.time_limit_s = -1;
+  EXPECT(reshard_mpi_create(MPI_COMM_WORLD, &options, &another) == RESHARD_INPUT_ERROR);
+  EXPECT(prepared == NULL && another == NULL);
+  reshard_mpi_free(NULL);
+  reshard_mpi_plan_free(NULL);
+  reshard_plan_free(plan);
+  reshard_plan_free(wide);
+}
+
+int main(int argc, char** argv) {
+  MPI_Comm comm;
+  reshard_mpi* mpi = NULL;
+  reshard_mpi_options options = RESHARD_INIT(reshard_mpi_options);
+  int world_rank = 0, all = 0, way;
+  EXPECT(reshard_mpi_create(MPI_COMM_WORLD, NULL, &mpi) == RESHARD_INPUT_ERROR && strstr(reshard_mpi_last_error(), "initialised") != NULL);
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
+  MPI_Comm_split(MPI_COMM_WORLD, 0, -world_rank, &comm);
+  MPI_Comm_rank(comm, &me);
+  for (way = 0; way < 2; ++way) {
+    options.no_shared_memory = (uint32_t)way;
+    options.time_limit_s = 60;
+    EXPECT(reshard_mpi_create(comm, &options, &mpi) == RESHARD_OK);
+    rows_to_columns(mpi);
+    sums_on_two(mpi);
+    errors(mpi);
+    reshard_mpi_free(mpi);
+  }
+  MPI_Allreduce(&failures, &all, 1, MPI_INT, MPI_SUM, comm);
+  if (me == 0) printf("run_on_mpi: %s\n", all == 0 ? "all as expected" : "NOT as expected");
+  MPI_Comm_free(&comm);
+  MPI_Finalize();
+  return all == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

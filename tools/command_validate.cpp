@@ -1,191 +1,26 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `reshard validate`: the plan on real ranks, its bytes compared with the request and the store, its times set beside the engine's.
-//
-// The same on one process and on many (agreement.h): every process plans and proves by itself and must come to the same plan; then all run it; then the root reports.
-#include <unistd.h>
-
+// `reshard validate`: the command line of validation.h.
 #include <CLI/CLI.hpp>
-#include <array>
 #include <memory>
-#include <set>
 
-#include "core/base/digest.h"
-#include "core/base/errors.h"
-#include "core/base/units.h"
-#include "core/plan/plan_text.h"
-#include "core/plan/workload.h"
-#include "sim/report/measurements.h"
-#include "sim/report/perfetto.h"
-#include "sim/report/validate_report.h"
-#include "sim/store/data_check.h"
-#include "tools/agreement.h"
 #include "tools/backend_choice.h"
-#include "tools/carrier_options.h"
 #include "tools/commands.h"
 #include "tools/launcher.h"
-#include "tools/options.h"
-#include "tools/output.h"
-#include "tools/pipeline.h"
-#include "tools/validate_run.h"
+#include "tools/validation.h"
 
 namespace reshard::tools {
 
 namespace {
 
-struct ValidateOptions {
-  RequestOptions request;
-  MachineOptions machine;
-  OutputOptions output;
-  CarrierOptions carrier;
-  std::string data_budget, measurements;
-};
-
-// What all processes know before they run anything.
-struct Setup {
-  std::optional<Topology> topology;
-  std::optional<Pipeline> pipeline;
-  Subject subject;
-  ProvedPlan proved;
-  std::int64_t data_budget_bytes = 0;
-  std::unique_ptr<PreparedPlan> prepared;
-  const Plan& plan() const { return *proved.plan; }
-};
-
-// Returns the plan's digest. The planning of a later reshard, or of another topology file on one host, would show here.
-std::string plan_all(const ValidateOptions& options, bool is_root, Setup& setup) {
-  if (is_root) {
-    if (!options.output.perfetto.empty()) require_writable(options.output.perfetto, "--perfetto");
-    if (!options.measurements.empty()) require_writable(options.measurements, "--measurements");
-    if (options.output.perfetto == "-" && options.measurements == "-")
-      throw InputError("--measurements: expected a file where --perfetto goes to standard output, found '-'");
-  }
-  setup.data_budget_bytes = data_budget_of(options.data_budget);
-  setup.subject = subject_of(options.request);
-  setup.topology.emplace(topology_for(options.machine.topology, setup.subject.asked()));
-  setup.pipeline.emplace(*setup.topology, find_planner(options.machine.planner), memory_limit_of(options.machine), options.machine.cache_size);
-  setup.proved = proved_plan_of(setup.subject, *setup.pipeline);
-  if (options.carrier.backend == "local") {
-    std::int64_t needed = sim::store_bytes(setup.plan()), memory = memory_of_machine_bytes();
-    if (needed > memory)
-      throw InputError("--backend local: running this plan needs " + bytes_text(needed) + ", above the memory limit of " + bytes_text(memory));
-  }
-  return digest_of(to_text(setup.plan())).hex();
-}
-
-// A refusal is said together; where a call fails the others may be waiting inside theirs.
-void prepare_all(Executor& executor, Setup& setup) {
-  std::optional<InputError> refusal;
-  waiting_for_others(executor.processes(), [&] {
-    try {
-      setup.prepared = executor.prepare(setup.plan());
-    } catch (const InputError& error) {
-      refusal = error;
-    }
-  });
-  together(executor.processes(), "preparation", [&] {
-    if (refusal) throw *refusal;
-    return std::string();
-  });
-}
-
-std::int32_t count_hosts(Processes& processes) {
-  std::array<char, 256> name{};
-  gethostname(name.data(), name.size() - 1);
-  std::string_view mine(name.data());
-  std::set<std::string> hosts;
-  for (const std::vector<std::byte>& host : processes.gather(std::as_bytes(std::span(mine.data(), mine.size()))))
-    hosts.emplace(reinterpret_cast<const char*>(host.data()), host.size());
-  return static_cast<std::int32_t>(hosts.size());
-}
-
-// What the run showed, at the root.
-struct Findings {
-  std::vector<Timeline> runs;
-  sim::ValueFacts values;
-  std::int32_t hosts = 1;
-};
-
-Findings run_all(const ValidateOptions& options, Processes& processes, Setup& setup) {
-  const Plan& plan = setup.plan();
-  Pattern pattern(plan.request);
-  setup.prepared->fill(pattern_fill(plan.request, pattern));
-  Findings out;
-  out.runs = gathered_runs(processes, plan, timed_runs(*setup.prepared, options.carrier.counts));
-  CheckedShards checked = checked_shards(*setup.prepared, plan.request, pattern);
-  setup.prepared.reset();  // its memory is free before the root runs the store
-  out.values.shards = gathered_shards(processes, plan, checked.shards);
-  if (processes.count() == 1 && out.values.hold()) out.values.digest = checked.digest;
-  out.hosts = count_hosts(processes);
-  return out;
-}
-
-sim::ValidateReport report_of(const ValidateOptions& options, const BackendInfo& backend, Executor& executor, const Setup& setup, const Timeline& predicted,
-                              Findings&& found) {
-  sim::ValidateReport report;
-  report.predicted = run_report(setup.proved, *setup.topology, predicted);
-  report.predicted.planner_asked = setup.subject.plan ? setup.plan().planner : std::string(setup.pipeline->planner().name);
-  report.backend = backend.name;
-  report.library = backend.status.what;
-  report.processes = executor.processes().count();
-  report.hosts = found.hosts;
-  // Ranks in one process or on one host's memory do not use the links that a topology describes; GPUs under NCCL, or hosts, may.
-  report.models_this_machine = backend.name == "nccl" || found.hosts > 1;
-  report.sums_in_own_order = executor.folds_in_own_order(setup.plan());
-  report.iterations = options.carrier.counts.iterations;
-  report.warm_up = options.carrier.counts.warm_up;
-  report.measured = sim::times_of(found.runs, setup.plan().steps.size());
-  report.values = std::move(found.values);
-  return report;
-}
-
-void write_outputs(const ValidateOptions& options, const Setup& setup, const Timeline& predicted, const sim::ValidateReport& report,
-                   std::vector<Timeline>&& runs) {
-  if (!options.output.perfetto.empty()) {
-    sim::MeasuredRun measured{report.backend, runs[report.measured.median_run]};
-    write_file(options.output.perfetto, "--perfetto",
-               [&](std::ostream& out) { sim::write_perfetto(out, workload_of(setup.proved.plan), {}, predicted, *setup.topology, &measured); });
-  }
-  if (options.measurements.empty()) return;
-  const Plan& plan = setup.plan();
-  sim::Measurements measurements{kVersion,   report.backend, report.library,      plan.request.text(), plan.planner, setup.topology->name(),
-                                 plan.ranks, report.warm_up, sim::parts_of(plan), std::move(runs)};
-  write_file(options.measurements, "--measurements", [&](std::ostream& out) { sim::write_measurements(out, measurements); });
-}
-
-// The root's work after all have run. Throws CheckNotHeld, after the report, where values are wrong.
-void conclude(const ValidateOptions& options, const BackendInfo& backend, Executor& executor, const Setup& setup, Findings&& found) {
-  Progress progress;
-  progress.stage("comparing with the store");
-  compare_with_store(setup.plan(), setup.data_budget_bytes, memory_of_machine_bytes(), found.values);
-  progress.stage("timing");
-  Timeline predicted = timed(setup.proved.plan, *setup.topology);
-  std::vector<Timeline> runs = found.runs;
-  sim::ValidateReport report = report_of(options, backend, executor, setup, predicted, std::move(found));
-  progress.clear();
-  write_outputs(options, setup, predicted, report, std::move(runs));
-  if (options.output.perfetto != "-" && options.measurements != "-")
-    print(options.output.json ? sim::validate_json(report) : sim::validate_table(report, options.output.verbose));
-  std::vector<std::string> faults = faults_of(report, setup.plan().request.shape());
-  if (!faults.empty()) throw CheckNotHeld{faults};
-}
-
 void run_validate(const ValidateOptions& options) {
   BackendInfo backend = backend_info(options.carrier.backend);
+  // Where it is not usable the first process says why.
   if (!backend.status.usable && is_of_many(backend.name) && launched_rank() > 0) {
     let_the_first_speak();
     throw Stopped{2, {}};
   }
   std::unique_ptr<Executor> executor = make_executor(backend, backend_options(options.carrier));
-  Processes& processes = executor->processes();
-  Setup setup;
-  together(processes, "the plan's digest", [&] { return plan_all(options, processes.is_root(), setup); });
-  prepare_all(*executor, setup);
-  Findings found;
-  waiting_for_others(processes, [&] { found = run_all(options, processes, setup); });
-  together(processes, "the report", [&] {
-    if (processes.is_root()) conclude(options, backend, *executor, setup, std::move(found));
-    return std::string();
-  });
+  validate_on(*executor, backend, options);
 }
 
 std::string validate_footer() {

@@ -2,11 +2,9 @@
 // Values and times of a run on one process and on several, with executors that do it right and executors that corrupt what they return.
 #include <catch2/catch.hpp>
 
-#include <map>
-
 #include "core/base/errors.h"
 #include "core/planners/planner.h"
-#include "sim/store/store.h"
+#include "tests/support/split_store.h"
 #include "tests/support/star.h"
 #include "tests/support/threaded_processes.h"
 #include "tools/validate_run.h"
@@ -15,46 +13,6 @@ using namespace reshard;
 using namespace reshard::tools;
 
 namespace {
-
-// Flips the lowest bit of some elements of the ranks' destination shards.
-using Corruption = std::map<Rank, std::vector<std::size_t>>;
-
-// A process of several, holding the ranks whose slot leaves its index over: each runs the whole plan in a store of its own and shows its ranks only.
-class SplitPrepared : public PreparedPlan {
- public:
-  SplitPrepared(const Plan& plan, const Processes& processes, const Corruption& corruption, bool loses_spans)
-      : plan_(plan), processes_(processes), corruption_(corruption), loses_spans_(loses_spans), prepared_(store_.prepare(plan)) {}
-
-  void fill(const FillSource& fill) override { prepared_->fill(fill); }
-  Timeline run() override {
-    Timeline all = prepared_->run(), own;
-    own.end_ps = all.end_ps;
-    for (const Span& span : all.spans)
-      if (holds(span.rank) && !loses_spans_) own.spans.push_back(span);
-    return own;
-  }
-  void take(const TakeDestination& take) override {
-    prepared_->take([&](Rank rank, std::span<const std::byte> bytes) {
-      if (!holds(rank)) return;
-      std::vector<std::byte> copy(bytes.begin(), bytes.end());
-      auto width = static_cast<std::size_t>(size_bytes(plan_.request.dtype()));
-      if (auto wrong = corruption_.find(rank); wrong != corruption_.end())
-        for (std::size_t element : wrong->second) copy[element * width] ^= std::byte{1};
-      take(rank, copy);
-    });
-  }
-
- private:
-  bool holds(Rank rank) const { return plan_.slot_of(rank) % processes_.count() == processes_.index(); }
-
-  const Plan& plan_;
-  const Processes& processes_;
-  const Corruption& corruption_;
-  bool loses_spans_;
-  std::int64_t now_ps_ = 0;
-  sim::Store store_{sim::StoreOptions{false, [this] { return now_ps_ += 1000; }}};
-  std::unique_ptr<PreparedPlan> prepared_;
-};
 
 Plan plan_of(const Request& request, const char* planner = "p2p") {
   Topology topology = test::star(8);
@@ -77,13 +35,13 @@ struct Seen {
 };
 
 // What the root sees.
-Seen validated(const Plan& plan, int processes, const Corruption& corruption = {}, bool loses_spans = false) {
+Seen validated(const Plan& plan, int processes, const test::Corruption& corruption = {}, bool loses_spans = false) {
   test::ThreadedGroup group(processes);
   Seen out;
   test::run_processes(group, [&](test::ThreadedProcesses& mine) {
     try {
       Pattern pattern(plan.request);
-      SplitPrepared prepared(plan, mine, corruption, loses_spans && mine.index() == mine.count() - 1);
+      test::SplitPrepared prepared(plan, mine, corruption, loses_spans && mine.index() == mine.count() - 1);
       prepared.fill(pattern_fill(plan.request, pattern));
       std::vector<Timeline> own = timed_runs(prepared, {1, 3});
       CheckedShards checked = checked_shards(prepared, plan.request, pattern);

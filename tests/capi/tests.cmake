@@ -4,7 +4,8 @@ reshard_test(test_capi SOURCES
   tests/capi/capi_executor.cpp
   tests/capi/test_capi_conformance.cpp
   tests/capi/test_capi_errors.cpp
-  LINKS reshard_shared reshard_conformance Threads::Threads)
+  tests/capi/test_capi_questions.cpp
+  LINKS reshard_shared reshard_conformance reshard_bytes Threads::Threads)
 
 add_executable(capi_from_c tests/capi/plan_and_run.c)
 target_compile_options(capi_from_c PRIVATE -std=c99 -pedantic -Wall -Wextra -Wconversion -Werror)

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the C API says of programs is enough to run them: an executor that knows of a plan only the answers to its questions, moves element by element, and ends with the store's bits.
+#include <reshard/reshard.h>
+#include <catch2/catch.hpp>
+
+#include <cstring>
+#include <functional>
+#include <map>
+#include <memory>
+
+#include "core/base/errors.h"
+#include "core/bytes/fold_row.h"
+#include "core/plan/plan_text.h"
+#include "tests/conformance/conformance.h"
+
+namespace reshard::test {
+namespace {
+
+void check(std::int32_t code) { RESHARD_CHECK(code == RESHARD_OK, reshard_last_error()); }
+
+// A rank's program and memory, each buffer by itself.
+struct Part {
+  Part(const reshard_plan* plan, std::int32_t rank) {
+    check(reshard_program_create(plan, rank, 64, &program));
+    facts = RESHARD_INIT(reshard_program_facts);
+    check(reshard_program_get_facts(program, &facts));
+    for (std::int32_t b = 0; b < facts.buffer_count; ++b) {
+      reshard_buffer buffer = RESHARD_INIT(reshard_buffer);
+      check(reshard_program_get_buffer(program, b, &buffer));
+      RESHARD_CHECK(buffer.arena_offset % 64 == 0 || buffer.arena_offset == -1, "alignment");
+      RESHARD_CHECK(buffer.arena_offset == -1 || buffer.arena_offset + buffer.bytes <= facts.arena_bytes, "a temporary outside the arena");
+      buffers.push_back(buffer);
+      memory.emplace_back(static_cast<std::size_t>(buffer.bytes), std::byte{0xa5});
+    }
+  }
+  Part(const Part&) = delete;
+  ~Part() { reshard_program_free(program); }
+
+  // Calls visit(first byte) for every element of a box, row-major.
+  void each(std::int32_t buffer, const std::int64_t* offset, const std::int64_t* extents, const std::function<void(std::byte*)>& visit, int dim = 0,
+            std::int64_t at = 0) {
+    if (dim == facts.dims) return visit(memory[static_cast<std::size_t>(buffer)].data() + at * facts.element_bytes);
+    for (std::int64_t i = 0; i < extents[dim]; ++i)
+      each(buffer, offset, extents, visit, dim + 1, at * buffers[static_cast<std::size_t>(buffer)].shape[dim] + offset[dim] + i);
+  }
+
+  reshard_program* program = nullptr;
+  reshard_program_facts facts{};
+  std::vector<reshard_buffer> buffers;
+  std::vector<std::vector<std::byte>> memory;
+  std::int32_t next = 0;  // operation
+};
+
+class ByQuestions : public PreparedPlan {
+ public:
+  explicit ByQuestions(const Plan& plan) : dtype_(plan.request.dtype()) {
+    std::string text = to_text(plan);
+    reshard_plan* handle = nullptr;
+    check(reshard_plan_parse(text.data(), static_cast<std::int64_t>(text.size()), &handle));
+    reshard_plan_facts facts = RESHARD_INIT(reshard_plan_facts);
+    check(reshard_plan_get_facts(handle, &facts));
+    steps_ = facts.step_count;
+    for (std::int32_t i = 0; i < facts.rank_count; ++i) {
+      std::int32_t rank = -1;
+      check(reshard_plan_get_rank(handle, i, &rank));
+      parts_[rank] = std::make_unique<Part>(handle, rank);
+    }
+    reshard_plan_free(handle);
+  }
+
+  void fill(const FillSource& fill) override {
+    for (auto& [rank, part] : parts_)
+      if (part->buffers[0].exists) fill(Rank{rank}, part->memory[0]);
+  }
+  void take(const TakeDestination& take) override {
+    for (auto& [rank, part] : parts_)
+      if (part->buffers[1].exists) take(Rank{rank}, part->memory[1]);
+  }
+
+  Timeline run() override {
+    for (auto& [rank, part] : parts_) part->next = 0;
+    for (std::int32_t step = 0; step < steps_; ++step) {
+      for (bool sends : {true, false})
+        for (auto& [rank, part] : parts_) {
+          reshard_operation operation = RESHARD_INIT(reshard_operation);
+          if (part->next == part->facts.operation_count) continue;
+          check(reshard_program_get_operation(part->program, part->next, &operation));
+          if (operation.step != step) continue;
+          for (std::int32_t k = 0; k < operation.after_count; ++k) RESHARD_CHECK(operation.after[k] < part->next, "waits for what comes later");
+          run_operation(rank, *part, operation, sends);
+          if (!sends) ++part->next;
+        }
+      RESHARD_CHECK(messages_.empty(), "a message that nobody received");
+    }
+    return {};
+  }
+
+ private:
+  void run_operation(std::int32_t rank, Part& part, const reshard_operation& operation, bool sends) {
+    if (operation.kind == RESHARD_EXCHANGE) return exchange(rank, part, operation, sends);
+    if (sends) return;
+    for (std::int32_t i = 0; i < operation.part_count; ++i) {
+      if (operation.kind == RESHARD_COPY) copy(part, i);
+      if (operation.kind == RESHARD_FILL) {
+        reshard_box box = RESHARD_INIT(reshard_box);
+        check(reshard_program_get_box(part.program, part.next, i, &box));
+        part.each(box.buffer, box.offset, box.extents, [&](std::byte* element) { std::memset(element, 0, width(part)); });
+      }
+      if (operation.kind == RESHARD_REDUCE) reduce(part, operation, i);
+    }
+    if (operation.kind >= RESHARD_ALL_GATHER) collective(part, operation);
+  }
+
+  static std::size_t width(const Part& part) { return static_cast<std::size_t>(part.facts.element_bytes); }
+
+  void copy(Part& part, std::int32_t index) {
+    reshard_move move = RESHARD_INIT(reshard_move);
+    check(reshard_program_get_move(part.program, part.next, 0, index, &move));
+    std::vector<std::byte> box;
+    part.each(move.source, move.source_offset, move.extents, [&](std::byte* element) { box.insert(box.end(), element, element + width(part)); });
+    const std::byte* from = box.data();
+    part.each(move.destination, move.destination_offset, move.extents, [&](std::byte* element) {
+      std::memcpy(element, from, width(part));
+      from += width(part);
+    });
+  }
+
+  void exchange(std::int32_t rank, Part& part, const reshard_operation& operation, bool sends) {
+    for (std::int32_t m = 0; m < operation.part_count; ++m) {
+      reshard_message message = RESHARD_INIT(reshard_message);
+      check(reshard_program_get_message(part.program, part.next, m, &message));
+      if ((message.receives == 0) != sends) continue;
+      std::vector<std::byte> bytes;
+      if (!sends) bytes = messages_.extract({message.peer, rank}).mapped();
+      std::byte* from = bytes.data();
+      for (std::int32_t i = 0; i < message.move_count; ++i) {
+        reshard_move move = RESHARD_INIT(reshard_move);
+        check(reshard_program_get_move(part.program, part.next, m, i, &move));
+        part.each(sends ? move.source : move.destination, sends ? move.source_offset : move.destination_offset, move.extents, [&](std::byte* element) {
+          if (sends) return static_cast<void>(bytes.insert(bytes.end(), element, element + width(part)));
+          std::memcpy(element, from, width(part));
+          from += width(part);
+        });
+      }
+      RESHARD_CHECK(static_cast<std::int64_t>(bytes.size()) == message.bytes, "the bytes of a message");
+      if (sends) RESHARD_CHECK(messages_.emplace(std::pair(rank, message.peer), bytes).second, "two messages of one pair");
+    }
+  }
+
+  void reduce(Part& part, const reshard_operation& operation, std::int32_t index) {
+    reshard_box to = RESHARD_INIT(reshard_box);
+    check(reshard_program_get_box(part.program, part.next, index, &to));
+    std::vector<std::vector<const std::byte*>> operands;  // per element
+    for (std::int32_t k = 0; k < to.operand_count; ++k) {
+      reshard_box from = RESHARD_INIT(reshard_box);
+      check(reshard_program_get_operand(part.program, part.next, index, k, &from));
+      std::size_t at = 0;
+      part.each(from.buffer, from.offset, from.extents, [&](std::byte* element) {
+        if (k == 0) operands.emplace_back();
+        operands[at++].push_back(element);
+      });
+    }
+    std::size_t at = 0;
+    part.each(to.buffer, to.offset, to.extents, [&](std::byte* element) { fold(operation, operands[at++], element, 1); });
+  }
+
+  void fold(const reshard_operation& operation, const std::vector<const std::byte*>& operands, std::byte* out, std::int64_t count) {
+    fold_row(static_cast<ReduceOp>(operation.reduce_op), dtype_, operation.divisor, operands, out, count);
+  }
+
+  void collective(Part& part, const reshard_operation& operation) {
+    std::vector<std::byte>& output = part.memory[static_cast<std::size_t>(operation.output)];
+    std::vector<const std::byte*> inputs;
+    for (std::int32_t j = 0; j < operation.group_size; ++j)
+      inputs.push_back(parts_.at(operation.group[j])->memory[static_cast<std::size_t>(operation.input)].data());
+    std::int64_t n = operation.group_size, element = part.facts.element_bytes;
+    if (operation.kind == RESHARD_ALL_REDUCE) return fold(operation, inputs, output.data(), operation.output_bytes / element);
+    if (operation.kind == RESHARD_REDUCE_SCATTER) {
+      for (const std::byte*& input : inputs) input += operation.member * operation.output_bytes;
+      return fold(operation, inputs, output.data(), operation.output_bytes / element);
+    }
+    std::int64_t block = operation.output_bytes / n;
+    for (std::int64_t j = 0; j < n; ++j) {
+      const std::byte* from = inputs[static_cast<std::size_t>(j)] + (operation.kind == RESHARD_ALL_TO_ALL ? operation.member * block : 0);
+      std::memcpy(output.data() + j * block, from, static_cast<std::size_t>(block));
+    }
+  }
+
+  DType dtype_;
+  std::int32_t steps_ = 0;
+  std::map<std::int32_t, std::unique_ptr<Part>> parts_;
+  std::map<std::pair<std::int32_t, std::int32_t>, std::vector<std::byte>> messages_;
+};
+
+class QuestionExecutor : public Executor {
+ public:
+  std::string_view name() const override { return "questions"; }
+  std::unique_ptr<PreparedPlan> prepare(const Plan& plan) override { return std::make_unique<ByQuestions>(plan); }
+};
+
+}  // namespace
+
+TEST_CASE("the answers about programs are enough to run drawn requests") {
+  QuestionExecutor executor;
+  ConformanceReport report = check_conformance(executor, {.world = 12, .draws = 2'000, .seed = 4711});
+  INFO(text(report));
+  CHECK(report.failed == 0);
+  CHECK(report.requests == 2'000);
+  CHECK(report.rough_runs > 100);
+}
+
+}  // namespace reshard::test

@@ -111,9 +111,10 @@ TEST_CASE("folds of drawn boxes hold every element once, each operand at its own
     BoxPlace places[] = {{box.source, box.source_lo}, {box.destination, box.destination_lo}};
     tiles.fold(address(kTo), {box.destination, box.destination_lo}, operands, places, box.extents);
     std::map<std::int64_t, std::pair<std::int64_t, std::int64_t>> found, expected;
-    for (auto [group, unit] : {std::pair(&tiles.wide(), std::int64_t{16}), std::pair(&tiles.narrow(), width)})
+    for (auto [group, unit_bytes] : {std::pair(&tiles.wide(), std::int64_t{16}), std::pair(&tiles.narrow(), width)})
       for (const FoldTiles::Tile& placed : *group) {
         const FoldTile& tile = placed.tile;
+        std::int64_t unit = unit_bytes;  // clang 14 captures no bindings
         REQUIRE(tile.operand_count == 2);
         REQUIRE(std::int64_t{tile.rows} * tile.count * width <= tiles.tile_bytes());
         REQUIRE(tile.count * width % unit == 0);

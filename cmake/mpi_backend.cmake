@@ -25,7 +25,7 @@ function(reshard_mpi_module name mpi)
     LINKS reshard_plan reshard_bytes ${mpi})
   add_library(${name} MODULE backends/mpi/module.cpp)
   # Nothing but its one entry is seen from outside: it carries its own copy of core.
-  set_target_properties(${name} PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR} CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+  set_target_properties(${name} PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR} CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
   target_link_options(${name} PRIVATE LINKER:--exclude-libs,ALL)
   target_link_libraries(${name} PRIVATE ${name}_parts reshard_flags)
 endfunction()
@@ -47,8 +47,10 @@ if(RESHARD_HAS_MPI)
   add_dependencies(reshard_backends ${RESHARD_MPI_MODULES})
 endif()
 
-# Peers for tests/bench/mpi_peers.py, built when asked for.
+# The overhead of a step, and peers for tests/bench/mpi_peers.py; built when asked for.
 if(RESHARD_HAS_OPENMPI AND RESHARD_BUILD_BENCH)
+  add_executable(mpi_step_overhead EXCLUDE_FROM_ALL tests/bench/mpi_step_overhead.cpp)
+  target_link_libraries(mpi_step_overhead PRIVATE reshard_mpi_parts reshard_flags)
   add_executable(mpi_peer_reshard EXCLUDE_FROM_ALL tests/bench/mpi_peer_reshard.cpp)
   target_link_libraries(mpi_peer_reshard PRIVATE reshard_mpi_parts reshard_planners reshard_flags)
   find_library(SCALAPACK_LIBRARY scalapack-openmpi)

@@ -13,13 +13,13 @@ namespace {
 // Work cut into numbered pieces.
 class LocalPart : public Part {
  public:
-  bool work() final {
+  Work work() final {
     if (next_ == count()) {
       next_ = 0;  // ready for the next run
-      return false;
+      return Work::Done;
     }
     run(next_++);
-    return true;
+    return Work::Some;
   }
 
  private:

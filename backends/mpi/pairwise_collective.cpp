@@ -57,22 +57,28 @@ class PairwisePart : public Part {
   }
 
   void issue(Traffic& traffic) override {
-    stage_ = 0;
-    begin(first_, traffic);
+    folded_ = operands_.empty();
+    copied_ = kept_bytes_ == 0;
+    // What is folded must have come before; the rest may come when it likes.
+    for (const Message& message : first_.receives) traffic.receive(message, operands_.empty() ? pending : operands_pending_);
+    for (const Message& message : second_.receives) traffic.receive(message, pending);
+    for (const Message& message : first_.sends) traffic.send(message, pending);
+    for (const Message& message : second_.sends) traffic.send(message, pending, &folded_);
   }
 
-  // The copy of the own block, while messages are on their way.
-  bool work() override {
-    if (kept_bytes_ > 0 && stage_ == 0) std::memcpy(keep_to_, keep_from_, static_cast<std::size_t>(kept_bytes_));
-    return false;
+  Work work() override {
+    if (!copied_) {
+      std::memcpy(keep_to_, keep_from_, static_cast<std::size_t>(kept_bytes_));
+      copied_ = true;
+    } else if (!folded_) {
+      if (operands_pending_ > 0) return Work::Waiting;
+      if (fold_count_ > 0) fold_row(op_, dtype_, divisor_, operands_, fold_to_, fold_count_);
+      folded_ = true;
+    }
+    return Work::Done;
   }
 
-  bool next_stage(Traffic& traffic) override {
-    if (stage_++ > 0) return false;
-    if (!operands_.empty() && fold_count_ > 0) fold_row(op_, dtype_, divisor_, operands_, fold_to_, fold_count_);
-    begin(second_, traffic);
-    return true;
-  }
+  std::vector<const Pending*> awaited() const override { return {&pending, &operands_pending_}; }
 
  private:
   struct Stage {
@@ -123,17 +129,14 @@ class PairwisePart : public Part {
     keep_to_ = output_ + to * width_;
     kept_bytes_ = count * width_;
   }
-  void begin(const Stage& stage, Traffic& traffic) {
-    for (const Message& message : stage.receives) traffic.receive(message, pending);
-    for (const Message& message : stage.sends) traffic.send(message, pending);
-  }
 
   const Group group_;
   std::size_t me_;
   std::int64_t n_, width_, in_ = 0;
   std::byte *input_ = nullptr, *output_ = nullptr;
-  Stage first_, second_;
-  int stage_ = 0;
+  Stage first_, second_;  // second_: of what was folded
+  Pending operands_pending_ = 0;
+  bool copied_ = true, folded_ = true;
   const std::byte* keep_from_ = nullptr;
   std::byte* keep_to_ = nullptr;
   std::int64_t kept_bytes_ = 0;

@@ -11,15 +11,18 @@
 
 namespace reshard::backends::mpi {
 
+enum class Work : std::uint8_t { Done, Some, Waiting };
+
 class Part {
  public:
   virtual ~Part() = default;
-  // Begins transfers. Called when everything that the step waits for on this rank is done.
+  // Begins transfers, all that the part will ever need: both ends of a pair then know them in the same order. Called when everything that the step waits for on this rank is done.
   virtual void issue(Traffic& traffic) { static_cast<void>(traffic); }
-  // Does one piece of local work; false where there is none left. Called between polls, so that messages move on meanwhile; in each stage until it returns false.
-  virtual bool work() { return false; }
-  // When no transfer is pending and no work left: begins the next stage, or returns false where the part is done.
-  virtual bool next_stage(Traffic& traffic) { return static_cast<void>(traffic), false; }
+  // Does one piece of local work, called between polls, so that messages move on meanwhile. Some: there may be more. Waiting: there is more once messages have come. Done: none
+  // is left in this run; not called again before the next.
+  virtual Work work() { return Work::Done; }
+  // What the part's transfers raise and lower. It is done when no work is left and `pending` is 0.
+  virtual std::vector<const Pending*> awaited() const { return {&pending}; }
 
   Pending pending = 0;
 };

@@ -104,30 +104,25 @@ bool MpiPrepared::issue_ready() {
   return next_ > first;
 }
 
-// One piece of the earliest step that has work left.
+// One piece of the earliest step that can do some.
 bool MpiPrepared::work_once() {
   for (std::size_t step : live_) {
     if (states_[step] != State::Working) continue;
-    if (!parts_[step]->work()) states_[step] = State::Moving;
+    Work work = parts_[step]->work();
+    if (work == Work::Waiting) continue;
+    if (work == Work::Done) states_[step] = State::Moving;
     return true;
   }
   return false;
 }
 
 bool MpiPrepared::finish_parts() {
-  bool moved = false;
-  std::erase_if(live_, [&](std::size_t step) {
-    if (states_[step] != State::Moving || parts_[step]->pending > 0) return false;
-    moved = true;
-    if (parts_[step]->next_stage(traffic_)) {
-      states_[step] = State::Working;
-      return false;
-    }
-    states_[step] = State::Done;
-    spans_[step].end_ps = now_ps();
-    return true;
-  });
-  return moved;
+  return std::erase_if(live_, [&](std::size_t step) {
+           if (states_[step] != State::Moving || parts_[step]->pending > 0) return false;
+           states_[step] = State::Done;
+           spans_[step].end_ps = now_ps();
+           return true;
+         }) > 0;
 }
 
 std::int64_t MpiPrepared::now_ps() const { return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin_).count() * 1000; }
@@ -136,7 +131,7 @@ std::int64_t MpiPrepared::now_ps() const { return std::chrono::duration_cast<std
 void MpiPrepared::give_up() const {
   std::size_t step = live_.front();
   std::int32_t id = static_cast<std::int32_t>(program_.steps[step].step);
-  world_->give_up(fmt::format("step {} ({})", id, kind_text(plan_.steps[static_cast<std::size_t>(id)])), ranks_text(traffic_.awaited(parts_[step]->pending)));
+  world_->give_up(fmt::format("step {} ({})", id, kind_text(plan_.steps[static_cast<std::size_t>(id)])), ranks_text(traffic_.awaited(parts_[step]->awaited())));
 }
 
 }  // namespace reshard::backends::mpi

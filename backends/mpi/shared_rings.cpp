@@ -13,10 +13,11 @@
 namespace reshard::backends::mpi {
 namespace {
 
-constexpr std::int64_t kPage = 4096, kLargestSlot = std::int64_t{256} << 10, kSmallestSlot = 16 << 10;
+constexpr std::int64_t kPage = 4096, kLargestSlot = std::int64_t{1} << 20, kSmallestSlot = 16 << 10;
 // All slots that one process sends through, together.
 constexpr std::int64_t kBudget = std::int64_t{32} << 20;
-constexpr std::int64_t kSlots = 8;
+// Few and large: every full ring is a wait, and where there are more processes than cores a wait is a turn of the scheduler. A chunk of a MiB is also what core/bytes streams past the caches.
+constexpr std::int64_t kSlots = 4;
 constexpr std::uint64_t kMark = 0x7265736861726421;  // at the beginning of the memory: what was opened is what was made
 
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);

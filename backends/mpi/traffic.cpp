@@ -12,16 +12,40 @@ constexpr std::size_t kSpareBlocks = 32;
 
 }  // namespace
 
-void Traffic::send(const Message& message, Pending& pending) { begin(message, false, pending); }
-void Traffic::receive(const Message& message, Pending& pending) { begin(message, true, pending); }
+void Traffic::send(const Message& message, Pending& pending, const bool* gate) {
+  if (world_.on_node(message.peer)) {
+    queue(message, false, pending, gate);
+  } else if (gate != nullptr) {
+    gated_.push_back({&message, &pending, gate, 0});
+    ++pending;
+  } else {
+    begin(message, false, pending);
+  }
+}
+
+void Traffic::receive(const Message& message, Pending& pending) {
+  if (world_.on_node(message.peer))
+    queue(message, true, pending, nullptr);
+  else
+    begin(message, true, pending);
+}
+
+void Traffic::queue(const Message& message, bool receives, Pending& pending, const bool* gate) {
+  (receives ? incoming_ : outgoing_)[static_cast<std::size_t>(message.peer)].push_back({&message, &pending, gate, 0});
+  ++streams_;
+  ++pending;
+}
+
+bool Traffic::pass_gates() {
+  return std::erase_if(gated_, [&](const Stream& stream) {
+           if (!*stream.gate) return false;
+           begin(*stream.message, false, *stream.pending);
+           --*stream.pending;
+           return true;
+         }) > 0;
+}
 
 void Traffic::begin(const Message& message, bool receives, Pending& pending) {
-  if (world_.on_node(message.peer)) {
-    (receives ? incoming_ : outgoing_)[static_cast<std::size_t>(message.peer)].push_back({&message, &pending, 0});
-    ++streams_;
-    ++pending;
-    return;
-  }
   for (const Chunk& chunk : message.chunks) {
     Call call{&message, &chunk, &pending, nullptr, nullptr, receives};
     std::byte* at = chunk.in_place;
@@ -64,6 +88,7 @@ std::unique_ptr<Block> Traffic::staging(std::int64_t bytes) {
 
 bool Traffic::progress() {
   bool moved = streams_ > 0 && progress_rings();
+  if (!gated_.empty() && pass_gates()) moved = true;
   if (!requests_.empty()) moved = progress_calls() || moved;
   return moved;
 }
@@ -82,9 +107,10 @@ bool Traffic::pack_one(int process) {
   std::deque<Stream>& queue = outgoing_[static_cast<std::size_t>(process)];
   if (queue.empty()) return false;
   int place = world_.node_place[static_cast<std::size_t>(process)];
+  Stream& stream = queue.front();
+  if (stream.gate != nullptr && !*stream.gate) return false;
   std::byte* slot = world_.rings->free_slot(place);
   if (slot == nullptr) return false;
-  Stream& stream = queue.front();
   pack(*stream.message, stream.message->chunks[stream.next_chunk], slot);
   world_.rings->filled(place);
   if (++stream.next_chunk == stream.message->chunks.size()) {
@@ -139,14 +165,15 @@ void Traffic::finish(Call& call) {
   --*call.pending;
 }
 
-std::vector<int> Traffic::awaited(const Pending& pending) const {
+std::vector<int> Traffic::awaited(const std::vector<const Pending*>& pending) const {
   std::vector<int> out;
+  auto asked = [&](const Pending* one) { return std::find(pending.begin(), pending.end(), one) != pending.end(); };
   for (std::size_t process = 0; process < outgoing_.size(); ++process)
     for (const auto* queue : {&outgoing_[process], &incoming_[process]})
       for (const Stream& stream : *queue)
-        if (stream.pending == &pending) out.push_back(static_cast<int>(process));
+        if (asked(stream.pending)) out.push_back(static_cast<int>(process));
   for (const Call& call : calls_) {
-    if (call.pending != &pending) continue;
+    if (!asked(call.pending)) continue;
     if (call.message != nullptr) out.push_back(call.message->peer);
     if (call.group != nullptr)
       for (int process : *call.group)

@@ -30,16 +30,17 @@ class Traffic {
     return world_.on_node(process) ? std::min(world_.rings->slot_bytes(), world_.options.chunk_bytes) : world_.options.chunk_bytes;
   }
 
-  // Begin a transfer. `pending` is raised, and lowered as parts of it finish; it and the message must outlive them.
-  void send(const Message& message, Pending& pending);
+  // Begin a transfer. `pending` is raised, and lowered as parts of it finish; it and the message must outlive them. Between two processes transfers are begun in the same order on both sides. A
+  // message behind a `gate` keeps its place and is read when that is true.
+  void send(const Message& message, Pending& pending, const bool* gate = nullptr);
   void receive(const Message& message, Pending& pending);
   // A collective that has been begun, among `group`.
   void track(MPI_Request request, const std::vector<int>& group, Pending& pending);
 
   // Moves along what can be moved now; false where nothing could.
   bool progress();
-  // Processes that `pending` still waits for, ascending.
-  std::vector<int> awaited(const Pending& pending) const;
+  // Processes that these still wait for, ascending.
+  std::vector<int> awaited(const std::vector<const Pending*>& pending) const;
   // A failed run stops here: receives are withdrawn, as their memory is about to go.
   void abandon() noexcept;
 
@@ -48,6 +49,7 @@ class Traffic {
   struct Stream {
     const Message* message;
     Pending* pending;
+    const bool* gate;  // null: open
     std::size_t next_chunk;
   };
   // A chunk under way in MPI.
@@ -61,6 +63,8 @@ class Traffic {
   };
 
   void begin(const Message& message, bool receives, Pending& pending);
+  void queue(const Message& message, bool receives, Pending& pending, const bool* gate);
+  bool pass_gates();
   std::unique_ptr<Block> staging(std::int64_t bytes);
   bool pack_one(int process);
   bool unpack_one(int process);
@@ -71,6 +75,7 @@ class Traffic {
   World& world_;
   std::vector<std::deque<Stream>> outgoing_, incoming_;  // by process
   std::int32_t streams_ = 0;
+  std::vector<Stream> gated_;  // for MPI, which keeps their places by tags
   std::vector<MPI_Request> requests_;
   std::vector<Call> calls_;     // beside requests_
   std::vector<int> completed_;  // scratch of progress_calls

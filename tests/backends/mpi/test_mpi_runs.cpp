@@ -2,13 +2,14 @@
 // Plans on real processes: in every way that bytes may take, on the caller's memory, again and again.
 #include <catch2/catch.hpp>
 
-#include <cstring>
+#include <algorithm>
 
 #include "backends/mpi/executor.h"
 #include "core/base/errors.h"
 #include "core/layout/pattern.h"
 #include "core/plan/proof.h"
 #include "core/planners/planner.h"
+#include "sim/store/store.h"
 #include "tests/conformance/conformance.h"
 
 using namespace reshard;
@@ -94,6 +95,58 @@ TEST_CASE("the caller's shards are read and written where they are") {
   }
   std::vector<std::int32_t> longer(source.size() + 1);
   CHECK_THROWS_AS(executor.prepare(plan, {std::as_bytes(std::span(longer)), std::as_writable_bytes(std::span(destination))}), InputError);
+}
+
+// Rank 0 may send its part of the exchange long before the all-reduce is over; rank 1 may ask for it only afterwards. Between them the two must not be mistaken for each other.
+TEST_CASE("steps that overlap differently on two ranks") {
+  int size = size_of_world();
+  if (size < 2) return;
+  Plan plan(request_of(size, "P(sum)", "R", "40000", "f32"), "by hand");
+  BufferId sum = plan.add_temporary();
+  CollectiveStep reduce;
+  reduce.kind = CollectiveKind::AllReduce;
+  reduce.input = kSourceBuffer;
+  reduce.output = sum;
+  reduce.group_size = size;
+  CopyStep others, first;
+  ExchangeStep second;
+  others.moves = first.moves = second.moves = MoveList(1);
+  for (Slot slot = 0; slot < size; ++slot) {
+    plan.buffer(sum).set_shape(slot, {40000});
+    reduce.members.push_back(slot);
+    if (slot == 1) continue;
+    others.parts.push_back({slot, {static_cast<std::uint32_t>(others.moves.size()), 1}});
+    others.moves.push_back({sum, kDestinationBuffer, {0}, {0}, {40000}});
+  }
+  first.parts.push_back({1, {0, 1}});
+  first.moves.push_back({sum, kDestinationBuffer, {0}, {0}, {20000}});
+  second.messages.push_back({0, 1, {0, 1}});
+  second.moves.push_back({kSourceBuffer, kDestinationBuffer, {0}, {20000}, {20000}});
+  StepId reduced = plan.add_step(reduce, {});
+  StepId copied = plan.add_step(first, {reduced});
+  plan.add_step(second, {copied});
+  plan.add_step(others, {reduced});
+
+  bool shared = GENERATE(true, false);
+  WorldOptions options;
+  options.shared_memory = shared;
+  options.time_limit_s = 20;
+  MpiExecutor executor(MPI_COMM_WORLD, options);
+  Pattern pattern(plan.request);
+  FillSource fill = [&](Rank rank, std::span<std::byte> bytes) { pattern.fill(plan.request.source(), to_int(rank), to_int(rank), bytes); };
+  std::vector<std::vector<std::byte>> expected(static_cast<std::size_t>(size));
+  sim::Store store;
+  store.run(plan, fill,
+            [&](Rank rank, std::span<const std::byte> bytes) { expected[static_cast<std::size_t>(to_int(rank))].assign(bytes.begin(), bytes.end()); });
+  auto prepared = executor.prepare(plan);
+  prepared->fill(fill);
+  for (int run = 0; run < 20; ++run) {
+    prepared->run();
+    prepared->take([&](Rank rank, std::span<const std::byte> bytes) {
+      const std::vector<std::byte>& wanted = expected[static_cast<std::size_t>(to_int(rank))];
+      CHECK(std::equal(bytes.begin(), bytes.end(), wanted.begin(), wanted.end()));
+    });
+  }
 }
 
 TEST_CASE("ranks that were not started are refused, by all alike") {

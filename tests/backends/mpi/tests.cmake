@@ -3,7 +3,7 @@
 
 # mpi_test(NAME FLAVOUR COMMAND...)
 function(mpi_test name)
-  add_test(NAME ${name} COMMAND ${ARGN} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+  add_test(NAME ${name} COMMAND ${ARGN} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   set_tests_properties(${name} PROPERTIES TIMEOUT 300 PROCESSORS 2 LABELS mpi ENVIRONMENT "${RESHARD_MPI_ENVIRONMENT}")
 endfunction()
 
@@ -18,7 +18,7 @@ function(mpi_tests flavour parts)
   foreach(processes 1 2 4 7 8)
     mpi_test(${flavour}_${processes} ${ARGN} -np ${processes} $<TARGET_FILE:test_${flavour}>)
   endforeach()
-  mpi_test(${flavour}_failures ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tests/backends/mpi/check_failures.py $<TARGET_FILE:mpi_failing> ${ARGN})
+  mpi_test(${flavour}_failures ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/backends/mpi/check_failures.py $<TARGET_FILE:mpi_failing> ${ARGN})
 endfunction()
 
 if(RESHARD_HAS_MPI)

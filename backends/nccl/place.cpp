@@ -17,6 +17,9 @@
 namespace reshard::backends::nccl {
 namespace {
 
+// Far below the number of multiprocessors of any GPU that NCCL runs on.
+constexpr std::int32_t kBlocksPerGpu = 32;
+
 // One line each: the node, two numbers and a count, then the GPUs.
 std::string packed(const ProcessFacts& facts) {
   std::string out = fmt::format("{}\n{} {} {}\n", facts.node, facts.local_rank, facts.device, facts.gpus.size());
@@ -88,8 +91,11 @@ void allow_sharing(const Placement& placement, int nccl_version, const Environme
   std::string what = fmt::format("{} ranks on {} GPU{}", placement.ranks, placement.gpus, placement.gpus == 1 ? "" : "s");
   if (nccl_version < kNcclSharedGpu)
     throw InputError(fmt::format("NCCL: {} need NCCL {} or newer, found {}", what, version_text(kNcclSharedGpu), version_text(nccl_version)));
-  constexpr std::array<std::array<const char*, 2>, 2> kVariables{{{"NCCL_MULTI_RANK_GPU_ENABLE", "1"}, {"NCCL_NVLS_ENABLE", "0"}}};
-  for (auto [name, value] : kVariables)
+  // All ranks' kernels must be on the GPU at the same time, or they wait for each other for ever: few thread blocks each, and a hardware queue for every stream.
+  std::string blocks = std::to_string(std::max(1, kBlocksPerGpu / placement.most_on_one));
+  std::array<std::array<const char*, 2>, 4> variables{
+      {{"NCCL_MULTI_RANK_GPU_ENABLE", "1"}, {"NCCL_NVLS_ENABLE", "0"}, {"NCCL_MAX_CTAS", blocks.c_str()}, {"CUDA_DEVICE_MAX_CONNECTIONS", "32"}}};
+  for (auto [name, value] : variables)
     if (!environment(name)) set(name, value);
   if (warn) warn(fmt::format("NCCL: {}: results are those of that many GPUs, times say nothing about links", what));
 }

@@ -54,7 +54,15 @@ int run(const Options& options) {
     std::printf("skipped: %s: %s; %s\n", options.executor.c_str(), status.what.c_str(), status.how_to_get.c_str());
     return kSkipped;
   }
-  std::unique_ptr<Executor> executor = row.make(options.backend);
+  backends::BackendOptions backend = options.backend;
+  if (options.executor == "nccl") backend.world_size = options.conformance.world;  // without a launcher one process drives them all
+  std::unique_ptr<Executor> executor;
+  try {
+    executor = row.make(backend);
+  } catch (const InputError& error) {
+    std::printf("skipped: %s: %s\n", options.executor.c_str(), error.what());
+    return kSkipped;
+  }
   return run(*executor, options);
 }
 

@@ -21,11 +21,11 @@ using namespace reshard::backends::nccl;
 using Catch::Matchers::Contains;
 using std::chrono::milliseconds;
 
-Plan planned(std::int32_t ranks, const char* from, const char* to, const char* planner, const char* shape = "16,16") {
+Plan planned(std::int32_t ranks, const char* from, const char* to, const char* planner, const char* shape = "16,16", const char* dtype = "f32") {
   Topology topology = star(ranks);
   PlannerInput input;
   input.topology = &topology;
-  return find_planner(planner).make(request_on(std::to_string(ranks), shape, from, to), input);
+  return find_planner(planner).make(request_on(std::to_string(ranks), shape, from, to, dtype), input);
 }
 
 void fill_with_zero(PreparedPlan& prepared) {
@@ -166,7 +166,8 @@ TEST_CASE("slow operations, slow connections and older versions change no byte")
 }
 
 TEST_CASE("NCCL's own order of sums is owned up to, and left where the declared order is asked for") {
-  Plan sum = planned(4, "P(sum)", "R", "rule"), largest = planned(4, "P(max)", "R", "rule"), pair = planned(2, "P(sum)", "R", "rule");
+  Plan sum = planned(4, "P(sum)", "R", "rule"), largest = planned(4, "P(max)", "R", "rule"), pair = planned(2, "P(sum)", "R", "rule"),
+       integers = planned(4, "P(sum)", "R", "rule", "16,16", "i32");
   for (bool declared : {false, true}) {
     StandinJob job;
     job.world = 4;
@@ -175,6 +176,7 @@ TEST_CASE("NCCL's own order of sums is owned up to, and left where the declared 
     StandinOutcome outcome = run_on_standin(job, [&](NcclExecutor& executor, std::int32_t) {
       RESHARD_CHECK(executor.folds_in_own_order(sum) == !declared, "a sum of four");
       RESHARD_CHECK(!executor.folds_in_own_order(largest), "a maximum");
+      RESHARD_CHECK(!executor.folds_in_own_order(integers), "a sum of integers, which is exact in any order");
       RESHARD_CHECK(!executor.folds_in_own_order(pair), "a sum of two, which has one order");
     });
     INFO(outcome.text());

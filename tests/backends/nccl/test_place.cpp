@@ -36,7 +36,7 @@ TEST_CASE("ranks are dealt out to GPUs") {
   CHECK_THROWS_WITH(place({{"n", 0, -1, {"a"}}, {"n", 1, 1, {"b"}}}, 0), "device: expected one of the 1 GPU that rank 1 sees, found 1");
 }
 
-TEST_CASE("several ranks on one GPU need NCCL 2.30, two variables and a warning") {
+TEST_CASE("several ranks on one GPU need NCCL 2.30, some variables and a warning") {
   Placement shared = place({{"n", -1, -1, {"a"}}}, 4), apart = place({{"n", -1, -1, {"a", "b"}}}, 2);
   std::map<std::string, std::string> variables;
   std::vector<std::string> warnings;
@@ -55,7 +55,8 @@ TEST_CASE("several ranks on one GPU need NCCL 2.30, two variables and a warning"
   CHECK_THROWS_WITH(allow(shared, 22809), "NCCL: 4 ranks on 1 GPU need NCCL 2.30.0 or newer, found 2.28.9");
   CHECK(variables.empty());
   allow(shared, 23007);
-  CHECK(variables == std::map<std::string, std::string>{{"NCCL_MULTI_RANK_GPU_ENABLE", "1"}, {"NCCL_NVLS_ENABLE", "0"}});
+  CHECK(variables == std::map<std::string, std::string>{
+                         {"NCCL_MULTI_RANK_GPU_ENABLE", "1"}, {"NCCL_NVLS_ENABLE", "0"}, {"NCCL_MAX_CTAS", "8"}, {"CUDA_DEVICE_MAX_CONNECTIONS", "32"}});
   CHECK(warnings == std::vector<std::string>{"NCCL: 4 ranks on 1 GPU: results are those of that many GPUs, times say nothing about links"});
   variables = {{"NCCL_NVLS_ENABLE", "2"}};
   allow(shared, 23007);

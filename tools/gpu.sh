@@ -1,0 +1,56 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# What only a machine with a GPU can show: builds, then runs the tests of the CUDA and NCCL backends, validates plans on them, and measures the CUDA backend against the GPU's own copy.
+# All that cannot run here is said, with its reason. NCCL 2.30 or newer (RESHARD_NCCL_LIBRARY=/path/to/libnccl.so.2) lets several ranks share a GPU.
+#
+#   tools/gpu.sh [FOLDER]     FOLDER (default gpu-results) gets timelines and measurements
+set -uo pipefail
+cd "$(dirname "$0")/.."
+source tools/build.sh
+results=${1:-gpu-results}
+
+tools/bootstrap.sh || exit
+build_preset release all || exit
+mkdir -p "$results"
+reshard=build/release/reshard
+failed=()
+
+# attempt NAME COMMAND...: 0 is passed, 77 skipped, the rest failed.
+attempt() {
+  local name=$1 code=0
+  shift
+  echo "gpu: $name: $*"
+  "$@" 2>&1 | tee "$results/$name.txt"
+  code=${PIPESTATUS[0]}
+  if [ "$code" -eq 77 ]; then
+    echo "gpu: $name skipped"
+  elif [ "$code" -ne 0 ]; then
+    echo "gpu: $name failed with $code"
+    failed+=("$name")
+  fi
+}
+
+attempt doctor "$reshard" doctor
+if command -v nvidia-smi >/dev/null; then attempt driver nvidia-smi; fi
+attempt conformance_cuda build/release/conformance cuda --small-cases --every 8
+for world in 1 2 4 8; do
+  attempt "conformance_nccl_$world" build/release/conformance nccl --world "$world" --draws 1000
+  attempt "conformance_nccl_${world}_declared" build/release/conformance nccl --world "$world" --draws 300 --declared-order
+done
+attempt bench_cuda build/release/reshard_bench_cuda
+
+validate() {
+  local name=$1
+  shift
+  attempt "validate_$name" "$reshard" validate "$@" --perfetto "$results/$name.json" --measurements "$results/$name.jsonl"
+}
+validate cuda_transpose --mesh 16 --shape 32768,65536 --dtype bf16 --from 'S(0)' --to 'S(1)' --planner p2p --backend cuda --data-budget 1GiB
+validate cuda_strided --mesh 2x8 --shape 32768,65536 --dtype bf16 --from '_S(0,8)S(0)' --to 'S(1)S(0)' --planner p2p --backend cuda --data-budget 1GiB
+validate cuda_fold --mesh 8 --shape 8192,8192 --dtype bf16 --from 'P(sum)' --to 'S(0)' --backend cuda
+for world in 1 2 4 8; do
+  validate "nccl_transpose_$world" --mesh "$world" --shape 4096,4096 --from 'S(0)' --to 'S(1)' --planner p2p --backend nccl
+  validate "nccl_rule_$world" --mesh "$world" --shape 4096,4096 --from 'P(sum)' --to 'S(0)' --planner rule --backend nccl
+done
+
+echo "gpu: ${#failed[@]} failed${failed[*]:+: ${failed[*]}}"
+[ ${#failed[@]} -eq 0 ]

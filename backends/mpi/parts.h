@@ -40,8 +40,8 @@ struct PartContext {
   const Step& body() const { return plan.steps[to_index(step.step)]; }
   std::int64_t element_bytes() const { return size_bytes(plan.request.dtype()); }
   int process(Slot other) const { return to_int(plan.ranks[static_cast<std::size_t>(other)]); }
-  // Equal on both ends, far below what every MPI allows.
-  int tag() const { return static_cast<int>(static_cast<std::int32_t>(step.step) % 16384); }
+  // Equal on both ends; 0 is not for steps. Messages of one tag are matched in order, those of steps that are under way at a time have tags of their own.
+  int tag() const { return 1 + static_cast<int>(step.step) % world.largest_tag; }
 };
 
 std::unique_ptr<Part> make_local_part(const PartContext& context);  // copy, fill, reduce

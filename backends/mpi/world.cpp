@@ -17,13 +17,12 @@ Communicator duplicate(MPI_Comm parent) {
 }
 
 // Which processes share memory with this one: their places in the node's communicator, by process.
-std::vector<int> places_on_node(MPI_Comm comm, int rank, int size, MPI_Comm node) {
+std::vector<int> places_on_node(int rank, int size, MPI_Comm node) {
   int node_size = 0;
   RESHARD_MPI_CALL(rank, MPI_Comm_size(node, &node_size));
   std::vector<int> members(static_cast<std::size_t>(node_size)), places(static_cast<std::size_t>(size), -1);
   RESHARD_MPI_CALL(rank, MPI_Allgather(&rank, 1, MPI_INT, members.data(), 1, MPI_INT, node));
   for (int place = 0; place < node_size; ++place) places[static_cast<std::size_t>(members[static_cast<std::size_t>(place)])] = place;
-  static_cast<void>(comm);
   return places;
 }
 
@@ -32,10 +31,13 @@ std::vector<int> places_on_node(MPI_Comm comm, int rank, int size, MPI_Comm node
 World::World(MPI_Comm parent, const WorldOptions& options_in) : options(options_in), comm(duplicate(parent)) {
   RESHARD_MPI_CALL(-1, MPI_Comm_rank(comm.get(), &rank));
   RESHARD_MPI_CALL(rank, MPI_Comm_size(comm.get(), &size));
+  int *tag = nullptr, found = 0;
+  RESHARD_MPI_CALL(rank, MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, static_cast<void*>(&tag), &found));
+  if (found != 0) largest_tag = *tag;
   MPI_Comm node_handle = MPI_COMM_NULL;
   RESHARD_MPI_CALL(rank, MPI_Comm_split_type(comm.get(), MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &node_handle));
   Communicator node(node_handle);
-  node_place = places_on_node(comm.get(), rank, size, node.get());
+  node_place = places_on_node(rank, size, node.get());
   if (options.shared_memory) rings = SharedRings::make(node.get());
 }
 

@@ -44,6 +44,7 @@ struct World {
   WorldOptions options;
   Communicator comm;
   int rank = 0, size = 1;
+  int largest_tag = 32767;             // of this MPI; the standard promises so much
   std::vector<int> node_place;         // by process: its place among those of this node; -1 elsewhere
   std::unique_ptr<SharedRings> rings;  // null: everything goes through MPI
   GroupCache groups;

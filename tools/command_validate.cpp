@@ -6,6 +6,7 @@
 #include "tools/backend_choice.h"
 #include "tools/commands.h"
 #include "tools/launcher.h"
+#include "tools/pipeline.h"
 #include "tools/validation.h"
 
 namespace reshard::tools {
@@ -19,7 +20,10 @@ void run_validate(const ValidateOptions& options) {
     let_the_first_speak();
     throw Stopped{2, {}};
   }
-  std::unique_ptr<Executor> executor = make_executor(backend, backend_options(options.carrier));
+  backends::BackendOptions carrier = backend_options(options.carrier);
+  // One process without a launcher drives all ranks that the request names, also where they share a GPU.
+  if (backend.name == "nccl" && !is_launched()) carrier.world_size = to_int(subject_of(options.request).asked().ranks().back()) + 1;
+  std::unique_ptr<Executor> executor = make_executor(backend, carrier);
   validate_on(*executor, backend, options);
 }
 

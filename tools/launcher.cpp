@@ -30,15 +30,19 @@ struct Variables {
 constexpr std::array<Variables, 4> kLaunchers{
     {{"RANK", "WORLD_SIZE"}, {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"}, {"PMI_RANK", "PMI_SIZE"}, {"SLURM_PROCID", "SLURM_NTASKS"}}};
 
-}  // namespace
-
-int launched_rank() {
+std::optional<int> rank_of_launcher() {
   for (const Variables& launcher : kLaunchers) {
     std::optional<int> rank = number(launcher.rank), count = number(launcher.count);
-    if (rank && count && *rank < *count) return *rank;
+    if (rank && count && *rank < *count) return rank;
   }
-  return 0;
+  return std::nullopt;
 }
+
+}  // namespace
+
+bool is_launched() { return rank_of_launcher().has_value(); }
+
+int launched_rank() { return rank_of_launcher().value_or(0); }
 
 bool is_of_many(std::string_view backend) { return backend == "mpi" || backend == "nccl"; }
 

@@ -4,6 +4,8 @@
 //   conformance local
 //   mpirun -np 4 conformance mpi --world 4
 //   conformance cuda --small-cases
+//   conformance cuda-on-host --small-cases     the CUDA backend's logic on a device made of host memory
+//   conformance nccl-on-standin --world 4      the NCCL backend's on a stand-in that checks how NCCL is used
 //
 // Exit codes: 0 all agree, 1 some do not, 4 the backend failed, 77 the backend is not usable here (the reason is printed).
 #include <CLI/CLI.hpp>
@@ -16,6 +18,10 @@
 #include "core/base/errors.h"
 #include "sim/store/store.h"
 #include "tests/conformance/conformance.h"
+#if RESHARD_HAS_STANDINS
+#include "tests/support/cuda_on_host_device.h"
+#include "tests/support/nccl_ranks.h"
+#endif
 
 namespace {
 
@@ -43,11 +49,29 @@ int run(Executor& executor, const Options& options) {
   }
 }
 
+#if RESHARD_HAS_STANDINS
+// One thread drives all ranks.
+int run_nccl_on_standin(const Options& options) {
+  StandinJob job;
+  job.world = options.conformance.world;
+  job.drive = Drive::OneThread;
+  job.declared_order = options.backend.declared_order;
+  int code = 4;
+  StandinOutcome outcome = run_on_standin(job, [&](Executor& executor, std::int32_t) { code = run(executor, options); });
+  if (!outcome.clean()) std::fprintf(stderr, "conformance of %s: %s\n", options.executor.c_str(), outcome.text().c_str());
+  return outcome.clean() ? code : 1;
+}
+#endif
+
 int run(const Options& options) {
   if (options.executor == "local") {
     sim::Store store;
     return run(store, options);
   }
+#if RESHARD_HAS_STANDINS
+  if (options.executor == "cuda-on-host") return run(*cuda_on_host_device(options.conformance.seed), options);
+  if (options.executor == "nccl-on-standin") return run_nccl_on_standin(options);
+#endif
   const backends::BackendRow& row = backends::find_backend(options.executor);
   backends::BackendStatus status = row.probe();
   if (!status.usable) {
@@ -71,7 +95,7 @@ int run(const Options& options) {
 int main(int argc, char** argv) {
   Options options;
   CLI::App app("Runs seeded requests on one executor and compares every byte with the store.", "conformance");
-  app.add_option("executor", options.executor, "local, mpi, cuda or nccl")->required();
+  app.add_option("executor", options.executor, "local, mpi, cuda, nccl, cuda-on-host or nccl-on-standin")->required();
   app.add_option("--world", options.conformance.world, "ranks to use")->check(CLI::Range(1, 40));
   app.add_option("--draws", options.conformance.draws, "drawn requests")->check(CLI::NonNegativeNumber);
   app.add_option("--seed", options.conformance.seed, "of the first draw");

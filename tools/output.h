@@ -17,6 +17,9 @@ void print(std::string_view text);
 // Throws InputError naming `option` where `path` cannot become a file: a directory, a folder that is not there. Call before long work.
 void require_writable(const std::string& path, std::string_view option);
 
+// Throws InputError naming `option` where it and `other_option` name the same file or both standard output; devices, pipes and empty names may be the same.
+void require_apart(const std::string& path, std::string_view option, const std::string& other, std::string_view other_option);
+
 // Writes a file under another name beside `path`, then renames it, so that `path` is either the old file or the whole new one. "-" is standard output; devices and pipes are
 // written directly. Throws InputError naming `option` where it cannot be created, BackendError where a write fails.
 void write_file(const std::string& path, std::string_view option, const std::function<void(std::ostream&)>& write);

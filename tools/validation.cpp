@@ -42,8 +42,7 @@ std::string plan_all(const ValidateOptions& options, bool is_root, Setup& setup)
   if (is_root) {
     if (!options.output.perfetto.empty()) require_writable(options.output.perfetto, "--perfetto");
     if (!options.measurements.empty()) require_writable(options.measurements, "--measurements");
-    if (options.output.perfetto == "-" && options.measurements == "-")
-      throw InputError("--measurements: expected a file where --perfetto goes to standard output, found '-'");
+    require_apart(options.measurements, "--measurements", options.output.perfetto, "--perfetto");
   }
   setup.data_budget_bytes = data_budget_of(options.data_budget);
   setup.subject = subject_of(options.request);

@@ -43,7 +43,7 @@ backends::BackendOptions backend_options(const CarrierOptions& options) {
   out.rendezvous = options.rendezvous;
   out.device = options.device;
   out.declared_order = options.declared_order;
-  if (launched_rank() == 0) out.warn = [](const std::string& what) { std::fprintf(stderr, "reshard: warning: %s\n", what.c_str()); };
+  if (launched_rank(options.backend) == 0) out.warn = [](const std::string& what) { std::fprintf(stderr, "reshard: warning: %s\n", what.c_str()); };
   return out;
 }
 

@@ -16,13 +16,13 @@ namespace {
 void run_validate(const ValidateOptions& options) {
   BackendInfo backend = backend_info(options.carrier.backend);
   // Where it is not usable the first process says why.
-  if (!backend.status.usable && is_of_many(backend.name) && launched_rank() > 0) {
+  if (!backend.status.usable && is_of_many(backend.name) && launched_rank(backend.name) > 0) {
     let_the_first_speak();
     throw Stopped{2, {}};
   }
   backends::BackendOptions carrier = backend_options(options.carrier);
   // One process without a launcher drives all ranks that the request names, also where they share a GPU.
-  if (backend.name == "nccl" && !is_launched()) carrier.world_size = to_int(subject_of(options.request).asked().ranks().back()) + 1;
+  if (backend.name == "nccl" && !is_launched(backend.name)) carrier.world_size = to_int(subject_of(options.request).asked().ranks().back()) + 1;
   std::unique_ptr<Executor> executor = make_executor(backend, carrier);
   validate_on(*executor, backend, options);
 }

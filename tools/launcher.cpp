@@ -26,12 +26,17 @@ std::optional<int> number(const char* variable) {
 
 struct Variables {
   const char *rank, *count;
+  bool starts_mpi;
 };
-constexpr std::array<Variables, 4> kLaunchers{
-    {{"RANK", "WORLD_SIZE"}, {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"}, {"PMI_RANK", "PMI_SIZE"}, {"SLURM_PROCID", "SLURM_NTASKS"}}};
+// Job systems set torchrun's for a whole node: there all processes of an mpirun would take themselves for the same rank.
+constexpr std::array<Variables, 4> kLaunchers{{{"RANK", "WORLD_SIZE", false},
+                                               {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", true},
+                                               {"PMI_RANK", "PMI_SIZE", true},
+                                               {"SLURM_PROCID", "SLURM_NTASKS", true}}};
 
-std::optional<int> rank_of_launcher() {
+std::optional<int> rank_of_launcher(std::string_view backend) {
   for (const Variables& launcher : kLaunchers) {
+    if (backend == "mpi" && !launcher.starts_mpi) continue;
     std::optional<int> rank = number(launcher.rank), count = number(launcher.count);
     if (rank && count && *rank < *count) return rank;
   }
@@ -40,20 +45,19 @@ std::optional<int> rank_of_launcher() {
 
 }  // namespace
 
-bool is_launched() { return rank_of_launcher().has_value(); }
+bool is_launched(std::string_view backend) { return rank_of_launcher(backend).has_value(); }
 
-int launched_rank() { return rank_of_launcher().value_or(0); }
+int launched_rank(std::string_view backend) { return rank_of_launcher(backend).value_or(0); }
 
 bool is_of_many(std::string_view backend) { return backend == "mpi" || backend == "nccl"; }
 
 bool speaks_for_all(int argc, char** argv) {
   if (argc < 2 || std::string_view(argv[1]) != "validate") return true;
   constexpr std::string_view kOption = "--backend=";
-  bool many = std::any_of(argv + 2, argv + argc, [&](std::string_view word) {
+  return std::none_of(argv + 2, argv + argc, [&](std::string_view word) {
     if (word.substr(0, kOption.size()) == kOption) word.remove_prefix(kOption.size());
-    return is_of_many(word);
+    return is_of_many(word) && launched_rank(word) > 0;
   });
-  return !many || launched_rank() == 0;
 }
 
 void let_the_first_speak() { std::this_thread::sleep_for(std::chrono::milliseconds(500)); }

@@ -6,9 +6,9 @@
 
 namespace reshard::tools {
 
-// By torchrun's, Open MPI's, PMI's or Slurm's variables, in this order; 0 where there are none or where they do not make sense.
-int launched_rank();
-bool is_launched();
+// By torchrun's (not for mpi), Open MPI's, PMI's or Slurm's variables, in this order; 0 where there are none or where they do not make sense.
+int launched_rank(std::string_view backend);
+bool is_launched(std::string_view backend);
 
 // Backends that many processes share: mpi, nccl.
 bool is_of_many(std::string_view backend);

@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <vector>
 
 #include "backends/mpi/executor.h"
+#include "core/bytes/block.h"
 #include "core/layout/pattern.h"
 #include "core/plan/proof.h"
 #include "core/planners/planner.h"
@@ -17,7 +19,7 @@ using namespace reshard;
 
 namespace {
 
-std::span<std::byte> bytes_of(std::vector<float>& values) { return std::as_writable_bytes(std::span(values)); }
+std::span<std::byte> bytes_of(const Block& block) { return {block.data(), static_cast<std::size_t>(block.size())}; }
 
 int run(std::int64_t n, int repetitions) {
   int rank = 0, size = 1;
@@ -28,8 +30,10 @@ int run(std::int64_t n, int repetitions) {
   Request request(parse_layout(shape, "f32", mesh, "S(0)"), parse_layout(shape, "f32", mesh, "S(1)"));
   Plan plan = plan_p2p(request, {});
   prove(plan);
-  auto elements = [&](BufferId buffer) { return static_cast<std::size_t>(plan.buffer(buffer).elements(static_cast<Slot>(rank))); };
-  std::vector<float> source(elements(kSourceBuffer)), destination(elements(kDestinationBuffer), 0.0f);
+  // On huge pages, as numpy has its arrays.
+  auto bytes = [&](BufferId buffer) { return plan.buffer(buffer).elements(static_cast<Slot>(rank)) * size_bytes(DType::F32); };
+  Block source(bytes(kSourceBuffer)), destination(bytes(kDestinationBuffer));
+  std::memset(destination.data(), 0, static_cast<std::size_t>(destination.size()));
   Pattern pattern(request);
   pattern.fill(request.source(), rank, 0, bytes_of(source));
 

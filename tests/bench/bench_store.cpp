@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "core/base/digest.h"
+#include "core/bytes/fold_row.h"
 #include "core/layout/pattern.h"
 #include "core/planners/planner.h"
-#include "core/bytes/fold_row.h"
 #include "sim/store/store.h"
 #include "tests/support/star.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Two implementations of MPI share nothing but names: a module is built against each that was found, and the launcher says which one this process belongs to. $RESHARD_MPI=openmpi|mpich
-// decides by hand.
+// Two implementations of MPI share nothing but names: a module is built against each that was found, and the launcher says which one this process belongs to; without one it is Open MPI,
+// or the only one that is here. $RESHARD_MPI=openmpi|mpich decides by hand.
 #include "backends/registry/mpi_plugin.h"
 
 #include <dlfcn.h>
@@ -25,30 +25,29 @@ struct Flavour {
   const char* file;
   const char* library;  // opened for all to see: its own plugins look for its symbols
   std::vector<const char*> launchers;
-  const char* packages;
+  bool needs_launcher;           // Open MPI starts a daemon of its launcher's package even for a single process, and ends the process where it cannot
+  const char *packages, *built;  // Debian's, to run and to build
+};
+
+// What is missing, and what helps.
+struct Missing : InputError {
+  Missing(const std::string& what, std::string how) : InputError(what), how_to_get(std::move(how)) {}
+  std::string how_to_get;
 };
 
 const Flavour& open_mpi() {
-  static const Flavour flavour{"openmpi", "reshard_mpi.so", "libmpi.so.40", {"mpirun.openmpi", "mpirun"}, "libopenmpi-dev openmpi-bin"};
+  static const Flavour flavour{"openmpi", "reshard_mpi.so", "libmpi.so.40", {"mpirun.openmpi", "mpirun"}, true, "openmpi-bin", "libopenmpi-dev openmpi-bin"};
   return flavour;
 }
 const Flavour& mpich() {
-  static const Flavour flavour{"mpich", "reshard_mpich.so", "libmpich.so.12", {"mpirun.mpich", "mpiexec.hydra", "mpirun"}, "libmpich-dev mpich"};
+  static const Flavour flavour{"mpich", "reshard_mpich.so",  "libmpich.so.12", {"mpirun.mpich", "mpiexec.hydra", "mpirun"}, false,
+                               "mpich", "libmpich-dev mpich"};
   return flavour;
 }
 
 std::string environment(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? "" : value;
-}
-
-const Flavour& wanted() {
-  std::string forced = environment("RESHARD_MPI");
-  if (forced == mpich().name) return mpich();
-  if (forced == open_mpi().name) return open_mpi();
-  if (!forced.empty()) throw InputError(fmt::format("RESHARD_MPI: expected openmpi or mpich, found {}", reshard::quoted(forced)));
-  bool hydra = !environment("PMI_RANK").empty() && !environment("PMI_SIZE").empty();
-  return hydra && environment("OMPI_COMM_WORLD_SIZE").empty() ? mpich() : open_mpi();
 }
 
 // Where the module may lie: beside the program as built, beside it as installed, where the user says.
@@ -64,25 +63,47 @@ std::vector<std::filesystem::path> folders() {
   return out;
 }
 
+// Empty where it is in none of them.
+std::filesystem::path module_file(const Flavour& flavour) {
+  for (const std::filesystem::path& folder : folders()) {
+    std::error_code none;
+    if (std::filesystem::path path = folder / flavour.file; std::filesystem::exists(path, none)) return path;
+  }
+  return {};
+}
+
+const Flavour& wanted() {
+  std::string forced = environment("RESHARD_MPI");
+  if (forced == mpich().name) return mpich();
+  if (forced == open_mpi().name) return open_mpi();
+  if (!forced.empty())
+    throw Missing(fmt::format("RESHARD_MPI: expected openmpi or mpich, found {}", reshard::quoted(forced)),
+                  "set RESHARD_MPI=openmpi or RESHARD_MPI=mpich, or neither");
+  if (!environment("OMPI_COMM_WORLD_SIZE").empty()) return open_mpi();
+  if (!environment("PMI_RANK").empty() && !environment("PMI_SIZE").empty()) return mpich();
+  return module_file(open_mpi()).empty() && !module_file(mpich()).empty() ? mpich() : open_mpi();
+}
+
 const MpiModule& opened(const std::filesystem::path& path, const Flavour& flavour) {
   // Kept for the life of the program. Where the library lies elsewhere the module itself says so.
   dlopen(flavour.library, RTLD_NOW | RTLD_GLOBAL);
   void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (handle == nullptr) throw InputError(fmt::format("{}: {}", path.filename().string(), dlerror()));
+  if (handle == nullptr) throw Missing(fmt::format("{}: {}", path.filename().string(), dlerror()), fmt::format("apt install {}", flavour.packages));
   auto* find = reinterpret_cast<const MpiModule* (*)()>(dlsym(handle, kMpiModuleSymbol));
-  if (find == nullptr || find()->version != kMpiModuleVersion) throw InputError(fmt::format("{}: not of this build of reshard", path.string()));
+  if (find == nullptr || find()->version != kMpiModuleVersion)
+    throw Missing(fmt::format("{}: not of this build of reshard", path.string()), "install or build it together with the program");
   return *find();
 }
 
 const MpiModule& module_of(const Flavour& flavour) {
+  if (std::filesystem::path path = module_file(flavour); !path.empty()) return opened(path, flavour);
   std::string looked;
-  for (const std::filesystem::path& folder : folders()) {
-    std::error_code none;
-    if (std::filesystem::path path = folder / flavour.file; std::filesystem::exists(path, none)) return opened(path, flavour);
-    looked += (looked.empty() ? "" : ", ") + folder.string();
-  }
-  throw InputError(fmt::format("no {} in {}", flavour.file, looked));
+  for (const std::filesystem::path& folder : folders()) looked += (looked.empty() ? "" : ", ") + folder.string();
+  throw Missing(fmt::format("no {} in {}", flavour.file, looked),
+                fmt::format("install the package reshard-mpi, or, to build it, apt install {}, then build reshard again", flavour.built));
 }
+
+bool is_launched() { return !environment("OMPI_COMM_WORLD_SIZE").empty() || !environment("PMIX_RANK").empty() || !environment("PMI_SIZE").empty(); }
 
 // The launcher's path, or nothing.
 std::string launcher_of(const Flavour& flavour) {
@@ -100,13 +121,16 @@ std::string launcher_of(const Flavour& flavour) {
 }  // namespace
 
 BackendStatus probe_mpi() {
-  const Flavour* flavour = &open_mpi();
   try {
-    flavour = &wanted();
-    std::string what = module_of(*flavour).library(), launcher = launcher_of(*flavour);
-    return {true, what + (launcher.empty() ? ", no mpirun found: a single process only" : ", mpirun at " + launcher), ""};
-  } catch (const std::exception& error) {
-    return {false, error.what(), fmt::format("apt install {}, then build reshard again", flavour->packages)};
+    const Flavour& flavour = wanted();
+    std::string what = module_of(flavour).library(), launcher = launcher_of(flavour);
+    if (!launcher.empty()) return {true, what + ", mpirun at " + launcher, ""};
+    if (is_launched()) return {true, what, ""};
+    std::string how = fmt::format("apt install {}, or add the folder of its mpirun to PATH", flavour.packages);
+    if (flavour.needs_launcher) return {false, what + ", but no mpirun in PATH", how};
+    return {true, what + ", no mpirun in PATH: a single process only", ""};
+  } catch (const Missing& missing) {
+    return {false, missing.what(), missing.how_to_get};
   }
 }
 

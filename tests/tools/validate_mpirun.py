@@ -95,6 +95,32 @@ def one_reason(launcher):
     launcher.expect("different plans", code == 2 and out == "" and len(errors) == 1 and "the plan's digest: expected the same on all processes" in errors[0], errors)
 
 
+def says_how_to_get_it(reshard, folder):
+    """What is missing for MPI, and what helps: the module, a launcher, a name that is none. Returns the number of failures."""
+    alone_here, with_mpich = folder / "reshard", folder / "mpich" / "reshard"
+    with_mpich.parent.mkdir()
+    for program in (alone_here, with_mpich):
+        shutil.copy(reshard, program)
+    mpich_module = reshard.parent / "reshard_mpich.so"
+    cases = [
+        ("no module", alone_here, {}, False, "the package reshard-mpi"),
+        ("no launcher", reshard, {"PATH": "/nowhere"}, False, "apt install openmpi-bin"),
+        ("no launcher, yet launched", reshard, {"PATH": "/nowhere", "OMPI_COMM_WORLD_SIZE": "1"}, True, ""),
+        ("a name that is none", reshard, {"RESHARD_MPI": "lam"}, False, "RESHARD_MPI=openmpi or RESHARD_MPI=mpich"),
+    ]
+    if mpich_module.exists():
+        shutil.copy(mpich_module, with_mpich.parent)
+        cases.append(("the only module that is here", with_mpich, {"PMI_SIZE": ""}, True, ""))
+    failed = 0
+    for name, program, variables, usable, how in cases:
+        doctor = json.loads(subprocess.run([program, "doctor", "--json"], env={**ENVIRONMENT, **variables}, capture_output=True, text=True, check=True).stdout)
+        found = next(backend for backend in doctor["backends"] if backend["name"] == "mpi")
+        if found["usable"] != usable or how not in found["how_to_get"] or (usable and found["how_to_get"]):
+            failed += 1
+            print(f"FAILED {name}: {found}")
+    return failed
+
+
 def processes_of(parent):
     """Direct children of a process that run `reshard`."""
     out = []
@@ -147,6 +173,7 @@ def main():
     right_values(launcher)
     with tempfile.TemporaryDirectory() as folder:
         files_are_whole(launcher, pathlib.Path(folder))
+        launcher.failed += says_how_to_get_it(reshard, pathlib.Path(folder))
     one_reason(launcher)
     a_rank_that_stops(launcher)
     print(f"validate_mpirun: {launcher.failed} failed" if launcher.failed else "validate_mpirun: everything as expected")

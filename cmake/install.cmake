@@ -38,7 +38,8 @@ install(DIRECTORY traces/topologies DESTINATION ${CMAKE_INSTALL_DATADIR}/reshard
 install(DIRECTORY traces/ DESTINATION ${CMAKE_INSTALL_DATADIR}/reshard/traces COMPONENT reshard FILES_MATCHING PATTERN "*.jsonl" PATTERN topologies EXCLUDE)
 install(FILES README.md CHANGELOG.md LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/reshard COMPONENT reshard)
 # Pages named after what they are about, as they leave their folders.
-foreach(page traces/README.md=trace-format.md traces/topologies/README.md=topology-format.md traces/plan-format.md=plan-format.md tools/json-schemas.md=json-schemas.md)
+foreach(page traces/README.md=trace-format.md traces/topologies/README.md=topology-format.md traces/plan-format.md=plan-format.md
+    traces/measurements-format.md=measurements-format.md tools/json-schemas.md=json-schemas.md)
   string(REPLACE "=" ";" page ${page})
   list(GET page 0 from)
   list(GET page 1 to)

@@ -62,6 +62,8 @@ reshard_package(libreshard-mpi0 libs "libreshard0 (= ${PROJECT_VERSION})" "redis
   "${what}\n.\nThis package has the C libraries that run plans on a communicator of Open\nMPI or of MPICH.")
 reshard_package(libreshard-mpi-dev libdevel "libreshard-dev (= ${PROJECT_VERSION}), libreshard-mpi0 (= ${PROJECT_VERSION})"
   "redistribution of sharded tensors - development files for MPI" "${what}\n.\nThis package has what MPI programs that use the C libraries are built with.")
+# Not needed for every use, yet `mpirun` is what the modules are run with.
+set(CPACK_DEBIAN_RESHARD-MPI_PACKAGE_RECOMMENDS "openmpi-bin | mpich")
 
 set(CPACK_PRE_BUILD_SCRIPTS ${PROJECT_SOURCE_DIR}/cmake/debian_files.cmake)
 set(CPACK_RESHARD_SOURCE_DIR ${PROJECT_SOURCE_DIR})

@@ -17,7 +17,7 @@ import tempfile
 SKIPPED = 77
 CONTENTS = {
     "reshard": ["./usr/bin/reshard", "./usr/share/man/man1/reshard.1.gz", "./usr/share/reshard/topologies/dgx-h100.topo", "./usr/share/doc/reshard/copyright",
-                "./usr/share/doc/reshard/changelog.gz", "./usr/share/bash-completion/completions/reshard"],
+                "./usr/share/doc/reshard/changelog.gz", "./usr/share/bash-completion/completions/reshard", "./usr/share/doc/reshard/measurements-format.md"],
     "libreshard0": ["/libreshard.so.0", "./usr/share/doc/libreshard0/copyright"],
     "libreshard-dev": ["./usr/include/reshard/reshard.h", "/libreshard.so", "/reshardConfig.cmake", "/reshard.pc"],
     "reshard-mpi": ["./usr/lib/reshard/reshard_mpi"],
@@ -57,6 +57,7 @@ def check_fields(debs, names):
         expect("@" in field("Maintainer") and field("Description"), f"{path.name} to have a maintainer and a description")
     if shutil.which("dpkg-shlibdeps"):
         expect("libc6" in run("dpkg-deb", "-f", debs["libreshard0"], "Depends"), "libreshard0 to depend on libc6")
+    expect("reshard-mpi" not in debs or "openmpi-bin" in run("dpkg-deb", "-f", debs["reshard-mpi"], "Recommends"), "reshard-mpi to recommend a launcher")
     expect("libreshard0 (= 0.1.0)" in run("dpkg-deb", "-f", debs["libreshard-dev"], "Depends"), "libreshard-dev to depend on its library")
     for package, wanted in CONTENTS.items():
         if package not in debs:

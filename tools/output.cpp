@@ -88,11 +88,11 @@ void write_file(const std::string& path, std::string_view option, const std::fun
   std::string beside = special ? path : final_path + ".part" + std::to_string(getpid());
 
   std::ofstream out(beside, std::ios::binary | std::ios::trunc);
-  if (!out) throw InputError(std::string(option) + ": cannot create " + quoted(beside, 200) + ": " + reason());
+  if (!out) throw InputError(std::string(option) + ": cannot create " + quoted(path, 200) + ": " + reason());
   try {
     write(out);
     out.close();
-    if (!out) throw BackendError("system", "write " + quoted(beside, 200), errno_name(), -1);
+    if (!out) throw BackendError("system", "write " + quoted(path, 200), errno_name(), -1);
     if (!special && std::rename(beside.c_str(), final_path.c_str()) != 0)
       throw BackendError("system", "rename to " + quoted(final_path, 200), errno_name(), -1);
   } catch (...) {

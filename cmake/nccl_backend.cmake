@@ -2,7 +2,9 @@
 # NCCL. Everything above its calls and the GPU's is built and tested everywhere; the calls themselves need nccl.h and the CUDA device.
 reshard_part(reshard_nccl SOURCES
   backends/nccl/actions.cpp
+  backends/nccl/caller.cpp
   backends/nccl/collective_actions.cpp
+  backends/nccl/communicator_meeting.cpp
   backends/nccl/communicators.cpp
   backends/nccl/exchange_actions.cpp
   backends/nccl/executor.cpp

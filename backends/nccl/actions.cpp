@@ -86,7 +86,7 @@ std::optional<NcclType> nccl_type(DType dtype) {
 
 std::optional<NativeFold> native_fold(ReduceOp op, DType dtype, const ActionOptions& options) {
   std::optional<NcclType> type = nccl_type(dtype);
-  if (!type || options.declared_order) return std::nullopt;
+  if (!type || options.declared_order || options.over_parent) return std::nullopt;
   if (op == ReduceOp::Sum) return NativeFold{*type, NcclOp::Sum};
   if (op == ReduceOp::Product) return NativeFold{*type, NcclOp::Prod};
   if (is_floating(dtype)) return std::nullopt;

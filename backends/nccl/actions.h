@@ -8,6 +8,7 @@
 //   all_gather, all_to_all       round (NCCL's own)
 //   reduce_scatter, all_reduce   round (NCCL's own), division where there is one
 //   the same in declared order   all-to-all of bytes, fold, and for all_reduce an all-gather of bytes
+//   collectives over the parent  as in declared order; gathers are sends and receives, too
 #pragma once
 
 #include <cstdint>
@@ -57,6 +58,7 @@ using Action = std::variant<Kernel, Round>;
 struct ActionOptions {
   bool declared_order = false;
   bool has_all_to_all = true;
+  bool over_parent = false;  // groups get no communicators: their collectives are sends and receives over the one of all ranks, in declared order
 };
 
 // NCCL's own reduction where it has it and where it gives the store's bits, at least on data that are exact in any order: sums and products, and min and max of integers. NCCL's min and max of

@@ -32,6 +32,7 @@ class Collective {
   std::vector<Action> actions(LaunchTables& tables) const {
     switch (step_.kind) {
       case CollectiveKind::AllGather:
+        if (options_.over_parent) return {gathered()};
         return {call(NativeCall::AllGather, memory_.at(step_.output), input_bytes_, NcclType::Uint8, NcclOp::Sum)};
       case CollectiveKind::AllToAll:
         return {all_to_all()};
@@ -64,9 +65,18 @@ class Collective {
     return {{}, {}, Native{call, memory_.at(step_.input), to, count, type, op}};
   }
 
+  Round gathered() const {
+    Round round;
+    for (std::int64_t m = 0; m < size_; ++m) {
+      round.sends.push_back({memory_.at(step_.input), input_bytes_, rank(m)});
+      round.receives.push_back({memory_.at(step_.output) + m * input_bytes_, input_bytes_, rank(m)});
+    }
+    return in_order(std::move(round));
+  }
+
   Round all_to_all() const {
     std::int64_t block = input_bytes_ / size_;
-    if (options_.has_all_to_all) return call(NativeCall::AllToAll, memory_.at(step_.output), block, NcclType::Uint8, NcclOp::Sum);
+    if (options_.has_all_to_all && !options_.over_parent) return call(NativeCall::AllToAll, memory_.at(step_.output), block, NcclType::Uint8, NcclOp::Sum);
     Round round;
     for (std::int64_t m = 0; m < size_; ++m) {
       round.sends.push_back({memory_.at(step_.input) + m * block, block, rank(m)});

@@ -26,7 +26,7 @@ std::int32_t Communicator::place_of(std::int32_t rank) const {
 }
 
 Communicators::Communicators(NcclApi& api, Meeting& meeting, std::int32_t world, std::vector<LocalRank> locals, CommunicatorPolicies policies,
-                             std::chrono::milliseconds limit, std::function<void(const std::string&)> warn)
+                             std::chrono::milliseconds limit, std::function<void(const std::string&)> warn, std::optional<CallerCommunicator> caller)
     : api_(api),
       meeting_(meeting),
       world_(world),
@@ -34,10 +34,11 @@ Communicators::Communicators(NcclApi& api, Meeting& meeting, std::int32_t world,
       policies_(policies),
       limit_(limit),
       warn_(std::move(warn)),
+      caller_(caller),
       streams_(locals_.size()) {
   RESHARD_CHECK(!locals_.empty(), "a process without a rank");
   try {
-    if (policies_.eager_parent) make_parent();
+    if (caller_ || policies_.eager_parent) make_parent();
   } catch (...) {
     abort_all("the communicator over all ranks could not be made");
     throw;
@@ -52,7 +53,8 @@ Communicators::~Communicators() {
     abort_all(error.what());
   }
   for (std::size_t i = 0; i < locals_.size(); ++i)
-    for (auto& [key, stream] : streams_[i]) locals_[i].device->destroy(stream);
+    for (auto& [key, stream] : streams_[i])
+      if (!caller_ || key != kMainStream) locals_[i].device->destroy(stream);
 }
 
 // ---- look-up ----
@@ -118,7 +120,11 @@ Communicator& Communicators::add(std::string key, std::string stream_key, std::v
 void Communicators::make_parent() {
   std::vector<std::int32_t> all(static_cast<std::size_t>(world_));
   for (std::int32_t r = 0; r < world_; ++r) all[static_cast<std::size_t>(r)] = r;
-  make_each({&add(kParentKey, kMainStream, std::move(all))});
+  Communicator& parent = add(kParentKey, kMainStream, std::move(all));
+  if (!caller_) return make_each({&parent});
+  RESHARD_CHECK(locals_.size() == 1, "a lent communicator is of one rank");
+  parent.comms[0] = caller_->comm;
+  streams_[0][kMainStream] = caller_->stream;
 }
 
 std::vector<const Communicator*> Communicators::groups(const std::vector<std::vector<std::int32_t>>& groups) {
@@ -274,6 +280,20 @@ void Communicators::wait(const std::function<bool()>& done, const std::function<
   }
 }
 
+void Communicators::together(const std::function<void()>& body) {
+  try {
+    body();
+  } catch (const BackendError& error) {
+    abort_all(error.what());
+    throw;
+  }
+}
+
+void Communicators::check(const std::string& what) {
+  ensure_usable();
+  watch([&] { return what; });
+}
+
 void Communicators::watch(const std::function<std::string()>& what) {
   for (const Communicator& communicator : communicators_)
     for (std::size_t i = 0; i < locals_.size(); ++i) {
@@ -301,9 +321,11 @@ void Communicators::fail(const std::string& call, const std::string& code) {
 void Communicators::abort_all(const std::string& why) noexcept {
   if (aborted()) return;
   why_aborted_ = why.empty() ? "no reason given" : why;
-  for (auto communicator = communicators_.rbegin(); communicator != communicators_.rend(); ++communicator)
+  for (auto communicator = communicators_.rbegin(); communicator != communicators_.rend(); ++communicator) {
+    if (is_lent(*communicator) && !caller_->may_abort) continue;
     for (NcclComm& comm : communicator->comms)
       if (comm != nullptr) api_.abort(std::exchange(comm, nullptr));
+  }
 }
 
 void Communicators::ensure_usable() const {
@@ -313,6 +335,7 @@ void Communicators::ensure_usable() const {
 // Together with all other members: children first. Finalizing is what waits for the others, so it is what the limit watches.
 void Communicators::close_all() {
   for (auto communicator = communicators_.rbegin(); communicator != communicators_.rend(); ++communicator) {
+    if (is_lent(*communicator)) continue;
     group("ncclCommFinalize of communicator " + communicator->key, [&] {
       for (std::size_t i = 0; i < locals_.size(); ++i)
         if (communicator->comms[i] != nullptr) checked(api_.finalize(communicator->comms[i]), "ncclCommFinalize", locals_[i].rank, communicator->comms[i]);

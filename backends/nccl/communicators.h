@@ -5,6 +5,7 @@
 // follow the policies:
 //
 //   parent      one communicator over all ranks, made at once (eager), so that nothing is made in the middle of a job, where ranks may disagree about the order. Exchanges use it.
+//   lent        the parent may be the caller's, with the caller's stream. It is used as our own is, but never closed, and aborted only where the caller asks for that.
 //   cached      look-ups find what there is and never make anything. Only group() and connect() do, in the same order on all processes.
 //   groups      of collectives are split from the parent, without shared resources, all disjoint ones of a step in one split; where there is no parent, or NCCL is older than split, they get
 //               unique ids of their own.
@@ -20,11 +21,13 @@
 #include <list>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "backends/nccl/caller.h"
 #include "backends/nccl/meeting.h"
 #include "backends/nccl/nccl_api.h"
 
@@ -64,7 +67,7 @@ class Communicators {
  public:
   // `locals` ascend by rank; all processes together hold ranks 0 .. world-1. Collective, like all functions that make communicators.
   Communicators(NcclApi& api, Meeting& meeting, std::int32_t world, std::vector<LocalRank> locals, CommunicatorPolicies policies,
-                std::chrono::milliseconds limit, std::function<void(const std::string&)> warn);
+                std::chrono::milliseconds limit, std::function<void(const std::string&)> warn, std::optional<CallerCommunicator> caller = std::nullopt);
   Communicators(const Communicators&) = delete;
   Communicators& operator=(const Communicators&) = delete;
   ~Communicators();
@@ -99,6 +102,12 @@ class Communicators {
 
   // Waits until done() holds; watches all communicators and processes meanwhile. `what` names what is waited for; asked only where the wait fails.
   void wait(const std::function<bool()>& done, const std::function<std::string()>& what);
+  // Throws what communicators and processes report by now. `what` names what is at hand.
+  void check(const std::string& what);
+  // Runs what talks to other processes: where that fails nothing can be used any more.
+  void together(const std::function<void()>& body);
+  // Aborts all, where that has not happened.
+  void give_up(const std::string& why) noexcept { abort_all(why); }
   // Throws the reason where communicators have been aborted.
   void ensure_usable() const;
   bool aborted() const { return !why_aborted_.empty(); }
@@ -106,6 +115,7 @@ class Communicators {
  private:
   Communicator& add(std::string key, std::string stream_key, std::vector<std::int32_t> members);
   void make_parent();
+  bool is_lent(const Communicator& communicator) const { return caller_ && communicator.key == kParentKey; }
   void split(const std::vector<Communicator*>& children);
   // Each with a unique id of its own, one after the other.
   void make_each(const std::vector<Communicator*>& fresh);
@@ -128,6 +138,7 @@ class Communicators {
   CommunicatorPolicies policies_;
   std::chrono::milliseconds limit_;
   std::function<void(const std::string&)> warn_;
+  std::optional<CallerCommunicator> caller_;
   std::list<Communicator> communicators_;  // in the order in which they were made; handles stay where they are
   std::map<std::string, Communicator*> by_key_;
   std::vector<std::map<std::string, Stream>> streams_;  // per local rank

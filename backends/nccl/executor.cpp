@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "backends/nccl/prepared.h"
 #include "core/base/errors.h"
 #include "core/base/units.h"
 
@@ -32,26 +31,36 @@ void agree(Meeting& meeting, const std::string& trouble) {
 
 }  // namespace
 
-NcclExecutor::NcclExecutor(Job job) : job_(std::move(job)), options_{job_.declared_order, job_.api->version() >= kNcclAllToAll} {
-  communicators_ = std::make_unique<Communicators>(*job_.api, *job_.meeting, job_.world, locals_of(job_), job_.policies, job_.limit, job_.warn);
+NcclExecutor::NcclExecutor(Job job) : job_(std::move(job)), options_{job_.declared_order, job_.api->version() >= kNcclAllToAll, job_.over_parent} {
+  communicators_ = std::make_unique<Communicators>(*job_.api, *job_.meeting, job_.world, locals_of(job_), job_.policies, job_.limit, job_.warn, job_.caller);
 }
 
 NcclExecutor::~NcclExecutor() = default;
 
-std::unique_ptr<PreparedPlan> NcclExecutor::prepare(const Plan& plan) {
+std::unique_ptr<Prepared> NcclExecutor::make_ready(const Plan& plan, const CallerShards* shards) {
   communicators_->ensure_usable();
   check_ranks(plan);
-  auto prepared = std::make_unique<Prepared>(plan, *communicators_, *job_.meeting, options_);
-  std::string trouble;
-  for (std::size_t i = 0; i < job_.ranks.size(); ++i) {
+  RESHARD_CHECK(shards == nullptr || job_.ranks.size() == 1, "shards of one rank");
+  std::unique_ptr<Prepared> prepared;
+  std::string trouble = shards == nullptr ? "" : trouble_with(plan, Rank{job_.ranks[0]}, *shards);
+  if (trouble.empty()) prepared = std::make_unique<Prepared>(plan, *communicators_, *job_.meeting, options_, shards);
+  for (std::size_t i = 0; i < job_.ranks.size() && trouble.empty(); ++i) {
     std::int64_t needed = prepared->needed_bytes(i) * job_.ranks_per_device, free = job_.devices[i]->free_bytes();
-    if (needed > free && trouble.empty())
-      trouble = fmt::format("plan: rank {} needs {} of its GPU's memory, {} are free", job_.ranks[i], bytes_text(needed), bytes_text(free));
+    if (needed > free) trouble = fmt::format("plan: rank {} needs {} of its GPU's memory, {} are free", job_.ranks[i], bytes_text(needed), bytes_text(free));
   }
-  agree(*job_.meeting, trouble);
-  make_communicators(plan);
+  communicators_->together([&] {
+    agree(*job_.meeting, trouble);
+    if (!job_.over_parent) make_communicators(plan);
+  });
   prepared->make_ready();
   return prepared;
+}
+
+std::int64_t NcclExecutor::needed_bytes(const Plan& plan, const CallerShards& shards) {
+  check_ranks(plan);
+  std::string trouble = trouble_with(plan, Rank{job_.ranks[0]}, shards);
+  if (!trouble.empty()) throw InputError(trouble);
+  return Prepared(plan, *communicators_, *job_.meeting, options_, &shards).needed_bytes(0);
 }
 
 void NcclExecutor::check_ranks(const Plan& plan) const {

@@ -7,47 +7,57 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "backends/device/device.h"
 #include "backends/nccl/actions.h"
+#include "backends/nccl/caller.h"
 #include "backends/nccl/communicators.h"
 #include "backends/nccl/meeting.h"
 #include "backends/nccl/nccl_api.h"
+#include "backends/nccl/prepared.h"
 #include "core/plan/executor.h"
 
 namespace reshard::backends::nccl {
 
 // What an executor is made of.
 struct Job {
-  std::unique_ptr<NcclApi> api;
+  std::shared_ptr<NcclApi> api;
   std::unique_ptr<Meeting> meeting = std::make_unique<Meeting>();
   std::int32_t world = 1;
   std::vector<std::int32_t> ranks;               // of this process, ascending
-  std::vector<std::unique_ptr<Device>> devices;  // one per rank
+  std::vector<std::shared_ptr<Device>> devices;  // one per rank
   std::int32_t ranks_per_device = 1;             // that share one GPU's memory, at most
   std::chrono::milliseconds limit{300'000};
   bool declared_order = false;
+  bool over_parent = false;                  // actions.h
+  std::optional<CallerCommunicator> caller;  // the communicator over all ranks, where it is there already
   CommunicatorPolicies policies = {};
   std::function<void(const std::string&)> warn = {};
 };
 
 class NcclExecutor : public Executor {
  public:
-  // Makes the communicator over all ranks; collective.
+  // Makes the communicator over all ranks, and is collective, unless the caller's is used.
   explicit NcclExecutor(Job job);
   ~NcclExecutor() override;
 
   std::string_view name() const override { return "nccl"; }
   Processes& processes() override { return *job_.meeting; }
   // Collective. Memory is looked at on all processes before any takes some: either all go on or all throw the same InputError.
-  std::unique_ptr<PreparedPlan> prepare(const Plan& plan) override;
+  std::unique_ptr<PreparedPlan> prepare(const Plan& plan) override { return make_ready(plan, nullptr); }
+  // The same on shards that lie in the caller's memory, where the process drives one rank; neither fill nor take is needed then. What a rank finds wrong with its shards is told to all.
+  std::unique_ptr<Prepared> prepare(const Plan& plan, const CallerShards& shards) { return make_ready(plan, &shards); }
+  // Of GPU memory that prepare would take beside these shards. Not collective.
+  std::int64_t needed_bytes(const Plan& plan, const CallerShards& shards);
   bool folds_in_own_order(const Plan& plan) const override;
 
   Communicators& communicators() { return *communicators_; }
 
  private:
+  std::unique_ptr<Prepared> make_ready(const Plan& plan, const CallerShards* shards);
   void check_ranks(const Plan& plan) const;
   void make_communicators(const Plan& plan);
 

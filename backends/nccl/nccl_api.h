@@ -46,7 +46,7 @@ class NcclApi {
   virtual std::string error_text(NcclResult result) = 0;
   virtual std::string last_error(NcclComm comm) = 0;  // may be empty; comm may be null
 
-  // All communicators are made non-blocking: calls that take one may answer InProgress, and async_error is asked until it no longer does.
+  // All communicators that are made here are non-blocking: calls that take one may answer InProgress, and async_error is asked until it no longer does.
   virtual NcclResult get_unique_id(NcclUniqueId* id) = 0;
   // For the current device. `comm` must stay where it is until the communicator is no longer in progress.
   virtual NcclResult init_rank(NcclComm* comm, int size, const NcclUniqueId& id, int rank) = 0;
@@ -56,6 +56,9 @@ class NcclApi {
   virtual NcclResult destroy(NcclComm comm) = 0;
   virtual NcclResult abort(NcclComm comm) = 0;
   virtual NcclResult async_error(NcclComm comm, NcclResult* state) = 0;
+  virtual NcclResult count(NcclComm comm, int* count) = 0;
+  virtual NcclResult user_rank(NcclComm comm, int* rank) = 0;
+  virtual NcclResult device(NcclComm comm, int* device) = 0;  // as CUDA numbers them
 
   virtual NcclResult group_start() = 0;
   virtual NcclResult group_end() = 0;

@@ -43,8 +43,8 @@ NcclResult ours(ncclResult_t result) { return static_cast<NcclResult>(result); }
 
 class NcclLibrary : public NcclApi {
  public:
-  NcclLibrary() {
-    open();
+  explicit NcclLibrary(bool only_loaded) {
+    only_loaded ? find_loaded() : open();
     find(get_version_, "ncclGetVersion", 0);
     if (get_version_(&version_) != ncclSuccess || version_ < kNcclOldest)
       throw BackendError("NCCL", "ncclGetVersion",
@@ -79,6 +79,9 @@ class NcclLibrary : public NcclApi {
     *state = ours(found);
     return asked;
   }
+  NcclResult count(NcclComm comm, int* count) override { return ours(count_(real(comm), count)); }
+  NcclResult user_rank(NcclComm comm, int* rank) override { return ours(user_rank_(real(comm), rank)); }
+  NcclResult device(NcclComm comm, int* device) override { return ours(device_(real(comm), device)); }
   NcclResult group_start() override { return ours(group_start_()); }
   NcclResult group_end() override { return ours(group_end_()); }
 
@@ -130,6 +133,17 @@ class NcclLibrary : public NcclApi {
     throw BackendError("system", fmt::format("dlopen(\"{}\")", files[0]), why + "; set RESHARD_NCCL_LIBRARY to the file", -1);
   }
 
+  // By the name that libraries of NCCL give themselves, wherever the file lies. RESHARD_NCCL_LIBRARY names another library that has NCCL in it.
+  void find_loaded() {
+    const char* named = std::getenv("RESHARD_NCCL_LIBRARY");
+    file_ = named == nullptr ? "libnccl.so.2" : named;
+    library_ = ::dlopen(file_.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+    if (library_ == nullptr)
+      throw BackendError("system", fmt::format("dlopen(\"{}\", RTLD_NOLOAD)", file_),
+                         "this process has not loaded it, and a communicator can be used only with the library that made it; set RESHARD_NCCL_LIBRARY to that",
+                         -1);
+  }
+
   void find_all() {
     find(get_error_string_, "ncclGetErrorString", 0);
     find(get_last_error_, "ncclGetLastError", 0);
@@ -140,6 +154,9 @@ class NcclLibrary : public NcclApi {
     find(destroy_, "ncclCommDestroy", 0);
     find(abort_, "ncclCommAbort", 0);
     find(get_async_error_, "ncclCommGetAsyncError", 0);
+    find(count_, "ncclCommCount", 0);
+    find(user_rank_, "ncclCommUserRank", 0);
+    find(device_, "ncclCommCuDevice", 0);
     find(group_start_, "ncclGroupStart", 0);
     find(group_end_, "ncclGroupEnd", 0);
     find(send_, "ncclSend", 0);
@@ -175,6 +192,9 @@ class NcclLibrary : public NcclApi {
   decltype(::ncclCommDestroy)* destroy_ = nullptr;
   decltype(::ncclCommAbort)* abort_ = nullptr;
   decltype(::ncclCommGetAsyncError)* get_async_error_ = nullptr;
+  decltype(::ncclCommCount)* count_ = nullptr;
+  decltype(::ncclCommUserRank)* user_rank_ = nullptr;
+  decltype(::ncclCommCuDevice)* device_ = nullptr;
   decltype(::ncclGroupStart)* group_start_ = nullptr;
   decltype(::ncclGroupEnd)* group_end_ = nullptr;
   decltype(::ncclSend)* send_ = nullptr;
@@ -191,6 +211,8 @@ class NcclLibrary : public NcclApi {
 
 }  // namespace
 
-std::unique_ptr<NcclApi> open_nccl() { return std::make_unique<NcclLibrary>(); }
+std::unique_ptr<NcclApi> open_nccl() { return std::make_unique<NcclLibrary>(false); }
+
+std::unique_ptr<NcclApi> loaded_nccl() { return std::make_unique<NcclLibrary>(true); }
 
 }  // namespace reshard::backends::nccl

@@ -13,5 +13,7 @@ namespace reshard::backends::nccl {
 
 // Throws BackendError where the library is not found, is older than kNcclOldest, or lacks a function that its version should have.
 std::unique_ptr<NcclApi> open_nccl();
+// The one that this process has loaded already: a communicator is of use to the library that made it and to no other.
+std::unique_ptr<NcclApi> loaded_nccl();
 
 }  // namespace reshard::backends::nccl

@@ -12,7 +12,7 @@
 
 namespace reshard::backends::nccl {
 
-Prepared::Prepared(const Plan& plan, Communicators& communicators, Meeting& meeting, const ActionOptions& options)
+Prepared::Prepared(const Plan& plan, Communicators& communicators, Meeting& meeting, const ActionOptions& options, const CallerShards* shards)
     : plan_(plan), communicators_(communicators), meeting_(meeting), options_(options) {
   std::vector<Slot> slots;
   std::vector<std::size_t> locals;
@@ -25,13 +25,19 @@ Prepared::Prepared(const Plan& plan, Communicators& communicators, Meeting& meet
   Lives lives = lives_of(plan);
   std::vector<RankProgram> programs = rank_programs(plan, slots);
   for (std::size_t i = 0; i < slots.size(); ++i) {
-    RankRun& rank = ranks_.emplace_back(RankRun{locals[i], std::move(programs[i]), RankMemory(plan, lives, slots[i]), {}, {}, {}, {}});
+    RankRun& rank = ranks_.emplace_back(RankRun{locals[i], std::move(programs[i]), RankMemory(plan, lives, slots[i], shards), {}, {}, {}, {}});
     for (const RankStep& step : rank.program.steps) rank.memory.need_staging(staging_bytes(rank.memory, step, options_));
     derive(rank);  // on made-up addresses: for the size of the tables
   }
 }
 
 Prepared::~Prepared() {
+  try {
+    // Memory and communicators are in use until then. A wait that fails aborts the communicators.
+    if (under_way_ && !communicators_.aborted()) wait();
+  } catch (const std::exception& error) {
+    communicators_.give_up(error.what());
+  }
   if (!communicators_.aborted()) return;
   // The GPUs may not answer; freeing would wait for them.
   for (RankRun& rank : ranks_) {
@@ -61,9 +67,9 @@ void Prepared::make_ready() {
     for (const RankStep& step : rank.program.steps) {
       const auto* collective = std::get_if<CollectiveStep>(&plan_.steps[to_index(step.step)].body);
       std::vector<std::int32_t> members;
-      if (collective != nullptr)
+      if (collective != nullptr && !options_.over_parent)
         for (Slot slot : collective->group(static_cast<std::size_t>(step.group))) members.push_back(to_int(plan_.ranks[static_cast<std::size_t>(slot)]));
-      rank.communicator.push_back(collective == nullptr ? nullptr : &communicators_.cached_group(members));
+      rank.communicator.push_back(collective == nullptr || options_.over_parent ? nullptr : &communicators_.cached_group(members));
     }
     finish(rank, "uploading tables");
   }
@@ -111,6 +117,14 @@ void Prepared::barrier() {
 Timeline Prepared::run() {
   communicators_.ensure_usable();
   barrier();
+  enqueue();
+  wait();
+  return timeline();
+}
+
+void Prepared::enqueue() {
+  communicators_.check("an earlier run");
+  under_way_ = true;
   for (RankRun& rank : ranks_) {
     rank.next_step = 0;
     device(rank).record(rank.events[0].get(), main(rank));
@@ -123,10 +137,16 @@ Timeline Prepared::run() {
       if (rank.next_step < rank.program.steps.size() && rank.program.steps[rank.next_step].step == step) taking_part.push_back(&rank);
     if (!taking_part.empty()) issue(step, taking_part);
   }
-  communicators_.wait([this] { return all_done(); }, [this] { return unfinished(); });
+}
 
+void Prepared::wait() {
+  communicators_.wait([this] { return all_done(); }, [this] { return unfinished(); });
+  under_way_ = false;
+}
+
+Timeline Prepared::timeline() const {
   Timeline timeline;
-  for (RankRun& rank : ranks_) {
+  for (const RankRun& rank : ranks_) {
     std::int64_t begin_ps = 0;
     for (std::size_t i = 0; i < rank.program.steps.size(); ++i) {
       std::int64_t end_ps = device(rank).elapsed_ps(rank.events[0].get(), rank.events[i + 1].get());

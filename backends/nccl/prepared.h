@@ -23,8 +23,8 @@ namespace reshard::backends::nccl {
 
 class Prepared : public PreparedPlan {
  public:
-  // Takes nothing yet.
-  Prepared(const Plan& plan, Communicators& communicators, Meeting& meeting, const ActionOptions& options);
+  // Takes nothing yet. `shards` null: the rank's shards lie in memory of our own, which fill and take are for; else in the caller's, which must stay until this is gone.
+  Prepared(const Plan& plan, Communicators& communicators, Meeting& meeting, const ActionOptions& options, const CallerShards* shards);
   ~Prepared() override;
 
   // Of one local rank's GPU, tables included.
@@ -35,6 +35,10 @@ class Prepared : public PreparedPlan {
   void fill(const FillSource& fill) override;
   Timeline run() override;
   void take(const TakeDestination& take) override;
+
+  // The parts of a run. Gives all steps to the streams and returns; a later one begins where an earlier one ends.
+  void enqueue();
+  void wait();
 
  private:
   struct RankRun {
@@ -49,6 +53,7 @@ class Prepared : public PreparedPlan {
   };
 
   void derive(RankRun& rank);
+  Timeline timeline() const;
   Device& device(const RankRun& rank) const { return *communicators_.local(rank.local).device; }
   Stream main(const RankRun& rank) const { return communicators_.stream(rank.local, kMainStream); }
   void issue(StepId step, const std::vector<RankRun*>& ranks);
@@ -76,6 +81,7 @@ class Prepared : public PreparedPlan {
   Meeting& meeting_;
   ActionOptions options_;
   std::vector<RankRun> ranks_;  // ascending; only those of the plan
+  bool under_way_ = false;      // enqueued and not waited for
   std::map<std::pair<std::size_t, Stream>, EventOwner> stream_events_;
 };
 

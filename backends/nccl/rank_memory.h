@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One rank's buffers on its GPU: source, destination, temporaries in one allocation, and staging for what is not contiguous or awaits folding.
+// One rank's buffers on its GPU: source and destination, our own or lent, temporaries in one allocation, and staging for what is not contiguous or awaits folding.
 //
 // A rank's work runs in listed order on one stream, so temporaries and staging are used again without further care. Until memory is taken addresses are made up, aligned as real ones: what is built
 // on them has its true size, and a plan that does not fit is refused before anything is taken.
@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "backends/device/owners.h"
+#include "backends/nccl/caller.h"
 #include "core/plan/plan.h"
 #include "core/plan/temporaries.h"
 
@@ -16,7 +17,8 @@ namespace reshard::backends::nccl {
 
 class RankMemory {
  public:
-  RankMemory(const Plan& plan, const Lives& lives, Slot slot);
+  // `shards` null: source and destination are taken as the rest is; else they are the caller's.
+  RankMemory(const Plan& plan, const Lives& lives, Slot slot, const CallerShards* shards);
 
   // The most that any step stages; before allocate.
   void need_staging(std::int64_t bytes);
@@ -42,6 +44,8 @@ class RankMemory {
   TemporaryLayout temporaries_;
   std::array<std::int64_t, kRegions> needed_{};
   std::array<DeviceMemory, kRegions> memory_;
+  std::array<std::byte*, kRegions> lent_{};
+  std::size_t lent_regions_ = 0;  // the first ones
   bool allocated_ = false;
 };
 

@@ -141,6 +141,24 @@ NcclResult NcclStandin::async_error(NcclComm comm, NcclResult* state) {
   return NcclResult::Success;
 }
 
+NcclResult NcclStandin::count(NcclComm comm, int* count) {
+  Lock lock(world_.mutex());
+  *count = static_cast<int>(world_.handle(comm, "ncclCommCount").family->members.size());
+  return NcclResult::Success;
+}
+
+NcclResult NcclStandin::user_rank(NcclComm comm, int* rank) {
+  Lock lock(world_.mutex());
+  *rank = world_.handle(comm, "ncclCommUserRank").rank;
+  return NcclResult::Success;
+}
+
+NcclResult NcclStandin::device(NcclComm comm, int* device) {
+  Lock lock(world_.mutex());
+  *device = static_cast<int>(world_.handle(comm, "ncclCommCuDevice").global_rank);
+  return NcclResult::Success;
+}
+
 // ---- groups ----
 
 NcclResult NcclStandin::group_start() {

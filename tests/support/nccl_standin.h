@@ -59,6 +59,9 @@ class NcclStandin : public backends::nccl::NcclApi {
   NcclResult destroy(NcclComm comm) override;
   NcclResult abort(NcclComm comm) override;
   NcclResult async_error(NcclComm comm, NcclResult* state) override;
+  NcclResult count(NcclComm comm, int* count) override;
+  NcclResult user_rank(NcclComm comm, int* rank) override;
+  NcclResult device(NcclComm comm, int* device) override;
   NcclResult group_start() override;
   NcclResult group_end() override;
   NcclResult send(const std::byte* from, std::int64_t count, NcclType type, int peer, NcclComm comm, Stream stream) override;

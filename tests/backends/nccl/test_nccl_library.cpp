@@ -36,6 +36,11 @@ TEST_CASE("a file that is not there or is not NCCL is named") {
     ::setenv("RESHARD_NCCL_LIBRARY", kept.c_str(), 1);
 }
 
+TEST_CASE("a library that is loaded is found by its own name, wherever it came from") {
+  std::unique_ptr<NcclApi> opened = open_nccl();
+  CHECK(loaded_nccl()->version() == opened->version());
+}
+
 TEST_CASE("versions as people write them") {
   CHECK(version_text(22809) == "2.28.9");
   CHECK(version_text(23007) == "2.30.7");

@@ -14,6 +14,7 @@ if(THRUST_INCLUDE)
   target_link_libraries(reshard_nccl_standin PUBLIC reshard_nccl reshard_host_device Threads::Threads PRIVATE reshard_flags fmt::fmt)
   reshard_test(test_nccl SOURCES
     tests/backends/nccl/test_communicators.cpp
+    tests/backends/nccl/test_nccl_caller.cpp
     tests/backends/nccl/test_nccl_executor.cpp
     tests/backends/nccl/test_nccl_faults.cpp
     tests/backends/nccl/test_nccl_standin.cpp

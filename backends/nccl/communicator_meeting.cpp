@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "backends/nccl/communicator_meeting.h"
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include "backends/device/owners.h"
+#include "backends/nccl/waiting.h"
+#include "core/base/errors.h"
+
+namespace reshard::backends::nccl {
+
+std::vector<std::vector<std::byte>> CommunicatorMeeting::gather(std::span<const std::byte> mine) {
+  std::vector<std::vector<std::byte>> all = share(mine);
+  return is_root() ? all : std::vector<std::vector<std::byte>>();
+}
+
+std::vector<std::byte> CommunicatorMeeting::broadcast(std::span<const std::byte> mine) {
+  return share(is_root() ? mine : std::span<const std::byte>()).front();
+}
+
+// First how many bytes each has, then as many of each as the longest has.
+std::vector<std::vector<std::byte>> CommunicatorMeeting::share(std::span<const std::byte> mine) {
+  auto count = static_cast<std::size_t>(facts_.size);
+  std::uint64_t size = mine.size();
+  std::vector<std::byte> packed_sizes = share_equal(std::as_bytes(std::span(&size, 1)));
+  std::vector<std::uint64_t> sizes(count);
+  std::memcpy(sizes.data(), packed_sizes.data(), packed_sizes.size());
+  std::size_t longest = *std::max_element(sizes.begin(), sizes.end());
+  std::vector<std::vector<std::byte>> out(count);
+  if (longest == 0) return out;
+  std::vector<std::byte> padded(longest);
+  std::copy(mine.begin(), mine.end(), padded.begin());
+  std::vector<std::byte> all = share_equal(padded);
+  for (std::size_t r = 0; r < count; ++r) {
+    const std::byte* at = all.data() + r * longest;
+    out[r].assign(at, at + sizes[r]);
+  }
+  return out;
+}
+
+std::vector<std::byte> CommunicatorMeeting::share_equal(std::span<const std::byte> mine) {
+  auto bytes = static_cast<std::int64_t>(mine.size());
+  std::vector<std::byte> out(mine.size() * static_cast<std::size_t>(facts_.size));
+  DeviceMemory from(device_, bytes), to(device_, bytes * facts_.size);
+  EventOwner event(device_);
+  try {
+    device_.upload(from.data(), mine, caller_.stream);
+    device_.select();
+    checked(api_.all_gather(from.data(), to.data(), bytes, NcclType::Uint8, caller_.comm, caller_.stream), "ncclAllGather");
+    wait(event.get());  // before anything that would wait without a limit
+    device_.download(out, to.data(), caller_.stream);
+    wait(event.get());
+  } catch (const std::exception&) {
+    // The GPU may not answer; freeing would wait for it.
+    from.abandon();
+    to.abandon();
+    throw;
+  }
+  return out;
+}
+
+void CommunicatorMeeting::wait(Event event) {
+  device_.record(event, caller_.stream);
+  Waiting waiting(limit_);
+  while (!device_.done(event)) {
+    if (waiting.time_to_look()) check_communicator();
+    if (waiting.too_long())
+      throw BackendError("NCCL", "ncclAllGather between all ranks, which make a plan ready", fmt::format("not done within {}", limit_), facts_.rank);
+    waiting.pause();
+  }
+}
+
+// A call on a communicator that does not block may still be on its way to the stream.
+void CommunicatorMeeting::checked(NcclResult result, const char* call) {
+  Waiting waiting(limit_);
+  while (result == NcclResult::InProgress) {
+    if (waiting.time_to_look() && waiting.too_long()) throw BackendError("NCCL", call, fmt::format("not done within {}", limit_), facts_.rank);
+    waiting.pause();
+    NcclResult asked = api_.async_error(caller_.comm, &result);
+    if (asked != NcclResult::Success) result = asked;
+  }
+  if (result == NcclResult::Success) return;
+  std::string last = api_.last_error(caller_.comm);
+  throw BackendError("NCCL", call, api_.error_text(result) + (last.empty() ? "" : " (" + last + ")"), facts_.rank);
+}
+
+void CommunicatorMeeting::check_communicator() {
+  NcclResult state = NcclResult::Success, asked = api_.async_error(caller_.comm, &state);
+  if (asked == NcclResult::Success && (state == NcclResult::Success || state == NcclResult::InProgress)) return;
+  checked(asked == NcclResult::Success ? state : asked, "ncclAllGather");
+}
+
+}  // namespace reshard::backends::nccl

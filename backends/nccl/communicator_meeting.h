@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Processes that have nothing in common but a communicator meet over it: byte strings travel through the GPUs' memory, gathered by all from all.
+//
+// Used when a plan is made ready, never while it runs. Nobody can be told why a process gives up; the others find out by their time limit.
+#pragma once
+
+#include <chrono>
+#include <span>
+#include <vector>
+
+#include "backends/nccl/caller.h"
+#include "backends/nccl/meeting.h"
+
+namespace reshard::backends::nccl {
+
+class CommunicatorMeeting : public Meeting {
+ public:
+  CommunicatorMeeting(NcclApi& api, Device& device, const CallerCommunicator& caller, const CommunicatorFacts& facts, std::chrono::milliseconds limit)
+      : api_(api), device_(device), caller_(caller), facts_(facts), limit_(limit) {}
+
+  int index() const override { return facts_.rank; }
+  int count() const override { return facts_.size; }
+  std::vector<std::vector<std::byte>> gather(std::span<const std::byte> mine) override;
+  std::vector<std::byte> broadcast(std::span<const std::byte> mine) override;
+
+ private:
+  // Every process's bytes, by index, on all processes.
+  std::vector<std::vector<std::byte>> share(std::span<const std::byte> mine);
+  // The same where all have as many, above 0: one behind the other.
+  std::vector<std::byte> share_equal(std::span<const std::byte> mine);
+  // For what the stream holds by now.
+  void wait(Event event);
+  void check_communicator();
+  void checked(NcclResult result, const char* call);
+
+  NcclApi& api_;
+  Device& device_;
+  CallerCommunicator caller_;
+  CommunicatorFacts facts_;
+  std::chrono::milliseconds limit_;
+};
+
+}  // namespace reshard::backends::nccl

@@ -50,3 +50,25 @@ if(RESHARD_HAS_MPICH)
   list(APPEND RESHARD_MPI_LIBRARIES reshard_mpich_shared)
 endif()
 configure_file(tools/capi/reshard_mpi.h ${PROJECT_BINARY_DIR}/include/reshard/reshard_mpi.h COPYONLY)
+
+# On a caller's NCCL communicator. NCCL is the caller's, found in the process at run time; the CUDA runtime is our own copy inside, as streams and memory belong to the GPU's context and not to a
+# runtime.
+set(RESHARD_NCCL_LIBRARIES)
+if(RESHARD_HAS_NCCL)
+  add_library(reshard_nccl_shared SHARED
+    tools/capi/guard.cpp
+    tools/capi/nccl_functions.cpp)
+  add_library(reshard::reshard_nccl ALIAS reshard_nccl_shared)
+  set_target_properties(reshard_nccl_shared PROPERTIES
+    OUTPUT_NAME reshard_nccl
+    EXPORT_NAME reshard_nccl
+    VERSION ${PROJECT_VERSION}
+    SOVERSION 0
+    CXX_VISIBILITY_PRESET hidden
+    VISIBILITY_INLINES_HIDDEN ON
+    LINK_DEPENDS ${PROJECT_SOURCE_DIR}/tools/capi/reshard_nccl.map)
+  target_link_options(reshard_nccl_shared PRIVATE "LINKER:--version-script=${PROJECT_SOURCE_DIR}/tools/capi/reshard_nccl.map")
+  target_link_libraries(reshard_nccl_shared PUBLIC reshard_shared PRIVATE reshard_nccl_library reshard_flags)
+  list(APPEND RESHARD_NCCL_LIBRARIES reshard_nccl_shared)
+endif()
+configure_file(tools/capi/reshard_nccl.h ${PROJECT_BINARY_DIR}/include/reshard/reshard_nccl.h COPYONLY)

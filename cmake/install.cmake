@@ -6,6 +6,7 @@
 #   libreshard0     libreshard.so.0
 #   libreshard-dev  its header and link, the CMake package, reshard.pc
 #   libreshard-mpi0, libreshard-mpi-dev  the same for libreshard_mpi.so (Open MPI) and libreshard_mpich.so (MPICH), where they were built
+#   libreshard-nccl0, libreshard-nccl-dev  the same for libreshard_nccl.so, where it was built
 if(NOT RESHARD_INSTALL)
   return()
 endif()
@@ -63,6 +64,12 @@ if(RESHARD_MPI_LIBRARIES)
   install(FILES tools/capi/reshard_mpi.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/reshard COMPONENT libreshard-mpi-dev)
 endif()
 
+if(RESHARD_NCCL_LIBRARIES)
+  install(TARGETS ${RESHARD_NCCL_LIBRARIES} EXPORT reshardNcclTargets
+    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT libreshard-nccl0 NAMELINK_COMPONENT libreshard-nccl-dev)
+  install(FILES tools/capi/reshard_nccl.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/reshard COMPONENT libreshard-nccl-dev)
+endif()
+
 # CMake and pkg-config.
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/reshard)
 configure_package_config_file(cmake/reshardConfig.cmake.in ${PROJECT_BINARY_DIR}/reshardConfig.cmake INSTALL_DESTINATION ${package_dir})
@@ -71,6 +78,9 @@ install(FILES ${PROJECT_BINARY_DIR}/reshardConfig.cmake ${PROJECT_BINARY_DIR}/re
 install(EXPORT reshardTargets NAMESPACE reshard:: DESTINATION ${package_dir} COMPONENT libreshard-dev)
 if(RESHARD_MPI_LIBRARIES)
   install(EXPORT reshardMpiTargets NAMESPACE reshard:: DESTINATION ${package_dir} COMPONENT libreshard-mpi-dev)
+endif()
+if(RESHARD_NCCL_LIBRARIES)
+  install(EXPORT reshardNcclTargets NAMESPACE reshard:: DESTINATION ${package_dir} COMPONENT libreshard-nccl-dev)
 endif()
 # From the folder of the .pc file to the prefix: one "..", and one more for every folder of the path.
 file(RELATIVE_PATH RESHARD_PC_TO_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)

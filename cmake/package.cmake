@@ -15,6 +15,9 @@ set(CPACK_COMPONENTS_ALL reshard libreshard0 libreshard-dev)
 if(RESHARD_MPI_MODULES)
   list(APPEND CPACK_COMPONENTS_ALL reshard-mpi libreshard-mpi0 libreshard-mpi-dev)
 endif()
+if(RESHARD_NCCL_LIBRARIES)
+  list(APPEND CPACK_COMPONENTS_ALL libreshard-nccl0 libreshard-nccl-dev)
+endif()
 set(CPACK_COMPONENTS_GROUPING IGNORE)
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 
@@ -32,14 +35,17 @@ endif()
 file(WRITE ${PROJECT_BINARY_DIR}/debian/shlibs "libreshard 0 libreshard0 (>= ${PROJECT_VERSION})\n")
 file(WRITE ${PROJECT_BINARY_DIR}/debian/mpi/shlibs
   "libreshard_mpi 0 libreshard-mpi0 (>= ${PROJECT_VERSION})\nlibreshard_mpich 0 libreshard-mpi0 (>= ${PROJECT_VERSION})\n")
+file(WRITE ${PROJECT_BINARY_DIR}/debian/nccl/shlibs "libreshard_nccl 0 libreshard-nccl0 (>= ${PROJECT_VERSION})\n")
 file(WRITE ${PROJECT_BINARY_DIR}/debian/triggers "activate-noawait ldconfig\n")
 set(CPACK_DEBIAN_LIBRESHARD0_PACKAGE_CONTROL_EXTRA ${PROJECT_BINARY_DIR}/debian/shlibs ${PROJECT_BINARY_DIR}/debian/triggers)
 set(CPACK_DEBIAN_LIBRESHARD-MPI0_PACKAGE_CONTROL_EXTRA ${PROJECT_BINARY_DIR}/debian/mpi/shlibs ${PROJECT_BINARY_DIR}/debian/triggers)
+set(CPACK_DEBIAN_LIBRESHARD-NCCL0_PACKAGE_CONTROL_EXTRA ${PROJECT_BINARY_DIR}/debian/nccl/shlibs ${PROJECT_BINARY_DIR}/debian/triggers)
 # What one package of ours needs of another is found before either is installed.
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${PROJECT_BINARY_DIR})
 if(CMAKE_LIBRARY_ARCHITECTURE AND CMAKE_INSTALL_LIBDIR STREQUAL "lib/${CMAKE_LIBRARY_ARCHITECTURE}")
   set(CPACK_DEBIAN_LIBRESHARD0_PACKAGE_MULTIARCH same)
   set(CPACK_DEBIAN_LIBRESHARD-MPI0_PACKAGE_MULTIARCH same)
+  set(CPACK_DEBIAN_LIBRESHARD-NCCL0_PACKAGE_MULTIARCH same)
 endif()
 
 # reshard_package(NAME SECTION DEPENDS SUMMARY DESCRIPTION): the fields of one package.
@@ -64,6 +70,10 @@ reshard_package(libreshard-mpi-dev libdevel "libreshard-dev (= ${PROJECT_VERSION
   "redistribution of sharded tensors - development files for MPI" "${what}\n.\nThis package has what MPI programs that use the C libraries are built with.")
 # Not needed for every use, yet `mpirun` is what the modules are run with.
 set(CPACK_DEBIAN_RESHARD-MPI_PACKAGE_RECOMMENDS "openmpi-bin | mpich")
+reshard_package(libreshard-nccl0 libs "libreshard0 (= ${PROJECT_VERSION})" "redistribution of sharded tensors - shared library for NCCL"
+  "${what}\n.\nThis package has the C library that runs plans on GPUs, over an NCCL\ncommunicator of the calling program.")
+reshard_package(libreshard-nccl-dev libdevel "libreshard-dev (= ${PROJECT_VERSION}), libreshard-nccl0 (= ${PROJECT_VERSION})"
+  "redistribution of sharded tensors - development files for NCCL" "${what}\n.\nThis package has what NCCL programs that use the C library are built with.")
 
 set(CPACK_PRE_BUILD_SCRIPTS ${PROJECT_SOURCE_DIR}/cmake/debian_files.cmake)
 set(CPACK_RESHARD_SOURCE_DIR ${PROJECT_SOURCE_DIR})

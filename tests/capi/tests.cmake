@@ -45,6 +45,25 @@ if(RESHARD_MPICH_MPIRUN)
   capi_mpi_test(mpich reshard_mpich_shared reshard_mpich_library ${RESHARD_MPICH_MPIRUN})
 endif()
 
+# On NCCL: its header in any program; the library as far as it goes without a communicator.
+add_executable(capi_nccl_refusals tests/capi/refuse_without_nccl.c)
+target_compile_options(capi_nccl_refusals PRIVATE -std=c99 -pedantic -Wall -Wextra -Wconversion -Werror)
+set_target_properties(capi_nccl_refusals PROPERTIES C_STANDARD 99 C_EXTENSIONS OFF)
+if(RESHARD_HAS_NCCL)
+  target_link_libraries(capi_nccl_refusals PRIVATE reshard_nccl_shared reshard_flags)
+  target_compile_definitions(capi_nccl_refusals PRIVATE RESHARD_HAS_NCCL=1)
+  add_test(NAME capi_symbols_nccl COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/capi/check_symbols.py --library $<TARGET_FILE:reshard_nccl_shared>
+    --names ${PROJECT_SOURCE_DIR}/tests/capi/reshard_nccl.symbols --header ${PROJECT_SOURCE_DIR}/tools/capi/reshard_nccl.h)
+  set_tests_properties(capi_symbols_nccl PROPERTIES SKIP_RETURN_CODE 77)
+else()
+  target_link_libraries(capi_nccl_refusals PRIVATE reshard_shared reshard_flags)
+endif()
+if(RESHARD_SANITIZE)
+  set_target_properties(capi_nccl_refusals PROPERTIES LINKER_LANGUAGE CXX)
+endif()
+add_test(NAME capi_nccl_refusals COMMAND capi_nccl_refusals)
+set_tests_properties(capi_nccl_refusals PROPERTIES SKIP_RETURN_CODE 77 ENVIRONMENT_MODIFICATION "RESHARD_NCCL_LIBRARY=unset:")
+
 add_test(NAME capi_example COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/capi/check_example.py --library $<TARGET_FILE:reshard_shared>
   --sanitize=${RESHARD_SANITIZE})
 set_tests_properties(capi_example PROPERTIES SKIP_RETURN_CODE 77)

@@ -22,6 +22,8 @@ CONTENTS = {
     "libreshard-dev": ["./usr/include/reshard/reshard.h", "/libreshard.so", "/reshardConfig.cmake", "/reshard.pc"],
     "reshard-mpi": ["./usr/lib/reshard/reshard_mpi"],
     "libreshard-mpi0": ["/libreshard_mpi"],
+    "libreshard-nccl0": ["/libreshard_nccl.so.0"],
+    "libreshard-nccl-dev": ["./usr/include/reshard/reshard_nccl.h", "/libreshard_nccl.so", "/reshardNcclTargets.cmake"],
     "libreshard-mpi-dev": ["./usr/include/reshard/reshard_mpi.h", "/reshardMpiTargets.cmake"],
 }
 # CPack writes scripts that call ldconfig into every package with a library, beside the trigger that ours has; they do no harm.

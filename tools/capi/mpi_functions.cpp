@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The C API on a caller's MPI communicator. The plan comes out of libreshard as text: two libraries of different versions share no object but what the public header says.
+// The C API on a caller's MPI communicator.
 #include <memory>
 #include <optional>
 
 #include "backends/mpi/executor.h"
-#include "core/plan/plan_text.h"
-#include "core/plan/proof.h"
+#include "tools/capi/foreign_plan.h"
 #include "tools/capi/guard.h"
 #include "tools/capi/reshard_mpi.h"
 
@@ -25,15 +24,6 @@ struct reshard_mpi_plan {
 namespace {
 
 constexpr std::int64_t kLongestWaitS = 1'000'000'000;
-
-// The caller's plan in this library.
-Plan copy_of(const reshard_plan* plan) {
-  char* text = nullptr;
-  std::int64_t bytes = 0;
-  if (reshard_plan_write(plan, &text, &bytes) != RESHARD_OK) throw InputError(reshard_last_error());
-  std::unique_ptr<char, void (*)(char*)> owner(text, reshard_text_free);
-  return parse_plan(std::string_view(text, static_cast<std::size_t>(bytes)), "plan");
-}
 
 mpi_backend::CallerShards shards_of(const reshard_mpi_shards* shards) {
   reshard_mpi_shards mine = taken(shards, "shards");

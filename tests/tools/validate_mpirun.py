@@ -163,7 +163,8 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--reshard", required=True, type=pathlib.Path)
     reshard = parser.parse_args().reshard.resolve()
-    doctor = json.loads(subprocess.run([reshard, "doctor", "--json"], capture_output=True, text=True, check=True).stdout)
+    # The options of mpirun are Open MPI's.
+    doctor = json.loads(subprocess.run([reshard, "doctor", "--json"], env={**ENVIRONMENT, "RESHARD_MPI": "openmpi"}, capture_output=True, text=True, check=True).stdout)
     mpi = next(backend for backend in doctor["backends"] if backend["name"] == "mpi")
     mpirun = shutil.which("mpirun.openmpi") or shutil.which("mpirun")
     if not mpi["usable"] or mpirun is None:

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "tests/support/cases.h"
 
+#include "core/base/errors.h"
+
 namespace reshard::test {
 
 std::vector<std::vector<std::int32_t>> single_axis_meshes(std::int32_t ranks) {
@@ -181,5 +183,14 @@ DrawnPair draw(Prng& prng, std::int32_t world, std::int64_t most) {
 DrawnPair draw_pair(Prng& prng) { return draw(prng, kDrawnRanks, kDrawnMeshRanks); }
 
 DrawnPair draw_pair(Prng& prng, std::int32_t world) { return draw(prng, world, std::min<std::int64_t>(world, kDrawnMeshRanks)); }
+
+std::optional<Request> draw_request(Prng& prng) {
+  DrawnPair pair = draw_pair(prng);
+  try {
+    return Request(pair.source, pair.destination);
+  } catch (const InputError&) {
+    return std::nullopt;
+  }
+}
 
 }  // namespace reshard::test

@@ -48,5 +48,7 @@ struct DrawnPair {
 DrawnPair draw_pair(Prng& prng);
 // The same within ranks 0 .. world-1, world at least 1, meshes of up to `world` ranks.
 DrawnPair draw_pair(Prng& prng, std::int32_t world);
+// The request of a drawn pair; none where the pair is forbidden.
+std::optional<Request> draw_request(Prng& prng);
 
 }  // namespace reshard::test

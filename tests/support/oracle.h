@@ -30,6 +30,9 @@ class LayoutOracle {
 // wider type and rounded by hand.
 std::uint64_t folded(ReduceOp op, DType dtype, std::int64_t divisor, const std::vector<std::uint64_t>& operands);
 
+// Of f64, f32, f16 and bf16; false for all others.
+bool is_nan(DType dtype, std::uint64_t bits);
+
 // All bytes of one request: source shards to start from, destination shards to end with.
 class RequestOracle {
  public:

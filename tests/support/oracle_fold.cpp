@@ -153,4 +153,19 @@ std::uint64_t folded(ReduceOp op, DType dtype, std::int64_t divisor, const std::
   return float_divided(dtype, result, divisor);
 }
 
+bool is_nan(DType dtype, std::uint64_t bits) {
+  switch (dtype) {
+    case DType::F64:
+      return (bits & 0x7fffffffffffffff) > 0x7ff0000000000000;
+    case DType::F32:
+      return (bits & 0x7fffffff) > 0x7f800000;
+    case DType::F16:
+      return (bits & 0x7fff) > 0x7c00;
+    case DType::BF16:
+      return (bits & 0x7fff) > 0x7f80;
+    default:
+      return false;
+  }
+}
+
 }  // namespace reshard::test

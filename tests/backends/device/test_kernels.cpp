@@ -11,6 +11,7 @@
 #include "backends/device/host_kernels.h"
 #include "backends/device/tables.h"
 #include "core/bytes/fold_row.h"
+#include "tests/support/oracle.h"
 #include "tests/support/prng.h"
 
 using namespace reshard;
@@ -67,21 +68,10 @@ std::vector<std::byte> draw_values(Prng& prng, DType dtype, std::int64_t count) 
   return out;
 }
 
-bool is_nan(DType dtype, const std::byte* at) {
+bool is_nan_at(DType dtype, const std::byte* at) {
   std::uint64_t bits = 0;
   std::memcpy(&bits, at, static_cast<std::size_t>(size_bytes(dtype)));
-  switch (dtype) {
-    case DType::F64:
-      return (bits & 0x7fffffffffffffff) > 0x7ff0000000000000;
-    case DType::F32:
-      return (bits & 0x7fffffff) > 0x7f800000;
-    case DType::F16:
-      return (bits & 0x7fff) > 0x7c00;
-    case DType::BF16:
-      return (bits & 0x7fff) > 0x7f80;
-    default:
-      return false;
-  }
+  return is_nan(dtype, bits);
 }
 
 // Equal bits, or two NaNs: which payload survives is the compiler's choice of operand order.
@@ -89,7 +79,7 @@ bool agree(DType dtype, const std::vector<std::byte>& a, const std::vector<std::
   DType part = dtype == DType::C64 ? DType::F32 : dtype;
   auto width = static_cast<std::size_t>(size_bytes(part));
   for (std::size_t i = 0; i < a.size(); i += width)
-    if (std::memcmp(a.data() + i, b.data() + i, width) != 0 && !(is_nan(part, a.data() + i) && is_nan(part, b.data() + i))) return false;
+    if (std::memcmp(a.data() + i, b.data() + i, width) != 0 && !(is_nan_at(part, a.data() + i) && is_nan_at(part, b.data() + i))) return false;
   return a.size() == b.size();
 }
 

@@ -23,21 +23,6 @@ std::uint64_t bits_at(const std::vector<std::byte>& row, std::size_t i, std::int
   return out;
 }
 
-bool is_nan(DType dtype, std::uint64_t bits) {
-  switch (dtype) {
-    case DType::F64:
-      return (bits & 0x7fffffffffffffff) > 0x7ff0000000000000;
-    case DType::F32:
-      return (bits & 0x7fffffff) > 0x7f800000;
-    case DType::F16:
-      return (bits & 0x7fff) > 0x7c00;
-    case DType::BF16:
-      return (bits & 0x7fff) > 0x7f80;
-    default:
-      return false;
-  }
-}
-
 // Equal bits, or two NaNs: hardware chooses which payload survives.
 bool agree(DType dtype, std::uint64_t a, std::uint64_t b) {
   if (dtype == DType::C64) return agree(DType::F32, a & 0xffffffff, b & 0xffffffff) && agree(DType::F32, a >> 32, b >> 32);

@@ -8,11 +8,14 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
-#include "backends/device/owners.h"
 #include "backends/nccl/waiting.h"
 #include "core/base/errors.h"
+#include "core/base/integers.h"
 
 namespace reshard::backends::nccl {
+namespace {
+constexpr std::int64_t kAlignment = 256;
+}
 
 std::vector<std::vector<std::byte>> CommunicatorMeeting::gather(std::span<const std::byte> mine) {
   std::vector<std::vector<std::byte>> all = share(mine);
@@ -44,24 +47,32 @@ std::vector<std::vector<std::byte>> CommunicatorMeeting::share(std::span<const s
 }
 
 std::vector<std::byte> CommunicatorMeeting::share_equal(std::span<const std::byte> mine) {
-  auto bytes = static_cast<std::int64_t>(mine.size());
+  auto bytes = static_cast<std::int64_t>(mine.size()), place = ceil_div(bytes, kAlignment) * kAlignment;
   std::vector<std::byte> out(mine.size() * static_cast<std::size_t>(facts_.size));
-  DeviceMemory from(device_, bytes), to(device_, bytes * facts_.size);
+  std::byte *from = space(place + bytes * facts_.size), *to = from + place;
   EventOwner event(device_);
   try {
-    device_.upload(from.data(), mine, caller_.stream);
+    device_.upload(from, mine, caller_.stream);
     device_.select();
-    checked(api_.all_gather(from.data(), to.data(), bytes, NcclType::Uint8, caller_.comm, caller_.stream), "ncclAllGather");
+    checked(api_.all_gather(from, to, bytes, NcclType::Uint8, caller_.comm, caller_.stream), "ncclAllGather");
     wait(event.get());  // before anything that would wait without a limit
-    device_.download(out, to.data(), caller_.stream);
+    device_.download(out, to, caller_.stream);
     wait(event.get());
-  } catch (const std::exception&) {
-    // The GPU may not answer; freeing would wait for it.
-    from.abandon();
-    to.abandon();
+  } catch (const std::exception& error) {
+    give_up(error.what());
     throw;
   }
   return out;
+}
+
+std::byte* CommunicatorMeeting::space(std::int64_t bytes) {
+  if (spaces_.empty() || spaces_.back().bytes() < bytes) spaces_.emplace_back(device_, bytes);
+  return spaces_.back().data();
+}
+
+void CommunicatorMeeting::give_up(const std::string&) noexcept {
+  for (DeviceMemory& memory : spaces_) memory.abandon();
+  spaces_.clear();
 }
 
 void CommunicatorMeeting::wait(Event event) {

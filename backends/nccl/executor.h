@@ -25,11 +25,11 @@ namespace reshard::backends::nccl {
 // What an executor is made of.
 struct Job {
   std::shared_ptr<NcclApi> api;
+  std::vector<std::shared_ptr<Device>> devices;  // one per rank
   std::unique_ptr<Meeting> meeting = std::make_unique<Meeting>();
   std::int32_t world = 1;
-  std::vector<std::int32_t> ranks;               // of this process, ascending
-  std::vector<std::shared_ptr<Device>> devices;  // one per rank
-  std::int32_t ranks_per_device = 1;             // that share one GPU's memory, at most
+  std::vector<std::int32_t> ranks;    // of this process, ascending
+  std::int32_t ranks_per_device = 1;  // that share one GPU's memory, at most
   std::chrono::milliseconds limit{300'000};
   bool declared_order = false;
   bool over_parent = false;                  // actions.h

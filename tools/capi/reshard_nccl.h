@@ -41,7 +41,7 @@ typedef struct reshard_nccl_options {
       time_limit_s; /* for a single wait on other ranks or the GPU, then RESHARD_BACKEND_ERROR; 0: 300. After such an error only the free functions are of use */
 } reshard_nccl_options;
 
-/* Not collective. `options` NULL: the defaults. */
+/* Not collective. Takes 64 KiB of GPU memory. `options` NULL: the defaults. */
 RESHARD_API int32_t reshard_nccl_create(struct ncclComm* comm, struct CUstream_st* stream, const reshard_nccl_options* options, reshard_nccl** nccl);
 /* Collective, before the communicator goes. Plans made on it must be gone. */
 RESHARD_API void reshard_nccl_free(reshard_nccl* nccl);
@@ -62,7 +62,7 @@ RESHARD_API int32_t reshard_nccl_get_memory(reshard_nccl* nccl, const reshard_pl
  * operations of the communicator outstanding. A rank without a part in the plan gives empty shards. Shards that are not the plan's, or memory that is not there, on any rank, are the same error on
  * all ranks, and all go on; any other error leaves the others to their time limit. */
 RESHARD_API int32_t reshard_nccl_prepare(reshard_nccl* nccl, const reshard_plan* plan, const reshard_nccl_shards* shards, reshard_nccl_plan** prepared);
-/* Waits until no run is under way. */
+/* Waits until no run is under way, then for whatever else its GPU is at, as cudaFree does. */
 RESHARD_API void reshard_nccl_plan_free(reshard_nccl_plan* prepared);
 
 /* Collective. Puts one run on the stream and returns; as often as asked, without waiting in between. Says what NCCL has reported of earlier runs. */

@@ -83,6 +83,7 @@ class CallerExecutor : public Executor {
   class Run : public PreparedPlan {
    public:
     Run(const Plan& plan, const CallerRank& rank, NcclExecutor& executor) : plan_(plan), rank_(rank), buffers_(plan, *rank.device, rank.raw->rank) {
+      executor.prepare(plan, buffers_.shards());  // and given back
       std::int64_t before = rank.device->free_bytes(), needed = executor.needed_bytes(plan, buffers_.shards());
       RESHARD_CHECK(rank.device->free_bytes() == before, "asking takes nothing");
       prepared_ = executor.prepare(plan, buffers_.shards());

@@ -192,7 +192,7 @@ TEST_CASE("temporaries that do not fit are refused by all ranks before anything 
   Plan plan = planned(3, "S(0)", "S(1)", "p2p", "96,96");
   StandinJob job;
   job.world = 3;
-  job.standin.memory_bytes = 1 << 16;
+  job.standin.memory_bytes = 1 << 17;
   std::vector<std::string> found;
   std::mutex mutex;
   StandinOutcome outcome = run_callers(job, [&](CallerRank& rank) {

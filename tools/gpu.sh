@@ -35,6 +35,7 @@ if command -v nvidia-smi >/dev/null; then attempt driver nvidia-smi; fi
 attempt conformance_cuda build/release/conformance cuda --small-cases --every 8
 for world in 1 2 4 8; do
   attempt "conformance_nccl_$world" build/release/conformance nccl --world "$world" --draws 1000
+  attempt "capi_nccl_$world" build/release/capi_on_nccl "$world"
   attempt "conformance_nccl_${world}_declared" build/release/conformance nccl --world "$world" --draws 300 --declared-order
 done
 attempt bench_cuda build/release/reshard_bench_cuda

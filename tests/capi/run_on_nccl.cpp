@@ -8,7 +8,6 @@
 #include <nccl.h>
 #include <reshard/reshard_nccl.h>
 
-#include <algorithm>
 #include <atomic>
 #include <barrier>
 #include <cstdio>
@@ -31,15 +30,19 @@ void expect(bool holds, const char* what, int line) {
 
 // What the program itself asks of NCCL.
 struct Nccl {
+  int version = 0;
   decltype(::ncclGetUniqueId)* get_unique_id = nullptr;
   decltype(::ncclCommInitRank)* init_rank = nullptr;
   decltype(::ncclCommDestroy)* destroy = nullptr;
   bool open() {
-    void* library = ::dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL);
+    const char* named = std::getenv("RESHARD_NCCL_LIBRARY");
+    void* library = ::dlopen(named == nullptr ? "libnccl.so.2" : named, RTLD_NOW | RTLD_LOCAL);
 #ifdef RESHARD_NCCL_FILE
-    if (library == nullptr) library = ::dlopen(RESHARD_NCCL_FILE, RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr && named == nullptr) library = ::dlopen(RESHARD_NCCL_FILE, RTLD_NOW | RTLD_LOCAL);
 #endif
     if (library == nullptr) return false;
+    auto* get_version = reinterpret_cast<decltype(::ncclGetVersion)*>(::dlsym(library, "ncclGetVersion"));
+    if (get_version == nullptr || get_version(&version) != ncclSuccess) return false;
     get_unique_id = reinterpret_cast<decltype(get_unique_id)>(::dlsym(library, "ncclGetUniqueId"));
     init_rank = reinterpret_cast<decltype(init_rank)>(::dlsym(library, "ncclCommInitRank"));
     destroy = reinterpret_cast<decltype(destroy)>(::dlsym(library, "ncclCommDestroy"));
@@ -145,6 +148,10 @@ int main(int argc, char** argv) {
     return kSkipped;
   }
   int ranks = argc > 1 ? std::atoi(argv[1]) : gpus;
+  if (ranks > gpus && nccl.version < 23000) {
+    std::printf("skipped: %d ranks on %d GPUs need NCCL 2.30 or newer\n", ranks, gpus);
+    return kSkipped;
+  }
   if (ranks > gpus) {
     // As `reshard validate` does: all ranks' kernels must be on the GPU at once.
     ::setenv("NCCL_MULTI_RANK_GPU_ENABLE", "1", 0);

@@ -105,7 +105,7 @@ Findings run_all(const ValidateOptions& options, Processes& processes, Setup& se
 }
 
 sim::ValidateReport report_of(const ValidateOptions& options, const BackendInfo& backend, Executor& executor, const Setup& setup, const Timeline& predicted,
-                              Findings&& found) {
+                              const Findings& found) {
   sim::ValidateReport report;
   report.predicted = run_report(setup.proved, *setup.topology, predicted);
   report.predicted.planner_asked = setup.subject.plan ? setup.plan().planner : std::string(setup.pipeline->planner().name);
@@ -119,7 +119,7 @@ sim::ValidateReport report_of(const ValidateOptions& options, const BackendInfo&
   report.iterations = options.carrier.counts.iterations;
   report.warm_up = options.carrier.counts.warm_up;
   report.measured = sim::times_of(found.runs, setup.plan().steps.size());
-  report.values = std::move(found.values);
+  report.values = found.values;
   return report;
 }
 
@@ -144,10 +144,9 @@ void conclude(const ValidateOptions& options, const BackendInfo& backend, Execut
   compare_with_store(setup.plan(), setup.data_budget_bytes, memory_of_machine_bytes(), found.values);
   progress.stage("timing");
   Timeline predicted = timed(setup.proved.plan, *setup.topology);
-  std::vector<Timeline> runs = found.runs;
-  sim::ValidateReport report = report_of(options, backend, executor, setup, predicted, std::move(found));
+  sim::ValidateReport report = report_of(options, backend, executor, setup, predicted, found);
   progress.clear();
-  write_outputs(options, setup, predicted, report, std::move(runs));
+  write_outputs(options, setup, predicted, report, std::move(found.runs));
   if (options.output.perfetto != "-" && options.measurements != "-")
     print(options.output.json ? sim::validate_json(report) : sim::validate_table(report, options.output.verbose));
   std::vector<std::string> faults = faults_of(report, setup.plan().request.shape());

@@ -3,9 +3,8 @@
 #include <vector>
 
 #include "backends/mpi/parts.h"
-#include "core/base/errors.h"
 #include "core/bytes/box_copy.h"
-#include "core/bytes/fold_row.h"
+#include "core/bytes/box_fold.h"
 
 namespace reshard::backends::mpi {
 namespace {
@@ -89,48 +88,28 @@ class FillPart : public LocalPart {
 
 class ReducePart : public LocalPart {
  public:
-  ReducePart(const PartContext& context, const ReduceStep& step)
-      : op_(step.op), dtype_(context.plan.request.dtype()), divisor_(step.divisor), element_bytes_(context.element_bytes()) {
+  ReducePart(const PartContext& context, const ReduceStep& step) : op_(step.op), dtype_(context.plan.request.dtype()), divisor_(step.divisor) {
     for (std::uint32_t p = context.step.first_part; p < context.step.first_part + context.step.part_count; ++p)
       if (element_count(step.parts[p].extents) > 0) folds_.push_back(fold_of(context, step, step.parts[p]));
   }
 
  private:
-  using Rows = BoxRows<std::vector<std::int64_t>>;
-  struct Fold {
-    std::byte* out;
-    std::vector<const std::byte*> operands;
-    Rows rows;  // offsets: the destination's, then the operands'
-  };
-  Fold fold_of(const PartContext& context, const ReduceStep& step, const ReduceStep::Part& part) const {
-    std::vector<Shape> shapes{context.plan.buffer(part.destination).shape(context.slot)};
-    shapes.reserve(part.operand_count + 1);  // places refer into it
-    std::vector<BoxPlace> places{{shapes[0], part.destination_lo}};
-    std::vector<const std::byte*> operands;
+  static BoxFold fold_of(const PartContext& context, const ReduceStep& step, const ReduceStep::Part& part) {
+    auto shape = [&](BufferId buffer) { return context.plan.buffer(buffer).shape(context.slot); };
+    BoxFold fold(context.memory.of(part.destination), shape(part.destination), part.destination_lo, part.extents);
     for (std::uint32_t k = 0; k < part.operand_count; ++k) {
       const ReduceStep::Operand& operand = step.operands[part.first_operand + k];
-      shapes.push_back(context.plan.buffer(operand.buffer).shape(context.slot));
-      places.push_back({shapes.back(), operand.lo});
-      operands.push_back(context.memory.of(operand.buffer));
+      fold.add_operand(context.memory.of(operand.buffer), shape(operand.buffer), operand.lo);
     }
-    Rows rows(std::vector<std::int64_t>(places.size()), places, part.extents, element_bytes_);
-    return {context.memory.of(part.destination), std::move(operands), std::move(rows)};
+    return fold;
   }
   std::size_t count() const override { return folds_.size(); }
-  void run(std::size_t piece) override {
-    const Fold& fold = folds_[piece];
-    at_.resize(fold.operands.size());
-    fold.rows.for_each(0, [&](const std::vector<std::int64_t>& offsets) {
-      for (std::size_t k = 0; k < at_.size(); ++k) at_[k] = fold.operands[k] + offsets[k + 1];
-      fold_row(op_, dtype_, divisor_, at_, fold.out + offsets[0], fold.rows.row_bytes / element_bytes_);
-    });
-  }
+  void run(std::size_t piece) override { folds_[piece].run(op_, dtype_, divisor_); }
 
   ReduceOp op_;
   DType dtype_;
-  std::int64_t divisor_, element_bytes_;
-  std::vector<Fold> folds_;
-  std::vector<const std::byte*> at_;  // scratch of run
+  std::int64_t divisor_;
+  std::vector<BoxFold> folds_;
 };
 
 }  // namespace

@@ -130,7 +130,7 @@ class NcclLibrary : public NcclApi {
       const char* text = ::dlerror();
       if (why.empty() && text != nullptr) why = text;
     }
-    throw BackendError("system", fmt::format("dlopen(\"{}\")", files[0]), why + "; set RESHARD_NCCL_LIBRARY to the file", -1);
+    throw BackendError("system", fmt::format("dlopen(\"{}\")", files[0]), why, -1);
   }
 
   // By the name that libraries of NCCL give themselves, wherever the file lies. RESHARD_NCCL_LIBRARY names another library that has NCCL in it.

@@ -7,6 +7,7 @@
 
 #include "core/base/errors.h"
 #include "core/bytes/box_copy.h"
+#include "core/bytes/box_fold.h"
 #include "core/bytes/fold_row.h"
 
 namespace reshard::sim {
@@ -91,26 +92,16 @@ class StepRun {
                   fmt::format("operands {} + {} of {}", part.first_operand, part.operand_count, step.operands.size()));
     Box box = box_at(part.destination_lo, part.extents);
     if (box.empty()) return;
-    std::vector<Shape> shapes{checked_shape(part.destination, part.slot, box)};
-    std::vector<const std::byte*> data;
-    shapes.reserve(part.operand_count + 1);  // places refer into it
-    std::vector<BoxPlace> places;
-    places.reserve(part.operand_count + 1);
-    places.push_back({shapes[0], part.destination_lo});
+    Shape whole = checked_shape(part.destination, part.slot, box);
+    std::byte* out = memory_.write(part.destination, part.slot);
+    BoxFold fold(out, whole, part.destination_lo, part.extents);
     for (std::uint32_t k = 0; k < part.operand_count; ++k) {
       const ReduceStep::Operand& operand = step.operands[part.first_operand + k];
       RESHARD_CHECK(operand.buffer != part.destination, fmt::format("buffer {} is reduced to itself", to_index(operand.buffer)));
-      shapes.push_back(checked_shape(operand.buffer, part.slot, box_at(operand.lo, part.extents)));
-      places.push_back({shapes.back(), operand.lo});
-      data.push_back(memory_.read(operand.buffer, part.slot));
+      Shape from = checked_shape(operand.buffer, part.slot, box_at(operand.lo, part.extents));
+      fold.add_operand(memory_.read(operand.buffer, part.slot), from, operand.lo);
     }
-    std::byte* out = memory_.write(part.destination, part.slot);
-    BoxRows<std::vector<std::int64_t>> rows(std::vector<std::int64_t>(places.size()), places, part.extents, memory_.element_bytes());
-    std::vector<const std::byte*> operands(data.size());
-    rows.for_each(0, [&](const std::vector<std::int64_t>& at) {
-      for (std::size_t k = 0; k < data.size(); ++k) operands[k] = data[k] + at[k + 1];
-      fold_row(step.op, plan_.request.dtype(), step.divisor, operands, out + at[0], rows.row_bytes / memory_.element_bytes());
-    });
+    fold.run(step.op, plan_.request.dtype(), step.divisor);
     written_ += box.volume() * memory_.element_bytes();
   }
 

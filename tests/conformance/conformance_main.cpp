@@ -7,7 +7,7 @@
 //   conformance cuda-on-host --small-cases     the CUDA backend's logic on a device made of host memory
 //   conformance nccl-on-standin --world 4      the NCCL backend's on a stand-in that checks how NCCL is used
 //
-// Exit codes: 0 all agree, 1 some do not, 4 the backend failed, 77 the backend is not usable here (the reason is printed).
+// Exit codes: 0 all agree, 1 some do not or nothing ran, 4 the backend failed, 77 the backend is not usable here (the reason is printed).
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
@@ -41,7 +41,7 @@ int run(Executor& executor, const Options& options) {
     ConformanceReport report = check_conformance(executor, options.conformance);
     if (executor.processes().is_root())
       std::printf("conformance of %s, world %d: %s\n", options.executor.c_str(), options.conformance.world, text(report).c_str());
-    return report.failed == 0 ? 0 : 1;
+    return report.failed == 0 && report.runs > 0 ? 0 : 1;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "conformance of %s, process %d: %s\n", options.executor.c_str(), executor.processes().index(), error.what());
     executor.processes().abort(4);
@@ -97,7 +97,7 @@ int main(int argc, char** argv) {
   CLI::App app("Runs seeded requests on one executor and compares every byte with the store.", "conformance");
   app.add_option("executor", options.executor, "local, mpi, cuda, nccl, cuda-on-host or nccl-on-standin")->required();
   app.add_option("--world", options.conformance.world, "ranks to use")->check(CLI::Range(1, 40));
-  app.add_option("--draws", options.conformance.draws, "drawn requests")->check(CLI::NonNegativeNumber);
+  app.add_option("--draws", options.conformance.draws, "drawn requests")->check(CLI::Range(std::int64_t{0}, std::int64_t{1'000'000'000}));
   app.add_option("--seed", options.conformance.seed, "of the first draw");
   app.add_flag("--small-cases", options.conformance.small_cases, "also every small case of the sweep");
   app.add_option("--every", options.conformance.every, "of the small cases only each so many-th")->check(CLI::PositiveNumber);

@@ -8,6 +8,7 @@
 #include "core/base/errors.h"
 #include "core/bytes/block.h"
 #include "core/bytes/box_copy.h"
+#include "core/bytes/box_fold.h"
 #include "core/bytes/fold_row.h"
 
 namespace reshard::capi {
@@ -68,23 +69,12 @@ class HostRun {
 
   void reduce(const ReduceStep& step, const ReduceStep::Part& part) {
     if (element_count(part.extents) == 0) return;
-    std::vector<Shape> shapes{shape(part.destination)};
-    shapes.reserve(part.operand_count + 1);  // places refer into it
-    std::vector<BoxPlace> places{{shapes[0], part.destination_lo}};
-    std::vector<const std::byte*> data;
+    BoxFold fold(write(part.destination), shape(part.destination), part.destination_lo, part.extents);
     for (std::uint32_t k = 0; k < part.operand_count; ++k) {
       const ReduceStep::Operand& operand = step.operands[part.first_operand + k];
-      shapes.push_back(shape(operand.buffer));
-      places.push_back({shapes.back(), operand.lo});
-      data.push_back(read(operand.buffer));
+      fold.add_operand(read(operand.buffer), shape(operand.buffer), operand.lo);
     }
-    std::byte* out = write(part.destination);
-    BoxRows<std::vector<std::int64_t>> rows(std::vector<std::int64_t>(places.size()), places, part.extents, width_);
-    std::vector<const std::byte*> operands(data.size());
-    rows.for_each(0, [&](const std::vector<std::int64_t>& at) {
-      for (std::size_t k = 0; k < data.size(); ++k) operands[k] = data[k] + at[k + 1];
-      fold_row(step.op, dtype_, step.divisor, operands, out + at[0], rows.row_bytes / width_);
-    });
+    fold.run(step.op, dtype_, step.divisor);
   }
 
   // Where a message lies contiguously in one of our buffers already, as whole shards do: its offset there.

@@ -231,9 +231,9 @@ TEST_CASE("what never ends is told at the time limit; the communicator is aborte
       std::mutex mutex;
       StandinOutcome outcome = run_callers(job, [&](CallerRank& rank) {
         rank.lent.may_abort = may_abort;
-        auto* buffers = new CallerPlan(plan, *rank.device, rank.raw->rank);  // the GPU does not answer any more: never freed
+        CallerPlan buffers(plan, *rank.device, rank.raw->rank);
         NcclExecutor executor(rank.job(job.limit));
-        auto prepared = executor.prepare(plan, buffers->shards());
+        auto prepared = executor.prepare(plan, buffers.shards());
         std::vector<std::string> mine;
         prepared->enqueue();
         for (int i = 0; i < 2; ++i) {

@@ -33,7 +33,7 @@ function(capi_mpi_test flavour library mpi launcher)
   endif()
   add_test(NAME capi_on_${flavour} COMMAND ${launcher} ${ARGN} -np 4 $<TARGET_FILE:capi_on_${flavour}>)
   # As root in a container, on fewer cores than ranks.
-  set_tests_properties(capi_on_${flavour} PROPERTIES ENVIRONMENT "OMPI_ALLOW_RUN_AS_ROOT=1;OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1" PROCESSORS 2 TIMEOUT 120)
+  set_tests_properties(capi_on_${flavour} PROPERTIES ENVIRONMENT "${RESHARD_MPI_ENVIRONMENT}" PROCESSORS 2 TIMEOUT 120)
   add_test(NAME capi_symbols_${flavour} COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/capi/check_symbols.py --library $<TARGET_FILE:${library}>
     --names ${PROJECT_SOURCE_DIR}/tests/capi/reshard_mpi.symbols --header ${PROJECT_SOURCE_DIR}/tools/capi/reshard_mpi.h)
   set_tests_properties(capi_symbols_${flavour} PROPERTIES SKIP_RETURN_CODE 77)

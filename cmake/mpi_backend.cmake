@@ -7,6 +7,7 @@ function(reshard_mpi_module name mpi)
   reshard_part(${name}_parts SOURCES
     backends/mpi/calls.cpp
     backends/mpi/collective.cpp
+    backends/mpi/deadline.cpp
     backends/mpi/exchange_part.cpp
     backends/mpi/executor.cpp
     backends/mpi/groups.cpp
@@ -22,7 +23,7 @@ function(reshard_mpi_module name mpi)
     backends/mpi/shared_rings.cpp
     backends/mpi/traffic.cpp
     backends/mpi/world.cpp
-    LINKS reshard_plan reshard_bytes ${mpi})
+    LINKS reshard_plan reshard_bytes ${mpi} Threads::Threads)
   add_library(${name} MODULE backends/mpi/module.cpp)
   # Nothing but its one entry is seen from outside: it carries its own copy of core.
   set_target_properties(${name} PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR} CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "backends/mpi/deadline.h"
 #include "backends/mpi/prepared.h"
 #include "core/base/errors.h"
 #include "core/base/units.h"
@@ -17,10 +18,15 @@ namespace {
 
 std::int64_t memory_of_node_bytes() { return std::int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE); }
 
+std::shared_ptr<World> whole_world(const WorldOptions& options) {
+  Deadline deadline("making communicators", options.time_limit_s);
+  return std::make_shared<World>(MPI_COMM_WORLD, options);
+}
+
 }  // namespace
 
 MpiExecutor::MpiExecutor(const WorldOptions& options)
-    : session_(std::make_unique<Session>(options.time_limit_s)), world_(std::make_shared<World>(MPI_COMM_WORLD, options)), processes_(*world_) {}
+    : session_(std::make_unique<Session>(options.time_limit_s)), world_(whole_world(options)), processes_(*world_) {}
 
 MpiExecutor::MpiExecutor(MPI_Comm comm, const WorldOptions& options) : world_(std::make_shared<World>(comm, options)), processes_(*world_) {}
 

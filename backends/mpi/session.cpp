@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "backends/mpi/calls.h"
+#include "backends/mpi/deadline.h"
 #include "backends/mpi/patience.h"
 #include "core/base/errors.h"
 
@@ -60,6 +61,7 @@ Session::Session(std::int64_t time_limit_s) {
   if (over != 0) throw InputError("the mpi backend was asked for after MPI_Finalize");
   MPI_Initialized(&up);
   if (up == 0) {
+    Deadline deadline("MPI_Init", time_limit_s);
     int provided = 0;
     RESHARD_MPI_CALL(-1, MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided));
     RESHARD_MPI_CALL(-1, MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));

@@ -11,7 +11,7 @@ namespace reshard::backends::mpi {
 class Session {
  public:
   // Initialises MPI where nobody has. Throws InputError where a launcher started several processes that MPI does not connect (another MPI's mpirun), or MPI is over.
-  // `time_limit_s`: how long the end of the program waits for the other processes.
+  // `time_limit_s`: how long the beginning and the end of the program wait for the other processes; then the program ends with exit code 4.
   explicit Session(std::int64_t time_limit_s);
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;

@@ -143,7 +143,7 @@ def a_rank_that_stops(launcher):
         while len(children) < 3 and time.monotonic() - started < 20:
             time.sleep(0.1)
             children = processes_of(running.pid)
-        time.sleep(1)
+        time.sleep(2)
         os.kill(children[-1], signal.SIGSTOP)
         stopped = time.monotonic()
         try:

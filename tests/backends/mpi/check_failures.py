@@ -43,6 +43,11 @@ for how, processes, codes, line, times, limit_s in CASES:
     expect(f"{how}: {seconds:.1f} s, at most {limit_s}", seconds < limit_s, output)
     expect(f"{how}: says {line!r}", output.count(line) >= times, output)
 
+# A process that never calls MPI_Init.
+code, output, seconds = run([*MPIRUN, "-np", "1", PROGRAM, "world", ":", "-np", "1", "sleep", "60"], {}, 30)
+print(f"never begins: exit {code} after {seconds:.1f} s")
+expect(f"never begins: exit {code} after {seconds:.1f} s", code not in (0, None) and seconds < 30 and "MPI_Init did not end within" in output, output)
+
 # Without a launcher there is a single process; with another MPI's there are none that it connects.
 code, output, _ = run([PROGRAM, "world"], {}, 30)
 expect("a world of one without mpirun", code == 0 and "1 processes" in output, output)

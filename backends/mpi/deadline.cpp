@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "backends/mpi/deadline.h"
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <utility>
+
+namespace reshard::backends::mpi {
+namespace {
+
+constexpr int kBackendFailed = 4;  // the exit code of a BackendError
+
+// MPI itself may not know yet; its launcher does.
+const char* launched_rank() {
+  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMI_RANK"})
+    if (const char* text = std::getenv(name)) return text;
+  return "0";
+}
+
+}  // namespace
+
+Deadline::Deadline(std::string what, std::int64_t limit_s) : watcher_([this, what = std::move(what), limit_s] { watch(what, limit_s); }) {}
+
+Deadline::~Deadline() {
+  {
+    std::lock_guard lock(mutex_);
+    over_ = true;
+  }
+  changed_.notify_one();
+  watcher_.join();
+}
+
+void Deadline::watch(const std::string& what, std::int64_t limit_s) {
+  std::unique_lock lock(mutex_);
+  if (changed_.wait_for(lock, std::chrono::seconds(limit_s), [this] { return over_; })) return;
+  std::fprintf(stderr, "reshard: error: rank %s: MPI: %s did not end within %lld s: some of the other ranks have not come\n", launched_rank(), what.c_str(),
+               static_cast<long long>(limit_s));
+  std::fflush(nullptr);
+  std::_Exit(kBackendFailed);
+}
+
+}  // namespace reshard::backends::mpi

@@ -27,7 +27,7 @@ TEST_CASE("a file that is not there or is not NCCL is named") {
   const char* before = std::getenv("RESHARD_NCCL_LIBRARY");
   std::string kept = before == nullptr ? "" : before;
   ::setenv("RESHARD_NCCL_LIBRARY", "/nonexistent/libnccl.so.2", 1);
-  CHECK_THROWS_WITH(open_nccl(), Catch::Matchers::Contains("/nonexistent/libnccl.so.2") && Catch::Matchers::Contains("set RESHARD_NCCL_LIBRARY"));
+  CHECK_THROWS_WITH(open_nccl(), Catch::Matchers::Contains("/nonexistent/libnccl.so.2"));
   ::setenv("RESHARD_NCCL_LIBRARY", "libm.so.6", 1);
   CHECK_THROWS_WITH(open_nccl(), "NCCL: dlsym(\"ncclGetVersion\") failed: not in libm.so.6");
   if (before == nullptr)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "backends/mpi/deadline.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -9,7 +10,8 @@
 namespace reshard::backends::mpi {
 namespace {
 
-constexpr int kBackendFailed = 4;  // the exit code of a BackendError
+constexpr int kBackendFailed = 4;    // the exit code of a BackendError
+constexpr std::int64_t kLeast = 15;  // seconds
 
 // MPI itself may not know yet; its launcher does.
 const char* launched_rank() {
@@ -20,7 +22,7 @@ const char* launched_rank() {
 
 }  // namespace
 
-Deadline::Deadline(std::string what, std::int64_t limit_s) : watcher_([this, what = std::move(what), limit_s] { watch(what, limit_s); }) {}
+Deadline::Deadline(std::string what, std::int64_t limit_s) : watcher_([this, what = std::move(what), limit_s] { watch(what, std::max(limit_s, kLeast)); }) {}
 
 Deadline::~Deadline() {
   {

@@ -14,6 +14,7 @@ namespace reshard::backends::mpi {
 
 class Deadline {
  public:
+  // At least a quarter of a minute: to start takes its time, on a busy machine too.
   Deadline(std::string what, std::int64_t limit_s);
   // In time.
   ~Deadline();

@@ -3,30 +3,43 @@
 # What only a machine with a GPU can show: builds, then runs the tests of the CUDA and NCCL backends, validates plans on them, and measures the CUDA backend against the GPU's own copy.
 # All that cannot run here is said, with its reason. NCCL 2.30 or newer (RESHARD_NCCL_LIBRARY=/path/to/libnccl.so.2) lets several ranks share a GPU.
 #
-#   tools/gpu.sh [FOLDER]     FOLDER (default gpu-results) gets timelines and measurements
+#   tools/gpu.sh [--built] [FOLDER]     FOLDER (default gpu-results) gets timelines and measurements
+#
+# --built takes build/release as it is: for a GPU machine that has no packages to build with. The libraries that Debian's
+# programs want (libfmt.so.9 and the like) are then found through LD_LIBRARY_PATH. RESHARD_GPU_SECONDS (default 600) is the
+# longest that one of the runs may take.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 source tools/build.sh
+built=
+if [ "${1:-}" = --built ]; then
+  built=yes
+  shift
+fi
 results=${1:-gpu-results}
 
-tools/bootstrap.sh || exit
-build_preset release all || exit
+if [ -z "$built" ]; then
+  tools/bootstrap.sh || exit
+  build_preset release all || exit
+fi
 mkdir -p "$results"
 reshard=build/release/reshard
 failed=()
 
 # attempt NAME COMMAND...: 0 is passed, 77 skipped, the rest failed.
 attempt() {
-  local name=$1 code=0
+  local name=$1 code=0 started=$SECONDS
   shift
   echo "gpu: $name: $*"
-  "$@" 2>&1 | tee "$results/$name.txt"
+  timeout "${RESHARD_GPU_SECONDS:-600}" "$@" 2>&1 | tee "$results/$name.txt"
   code=${PIPESTATUS[0]}
   if [ "$code" -eq 77 ]; then
     echo "gpu: $name skipped"
   elif [ "$code" -ne 0 ]; then
-    echo "gpu: $name failed with $code"
+    echo "gpu: $name failed with $code after $((SECONDS - started)) s"
     failed+=("$name")
+  else
+    echo "gpu: $name passed in $((SECONDS - started)) s"
   fi
 }
 

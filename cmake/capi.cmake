@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# libreshard.so: the C API over everything that plans, proves, times and runs in host memory. Its headers are read as <reshard/reshard.h>, in the build tree as after installation.
+# libreshard.so: the C API over everything that plans, proves, times and runs in host memory. Its
+# headers are read as <reshard/reshard.h>, in the build tree as after installation.
 
-# reshard_api(TARGET OUTPUT MAP SOURCES...): lib<OUTPUT>.so.0, known as reshard::<OUTPUT>, of whose names those of the map are seen. The parts inside are compiled with default visibility for our own
+# reshard_api(TARGET OUTPUT MAP SOURCES...): lib<OUTPUT>.so.0, known as reshard::<OUTPUT>, of whose
+# names those of the map are seen. The parts inside are compiled with default visibility for our own
 # tests; the list of names is what counts.
 function(reshard_api target output map)
   list(TRANSFORM ARGN PREPEND tools/capi/ OUTPUT_VARIABLE sources)
@@ -19,12 +21,14 @@ function(reshard_api target output map)
 endfunction()
 
 reshard_api(reshard_shared reshard reshard.map execute.cpp guard.cpp host_run.cpp plan_facts.cpp planning.cpp program_questions.cpp)
-target_link_libraries(reshard_shared PRIVATE reshard_planners reshard_bounds reshard_machines reshard_network reshard_bytes reshard_flags)
+target_link_libraries(reshard_shared PRIVATE reshard_core reshard_study reshard_machines reshard_network
+  reshard_flags)
 
 configure_file(tools/capi/reshard.h ${PROJECT_BINARY_DIR}/include/reshard/reshard.h COPYONLY)
 target_include_directories(reshard_shared INTERFACE $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include>)
 
-# The same on a caller's MPI communicator: one library per MPI that was found, as programs of the two do not mix.
+# The same on a caller's MPI communicator: one library per MPI that was found, as programs of the
+# two do not mix.
 function(reshard_mpi_api target output parts)
   reshard_api(${target} ${output} reshard_mpi.map guard.cpp mpi_functions.cpp)
   target_link_libraries(${target} PUBLIC reshard_shared PRIVATE ${parts} reshard_flags)
@@ -40,7 +44,8 @@ if(RESHARD_HAS_MPICH)
 endif()
 configure_file(tools/capi/reshard_mpi.h ${PROJECT_BINARY_DIR}/include/reshard/reshard_mpi.h COPYONLY)
 
-# On a caller's NCCL communicator. NCCL is the caller's, found in the process at run time; the CUDA runtime is our own copy inside, as streams and memory belong to the GPU's context and not to a
+# On a caller's NCCL communicator. NCCL is the caller's, found in the process at run time; the CUDA
+# runtime is our own copy inside, as streams and memory belong to the GPU's context and not to a
 # runtime.
 set(RESHARD_NCCL_LIBRARIES)
 if(RESHARD_HAS_NCCL)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Run by CPack on what it is about to pack: the files that Debian wants in every package, and the compression that it wants for documents. Only for .deb files.
+# Run by CPack on what it is about to pack: the files that Debian wants in every package, and the
+# compression that it wants for documents. Only for .deb files.
 if(NOT CPACK_GENERATOR STREQUAL "DEB")
   return()
 endif()

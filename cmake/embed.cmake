@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Writes a C++ source that holds text files, so that the program needs none of them at run time:
 #   cmake -DOUT=presets_text.cpp -DFILES=a.topo|b.topo -P embed.cmake
-# The source defines the functions of sim/machines/embedded.h. Bytes are written as hex escapes, in parts well below the length that compilers must take.
+# The source defines the functions of sim/machines/embedded.h. Bytes are written as hex escapes, in
+# parts well below the length that compilers must take.
 string(REPLACE "|" ";" files "${FILES}")
 set(rows "")
 foreach(file IN LISTS files)

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # What the backends are built from. Each is found or left out, with one line that says which.
 
-# CUDA: the compiler, not only the headers. Code for the GPUs of the last years; set CMAKE_CUDA_ARCHITECTURES for others.
+# CUDA: the compiler, not only the headers. Code for the GPUs of the last years; set
+# CMAKE_CUDA_ARCHITECTURES for others.
 set(RESHARD_HAS_CUDA OFF)
 if(RESHARD_CUDA)
   include(CheckLanguage)
@@ -25,7 +26,8 @@ else()
   message(STATUS "reshard: no CUDA backend (CUDA Toolkit not found or RESHARD_CUDA=OFF); everything else works without it")
 endif()
 
-# NCCL: the header only. The library is opened when it is first used, so that a program built here starts everywhere.
+# NCCL: the header only. The library is opened when it is first used, so that a program built here
+# starts everywhere.
 set(RESHARD_HAS_NCCL OFF)
 if(RESHARD_NCCL AND RESHARD_HAS_CUDA)
   find_path(NCCL_INCLUDE nccl.h HINTS ENV NCCL_HOME ENV NCCL_ROOT ENV NCCL_ROOT_DIR ${NCCL_ROOT} ${CUDAToolkit_INCLUDE_DIRS} PATH_SUFFIXES include)
@@ -39,10 +41,12 @@ else()
   message(STATUS "reshard: no NCCL backend (nccl.h or the CUDA Toolkit not found, or RESHARD_NCCL=OFF)")
 endif()
 
-# MPI: the C interface; the C++ bindings are gone from the standard. Open MPI and MPICH do not mix, so each that is there is asked by its own compiler wrapper, and where that has the plain
-# name its header says which it is.
+# MPI: the C interface; the C++ bindings are gone from the standard. Open MPI and MPICH do not mix,
+# so each that is there is asked by its own compiler wrapper, and where that has the plain name its
+# header says which it is.
 include(CheckSymbolExists)
-# reshard_find_mpi(FLAVOUR TARGET SYMBOL WRAPPERS...): an imported target from the first wrapper whose mpi.h defines SYMBOL.
+# reshard_find_mpi(FLAVOUR TARGET SYMBOL WRAPPERS...): an imported target from the first wrapper
+# whose mpi.h defines SYMBOL.
 function(reshard_find_mpi flavour target symbol)
   set(RESHARD_HAS_${flavour} OFF PARENT_SCOPE)
   foreach(name ${ARGN})
@@ -99,7 +103,8 @@ if(RESHARD_HAS_MPICH)
     set(RESHARD_MPICH_LAUNCHER ${RESHARD_MPICH_MPIRUN})
   endif()
 endif()
-# For tests. Both MPI libraries keep memory to the end, from modules that are unloaded by then, so that no suppression could name them; under ASan all but leaks is looked at.
+# For tests. Both MPI libraries keep memory to the end, from modules that are unloaded by then, so
+# that no suppression could name them; under ASan all but leaks is looked at.
 set(RESHARD_MPI_ENVIRONMENT OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1)
 if(RESHARD_HAS_OPENMPI OR RESHARD_HAS_MPICH)
   set(RESHARD_HAS_MPI ON)
@@ -109,7 +114,8 @@ else()
   message(STATUS "reshard: no MPI backend (MPI not found or RESHARD_MPI=OFF; apt install libopenmpi-dev openmpi-bin)")
 endif()
 
-# Thrust without a GPU: the headers of the CUDA Toolkit, else Debian's libthrust-dev. Its host system runs the GPU's kernels in the tests.
+# Thrust without a GPU: the headers of the CUDA Toolkit, else Debian's libthrust-dev. Its host
+# system runs the GPU's kernels in the tests.
 find_path(THRUST_INCLUDE thrust/version.h HINTS ${CUDAToolkit_INCLUDE_DIRS} PATH_SUFFIXES cccl)
 if(NOT THRUST_INCLUDE)
   message(STATUS "reshard: Thrust not found; the kernels of the CUDA backend are not tested on the host (apt install libthrust-dev)")

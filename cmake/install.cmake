@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# What `cmake --install` puts where. One component per Debian package; all of it finds itself from where it lies, so that a tree may be moved.
+# What `cmake --install` puts where. One component per Debian package; all of it finds itself from
+# where it lies, so that a tree may be moved.
 #
 #   reshard         bin/reshard, its manual page and completion, share/reshard (topologies, traces), share/doc/reshard
 #   reshard-mpi     lib/reshard: the MPI modules that were built
@@ -10,7 +11,8 @@
 if(NOT RESHARD_INSTALL)
   return()
 endif()
-# Debian's folder for libraries, whatever the prefix: its loader, CMake and pkg-config look there under /usr/local, too.
+# Debian's folder for libraries, whatever the prefix: its loader, CMake and pkg-config look there
+# under /usr/local, too.
 if(EXISTS /etc/debian_version AND CMAKE_LIBRARY_ARCHITECTURE)
   set(CMAKE_INSTALL_LIBDIR lib/${CMAKE_LIBRARY_ARCHITECTURE} CACHE PATH "Folder for libraries, below the prefix")
 endif()
@@ -82,7 +84,8 @@ endif()
 if(RESHARD_NCCL_LIBRARIES)
   install(EXPORT reshardNcclTargets NAMESPACE reshard:: DESTINATION ${package_dir} COMPONENT libreshard-nccl-dev)
 endif()
-# From the folder of the .pc file to the prefix: one "..", and one more for every folder of the path.
+# From the folder of the .pc file to the prefix: one "..", and one more for every folder of the
+# path.
 file(RELATIVE_PATH RESHARD_PC_TO_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 string(REGEX REPLACE "/$" "" RESHARD_PC_TO_PREFIX "${RESHARD_PC_TO_PREFIX}")
 configure_file(cmake/reshard.pc.in ${PROJECT_BINARY_DIR}/reshard.pc @ONLY)

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# The MPI backend: one shared module per implementation of MPI that was found, from the same sources. The program opens the one that its launcher belongs to (backends/registry/mpi_plugin.cpp)
+# The MPI backend: one shared module per implementation of MPI that was found, from the same
+# sources. The program opens the one that its launcher belongs to (backends/registry/mpi_plugin.cpp)
 # and links neither.
 
-# reshard_mpi_module(NAME MPI): the module NAME.so against the target MPI, and NAME_parts, what it is made of, for tests and for other programs that have a communicator.
+# reshard_mpi_module(NAME MPI): the module NAME.so against the target MPI, and NAME_parts, what it
+# is made of, for tests and for other programs that have a communicator.
 function(reshard_mpi_module name mpi)
   reshard_part(${name}_parts SOURCES
     backends/mpi/calls.cpp
@@ -23,7 +25,7 @@ function(reshard_mpi_module name mpi)
     backends/mpi/shared_rings.cpp
     backends/mpi/traffic.cpp
     backends/mpi/world.cpp
-    LINKS reshard_plan reshard_bytes ${mpi} Threads::Threads)
+    LINKS reshard_schedule reshard_bytes ${mpi} Threads::Threads)
   add_library(${name} MODULE backends/mpi/module.cpp)
   # Nothing but its one entry is seen from outside: it carries its own copy of core.
   set_target_properties(${name} PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR} CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# NCCL. Everything above its calls and the GPU's is built and tested everywhere; the calls themselves need nccl.h and the CUDA device.
+# NCCL. Everything above its calls and the GPU's is built and tested everywhere; the calls
+# themselves need nccl.h and the CUDA device.
 reshard_part(reshard_nccl SOURCES
   backends/nccl/actions.cpp
   backends/nccl/caller.cpp
@@ -15,7 +16,7 @@ reshard_part(reshard_nccl SOURCES
   backends/nccl/rendezvous.cpp
   backends/nccl/socket.cpp
   backends/nccl/star.cpp
-  LINKS reshard_device reshard_plan)
+  LINKS reshard_device reshard_schedule)
 if(RESHARD_HAS_NCCL)
   reshard_part(reshard_nccl_library SOURCES
     backends/nccl/nccl_library.cpp

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# `cpack` in the build tree: a .tar.gz of everything, and Debian packages, one per component of install.cmake. SOURCE_DATE_EPOCH makes them the same bytes every time.
+# `cpack` in the build tree: a .tar.gz of everything, and Debian packages, one per component of
+# install.cmake. SOURCE_DATE_EPOCH makes them the same bytes every time.
 set(RESHARD_CONTACT "The reshard authors <reshard@example.org>" CACHE STRING "Maintainer field of the packages")
 set(RESHARD_HOMEPAGE "" CACHE STRING "Homepage field of the packages")
 
@@ -31,7 +32,8 @@ mark_as_advanced(DPKG_SHLIBDEPS)
 if(DPKG_SHLIBDEPS)
   set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 endif()
-# Who uses the library depends on its package; installing it tells the loader, by a trigger and not by a script.
+# Who uses the library depends on its package; installing it tells the loader, by a trigger and not
+# by a script.
 file(WRITE ${PROJECT_BINARY_DIR}/debian/shlibs "libreshard 0 libreshard0 (>= ${PROJECT_VERSION})\n")
 file(WRITE ${PROJECT_BINARY_DIR}/debian/mpi/shlibs
   "libreshard_mpi 0 libreshard-mpi0 (>= ${PROJECT_VERSION})\nlibreshard_mpich 0 libreshard-mpi0 (>= ${PROJECT_VERSION})\n")

@@ -26,14 +26,16 @@ struct Outcome {
 
 std::vector<std::byte> packed(const Outcome& outcome) {
   std::vector<std::byte> bytes{static_cast<std::byte>(outcome.exit_code)};
-  std::span<const std::byte> text = std::as_bytes(std::span(outcome.text.data(), outcome.text.size()));
+  std::span<const std::byte> text =
+      std::as_bytes(std::span(outcome.text.data(), outcome.text.size()));
   bytes.insert(bytes.end(), text.begin(), text.end());
   return bytes;
 }
 
 Outcome unpacked(const std::vector<std::byte>& bytes) {
   RESHARD_CHECK(!bytes.empty(), "a process's outcome is missing");
-  return {static_cast<int>(bytes[0]), std::string(reinterpret_cast<const char*>(bytes.data()) + 1, bytes.size() - 1)};
+  return {static_cast<int>(bytes[0]),
+          std::string(reinterpret_cast<const char*>(bytes.data()) + 1, bytes.size() - 1)};
 }
 
 Outcome outcome_of(const Phase& phase) {
@@ -42,7 +44,8 @@ Outcome outcome_of(const Phase& phase) {
   } catch (...) {
     Failure failure = failure_of(std::current_exception());
     std::string reasons;
-    for (const std::string& reason : failure.reasons) reasons += (reasons.empty() ? "" : "\n") + reason;
+    for (const std::string& reason : failure.reasons)
+      reasons += (reasons.empty() ? "" : "\n") + reason;
     return {failure.exit_code, reasons};
   }
 }
@@ -57,20 +60,23 @@ std::vector<std::string> lines_of(const std::string& text, const std::string& pr
   return out;
 }
 
-// Processes that say the same are one; who says it is left out where the root speaks for all that failed.
+// Processes that say the same are one; who says it is left out where the root speaks for all that
+// failed.
 Failure failure_among(const std::vector<Outcome>& outcomes) {
   std::vector<std::pair<std::string, std::vector<Rank>>> sayings;
   Failure out;
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
     if (outcomes[i].exit_code == 0) continue;
     if (out.exit_code == 0) out.exit_code = outcomes[i].exit_code;
-    auto same = std::find_if(sayings.begin(), sayings.end(), [&](const auto& saying) { return saying.first == outcomes[i].text; });
+    auto same = std::find_if(sayings.begin(), sayings.end(),
+                             [&](const auto& saying) { return saying.first == outcomes[i].text; });
     if (same == sayings.end()) same = sayings.insert(sayings.end(), {outcomes[i].text, {}});
     same->second.push_back(Rank{static_cast<std::int32_t>(i)});
   }
   bool root_speaks = sayings.size() == 1 && sayings[0].second.front() == Rank{0};
   for (const auto& [text, who] : sayings) {
-    std::string prefix = root_speaks ? "" : fmt::format("rank{} {}: ", who.size() == 1 ? "" : "s", ranks_text(who));
+    std::string prefix =
+        root_speaks ? "" : fmt::format("rank{} {}: ", who.size() == 1 ? "" : "s", ranks_text(who));
     for (std::string& line : lines_of(text, prefix)) out.reasons.push_back(std::move(line));
   }
   return out;
@@ -81,7 +87,8 @@ Failure difference_among(const std::vector<Outcome>& outcomes, std::string_view 
   for (std::size_t i = 1; i < outcomes.size(); ++i)
     if (outcomes[i].text != outcomes[0].text)
       return {2,
-              {fmt::format("{}: expected the same on all processes, found {} on rank 0 and {} on rank {}; have they the same reshard and the same input files?",
+              {fmt::format("{}: expected the same on all processes, found {} on rank 0 and {} on "
+                           "rank {}; have they the same reshard and the same input files?",
                            result_name, outcomes[0].text, outcomes[i].text, i)}};
   return {};
 }
@@ -94,7 +101,8 @@ void together(Processes& processes, std::string_view result_name, const Phase& p
     return;
   }
   std::vector<Outcome> outcomes;
-  for (const std::vector<std::byte>& bytes : processes.gather(packed(outcome_of(phase)))) outcomes.push_back(unpacked(bytes));
+  for (const std::vector<std::byte>& bytes : processes.gather(packed(outcome_of(phase))))
+    outcomes.push_back(unpacked(bytes));
   Failure failure;
   if (processes.is_root()) {
     failure = failure_among(outcomes);
@@ -105,7 +113,8 @@ void together(Processes& processes, std::string_view result_name, const Phase& p
   std::byte code{static_cast<std::uint8_t>(failure.exit_code)};
   std::vector<std::byte> verdict = processes.broadcast(std::span(&code, 1));
   RESHARD_CHECK(verdict.size() == 1, "the root's verdict is missing");
-  if (verdict[0] != std::byte{0}) throw Stopped{static_cast<int>(verdict[0]), std::move(failure.reasons)};
+  if (verdict[0] != std::byte{0})
+    throw Stopped{static_cast<int>(verdict[0]), std::move(failure.reasons)};
 }
 
 void waiting_for_others(Processes& processes, const std::function<void()>& work) {
@@ -114,7 +123,8 @@ void waiting_for_others(Processes& processes, const std::function<void()>& work)
   } catch (...) {
     if (processes.count() == 1) throw;
     Failure failure = failure_of(std::current_exception());
-    for (std::string& reason : failure.reasons) reason = fmt::format("rank {}: {}", processes.index(), reason);
+    for (std::string& reason : failure.reasons)
+      reason = fmt::format("rank {}: {}", processes.index(), reason);
     say(failure.reasons);
     processes.abort(failure.exit_code);
     throw Stopped{failure.exit_code, std::move(failure.reasons)};

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Many processes that go on together or not at all.
 //
-// A process that stops while others wait for it would leave them hanging, and a wrong option would be reported once per process. So work that may fail without the others is done in a phase:
-// at its end every process says how it went, and where one failed all stop, with its exit code and one message. Where the others are inside a call that waits (a run), there
-// is no such end: there the process says its reason itself and ends all.
+// A process that stops while others wait for it would leave them hanging, and a wrong option would
+// be reported once per process. So work that may fail without the others is done in a phase: at its
+// end every process says how it went, and where one failed all stop, with its exit code and one
+// message. Where the others are inside a call that waits (a run), there is no such end: there the
+// process says its reason itself and ends all.
 #pragma once
 
 #include <functional>
@@ -17,11 +19,13 @@ namespace reshard::tools {
 // What a phase comes to: any text that must be the same on every process.
 using Phase = std::function<std::string()>;
 
-// Runs the phase on every process. Where it throws on some, or comes to different results, throws Stopped on all. `result_name` says what differs: "the plan's digest". With a
-// single process exceptions pass as they are.
+// Runs the phase on every process. Where it throws on some, or comes to different results, throws
+// Stopped on all. `result_name` says what differs: "the plan's digest". With a single process
+// exceptions pass as they are.
 void together(Processes& processes, std::string_view result_name, const Phase& phase);
 
-// Runs what waits for other processes. A process where it throws says why, with its rank, and ends all; with a single process exceptions pass as they are.
+// Runs what waits for other processes. A process where it throws says why, with its rank, and ends
+// all; with a single process exceptions pass as they are.
 void waiting_for_others(Processes& processes, const std::function<void()>& work);
 
 }  // namespace reshard::tools

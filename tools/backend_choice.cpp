@@ -12,9 +12,15 @@ namespace reshard::tools {
 
 namespace {
 
-BackendInfo local_info() { return {"local", "every rank's bytes in this process: the store itself, on the clock", {true, "the store, one thread", ""}}; }
+BackendInfo local_info() {
+  return {"local",
+          "every rank's bytes in this process: the store itself, on the clock",
+          {true, "the store, one thread", ""}};
+}
 
-BackendInfo info_of(const backends::BackendRow& row) { return {std::string(row.name), std::string(row.purpose), row.probe()}; }
+BackendInfo info_of(const backends::BackendRow& row) {
+  return {std::string(row.name), std::string(row.purpose), row.probe()};
+}
 
 }  // namespace
 
@@ -30,19 +36,30 @@ std::vector<BackendInfo> backend_infos() {
   return out;
 }
 
-BackendInfo backend_info(const std::string& name) { return name == "local" ? local_info() : info_of(backends::find_backend(name)); }
-
-std::string text(const BackendInfo& backend) {
-  if (backend.status.usable) return fmt::format("{}: usable, {}", backend.name, backend.status.what);
-  return fmt::format("{}: not usable, {} ({})", backend.name, backend.status.what, backend.status.how_to_get);
+BackendInfo backend_info(const std::string& name) {
+  return name == "local" ? local_info() : info_of(backends::find_backend(name));
 }
 
-std::unique_ptr<Executor> make_executor(const BackendInfo& backend, const backends::BackendOptions& options) {
-  if (backend.name == "local") return std::make_unique<sim::Store>(sim::StoreOptions{false, steady_ps});
+std::string text(const BackendInfo& backend) {
+  if (backend.status.usable)
+    return fmt::format("{}: usable, {}", backend.name, backend.status.what);
+  return fmt::format("{}: not usable, {} ({})", backend.name, backend.status.what,
+                     backend.status.how_to_get);
+}
+
+std::unique_ptr<Executor> make_executor(const BackendInfo& backend,
+                                        const backends::BackendOptions& options) {
+  if (backend.name == "local")
+    return std::make_unique<sim::Store>(sim::StoreOptions{false, steady_ps});
   if (!backend.status.usable) throw InputError("--backend " + text(backend));
   return backends::find_backend(backend.name).make(options);
 }
 
-std::int64_t steady_ps() { return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count() * 1000; }
+std::int64_t steady_ps() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+             .count() *
+         1000;
+}
 
 }  // namespace reshard::tools

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Installs the Debian packages that reshard is built from, and says which. Does nothing when all are there.
+# Installs the Debian packages that reshard is built from, and says which. Does nothing when all are
+# there.
 #
 #   tools/bootstrap.sh            what building and testing needs
 #   tools/bootstrap.sh --check    also what tools/check.sh needs (Clang, clang-format, libFuzzer, MPICH)
@@ -47,7 +48,8 @@ echo "bootstrap: installing ${missing[*]}"
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 apt() { "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive LC_ALL=C apt-get -q -o Dpkg::Use-Pty=0 "$@"; }
-# An image's package lists may be absent or old, so they are fetched, but only now that something must be installed.
+# An image's package lists may be absent or old, so they are fetched, but only now that something
+# must be installed.
 if ! { apt update && apt install -y --no-install-recommends "${missing[@]}"; } >"$log" 2>&1; then
   cat "$log" >&2
   echo "bootstrap: apt failed (see above)" >&2

@@ -13,7 +13,10 @@ void add_carrier_options(CLI::App& command, CarrierOptions& options) {
   const char* group = "Backend";
   std::string names;
   for (const std::string& name : backend_names()) names += (names.empty() ? "" : "|") + name;
-  command.add_option("--backend", options.backend, names + " (default local)")->type_name("NAME")->check(CLI::IsMember(backend_names()))->group(group);
+  command.add_option("--backend", options.backend, names + " (default local)")
+      ->type_name("NAME")
+      ->check(CLI::IsMember(backend_names()))
+      ->group(group);
   command.add_option("--iterations", options.counts.iterations, "timed runs (default 9)")
       ->type_name("COUNT")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{100'000}))
@@ -22,18 +25,25 @@ void add_carrier_options(CLI::App& command, CarrierOptions& options) {
       ->type_name("COUNT")
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{100'000}))
       ->group(group);
-  command.add_option("--time-limit", options.time_limit_s, "seconds that any single wait for other ranks or a device may take (default 300)")
+  command
+      .add_option("--time-limit", options.time_limit_s,
+                  "seconds that any single wait for other ranks or a device may take (default 300)")
       ->type_name("SECONDS")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{86'400}))
       ->group(group);
-  command.add_option("--rendezvous", options.rendezvous, "where nccl's processes meet: HOST:PORT or file:PATH (default: as the launcher says)")
+  command
+      .add_option(
+          "--rendezvous", options.rendezvous,
+          "where nccl's processes meet: HOST:PORT or file:PATH (default: as the launcher says)")
       ->type_name("PLACE")
       ->group(group);
   command.add_option("--device", options.device, "GPU of this process (default: the local rank's)")
       ->type_name("NUMBER")
       ->check(CLI::Range(0, 1'000))
       ->group(group);
-  command.add_flag("--declared-order", options.declared_order, "fold in the plan's order even where the library's own collective would be faster")
+  command
+      .add_flag("--declared-order", options.declared_order,
+                "fold in the plan's order even where the library's own collective would be faster")
       ->group(group);
 }
 
@@ -43,7 +53,10 @@ backends::BackendOptions backend_options(const CarrierOptions& options) {
   out.rendezvous = options.rendezvous;
   out.device = options.device;
   out.declared_order = options.declared_order;
-  if (launched_rank(options.backend) == 0) out.warn = [](const std::string& what) { std::fprintf(stderr, "reshard: warning: %s\n", what.c_str()); };
+  if (launched_rank(options.backend) == 0)
+    out.warn = [](const std::string& what) {
+      std::fprintf(stderr, "reshard: warning: %s\n", what.c_str());
+    };
   return out;
 }
 

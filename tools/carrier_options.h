@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Options of a command that runs plans on a backend: which one, how often, and what the backend itself is told.
+// Options of a command that runs plans on a backend: which one, how often, and what the backend
+// itself is told.
 #pragma once
 
 #include <cstdint>

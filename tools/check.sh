@@ -36,8 +36,9 @@ digests() {
   python3 tests/tools/compare_builds.py build/release/reshard build/clang/reshard
 }
 
-# The golden runs come with their own line; the one that limits address space cannot run under ASan, which reserves terabytes of it. The four largest sweeps are left to the release build: the same code on
-# more of the same cases, for ten minutes.
+# The golden runs come with their own line; the one that limits address space cannot run under ASan,
+# which reserves terabytes of it. The four largest sweeps are left to the release build: the same
+# code on more of the same cases, for ten minutes.
 sanitize() {
   build_preset sanitize all
   ctest --test-dir build/sanitize -j2 --output-on-failure --no-tests=error --progress --timeout 600 -E '^(golden|readme)$|sweep: .*(beside an axis of size 1|lengths [47] to)'

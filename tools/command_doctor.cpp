@@ -20,16 +20,20 @@ namespace {
 std::string doctor_table() {
   std::string out = std::string("reshard ") + kVersion + "\n\n";
   sim::Table machine({{"this machine"}, {""}, {""}});
-  for (const Fact& fact : machine_facts()) machine.add_row({fact.name, fact.found ? "ok" : "--", fact.value});
+  for (const Fact& fact : machine_facts())
+    machine.add_row({fact.name, fact.found ? "ok" : "--", fact.value});
   sim::Table carriers({{"backend"}, {""}, {"for"}, {"found"}});
   for (const BackendInfo& backend : backend_infos()) {
     const backends::BackendStatus& status = backend.status;
-    carriers.add_row({backend.name, status.usable ? "ok" : "--", backend.purpose, status.usable ? status.what : status.what + "; " + status.how_to_get});
+    carriers.add_row({backend.name, status.usable ? "ok" : "--", backend.purpose,
+                      status.usable ? status.what : status.what + "; " + status.how_to_get});
   }
   sim::Table strategies({{"planner"}, {"for"}});
-  for (const PlannerRow& row : planners()) strategies.add_row({std::string(row.name), std::string(row.purpose)});
+  for (const PlannerRow& row : planners())
+    strategies.add_row({std::string(row.name), std::string(row.purpose)});
   sim::Table machines({{"topology"}, {"summary"}});
-  for (const sim::PresetInfo& preset : sim::presets()) machines.add_row({preset.name, preset.summary});
+  for (const sim::PresetInfo& preset : sim::presets())
+    machines.add_row({preset.name, preset.summary});
   out += machine.text();
   out += "\n" + carriers.text();
   out += "\n" + strategies.text();
@@ -42,7 +46,8 @@ std::string doctor_json() {
   out["schema"] = "reshard.doctor/1";
   out["version"] = kVersion;
   out["machine"] = nlohmann::ordered_json::array();
-  for (const Fact& fact : machine_facts()) out["machine"].push_back({{"name", fact.name}, {"found", fact.found}, {"value", fact.value}});
+  for (const Fact& fact : machine_facts())
+    out["machine"].push_back({{"name", fact.name}, {"found", fact.found}, {"value", fact.value}});
   out["backends"] = nlohmann::ordered_json::array();
   for (const BackendInfo& backend : backend_infos())
     out["backends"].push_back({{"name", backend.name},
@@ -51,9 +56,11 @@ std::string doctor_json() {
                                {"what", backend.status.what},
                                {"how_to_get", backend.status.how_to_get}});
   out["planners"] = nlohmann::ordered_json::array();
-  for (const PlannerRow& row : planners()) out["planners"].push_back({{"name", row.name}, {"purpose", row.purpose}});
+  for (const PlannerRow& row : planners())
+    out["planners"].push_back({{"name", row.name}, {"purpose", row.purpose}});
   out["topologies"] = nlohmann::ordered_json::array();
-  for (const sim::PresetInfo& preset : sim::presets()) out["topologies"].push_back({{"name", preset.name}, {"summary", preset.summary}});
+  for (const sim::PresetInfo& preset : sim::presets())
+    out["topologies"].push_back({{"name", preset.name}, {"summary", preset.summary}});
   return out.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
@@ -61,7 +68,8 @@ std::string doctor_json() {
 
 void add_doctor_command(CLI::App& app) {
   auto options = std::make_shared<OutputOptions>();
-  CLI::App* command = app.add_subcommand("doctor", "what was found on this machine, what is missing and how to get it");
+  CLI::App* command = app.add_subcommand(
+      "doctor", "what was found on this machine, what is missing and how to get it");
   add_json_option(*command, *options);
   command->footer("Example:\n  reshard doctor");
   command->callback([options] { print(options->json ? doctor_json() : doctor_table()); });

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `reshard replay`: a whole trace of redistributions, compute, messages and collectives, planned, proved, moved and timed together.
+// `reshard replay`: a whole trace of redistributions, compute, messages and collectives, planned,
+// proved, moved and timed together.
 #include <CLI/CLI.hpp>
 #include <memory>
 
 #include "core/base/errors.h"
 #include "sim/machines/presets.h"
-#include "sim/replay/replay.h"
 #include "sim/report/perfetto.h"
 #include "sim/report/replay_report.h"
 #include "sim/store/data_check.h"
+#include "sim/trace/replay.h"
 #include "tools/commands.h"
 #include "tools/options.h"
 #include "tools/output.h"
@@ -27,7 +28,8 @@ struct ReplayOptions {
 
 // The option's topology, else the header's, else the default that holds all ranks.
 Topology topology_of(const ReplayOptions& options, const sim::Trace& trace) {
-  const std::string& spec = options.machine.topology.empty() ? trace.topology : options.machine.topology;
+  const std::string& spec =
+      options.machine.topology.empty() ? trace.topology : options.machine.topology;
   std::int64_t highest = sim::highest_rank(trace);
   if (spec.empty()) return sim::default_topology(std::max<std::int64_t>(highest + 1, 1));
   try {
@@ -44,21 +46,30 @@ sim::ReplayHooks hooks_for(Pipeline& pipeline, Progress& progress, bool move_dat
   sim::ReplayHooks hooks;
   hooks.plan = [&pipeline](const Request& request) { return pipeline.plan(request); };
   if (move_data)
-    hooks.check_data = [&pipeline](const Request& request, const std::shared_ptr<const Plan>& plan, std::int64_t budget_bytes) {
+    hooks.check_data = [&pipeline](const Request& request, const std::shared_ptr<const Plan>& plan,
+                                   std::int64_t budget_bytes) {
       // Plans for shrunk tensors are not the job's: they stay out of its cache.
-      sim::MakePlan replan = [&pipeline, &plan](const Request& smaller) { return pipeline.proved_like(*plan, smaller); };
-      sim::DataReport data = sim::move_and_check(request, plan, replan, budget_bytes, memory_of_machine_bytes());
+      sim::MakePlan replan = [&pipeline, &plan](const Request& smaller) {
+        return pipeline.proved_like(*plan, smaller);
+      };
+      sim::DataReport data =
+          sim::move_and_check(request, plan, replan, budget_bytes, memory_of_machine_bytes());
       return sim::DataSummary{data.full_size, data.elements, data.digest};
     };
   hooks.cache_statistics = [&pipeline] { return pipeline.cache_statistics(); };
-  hooks.progress = [&progress](std::string_view stage, std::int64_t done, std::int64_t total) { progress.show(stage, done, total); };
+  hooks.progress = [&progress](std::string_view stage, std::int64_t done, std::int64_t total) {
+    progress.show(stage, done, total);
+  };
   return hooks;
 }
 
-sim::ReplayReport replayed(const ReplayOptions& options, const sim::Trace& trace, const Topology& topology, std::int64_t budget_bytes) {
-  Pipeline pipeline(topology, find_planner(options.machine.planner), memory_limit_of(options.machine), options.machine.cache_size);
+sim::ReplayReport replayed(const ReplayOptions& options, const sim::Trace& trace,
+                           const Topology& topology, std::int64_t budget_bytes) {
+  Pipeline pipeline(topology, find_planner(options.machine.planner),
+                    memory_limit_of(options.machine), options.machine.cache_size);
   Progress progress;
-  sim::ReplayReport report = sim::replay(trace, topology, hooks_for(pipeline, progress, options.data == "full"), budget_bytes);
+  sim::ReplayReport report = sim::replay(
+      trace, topology, hooks_for(pipeline, progress, options.data == "full"), budget_bytes);
   return report;
 }
 
@@ -74,27 +85,37 @@ void run_replay(const ReplayOptions& options) {
     throw check;
   }
   if (!options.output.perfetto.empty())
-    write_file(options.output.perfetto, "--perfetto",
-               [&](std::ostream& out) { sim::write_perfetto(out, report.workload, report.labels, report.timeline, topology); });
+    write_file(options.output.perfetto, "--perfetto", [&](std::ostream& out) {
+      sim::write_perfetto(out, report.workload, report.labels, report.timeline, topology);
+    });
   if (options.output.perfetto == "-") return;
-  print(options.output.json ? sim::replay_json(report) : sim::replay_table(report, options.output.verbose));
+  print(options.output.json ? sim::replay_json(report)
+                            : sim::replay_table(report, options.output.verbose));
 }
 
 }  // namespace
 
 void add_replay_command(CLI::App& app) {
   auto options = std::make_shared<ReplayOptions>();
-  CLI::App* command = app.add_subcommand("replay", "run a whole trace: redistributions, compute, messages; timeline, totals, hot links");
-  command->add_option("TRACE", options->trace, "a file of JSON lines (traces/README.md)")->required();
+  CLI::App* command = app.add_subcommand(
+      "replay",
+      "run a whole trace: redistributions, compute, messages; timeline, totals, hot links");
+  command->add_option("TRACE", options->trace, "a file of JSON lines (traces/README.md)")
+      ->required();
   add_machine_options(*command, options->machine);
-  command->add_option("--data", options->data, "full: move and compare the bytes of every different request; proof: index sets only")
+  command
+      ->add_option(
+          "--data", options->data,
+          "full: move and compare the bytes of every different request; proof: index sets only")
       ->type_name("HOW")
       ->check(CLI::IsMember({"full", "proof"}))
       ->group("Data");
   add_data_budget_option(*command, options->data_budget);
   add_json_option(*command, options->output);
   add_perfetto_option(*command, options->output);
-  command->footer("Example:\n  reshard replay traces/llama3-70b-fsdp-to-tp.jsonl\n  reshard replay traces/mlp-tp.jsonl --planner rule --perfetto mlp.json");
+  command->footer(
+      "Example:\n  reshard replay traces/llama3-70b-fsdp-to-tp.jsonl\n  reshard replay "
+      "traces/mlp-tp.jsonl --planner rule --perfetto mlp.json");
   command->callback([options] { run_replay(*options); });
 }
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `reshard simulate`: plan, prove, move every rank's bytes in this process and compare them, time it on the topology, set it beside the bound.
+// `reshard simulate`: plan, prove, move every rank's bytes in this process and compare them, time
+// it on the topology, set it beside the bound.
 #include <CLI/CLI.hpp>
 #include <memory>
 
 #include "core/base/errors.h"
-#include "core/plan/workload.h"
+#include "core/schedule/workload.h"
 #include "sim/report/perfetto.h"
 #include "tools/commands.h"
 #include "tools/options.h"
@@ -27,7 +28,8 @@ void run_simulate(const SimulateOptions& options) {
   std::int64_t budget = data_budget_of(options.data_budget);
   Subject subject = subject_of(options.request);
   Topology topology = topology_for(options.machine.topology, subject.asked());
-  Pipeline pipeline(topology, find_planner(options.machine.planner), memory_limit_of(options.machine), options.machine.cache_size);
+  Pipeline pipeline(topology, find_planner(options.machine.planner),
+                    memory_limit_of(options.machine), options.machine.cache_size);
   Progress progress;
   progress.stage("planning and proving");
   ProvedPlan proved = proved_plan_of(subject, pipeline);
@@ -48,19 +50,25 @@ void run_simulate(const SimulateOptions& options) {
   progress.clear();
 
   if (!options.output.perfetto.empty())
-    write_file(options.output.perfetto, "--perfetto", [&](std::ostream& out) { sim::write_perfetto(out, workload_of(proved.plan), {}, timeline, topology); });
+    write_file(options.output.perfetto, "--perfetto", [&](std::ostream& out) {
+      sim::write_perfetto(out, workload_of(proved.plan), {}, timeline, topology);
+    });
   if (options.output.perfetto == "-") return;
-  print(options.output.json ? sim::simulate_json(report) : sim::simulate_table(report, options.output.verbose));
+  print(options.output.json ? sim::simulate_json(report)
+                            : sim::simulate_table(report, options.output.verbose));
 }
 
 }  // namespace
 
 void add_simulate_command(CLI::App& app) {
   auto options = std::make_shared<SimulateOptions>();
-  CLI::App* command = app.add_subcommand("simulate", "plan, prove, move the bytes, time it, and compare with the physical bound");
+  CLI::App* command = app.add_subcommand(
+      "simulate", "plan, prove, move the bytes, time it, and compare with the physical bound");
   add_request_options(*command, options->request);
   add_machine_options(*command, options->machine);
-  command->add_option("--data", options->data, "full: move and compare every byte; proof: index sets only")
+  command
+      ->add_option("--data", options->data,
+                   "full: move and compare every byte; proof: index sets only")
       ->type_name("HOW")
       ->check(CLI::IsMember({"full", "proof"}))
       ->group("Data");
@@ -68,8 +76,10 @@ void add_simulate_command(CLI::App& app) {
   add_json_option(*command, options->output);
   add_perfetto_option(*command, options->output);
   command->footer(
-      "Example:\n  reshard simulate --mesh 8x2 --shape 32,8192,4096 --from 'S(0)R' --to 'RS(1)' --topology dgx-h100:2\n"
-      "  reshard simulate --mesh 4 --to-mesh 4 --to-ranks 4-7 --shape 8192,8192 --dtype bf16 --from 'S(0)' --to 'S(1)' --planner p2p --perfetto move.json");
+      "Example:\n  reshard simulate --mesh 8x2 --shape 32,8192,4096 --from 'S(0)R' --to 'RS(1)' "
+      "--topology dgx-h100:2\n"
+      "  reshard simulate --mesh 4 --to-mesh 4 --to-ranks 4-7 --shape 8192,8192 --dtype bf16 "
+      "--from 'S(0)' --to 'S(1)' --planner p2p --perfetto move.json");
   command->callback([options] { run_simulate(*options); });
 }
 

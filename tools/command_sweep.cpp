@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `reshard sweep`: all pairs of placements on one or more meshes through every planner, each time beside the bound. Where a strategy is weak, this shows it.
+// `reshard sweep`: all pairs of placements on one or more meshes through every planner, each time
+// beside the bound. Where a strategy is weak, this shows it.
 #include <CLI/CLI.hpp>
 #include <memory>
 
@@ -15,7 +16,8 @@ namespace reshard::tools {
 
 namespace {
 
-// All pairs of a mesh with many axes and placements are more than anyone reads, and no input may run for ever.
+// All pairs of a mesh with many axes and placements are more than anyone reads, and no input may
+// run for ever.
 constexpr std::int64_t kMaxPairs = 1'000'000;
 
 struct SweepOptions {
@@ -31,7 +33,8 @@ std::vector<Placement> choices_of(const std::string& text, const Shape& shape) {
     for (int dim = 0; dim < shape.size(); ++dim) out.push_back(Placement::shard(dim));
     return out;
   }
-  // The list is read as the placements of a mesh with as many axes as it has entries; that number is not known before.
+  // The list is read as the placements of a mesh with as many axes as it has entries; that number
+  // is not known before.
   for (int count = 1; count <= 64; ++count) {
     try {
       return parse_placements(text, count, shape.size(), "--placements").placements;
@@ -61,12 +64,15 @@ std::int64_t pairs_of(std::size_t choices, int axes) {
   std::int64_t pairs = 1;
   for (int i = 0; i < 2 * axes; ++i) {
     pairs *= static_cast<std::int64_t>(choices);
-    if (pairs > kMaxPairs) throw InputError("--placements: expected at most " + std::to_string(kMaxPairs) + " pairs per mesh, found more");
+    if (pairs > kMaxPairs)
+      throw InputError("--placements: expected at most " + std::to_string(kMaxPairs) +
+                       " pairs per mesh, found more");
   }
   return pairs;
 }
 
-sim::SweepRow row_of(const Request& request, const std::string& mesh, const Bound& bound, Pipeline& pipeline) {
+sim::SweepRow row_of(const Request& request, const std::string& mesh, const Bound& bound,
+                     Pipeline& pipeline) {
   sim::SweepRow row;
   row.mesh = mesh;
   row.from = request.source().placements_text();
@@ -81,25 +87,30 @@ sim::SweepRow row_of(const Request& request, const std::string& mesh, const Boun
     row.refusal = refusal.what();
     return row;
   }
-  RESHARD_CHECK(*row.time_ps >= row.bound_ps, request.text() + " by " + row.planner + " takes less than its bound");
+  RESHARD_CHECK(*row.time_ps >= row.bound_ps,
+                request.text() + " by " + row.planner + " takes less than its bound");
   return row;
 }
 
 // One mesh: its own topology where none is named, one pipeline per planner.
-void sweep_mesh(const SweepOptions& options, const std::string& mesh_text, const Shape& shape, const std::vector<Placement>& choices,
-                sim::SweepReport& report) {
+void sweep_mesh(const SweepOptions& options, const std::string& mesh_text, const Shape& shape,
+                const std::vector<Placement>& choices, sim::SweepReport& report) {
   MachineOptions machine;
   machine.memory_limit = options.memory_limit;
   auto mesh = std::make_shared<const Mesh>(parse_mesh(mesh_text, {}, "--mesh"));
   DType dtype = parse_dtype(options.dtype);
   std::int64_t total = pairs_of(choices.size(), mesh->axes());
   std::vector<std::vector<Placement>> sides = combinations(choices, mesh->axes());
-  Topology topology = topology_for(options.topology, Request(Layout(shape, dtype, mesh, sides.front()), Layout(shape, dtype, mesh, sides.front())));
+  Topology topology =
+      topology_for(options.topology, Request(Layout(shape, dtype, mesh, sides.front()),
+                                             Layout(shape, dtype, mesh, sides.front())));
   report.topology = topology.name();
 
   std::vector<std::unique_ptr<Pipeline>> pipelines;
   // No pair comes twice: a cache would only hold memory.
-  for (const std::string& name : report.planners) pipelines.push_back(std::make_unique<Pipeline>(topology, find_planner(name), memory_limit_of(machine), 0));
+  for (const std::string& name : report.planners)
+    pipelines.push_back(
+        std::make_unique<Pipeline>(topology, find_planner(name), memory_limit_of(machine), 0));
 
   Progress progress;
   std::int64_t done = 0;
@@ -125,50 +136,76 @@ void sweep_mesh(const SweepOptions& options, const std::string& mesh_text, const
 }
 
 void run_sweep(const SweepOptions& options) {
-  if (options.csv == "-" && options.output.json) throw InputError("--csv -: expected one format on standard output, found --json too");
+  if (options.csv == "-" && options.output.json)
+    throw InputError("--csv -: expected one format on standard output, found --json too");
   if (!options.csv.empty()) require_writable(options.csv, "--csv");
   Shape shape = parse_shape(options.shape, "--shape");
   sim::SweepReport report;
   report.shape = text(shape);
   report.dtype = text(parse_dtype(options.dtype));
   report.meshes = options.meshes;
-  for (const std::string& name : options.planners) report.planners.emplace_back(find_planner(name).name);
+  for (const std::string& name : options.planners)
+    report.planners.emplace_back(find_planner(name).name);
   if (report.planners.empty())
     for (const PlannerRow& row : planners()) report.planners.emplace_back(row.name);
   std::vector<Placement> choices = choices_of(options.placements, shape);
   for (const std::string& mesh : options.meshes) sweep_mesh(options, mesh, shape, choices, report);
 
-  if (!options.csv.empty()) write_file(options.csv, "--csv", [&](std::ostream& out) { out << sim::sweep_csv(report); });
+  if (!options.csv.empty())
+    write_file(options.csv, "--csv", [&](std::ostream& out) { out << sim::sweep_csv(report); });
   if (options.csv == "-") return;
-  print(options.output.json ? sim::sweep_json(report) : sim::sweep_table(report, options.output.verbose));
+  print(options.output.json ? sim::sweep_json(report)
+                            : sim::sweep_table(report, options.output.verbose));
 }
 
 }  // namespace
 
 void add_sweep_command(CLI::App& app) {
   auto options = std::make_shared<SweepOptions>();
-  CLI::App* command = app.add_subcommand("sweep", "all placement pairs over one or more meshes, all planners side by side, with the bound");
-  command->add_option("--mesh", options->meshes, "a mesh; may be repeated")->type_name("MESH")->required()->group("Request");
-  command->add_option("--shape", options->shape, "global shape: 32,8192,4096")->type_name("SHAPE")->required()->group("Request");
-  command->add_option("--dtype", options->dtype, "element type (default f32)")->type_name("DTYPE")->group("Request");
-  command->add_option("--placements", options->placements, "what an axis may have: 'R,S(0),P(sum)' (default R and every dim)")
+  CLI::App* command = app.add_subcommand(
+      "sweep",
+      "all placement pairs over one or more meshes, all planners side by side, with the bound");
+  command->add_option("--mesh", options->meshes, "a mesh; may be repeated")
+      ->type_name("MESH")
+      ->required()
+      ->group("Request");
+  command->add_option("--shape", options->shape, "global shape: 32,8192,4096")
+      ->type_name("SHAPE")
+      ->required()
+      ->group("Request");
+  command->add_option("--dtype", options->dtype, "element type (default f32)")
+      ->type_name("DTYPE")
+      ->group("Request");
+  command
+      ->add_option("--placements", options->placements,
+                   "what an axis may have: 'R,S(0),P(sum)' (default R and every dim)")
       ->type_name("PLACEMENTS")
       ->group("Request");
-  command->add_option("--planner", options->planners, "a planner; may be repeated (default all: " + planner_names() + ")")
+  command
+      ->add_option("--planner", options->planners,
+                   "a planner; may be repeated (default all: " + planner_names() + ")")
       ->type_name("NAME")
       ->group("Machine and planner");
-  command->add_option("--topology", options->topology, "preset, preset:count or file (default: dgx-h100 with as many nodes as the ranks need)")
+  command
+      ->add_option(
+          "--topology", options->topology,
+          "preset, preset:count or file (default: dgx-h100 with as many nodes as the ranks need)")
       ->type_name("TOPOLOGY")
       ->group("Machine and planner");
-  command->add_option("--memory-limit", options->memory_limit, "most bytes that a rank may hold at once, such as 8GiB")
+  command
+      ->add_option("--memory-limit", options->memory_limit,
+                   "most bytes that a rank may hold at once, such as 8GiB")
       ->type_name("BYTES")
       ->group("Machine and planner");
   add_json_option(*command, options->output);
-  command->add_option("--csv", options->csv, "write a row per pair and planner ('-': to standard output)")
+  command
+      ->add_option("--csv", options->csv,
+                   "write a row per pair and planner ('-': to standard output)")
       ->type_name("FILE")
       ->check(check_file_name)
       ->group("Output");
-  command->footer("Example:\n  reshard sweep --mesh 2x2 --mesh 4x2 --shape 32,8192,4096 --csv sweep.csv");
+  command->footer(
+      "Example:\n  reshard sweep --mesh 2x2 --mesh 4x2 --shape 32,8192,4096 --csv sweep.csv");
   command->callback([options] { run_sweep(*options); });
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `reshard topo list|show`: the machines that are known by name, and what one of them, or a file, holds.
+// `reshard topo list|show`: the machines that are known by name, and what one of them, or a file,
+// holds.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -24,7 +25,8 @@ struct TopoOptions {
 
 void run_list(const TopoOptions& options) {
   std::vector<sim::TopologySummary> rows;
-  for (const sim::PresetInfo& preset : sim::presets()) rows.push_back({preset.name, preset.summary});
+  for (const sim::PresetInfo& preset : sim::presets())
+    rows.push_back({preset.name, preset.summary});
   print(options.output.json ? sim::topology_list_json(rows) : sim::topology_list_table(rows));
 }
 
@@ -50,12 +52,15 @@ void add_topo_command(CLI::App& app) {
 
   CLI::App* show = command->add_subcommand("show", "devices, links and routes of a machine");
   show->add_option("TOPOLOGY", options->name, "preset, preset:count or file")->required();
-  show->add_option("--emit", options->emit, "report, or topology: a file to start an own machine from")
+  show->add_option("--emit", options->emit,
+                   "report, or topology: a file to start an own machine from")
       ->type_name("WHAT")
       ->check(CLI::IsMember({"report", "topology"}))
       ->group("Output");
   add_json_option(*show, options->output);
-  show->footer("Example:\n  reshard topo show dgx-h100:2\n  reshard topo show pcie-8x3090 --emit topology > mine.topo");
+  show->footer(
+      "Example:\n  reshard topo show dgx-h100:2\n  reshard topo show pcie-8x3090 --emit topology > "
+      "mine.topo");
   show->callback([options] { run_show(*options); });
   command->footer("Example:\n  reshard topo show dgx-h100:2");
 }

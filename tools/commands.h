@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The commands of `reshard`, one file each. Each adds its options to the application and runs when it was chosen.
+// The commands of `reshard`, one file each. Each adds its options to the application and runs when
+// it was chosen.
 #pragma once
 
 #include <string>
@@ -13,7 +14,8 @@ namespace reshard::tools {
 
 inline constexpr const char* kVersion = "0.1.0";
 
-// A check that the user asked for did not hold though nothing went wrong: sentences for standard error before exit code 1. Thrown by commands, caught by main.
+// A check that the user asked for did not hold though nothing went wrong: sentences for standard
+// error before exit code 1. Thrown by commands, caught by main.
 struct CheckNotHeld {
   std::vector<std::string> findings;
 };

@@ -1,7 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The main job on one command: installs what is missing, builds a release, and moves the 723 weight tensors of Llama-3-70B from their training layout to
-# their inference layout: every plan proved, every different request's bytes moved and checked, the whole timed on a simulated cluster against the physical bound.
+# The main job on one command: installs what is missing, builds a release, and moves the 723 weight
+# tensors of Llama-3-70B from their training layout to their inference layout: every plan proved,
+# every different request's bytes moved and checked, the whole timed on a simulated cluster against
+# the physical bound.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source tools/build.sh

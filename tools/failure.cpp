@@ -30,7 +30,8 @@ Failure failure_of(const std::exception_ptr& exception) {
 }
 
 void say(const std::vector<std::string>& reasons) {
-  for (const std::string& reason : reasons) std::fprintf(stderr, "reshard: error: %s\n", reason.c_str());
+  for (const std::string& reason : reasons)
+    std::fprintf(stderr, "reshard: error: %s\n", reason.c_str());
 }
 
 }  // namespace reshard::tools

@@ -28,11 +28,13 @@ struct Variables {
   const char *rank, *count;
   bool starts_mpi;
 };
-// Job systems set torchrun's for a whole node: there all processes of an mpirun would take themselves for the same rank.
-constexpr std::array<Variables, 4> kLaunchers{{{"RANK", "WORLD_SIZE", false},
-                                               {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", true},
-                                               {"PMI_RANK", "PMI_SIZE", true},
-                                               {"SLURM_PROCID", "SLURM_NTASKS", true}}};
+// Job systems set torchrun's for a whole node: there all processes of an mpirun would take
+// themselves for the same rank.
+constexpr std::array<Variables, 4> kLaunchers{
+    {{"RANK", "WORLD_SIZE", false},
+     {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", true},
+     {"PMI_RANK", "PMI_SIZE", true},
+     {"SLURM_PROCID", "SLURM_NTASKS", true}}};
 
 std::optional<int> rank_of_launcher(std::string_view backend) {
   for (const Variables& launcher : kLaunchers) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The program `reshard`: the list of its commands, and the only place that exits. Exit codes: 0 done, others in failure.h.
+// The program `reshard`: the list of its commands, and the only place that exits. Exit codes: 0
+// done, others in failure.h.
 #include <CLI/CLI.hpp>
 #include <csignal>
 #include <sstream>
@@ -33,7 +34,9 @@ void add_commands(CLI::App& app) {
   reshard::tools::add_topo_command(app);
   reshard::tools::add_doctor_command(app);
   reshard::tools::add_manual_commands(app);
-  app.footer("Example:\n  reshard simulate --mesh 4x4 --shape 32,8192,4096 --from 'S(0)S(1)' --to 'S(1)S(0)'\n\nreshard COMMAND --help tells more.");
+  app.footer(
+      "Example:\n  reshard simulate --mesh 4x4 --shape 32,8192,4096 --from 'S(0)S(1)' --to "
+      "'S(1)S(0)'\n\nreshard COMMAND --help tells more.");
 }
 
 int run(int argc, char** argv) {
@@ -50,7 +53,9 @@ int run(int argc, char** argv) {
     // CLI11 says only that a command is missing.
     if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr && app.get_subcommands().empty())
       return wrong_usage(
-          argc, argv, "expected a command (plan, simulate, replay, sweep, validate, topo or doctor), found " + (argc > 1 ? reshard::quoted(argv[1]) : "none"));
+          argc, argv,
+          "expected a command (plan, simulate, replay, sweep, validate, topo or doctor), found " +
+              (argc > 1 ? reshard::quoted(argv[1]) : "none"));
     std::string what = error.what();
     return wrong_usage(argc, argv, what.substr(0, what.find('\n')));
   }
@@ -60,7 +65,8 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::signal(SIGPIPE, SIG_IGN);  // a reader that has gone ends the program quietly, where it writes
+  std::signal(SIGPIPE,
+              SIG_IGN);  // a reader that has gone ends the program quietly, where it writes
   std::signal(SIGXFSZ, SIG_IGN);  // a limit on the size of files is an error like a full disk
   try {
     return run(argc, argv);

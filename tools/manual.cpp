@@ -8,7 +8,8 @@
 namespace reshard::tools {
 namespace {
 
-// Text as troff takes it: its own characters escaped, lines that would be requests or break the page guarded.
+// Text as troff takes it: its own characters escaped, lines that would be requests or break the
+// page guarded.
 std::string troff(const std::string& text) {
   std::string out;
   bool line_start = true;
@@ -30,7 +31,9 @@ std::string troff(const std::string& text) {
 // "-v, --verbose BYTES" with fonts.
 std::string option_head(const CLI::Option& option) {
   std::string out;
-  auto add = [&](const std::string& name) { out += (out.empty() ? "" : ", ") + ("\\fB" + troff(name) + "\\fR"); };
+  auto add = [&](const std::string& name) {
+    out += (out.empty() ? "" : ", ") + ("\\fB" + troff(name) + "\\fR");
+  };
   for (const std::string& name : option.get_snames()) add("-" + name);
   for (const std::string& name : option.get_lnames()) add("--" + name);
   if (out.empty()) out = "\\fI" + troff(option.get_name()) + "\\fR";
@@ -49,7 +52,8 @@ void for_each_command(const CLI::App& app, const std::string& path, Visit&& visi
   }
 }
 
-// The lines of a footer's example, without its heading. What follows after a blank line is for the screen: it may depend on the machine.
+// The lines of a footer's example, without its heading. What follows after a blank line is for the
+// screen: it may depend on the machine.
 std::string example_of(const CLI::App& app) {
   std::string footer = app.get_footer();
   footer = footer.substr(0, footer.find("\n\n"));
@@ -63,21 +67,24 @@ void add_examples(const CLI::App& app, std::string& out) {
 }
 
 void add_options(const CLI::App& app, std::string& out) {
-  for (const CLI::Option* option : app.get_options()) out += ".TP\n" + option_head(*option) + "\n" + troff(option->get_description()) + "\n";
+  for (const CLI::Option* option : app.get_options())
+    out += ".TP\n" + option_head(*option) + "\n" + troff(option->get_description()) + "\n";
 }
 
 std::string option_words(const CLI::App& app) {
   std::string out;
   for (const CLI::Option* option : app.get_options())
     for (const std::string& name : option->get_lnames()) out += " --" + name;
-  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) out += " " + command->get_name();
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+    out += " " + command->get_name();
   return out.empty() ? out : out.substr(1);
 }
 
 }  // namespace
 
 std::string manual_page(const CLI::App& app) {
-  std::string out = std::string(".TH RESHARD 1 \"\" \"reshard ") + kVersion + "\" \"User Commands\"\n";
+  std::string out =
+      std::string(".TH RESHARD 1 \"\" \"reshard ") + kVersion + "\" \"User Commands\"\n";
   out += ".SH NAME\nreshard \\- plan, prove, time and run the redistribution of sharded tensors\n";
   out += ".SH SYNOPSIS\n.B reshard\n.I COMMAND\n[\\fIoptions\\fR]\n";
   out += ".SH DESCRIPTION\n" + troff(app.get_description()) + "\n";
@@ -91,7 +98,8 @@ std::string manual_page(const CLI::App& app) {
     add_examples(command, out);
   });
   out +=
-      ".SH EXIT STATUS\n0 done; 1 a check that was asked for did not hold; 2 wrong input; 3 a bug of reshard; 4 a system call or library failed.\n"
+      ".SH EXIT STATUS\n0 done; 1 a check that was asked for did not hold; 2 wrong input; 3 a bug "
+      "of reshard; 4 a system call or library failed.\n"
       ".SH SEE ALSO\nThe pages under\n.IR /usr/share/doc/reshard .\n";
   return out;
 }

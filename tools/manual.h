@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The command line's own description as a manual page and as completion for bash: both are read off the commands themselves, so that neither can be out of date.
+// The command line's own description as a manual page and as completion for bash: both are read off
+// the commands themselves, so that neither can be out of date.
 #pragma once
 
 #include <string>

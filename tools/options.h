@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Options that several commands share. They are kept as the text that the user wrote; the parsers of core read them, so that every message comes from one place.
+// Options that several commands share. They are kept as the text that the user wrote; the parsers
+// of core read them, so that every message comes from one place.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,7 @@ namespace reshard::tools {
 
 struct RequestOptions {
   std::string mesh, to_mesh, ranks, to_ranks, shape, dtype, from, to;  // dtype: empty is f32
-  std::string plan_file;                                               // --plan: takes the place of all of the above
+  std::string plan_file;  // --plan: takes the place of all of the above
   bool shape_given = false;
 };
 
@@ -40,7 +41,8 @@ void add_json_option(CLI::App& command, OutputOptions& options);
 void add_perfetto_option(CLI::App& command, OutputOptions& options);
 void add_data_budget_option(CLI::App& command, std::string& budget);
 
-// The request that the options describe. Throws InputError naming the option at fault; a missing one too.
+// The request that the options describe. Throws InputError naming the option at fault; a missing
+// one too.
 Request request_of(const RequestOptions& options);
 std::optional<std::int64_t> memory_limit_of(const MachineOptions& options);
 

@@ -24,12 +24,14 @@ std::string reason() { return std::generic_category().message(errno); }
 // Ends as `yes | head` does: without a word.
 [[noreturn]] void end_quietly() { std::_Exit(0); }
 
-// What a link points to in the end, whether that exists or not; other paths as they are. A link keeps pointing where it does; what it points to is replaced.
+// What a link points to in the end, whether that exists or not; other paths as they are. A link
+// keeps pointing where it does; what it points to is replaced.
 std::filesystem::path target_of(const std::string& path) {
   constexpr int kMostLinks = 40;  // as the kernel allows
   std::filesystem::path out = path;
   std::error_code error;
-  for (int i = 0; i < kMostLinks && std::filesystem::is_symlink(out, error); ++i) out = out.parent_path() / std::filesystem::read_symlink(out, error);
+  for (int i = 0; i < kMostLinks && std::filesystem::is_symlink(out, error); ++i)
+    out = out.parent_path() / std::filesystem::read_symlink(out, error);
   return out;
 }
 
@@ -38,7 +40,10 @@ bool is_device_or_pipe(const std::filesystem::path& path) {
   return std::filesystem::exists(path, error) && !std::filesystem::is_regular_file(path, error);
 }
 
-std::string errno_name() { return std::string(strerrorname_np(errno) != nullptr ? strerrorname_np(errno) : "error") + " (" + reason() + ")"; }
+std::string errno_name() {
+  return std::string(strerrorname_np(errno) != nullptr ? strerrorname_np(errno) : "error") + " (" +
+         reason() + ")";
+}
 
 }  // namespace
 
@@ -52,29 +57,39 @@ void print(std::string_view text) {
 void require_writable(const std::string& path, std::string_view option) {
   if (path == "-") return;
   std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored)) throw InputError(std::string(option) + ": expected a file, found the directory " + quoted(path, 200));
+  if (std::filesystem::is_directory(path, ignored))
+    throw InputError(std::string(option) + ": expected a file, found the directory " +
+                     quoted(path, 200));
   std::filesystem::path folder = target_of(path).parent_path();
   if (folder.empty()) folder = ".";
-  const std::filesystem::path written = is_device_or_pipe(path) ? std::filesystem::path(path) : folder;
+  const std::filesystem::path written =
+      is_device_or_pipe(path) ? std::filesystem::path(path) : folder;
   if (path.empty() || !std::filesystem::is_directory(folder, ignored))
-    throw InputError(std::string(option) + ": expected a file in a folder that exists, found " + quoted(path, 200));
-  if (access(written.c_str(), W_OK) != 0) throw InputError(std::string(option) + ": cannot write " + quoted(path, 200) + ": " + reason());
+    throw InputError(std::string(option) + ": expected a file in a folder that exists, found " +
+                     quoted(path, 200));
+  if (access(written.c_str(), W_OK) != 0)
+    throw InputError(std::string(option) + ": cannot write " + quoted(path, 200) + ": " + reason());
 }
 
-void require_apart(const std::string& path, std::string_view option, const std::string& other, std::string_view other_option) {
+void require_apart(const std::string& path, std::string_view option, const std::string& other,
+                   std::string_view other_option) {
   if (path.empty() || other.empty()) return;
   if (path == "-" && other == "-")
-    throw InputError(std::string(option) + ": expected a file where " + std::string(other_option) + " goes to standard output, found '-'");
+    throw InputError(std::string(option) + ": expected a file where " + std::string(other_option) +
+                     " goes to standard output, found '-'");
   if (path == "-" || other == "-" || is_device_or_pipe(path)) return;
   auto place = [](const std::string& name) {
     std::error_code error;
-    return std::filesystem::weakly_canonical(std::filesystem::absolute(target_of(name), error), error);
+    return std::filesystem::weakly_canonical(std::filesystem::absolute(target_of(name), error),
+                                             error);
   };
   if (place(path) == place(other))
-    throw InputError(std::string(option) + ": expected another file than that of " + std::string(other_option) + ", found " + quoted(path, 200));
+    throw InputError(std::string(option) + ": expected another file than that of " +
+                     std::string(other_option) + ", found " + quoted(path, 200));
 }
 
-void write_file(const std::string& path, std::string_view option, const std::function<void(std::ostream&)>& write) {
+void write_file(const std::string& path, std::string_view option,
+                const std::function<void(std::ostream&)>& write) {
   if (path == "-") {
     write(std::cout);
     std::cout.flush();
@@ -88,7 +103,9 @@ void write_file(const std::string& path, std::string_view option, const std::fun
   std::string beside = special ? path : final_path + ".part" + std::to_string(getpid());
 
   std::ofstream out(beside, std::ios::binary | std::ios::trunc);
-  if (!out) throw InputError(std::string(option) + ": cannot create " + quoted(path, 200) + ": " + reason());
+  if (!out)
+    throw InputError(std::string(option) + ": cannot create " + quoted(path, 200) + ": " +
+                     reason());
   try {
     write(out);
     out.close();
@@ -101,15 +118,22 @@ void write_file(const std::string& path, std::string_view option, const std::fun
   }
 }
 
-Progress::Progress() : on_terminal_(isatty(STDERR_FILENO) != 0), started_(std::chrono::steady_clock::now()), last_(started_) {}
+Progress::Progress()
+    : on_terminal_(isatty(STDERR_FILENO) != 0),
+      started_(std::chrono::steady_clock::now()),
+      last_(started_) {}
 
 void Progress::show(std::string_view stage, std::int64_t done, std::int64_t total) {
   if (!on_terminal_) return;
   auto now = std::chrono::steady_clock::now();
-  if (now - started_ < std::chrono::milliseconds(500) || now - last_ < std::chrono::milliseconds(100)) return;
+  if (now - started_ < std::chrono::milliseconds(500) ||
+      now - last_ < std::chrono::milliseconds(100))
+    return;
   last_ = now;
   shown_ = true;
-  std::fprintf(stderr, "\r%-60s", (std::string(stage) + ": " + std::to_string(done) + " of " + std::to_string(total)).c_str());
+  std::fprintf(
+      stderr, "\r%-60s",
+      (std::string(stage) + ": " + std::to_string(done) + " of " + std::to_string(total)).c_str());
   std::fflush(stderr);
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where results go: standard output at once and whole, files beside and renamed, progress on a terminal only.
+// Where results go: standard output at once and whole, files beside and renamed, progress on a
+// terminal only.
 #pragma once
 
 #include <chrono>
@@ -11,20 +12,27 @@
 
 namespace reshard::tools {
 
-// Writes all of `text`. A reader that has gone (`| head`) ends the program quietly; other failures are BackendErrors.
+// Writes all of `text`. A reader that has gone (`| head`) ends the program quietly; other failures
+// are BackendErrors.
 void print(std::string_view text);
 
-// Throws InputError naming `option` where `path` cannot become a file: a directory, a folder that is not there. Call before long work.
+// Throws InputError naming `option` where `path` cannot become a file: a directory, a folder that
+// is not there. Call before long work.
 void require_writable(const std::string& path, std::string_view option);
 
-// Throws InputError naming `option` where it and `other_option` name the same file or both standard output; devices, pipes and empty names may be the same.
-void require_apart(const std::string& path, std::string_view option, const std::string& other, std::string_view other_option);
+// Throws InputError naming `option` where it and `other_option` name the same file or both standard
+// output; devices, pipes and empty names may be the same.
+void require_apart(const std::string& path, std::string_view option, const std::string& other,
+                   std::string_view other_option);
 
-// Writes a file under another name beside `path`, then renames it, so that `path` is either the old file or the whole new one. "-" is standard output; devices and pipes are
-// written directly. Throws InputError naming `option` where it cannot be created, BackendError where a write fails.
-void write_file(const std::string& path, std::string_view option, const std::function<void(std::ostream&)>& write);
+// Writes a file under another name beside `path`, then renames it, so that `path` is either the old
+// file or the whole new one. "-" is standard output; devices and pipes are written directly. Throws
+// InputError naming `option` where it cannot be created, BackendError where a write fails.
+void write_file(const std::string& path, std::string_view option,
+                const std::function<void(std::ostream&)>& write);
 
-// "planning: 120 of 723" on a terminal's standard error once half a second has passed, at most ten times a second; nothing elsewhere.
+// "planning: 120 of 723" on a terminal's standard error once half a second has passed, at most ten
+// times a second; nothing elsewhere.
 class Progress {
  public:
   Progress();

@@ -1,13 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# All tests on one command: installs what is missing, builds a release with its tests, runs them. Further arguments go to ctest (such as -R layout).
+# All tests on one command: installs what is missing, builds a release with its tests, runs them.
+# Further arguments go to ctest (such as -R layout).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source tools/build.sh
 
 tools/bootstrap.sh
 build_preset release all
-# ctest's own lines are kept in build/release/Testing; on the screen failures and the totals are enough.
+# ctest's own lines are kept in build/release/Testing; on the screen failures and the totals are
+# enough.
 status=0
 ctest --test-dir build/release -j2 --output-on-failure --no-tests=error --progress "$@" || status=$?
 # What a machine lacks is said, not passed over in silence.

@@ -23,7 +23,8 @@ using Numbers = std::vector<std::int64_t>;
 std::vector<Numbers> gathered(Processes& processes, const Numbers& mine) {
   std::vector<Numbers> out;
   for (const std::vector<std::byte>& bytes : processes.gather(std::as_bytes(std::span(mine)))) {
-    RESHARD_CHECK(bytes.size() % sizeof(std::int64_t) == 0, "gathered bytes are no list of numbers");
+    RESHARD_CHECK(bytes.size() % sizeof(std::int64_t) == 0,
+                  "gathered bytes are no list of numbers");
     Numbers& numbers = out.emplace_back(bytes.size() / sizeof(std::int64_t));
     if (!bytes.empty()) std::memcpy(numbers.data(), bytes.data(), bytes.size());
   }
@@ -50,8 +51,10 @@ class Unpacking {
 void pack(const sim::ShardFacts& shard, Numbers& out) {
   PatternMismatch wrong = shard.wrong.value_or(PatternMismatch{0, 0, 0, 0});
   for (std::int64_t number :
-       {std::int64_t{to_int(shard.rank)}, shard.elements, static_cast<std::int64_t>(shard.digest.high), static_cast<std::int64_t>(shard.digest.low),
-        wrong.count, wrong.index, static_cast<std::int64_t>(wrong.expected), static_cast<std::int64_t>(wrong.found)})
+       {std::int64_t{to_int(shard.rank)}, shard.elements,
+        static_cast<std::int64_t>(shard.digest.high), static_cast<std::int64_t>(shard.digest.low),
+        wrong.count, wrong.index, static_cast<std::int64_t>(wrong.expected),
+        static_cast<std::int64_t>(wrong.found)})
     out.push_back(number);
 }
 
@@ -74,7 +77,9 @@ void pack(const Timeline& run, Numbers& out) {
   out.push_back(run.end_ps);
   out.push_back(static_cast<std::int64_t>(run.spans.size()));
   for (const Span& span : run.spans)
-    for (std::int64_t number : {std::int64_t{span.step}, std::int64_t{to_int(span.rank)}, span.start_ps, span.end_ps}) out.push_back(number);
+    for (std::int64_t number :
+         {std::int64_t{span.step}, std::int64_t{to_int(span.rank)}, span.start_ps, span.end_ps})
+      out.push_back(number);
 }
 
 void unpack_run(Unpacking& in, Timeline& run) {
@@ -91,10 +96,12 @@ void unpack_run(Unpacking& in, Timeline& run) {
 void require_all_parts(const Plan& plan, const std::vector<Timeline>& runs) {
   std::vector<sim::MeasuredPart> parts = sim::parts_of(plan);
   for (const Timeline& run : runs) {
-    bool same =
-        run.spans.size() == parts.size() && std::equal(parts.begin(), parts.end(), run.spans.begin(), [](const sim::MeasuredPart& part, const Span& span) {
-          return part.step == span.step && part.rank == span.rank && 0 <= span.start_ps && span.start_ps <= span.end_ps;
-        });
+    bool same = run.spans.size() == parts.size() &&
+                std::equal(parts.begin(), parts.end(), run.spans.begin(),
+                           [](const sim::MeasuredPart& part, const Span& span) {
+                             return part.step == span.step && part.rank == span.rank &&
+                                    0 <= span.start_ps && span.start_ps <= span.end_ps;
+                           });
     RESHARD_CHECK(same, "the spans of a run are not those of the plan's parts");
   }
 }
@@ -122,7 +129,8 @@ std::vector<Timeline> timed_runs(PreparedPlan& prepared, const RunCounts& counts
   return out;
 }
 
-CheckedShards checked_shards(PreparedPlan& prepared, const Request& request, const Pattern& pattern) {
+CheckedShards checked_shards(PreparedPlan& prepared, const Request& request,
+                             const Pattern& pattern) {
   CheckedShards out;
   Hasher all;
   std::int64_t elements = 0;
@@ -132,7 +140,8 @@ CheckedShards checked_shards(PreparedPlan& prepared, const Request& request, con
     facts.rank = rank;
     facts.elements = static_cast<std::int64_t>(bytes.size()) / size_bytes(request.dtype());
     facts.digest = digest_of(bytes);
-    facts.wrong = pattern.check(request.destination(), position, request.addends_wanted(position), bytes);
+    facts.wrong =
+        pattern.check(request.destination(), position, request.addends_wanted(position), bytes);
     all.add(bytes);
     elements += facts.elements;
     out.shards.push_back(facts);
@@ -141,7 +150,8 @@ CheckedShards checked_shards(PreparedPlan& prepared, const Request& request, con
   return out;
 }
 
-std::vector<Timeline> gathered_runs(Processes& processes, const Plan& plan, const std::vector<Timeline>& mine) {
+std::vector<Timeline> gathered_runs(Processes& processes, const Plan& plan,
+                                    const std::vector<Timeline>& mine) {
   Numbers numbers;
   for (const Timeline& run : mine) pack(run, numbers);
   std::vector<Numbers> lists = gathered(processes, numbers);
@@ -153,12 +163,15 @@ std::vector<Timeline> gathered_runs(Processes& processes, const Plan& plan, cons
     RESHARD_CHECK(in.at_end(), "a process made more runs than the root");
   }
   for (Timeline& run : out)
-    std::sort(run.spans.begin(), run.spans.end(), [](const Span& a, const Span& b) { return std::pair(a.step, a.rank) < std::pair(b.step, b.rank); });
+    std::sort(run.spans.begin(), run.spans.end(), [](const Span& a, const Span& b) {
+      return std::pair(a.step, a.rank) < std::pair(b.step, b.rank);
+    });
   require_all_parts(plan, out);
   return out;
 }
 
-std::vector<sim::ShardFacts> gathered_shards(Processes& processes, const Plan& plan, const std::vector<sim::ShardFacts>& mine) {
+std::vector<sim::ShardFacts> gathered_shards(Processes& processes, const Plan& plan,
+                                             const std::vector<sim::ShardFacts>& mine) {
   Numbers numbers;
   for (const sim::ShardFacts& shard : mine) pack(shard, numbers);
   std::vector<Numbers> lists = gathered(processes, numbers);
@@ -166,30 +179,39 @@ std::vector<sim::ShardFacts> gathered_shards(Processes& processes, const Plan& p
   std::vector<sim::ShardFacts> out;
   for (const Numbers& list : lists)
     for (Unpacking in(list); !in.at_end();) out.push_back(unpack_shard(in));
-  std::sort(out.begin(), out.end(), [](const sim::ShardFacts& a, const sim::ShardFacts& b) { return a.rank < b.rank; });
+  std::sort(out.begin(), out.end(),
+            [](const sim::ShardFacts& a, const sim::ShardFacts& b) { return a.rank < b.rank; });
   std::vector<Rank> ranks;
-  std::transform(out.begin(), out.end(), std::back_inserter(ranks), [](const sim::ShardFacts& shard) { return shard.rank; });
-  RESHARD_CHECK(ranks == destination_ranks(plan), "the processes hold shards of ranks " + ranks_text(ranks));
+  std::transform(out.begin(), out.end(), std::back_inserter(ranks),
+                 [](const sim::ShardFacts& shard) { return shard.rank; });
+  RESHARD_CHECK(ranks == destination_ranks(plan),
+                "the processes hold shards of ranks " + ranks_text(ranks));
   return out;
 }
 
-void compare_with_store(const Plan& plan, std::int64_t data_budget_bytes, std::int64_t memory_bytes, sim::ValueFacts& facts) {
+void compare_with_store(const Plan& plan, std::int64_t data_budget_bytes, std::int64_t memory_bytes,
+                        sim::ValueFacts& facts) {
   std::int64_t needed = sim::store_bytes(plan);
   if (needed > std::min(data_budget_bytes, memory_bytes)) {
-    facts.note = needed > data_budget_bytes ? fmt::format("it needs {}, above the data budget of {}", bytes_text(needed), bytes_text(data_budget_bytes))
-                                            : fmt::format("it needs {}, above the memory of {}", bytes_text(needed), bytes_text(memory_bytes));
+    facts.note = needed > data_budget_bytes
+                     ? fmt::format("it needs {}, above the data budget of {}", bytes_text(needed),
+                                   bytes_text(data_budget_bytes))
+                     : fmt::format("it needs {}, above the memory of {}", bytes_text(needed),
+                                   bytes_text(memory_bytes));
     return;
   }
   Pattern pattern(plan.request);
   Hasher all;
   std::size_t next = 0;
   std::int64_t elements = 0;
-  sim::Store().run(plan, pattern_fill(plan.request, pattern), [&](Rank rank, std::span<const std::byte> bytes) {
-    RESHARD_CHECK(next < facts.shards.size() && facts.shards[next].rank == rank, "the store has other shards");
-    facts.shards[next++].expected = digest_of(bytes);
-    elements += static_cast<std::int64_t>(bytes.size());
-    all.add(bytes);
-  });
+  sim::Store().run(plan, pattern_fill(plan.request, pattern),
+                   [&](Rank rank, std::span<const std::byte> bytes) {
+                     RESHARD_CHECK(next < facts.shards.size() && facts.shards[next].rank == rank,
+                                   "the store has other shards");
+                     facts.shards[next++].expected = digest_of(bytes);
+                     elements += static_cast<std::int64_t>(bytes.size());
+                     all.add(bytes);
+                   });
   facts.store_ran = true;
   facts.digest.reset();
   if (elements > 0 && facts.hold()) facts.digest = all.digest();

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A prepared plan, filled, run and compared: this process's part, and how the root gets everyone's.
 //
-// Each process checks its own shards against the request's definition, element by element, and sends the root a digest and the first difference, never the bytes: those of all ranks need not
+// Each process checks its own shards against the request's definition, element by element, and
+// sends the root a digest and the first difference, never the bytes: those of all ranks need not
 // fit in one process. Where they do, the root runs the same plan in the store and compares digests.
 #pragma once
 
@@ -9,7 +10,7 @@
 #include <optional>
 #include <vector>
 
-#include "core/layout/pattern.h"
+#include "core/pattern/pattern.h"
 #include "core/plan/executor.h"
 #include "sim/report/validate_report.h"
 
@@ -27,15 +28,21 @@ std::vector<Timeline> timed_runs(PreparedPlan& prepared, const RunCounts& counts
 
 struct CheckedShards {
   std::vector<sim::ShardFacts> shards;  // of this process, ascending by rank
-  std::optional<Digest> digest;         // over their bytes, in this order; none where they hold nothing
+  std::optional<Digest> digest;  // over their bytes, in this order; none where they hold nothing
 };
-CheckedShards checked_shards(PreparedPlan& prepared, const Request& request, const Pattern& pattern);
+CheckedShards checked_shards(PreparedPlan& prepared, const Request& request,
+                             const Pattern& pattern);
 
-// Collective. At the root: the runs with the spans of all ranks, and all shards ascending by rank; empty elsewhere. CheckFailure where they are not those of the plan.
-std::vector<Timeline> gathered_runs(Processes& processes, const Plan& plan, const std::vector<Timeline>& mine);
-std::vector<sim::ShardFacts> gathered_shards(Processes& processes, const Plan& plan, const std::vector<sim::ShardFacts>& mine);
+// Collective. At the root: the runs with the spans of all ranks, and all shards ascending by rank;
+// empty elsewhere. CheckFailure where they are not those of the plan.
+std::vector<Timeline> gathered_runs(Processes& processes, const Plan& plan,
+                                    const std::vector<Timeline>& mine);
+std::vector<sim::ShardFacts> gathered_shards(Processes& processes, const Plan& plan,
+                                             const std::vector<sim::ShardFacts>& mine);
 
-// Runs the plan in the store and sets the expected digest of every shard; `facts.digest` where all agree. Where the plan needs more bytes than the limits allow, notes that instead.
-void compare_with_store(const Plan& plan, std::int64_t data_budget_bytes, std::int64_t memory_bytes, sim::ValueFacts& facts);
+// Runs the plan in the store and sets the expected digest of every shard; `facts.digest` where all
+// agree. Where the plan needs more bytes than the limits allow, notes that instead.
+void compare_with_store(const Plan& plan, std::int64_t data_budget_bytes, std::int64_t memory_bytes,
+                        sim::ValueFacts& facts);
 
 }  // namespace reshard::tools

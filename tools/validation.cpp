@@ -11,8 +11,8 @@
 #include "core/base/digest.h"
 #include "core/base/errors.h"
 #include "core/base/units.h"
-#include "core/plan/plan_text.h"
-#include "core/plan/workload.h"
+#include "core/text/plan_text.h"
+#include "core/schedule/workload.h"
 #include "sim/report/measurements.h"
 #include "sim/report/perfetto.h"
 #include "sim/report/validate_report.h"
@@ -37,7 +37,8 @@ struct Setup {
   const Plan& plan() const { return *proved.plan; }
 };
 
-// Returns the plan's digest. The planning of a later reshard, or of another topology file on one host, would show here.
+// Returns the plan's digest. The planning of a later reshard, or of another topology file on one
+// host, would show here.
 std::string plan_all(const ValidateOptions& options, bool is_root, Setup& setup) {
   if (is_root) {
     if (!options.output.perfetto.empty()) require_writable(options.output.perfetto, "--perfetto");
@@ -47,12 +48,14 @@ std::string plan_all(const ValidateOptions& options, bool is_root, Setup& setup)
   setup.data_budget_bytes = data_budget_of(options.data_budget);
   setup.subject = subject_of(options.request);
   setup.topology.emplace(topology_for(options.machine.topology, setup.subject.asked()));
-  setup.pipeline.emplace(*setup.topology, find_planner(options.machine.planner), memory_limit_of(options.machine), options.machine.cache_size);
+  setup.pipeline.emplace(*setup.topology, find_planner(options.machine.planner),
+                         memory_limit_of(options.machine), options.machine.cache_size);
   setup.proved = proved_plan_of(setup.subject, *setup.pipeline);
   if (options.carrier.backend == "local") {
     std::int64_t needed = sim::store_bytes(setup.plan()), memory = memory_of_machine_bytes();
     if (needed > memory)
-      throw InputError("--backend local: running this plan needs " + bytes_text(needed) + ", above the memory limit of " + bytes_text(memory));
+      throw InputError("--backend local: running this plan needs " + bytes_text(needed) +
+                       ", above the memory limit of " + bytes_text(memory));
   }
   return digest_of(to_text(setup.plan())).hex();
 }
@@ -78,7 +81,8 @@ std::int32_t count_hosts(Processes& processes) {
   gethostname(name.data(), name.size() - 1);
   std::string_view mine(name.data());
   std::set<std::string> hosts;
-  for (const std::vector<std::byte>& host : processes.gather(std::as_bytes(std::span(mine.data(), mine.size()))))
+  for (const std::vector<std::byte>& host :
+       processes.gather(std::as_bytes(std::span(mine.data(), mine.size()))))
     hosts.emplace(reinterpret_cast<const char*>(host.data()), host.size());
   return static_cast<std::int32_t>(hosts.size());
 }
@@ -104,16 +108,19 @@ Findings run_all(const ValidateOptions& options, Processes& processes, Setup& se
   return out;
 }
 
-sim::ValidateReport report_of(const ValidateOptions& options, const BackendInfo& backend, Executor& executor, const Setup& setup, const Timeline& predicted,
+sim::ValidateReport report_of(const ValidateOptions& options, const BackendInfo& backend,
+                              Executor& executor, const Setup& setup, const Timeline& predicted,
                               const Findings& found) {
   sim::ValidateReport report;
   report.predicted = run_report(setup.proved, *setup.topology, predicted);
-  report.predicted.planner_asked = setup.subject.plan ? setup.plan().planner : std::string(setup.pipeline->planner().name);
+  report.predicted.planner_asked =
+      setup.subject.plan ? setup.plan().planner : std::string(setup.pipeline->planner().name);
   report.backend = backend.name;
   report.library = backend.status.what;
   report.processes = executor.processes().count();
   report.hosts = found.hosts;
-  // Ranks in one process or on one host's memory do not use the links that a topology describes; GPUs under NCCL, or hosts, may.
+  // Ranks in one process or on one host's memory do not use the links that a topology describes;
+  // GPUs under NCCL, or hosts, may.
   report.models_this_machine = backend.name == "nccl" || found.hosts > 1;
   report.sums_in_own_order = executor.folds_in_own_order(setup.plan());
   report.iterations = options.carrier.counts.iterations;
@@ -123,32 +130,47 @@ sim::ValidateReport report_of(const ValidateOptions& options, const BackendInfo&
   return report;
 }
 
-void write_outputs(const ValidateOptions& options, const Setup& setup, const Timeline& predicted, const sim::ValidateReport& report,
-                   std::vector<Timeline>&& runs) {
+void write_outputs(const ValidateOptions& options, const Setup& setup, const Timeline& predicted,
+                   const sim::ValidateReport& report, std::vector<Timeline>&& runs) {
   if (!options.output.perfetto.empty()) {
     sim::MeasuredRun measured{report.backend, runs[report.measured.median_run]};
-    write_file(options.output.perfetto, "--perfetto",
-               [&](std::ostream& out) { sim::write_perfetto(out, workload_of(setup.proved.plan), {}, predicted, *setup.topology, &measured); });
+    write_file(options.output.perfetto, "--perfetto", [&](std::ostream& out) {
+      sim::write_perfetto(out, workload_of(setup.proved.plan), {}, predicted, *setup.topology,
+                          &measured);
+    });
   }
   if (options.measurements.empty()) return;
   const Plan& plan = setup.plan();
-  sim::Measurements measurements{kVersion,   report.backend, report.library,      plan.request.text(), plan.planner, setup.topology->name(),
-                                 plan.ranks, report.warm_up, sim::parts_of(plan), std::move(runs)};
-  write_file(options.measurements, "--measurements", [&](std::ostream& out) { sim::write_measurements(out, measurements); });
+  sim::Measurements measurements{kVersion,
+                                 report.backend,
+                                 report.library,
+                                 plan.request.text(),
+                                 plan.planner,
+                                 setup.topology->name(),
+                                 plan.ranks,
+                                 report.warm_up,
+                                 sim::parts_of(plan),
+                                 std::move(runs)};
+  write_file(options.measurements, "--measurements",
+             [&](std::ostream& out) { sim::write_measurements(out, measurements); });
 }
 
-// The root's work after all have run. Throws CheckNotHeld, after the report, where values are wrong.
-void conclude(const ValidateOptions& options, const BackendInfo& backend, Executor& executor, const Setup& setup, Findings&& found) {
+// The root's work after all have run. Throws CheckNotHeld, after the report, where values are
+// wrong.
+void conclude(const ValidateOptions& options, const BackendInfo& backend, Executor& executor,
+              const Setup& setup, Findings&& found) {
   Progress progress;
   progress.stage("comparing with the store");
-  compare_with_store(setup.plan(), setup.data_budget_bytes, memory_of_machine_bytes(), found.values);
+  compare_with_store(setup.plan(), setup.data_budget_bytes, memory_of_machine_bytes(),
+                     found.values);
   progress.stage("timing");
   Timeline predicted = timed(setup.proved.plan, *setup.topology);
   sim::ValidateReport report = report_of(options, backend, executor, setup, predicted, found);
   progress.clear();
   write_outputs(options, setup, predicted, report, std::move(found.runs));
   if (options.output.perfetto != "-" && options.measurements != "-")
-    print(options.output.json ? sim::validate_json(report) : sim::validate_table(report, options.output.verbose));
+    print(options.output.json ? sim::validate_json(report)
+                              : sim::validate_table(report, options.output.verbose));
   std::vector<std::string> faults = faults_of(report, setup.plan().request.shape());
   if (!faults.empty()) throw CheckNotHeld{faults};
 }
@@ -158,7 +180,8 @@ void conclude(const ValidateOptions& options, const BackendInfo& backend, Execut
 void validate_on(Executor& executor, const BackendInfo& backend, const ValidateOptions& options) {
   Processes& processes = executor.processes();
   Setup setup;
-  together(processes, "the plan's digest", [&] { return plan_all(options, processes.is_root(), setup); });
+  together(processes, "the plan's digest",
+           [&] { return plan_all(options, processes.is_root(), setup); });
   prepare_all(executor, setup);
   Findings found;
   waiting_for_others(processes, [&] { found = run_all(options, processes, setup); });

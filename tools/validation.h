@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A plan on real ranks: its bytes compared with the request and the store, its times set beside the engine's.
+// A plan on real ranks: its bytes compared with the request and the store, its times set beside the
+// engine's.
 //
-// The same on one process and on many (agreement.h): every process plans and proves by itself and must come to the same plan; then all run it; then the root reports.
+// The same on one process and on many (agreement.h): every process plans and proves by itself and
+// must come to the same plan; then all run it; then the root reports.
 #pragma once
 
 #include <string>
@@ -21,8 +23,9 @@ struct ValidateOptions {
   std::string data_budget, measurements;
 };
 
-// Collective over the executor's processes. Prints the report and writes the files that the options name, at the root; throws CheckNotHeld (Stopped, where there are several processes) after
-// the report where values are wrong.
+// Collective over the executor's processes. Prints the report and writes the files that the options
+// name, at the root; throws CheckNotHeld (Stopped, where there are several processes) after the
+// report where values are wrong.
 void validate_on(Executor& executor, const BackendInfo& backend, const ValidateOptions& options);
 
 }  // namespace reshard::tools

@@ -17,8 +17,9 @@ std::unique_ptr<PreparedPlan> CudaExecutor::prepare(const Plan& plan) {
   for (const Step& step : plan.steps) add_step(plan, step, shards, tables);
   std::int64_t needed = shards.needed_bytes() + tables.bytes(), free = device_->free_bytes();
   if (needed > free)
-    throw InputError(fmt::format("the plan needs {} of memory on the device for the shards of all ranks, {} are free ({})", bytes_text(needed),
-                                 bytes_text(free), device_->description()));
+    throw InputError(fmt::format(
+        "the plan needs {} of memory on the device for the shards of all ranks, {} are free ({})",
+        bytes_text(needed), bytes_text(free), device_->description()));
   return std::make_unique<Prepared>(*device_, plan, std::move(shards), options_);
 }
 

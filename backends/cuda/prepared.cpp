@@ -14,14 +14,16 @@
 namespace reshard::backends::cuda {
 namespace {
 
-// Polls rather than blocks, so that a device that hangs ends the run with a sentence. The first millisecond without a pause: steps are short.
+// Polls rather than blocks, so that a device that hangs ends the run with a sentence. The first
+// millisecond without a pause: steps are short.
 bool wait_for(Device& device, Event event, std::int64_t limit_s) {
   using Clock = std::chrono::steady_clock;
   Clock::time_point start = Clock::now();
   while (!device.done(event)) {
     Clock::duration waited = Clock::now() - start;
     if (waited >= std::chrono::seconds(limit_s)) return false;
-    if (waited > std::chrono::milliseconds(1)) std::this_thread::sleep_for(std::chrono::microseconds(50));
+    if (waited > std::chrono::milliseconds(1))
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
   }
   return true;
 }
@@ -29,14 +31,21 @@ bool wait_for(Device& device, Event event, std::int64_t limit_s) {
 }  // namespace
 
 Prepared::Prepared(Device& device, const Plan& plan, Shards shards, const ExecutorOptions& options)
-    : device_(device), plan_(plan), options_(options), shards_(std::move(shards)), origin_(device), finished_(device) {
+    : device_(device),
+      plan_(plan),
+      options_(options),
+      shards_(std::move(shards)),
+      origin_(device),
+      finished_(device) {
   shards_.allocate(device);
-  std::vector<StreamedStep> places = assign_streams(steps_before(plan, shards_.temporaries()), options.streams);
+  std::vector<StreamedStep> places =
+      assign_streams(steps_before(plan, shards_.temporaries()), options.streams);
   int used = 1;
   for (const StreamedStep& place : places) used = std::max(used, place.stream + 1);
   for (int s = 0; s < used; ++s) streams_.emplace_back(device);
   for (std::size_t s = 0; s < plan.steps.size(); ++s)
-    steps_.push_back({add_step(plan, plan.steps[s], shards_, tables_), std::move(places[s]), EventOwner(device), EventOwner(device)});
+    steps_.push_back({add_step(plan, plan.steps[s], shards_, tables_), std::move(places[s]),
+                      EventOwner(device), EventOwner(device)});
   tables_.upload(device, stream(0));
   finish(stream(0), "uploading the tables of the plan");
 }
@@ -58,7 +67,8 @@ void Prepared::finish(Stream stream, const std::string& what) {
 void Prepared::fill(const FillSource& fill) {
   Block staging(largest_bytes(kSourceBuffer, shards_.sources()));
   for (Slot slot : shards_.sources()) {
-    std::span<std::byte> bytes(staging.data(), static_cast<std::size_t>(shards_.bytes(kSourceBuffer, slot)));
+    std::span<std::byte> bytes(staging.data(),
+                               static_cast<std::size_t>(shards_.bytes(kSourceBuffer, slot)));
     Rank rank = plan_.ranks[static_cast<std::size_t>(slot)];
     fill(rank, bytes);
     if (bytes.empty()) continue;
@@ -69,7 +79,8 @@ void Prepared::fill(const FillSource& fill) {
 
 void Prepared::start(const StepRun& step) {
   Stream on = stream(step.place.stream);
-  for (std::int32_t before : step.place.waits) device_.wait(on, steps_[static_cast<std::size_t>(before)].end.get());
+  for (std::int32_t before : step.place.waits)
+    device_.wait(on, steps_[static_cast<std::size_t>(before)].end.get());
   device_.record(step.begin.get(), on);
   for (LaunchTables::Id launch : step.launches) tables_.launch(launch, device_, on);
   device_.record(step.end.get(), on);
@@ -88,10 +99,12 @@ Timeline Prepared::run() {
   Timeline timeline;
   for (std::size_t s = 0; s < steps_.size(); ++s) {
     std::int64_t start_ps = device_.elapsed_ps(origin_.get(), steps_[s].begin.get());
-    std::int64_t end_ps = std::max(start_ps, device_.elapsed_ps(origin_.get(), steps_[s].end.get()));
+    std::int64_t end_ps =
+        std::max(start_ps, device_.elapsed_ps(origin_.get(), steps_[s].end.get()));
     timeline.end_ps = std::max(timeline.end_ps, end_ps);
     for (Slot slot : slots_of(plan_.steps[s]))
-      timeline.spans.push_back({OpId{0}, static_cast<std::int32_t>(s), plan_.ranks[static_cast<std::size_t>(slot)], start_ps, end_ps});
+      timeline.spans.push_back({OpId{0}, static_cast<std::int32_t>(s),
+                                plan_.ranks[static_cast<std::size_t>(slot)], start_ps, end_ps});
   }
   return timeline;
 }
@@ -99,7 +112,8 @@ Timeline Prepared::run() {
 void Prepared::take(const TakeDestination& take) {
   Block staging(largest_bytes(kDestinationBuffer, shards_.destinations()));
   for (Slot slot : shards_.destinations()) {
-    std::span<std::byte> bytes(staging.data(), static_cast<std::size_t>(shards_.bytes(kDestinationBuffer, slot)));
+    std::span<std::byte> bytes(staging.data(),
+                               static_cast<std::size_t>(shards_.bytes(kDestinationBuffer, slot)));
     Rank rank = plan_.ranks[static_cast<std::size_t>(slot)];
     if (!bytes.empty()) {
       device_.download(bytes, shards_.data(kDestinationBuffer, slot), stream(0));

@@ -30,7 +30,8 @@ class Prepared : public PreparedPlan {
   };
   Stream stream(int index) const { return streams_[static_cast<std::size_t>(index)].get(); }
   void start(const StepRun& step);
-  // Waits for what the stream holds so far. What a device that does not answer may still touch is left to the end of the process.
+  // Waits for what the stream holds so far. What a device that does not answer may still touch is
+  // left to the end of the process.
   void finish(Stream stream, const std::string& what);
   std::int64_t largest_bytes(BufferId buffer, const std::vector<Slot>& slots) const;
 

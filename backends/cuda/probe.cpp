@@ -10,9 +10,14 @@ namespace reshard::backends::cuda {
 
 BackendStatus probe() {
   CudaMachine machine = look_for_gpus();
-  if (machine.gpus.empty()) return {false, machine.why_none, "a GPU of compute capability 8.0 or newer and NVIDIA's driver for it"};
+  if (machine.gpus.empty())
+    return {false, machine.why_none,
+            "a GPU of compute capability 8.0 or newer and NVIDIA's driver for it"};
   return {true,
-          fmt::format("{}{} ({})", machine.gpus[0], machine.gpus.size() == 1 ? "" : fmt::format(" and {} more", machine.gpus.size() - 1), machine.versions),
+          fmt::format(
+              "{}{} ({})", machine.gpus[0],
+              machine.gpus.size() == 1 ? "" : fmt::format(" and {} more", machine.gpus.size() - 1),
+              machine.versions),
           ""};
 }
 
@@ -22,7 +27,8 @@ std::unique_ptr<Executor> make(const BackendOptions& options) {
   int index = options.device < 0 ? 0 : options.device;
   if (static_cast<std::size_t>(index) >= machine.gpus.size())
     throw InputError(
-        fmt::format("device: expected one of the {} GPUs of this machine (0 to {}), found {}", machine.gpus.size(), machine.gpus.size() - 1, index));
+        fmt::format("device: expected one of the {} GPUs of this machine (0 to {}), found {}",
+                    machine.gpus.size(), machine.gpus.size() - 1, index));
   ExecutorOptions executor;
   executor.time_limit_s = options.time_limit_s;
   return std::make_unique<CudaExecutor>(make_cuda_device(index), executor);

@@ -5,7 +5,7 @@
 
 #include "core/base/integers.h"
 #include "core/layout/replicas.h"
-#include "core/plan/accounting.h"
+#include "core/schedule/accounting.h"
 
 namespace reshard::backends::cuda {
 namespace {
@@ -21,13 +21,17 @@ std::int64_t taken_bytes(std::int64_t bytes) {
 
 std::vector<Slot> slots_of_mesh(const Plan& plan, const Mesh& mesh) {
   std::vector<Slot> out;
-  for (std::int32_t position = 0; position < mesh.size(); ++position) out.push_back(plan.slot_of(mesh.rank_at(position)));
+  for (std::int32_t position = 0; position < mesh.size(); ++position)
+    out.push_back(plan.slot_of(mesh.rank_at(position)));
   return out;
 }
 
 }  // namespace
 
-Shards::Shards(const Plan& plan) : plan_(plan), element_bytes_(size_bytes(plan.request.dtype())), holder_(plan.slot_count(), -1) {
+Shards::Shards(const Plan& plan)
+    : plan_(plan),
+      element_bytes_(size_bytes(plan.request.dtype())),
+      holder_(plan.slot_count(), -1) {
   for (std::vector<Allocation>& all : allocations_) all.resize(plan.slot_count());
   std::vector<Slot> slots = slots_of_mesh(plan, plan.request.source().mesh());
   std::vector<std::int32_t> replicas = first_replicas(plan.request);
@@ -46,8 +50,11 @@ Shards::Shards(const Plan& plan) : plan_(plan), element_bytes_(size_bytes(plan.r
   destinations_ = slots_of_mesh(plan, plan.request.destination().mesh());
   std::sort(destinations_.begin(), destinations_.end());
 
-  for (Slot slot : sources_) allocations_[kSource][static_cast<std::size_t>(slot)].bytes = bytes(kSourceBuffer, slot);
-  for (Slot slot : destinations_) allocations_[kDestination][static_cast<std::size_t>(slot)].bytes = bytes(kDestinationBuffer, slot);
+  for (Slot slot : sources_)
+    allocations_[kSource][static_cast<std::size_t>(slot)].bytes = bytes(kSourceBuffer, slot);
+  for (Slot slot : destinations_)
+    allocations_[kDestination][static_cast<std::size_t>(slot)].bytes =
+        bytes(kDestinationBuffer, slot);
   Lives lives = lives_of(plan);
   for (std::size_t s = 0; s < plan.slot_count(); ++s) {
     temporaries_.push_back(lay_out_temporaries(plan, lives, static_cast<Slot>(s), kAlignment));
@@ -77,7 +84,8 @@ std::byte* Shards::data(BufferId buffer, Slot slot) const {
   const Allocation* allocation = nullptr;
   std::int64_t offset = 0;
   if (buffer == kSourceBuffer) {
-    allocation = &allocations_[kSource][static_cast<std::size_t>(holder_[static_cast<std::size_t>(slot)])];
+    allocation =
+        &allocations_[kSource][static_cast<std::size_t>(holder_[static_cast<std::size_t>(slot)])];
   } else if (buffer == kDestinationBuffer) {
     allocation = &allocations_[kDestination][static_cast<std::size_t>(slot)];
   } else {
@@ -85,7 +93,8 @@ std::byte* Shards::data(BufferId buffer, Slot slot) const {
     offset = temporaries_[static_cast<std::size_t>(slot)].offset[to_index(buffer)];
   }
   if (allocation->bytes == 0) return nullptr;
-  std::byte* begin = allocated_ ? allocation->memory.data() : reinterpret_cast<std::byte*>(kAlignment);
+  std::byte* begin =
+      allocated_ ? allocation->memory.data() : reinterpret_cast<std::byte*>(kAlignment);
   return begin + offset;
 }
 

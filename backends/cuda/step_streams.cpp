@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "core/plan/accesses.h"
+#include "core/schedule/accesses.h"
 
 namespace reshard::backends::cuda {
 namespace {
@@ -20,8 +20,9 @@ void merge(Known& into, const Known& other) {
   for (std::size_t s = 0; s < into.size(); ++s) into[s] = std::max(into[s], other[s]);
 }
 
-// The best stream for a step that needs `needed`: where the latest step is one that it waits for anyway, the more recent the better; else an empty one; else the one that has been
-// quiet for longest.
+// The best stream for a step that needs `needed`: where the latest step is one that it waits for
+// anyway, the more recent the better; else an empty one; else the one that has been quiet for
+// longest.
 std::size_t choose(const Known& last, const Known& needed) {
   std::size_t best = 0;
   auto rank = [&](std::size_t s) {
@@ -35,26 +36,34 @@ std::size_t choose(const Known& last, const Known& needed) {
 
 }  // namespace
 
-std::vector<std::vector<std::int32_t>> steps_before(const Plan& plan, const std::vector<TemporaryLayout>& temporaries) {
+std::vector<std::vector<std::int32_t>> steps_before(
+    const Plan& plan, const std::vector<TemporaryLayout>& temporaries) {
   std::vector<std::vector<std::int32_t>> before(plan.steps.size());
   for (std::size_t s = 0; s < plan.steps.size(); ++s)
     for (StepId step : plan.steps[s].after) before[s].push_back(static_cast<std::int32_t>(step));
 
-  bool reused = std::any_of(temporaries.begin(), temporaries.end(), [](const TemporaryLayout& layout) { return !layout.reuses.empty(); });
+  bool reused = std::any_of(temporaries.begin(), temporaries.end(),
+                            [](const TemporaryLayout& layout) { return !layout.reuses.empty(); });
   if (!reused) return before;
   // Steps that use, and those that write, a temporary of a slot; ascending, some twice.
-  std::vector<std::vector<std::int32_t>> users(plan.buffers.size() * plan.slot_count()), writers(users.size());
-  auto at = [&](BufferId buffer, Slot slot) { return to_index(buffer) * plan.slot_count() + static_cast<std::size_t>(slot); };
+  std::vector<std::vector<std::int32_t>> users(plan.buffers.size() * plan.slot_count()),
+      writers(users.size());
+  auto at = [&](BufferId buffer, Slot slot) {
+    return to_index(buffer) * plan.slot_count() + static_cast<std::size_t>(slot);
+  };
   for (std::size_t s = 0; s < plan.steps.size(); ++s)
     for_each_access(plan.steps[s], [&](BufferId buffer, Slot slot, bool is_write) {
       if (plan.buffer(buffer).role() != BufferRole::Temporary) return;
-      for (std::vector<std::int32_t>* steps : {&users[at(buffer, slot)], is_write ? &writers[at(buffer, slot)] : nullptr})
-        if (steps != nullptr && (steps->empty() || steps->back() != static_cast<std::int32_t>(s))) steps->push_back(static_cast<std::int32_t>(s));
+      for (std::vector<std::int32_t>* steps :
+           {&users[at(buffer, slot)], is_write ? &writers[at(buffer, slot)] : nullptr})
+        if (steps != nullptr && (steps->empty() || steps->back() != static_cast<std::int32_t>(s)))
+          steps->push_back(static_cast<std::int32_t>(s));
     });
   for (std::size_t slot = 0; slot < temporaries.size(); ++slot)
     for (const TemporaryLayout::Reuse& reuse : temporaries[slot].reuses)
       for (std::int32_t writer : writers[at(reuse.taker, static_cast<Slot>(slot))]) {
-        const std::vector<std::int32_t>& using_steps = users[at(reuse.taken, static_cast<Slot>(slot))];
+        const std::vector<std::int32_t>& using_steps =
+            users[at(reuse.taken, static_cast<Slot>(slot))];
         std::vector<std::int32_t>& steps = before[static_cast<std::size_t>(writer)];
         steps.insert(steps.end(), using_steps.begin(), using_steps.end());
       }
@@ -62,13 +71,15 @@ std::vector<std::vector<std::int32_t>> steps_before(const Plan& plan, const std:
   return before;
 }
 
-std::vector<StreamedStep> assign_streams(const std::vector<std::vector<std::int32_t>>& before, int streams) {
+std::vector<StreamedStep> assign_streams(const std::vector<std::vector<std::int32_t>>& before,
+                                         int streams) {
   std::vector<StreamedStep> out(before.size());
   Known none(static_cast<std::size_t>(streams), -1), last = none;
   std::vector<Known> complete_with(before.size(), none);  // what is complete when the step is
   for (std::size_t i = 0; i < before.size(); ++i) {
     Known needed = none;
-    for (std::int32_t step : before[i]) merge(needed, complete_with[static_cast<std::size_t>(step)]);
+    for (std::int32_t step : before[i])
+      merge(needed, complete_with[static_cast<std::size_t>(step)]);
     std::size_t stream = choose(last, needed);
     Known known = last[stream] < 0 ? none : complete_with[static_cast<std::size_t>(last[stream])];
     // The latest first: it may imply others.

@@ -10,17 +10,23 @@ namespace {
 class StepLaunches {
  public:
   StepLaunches(const Plan& plan, const Shards& shards, LaunchTables& tables)
-      : plan_(plan), shards_(shards), tables_(tables), dtype_(plan.request.dtype()), width_(size_bytes(dtype_)) {}
+      : plan_(plan),
+        shards_(shards),
+        tables_(tables),
+        dtype_(plan.request.dtype()),
+        width_(size_bytes(dtype_)) {}
 
   std::vector<LaunchTables::Id> operator()(const CopyStep& step) {
     CopyTiles tiles(bytes_of(step.moves));
-    for (const CopyStep::Part& part : step.parts) move_all(step.moves, part.moves, part.slot, part.slot, tiles);
+    for (const CopyStep::Part& part : step.parts)
+      move_all(step.moves, part.moves, part.slot, part.slot, tiles);
     return {tables_.add(tiles)};
   }
 
   std::vector<LaunchTables::Id> operator()(const ExchangeStep& step) {
     CopyTiles tiles(bytes_of(step.moves));
-    for (const ExchangeStep::Message& message : step.messages) move_all(step.moves, message.moves, message.source, message.destination, tiles);
+    for (const ExchangeStep::Message& message : step.messages)
+      move_all(step.moves, message.moves, message.source, message.destination, tiles);
     return {tables_.add(tiles)};
   }
 
@@ -31,7 +37,8 @@ class StepLaunches {
     for (const FillStep::Part& part : step.parts) {
       if (part.box.empty()) continue;
       Shape shape = plan_.buffer(part.buffer).shape(part.slot);
-      tiles.clear(shards_.data(part.buffer, part.slot), {shape, part.box.lo}, part.box.extents(), width_);
+      tiles.clear(shards_.data(part.buffer, part.slot), {shape, part.box.lo}, part.box.extents(),
+                  width_);
     }
     return {tables_.add(tiles)};
   }
@@ -53,7 +60,8 @@ class StepLaunches {
       case CollectiveKind::ReduceScatter:
         return {fold_blocks(step)};
       case CollectiveKind::AllReduce:
-        // Folded once and copied: for n members 3n - 1 times the shard is read or written; n (n + 1) times if each folded for itself.
+        // Folded once and copied: for n members 3n - 1 times the shard is read or written; n (n +
+        // 1) times if each folded for itself.
         return {fold_blocks(step), copy_from_first(step)};
     }
     return {};
@@ -66,13 +74,15 @@ class StepLaunches {
     return elements * width_;
   }
 
-  void move_all(const MoveList& moves, const MoveRange& range, Slot source, Slot destination, CopyTiles& tiles) const {
+  void move_all(const MoveList& moves, const MoveRange& range, Slot source, Slot destination,
+                CopyTiles& tiles) const {
     for (std::uint32_t i = range.first; i < range.first + range.count; ++i) {
       Move move = moves[i];
       if (element_count(move.extents) == 0) continue;
-      Shape from = plan_.buffer(move.source).shape(source), to = plan_.buffer(move.destination).shape(destination);
-      tiles.copy(shards_.data(move.destination, destination), {to, move.destination_lo}, shards_.data(move.source, source), {from, move.source_lo},
-                 move.extents, width_);
+      Shape from = plan_.buffer(move.source).shape(source),
+            to = plan_.buffer(move.destination).shape(destination);
+      tiles.copy(shards_.data(move.destination, destination), {to, move.destination_lo},
+                 shards_.data(move.source, source), {from, move.source_lo}, move.extents, width_);
     }
   }
 
@@ -88,7 +98,8 @@ class StepLaunches {
       places.push_back({shapes.back(), operand.lo});
     }
     Shape shape = plan_.buffer(part.destination).shape(part.slot);
-    tiles.fold(shards_.data(part.destination, part.slot), {shape, part.destination_lo}, operands, places, part.extents);
+    tiles.fold(shards_.data(part.destination, part.slot), {shape, part.destination_lo}, operands,
+               places, part.extents);
   }
 
   std::int64_t output_bytes(const CollectiveStep& step) const {
@@ -105,8 +116,11 @@ class StepLaunches {
       std::int64_t block = shards_.bytes(step.output, group[0]) / step.group_size;
       for (std::size_t i = 0; i < group.size(); ++i)
         for (std::size_t j = 0; j < group.size(); ++j) {
-          std::int64_t from = step.kind == CollectiveKind::AllToAll ? static_cast<std::int64_t>(i) * block : 0;
-          tiles.copy_bytes(shards_.data(step.output, group[i]) + static_cast<std::int64_t>(j) * block, shards_.data(step.input, group[j]) + from, block);
+          std::int64_t from =
+              step.kind == CollectiveKind::AllToAll ? static_cast<std::int64_t>(i) * block : 0;
+          tiles.copy_bytes(
+              shards_.data(step.output, group[i]) + static_cast<std::int64_t>(j) * block,
+              shards_.data(step.input, group[j]) + from, block);
         }
     }
     return tables_.add(tiles);
@@ -122,7 +136,9 @@ class StepLaunches {
       std::size_t outputs = step.kind == CollectiveKind::AllReduce ? 1 : group.size();
       for (std::size_t i = 0; i < outputs; ++i) {
         operands.clear();
-        for (Slot member : group) operands.push_back(shards_.data(step.input, member) + static_cast<std::int64_t>(i) * block);
+        for (Slot member : group)
+          operands.push_back(shards_.data(step.input, member) +
+                             static_cast<std::int64_t>(i) * block);
         tiles.fold_bytes(shards_.data(step.output, group[i]), operands, block);
       }
     }
@@ -134,7 +150,8 @@ class StepLaunches {
     for (std::size_t g = 0; g < step.group_count(); ++g) {
       Slot first = step.group(g)[0];
       for (Slot member : step.group(g).subspan(1))
-        tiles.copy_bytes(shards_.data(step.output, member), shards_.data(step.output, first), shards_.bytes(step.output, first));
+        tiles.copy_bytes(shards_.data(step.output, member), shards_.data(step.output, first),
+                         shards_.bytes(step.output, first));
     }
     return tables_.add(tiles);
   }
@@ -148,7 +165,8 @@ class StepLaunches {
 
 }  // namespace
 
-std::vector<LaunchTables::Id> add_step(const Plan& plan, const Step& step, const Shards& shards, LaunchTables& tables) {
+std::vector<LaunchTables::Id> add_step(const Plan& plan, const Step& step, const Shards& shards,
+                                       LaunchTables& tables) {
   return std::visit(StepLaunches(plan, shards, tables), step.body);
 }
 

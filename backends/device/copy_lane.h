@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What one thread does of a copy: one lane of one tile, whose descriptor it reads once. Four units are under way at a time, loaded before the first is stored: enough of them to
-// cover the memory's latency.
+// What one thread does of a copy: one lane of one tile, whose descriptor it reads once. Four units
+// are under way at a time, loaded before the first is stored: enough of them to cover the memory's
+// latency.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +16,8 @@ namespace reshard::backends::kernels {
 // What one lane moves at a time. 16 bytes are one load of a GPU.
 template <int kBytes>
 struct alignas(kBytes) Unit {
-  using Word = std::conditional_t<(kBytes >= 4), std::uint32_t, std::conditional_t<kBytes == 2, std::uint16_t, std::uint8_t>>;
+  using Word = std::conditional_t<(kBytes >= 4), std::uint32_t,
+                                  std::conditional_t<kBytes == 2, std::uint16_t, std::uint8_t>>;
   Word words[static_cast<std::size_t>(kBytes) / sizeof(Word)];
 };
 
@@ -38,7 +40,8 @@ struct CopyLane {
   }
 
  private:
-  RESHARD_ON_DEVICE void move(Track<std::byte> to, Track<const std::byte> from, Walk walk, std::int32_t left) const {
+  RESHARD_ON_DEVICE void move(Track<std::byte> to, Track<const std::byte> from, Walk walk,
+                              std::int32_t left) const {
     for (; left > (kUnroll - 1) * lanes; left -= kUnroll * lanes) {
       Unit<kBytes> units[kUnroll];
       std::byte* out[kUnroll];

@@ -18,24 +18,29 @@ namespace {
 void check(cudaError_t code, const std::string& call) {
   if (code == cudaSuccess) return;
   cudaGetLastError();  // an error that is told is not told again by the next call
-  throw BackendError("CUDA", call, fmt::format("{} ({})", cudaGetErrorName(code), cudaGetErrorString(code)), -1);
+  throw BackendError("CUDA", call,
+                     fmt::format("{} ({})", cudaGetErrorName(code), cudaGetErrorString(code)), -1);
 }
 
 cudaStream_t stream_of(Stream stream) { return reinterpret_cast<cudaStream_t>(stream); }
 cudaEvent_t event_of(Event event) { return reinterpret_cast<cudaEvent_t>(event); }
 
 // 13020 is 13.2.
-std::string version_text(int version) { return fmt::format("{}.{}", version / 1000, version % 1000 / 10); }
+std::string version_text(int version) {
+  return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
+}
 
 std::string gpu_text(const cudaDeviceProp& properties) {
-  return fmt::format("{}, {}", properties.name, bytes_text(static_cast<std::int64_t>(properties.totalGlobalMem)));
+  return fmt::format("{}, {}", properties.name,
+                     bytes_text(static_cast<std::int64_t>(properties.totalGlobalMem)));
 }
 
 class CudaDevice : public Device {
  public:
   explicit CudaDevice(int index) : index_(index) {
     select();
-    check(cudaFree(nullptr), "cudaFree(0)");  // makes the context, so that failures to do so show here
+    check(cudaFree(nullptr),
+          "cudaFree(0)");  // makes the context, so that failures to do so show here
     cudaDeviceProp properties{};
     int runtime = 0;
     check(cudaGetDeviceProperties(&properties, index), "cudaGetDeviceProperties");
@@ -49,7 +54,8 @@ class CudaDevice : public Device {
   std::byte* allocate(std::int64_t bytes) override {
     select();
     void* memory = nullptr;
-    check(cudaMalloc(&memory, static_cast<std::size_t>(bytes)), fmt::format("cudaMalloc({})", bytes));
+    check(cudaMalloc(&memory, static_cast<std::size_t>(bytes)),
+          fmt::format("cudaMalloc({})", bytes));
     return static_cast<std::byte*>(memory);
   }
   void release(std::byte* memory) noexcept override {
@@ -116,7 +122,8 @@ class CudaDevice : public Device {
   }
   void set_bytes(std::byte* to, std::int64_t bytes, std::uint8_t value, Stream stream) override {
     select();
-    check(cudaMemsetAsync(to, value, static_cast<std::size_t>(bytes), stream_of(stream)), fmt::format("cudaMemsetAsync of {} bytes", bytes));
+    check(cudaMemsetAsync(to, value, static_cast<std::size_t>(bytes), stream_of(stream)),
+          fmt::format("cudaMemsetAsync of {} bytes", bytes));
   }
 
   void copy(const CopyLaunch& launch, Stream stream) override {
@@ -127,9 +134,11 @@ class CudaDevice : public Device {
   }
 
  private:
-  void copy_bytes(std::byte* to, const std::byte* from, std::size_t bytes, cudaMemcpyKind kind, Stream stream) {
+  void copy_bytes(std::byte* to, const std::byte* from, std::size_t bytes, cudaMemcpyKind kind,
+                  Stream stream) {
     select();
-    check(cudaMemcpyAsync(to, from, bytes, kind, stream_of(stream)), fmt::format("cudaMemcpyAsync of {} bytes", bytes));
+    check(cudaMemcpyAsync(to, from, bytes, kind, stream_of(stream)),
+          fmt::format("cudaMemcpyAsync of {} bytes", bytes));
   }
 
   // Thrust says by exception why a launch failed.
@@ -168,11 +177,13 @@ CudaMachine look_for_gpus() noexcept {
       check(cudaGetDeviceProperties(&properties, i), "cudaGetDeviceProperties");
       out.gpus.push_back(gpu_text(properties));
       std::string& id = out.ids.emplace_back();
-      for (char byte : properties.uuid.bytes) id += fmt::format("{:02x}", static_cast<unsigned char>(byte));
+      for (char byte : properties.uuid.bytes)
+        id += fmt::format("{:02x}", static_cast<unsigned char>(byte));
     }
     check(cudaRuntimeGetVersion(&runtime), "cudaRuntimeGetVersion");
     check(cudaDriverGetVersion(&driver), "cudaDriverGetVersion");
-    out.versions = fmt::format("CUDA runtime {}, driver for {}", version_text(runtime), version_text(driver));
+    out.versions =
+        fmt::format("CUDA runtime {}, driver for {}", version_text(runtime), version_text(driver));
     if (count == 0) out.why_none = "no GPU";
   } catch (const std::exception& error) {
     out.gpus.clear();

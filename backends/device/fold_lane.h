@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What one thread does of a fold: one lane of one tile, the operands of an element in the order in which they are listed.
+// What one thread does of a fold: one lane of one tile, the operands of an element in the order in
+// which they are listed.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +12,9 @@
 
 namespace reshard::backends::kernels {
 
-// Folds of one element type, kCount elements at a time. The operator is the same for all threads, so that asking for it anew costs next to nothing, and one kernel
-// per type and width is all that must be compiled.
+// Folds of one element type, kCount elements at a time. The operator is the same for all threads,
+// so that asking for it anew costs next to nothing, and one kernel per type and width is all that
+// must be compiled.
 template <class T, int kCount>
 struct FoldLane {
   const FoldTile* tiles;
@@ -43,7 +45,8 @@ struct FoldLane {
   }
 
  private:
-  RESHARD_ON_DEVICE static Part part_of(const FoldOperand& operand, std::int64_t row, std::int64_t offset) {
+  RESHARD_ON_DEVICE static Part part_of(const FoldOperand& operand, std::int64_t row,
+                                        std::int64_t offset) {
     return load<Part>(operand.data + row * operand.pitch + offset);
   }
 
@@ -90,7 +93,8 @@ struct FoldLane {
     if constexpr (elements::kIsFloat<T> || std::is_same_v<T, elements::Complex>)
       if (divisor != 1) {
         RESHARD_UNROLL
-        for (int i = 0; i < kCount; ++i) part.values[i] = elements::divided(part.values[i], divisor);
+        for (int i = 0; i < kCount; ++i)
+          part.values[i] = elements::divided(part.values[i], divisor);
       }
     return part;
   }

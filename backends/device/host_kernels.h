@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The kernels compiled for the processor: all memory is the host's. For tests on machines without a GPU.
+// The kernels compiled for the processor: all memory is the host's. For tests on machines without a
+// GPU.
 #pragma once
 
 #include "backends/device/device.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The kernels, one source for two Thrust systems: kernels_cuda.cu compiles it for the GPU, kernels_host.cpp for the processor, where tests run it on machines without a GPU. A thread per
+// The kernels, one source for two Thrust systems: kernels_cuda.cu compiles it for the GPU,
+// kernels_host.cpp for the processor, where tests run it on machines without a GPU. A thread per
 // lane of every tile; what it does stands in copy_lane.h and fold_lane.h.
 #pragma once
 
@@ -23,13 +24,18 @@ inline int log2_of(int lanes) {
 
 template <class Policy, class Lane>
 void for_each_lane(const Policy& policy, std::int64_t tiles, const Lane& lane) {
-  thrust::for_each_n(policy, thrust::counting_iterator<std::int64_t>(0), tiles << lane.log2_lanes, lane);
+  thrust::for_each_n(policy, thrust::counting_iterator<std::int64_t>(0), tiles << lane.log2_lanes,
+                     lane);
 }
 
 // `policy` is Thrust's execution policy: where, and on which stream.
 template <class Policy>
 void copy(const Policy& policy, const CopyLaunch& launch) {
-  auto run = [&](auto bytes) { for_each_lane(policy, launch.count, CopyLane<decltype(bytes)::value>{launch.tiles, launch.lanes, log2_of(launch.lanes)}); };
+  auto run = [&](auto bytes) {
+    for_each_lane(
+        policy, launch.count,
+        CopyLane<decltype(bytes)::value>{launch.tiles, launch.lanes, log2_of(launch.lanes)});
+  };
   switch (launch.unit_bytes) {
     case 16:
       return run(std::integral_constant<int, 16>{});
@@ -49,9 +55,13 @@ void fold_elements(const Policy& policy, const FoldLaunch& launch) {
   constexpr int kWide = 16 / static_cast<int>(sizeof(T));
   int log2_lanes = log2_of(launch.lanes);
   if (launch.unit_bytes == 16)
-    for_each_lane(policy, launch.count, FoldLane<T, kWide>{launch.tiles, launch.lanes, log2_lanes, launch.op, launch.divisor});
+    for_each_lane(
+        policy, launch.count,
+        FoldLane<T, kWide>{launch.tiles, launch.lanes, log2_lanes, launch.op, launch.divisor});
   else
-    for_each_lane(policy, launch.count, FoldLane<T, 1>{launch.tiles, launch.lanes, log2_lanes, launch.op, launch.divisor});
+    for_each_lane(
+        policy, launch.count,
+        FoldLane<T, 1>{launch.tiles, launch.lanes, log2_lanes, launch.op, launch.divisor});
 }
 
 template <class Policy>

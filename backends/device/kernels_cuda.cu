@@ -7,8 +7,12 @@
 
 namespace reshard::backends::cuda_kernels {
 
-void copy(const CopyLaunch& launch, cudaStream_t stream) { kernels::copy(thrust::cuda::par_nosync.on(stream), launch); }
+void copy(const CopyLaunch& launch, cudaStream_t stream) {
+  kernels::copy(thrust::cuda::par_nosync.on(stream), launch);
+}
 
-void fold(const FoldLaunch& launch, cudaStream_t stream) { kernels::fold(thrust::cuda::par_nosync.on(stream), launch); }
+void fold(const FoldLaunch& launch, cudaStream_t stream) {
+  kernels::fold(thrust::cuda::par_nosync.on(stream), launch);
+}
 
 }  // namespace reshard::backends::cuda_kernels

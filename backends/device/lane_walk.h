@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // How a lane gets through a tile.
 //
-// Lanes stand side by side: lane i takes units i, i + lanes, i + 2 lanes ... of the tile, so that a warp reads and writes whole lines. Pointers advance by constants worked out once per
-// thread; the inner loop divides and multiplies nothing.
+// Lanes stand side by side: lane i takes units i, i + lanes, i + 2 lanes ... of the tile, so that a
+// warp reads and writes whole lines. Pointers advance by constants worked out once per thread; the
+// inner loop divides and multiplies nothing.
 #pragma once
 
 #include <cstddef>
@@ -28,13 +29,15 @@ RESHARD_ON_DEVICE T load(const std::byte* at) {
 }
 template <class T>
 RESHARD_ON_DEVICE void store(std::byte* at, const T& value) {
-  std::memcpy(__builtin_assume_aligned(at, alignof(T)), static_cast<const void*>(&value), sizeof value);
+  std::memcpy(__builtin_assume_aligned(at, alignof(T)), static_cast<const void*>(&value),
+              sizeof value);
 }
 
 // The way of a lane through the rows of a tile, `lanes` units at a time.
 class Walk {
  public:
-  RESHARD_ON_DEVICE Walk(std::int32_t units, std::int32_t lanes, std::int32_t lane) : units_(units) {
+  RESHARD_ON_DEVICE Walk(std::int32_t units, std::int32_t lanes, std::int32_t lane)
+      : units_(units) {
     // A lane of a tile with long rows stays in one row for a while, and starts in the first.
     bool long_rows = units > lanes;
     row_ = long_rows ? 0 : lane / units;
@@ -42,10 +45,16 @@ class Walk {
     row_step_ = long_rows ? 0 : lanes / units;
     column_step_ = long_rows ? lanes : lanes % units;
   }
-  RESHARD_ON_DEVICE std::int64_t start(std::int64_t pitch, int unit_bytes) const { return row_ * pitch + std::int64_t{column_} * unit_bytes; }
-  RESHARD_ON_DEVICE std::int64_t step(std::int64_t pitch, int unit_bytes) const { return row_step_ * pitch + std::int64_t{column_step_} * unit_bytes; }
+  RESHARD_ON_DEVICE std::int64_t start(std::int64_t pitch, int unit_bytes) const {
+    return row_ * pitch + std::int64_t{column_} * unit_bytes;
+  }
+  RESHARD_ON_DEVICE std::int64_t step(std::int64_t pitch, int unit_bytes) const {
+    return row_step_ * pitch + std::int64_t{column_step_} * unit_bytes;
+  }
   // What is to be added where the column wraps around.
-  RESHARD_ON_DEVICE std::int64_t wrap(std::int64_t pitch, int unit_bytes) const { return pitch - std::int64_t{units_} * unit_bytes; }
+  RESHARD_ON_DEVICE std::int64_t wrap(std::int64_t pitch, int unit_bytes) const {
+    return pitch - std::int64_t{units_} * unit_bytes;
+  }
   RESHARD_ON_DEVICE std::int32_t row() const { return row_; }
   RESHARD_ON_DEVICE std::int32_t column() const { return column_; }
   RESHARD_ON_DEVICE std::int32_t row_step() const { return row_step_; }
@@ -67,7 +76,9 @@ struct Track {
   Byte* at;
   std::int64_t step, wrap;
   RESHARD_ON_DEVICE Track(Byte* from, std::int64_t pitch, int unit_bytes, const Walk& walk)
-      : at(from + walk.start(pitch, unit_bytes)), step(walk.step(pitch, unit_bytes)), wrap(walk.wrap(pitch, unit_bytes)) {}
+      : at(from + walk.start(pitch, unit_bytes)),
+        step(walk.step(pitch, unit_bytes)),
+        wrap(walk.wrap(pitch, unit_bytes)) {}
   RESHARD_ON_DEVICE void advance(bool wraps) { at += step + (wraps ? wrap : 0); }
 };
 

@@ -26,7 +26,8 @@ int lanes_of(const Tiles& tiles, std::int64_t tile_bytes, Units&& units_of) {
 // Rows shorter than this share the GPU's lines and sectors with those of other boxes.
 constexpr std::int64_t kShortRowBytes = 512;
 
-// Tiles that begin near each other, where their rows lie apart, follow each other: what several of them read or write parts of is still in the cache.
+// Tiles that begin near each other, where their rows lie apart, follow each other: what several of
+// them read or write parts of is still in the cache.
 std::vector<CopyTile> in_order(std::vector<CopyTile> tiles, int unit_bytes) {
   std::int64_t rows = 0, units = 0;
   for (const CopyTile& tile : tiles) {
@@ -34,8 +35,12 @@ std::vector<CopyTile> in_order(std::vector<CopyTile> tiles, int unit_bytes) {
     units += std::int64_t{tile.rows} * tile.units;
   }
   if (units * unit_bytes >= rows * kShortRowBytes) return tiles;
-  auto place = [](const CopyTile& tile) { return tile.source_pitch >= tile.destination_pitch ? tile.source : tile.destination; };
-  std::stable_sort(tiles.begin(), tiles.end(), [&](const CopyTile& a, const CopyTile& b) { return std::less<>()(place(a), place(b)); });
+  auto place = [](const CopyTile& tile) {
+    return tile.source_pitch >= tile.destination_pitch ? tile.source : tile.destination;
+  };
+  std::stable_sort(tiles.begin(), tiles.end(), [&](const CopyTile& a, const CopyTile& b) {
+    return std::less<>()(place(a), place(b));
+  });
   return tiles;
 }
 
@@ -56,13 +61,16 @@ LaunchTables::Id LaunchTables::add(const CopyTiles& tiles) {
   for (std::size_t g = 0; g < CopyTiles::kUnits; ++g) {
     if (tiles.group(g).empty()) continue;
     std::vector<CopyTile> group = in_order(tiles.group(g), 1 << g);
-    int lanes = lanes_of(group, tiles.tile_bytes(), [](const CopyTile& tile) { return std::int64_t{tile.rows} * tile.units; });
-    placed.push_back({CopyLaunch{nullptr, static_cast<std::int64_t>(group.size()), 1 << g, lanes}, put(group.data(), group.size())});
+    int lanes = lanes_of(group, tiles.tile_bytes(),
+                         [](const CopyTile& tile) { return std::int64_t{tile.rows} * tile.units; });
+    placed.push_back({CopyLaunch{nullptr, static_cast<std::int64_t>(group.size()), 1 << g, lanes},
+                      put(group.data(), group.size())});
   }
   return launches_.size() - 1;
 }
 
-LaunchTables::Id LaunchTables::add(const FoldTiles& tiles, ReduceOp op, DType dtype, std::int64_t divisor) {
+LaunchTables::Id LaunchTables::add(const FoldTiles& tiles, ReduceOp op, DType dtype,
+                                   std::int64_t divisor) {
   RESHARD_CHECK(memory_.data() == nullptr, "a table is added after the upload");
   launches_.emplace_back();
   std::int64_t operands_at = put(tiles.operands().data(), tiles.operands().size());
@@ -72,22 +80,26 @@ LaunchTables::Id LaunchTables::add(const FoldTiles& tiles, ReduceOp op, DType dt
   return launches_.size() - 1;
 }
 
-void LaunchTables::add_group(const std::vector<FoldTiles::Tile>& tiles, const FoldTiles& all, std::int64_t operands_at, int unit_bytes, FoldLaunch launch) {
+void LaunchTables::add_group(const std::vector<FoldTiles::Tile>& tiles, const FoldTiles& all,
+                             std::int64_t operands_at, int unit_bytes, FoldLaunch launch) {
   if (tiles.empty()) return;
   std::vector<FoldTile> rows;
   rows.reserve(tiles.size());
   for (const FoldTiles::Tile& tile : tiles) rows.push_back(tile.tile);
   std::int64_t at = put(rows.data(), rows.size());
   for (std::size_t i = 0; i < tiles.size(); ++i) {
-    std::int64_t pointer = at + static_cast<std::int64_t>(i * sizeof(FoldTile) + offsetof(FoldTile, operands));
-    std::int64_t offset = operands_at + static_cast<std::int64_t>(tiles[i].first_operand * sizeof(FoldOperand));
+    std::int64_t pointer =
+        at + static_cast<std::int64_t>(i * sizeof(FoldTile) + offsetof(FoldTile, operands));
+    std::int64_t offset =
+        operands_at + static_cast<std::int64_t>(tiles[i].first_operand * sizeof(FoldOperand));
     std::memcpy(image_.data() + pointer, &offset, sizeof offset);
     operand_pointers_.push_back(pointer);
   }
   launch.count = static_cast<std::int64_t>(rows.size());
   launch.unit_bytes = unit_bytes;
-  launch.lanes =
-      lanes_of(rows, all.tile_bytes(), [&](const FoldTile& tile) { return std::int64_t{tile.rows} * tile.count * all.element_bytes() / unit_bytes; });
+  launch.lanes = lanes_of(rows, all.tile_bytes(), [&](const FoldTile& tile) {
+    return std::int64_t{tile.rows} * tile.count * all.element_bytes() / unit_bytes;
+  });
   launches_.back().push_back({launch, at});
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// All tables of tiles that a prepared plan launches, in one piece of device memory: uploaded once, launched as often as asked.
+// All tables of tiles that a prepared plan launches, in one piece of device memory: uploaded once,
+// launched as often as asked.
 #pragma once
 
 #include <cstddef>
@@ -31,7 +32,8 @@ class LaunchTables {
  private:
   template <class Row>
   std::int64_t put(const Row* rows, std::size_t count);
-  void add_group(const std::vector<FoldTiles::Tile>& tiles, const FoldTiles& all, std::int64_t operands_at, int unit_bytes, FoldLaunch launch);
+  void add_group(const std::vector<FoldTiles::Tile>& tiles, const FoldTiles& all,
+                 std::int64_t operands_at, int unit_bytes, FoldLaunch launch);
 
   using Launch = std::variant<CopyLaunch, FoldLaunch>;
   struct Placed {
@@ -40,7 +42,8 @@ class LaunchTables {
   };
   std::vector<std::vector<Placed>> launches_;  // by Id
   std::vector<std::byte> image_;
-  std::vector<std::int64_t> operand_pointers_;  // where in the image an offset stands that upload turns into a pointer
+  std::vector<std::int64_t>
+      operand_pointers_;  // where in the image an offset stands that upload turns into a pointer
   DeviceMemory memory_;
 };
 

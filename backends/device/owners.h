@@ -12,9 +12,12 @@ namespace reshard::backends {
 class DeviceMemory {
  public:
   DeviceMemory() = default;
-  DeviceMemory(Device& device, std::int64_t bytes) : device_(&device), data_(bytes > 0 ? device.allocate(bytes) : nullptr), bytes_(bytes) {}
+  DeviceMemory(Device& device, std::int64_t bytes)
+      : device_(&device), data_(bytes > 0 ? device.allocate(bytes) : nullptr), bytes_(bytes) {}
   DeviceMemory(DeviceMemory&& other) noexcept
-      : device_(other.device_), data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, std::int64_t{0})) {}
+      : device_(other.device_),
+        data_(std::exchange(other.data_, nullptr)),
+        bytes_(std::exchange(other.bytes_, std::int64_t{0})) {}
   DeviceMemory& operator=(DeviceMemory&& other) noexcept {
     std::swap(device_, other.device_);
     std::swap(data_, other.data_);
@@ -26,7 +29,8 @@ class DeviceMemory {
   }
   std::byte* data() const { return data_; }
   std::int64_t bytes() const { return bytes_; }
-  // Leaves the memory to the end of the process: for a device that does not answer, where release would wait for it.
+  // Leaves the memory to the end of the process: for a device that does not answer, where release
+  // would wait for it.
   void abandon() { data_ = nullptr; }
 
  private:
@@ -38,7 +42,8 @@ class DeviceMemory {
 class StreamOwner {
  public:
   explicit StreamOwner(Device& device) : device_(&device), stream_(device.create_stream()) {}
-  StreamOwner(StreamOwner&& other) noexcept : device_(other.device_), stream_(std::exchange(other.stream_, nullptr)) {}
+  StreamOwner(StreamOwner&& other) noexcept
+      : device_(other.device_), stream_(std::exchange(other.stream_, nullptr)) {}
   StreamOwner& operator=(StreamOwner&&) = delete;
   ~StreamOwner() {
     if (stream_ != nullptr) device_->destroy(stream_);
@@ -53,7 +58,8 @@ class StreamOwner {
 class EventOwner {
  public:
   explicit EventOwner(Device& device) : device_(&device), event_(device.create_event()) {}
-  EventOwner(EventOwner&& other) noexcept : device_(other.device_), event_(std::exchange(other.event_, nullptr)) {}
+  EventOwner(EventOwner&& other) noexcept
+      : device_(other.device_), event_(std::exchange(other.event_, nullptr)) {}
   EventOwner& operator=(EventOwner&&) = delete;
   ~EventOwner() {
     if (event_ != nullptr) device_->destroy(event_);

@@ -32,7 +32,9 @@ Cut cut(BoxRows<Offsets>& box, std::int64_t tile_bytes) {
   std::int64_t fit = tile_bytes / box.row_bytes;
   int longest = 0;
   for (int d = 1; d < box.outer_dims; ++d) {
-    auto gathers = [&](int dim) { return std::min(fit, box.outer[static_cast<std::size_t>(dim)].extent); };
+    auto gathers = [&](int dim) {
+      return std::min(fit, box.outer[static_cast<std::size_t>(dim)].extent);
+    };
     if (gathers(d) > gathers(longest)) longest = d;
   }
   if (longest > 0) std::swap(box.outer[0], box.outer[static_cast<std::size_t>(longest)]);
@@ -41,7 +43,8 @@ Cut cut(BoxRows<Offsets>& box, std::int64_t tile_bytes) {
   return {ceil_div(rows, ceil_div(rows, fit)), box.row_bytes};
 }
 
-// Calls block(offsets) for every index of the outer dims beyond the first, offsets to its first row.
+// Calls block(offsets) for every index of the outer dims beyond the first, offsets to its first
+// row.
 template <class Offsets, class Block>
 void for_each_block(const BoxRows<Offsets>& box, Block&& block) {
   box.for_each(box.outer_dims == 0 ? 0 : 1, block);
@@ -59,11 +62,13 @@ std::int64_t pitch_of(const BoxRows<Offsets>& box, std::size_t array) {
 
 // Or of all that must be divisible by a unit: its lowest bit is the largest.
 template <class Offsets>
-std::uint64_t alignment_bits(const BoxRows<Offsets>& box, std::span<const std::byte* const> arrays) {
+std::uint64_t alignment_bits(const BoxRows<Offsets>& box,
+                             std::span<const std::byte* const> arrays) {
   auto bits = static_cast<std::uint64_t>(box.row_bytes);
   for (std::size_t i = 0; i < arrays.size(); ++i) {
     bits |= reinterpret_cast<std::uintptr_t>(arrays[i]) + static_cast<std::uint64_t>(box.start[i]);
-    for (int d = 0; d < box.outer_dims; ++d) bits |= static_cast<std::uint64_t>(box.outer[static_cast<std::size_t>(d)].stride[i]);
+    for (int d = 0; d < box.outer_dims; ++d)
+      bits |= static_cast<std::uint64_t>(box.outer[static_cast<std::size_t>(d)].stride[i]);
   }
   return bits;
 }
@@ -78,36 +83,50 @@ void for_each_tile(std::int64_t rows, std::int64_t row_bytes, const Cut& cut, Ti
 
 // One or two arrays: destination, and source where there is one.
 template <std::size_t kArrays>
-void add_copies(std::array<std::vector<CopyTile>, CopyTiles::kUnits>& groups, std::int64_t tile_bytes, std::byte* destination, const std::byte* source,
-                const std::array<BoxPlace, kArrays>& places, const DimVector& extents, std::int64_t element_bytes) {
+void add_copies(std::array<std::vector<CopyTile>, CopyTiles::kUnits>& groups,
+                std::int64_t tile_bytes, std::byte* destination, const std::byte* source,
+                const std::array<BoxPlace, kArrays>& places, const DimVector& extents,
+                std::int64_t element_bytes) {
   BoxRows<std::array<std::int64_t, kArrays>> box({}, places, extents, element_bytes);
   std::array<const std::byte*, 2> arrays{destination, source};
   Cut pieces = cut(box, tile_bytes);
-  auto group = static_cast<std::size_t>(std::min(4, std::countr_zero(alignment_bits(box, std::span<const std::byte* const>(arrays).first(kArrays)))));
+  auto group = static_cast<std::size_t>(
+      std::min(4, std::countr_zero(alignment_bits(
+                      box, std::span<const std::byte* const>(arrays).first(kArrays)))));
   std::int64_t to_pitch = pitch_of(box, 0), from_pitch = pitch_of(box, kArrays - 1);
   for_each_block(box, [&](const std::array<std::int64_t, kArrays>& at) {
-    for_each_tile(rows_of(box), box.row_bytes, pieces, [&](std::int64_t row, std::int64_t rows, std::int64_t offset, std::int64_t bytes) {
-      const std::byte* from = kArrays == 1 ? nullptr : source + at[kArrays - 1] + row * from_pitch + offset;
-      groups[group].push_back({destination + at[0] + row * to_pitch + offset, from, to_pitch, kArrays == 1 ? 0 : from_pitch, static_cast<std::int32_t>(rows),
-                               static_cast<std::int32_t>(bytes >> group)});
-    });
+    for_each_tile(
+        rows_of(box), box.row_bytes, pieces,
+        [&](std::int64_t row, std::int64_t rows, std::int64_t offset, std::int64_t bytes) {
+          const std::byte* from =
+              kArrays == 1 ? nullptr : source + at[kArrays - 1] + row * from_pitch + offset;
+          groups[group].push_back({destination + at[0] + row * to_pitch + offset, from, to_pitch,
+                                   kArrays == 1 ? 0 : from_pitch, static_cast<std::int32_t>(rows),
+                                   static_cast<std::int32_t>(bytes >> group)});
+        });
   });
 }
 
 }  // namespace
 
-std::int64_t tile_bytes_for(std::int64_t total_bytes) { return total_bytes >= kLargeLaunchBytes ? kLargeTileBytes : kSmallTileBytes; }
+std::int64_t tile_bytes_for(std::int64_t total_bytes) {
+  return total_bytes >= kLargeLaunchBytes ? kLargeTileBytes : kSmallTileBytes;
+}
 
-// A lane that moves sixteen units reads its descriptor for little; where a launch is small, four, so that more threads are at work. The largest tile takes no lane more than 64.
+// A lane that moves sixteen units reads its descriptor for little; where a launch is small, four,
+// so that more threads are at work. The largest tile takes no lane more than 64.
 int lanes_for(std::int64_t units, std::int64_t most, std::int64_t tile_bytes) {
   std::int64_t per_lane = tile_bytes == kLargeTileBytes ? 16 : 4;
-  auto wanted = static_cast<std::uint64_t>(std::max({ceil_div(units, per_lane), ceil_div(most, std::int64_t{64}), std::int64_t{1}}));
+  auto wanted = static_cast<std::uint64_t>(
+      std::max({ceil_div(units, per_lane), ceil_div(most, std::int64_t{64}), std::int64_t{1}}));
   return static_cast<int>(std::bit_ceil(wanted));
 }
 
-void CopyTiles::copy(std::byte* destination, const BoxPlace& destination_place, const std::byte* source, const BoxPlace& source_place, const DimVector& extents,
-                     std::int64_t element_bytes) {
-  add_copies<2>(groups_, tile_bytes_, destination, source, {{destination_place, source_place}}, extents, element_bytes);
+void CopyTiles::copy(std::byte* destination, const BoxPlace& destination_place,
+                     const std::byte* source, const BoxPlace& source_place,
+                     const DimVector& extents, std::int64_t element_bytes) {
+  add_copies<2>(groups_, tile_bytes_, destination, source, {{destination_place, source_place}},
+                extents, element_bytes);
 }
 
 void CopyTiles::copy_bytes(std::byte* destination, const std::byte* source, std::int64_t bytes) {
@@ -115,13 +134,16 @@ void CopyTiles::copy_bytes(std::byte* destination, const std::byte* source, std:
   copy(destination, {shape, lo}, source, {shape, lo}, shape, 1);
 }
 
-void CopyTiles::clear(std::byte* destination, const BoxPlace& place, const DimVector& extents, std::int64_t element_bytes) {
+void CopyTiles::clear(std::byte* destination, const BoxPlace& place, const DimVector& extents,
+                      std::int64_t element_bytes) {
   add_copies<1>(groups_, tile_bytes_, destination, nullptr, {{place}}, extents, element_bytes);
 }
 
-void FoldTiles::fold(std::byte* destination, const BoxPlace& destination_place, std::span<const std::byte* const> operands,
+void FoldTiles::fold(std::byte* destination, const BoxPlace& destination_place,
+                     std::span<const std::byte* const> operands,
                      std::span<const BoxPlace> operand_places, const DimVector& extents) {
-  RESHARD_CHECK(!operands.empty() && operands.size() == operand_places.size(), "operands of a fold");
+  RESHARD_CHECK(!operands.empty() && operands.size() == operand_places.size(),
+                "operands of a fold");
   using Offsets = std::vector<std::int64_t>;
   std::vector<const std::byte*> arrays{destination};
   arrays.insert(arrays.end(), operands.begin(), operands.end());
@@ -133,22 +155,26 @@ void FoldTiles::fold(std::byte* destination, const BoxPlace& destination_place, 
   std::int64_t to_pitch = pitch_of(box, 0);
   for_each_block(box, [&](const Offsets& at) {
     std::size_t first_operand = operands_.size();
-    for (std::size_t k = 0; k < operands.size(); ++k) operands_.push_back({operands[k] + at[k + 1], pitch_of(box, k + 1)});
-    for_each_tile(rows_of(box), box.row_bytes, pieces, [&](std::int64_t row, std::int64_t rows, std::int64_t offset, std::int64_t bytes) {
-      FoldTile tile{};
-      tile.destination = destination + at[0] + row * to_pitch + offset;
-      tile.destination_pitch = to_pitch;
-      tile.first_row = row;
-      tile.offset = offset;
-      tile.operand_count = static_cast<std::int32_t>(operands.size());
-      tile.rows = static_cast<std::int32_t>(rows);
-      tile.count = static_cast<std::int32_t>(bytes / element_bytes_);
-      tiles.push_back({tile, first_operand});
-    });
+    for (std::size_t k = 0; k < operands.size(); ++k)
+      operands_.push_back({operands[k] + at[k + 1], pitch_of(box, k + 1)});
+    for_each_tile(
+        rows_of(box), box.row_bytes, pieces,
+        [&](std::int64_t row, std::int64_t rows, std::int64_t offset, std::int64_t bytes) {
+          FoldTile tile{};
+          tile.destination = destination + at[0] + row * to_pitch + offset;
+          tile.destination_pitch = to_pitch;
+          tile.first_row = row;
+          tile.offset = offset;
+          tile.operand_count = static_cast<std::int32_t>(operands.size());
+          tile.rows = static_cast<std::int32_t>(rows);
+          tile.count = static_cast<std::int32_t>(bytes / element_bytes_);
+          tiles.push_back({tile, first_operand});
+        });
   });
 }
 
-void FoldTiles::fold_bytes(std::byte* destination, std::span<const std::byte* const> operands, std::int64_t bytes) {
+void FoldTiles::fold_bytes(std::byte* destination, std::span<const std::byte* const> operands,
+                           std::int64_t bytes) {
   DimVector shape{bytes / element_bytes_}, lo{0};
   std::vector<BoxPlace> places(operands.size(), BoxPlace{shape, lo});
   fold(destination, {shape, lo}, operands, places, shape);

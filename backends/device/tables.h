@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Boxes of dense row-major arrays cut into the tiles that kernels work on.
 //
-// A box is reduced to as few dims as possible (core/bytes/box_copy.h) and cut into tiles of one size: long rows into segments, short ones gathered along the longest dim
-// outside the row, so that a tile is worth a descriptor whatever the box looks like. Tiles are grouped by the largest unit to which all of a box is
-// aligned; one odd box does not slow the others.
+// A box is reduced to as few dims as possible (core/bytes/box_copy.h) and cut into tiles of one
+// size: long rows into segments, short ones gathered along the longest dim outside the row, so that
+// a tile is worth a descriptor whatever the box looks like. Tiles are grouped by the largest unit
+// to which all of a box is aligned; one odd box does not slow the others.
 #pragma once
 
 #include <array>
@@ -17,7 +18,8 @@
 
 namespace reshard::backends {
 
-// Bytes of a tile in a launch that moves about so many: large ones amortise their descriptor, small ones keep all of a GPU busy.
+// Bytes of a tile in a launch that moves about so many: large ones amortise their descriptor, small
+// ones keep all of a GPU busy.
 std::int64_t tile_bytes_for(std::int64_t total_bytes);
 
 // Threads per tile for tiles of `units` units on average and `most` at most.
@@ -28,10 +30,11 @@ class CopyTiles {
  public:
   explicit CopyTiles(std::int64_t total_bytes) : tile_bytes_(tile_bytes_for(total_bytes)) {}
 
-  void copy(std::byte* destination, const BoxPlace& destination_place, const std::byte* source, const BoxPlace& source_place, const DimVector& extents,
-            std::int64_t element_bytes);
+  void copy(std::byte* destination, const BoxPlace& destination_place, const std::byte* source,
+            const BoxPlace& source_place, const DimVector& extents, std::int64_t element_bytes);
   void copy_bytes(std::byte* destination, const std::byte* source, std::int64_t bytes);
-  void clear(std::byte* destination, const BoxPlace& place, const DimVector& extents, std::int64_t element_bytes);
+  void clear(std::byte* destination, const BoxPlace& place, const DimVector& extents,
+             std::int64_t element_bytes);
 
   static constexpr std::size_t kUnits = 5;  // group g holds the tiles in units of 1 << g bytes
   const std::vector<CopyTile>& group(std::size_t g) const { return groups_[g]; }
@@ -45,14 +48,18 @@ class CopyTiles {
 // Folds of one launch.
 class FoldTiles {
  public:
-  FoldTiles(std::int64_t total_bytes, std::int64_t element_bytes) : tile_bytes_(tile_bytes_for(total_bytes)), element_bytes_(element_bytes) {}
+  FoldTiles(std::int64_t total_bytes, std::int64_t element_bytes)
+      : tile_bytes_(tile_bytes_for(total_bytes)), element_bytes_(element_bytes) {}
 
   // Operand k lies at operands[k], in an array as operand_places[k] says.
-  void fold(std::byte* destination, const BoxPlace& destination_place, std::span<const std::byte* const> operands, std::span<const BoxPlace> operand_places,
+  void fold(std::byte* destination, const BoxPlace& destination_place,
+            std::span<const std::byte* const> operands, std::span<const BoxPlace> operand_places,
             const DimVector& extents);
-  void fold_bytes(std::byte* destination, std::span<const std::byte* const> operands, std::int64_t bytes);
+  void fold_bytes(std::byte* destination, std::span<const std::byte* const> operands,
+                  std::int64_t bytes);
 
-  // Tiles in units of 16 bytes, and those in units of one element. Their operands are places in operands() until they are uploaded.
+  // Tiles in units of 16 bytes, and those in units of one element. Their operands are places in
+  // operands() until they are uploaded.
   struct Tile {
     FoldTile tile;
     std::size_t first_operand;

@@ -12,7 +12,10 @@ void check(int code, const char* call, int rank) {
   char text[MPI_MAX_ERROR_STRING] = {};
   int length = 0;
   if (MPI_Error_string(code, text, &length) != MPI_SUCCESS) length = 0;
-  throw BackendError("MPI", call, length > 0 ? std::string(text, static_cast<std::size_t>(length)) : "error " + std::to_string(code), rank);
+  throw BackendError("MPI", call,
+                     length > 0 ? std::string(text, static_cast<std::size_t>(length))
+                                : "error " + std::to_string(code),
+                     rank);
 }
 
 bool mpi_is_up() {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// MPI calls whose errors are thrown, and handles that free themselves. The C interface only: the C++ bindings are gone from the standard.
+// MPI calls whose errors are thrown, and handles that free themselves. The C interface only: the
+// C++ bindings are gone from the standard.
 #pragma once
 
 #include <mpi.h>
@@ -8,7 +9,8 @@
 
 namespace reshard::backends::mpi {
 
-// Throws BackendError with the call as written and MPI's own text, unless `code` is MPI_SUCCESS. `rank` is the calling one.
+// Throws BackendError with the call as written and MPI's own text, unless `code` is MPI_SUCCESS.
+// `rank` is the calling one.
 void check(int code, const char* call, int rank);
 
 // Between MPI_Init and MPI_Finalize, whoever calls them.

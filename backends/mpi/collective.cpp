@@ -8,7 +8,8 @@ namespace {
 
 Group group_of(const Plan& plan, const CollectiveStep& step, std::size_t g) {
   Group out;
-  for (Slot member : step.group(g)) out.push_back(to_int(plan.ranks[static_cast<std::size_t>(member)]));
+  for (Slot member : step.group(g))
+    out.push_back(to_int(plan.ranks[static_cast<std::size_t>(member)]));
   return out;
 }
 
@@ -17,9 +18,12 @@ Group group_of(const Plan& plan, const CollectiveStep& step, std::size_t g) {
 bool taken_by_mpi(const Plan& plan, const CollectiveStep& step, const WorldOptions& options) {
   bool folds = step.kind == CollectiveKind::ReduceScatter || step.kind == CollectiveKind::AllReduce;
   if (folds && !mpi_may_fold(step, plan.request.dtype())) return false;
-  // Also what an implementation may add up within: the larger of the two buffers. All groups of a step are looked at, as all processes keep books about all groups.
+  // Also what an implementation may add up within: the larger of the two buffers. All groups of a
+  // step are looked at, as all processes keep books about all groups.
   std::int64_t most = 0;
-  for (Slot slot : step.members) most = std::max({most, plan.buffer(step.input).elements(slot), plan.buffer(step.output).elements(slot)});
+  for (Slot slot : step.members)
+    most = std::max(
+        {most, plan.buffer(step.input).elements(slot), plan.buffer(step.output).elements(slot)});
   return most * size_bytes(plan.request.dtype()) <= options.collective_bytes;
 }
 
@@ -37,7 +41,9 @@ std::vector<std::shared_ptr<Communicator>> make_groups(const Plan& plan, World& 
         waited = true;
       }
       // A rank is in one group of a step at most.
-      if (std::shared_ptr<Communicator> mine = world.groups.get(world.comm.get(), world.rank, group)) out[s] = std::move(mine);
+      if (std::shared_ptr<Communicator> mine =
+              world.groups.get(world.comm.get(), world.rank, group))
+        out[s] = std::move(mine);
     }
   }
   return out;
@@ -46,7 +52,8 @@ std::vector<std::shared_ptr<Communicator>> make_groups(const Plan& plan, World& 
 std::unique_ptr<Part> make_collective_part(const PartContext& context) {
   const auto& step = std::get<CollectiveStep>(context.body().body);
   Group group = group_of(context.plan, step, static_cast<std::size_t>(context.step.group));
-  if (!taken_by_mpi(context.plan, step, context.world.options)) return make_pairwise_collective(context, step, group);
+  if (!taken_by_mpi(context.plan, step, context.world.options))
+    return make_pairwise_collective(context, step, group);
   return make_mpi_collective(context, step, std::move(group));
 }
 

@@ -22,7 +22,9 @@ const char* launched_rank() {
 
 }  // namespace
 
-Deadline::Deadline(std::string what, std::int64_t limit_s) : watcher_([this, what = std::move(what), limit_s] { watch(what, std::max(limit_s, kLeast)); }) {}
+Deadline::Deadline(std::string what, std::int64_t limit_s)
+    : watcher_(
+          [this, what = std::move(what), limit_s] { watch(what, std::max(limit_s, kLeast)); }) {}
 
 Deadline::~Deadline() {
   {
@@ -36,8 +38,10 @@ Deadline::~Deadline() {
 void Deadline::watch(const std::string& what, std::int64_t limit_s) {
   std::unique_lock lock(mutex_);
   if (changed_.wait_for(lock, std::chrono::seconds(limit_s), [this] { return over_; })) return;
-  std::fprintf(stderr, "reshard: error: rank %s: MPI: %s did not end within %lld s: some of the other ranks have not come\n", launched_rank(), what.c_str(),
-               static_cast<long long>(limit_s));
+  std::fprintf(stderr,
+               "reshard: error: rank %s: MPI: %s did not end within %lld s: some of the other "
+               "ranks have not come\n",
+               launched_rank(), what.c_str(), static_cast<long long>(limit_s));
   std::fflush(nullptr);
   std::_Exit(kBackendFailed);
 }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A limit for what MPI does at the start of a program, which waits for all processes and cannot be polled: MPI_Init and the first communicators.
+// A limit for what MPI does at the start of a program, which waits for all processes and cannot be
+// polled: MPI_Init and the first communicators.
 //
-// A thread of its own watches. When the time is over it says why and ends this process; the launcher then ends the others. Only for a program whose MPI is ours: no caller is asked.
+// A thread of its own watches. When the time is over it says why and ends this process; the
+// launcher then ends the others. Only for a program whose MPI is ours: no caller is asked.
 #pragma once
 
 #include <condition_variable>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Plans on MPI: one process per rank, bytes in host memory. Global rank r is process r of the communicator.
+// Plans on MPI: one process per rank, bytes in host memory. Global rank r is process r of the
+// communicator.
 #pragma once
 
 #include <memory>
@@ -24,7 +25,8 @@ class MpiExecutor : public Executor {
   std::string_view name() const override { return "mpi"; }
   Processes& processes() override { return processes_; }
   std::unique_ptr<PreparedPlan> prepare(const Plan& plan) override;
-  // Runs on the caller's shards, in place: neither fill nor take is needed. Their memory must stay until the prepared plan is gone.
+  // Runs on the caller's shards, in place: neither fill nor take is needed. Their memory must stay
+  // until the prepared plan is gone.
   std::unique_ptr<PreparedPlan> prepare(const Plan& plan, const CallerShards& shards);
 
   // Whether processes of this node share memory.

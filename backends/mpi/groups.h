@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One communicator per distinct group of a collective, in the group's declared order, made once and kept.
+// One communicator per distinct group of a collective, in the group's declared order, made once and
+// kept.
 //
-// MPI implementations have a few thousand communicators at most, and one process may run many plans, so the least recently used are given up. All processes see the same plans in the same
-// order and keep the same books, also of groups that they are not in; so the members of a group make and free its communicator at the same point of their programs.
+// MPI implementations have a few thousand communicators at most, and one process may run many
+// plans, so the least recently used are given up. All processes see the same plans in the same
+// order and keep the same books, also of groups that they are not in; so the members of a group
+// make and free its communicator at the same point of their programs.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +25,8 @@ class GroupCache {
   explicit GroupCache(std::size_t capacity = 256) : capacity_(capacity) {}
 
   bool has(const Group& group) const { return by_group_.count(group) != 0; }
-  // Collective over the members. The communicator of the group where `rank` is in it, else null; stays while it is held.
+  // Collective over the members. The communicator of the group where `rank` is in it, else null;
+  // stays while it is held.
   std::shared_ptr<Communicator> get(MPI_Comm world, int rank, const Group& group);
   std::size_t size() const { return by_group_.size(); }
 

@@ -29,12 +29,15 @@ class LocalPart : public Part {
 
 class CopyPart : public LocalPart {
  public:
-  CopyPart(const PartContext& context, const CopyStep& step) : element_bytes_(context.element_bytes()) {
-    for (std::uint32_t p = context.step.first_part; p < context.step.first_part + context.step.part_count; ++p) {
+  CopyPart(const PartContext& context, const CopyStep& step)
+      : element_bytes_(context.element_bytes()) {
+    for (std::uint32_t p = context.step.first_part;
+         p < context.step.first_part + context.step.part_count; ++p) {
       const MoveRange& range = step.parts[p].moves;
       for (std::uint32_t i = range.first; i < range.first + range.count; ++i) {
         Move move = step.moves[i];
-        copies_.push_back({end(context, move.source, move.source_lo), end(context, move.destination, move.destination_lo), move.extents});
+        copies_.push_back({end(context, move.source, move.source_lo),
+                           end(context, move.destination, move.destination_lo), move.extents});
       }
     }
   }
@@ -55,7 +58,8 @@ class CopyPart : public LocalPart {
   std::size_t count() const override { return copies_.size(); }
   void run(std::size_t piece) override {
     const Copy& copy = copies_[piece];
-    copy_box(copy.to.buffer, {copy.to.shape, copy.to.lo}, copy.from.buffer, {copy.from.shape, copy.from.lo}, copy.extents, element_bytes_);
+    copy_box(copy.to.buffer, {copy.to.shape, copy.to.lo}, copy.from.buffer,
+             {copy.from.shape, copy.from.lo}, copy.extents, element_bytes_);
   }
 
   std::int64_t element_bytes_;
@@ -64,10 +68,14 @@ class CopyPart : public LocalPart {
 
 class FillPart : public LocalPart {
  public:
-  FillPart(const PartContext& context, const FillStep& step) : element_bytes_(context.element_bytes()) {
-    for (std::uint32_t p = context.step.first_part; p < context.step.first_part + context.step.part_count; ++p)
+  FillPart(const PartContext& context, const FillStep& step)
+      : element_bytes_(context.element_bytes()) {
+    for (std::uint32_t p = context.step.first_part;
+         p < context.step.first_part + context.step.part_count; ++p)
       if (const FillStep::Part& part = step.parts[p]; !part.box.empty())
-        fills_.push_back({context.memory.of(part.buffer), context.plan.buffer(part.buffer).shape(context.slot), part.box.lo, part.box.extents()});
+        fills_.push_back({context.memory.of(part.buffer),
+                          context.plan.buffer(part.buffer).shape(context.slot), part.box.lo,
+                          part.box.extents()});
   }
 
  private:
@@ -88,15 +96,20 @@ class FillPart : public LocalPart {
 
 class ReducePart : public LocalPart {
  public:
-  ReducePart(const PartContext& context, const ReduceStep& step) : op_(step.op), dtype_(context.plan.request.dtype()), divisor_(step.divisor) {
-    for (std::uint32_t p = context.step.first_part; p < context.step.first_part + context.step.part_count; ++p)
-      if (element_count(step.parts[p].extents) > 0) folds_.push_back(fold_of(context, step, step.parts[p]));
+  ReducePart(const PartContext& context, const ReduceStep& step)
+      : op_(step.op), dtype_(context.plan.request.dtype()), divisor_(step.divisor) {
+    for (std::uint32_t p = context.step.first_part;
+         p < context.step.first_part + context.step.part_count; ++p)
+      if (element_count(step.parts[p].extents) > 0)
+        folds_.push_back(fold_of(context, step, step.parts[p]));
   }
 
  private:
-  static BoxFold fold_of(const PartContext& context, const ReduceStep& step, const ReduceStep::Part& part) {
+  static BoxFold fold_of(const PartContext& context, const ReduceStep& step,
+                         const ReduceStep::Part& part) {
     auto shape = [&](BufferId buffer) { return context.plan.buffer(buffer).shape(context.slot); };
-    BoxFold fold(context.memory.of(part.destination), shape(part.destination), part.destination_lo, part.extents);
+    BoxFold fold(context.memory.of(part.destination), shape(part.destination), part.destination_lo,
+                 part.extents);
     for (std::uint32_t k = 0; k < part.operand_count; ++k) {
       const ReduceStep::Operand& operand = step.operands[part.first_operand + k];
       fold.add_operand(context.memory.of(operand.buffer), shape(operand.buffer), operand.lo);
@@ -116,8 +129,10 @@ class ReducePart : public LocalPart {
 
 std::unique_ptr<Part> make_local_part(const PartContext& context) {
   const StepBody& body = context.body().body;
-  if (const auto* copy = std::get_if<CopyStep>(&body)) return std::make_unique<CopyPart>(context, *copy);
-  if (const auto* fill = std::get_if<FillStep>(&body)) return std::make_unique<FillPart>(context, *fill);
+  if (const auto* copy = std::get_if<CopyStep>(&body))
+    return std::make_unique<CopyPart>(context, *copy);
+  if (const auto* fill = std::get_if<FillStep>(&body))
+    return std::make_unique<FillPart>(context, *fill);
   return std::make_unique<ReducePart>(context, std::get<ReduceStep>(body));
 }
 

@@ -9,13 +9,18 @@ namespace reshard::backends::mpi {
 namespace {
 
 void expect_size(const char* what, std::size_t expected, std::size_t found) {
-  if (expected != found) throw InputError(fmt::format("{} shard: expected {} bytes, found {}", what, expected, found));
+  if (expected != found)
+    throw InputError(fmt::format("{} shard: expected {} bytes, found {}", what, expected, found));
 }
 
 }  // namespace
 
-LocalMemory::LocalMemory(const Plan& plan, Slot slot, const TemporaryLayout& layout, const CallerShards* shards) : at_(plan.buffers.size(), nullptr) {
-  auto bytes = [&](BufferId buffer) { return plan.buffer(buffer).elements(slot) * size_bytes(plan.request.dtype()); };
+LocalMemory::LocalMemory(const Plan& plan, Slot slot, const TemporaryLayout& layout,
+                         const CallerShards* shards)
+    : at_(plan.buffers.size(), nullptr) {
+  auto bytes = [&](BufferId buffer) {
+    return plan.buffer(buffer).elements(slot) * size_bytes(plan.request.dtype());
+  };
   source_bytes_ = static_cast<std::size_t>(bytes(kSourceBuffer));
   destination_bytes_ = static_cast<std::size_t>(bytes(kDestinationBuffer));
   if (shards != nullptr) {
@@ -25,8 +30,10 @@ LocalMemory::LocalMemory(const Plan& plan, Slot slot, const TemporaryLayout& lay
     at_[0] = const_cast<std::byte*>(shards->source.data());
     at_[1] = shards->destination.data();
   } else {
-    if (plan.buffer(kSourceBuffer).exists(slot)) own_source_ = std::make_unique<Block>(bytes(kSourceBuffer));
-    if (plan.buffer(kDestinationBuffer).exists(slot)) own_destination_ = std::make_unique<Block>(bytes(kDestinationBuffer));
+    if (plan.buffer(kSourceBuffer).exists(slot))
+      own_source_ = std::make_unique<Block>(bytes(kSourceBuffer));
+    if (plan.buffer(kDestinationBuffer).exists(slot))
+      own_destination_ = std::make_unique<Block>(bytes(kDestinationBuffer));
     at_[0] = own_source_ ? own_source_->data() : nullptr;
     at_[1] = own_destination_ ? own_destination_->data() : nullptr;
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where one rank's buffers lie in this process: source and destination in memory of our own or of the caller's, temporaries in one arena that is used again as they end.
+// Where one rank's buffers lie in this process: source and destination in memory of our own or of
+// the caller's, temporaries in one arena that is used again as they end.
 #pragma once
 
 #include <cstddef>
@@ -10,11 +11,12 @@
 
 #include "core/bytes/block.h"
 #include "core/plan/plan.h"
-#include "core/plan/temporaries.h"
+#include "core/schedule/temporaries.h"
 
 namespace reshard::backends::mpi {
 
-// A rank's shards where the caller has them: dense row-major, of exactly the plan's sizes; empty where the rank has none. Not copied.
+// A rank's shards where the caller has them: dense row-major, of exactly the plan's sizes; empty
+// where the rank has none. Not copied.
 struct CallerShards {
   std::span<const std::byte> source;
   std::span<std::byte> destination;
@@ -22,13 +24,17 @@ struct CallerShards {
 
 class LocalMemory {
  public:
-  // `shards` null: memory of our own. Throws InputError where the caller's sizes are not the plan's or there is no memory.
-  LocalMemory(const Plan& plan, Slot slot, const TemporaryLayout& layout, const CallerShards* shards);
+  // `shards` null: memory of our own. Throws InputError where the caller's sizes are not the plan's
+  // or there is no memory.
+  LocalMemory(const Plan& plan, Slot slot, const TemporaryLayout& layout,
+              const CallerShards* shards);
 
   // Null where the rank has no such buffer.
   std::byte* of(BufferId buffer) const { return at_[to_index(buffer)]; }
   std::span<std::byte> source() const { return {of(kSourceBuffer), source_bytes_}; }
-  std::span<const std::byte> destination() const { return {of(kDestinationBuffer), destination_bytes_}; }
+  std::span<const std::byte> destination() const {
+    return {of(kDestinationBuffer), destination_bytes_};
+  }
 
  private:
   std::vector<std::byte*> at_;

@@ -8,9 +8,11 @@
 namespace reshard::backends::mpi {
 namespace {
 
-// visit(lo, extents) for consecutive boxes of at most `limit` elements that together are the box from dim `d` on; dims before it are settled.
+// visit(lo, extents) for consecutive boxes of at most `limit` elements that together are the box
+// from dim `d` on; dims before it are settled.
 template <class Visit>
-void cut(const DimVector& extents, int d, std::int64_t limit, DimVector lo, DimVector part, const Visit& visit) {
+void cut(const DimVector& extents, int d, std::int64_t limit, DimVector lo, DimVector part,
+         const Visit& visit) {
   std::int64_t inner = 1;
   for (int e = d + 1; e < extents.size(); ++e) inner *= extents[e];
   if (inner <= limit) {
@@ -31,7 +33,8 @@ std::int64_t offset_elements(const Piece& piece) {
   return offset;
 }
 
-// Whether the box is one stretch of its buffer: before its first dim of more than 1 anything goes, after it all dims are whole.
+// Whether the box is one stretch of its buffer: before its first dim of more than 1 anything goes,
+// after it all dims are whole.
 bool contiguous(const Piece& piece) {
   int d = 0;
   while (d < piece.extents.size() && piece.extents[d] == 1) ++d;
@@ -42,12 +45,14 @@ bool contiguous(const Piece& piece) {
 
 void append_cut(Message& message, const Piece& piece, std::int64_t limit_bytes) {
   std::int64_t bytes = element_count(piece.extents) * message.element_bytes;
-  std::byte* in_place = contiguous(piece) ? piece.buffer + offset_elements(piece) * message.element_bytes : nullptr;
+  std::byte* in_place =
+      contiguous(piece) ? piece.buffer + offset_elements(piece) * message.element_bytes : nullptr;
   if (!message.chunks.empty()) {
     Chunk& last = message.chunks.back();
     if (last.bytes + bytes <= limit_bytes) {
       // Two stretches that meet are one.
-      if (last.in_place == nullptr || in_place != last.in_place + last.bytes) last.in_place = nullptr;
+      if (last.in_place == nullptr || in_place != last.in_place + last.bytes)
+        last.in_place = nullptr;
       last.bytes += bytes;
       ++last.piece_count;
       message.pieces.push_back(piece);
@@ -63,19 +68,21 @@ void append_cut(Message& message, const Piece& piece, std::int64_t limit_bytes) 
 void append(Message& message, const Piece& piece, std::int64_t limit_bytes) {
   std::int64_t limit = std::max<std::int64_t>(1, limit_bytes / message.element_bytes);
   DimVector zero(piece.extents.size(), 0);
-  cut(piece.extents, 0, limit, zero, piece.extents, [&](const DimVector& lo, const DimVector& extents) {
-    Piece part = piece;
-    part.extents = extents;
-    for (int d = 0; d < lo.size(); ++d) part.lo[d] += lo[d];
-    append_cut(message, part, limit_bytes);
-  });
+  cut(piece.extents, 0, limit, zero, piece.extents,
+      [&](const DimVector& lo, const DimVector& extents) {
+        Piece part = piece;
+        part.extents = extents;
+        for (int d = 0; d < lo.size(); ++d) part.lo[d] += lo[d];
+        append_cut(message, part, limit_bytes);
+      });
 }
 
 void pack(const Message& message, const Chunk& chunk, std::byte* out) {
   for (std::uint32_t i = chunk.first_piece; i < chunk.first_piece + chunk.piece_count; ++i) {
     const Piece& piece = message.pieces[i];
     DimVector zero(piece.extents.size(), 0);
-    copy_box(out, {piece.extents, zero}, piece.buffer, {piece.shape, piece.lo}, piece.extents, message.element_bytes);
+    copy_box(out, {piece.extents, zero}, piece.buffer, {piece.shape, piece.lo}, piece.extents,
+             message.element_bytes);
     out += element_count(piece.extents) * message.element_bytes;
   }
 }
@@ -84,7 +91,8 @@ void unpack(const Message& message, const Chunk& chunk, const std::byte* in) {
   for (std::uint32_t i = chunk.first_piece; i < chunk.first_piece + chunk.piece_count; ++i) {
     const Piece& piece = message.pieces[i];
     DimVector zero(piece.extents.size(), 0);
-    copy_box(piece.buffer, {piece.shape, piece.lo}, in, {piece.extents, zero}, piece.extents, message.element_bytes);
+    copy_box(piece.buffer, {piece.shape, piece.lo}, in, {piece.extents, zero}, piece.extents,
+             message.element_bytes);
     in += element_count(piece.extents) * message.element_bytes;
   }
 }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A message as this process sees it: boxes of its own buffers, in order, cut into chunks.
 //
-// Both ends cut alike, as a cut depends on the extents of the moves and on the chunk limit only. A chunk is what travels at once: it bounds counts far below MPI's 2^31 - 1, lets the
-// packing of one chunk overlap with the way of another, and fits a slot of the shared memory through which processes of one node hand bytes over. A chunk that is one
-// contiguous stretch of a buffer travels from there and to there, without packing.
+// Both ends cut alike, as a cut depends on the extents of the moves and on the chunk limit only. A
+// chunk is what travels at once: it bounds counts far below MPI's 2^31 - 1, lets the packing of one
+// chunk overlap with the way of another, and fits a slot of the shared memory through which
+// processes of one node hand bytes over. A chunk that is one contiguous stretch of a buffer travels
+// from there and to there, without packing.
 #pragma once
 
 #include <cstddef>
@@ -35,7 +37,8 @@ struct Message {
   std::vector<Chunk> chunks;
 };
 
-// Appends a box to the message, cut into boxes of at most `limit_bytes` (but at least one element), consecutive in row-major order, and those into chunks. Extents > 0.
+// Appends a box to the message, cut into boxes of at most `limit_bytes` (but at least one element),
+// consecutive in row-major order, and those into chunks. Extents > 0.
 void append(Message& message, const Piece& piece, std::int64_t limit_bytes);
 
 // The chunk's boxes, one after another, each row-major.

@@ -18,4 +18,6 @@ constexpr MpiModule kModule{kMpiModuleVersion, mpi::library_version, make};
 
 }  // namespace
 
-extern "C" __attribute__((visibility("default"))) const MpiModule* reshard_mpi_module() { return &kModule; }
+extern "C" __attribute__((visibility("default"))) const MpiModule* reshard_mpi_module() {
+  return &kModule;
+}

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Collectives as MPI's own, nonblocking, on the group's communicator.
 //
-// All-gather and all-to-all move bytes. A reduction is left to MPI only where any order and association of its operands give the same bits: integers, without a division. Sums and
-// products go as unsigned integers, which wrap around as ours do and whose overflow is defined. Of 32 and 64 bits only: vectorised sums of 8 and 16 bits saturate in Open MPI 4.1, and MPICH 4.0 takes
-// the least and largest unsigned byte by its sign.
+// All-gather and all-to-all move bytes. A reduction is left to MPI only where any order and
+// association of its operands give the same bits: integers, without a division. Sums and products
+// go as unsigned integers, which wrap around as ours do and whose overflow is defined. Of 32 and 64
+// bits only: vectorised sums of 8 and 16 bits saturate in Open MPI 4.1, and MPICH 4.0 takes the
+// least and largest unsigned byte by its sign.
 #include "backends/mpi/collective.h"
 #include "core/base/errors.h"
 
@@ -42,7 +44,8 @@ class MpiCollectivePart : public Part {
       : kind_(step.kind), group_(std::move(group)), comm_(context.comm), rank_(context.world.rank) {
     input_ = context.memory.of(step.input);
     output_ = context.memory.of(step.output);
-    std::int64_t in = context.plan.buffer(step.input).elements(context.slot), out = context.plan.buffer(step.output).elements(context.slot);
+    std::int64_t in = context.plan.buffer(step.input).elements(context.slot),
+                 out = context.plan.buffer(step.output).elements(context.slot);
     std::int64_t bytes = context.element_bytes();
     switch (kind_) {
       case CollectiveKind::AllGather:
@@ -55,7 +58,8 @@ class MpiCollectivePart : public Part {
       case CollectiveKind::AllReduce:
         count_ = out;
         // min and max tell signed from unsigned, the others do not.
-        type_ = integer_type(context.plan.request.dtype(), step.op != ReduceOp::Min && step.op != ReduceOp::Max);
+        type_ = integer_type(context.plan.request.dtype(),
+                             step.op != ReduceOp::Min && step.op != ReduceOp::Max);
         op_ = mpi_op(step.op);
         break;
     }
@@ -67,13 +71,16 @@ class MpiCollectivePart : public Part {
     MPI_Comm comm = comm_->get();
     switch (kind_) {
       case CollectiveKind::AllGather:
-        RESHARD_MPI_CALL(rank_, MPI_Iallgather(input_, count, MPI_BYTE, output_, count, MPI_BYTE, comm, &request));
+        RESHARD_MPI_CALL(rank_, MPI_Iallgather(input_, count, MPI_BYTE, output_, count, MPI_BYTE,
+                                               comm, &request));
         break;
       case CollectiveKind::AllToAll:
-        RESHARD_MPI_CALL(rank_, MPI_Ialltoall(input_, count, MPI_BYTE, output_, count, MPI_BYTE, comm, &request));
+        RESHARD_MPI_CALL(rank_, MPI_Ialltoall(input_, count, MPI_BYTE, output_, count, MPI_BYTE,
+                                              comm, &request));
         break;
       case CollectiveKind::ReduceScatter:
-        RESHARD_MPI_CALL(rank_, MPI_Ireduce_scatter_block(input_, output_, count, type_, op_, comm, &request));
+        RESHARD_MPI_CALL(
+            rank_, MPI_Ireduce_scatter_block(input_, output_, count, type_, op_, comm, &request));
         break;
       case CollectiveKind::AllReduce:
         RESHARD_MPI_CALL(rank_, MPI_Iallreduce(input_, output_, count, type_, op_, comm, &request));
@@ -96,9 +103,12 @@ class MpiCollectivePart : public Part {
 
 }  // namespace
 
-bool mpi_may_fold(const CollectiveStep& step, DType dtype) { return (dtype == DType::I32 || dtype == DType::I64) && step.divisor == 1; }
+bool mpi_may_fold(const CollectiveStep& step, DType dtype) {
+  return (dtype == DType::I32 || dtype == DType::I64) && step.divisor == 1;
+}
 
-std::unique_ptr<Part> make_mpi_collective(const PartContext& context, const CollectiveStep& step, Group group) {
+std::unique_ptr<Part> make_mpi_collective(const PartContext& context, const CollectiveStep& step,
+                                          Group group) {
   return std::make_unique<MpiCollectivePart>(context, step, std::move(group));
 }
 

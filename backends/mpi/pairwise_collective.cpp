@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Collectives as messages between all pairs of the group. Where values are folded, every rank gets its block of each member's input and folds them in the order that the plan
-// declares, rounding after each operation: bit for bit the store's result, which no order that MPI may choose promises. Also the way of whatever MPI's counts cannot say.
+// Collectives as messages between all pairs of the group. Where values are folded, every rank gets
+// its block of each member's input and folds them in the order that the plan declares, rounding
+// after each operation: bit for bit the store's result, which no order that MPI may choose
+// promises. Also the way of whatever MPI's counts cannot say.
 #include <algorithm>
 #include <cstring>
 #include <vector>
@@ -26,7 +28,10 @@ Stretch block_of(std::int64_t elements, std::int64_t n, std::int64_t i) {
 class PairwisePart : public Part {
  public:
   PairwisePart(const PartContext& context, const CollectiveStep& step, const Group& group)
-      : group_(group), me_(static_cast<std::size_t>(context.step.member)), n_(step.group_size), width_(context.element_bytes()) {
+      : group_(group),
+        me_(static_cast<std::size_t>(context.step.member)),
+        n_(step.group_size),
+        width_(context.element_bytes()) {
     input_ = context.memory.of(step.input);
     output_ = context.memory.of(step.output);
     in_ = context.plan.buffer(step.input).elements(context.slot);
@@ -50,7 +55,8 @@ class PairwisePart : public Part {
       case CollectiveKind::AllReduce: {
         fold(context, step, output_ + my_block().first * width_);
         gather(
-            context, my_block(), output_, [this](std::int64_t j) { return block_of(in_, n_, j); }, second_);
+            context, my_block(), output_, [this](std::int64_t j) { return block_of(in_, n_, j); },
+            second_);
         break;
       }
     }
@@ -60,7 +66,8 @@ class PairwisePart : public Part {
     folded_ = operands_.empty();
     copied_ = kept_bytes_ == 0;
     // What is folded must have come before; the rest may come when it likes.
-    for (const Message& message : first_.receives) traffic.receive(message, operands_.empty() ? pending : operands_pending_);
+    for (const Message& message : first_.receives)
+      traffic.receive(message, operands_.empty() ? pending : operands_pending_);
     for (const Message& message : second_.receives) traffic.receive(message, pending);
     for (const Message& message : first_.sends) traffic.send(message, pending);
     for (const Message& message : second_.sends) traffic.send(message, pending, &folded_);
@@ -87,30 +94,38 @@ class PairwisePart : public Part {
 
   Stretch my_block() const { return block_of(in_, n_, static_cast<std::int64_t>(me_)); }
 
-  void add(const PartContext& context, std::vector<Message>& messages, std::size_t member, std::byte* buffer, const Stretch& stretch) const {
+  void add(const PartContext& context, std::vector<Message>& messages, std::size_t member,
+           std::byte* buffer, const Stretch& stretch) const {
     if (stretch.count == 0) return;
     Message message;
     message.peer = group_[member];
     message.tag = context.tag();
     message.element_bytes = width_;
-    append(message, {buffer + stretch.first * width_, {stretch.count}, {0}, {stretch.count}}, context.traffic.chunk_bytes(message.peer));
+    append(message, {buffer + stretch.first * width_, {stretch.count}, {0}, {stretch.count}},
+           context.traffic.chunk_bytes(message.peer));
     messages.push_back(std::move(message));
   }
-  // Everyone's stretch goes to everyone: `mine` of `from` is sent, member j's lands in the output at at(j).
+  // Everyone's stretch goes to everyone: `mine` of `from` is sent, member j's lands in the output
+  // at at(j).
   template <class At>
-  void gather(const PartContext& context, const Stretch& mine, std::byte* from, const At& at, Stage& stage) {
+  void gather(const PartContext& context, const Stretch& mine, std::byte* from, const At& at,
+              Stage& stage) {
     for (std::size_t k = 1; k < group_.size(); ++k) {
-      std::size_t to = (me_ + k) % group_.size(), sender = (me_ + group_.size() - k) % group_.size();
+      std::size_t to = (me_ + k) % group_.size(),
+                  sender = (me_ + group_.size() - k) % group_.size();
       add(context, stage.sends, to, from, mine);
       add(context, stage.receives, sender, output_, at(static_cast<std::int64_t>(sender)));
     }
   }
-  // Block j of the input goes to member j; member j's block lands as the j-th of `into`, each as long as this rank's own block.
+  // Block j of the input goes to member j; member j's block lands as the j-th of `into`, each as
+  // long as this rank's own block.
   void scatter(const PartContext& context, std::byte* into) {
     for (std::size_t k = 1; k < group_.size(); ++k) {
-      std::size_t to = (me_ + k) % group_.size(), sender = (me_ + group_.size() - k) % group_.size();
+      std::size_t to = (me_ + k) % group_.size(),
+                  sender = (me_ + group_.size() - k) % group_.size();
       add(context, first_.sends, to, input_, block_of(in_, n_, static_cast<std::int64_t>(to)));
-      add(context, first_.receives, sender, into, {static_cast<std::int64_t>(sender) * my_block().count, my_block().count});
+      add(context, first_.receives, sender, into,
+          {static_cast<std::int64_t>(sender) * my_block().count, my_block().count});
     }
   }
   void fold(const PartContext& context, const CollectiveStep& step, std::byte* to) {
@@ -122,7 +137,9 @@ class PairwisePart : public Part {
     scratch_ = std::make_unique<Block>(n_ * fold_count_ * width_);
     scatter(context, scratch_->data());
     for (std::int64_t j = 0; j < n_; ++j)
-      operands_.push_back(static_cast<std::size_t>(j) == me_ ? input_ + my_block().first * width_ : scratch_->data() + j * fold_count_ * width_);
+      operands_.push_back(static_cast<std::size_t>(j) == me_
+                              ? input_ + my_block().first * width_
+                              : scratch_->data() + j * fold_count_ * width_);
   }
   void keep(std::int64_t from, std::int64_t to, std::int64_t count) {
     keep_from_ = input_ + from * width_;
@@ -151,7 +168,8 @@ class PairwisePart : public Part {
 
 }  // namespace
 
-std::unique_ptr<Part> make_pairwise_collective(const PartContext& context, const CollectiveStep& step, const Group& group) {
+std::unique_ptr<Part> make_pairwise_collective(const PartContext& context,
+                                               const CollectiveStep& step, const Group& group) {
   return std::make_unique<PairwisePart>(context, step, group);
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Waiting by polling, with a limit. MPI's blocking calls would wait for ever for a process that has died, and they burn a core that the process waited for may need: there may be more
-// processes than cores. So every wait polls, gives the processor away when there was nothing, sleeps a little after a while, and ends.
+// Waiting by polling, with a limit. MPI's blocking calls would wait for ever for a process that has
+// died, and they burn a core that the process waited for may need: there may be more processes than
+// cores. So every wait polls, gives the processor away when there was nothing, sleeps a little
+// after a while, and ends.
 #pragma once
 
 #include <sched.h>

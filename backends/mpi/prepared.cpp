@@ -18,7 +18,8 @@ MpiPrepared::MpiPrepared(const Plan& plan, std::shared_ptr<World> world, const C
     : plan_(plan), world_(std::move(world)), traffic_(*world_) {
   std::vector<std::shared_ptr<Communicator>> comms = make_groups(plan_, *world_);
   derive(shards);
-  for (const RankStep& step : program_.steps) parts_.push_back(part_of(step, comms[to_index(step.step)]));
+  for (const RankStep& step : program_.steps)
+    parts_.push_back(part_of(step, comms[to_index(step.step)]));
   states_.resize(parts_.size());
   spans_.resize(parts_.size());
 }
@@ -34,12 +35,14 @@ void MpiPrepared::derive(const CallerShards* shards) {
   program_ = std::move(rank_programs(plan_, std::span(&slot, 1)).front());
   TemporaryLayout layout;
   layout.offset.assign(plan_.buffers.size(), -1);
-  if (plan_.buffers.size() > 2) layout = lay_out_temporaries(plan_, lives_of(plan_), slot, kTemporaryAlignment);
+  if (plan_.buffers.size() > 2)
+    layout = lay_out_temporaries(plan_, lives_of(plan_), slot, kTemporaryAlignment);
   memory_.emplace(plan_, slot, layout, shards);
   after_ = ordered_after(plan_, program_, layout);
 }
 
-std::unique_ptr<Part> MpiPrepared::part_of(const RankStep& step, const std::shared_ptr<Communicator>& comm) {
+std::unique_ptr<Part> MpiPrepared::part_of(const RankStep& step,
+                                           const std::shared_ptr<Communicator>& comm) {
   PartContext context{plan_, step, program_.slot, *memory_, *world_, traffic_, comm};
   const StepBody& body = plan_.steps[to_index(step.step)].body;
   if (std::holds_alternative<ExchangeStep>(body)) return make_exchange_part(context);
@@ -48,11 +51,13 @@ std::unique_ptr<Part> MpiPrepared::part_of(const RankStep& step, const std::shar
 }
 
 void MpiPrepared::fill(const FillSource& fill) {
-  if (memory_ && plan_.buffer(kSourceBuffer).exists(program_.slot)) fill(Rank{world_->rank}, memory_->source());
+  if (memory_ && plan_.buffer(kSourceBuffer).exists(program_.slot))
+    fill(Rank{world_->rank}, memory_->source());
 }
 
 void MpiPrepared::take(const TakeDestination& take) {
-  if (memory_ && plan_.buffer(kDestinationBuffer).exists(program_.slot)) take(Rank{world_->rank}, memory_->destination());
+  if (memory_ && plan_.buffer(kDestinationBuffer).exists(program_.slot))
+    take(Rank{world_->rank}, memory_->destination());
 }
 
 Timeline MpiPrepared::run() {
@@ -89,14 +94,17 @@ void MpiPrepared::run_parts(Timeline& timeline) {
 }
 
 bool MpiPrepared::ready(std::size_t step) const {
-  return std::all_of(after_[step].begin(), after_[step].end(), [&](std::int32_t before) { return states_[static_cast<std::size_t>(before)] == State::Done; });
+  return std::all_of(after_[step].begin(), after_[step].end(), [&](std::int32_t before) {
+    return states_[static_cast<std::size_t>(before)] == State::Done;
+  });
 }
 
 bool MpiPrepared::issue_ready() {
   std::size_t first = next_;
   for (; next_ < parts_.size() && ready(next_); ++next_) {
     std::int64_t start = now_ps();
-    spans_[next_] = {OpId{0}, static_cast<std::int32_t>(program_.steps[next_].step), Rank{world_->rank}, start, start};
+    spans_[next_] = {OpId{0}, static_cast<std::int32_t>(program_.steps[next_].step),
+                     Rank{world_->rank}, start, start};
     states_[next_] = State::Working;
     live_.push_back(next_);
     parts_[next_]->issue(traffic_);
@@ -125,13 +133,17 @@ bool MpiPrepared::finish_parts() {
          }) > 0;
 }
 
-std::int64_t MpiPrepared::now_ps() const { return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin_).count() * 1000; }
+std::int64_t MpiPrepared::now_ps() const {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin_).count() * 1000;
+}
 
 // Nothing has moved for the time limit: all steps that are live wait for others.
 void MpiPrepared::give_up() const {
   std::size_t step = live_.front();
   std::int32_t id = static_cast<std::int32_t>(program_.steps[step].step);
-  world_->give_up(fmt::format("step {} ({})", id, kind_text(plan_.steps[static_cast<std::size_t>(id)])), ranks_text(traffic_.awaited(parts_[step]->awaited())));
+  world_->give_up(
+      fmt::format("step {} ({})", id, kind_text(plan_.steps[static_cast<std::size_t>(id)])),
+      ranks_text(traffic_.awaited(parts_[step]->awaited())));
 }
 
 }  // namespace reshard::backends::mpi

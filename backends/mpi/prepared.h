@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A plan made ready on this process: its rank's program, issued in listed order and finished as messages come.
+// A plan made ready on this process: its rank's program, issued in listed order and finished as
+// messages come.
 //
-// A part is issued when the parts that it waits for on this rank are done and all parts before it are issued; it may finish in any order. Issuing in listed order keeps a run free of
-// deadlock: of all unfinished steps the first in the list has been issued on every rank, or will be, as nothing before it is missing.
+// A part is issued when the parts that it waits for on this rank are done and all parts before it
+// are issued; it may finish in any order. Issuing in listed order keeps a run free of deadlock: of
+// all unfinished steps the first in the list has been issued on every rank, or will be, as nothing
+// before it is missing.
 #pragma once
 
 #include <chrono>
@@ -42,8 +45,9 @@ class MpiPrepared : public PreparedPlan {
   const Plan& plan_;
   std::shared_ptr<World> world_;
   Traffic traffic_;
-  RankProgram program_;                           // no steps where the plan does not name this rank
-  std::vector<std::vector<std::int32_t>> after_;  // by step of the program: what must be done first, reuse of memory included
+  RankProgram program_;  // no steps where the plan does not name this rank
+  std::vector<std::vector<std::int32_t>>
+      after_;  // by step of the program: what must be done first, reuse of memory included
   std::optional<LocalMemory> memory_;
   std::vector<std::unique_ptr<Part>> parts_;  // by step of the program
 
@@ -55,7 +59,9 @@ class MpiPrepared : public PreparedPlan {
   std::size_t next_ = 0;
 };
 
-// By step of the program: the steps that must be done before, from the plan and from temporaries that take over the memory of others.
-std::vector<std::vector<std::int32_t>> ordered_after(const Plan& plan, const RankProgram& program, const TemporaryLayout& layout);
+// By step of the program: the steps that must be done before, from the plan and from temporaries
+// that take over the memory of others.
+std::vector<std::vector<std::int32_t>> ordered_after(const Plan& plan, const RankProgram& program,
+                                                     const TemporaryLayout& layout);
 
 }  // namespace reshard::backends::mpi

@@ -9,14 +9,19 @@ namespace {
 constexpr int kRoot = 0;
 constexpr int kTag = 0;  // those of steps are larger
 
-std::span<const std::byte> bytes_of(const std::int64_t& value) { return std::as_bytes(std::span(&value, 1)); }
-std::span<std::byte> bytes_of(std::int64_t& value) { return std::as_writable_bytes(std::span(&value, 1)); }
+std::span<const std::byte> bytes_of(const std::int64_t& value) {
+  return std::as_bytes(std::span(&value, 1));
+}
+std::span<std::byte> bytes_of(std::int64_t& value) {
+  return std::as_writable_bytes(std::span(&value, 1));
+}
 
 // visit(chunk) for consecutive chunks of at most `limit` bytes.
 template <class Byte, class Visit>
 void for_each_chunk(std::span<Byte> bytes, std::int64_t limit, const Visit& visit) {
   auto most = static_cast<std::size_t>(limit);
-  for (std::size_t at = 0; at < bytes.size(); at += most) visit(bytes.subspan(at, std::min(most, bytes.size() - at)));
+  for (std::size_t at = 0; at < bytes.size(); at += most)
+    visit(bytes.subspan(at, std::min(most, bytes.size() - at)));
 }
 
 }  // namespace
@@ -24,7 +29,8 @@ void for_each_chunk(std::span<Byte> bytes, std::int64_t limit, const Visit& visi
 void MpiProcesses::send(std::span<const std::byte> bytes, int to) {
   for_each_chunk(bytes, world_.options.chunk_bytes, [&](std::span<const std::byte> chunk) {
     MPI_Request request = MPI_REQUEST_NULL;
-    RESHARD_MPI_CALL(world_.rank, MPI_Isend(chunk.data(), static_cast<int>(chunk.size()), MPI_BYTE, to, kTag, world_.comm.get(), &request));
+    RESHARD_MPI_CALL(world_.rank, MPI_Isend(chunk.data(), static_cast<int>(chunk.size()), MPI_BYTE,
+                                            to, kTag, world_.comm.get(), &request));
     world_.wait(request, "gather", to);
   });
 }
@@ -32,7 +38,8 @@ void MpiProcesses::send(std::span<const std::byte> bytes, int to) {
 void MpiProcesses::receive(std::span<std::byte> bytes, int from) {
   for_each_chunk(bytes, world_.options.chunk_bytes, [&](std::span<std::byte> chunk) {
     MPI_Request request = MPI_REQUEST_NULL;
-    RESHARD_MPI_CALL(world_.rank, MPI_Irecv(chunk.data(), static_cast<int>(chunk.size()), MPI_BYTE, from, kTag, world_.comm.get(), &request));
+    RESHARD_MPI_CALL(world_.rank, MPI_Irecv(chunk.data(), static_cast<int>(chunk.size()), MPI_BYTE,
+                                            from, kTag, world_.comm.get(), &request));
     world_.wait(request, "gather", from);
   });
 }
@@ -65,7 +72,8 @@ std::vector<std::byte> MpiProcesses::broadcast(std::span<const std::byte> mine) 
   auto spread = [&](std::span<std::byte> bytes) {
     for_each_chunk(bytes, world_.options.chunk_bytes, [&](std::span<std::byte> chunk) {
       MPI_Request request = MPI_REQUEST_NULL;
-      RESHARD_MPI_CALL(world_.rank, MPI_Ibcast(chunk.data(), static_cast<int>(chunk.size()), MPI_BYTE, kRoot, world_.comm.get(), &request));
+      RESHARD_MPI_CALL(world_.rank, MPI_Ibcast(chunk.data(), static_cast<int>(chunk.size()),
+                                               MPI_BYTE, kRoot, world_.comm.get(), &request));
       world_.wait(request, "broadcast", is_root() ? -1 : kRoot);
     });
   };

@@ -20,7 +20,8 @@ bool abandoned = false;
 int held = 0;
 std::int64_t limit_s = 0;
 
-// MPI_Finalize waits for all, without a limit, and an Open MPI whose processes abort while others are in it does not end its mpirun. So all meet first.
+// MPI_Finalize waits for all, without a limit, and an Open MPI whose processes abort while others
+// are in it does not end its mpirun. So all meet first.
 bool all_have_come() {
   MPI_Request request = MPI_REQUEST_NULL;
   if (MPI_Ibarrier(MPI_COMM_WORLD, &request) != MPI_SUCCESS) return false;
@@ -32,7 +33,8 @@ bool all_have_come() {
   }
 }
 
-// A session still held: exit() was called from deep inside, perhaps by MPI itself while it aborts (MPICH does), where nothing of MPI may be called.
+// A session still held: exit() was called from deep inside, perhaps by MPI itself while it aborts
+// (MPICH does), where nothing of MPI may be called.
 void end_session() {
   if (held > 0 || abandoned || !mpi_is_up()) return;
   if (all_have_come()) {
@@ -40,7 +42,8 @@ void end_session() {
     return;
   }
   // Whatever this process would have answered, the program as a whole has failed.
-  std::fprintf(stderr, "MPI: other ranks did not come to the end of the program within %lld s\n", static_cast<long long>(limit_s));
+  std::fprintf(stderr, "MPI: other ranks did not come to the end of the program within %lld s\n",
+               static_cast<long long>(limit_s));
   std::fflush(nullptr);
   std::_Exit(kBackendFailed);
 }
@@ -70,7 +73,9 @@ Session::Session(std::int64_t time_limit_s) {
   int size = 1, launched = launched_processes();
   RESHARD_MPI_CALL(-1, MPI_Comm_size(MPI_COMM_WORLD, &size));
   if (size == 1 && launched > 1)
-    throw InputError(fmt::format("a launcher started {} processes, but {} connects this one to none; use its own mpirun", launched, library_version()));
+    throw InputError(fmt::format(
+        "a launcher started {} processes, but {} connects this one to none; use its own mpirun",
+        launched, library_version()));
   ++held;
 }
 

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Rings of shared memory between the processes of one node: one per ordered pair, each a few slots that the sender packs into and the receiver unpacks from.
+// Rings of shared memory between the processes of one node: one per ordered pair, each a few slots
+// that the sender packs into and the receiver unpacks from.
 //
-// MPI's own way between two processes of a node copies at least once more than packing and unpacking do. A ring takes exactly those two copies. (One copy by the kernel,
-// process_vm_readv, was measured at twice the time of the two.) The memory is an anonymous file that the node's first process makes and the others open through procfs: no file system needs room for it, and it is
-// gone with the last process. Where that is refused there are no rings, and everything goes through MPI.
+// MPI's own way between two processes of a node copies at least once more than packing and
+// unpacking do. A ring takes exactly those two copies. (One copy by the kernel, process_vm_readv,
+// was measured at twice the time of the two.) The memory is an anonymous file that the node's first
+// process makes and the others open through procfs: no file system needs room for it, and it is
+// gone with the last process. Where that is refused there are no rings, and everything goes through
+// MPI.
 #pragma once
 
 #include <mpi.h>
@@ -17,7 +21,8 @@ namespace reshard::backends::mpi {
 
 class SharedRings {
  public:
-  // Collective over the node's communicator; null, on all of them, where there is a single process or memory cannot be shared.
+  // Collective over the node's communicator; null, on all of them, where there is a single process
+  // or memory cannot be shared.
   static std::unique_ptr<SharedRings> make(MPI_Comm node);
   SharedRings(const SharedRings&) = delete;
   SharedRings& operator=(const SharedRings&) = delete;
@@ -26,7 +31,8 @@ class SharedRings {
   // What a slot holds at most.
   std::int64_t slot_bytes() const { return slot_bytes_; }
 
-  // Places are those of the node's communicator. The next free slot towards `place`, or null; filled() hands it over.
+  // Places are those of the node's communicator. The next free slot towards `place`, or null;
+  // filled() hands it over.
   std::byte* free_slot(int place);
   void filled(int place);
   // The oldest full slot from `place`, or null; drained() gives it back.

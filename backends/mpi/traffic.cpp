@@ -31,7 +31,8 @@ void Traffic::receive(const Message& message, Pending& pending) {
 }
 
 void Traffic::queue(const Message& message, bool receives, Pending& pending, const bool* gate) {
-  (receives ? incoming_ : outgoing_)[static_cast<std::size_t>(message.peer)].push_back({&message, &pending, gate, 0});
+  (receives ? incoming_ : outgoing_)[static_cast<std::size_t>(message.peer)].push_back(
+      {&message, &pending, gate, 0});
   ++streams_;
   ++pending;
 }
@@ -58,9 +59,11 @@ void Traffic::begin(const Message& message, bool receives, Pending& pending) {
     int count = static_cast<int>(chunk.bytes);
     MPI_Comm comm = world_.comm.get();
     if (receives)
-      RESHARD_MPI_CALL(world_.rank, MPI_Irecv(at, count, MPI_BYTE, message.peer, message.tag, comm, &request));
+      RESHARD_MPI_CALL(world_.rank,
+                       MPI_Irecv(at, count, MPI_BYTE, message.peer, message.tag, comm, &request));
     else
-      RESHARD_MPI_CALL(world_.rank, MPI_Isend(at, count, MPI_BYTE, message.peer, message.tag, comm, &request));
+      RESHARD_MPI_CALL(world_.rank,
+                       MPI_Isend(at, count, MPI_BYTE, message.peer, message.tag, comm, &request));
     requests_.push_back(request);
     calls_.push_back(std::move(call));
     ++pending;
@@ -78,7 +81,9 @@ std::unique_ptr<Block> Traffic::staging(std::int64_t bytes) {
   std::size_t best = spare_.size();
   for (std::size_t i = 0; i < spare_.size(); ++i) {
     std::int64_t size = spare_[i]->size();
-    if (size >= bytes && size / 2 <= bytes && (best == spare_.size() || size < spare_[best]->size())) best = i;
+    if (size >= bytes && size / 2 <= bytes &&
+        (best == spare_.size() || size < spare_[best]->size()))
+      best = i;
   }
   if (best == spare_.size()) return std::make_unique<Block>(bytes);
   std::unique_ptr<Block> out = std::move(spare_[best]);
@@ -93,7 +98,8 @@ bool Traffic::progress() {
   return moved;
 }
 
-// One chunk each way with every process: all peers are served alike, and what was packed is unpacked while it is in the caches.
+// One chunk each way with every process: all peers are served alike, and what was packed is
+// unpacked while it is in the caches.
 bool Traffic::progress_rings() {
   bool moved = false;
   for (int i = 1; i < world_.size && streams_ > 0; ++i) {
@@ -141,7 +147,8 @@ bool Traffic::unpack_one(int process) {
 bool Traffic::progress_calls() {
   completed_.resize(requests_.size());
   int count = 0;
-  RESHARD_MPI_CALL(world_.rank, MPI_Testsome(static_cast<int>(requests_.size()), requests_.data(), &count, completed_.data(), MPI_STATUSES_IGNORE));
+  RESHARD_MPI_CALL(world_.rank, MPI_Testsome(static_cast<int>(requests_.size()), requests_.data(),
+                                             &count, completed_.data(), MPI_STATUSES_IGNORE));
   if (count == MPI_UNDEFINED || count == 0) return false;
   // From the back, so that what fills a gap is never one of those still to be finished.
   std::sort(completed_.begin(), completed_.begin() + count, std::greater<>());
@@ -167,7 +174,9 @@ void Traffic::finish(Call& call) {
 
 std::vector<int> Traffic::awaited(const std::vector<const Pending*>& pending) const {
   std::vector<int> out;
-  auto asked = [&](const Pending* one) { return std::find(pending.begin(), pending.end(), one) != pending.end(); };
+  auto asked = [&](const Pending* one) {
+    return std::find(pending.begin(), pending.end(), one) != pending.end();
+  };
   for (std::size_t process = 0; process < outgoing_.size(); ++process)
     for (const auto* queue : {&outgoing_[process], &incoming_[process]})
       for (const Stream& stream : *queue)

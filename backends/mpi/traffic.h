@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Everything that is under way between this process and others, moved along by polling.
 //
-// Messages to a process of the same node go through rings of shared memory, in the order in which they were given: both ends issue steps in listed order, so that the next full slot
-// always belongs to the oldest message awaited. Messages to other nodes are nonblocking MPI calls, matched in order for the same reason; their tags only make a mistake show.
+// Messages to a process of the same node go through rings of shared memory, in the order in which
+// they were given: both ends issue steps in listed order, so that the next full slot always belongs
+// to the oldest message awaited. Messages to other nodes are nonblocking MPI calls, matched in
+// order for the same reason; their tags only make a mistake show.
 #pragma once
 
 #include <mpi.h>
@@ -23,14 +25,20 @@ using Pending = std::int32_t;
 
 class Traffic {
  public:
-  explicit Traffic(World& world) : world_(world), outgoing_(static_cast<std::size_t>(world.size)), incoming_(static_cast<std::size_t>(world.size)) {}
+  explicit Traffic(World& world)
+      : world_(world),
+        outgoing_(static_cast<std::size_t>(world.size)),
+        incoming_(static_cast<std::size_t>(world.size)) {}
 
   // The limit for the chunks of messages to and from `process`.
   std::int64_t chunk_bytes(int process) const {
-    return world_.on_node(process) ? std::min(world_.rings->slot_bytes(), world_.options.chunk_bytes) : world_.options.chunk_bytes;
+    return world_.on_node(process)
+               ? std::min(world_.rings->slot_bytes(), world_.options.chunk_bytes)
+               : world_.options.chunk_bytes;
   }
 
-  // Begin a transfer. `pending` is raised, and lowered as parts of it finish; it and the message must outlive them. Between two processes transfers are begun in the same order on both sides. A
+  // Begin a transfer. `pending` is raised, and lowered as parts of it finish; it and the message
+  // must outlive them. Between two processes transfers are begun in the same order on both sides. A
   // message behind a `gate` keeps its place and is read when that is true.
   void send(const Message& message, Pending& pending, const bool* gate = nullptr);
   void receive(const Message& message, Pending& pending);

@@ -20,22 +20,27 @@ Communicator duplicate(MPI_Comm parent) {
 std::vector<int> places_on_node(int rank, int size, MPI_Comm node) {
   int node_size = 0;
   RESHARD_MPI_CALL(rank, MPI_Comm_size(node, &node_size));
-  std::vector<int> members(static_cast<std::size_t>(node_size)), places(static_cast<std::size_t>(size), -1);
+  std::vector<int> members(static_cast<std::size_t>(node_size)),
+      places(static_cast<std::size_t>(size), -1);
   RESHARD_MPI_CALL(rank, MPI_Allgather(&rank, 1, MPI_INT, members.data(), 1, MPI_INT, node));
-  for (int place = 0; place < node_size; ++place) places[static_cast<std::size_t>(members[static_cast<std::size_t>(place)])] = place;
+  for (int place = 0; place < node_size; ++place)
+    places[static_cast<std::size_t>(members[static_cast<std::size_t>(place)])] = place;
   return places;
 }
 
 }  // namespace
 
-World::World(MPI_Comm parent, const WorldOptions& options_in) : options(options_in), comm(duplicate(parent)) {
+World::World(MPI_Comm parent, const WorldOptions& options_in)
+    : options(options_in), comm(duplicate(parent)) {
   RESHARD_MPI_CALL(-1, MPI_Comm_rank(comm.get(), &rank));
   RESHARD_MPI_CALL(rank, MPI_Comm_size(comm.get(), &size));
   int *tag = nullptr, found = 0;
-  RESHARD_MPI_CALL(rank, MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, static_cast<void*>(&tag), &found));
+  RESHARD_MPI_CALL(rank,
+                   MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, static_cast<void*>(&tag), &found));
   if (found != 0) largest_tag = *tag;
   MPI_Comm node_handle = MPI_COMM_NULL;
-  RESHARD_MPI_CALL(rank, MPI_Comm_split_type(comm.get(), MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &node_handle));
+  RESHARD_MPI_CALL(rank, MPI_Comm_split_type(comm.get(), MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL,
+                                             &node_handle));
   Communicator node(node_handle);
   node_place = places_on_node(rank, size, node.get());
   if (options.shared_memory) rings = SharedRings::make(node.get());
@@ -47,7 +52,9 @@ World::~World() {
 }
 
 void World::give_up(const std::string& what, const std::string& awaited) const {
-  throw BackendError("MPI", what, fmt::format("nothing came for {} s from {}", options.time_limit_s, awaited), rank);
+  throw BackendError("MPI", what,
+                     fmt::format("nothing came for {} s from {}", options.time_limit_s, awaited),
+                     rank);
 }
 
 void World::wait(MPI_Request& request, const std::string& what, int from) {
@@ -68,6 +75,8 @@ void World::barrier(const std::string& what) {
   wait(request, what);
 }
 
-std::string ranks_text(std::span<const int> ranks) { return fmt::format("rank{} {}", ranks.size() == 1 ? "" : "s", fmt::join(ranks, ", ")); }
+std::string ranks_text(std::span<const int> ranks) {
+  return fmt::format("rank{} {}", ranks.size() == 1 ? "" : "s", fmt::join(ranks, ", "));
+}
 
 }  // namespace reshard::backends::mpi

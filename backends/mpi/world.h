@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The processes that an executor was made over and what all its plans share. Global rank r is process r of the communicator.
+// The processes that an executor was made over and what all its plans share. Global rank r is
+// process r of the communicator.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +22,8 @@ struct WorldOptions {
   std::int64_t chunk_bytes = std::int64_t{16} << 20;
   // The largest buffer of a collective that MPI's own may take: its counts are 32-bit.
   std::int64_t collective_bytes = (std::int64_t{1} << 31) - 1;
-  // Whether processes of one node hand bytes over in memory that they share, instead of through MPI.
+  // Whether processes of one node hand bytes over in memory that they share, instead of through
+  // MPI.
   bool shared_memory = true;
 };
 
@@ -39,13 +41,15 @@ struct World {
   void wait(MPI_Request& request, const std::string& what, int from = -1);
   // All processes are here, within the time limit.
   void barrier(const std::string& what);
-  bool on_node(int process) const { return rings != nullptr && node_place[static_cast<std::size_t>(process)] >= 0; }
+  bool on_node(int process) const {
+    return rings != nullptr && node_place[static_cast<std::size_t>(process)] >= 0;
+  }
 
   WorldOptions options;
   Communicator comm;
   int rank = 0, size = 1;
-  int largest_tag = 32767;             // of this MPI; the standard promises so much
-  std::vector<int> node_place;         // by process: its place among those of this node; -1 elsewhere
+  int largest_tag = 32767;      // of this MPI; the standard promises so much
+  std::vector<int> node_place;  // by process: its place among those of this node; -1 elsewhere
   std::unique_ptr<SharedRings> rings;  // null: everything goes through MPI
   GroupCache groups;
   bool broken = false;  // a run has failed: requests may be under way for ever

@@ -6,40 +6,52 @@
 namespace reshard::backends::nccl {
 namespace {
 
-std::int64_t box_bytes(const DimVector& extents, const RankMemory& memory) { return element_count(extents) * memory.element_bytes(); }
+std::int64_t box_bytes(const DimVector& extents, const RankMemory& memory) {
+  return element_count(extents) * memory.element_bytes();
+}
 
-Action copies(const RankMemory& memory, const RankStep& part, const CopyStep& step, LaunchTables& tables) {
+Action copies(const RankMemory& memory, const RankStep& part, const CopyStep& step,
+              LaunchTables& tables) {
   const Plan& plan = memory.plan();
   std::int64_t total = 0;
   auto for_each_move = [&](auto&& visit) {
     for (std::uint32_t p = part.first_part; p < part.first_part + part.part_count; ++p)
-      for (std::uint32_t m = step.parts[p].moves.first; m < step.parts[p].moves.first + step.parts[p].moves.count; ++m) visit(step.moves[m]);
+      for (std::uint32_t m = step.parts[p].moves.first;
+           m < step.parts[p].moves.first + step.parts[p].moves.count; ++m)
+        visit(step.moves[m]);
   };
   for_each_move([&](const Move& move) { total += box_bytes(move.extents, memory); });
   CopyTiles tiles(total);
   for_each_move([&](const Move& move) {
-    Shape from = plan.buffer(move.source).shape(memory.slot()), to = plan.buffer(move.destination).shape(memory.slot());
-    tiles.copy(memory.at(move.destination), {to, move.destination_lo}, memory.at(move.source), {from, move.source_lo}, move.extents, memory.element_bytes());
+    Shape from = plan.buffer(move.source).shape(memory.slot()),
+          to = plan.buffer(move.destination).shape(memory.slot());
+    tiles.copy(memory.at(move.destination), {to, move.destination_lo}, memory.at(move.source),
+               {from, move.source_lo}, move.extents, memory.element_bytes());
   });
   return Kernel{tables.add(tiles)};
 }
 
-Action fills(const RankMemory& memory, const RankStep& part, const FillStep& step, LaunchTables& tables) {
-  std::span<const FillStep::Part> parts = std::span(step.parts).subspan(part.first_part, part.part_count);
+Action fills(const RankMemory& memory, const RankStep& part, const FillStep& step,
+             LaunchTables& tables) {
+  std::span<const FillStep::Part> parts =
+      std::span(step.parts).subspan(part.first_part, part.part_count);
   std::int64_t total = 0;
   for (const FillStep::Part& fill : parts) total += fill.box.volume() * memory.element_bytes();
   CopyTiles tiles(total);
   for (const FillStep::Part& fill : parts) {
     if (fill.box.empty()) continue;
     Shape shape = memory.plan().buffer(fill.buffer).shape(memory.slot());
-    tiles.clear(memory.at(fill.buffer), {shape, fill.box.lo}, fill.box.extents(), memory.element_bytes());
+    tiles.clear(memory.at(fill.buffer), {shape, fill.box.lo}, fill.box.extents(),
+                memory.element_bytes());
   }
   return Kernel{tables.add(tiles)};
 }
 
-Action reductions(const RankMemory& memory, const RankStep& part, const ReduceStep& step, LaunchTables& tables) {
+Action reductions(const RankMemory& memory, const RankStep& part, const ReduceStep& step,
+                  LaunchTables& tables) {
   const Plan& plan = memory.plan();
-  std::span<const ReduceStep::Part> parts = std::span(step.parts).subspan(part.first_part, part.part_count);
+  std::span<const ReduceStep::Part> parts =
+      std::span(step.parts).subspan(part.first_part, part.part_count);
   std::int64_t total = 0;
   for (const ReduceStep::Part& reduce : parts) total += box_bytes(reduce.extents, memory);
   FoldTiles tiles(total, memory.element_bytes());
@@ -48,13 +60,15 @@ Action reductions(const RankMemory& memory, const RankStep& part, const ReduceSt
     std::vector<const std::byte*> operands;
     std::vector<BoxPlace> places;
     shapes.reserve(reduce.operand_count);  // places refer into it
-    for (const ReduceStep::Operand& operand : std::span(step.operands).subspan(reduce.first_operand, reduce.operand_count)) {
+    for (const ReduceStep::Operand& operand :
+         std::span(step.operands).subspan(reduce.first_operand, reduce.operand_count)) {
       shapes.push_back(plan.buffer(operand.buffer).shape(memory.slot()));
       places.push_back({shapes.back(), operand.lo});
       operands.push_back(memory.at(operand.buffer));
     }
     Shape to = plan.buffer(reduce.destination).shape(memory.slot());
-    tiles.fold(memory.at(reduce.destination), {to, reduce.destination_lo}, operands, places, reduce.extents);
+    tiles.fold(memory.at(reduce.destination), {to, reduce.destination_lo}, operands, places,
+               reduce.extents);
   }
   return Kernel{tables.add(tiles, step.op, plan.request.dtype(), step.divisor)};
 }
@@ -95,17 +109,21 @@ std::optional<NativeFold> native_fold(ReduceOp op, DType dtype, const ActionOpti
   return std::nullopt;
 }
 
-std::int64_t staging_bytes(const RankMemory& memory, const RankStep& part, const ActionOptions& options) {
+std::int64_t staging_bytes(const RankMemory& memory, const RankStep& part,
+                           const ActionOptions& options) {
   const StepBody& body = memory.plan().steps[to_index(part.step)].body;
   if (std::holds_alternative<ExchangeStep>(body)) return exchange_staging_bytes(memory, part);
-  if (std::holds_alternative<CollectiveStep>(body)) return collective_staging_bytes(memory, part, options);
+  if (std::holds_alternative<CollectiveStep>(body))
+    return collective_staging_bytes(memory, part, options);
   return 0;
 }
 
-std::vector<Action> make_actions(const RankMemory& memory, const RankStep& part, const ActionOptions& options, LaunchTables& tables) {
+std::vector<Action> make_actions(const RankMemory& memory, const RankStep& part,
+                                 const ActionOptions& options, LaunchTables& tables) {
   const StepBody& body = memory.plan().steps[to_index(part.step)].body;
   if (std::holds_alternative<ExchangeStep>(body)) return exchange_actions(memory, part, tables);
-  if (std::holds_alternative<CollectiveStep>(body)) return collective_actions(memory, part, options, tables);
+  if (std::holds_alternative<CollectiveStep>(body))
+    return collective_actions(memory, part, options, tables);
   if (const auto* copy = std::get_if<CopyStep>(&body)) return {copies(memory, part, *copy, tables)};
   if (const auto* fill = std::get_if<FillStep>(&body)) return {fills(memory, part, *fill, tables)};
   return {reductions(memory, part, std::get<ReduceStep>(body), tables)};

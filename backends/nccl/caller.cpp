@@ -12,10 +12,14 @@
 namespace reshard::backends::nccl {
 namespace {
 
-std::string trouble_with(const char* name, std::span<const std::byte> bytes, std::int64_t expected, std::int64_t element_bytes) {
-  if (static_cast<std::int64_t>(bytes.size()) != expected) return fmt::format("{}: expected {} bytes, found {}", name, expected, bytes.size());
-  if (reinterpret_cast<std::uintptr_t>(bytes.data()) % static_cast<std::uintptr_t>(element_bytes) != 0)
-    return fmt::format("{}: expected an address that is aligned to its elements of {} bytes", name, element_bytes);
+std::string trouble_with(const char* name, std::span<const std::byte> bytes, std::int64_t expected,
+                         std::int64_t element_bytes) {
+  if (static_cast<std::int64_t>(bytes.size()) != expected)
+    return fmt::format("{}: expected {} bytes, found {}", name, expected, bytes.size());
+  if (reinterpret_cast<std::uintptr_t>(bytes.data()) % static_cast<std::uintptr_t>(element_bytes) !=
+      0)
+    return fmt::format("{}: expected an address that is aligned to its elements of {} bytes", name,
+                       element_bytes);
   return "";
 }
 
@@ -29,10 +33,13 @@ std::string trouble_with(const Plan& plan, Rank rank, const CallerShards& shards
     destination = plan.buffer(kDestinationBuffer).elements(slot) * element_bytes;
   }
   std::string trouble = trouble_with("source", shards.source, source, element_bytes);
-  if (trouble.empty()) trouble = trouble_with("destination", shards.destination, destination, element_bytes);
+  if (trouble.empty())
+    trouble = trouble_with("destination", shards.destination, destination, element_bytes);
   if (trouble.empty() && source > 0 && destination > 0) {
-    auto from = reinterpret_cast<std::uintptr_t>(shards.source.data()), to = reinterpret_cast<std::uintptr_t>(shards.destination.data());
-    if (from < to + shards.destination.size() && to < from + shards.source.size()) trouble = "destination: expected memory apart from the source's";
+    auto from = reinterpret_cast<std::uintptr_t>(shards.source.data()),
+         to = reinterpret_cast<std::uintptr_t>(shards.destination.data());
+    if (from < to + shards.destination.size() && to < from + shards.source.size())
+      trouble = "destination: expected memory apart from the source's";
   }
   return trouble.empty() ? "" : fmt::format("rank {}: {}", to_int(rank), trouble);
 }
@@ -40,7 +47,8 @@ std::string trouble_with(const Plan& plan, Rank rank, const CallerShards& shards
 CommunicatorFacts facts_of(NcclApi& api, NcclComm comm) {
   CommunicatorFacts facts{0, -1, -1};
   auto ask = [&](NcclResult result, const char* call) {
-    if (result != NcclResult::Success) throw BackendError("NCCL", call, api.error_text(result), facts.rank);
+    if (result != NcclResult::Success)
+      throw BackendError("NCCL", call, api.error_text(result), facts.rank);
   };
   ask(api.user_rank(comm, &facts.rank), "ncclCommUserRank");
   ask(api.count(comm, &facts.size), "ncclCommCount");
@@ -48,7 +56,8 @@ CommunicatorFacts facts_of(NcclApi& api, NcclComm comm) {
   return facts;
 }
 
-Job job_on(std::shared_ptr<NcclApi> api, std::shared_ptr<Device> device, const CallerCommunicator& caller, std::chrono::milliseconds limit) {
+Job job_on(std::shared_ptr<NcclApi> api, std::shared_ptr<Device> device,
+           const CallerCommunicator& caller, std::chrono::milliseconds limit) {
   CommunicatorFacts facts = facts_of(*api, caller.comm);
   Job job;
   job.meeting = std::make_unique<CommunicatorMeeting>(*api, *device, caller, facts, limit);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a program that already has a communicator lends: that, a stream, and one rank's shards. A plan then runs between the program's own kernels, on its own buffers.
+// What a program that already has a communicator lends: that, a stream, and one rank's shards. A
+// plan then runs between the program's own kernels, on its own buffers.
 //
-// What is lent is used and never changed: the communicator is neither finalized nor destroyed, and aborted only where the caller asks for it; the stream is one, as communicators that are
-// used on several may wait for each other.
+// What is lent is used and never changed: the communicator is neither finalized nor destroyed, and
+// aborted only where the caller asks for it; the stream is one, as communicators that are used on
+// several may wait for each other.
 #pragma once
 
 #include <chrono>
@@ -24,7 +26,8 @@ struct CallerCommunicator {
   bool may_abort = false;  // when others are lost: kernels that wait for them then end
 };
 
-// In device memory, dense row-major, of exactly the plan's sizes, aligned to the element; empty where the rank has none. Not copied.
+// In device memory, dense row-major, of exactly the plan's sizes, aligned to the element; empty
+// where the rank has none. Not copied.
 struct CallerShards {
   std::span<const std::byte> source;
   std::span<std::byte> destination;
@@ -39,7 +42,9 @@ struct CommunicatorFacts {
 };
 CommunicatorFacts facts_of(NcclApi& api, NcclComm comm);
 
-// A job of all the communicator's ranks, of which this process drives one, on the communicator's device. Its processes meet over the communicator itself.
-Job job_on(std::shared_ptr<NcclApi> api, std::shared_ptr<Device> device, const CallerCommunicator& caller, std::chrono::milliseconds limit);
+// A job of all the communicator's ranks, of which this process drives one, on the communicator's
+// device. Its processes meet over the communicator itself.
+Job job_on(std::shared_ptr<NcclApi> api, std::shared_ptr<Device> device,
+           const CallerCommunicator& caller, std::chrono::milliseconds limit);
 
 }  // namespace reshard::backends::nccl

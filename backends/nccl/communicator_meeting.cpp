@@ -47,14 +47,16 @@ std::vector<std::vector<std::byte>> CommunicatorMeeting::share(std::span<const s
 }
 
 std::vector<std::byte> CommunicatorMeeting::share_equal(std::span<const std::byte> mine) {
-  auto bytes = static_cast<std::int64_t>(mine.size()), place = ceil_div(bytes, kAlignment) * kAlignment;
+  auto bytes = static_cast<std::int64_t>(mine.size()),
+       place = ceil_div(bytes, kAlignment) * kAlignment;
   std::vector<std::byte> out(mine.size() * static_cast<std::size_t>(facts_.size));
   std::byte *from = space(place + bytes * facts_.size), *to = from + place;
   EventOwner event(device_);
   try {
     device_.upload(from, mine, caller_.stream);
     device_.select();
-    checked(api_.all_gather(from, to, bytes, NcclType::Uint8, caller_.comm, caller_.stream), "ncclAllGather");
+    checked(api_.all_gather(from, to, bytes, NcclType::Uint8, caller_.comm, caller_.stream),
+            "ncclAllGather");
     wait(event.get());  // before anything that would wait without a limit
     device_.download(out, to, caller_.stream);
     wait(event.get());
@@ -81,7 +83,8 @@ void CommunicatorMeeting::wait(Event event) {
   while (!device_.done(event)) {
     if (waiting.time_to_look()) check_communicator();
     if (waiting.too_long())
-      throw BackendError("NCCL", "ncclAllGather between all ranks, which make a plan ready", fmt::format("not done within {}", limit_), facts_.rank);
+      throw BackendError("NCCL", "ncclAllGather between all ranks, which make a plan ready",
+                         fmt::format("not done within {}", limit_), facts_.rank);
     waiting.pause();
   }
 }
@@ -90,19 +93,23 @@ void CommunicatorMeeting::wait(Event event) {
 void CommunicatorMeeting::checked(NcclResult result, const char* call) {
   Waiting waiting(limit_);
   while (result == NcclResult::InProgress) {
-    if (waiting.time_to_look() && waiting.too_long()) throw BackendError("NCCL", call, fmt::format("not done within {}", limit_), facts_.rank);
+    if (waiting.time_to_look() && waiting.too_long())
+      throw BackendError("NCCL", call, fmt::format("not done within {}", limit_), facts_.rank);
     waiting.pause();
     NcclResult asked = api_.async_error(caller_.comm, &result);
     if (asked != NcclResult::Success) result = asked;
   }
   if (result == NcclResult::Success) return;
   std::string last = api_.last_error(caller_.comm);
-  throw BackendError("NCCL", call, api_.error_text(result) + (last.empty() ? "" : " (" + last + ")"), facts_.rank);
+  throw BackendError(
+      "NCCL", call, api_.error_text(result) + (last.empty() ? "" : " (" + last + ")"), facts_.rank);
 }
 
 void CommunicatorMeeting::check_communicator() {
   NcclResult state = NcclResult::Success, asked = api_.async_error(caller_.comm, &state);
-  if (asked == NcclResult::Success && (state == NcclResult::Success || state == NcclResult::InProgress)) return;
+  if (asked == NcclResult::Success &&
+      (state == NcclResult::Success || state == NcclResult::InProgress))
+    return;
   checked(asked == NcclResult::Success ? state : asked, "ncclAllGather");
 }
 

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Processes that have nothing in common but a communicator meet over it: byte strings travel through the GPUs' memory, gathered by all from all.
+// Processes that have nothing in common but a communicator meet over it: byte strings travel
+// through the GPUs' memory, gathered by all from all.
 //
-// Used when a plan is made ready, never while it runs. Nobody can be told why a process gives up; the others find out by their time limit.
+// Used when a plan is made ready, never while it runs. Nobody can be told why a process gives up;
+// the others find out by their time limit.
 //
-// Memory on the GPU is taken at the beginning and kept to the end: to free it between two gatherings would wait for all that runs on the GPU, which may be waiting for the second.
+// Memory on the GPU is taken at the beginning and kept to the end: to free it between two
+// gatherings would wait for all that runs on the GPU, which may be waiting for the second.
 #pragma once
 
 #include <chrono>
@@ -19,7 +22,8 @@ namespace reshard::backends::nccl {
 
 class CommunicatorMeeting : public Meeting {
  public:
-  CommunicatorMeeting(NcclApi& api, Device& device, const CallerCommunicator& caller, const CommunicatorFacts& facts, std::chrono::milliseconds limit)
+  CommunicatorMeeting(NcclApi& api, Device& device, const CallerCommunicator& caller,
+                      const CommunicatorFacts& facts, std::chrono::milliseconds limit)
       : api_(api), device_(device), caller_(caller), facts_(facts), limit_(limit) {
     space(kFirstBytes);
   }

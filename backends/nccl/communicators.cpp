@@ -15,18 +15,24 @@
 namespace reshard::backends::nccl {
 
 std::string version_text(int version) {
-  return version >= 10000 ? fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100)
-                          : fmt::format("{}.{}.{}", version / 1000, version / 100 % 10, version % 100);
+  return version >= 10000
+             ? fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100)
+             : fmt::format("{}.{}.{}", version / 1000, version / 100 % 10, version % 100);
 }
 
 std::int32_t Communicator::place_of(std::int32_t rank) const {
   auto index = static_cast<std::size_t>(rank);
-  if (index < members.size() && members[index] == rank) return rank;  // the parent, on whose routes most messages go
-  return static_cast<std::int32_t>(std::find(members.begin(), members.end(), rank) - members.begin());
+  if (index < members.size() && members[index] == rank)
+    return rank;  // the parent, on whose routes most messages go
+  return static_cast<std::int32_t>(std::find(members.begin(), members.end(), rank) -
+                                   members.begin());
 }
 
-Communicators::Communicators(NcclApi& api, Meeting& meeting, std::int32_t world, std::vector<LocalRank> locals, CommunicatorPolicies policies,
-                             std::chrono::milliseconds limit, std::function<void(const std::string&)> warn, std::optional<CallerCommunicator> caller)
+Communicators::Communicators(NcclApi& api, Meeting& meeting, std::int32_t world,
+                             std::vector<LocalRank> locals, CommunicatorPolicies policies,
+                             std::chrono::milliseconds limit,
+                             std::function<void(const std::string&)> warn,
+                             std::optional<CallerCommunicator> caller)
     : api_(api),
       meeting_(meeting),
       world_(world),
@@ -67,25 +73,31 @@ const Communicator* Communicators::find(const std::string& key) const {
 std::string Communicators::group_key(std::span<const std::int32_t> members) {
   bool run = members.size() > 1;
   for (std::size_t i = 1; i < members.size(); ++i) run = run && members[i] == members[i - 1] + 1;
-  return run ? fmt::format("{}-{}", members.front(), members.back()) : fmt::format("{}", fmt::join(members, ","));
+  return run ? fmt::format("{}-{}", members.front(), members.back())
+             : fmt::format("{}", fmt::join(members, ","));
 }
 
-std::string Communicators::pair_key(std::int32_t a, std::int32_t b) { return fmt::format("{}:{}", std::min(a, b), std::max(a, b)); }
+std::string Communicators::pair_key(std::int32_t a, std::int32_t b) {
+  return fmt::format("{}:{}", std::min(a, b), std::max(a, b));
+}
 
 bool Communicators::is_local(std::int32_t rank) const {
-  return std::any_of(locals_.begin(), locals_.end(), [&](const LocalRank& local) { return local.rank == rank; });
+  return std::any_of(locals_.begin(), locals_.end(),
+                     [&](const LocalRank& local) { return local.rank == rank; });
 }
 
 Route Communicators::route(std::size_t local, std::int32_t peer) {
   ensure_usable();
   const Communicator* found = find(kParentKey);
   if (found == nullptr) found = find(pair_key(locals_[local].rank, peer));
-  RESHARD_CHECK(found != nullptr, fmt::format("ranks {} and {} are not connected", locals_[local].rank, peer));
+  RESHARD_CHECK(found != nullptr,
+                fmt::format("ranks {} and {} are not connected", locals_[local].rank, peer));
   return route(local, peer, *found);
 }
 
 Route Communicators::route(std::size_t local, std::int32_t peer, const Communicator& communicator) {
-  return {&communicator, communicator.comms[local], communicator.place_of(peer), stream(local, communicator.stream_key)};
+  return {&communicator, communicator.comms[local], communicator.place_of(peer),
+          stream(local, communicator.stream_key)};
 }
 
 const Communicator* Communicators::find_group(const std::vector<std::int32_t>& members) const {
@@ -107,7 +119,8 @@ Stream Communicators::stream(std::size_t local, const std::string& stream_key) {
 
 // ---- making communicators ----
 
-Communicator& Communicators::add(std::string key, std::string stream_key, std::vector<std::int32_t> members) {
+Communicator& Communicators::add(std::string key, std::string stream_key,
+                                 std::vector<std::int32_t> members) {
   Communicator& out = communicators_.emplace_back();
   out.key = std::move(key);
   out.stream_key = std::move(stream_key);
@@ -127,13 +140,15 @@ void Communicators::make_parent() {
   streams_[0][kMainStream] = caller_->stream;
 }
 
-std::vector<const Communicator*> Communicators::groups(const std::vector<std::vector<std::int32_t>>& groups) {
+std::vector<const Communicator*> Communicators::groups(
+    const std::vector<std::vector<std::int32_t>>& groups) {
   ensure_usable();
   std::vector<const Communicator*> out;
   std::vector<Communicator*> missing;
   for (const std::vector<std::int32_t>& members : groups) {
     const Communicator* found = find_group(members);
-    if (found == nullptr) found = missing.emplace_back(&add(group_key(members), kMainStream, members));
+    if (found == nullptr)
+      found = missing.emplace_back(&add(group_key(members), kMainStream, members));
     out.push_back(found);
   }
   if (missing.empty()) return out;
@@ -150,11 +165,14 @@ void Communicators::connect(const std::vector<std::pair<std::int32_t, std::int32
   std::vector<Communicator*> missing;
   for (auto [low, high] : pairs) {
     std::string key = pair_key(low, high);
-    if (find(key) == nullptr) missing.push_back(&add(key, policies_.stream_per_pair ? key : kMainStream, {low, high}));
+    if (find(key) == nullptr)
+      missing.push_back(&add(key, policies_.stream_per_pair ? key : kMainStream, {low, high}));
   }
   if (missing.empty()) return;
   if (!warned_ && warn_)
-    warn_("NCCL: there is no communicator over all ranks, so exchanges use communicators of two ranks; each costs time and memory when it is made");
+    warn_(
+        "NCCL: there is no communicator over all ranks, so exchanges use communicators of two "
+        "ranks; each costs time and memory when it is made");
   warned_ = true;
   make_each(missing);
 }
@@ -173,13 +191,16 @@ void Communicators::split(const std::vector<Communicator*>& children) {
         child = &children[c]->comms[i];
       }
       locals_[i].device->select();
-      checked(api_.split(parent.comms[i], color, key, child), "ncclCommSplit", locals_[i].rank, parent.comms[i]);
+      checked(api_.split(parent.comms[i], color, key, child), "ncclCommSplit", locals_[i].rank,
+              parent.comms[i]);
     }
   });
   for (const Communicator* child : children)
     for (std::size_t i = 0; i < locals_.size(); ++i)
-      if ((child->comms[i] != nullptr) != (child->place_of(locals_[i].rank) < static_cast<std::int32_t>(child->members.size())))
-        fail("ncclCommSplit", fmt::format("no communicator for rank {} in group {}", locals_[i].rank, child->key));
+      if ((child->comms[i] != nullptr) !=
+          (child->place_of(locals_[i].rank) < static_cast<std::int32_t>(child->members.size())))
+        fail("ncclCommSplit",
+             fmt::format("no communicator for rank {} in group {}", locals_[i].rank, child->key));
 }
 
 void Communicators::make_each(const std::vector<Communicator*>& fresh) {
@@ -187,11 +208,13 @@ void Communicators::make_each(const std::vector<Communicator*>& fresh) {
   for (std::size_t c = 0; c < fresh.size(); ++c) init(*fresh[c], ids[c]);
 }
 
-// The process that holds a communicator's first member makes its id; every process gets all of them.
+// The process that holds a communicator's first member makes its id; every process gets all of
+// them.
 std::vector<NcclUniqueId> Communicators::share_ids(const std::vector<Communicator*>& fresh) {
   std::vector<NcclUniqueId> ids(fresh.size());
   for (std::size_t c = 0; c < fresh.size(); ++c)
-    if (is_local(fresh[c]->members.front())) checked(api_.get_unique_id(&ids[c]), "ncclGetUniqueId", fresh[c]->members.front(), nullptr);
+    if (is_local(fresh[c]->members.front()))
+      checked(api_.get_unique_id(&ids[c]), "ncclGetUniqueId", fresh[c]->members.front(), nullptr);
   auto mine = std::as_writable_bytes(std::span(ids));
   std::vector<std::vector<std::byte>> all = meeting_.gather(mine);
   // An id that a process did not make is zero there.
@@ -207,14 +230,18 @@ std::vector<NcclUniqueId> Communicators::share_ids(const std::vector<Communicato
 
 void Communicators::init(Communicator& communicator, const NcclUniqueId& id) {
   bool any = false;
-  for (const LocalRank& local : locals_) any = any || communicator.place_of(local.rank) < static_cast<std::int32_t>(communicator.members.size());
+  for (const LocalRank& local : locals_)
+    any = any || communicator.place_of(local.rank) <
+                     static_cast<std::int32_t>(communicator.members.size());
   if (!any) return;
   group(fmt::format("ncclCommInitRankConfig of communicator {}", communicator.key), [&] {
     for (std::size_t i = 0; i < locals_.size(); ++i) {
-      std::int32_t place = communicator.place_of(locals_[i].rank), size = static_cast<std::int32_t>(communicator.members.size());
+      std::int32_t place = communicator.place_of(locals_[i].rank),
+                   size = static_cast<std::int32_t>(communicator.members.size());
       if (place == size) continue;
       locals_[i].device->select();
-      checked(api_.init_rank(&communicator.comms[i], size, id, place), "ncclCommInitRankConfig", locals_[i].rank, nullptr);
+      checked(api_.init_rank(&communicator.comms[i], size, id, place), "ncclCommInitRankConfig",
+              locals_[i].rank, nullptr);
     }
   });
 }
@@ -224,7 +251,8 @@ void Communicators::init(Communicator& communicator, const NcclUniqueId& id) {
 void Communicators::checked(NcclResult result, const char* call, std::int32_t rank, NcclComm comm) {
   if (result == NcclResult::Success || result == NcclResult::InProgress) return;
   std::string last = api_.last_error(comm);
-  throw BackendError("NCCL", call, api_.error_text(result) + (last.empty() ? "" : " (" + last + ")"), rank);
+  throw BackendError("NCCL", call,
+                     api_.error_text(result) + (last.empty() ? "" : " (" + last + ")"), rank);
 }
 
 void Communicators::group(const std::string& what, const std::function<void()>& calls) {
@@ -242,7 +270,8 @@ void Communicators::group(const std::string& what, const std::function<void()>& 
   NcclResult ended = api_.group_end();
   if (ended != NcclResult::Success && ended != NcclResult::InProgress) {
     std::string last = api_.last_error(nullptr);
-    fail("ncclGroupEnd for " + what, api_.error_text(ended) + (last.empty() ? "" : " (" + last + ")"));
+    fail("ncclGroupEnd for " + what,
+         api_.error_text(ended) + (last.empty() ? "" : " (" + last + ")"));
   }
   if (ended == NcclResult::InProgress) settle(what);
 }
@@ -253,7 +282,9 @@ void Communicators::settle(const std::string& what) {
         for (const Communicator& communicator : communicators_)
           for (NcclComm comm : communicator.comms) {
             NcclResult state = NcclResult::Success;
-            if (comm != nullptr && api_.async_error(comm, &state) == NcclResult::Success && state == NcclResult::InProgress) return false;
+            if (comm != nullptr && api_.async_error(comm, &state) == NcclResult::Success &&
+                state == NcclResult::InProgress)
+              return false;
           }
         watch([&] { return what; });
         return true;
@@ -261,7 +292,8 @@ void Communicators::settle(const std::string& what) {
       [&] { return what; });
 }
 
-void Communicators::wait(const std::function<bool()>& done, const std::function<std::string()>& what) {
+void Communicators::wait(const std::function<bool()>& done,
+                         const std::function<std::string()>& what) {
   ensure_usable();
   try {
     Waiting waiting(limit_);
@@ -301,10 +333,14 @@ void Communicators::watch(const std::function<std::string()>& what) {
       if (comm == nullptr) continue;
       NcclResult state = NcclResult::Success;
       NcclResult asked = api_.async_error(comm, &state);
-      if (asked == NcclResult::Success && (state == NcclResult::Success || state == NcclResult::InProgress)) continue;
+      if (asked == NcclResult::Success &&
+          (state == NcclResult::Success || state == NcclResult::InProgress))
+        continue;
       std::string last = api_.last_error(comm);
-      fail(what(), fmt::format("communicator {} of rank {} reports: {}{}", communicator.key, locals_[i].rank,
-                               api_.error_text(asked == NcclResult::Success ? state : asked), last.empty() ? "" : " (" + last + ")"));
+      fail(what(), fmt::format("communicator {} of rank {} reports: {}{}", communicator.key,
+                               locals_[i].rank,
+                               api_.error_text(asked == NcclResult::Success ? state : asked),
+                               last.empty() ? "" : " (" + last + ")"));
     }
   meeting_.check();
 }
@@ -321,7 +357,8 @@ void Communicators::fail(const std::string& call, const std::string& code) {
 void Communicators::abort_all(const std::string& why) noexcept {
   if (aborted()) return;
   why_aborted_ = why.empty() ? "no reason given" : why;
-  for (auto communicator = communicators_.rbegin(); communicator != communicators_.rend(); ++communicator) {
+  for (auto communicator = communicators_.rbegin(); communicator != communicators_.rend();
+       ++communicator) {
     if (is_lent(*communicator) && !caller_->may_abort) continue;
     for (NcclComm& comm : communicator->comms)
       if (comm != nullptr) api_.abort(std::exchange(comm, nullptr));
@@ -329,19 +366,27 @@ void Communicators::abort_all(const std::string& why) noexcept {
 }
 
 void Communicators::ensure_usable() const {
-  if (aborted()) throw BackendError("NCCL", "use of communicators that were aborted", "the first error was: " + why_aborted_, any_rank());
+  if (aborted())
+    throw BackendError("NCCL", "use of communicators that were aborted",
+                       "the first error was: " + why_aborted_, any_rank());
 }
 
-// Together with all other members: children first. Finalizing is what waits for the others, so it is what the limit watches.
+// Together with all other members: children first. Finalizing is what waits for the others, so it
+// is what the limit watches.
 void Communicators::close_all() {
-  for (auto communicator = communicators_.rbegin(); communicator != communicators_.rend(); ++communicator) {
+  for (auto communicator = communicators_.rbegin(); communicator != communicators_.rend();
+       ++communicator) {
     if (is_lent(*communicator)) continue;
     group("ncclCommFinalize of communicator " + communicator->key, [&] {
       for (std::size_t i = 0; i < locals_.size(); ++i)
-        if (communicator->comms[i] != nullptr) checked(api_.finalize(communicator->comms[i]), "ncclCommFinalize", locals_[i].rank, communicator->comms[i]);
+        if (communicator->comms[i] != nullptr)
+          checked(api_.finalize(communicator->comms[i]), "ncclCommFinalize", locals_[i].rank,
+                  communicator->comms[i]);
     });
     for (std::size_t i = 0; i < locals_.size(); ++i)
-      if (communicator->comms[i] != nullptr) checked(api_.destroy(std::exchange(communicator->comms[i], nullptr)), "ncclCommDestroy", locals_[i].rank, nullptr);
+      if (communicator->comms[i] != nullptr)
+        checked(api_.destroy(std::exchange(communicator->comms[i], nullptr)), "ncclCommDestroy",
+                locals_[i].rank, nullptr);
   }
 }
 

@@ -1,18 +1,26 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The registry of a job's communicators: which there are, how new ones are made, what stream each uses, and what happens when one fails.
+// The registry of a job's communicators: which there are, how new ones are made, what stream each
+// uses, and what happens when one fails.
 //
-// Communicators cost seconds and gigabytes, are made by all their ranks together, and on one GPU must be used in one order on all ranks. From that, and from what went wrong in other registries,
+// Communicators cost seconds and gigabytes, are made by all their ranks together, and on one GPU
+// must be used in one order on all ranks. From that, and from what went wrong in other registries,
 // follow the policies:
 //
-//   parent      one communicator over all ranks, made at once (eager), so that nothing is made in the middle of a job, where ranks may disagree about the order. Exchanges use it.
-//   lent        the parent may be the caller's, with the caller's stream. It is used as our own is, but never closed, and aborted only where the caller asks for that.
-//   cached      look-ups find what there is and never make anything. Only group() and connect() do, in the same order on all processes.
-//   groups      of collectives are split from the parent, without shared resources, all disjoint ones of a step in one split; where there is no parent, or NCCL is older than split, they get
+//   parent      one communicator over all ranks, made at once (eager), so that nothing is made in
+//   the middle of a job, where ranks may disagree about the order. Exchanges use it. lent the
+//   parent may be the caller's, with the caller's stream. It is used as our own is, but never
+//   closed, and aborted only where the caller asks for that. cached      look-ups find what there
+//   is and never make anything. Only group() and connect() do, in the same order on all processes.
+//   groups      of collectives are split from the parent, without shared resources, all disjoint
+//   ones of a step in one split; where there is no parent, or NCCL is older than split, they get
 //               unique ids of their own.
-//   pairs       where there is no parent, exchanges fall back to communicators of two ranks, made in ascending order of (low, high) on all ranks, so that no two ranks wait for each other
+//   pairs       where there is no parent, exchanges fall back to communicators of two ranks, made
+//   in ascending order of (low, high) on all ranks, so that no two ranks wait for each other
 //               crosswise. One warning in all.
-//   streams     have keys of their own: communicators with the same stream key share a stream, and with it one launch order. By default all do.
-//   failure     an asynchronous error, a time limit or a lost process aborts all communicators, because any of them may have kernels that wait for the lost one. After that every use throws
+//   streams     have keys of their own: communicators with the same stream key share a stream, and
+//   with it one launch order. By default all do. failure     an asynchronous error, a time limit or
+//   a lost process aborts all communicators, because any of them may have kernels that wait for the
+//   lost one. After that every use throws
 //               the first reason.
 #pragma once
 
@@ -36,7 +44,8 @@ namespace reshard::backends::nccl {
 struct CommunicatorPolicies {
   bool eager_parent = true;
   bool split_from_parent = true;
-  bool stream_per_pair = false;  // pairs get streams of their own; what is issued on them is ordered with the main stream by events
+  bool stream_per_pair = false;  // pairs get streams of their own; what is issued on them is
+                                 // ordered with the main stream by events
 };
 
 struct LocalRank {
@@ -48,8 +57,8 @@ inline const std::string kParentKey = "all";
 inline const std::string kMainStream = "main";
 
 struct Communicator {
-  std::string key;                    // "all", the members of a group ("0-3", "0,2"), or a pair ("1:4")
-  std::string stream_key;             // "main", or the pair's key
+  std::string key;         // "all", the members of a group ("0-3", "0,2"), or a pair ("1:4")
+  std::string stream_key;  // "main", or the pair's key
   std::vector<std::int32_t> members;  // global ranks, in the communicator's order
   std::vector<NcclComm> comms;        // per local rank; null where it is no member
   std::int32_t place_of(std::int32_t rank) const;
@@ -65,9 +74,12 @@ struct Route {
 
 class Communicators {
  public:
-  // `locals` ascend by rank; all processes together hold ranks 0 .. world-1. Collective, like all functions that make communicators.
-  Communicators(NcclApi& api, Meeting& meeting, std::int32_t world, std::vector<LocalRank> locals, CommunicatorPolicies policies,
-                std::chrono::milliseconds limit, std::function<void(const std::string&)> warn, std::optional<CallerCommunicator> caller = std::nullopt);
+  // `locals` ascend by rank; all processes together hold ranks 0 .. world-1. Collective, like all
+  // functions that make communicators.
+  Communicators(NcclApi& api, Meeting& meeting, std::int32_t world, std::vector<LocalRank> locals,
+                CommunicatorPolicies policies, std::chrono::milliseconds limit,
+                std::function<void(const std::string&)> warn,
+                std::optional<CallerCommunicator> caller = std::nullopt);
   Communicators(const Communicators&) = delete;
   Communicators& operator=(const Communicators&) = delete;
   ~Communicators();
@@ -86,7 +98,8 @@ class Communicators {
 
   // The communicators of disjoint groups, made where they are not there yet.
   std::vector<const Communicator*> groups(const std::vector<std::vector<std::int32_t>>& groups);
-  // Makes sure that all pairs (low, high), ascending, can exchange: nothing to do where there is a parent.
+  // Makes sure that all pairs (low, high), ascending, can exchange: nothing to do where there is a
+  // parent.
   void connect(const std::vector<std::pair<std::int32_t, std::int32_t>>& pairs);
   // Only what is cached: the pair must be connected.
   Route route(std::size_t local, std::int32_t peer);
@@ -95,12 +108,14 @@ class Communicators {
   const Communicator& cached_group(const std::vector<std::int32_t>& members) const;
   Stream stream(std::size_t local, const std::string& stream_key);
 
-  // Runs `calls` between group start and end, then waits until no communicator is in progress any more. `what` names it in errors.
+  // Runs `calls` between group start and end, then waits until no communicator is in progress any
+  // more. `what` names it in errors.
   void group(const std::string& what, const std::function<void()>& calls);
   // Throws unless the call went well or is in progress.
   void checked(NcclResult result, const char* call, std::int32_t rank, NcclComm comm);
 
-  // Waits until done() holds; watches all communicators and processes meanwhile. `what` names what is waited for; asked only where the wait fails.
+  // Waits until done() holds; watches all communicators and processes meanwhile. `what` names what
+  // is waited for; asked only where the wait fails.
   void wait(const std::function<bool()>& done, const std::function<std::string()>& what);
   // Throws what communicators and processes report by now. `what` names what is at hand.
   void check(const std::string& what);
@@ -115,7 +130,9 @@ class Communicators {
  private:
   Communicator& add(std::string key, std::string stream_key, std::vector<std::int32_t> members);
   void make_parent();
-  bool is_lent(const Communicator& communicator) const { return caller_ && communicator.key == kParentKey; }
+  bool is_lent(const Communicator& communicator) const {
+    return caller_ && communicator.key == kParentKey;
+  }
   void split(const std::vector<Communicator*>& children);
   // Each with a unique id of its own, one after the other.
   void make_each(const std::vector<Communicator*>& fresh);
@@ -127,7 +144,8 @@ class Communicators {
   void abort_all(const std::string& why) noexcept;
   void close_all();
   bool is_local(std::int32_t rank) const;
-  // The parent, where these are its members in its order, or the group's own; null where there is neither.
+  // The parent, where these are its members in its order, or the group's own; null where there is
+  // neither.
   const Communicator* find_group(const std::vector<std::int32_t>& members) const;
   std::int32_t any_rank() const { return locals_.front().rank; }
 
@@ -139,7 +157,8 @@ class Communicators {
   std::chrono::milliseconds limit_;
   std::function<void(const std::string&)> warn_;
   std::optional<CallerCommunicator> caller_;
-  std::list<Communicator> communicators_;  // in the order in which they were made; handles stay where they are
+  std::list<Communicator>
+      communicators_;  // in the order in which they were made; handles stay where they are
   std::map<std::string, Communicator*> by_key_;
   std::vector<std::map<std::string, Stream>> streams_;  // per local rank
   bool warned_ = false;

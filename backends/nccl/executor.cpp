@@ -15,7 +15,8 @@ namespace {
 std::vector<LocalRank> locals_of(const Job& job) {
   RESHARD_CHECK(job.ranks.size() == job.devices.size(), "a device per rank");
   std::vector<LocalRank> out;
-  for (std::size_t i = 0; i < job.ranks.size(); ++i) out.push_back({job.ranks[i], job.devices[i].get()});
+  for (std::size_t i = 0; i < job.ranks.size(); ++i)
+    out.push_back({job.ranks[i], job.devices[i].get()});
   return out;
 }
 
@@ -26,13 +27,18 @@ void agree(Meeting& meeting, const std::string& trouble) {
   for (const std::vector<std::byte>& one : meeting.gather(mine))
     if (first.empty()) first = one;
   std::vector<std::byte> all = meeting.broadcast(first);
-  if (!all.empty()) throw InputError(std::string(reinterpret_cast<const char*>(all.data()), all.size()));
+  if (!all.empty())
+    throw InputError(std::string(reinterpret_cast<const char*>(all.data()), all.size()));
 }
 
 }  // namespace
 
-NcclExecutor::NcclExecutor(Job job) : job_(std::move(job)), options_{job_.declared_order, job_.api->version() >= kNcclAllToAll, job_.over_parent} {
-  communicators_ = std::make_unique<Communicators>(*job_.api, *job_.meeting, job_.world, locals_of(job_), job_.policies, job_.limit, job_.warn, job_.caller);
+NcclExecutor::NcclExecutor(Job job)
+    : job_(std::move(job)),
+      options_{job_.declared_order, job_.api->version() >= kNcclAllToAll, job_.over_parent} {
+  communicators_ =
+      std::make_unique<Communicators>(*job_.api, *job_.meeting, job_.world, locals_of(job_),
+                                      job_.policies, job_.limit, job_.warn, job_.caller);
 }
 
 NcclExecutor::~NcclExecutor() = default;
@@ -43,10 +49,14 @@ std::unique_ptr<Prepared> NcclExecutor::make_ready(const Plan& plan, const Calle
   RESHARD_CHECK(shards == nullptr || job_.ranks.size() == 1, "shards of one rank");
   std::unique_ptr<Prepared> prepared;
   std::string trouble = shards == nullptr ? "" : trouble_with(plan, Rank{job_.ranks[0]}, *shards);
-  if (trouble.empty()) prepared = std::make_unique<Prepared>(plan, *communicators_, *job_.meeting, options_, shards);
+  if (trouble.empty())
+    prepared = std::make_unique<Prepared>(plan, *communicators_, *job_.meeting, options_, shards);
   for (std::size_t i = 0; i < job_.ranks.size() && trouble.empty(); ++i) {
-    std::int64_t needed = prepared->needed_bytes(i) * job_.ranks_per_device, free = job_.devices[i]->free_bytes();
-    if (needed > free) trouble = fmt::format("plan: rank {} needs {} of its GPU's memory, {} are free", job_.ranks[i], bytes_text(needed), bytes_text(free));
+    std::int64_t needed = prepared->needed_bytes(i) * job_.ranks_per_device,
+                 free = job_.devices[i]->free_bytes();
+    if (needed > free)
+      trouble = fmt::format("plan: rank {} needs {} of its GPU's memory, {} are free",
+                            job_.ranks[i], bytes_text(needed), bytes_text(free));
   }
   communicators_->together([&] {
     agree(*job_.meeting, trouble);
@@ -65,16 +75,20 @@ std::int64_t NcclExecutor::needed_bytes(const Plan& plan, const CallerShards& sh
 
 void NcclExecutor::check_ranks(const Plan& plan) const {
   if (!plan.ranks.empty() && to_int(plan.ranks.back()) >= job_.world)
-    throw InputError(fmt::format("plan: it names rank {}, the job has {} rank{}", to_int(plan.ranks.back()), job_.world, job_.world == 1 ? "" : "s"));
+    throw InputError(fmt::format("plan: it names rank {}, the job has {} rank{}",
+                                 to_int(plan.ranks.back()), job_.world,
+                                 job_.world == 1 ? "" : "s"));
 }
 
-// In the order of the plan, which is the same on all ranks. Those without a part take part in the splits.
+// In the order of the plan, which is the same on all ranks. Those without a part take part in the
+// splits.
 void NcclExecutor::make_communicators(const Plan& plan) {
   auto rank = [&](Slot slot) { return to_int(plan.ranks[static_cast<std::size_t>(slot)]); };
   std::set<std::pair<std::int32_t, std::int32_t>> pairs;
   for (const Step& step : plan.steps) {
     if (const auto* exchange = std::get_if<ExchangeStep>(&step.body)) {
-      for (const ExchangeStep::Message& message : exchange->messages) pairs.insert(std::minmax(rank(message.source), rank(message.destination)));
+      for (const ExchangeStep::Message& message : exchange->messages)
+        pairs.insert(std::minmax(rank(message.source), rank(message.destination)));
     } else if (const auto* collective = std::get_if<CollectiveStep>(&step.body)) {
       std::vector<std::vector<std::int32_t>> groups(collective->group_count());
       for (std::size_t g = 0; g < groups.size(); ++g)
@@ -90,8 +104,10 @@ bool NcclExecutor::folds_in_own_order(const Plan& plan) const {
   if (!is_floating(dtype)) return false;
   return std::any_of(plan.steps.begin(), plan.steps.end(), [&](const Step& step) {
     const auto* collective = std::get_if<CollectiveStep>(&step.body);
-    if (collective == nullptr || collective->group_size < 3) return false;  // two operands have one order
-    bool reduces = collective->kind == CollectiveKind::ReduceScatter || collective->kind == CollectiveKind::AllReduce;
+    if (collective == nullptr || collective->group_size < 3)
+      return false;  // two operands have one order
+    bool reduces = collective->kind == CollectiveKind::ReduceScatter ||
+                   collective->kind == CollectiveKind::AllReduce;
     return reduces && native_fold(collective->op, dtype, options_).has_value();
   });
 }

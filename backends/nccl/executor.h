@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Runs plans on GPUs, one rank each, carried by NCCL. Rank r of a plan is rank r of the job. A process drives one rank, or the only process drives all ranks on its GPUs.
+// Runs plans on GPUs, one rank each, carried by NCCL. Rank r of a plan is rank r of the job. A
+// process drives one rank, or the only process drives all ranks on its GPUs.
 //
-// Everything above the two thin interfaces (nccl_api.h, device.h) is here, so that tests run it on machines without GPUs.
+// Everything above the two thin interfaces (nccl_api.h, device.h) is here, so that tests run it on
+// machines without GPUs.
 #pragma once
 
 #include <chrono>
@@ -32,8 +34,9 @@ struct Job {
   std::int32_t ranks_per_device = 1;  // that share one GPU's memory, at most
   std::chrono::milliseconds limit{300'000};
   bool declared_order = false;
-  bool over_parent = false;                  // actions.h
-  std::optional<CallerCommunicator> caller;  // the communicator over all ranks, where it is there already
+  bool over_parent = false;  // actions.h
+  std::optional<CallerCommunicator>
+      caller;  // the communicator over all ranks, where it is there already
   CommunicatorPolicies policies = {};
   std::function<void(const std::string&)> warn = {};
 };
@@ -46,10 +49,16 @@ class NcclExecutor : public Executor {
 
   std::string_view name() const override { return "nccl"; }
   Processes& processes() override { return *job_.meeting; }
-  // Collective. Memory is looked at on all processes before any takes some: either all go on or all throw the same InputError.
-  std::unique_ptr<PreparedPlan> prepare(const Plan& plan) override { return make_ready(plan, nullptr); }
-  // The same on shards that lie in the caller's memory, where the process drives one rank; neither fill nor take is needed then. What a rank finds wrong with its shards is told to all.
-  std::unique_ptr<Prepared> prepare(const Plan& plan, const CallerShards& shards) { return make_ready(plan, &shards); }
+  // Collective. Memory is looked at on all processes before any takes some: either all go on or all
+  // throw the same InputError.
+  std::unique_ptr<PreparedPlan> prepare(const Plan& plan) override {
+    return make_ready(plan, nullptr);
+  }
+  // The same on shards that lie in the caller's memory, where the process drives one rank; neither
+  // fill nor take is needed then. What a rank finds wrong with its shards is told to all.
+  std::unique_ptr<Prepared> prepare(const Plan& plan, const CallerShards& shards) {
+    return make_ready(plan, &shards);
+  }
   // Of GPU memory that prepare would take beside these shards. Not collective.
   std::int64_t needed_bytes(const Plan& plan, const CallerShards& shards);
   bool folds_in_own_order(const Plan& plan) const override;

@@ -18,20 +18,23 @@ struct Launcher {
 };
 constexpr std::array<Launcher, 4> kLaunchers{{
     {"torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"},
-    {"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"},
+    {"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
+     "OMPI_COMM_WORLD_LOCAL_SIZE"},
     {"PMI", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"},
     // Slurm says the number of a node's tasks in a form of its own, which nothing here needs.
     {"Slurm", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", nullptr},
 }};
 
-std::int32_t integer(const std::string& value, const std::string& name, std::int64_t low, std::int64_t high) {
+std::int32_t integer(const std::string& value, const std::string& name, std::int64_t low,
+                     std::int64_t high) {
   Cursor cursor(value, name);
   std::int64_t out = cursor.integer("", low, high);
   cursor.expect_end();
   return static_cast<std::int32_t>(out);
 }
 
-std::optional<std::int32_t> find_integer(const Environment& environment, const char* name, std::int64_t low, std::int64_t high) {
+std::optional<std::int32_t> find_integer(const Environment& environment, const char* name,
+                                         std::int64_t low, std::int64_t high) {
   if (name == nullptr) return std::nullopt;
   std::optional<std::string> value = environment(name);
   if (!value) return std::nullopt;
@@ -40,9 +43,11 @@ std::optional<std::int32_t> find_integer(const Environment& environment, const c
 
 Launch from_options(const BackendOptions& options) {
   if (options.world_size < 1 || options.world_size > kMaxRanks)
-    throw InputError(fmt::format("world size: expected 1 to {} beside rank {}, found {}", kMaxRanks, options.rank, options.world_size));
+    throw InputError(fmt::format("world size: expected 1 to {} beside rank {}, found {}", kMaxRanks,
+                                 options.rank, options.world_size));
   if (options.rank < 0 || options.rank >= options.world_size)
-    throw InputError(fmt::format("rank: expected 0 to {}, found {}", options.world_size - 1, options.rank));
+    throw InputError(
+        fmt::format("rank: expected 0 to {}, found {}", options.world_size - 1, options.rank));
   Launch launch{"options", options.rank, options.world_size, std::nullopt, std::nullopt};
   if (options.local_rank >= 0) launch.local_rank = options.local_rank;
   return launch;
@@ -55,7 +60,8 @@ MeetingPlace parse_place(const std::string& text) {
     return {"", 0, text.substr(kFile.size())};
   }
   std::size_t colon = text.rfind(':');
-  if (colon == std::string::npos || colon == 0) throw InputError("rendezvous: expected HOST:PORT or file:PATH, found " + quoted(text));
+  if (colon == std::string::npos || colon == 0)
+    throw InputError("rendezvous: expected HOST:PORT or file:PATH, found " + quoted(text));
   return {text.substr(0, colon), integer(text.substr(colon + 1), "rendezvous port", 1, 65535), ""};
 }
 
@@ -71,7 +77,9 @@ MeetingPlace at_master(const std::string& address, const Environment& environmen
 }
 
 // Jobs that share a node must not meet each other.
-int slurm_port(const Environment& environment) { return 30000 + find_integer(environment, "SLURM_JOB_ID", 0, 2147483647).value_or(0) % 20000; }
+int slurm_port(const Environment& environment) {
+  return 30000 + find_integer(environment, "SLURM_JOB_ID", 0, 2147483647).value_or(0) % 20000;
+}
 
 }  // namespace
 
@@ -88,26 +96,36 @@ Launch find_launch(const BackendOptions& options, const Environment& environment
     std::optional<std::int32_t> rank = find_integer(environment, launcher.rank, 0, kMaxRanks - 1);
     if (!rank) continue;
     std::optional<std::int32_t> size = find_integer(environment, launcher.size, 1, kMaxRanks);
-    if (!size) throw InputError(fmt::format("{}: expected beside {}, which is {}, but it is not set", launcher.size, launcher.rank, *rank));
-    if (*rank >= *size) throw InputError(fmt::format("{}: expected below {}, which is {}, found {}", launcher.rank, launcher.size, *size, *rank));
+    if (!size)
+      throw InputError(fmt::format("{}: expected beside {}, which is {}, but it is not set",
+                                   launcher.size, launcher.rank, *rank));
+    if (*rank >= *size)
+      throw InputError(fmt::format("{}: expected below {}, which is {}, found {}", launcher.rank,
+                                   launcher.size, *size, *rank));
     Launch launch{launcher.name, *rank, *size, std::nullopt, std::nullopt};
     launch.local_rank = find_integer(environment, launcher.local_rank, 0, kMaxRanks - 1);
     launch.local_size = find_integer(environment, launcher.local_size, 1, kMaxRanks);
     if (options.world_size >= 0 && options.world_size != *size)
-      throw InputError(fmt::format("world size: {} started {} ranks, {} are asked for", launcher.name, *size, options.world_size));
+      throw InputError(fmt::format("world size: {} started {} ranks, {} are asked for",
+                                   launcher.name, *size, options.world_size));
     return launch;
   }
   return {};
 }
 
-MeetingPlace find_meeting_place(const BackendOptions& options, const Launch& launch, const Environment& environment) {
+MeetingPlace find_meeting_place(const BackendOptions& options, const Launch& launch,
+                                const Environment& environment) {
   if (!options.rendezvous.empty()) return parse_place(options.rendezvous);
-  if (std::optional<std::string> address = environment("MASTER_ADDR")) return at_master(*address, environment);
+  if (std::optional<std::string> address = environment("MASTER_ADDR"))
+    return at_master(*address, environment);
   if (launch.launcher == "Slurm")
-    if (std::optional<std::string> nodes = environment("SLURM_STEP_NODELIST")) return {first_host(*nodes), slurm_port(environment), ""};
+    if (std::optional<std::string> nodes = environment("SLURM_STEP_NODELIST"))
+      return {first_host(*nodes), slurm_port(environment), ""};
   if (launch.local_size == launch.size) return {"127.0.0.1", kDefaultPort, ""};
   throw InputError(
-      fmt::format("rendezvous: {} does not say where rank 0 runs; set MASTER_ADDR and MASTER_PORT, or give HOST:PORT or file:PATH", launch.launcher));
+      fmt::format("rendezvous: {} does not say where rank 0 runs; set MASTER_ADDR and MASTER_PORT, "
+                  "or give HOST:PORT or file:PATH",
+                  launch.launcher));
 }
 
 std::string first_host(std::string_view node_list) {
@@ -127,7 +145,8 @@ std::string first_host(std::string_view node_list) {
     }
   }
   if (out.empty() || inside || out.find_first_of("[] \t") != std::string::npos)
-    throw InputError("SLURM_STEP_NODELIST: expected host names such as node[1-4], found " + quoted(node_list));
+    throw InputError("SLURM_STEP_NODELIST: expected host names such as node[1-4], found " +
+                     quoted(node_list));
   return out;
 }
 

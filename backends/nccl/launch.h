@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which rank this process is, and where the processes of the job meet: from the caller's options, else from the variables that torchrun, mpirun and srun set.
+// Which rank this process is, and where the processes of the job meet: from the caller's options,
+// else from the variables that torchrun, mpirun and srun set.
 //
-// The environment is handed in as a function. Everything here is a function of options and environment alone; nothing is opened.
+// The environment is handed in as a function. Everything here is a function of options and
+// environment alone; nothing is opened.
 #pragma once
 
 #include <cstdint>
@@ -18,13 +20,15 @@ using Environment = std::function<std::optional<std::string>(const std::string& 
 Environment process_environment();
 
 struct Launch {
-  std::string launcher;  // "options", "torchrun", "Open MPI", "PMI", "Slurm"; empty: none, and this process drives all ranks
+  std::string launcher;  // "options", "torchrun", "Open MPI", "PMI", "Slurm"; empty: none, and this
+                         // process drives all ranks
   std::int32_t rank = 0, size = 1;
   // Among the processes of this node, where the launcher says so.
   std::optional<std::int32_t> local_rank, local_size;
 };
 
-// The first of: options, torchrun, Open MPI, PMI (MPICH and its kin), Slurm. Throws InputError that names the variable which is malformed, or which is missing beside another.
+// The first of: options, torchrun, Open MPI, PMI (MPICH and its kin), Slurm. Throws InputError that
+// names the variable which is malformed, or which is missing beside another.
 Launch find_launch(const BackendOptions& options, const Environment& environment);
 
 struct MeetingPlace {
@@ -33,9 +37,12 @@ struct MeetingPlace {
   std::string file;  // rank 0 writes there where it listens
 };
 
-// The first of: options.rendezvous, MASTER_ADDR and MASTER_PORT, the first host of Slurm's step, this host where all processes are on it. Throws InputError that says what to set.
-// Under torchrun the port is the one after MASTER_PORT where the agent's own store listens on that (TORCHELASTIC_USE_AGENT_STORE).
-MeetingPlace find_meeting_place(const BackendOptions& options, const Launch& launch, const Environment& environment);
+// The first of: options.rendezvous, MASTER_ADDR and MASTER_PORT, the first host of Slurm's step,
+// this host where all processes are on it. Throws InputError that says what to set. Under torchrun
+// the port is the one after MASTER_PORT where the agent's own store listens on that
+// (TORCHELASTIC_USE_AGENT_STORE).
+MeetingPlace find_meeting_place(const BackendOptions& options, const Launch& launch,
+                                const Environment& environment);
 
 // "node[003-007,012],login1" -> "node003". Throws InputError.
 std::string first_host(std::string_view node_list);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The part of NCCL that this backend uses, call by call, behind one thin interface: the library itself (nccl_library.h), or in tests a stand-in that checks how it is used.
+// The part of NCCL that this backend uses, call by call, behind one thin interface: the library
+// itself (nccl_library.h), or in tests a stand-in that checks how it is used.
 //
-// Names, values and meanings are NCCL's own (nccl_library.cpp asserts the values); counts are 64-bit. No header of NCCL or CUDA is needed here.
+// Names, values and meanings are NCCL's own (nccl_library.cpp asserts the values); counts are
+// 64-bit. No header of NCCL or CUDA is needed here.
 #pragma once
 
 #include <array>
@@ -23,7 +25,16 @@ enum class NcclResult : int {
   RemoteError = 6,
   InProgress = 7
 };
-enum class NcclType : int { Int8 = 0, Uint8 = 1, Int32 = 2, Int64 = 4, Float16 = 6, Float32 = 7, Float64 = 8, Bfloat16 = 9 };
+enum class NcclType : int {
+  Int8 = 0,
+  Uint8 = 1,
+  Int32 = 2,
+  Int64 = 4,
+  Float16 = 6,
+  Float32 = 7,
+  Float64 = 8,
+  Bfloat16 = 9
+};
 enum class NcclOp : int { Sum = 0, Prod = 1, Max = 2, Min = 3 };
 inline constexpr int kNcclNoColor = -1;
 
@@ -46,11 +57,14 @@ class NcclApi {
   virtual std::string error_text(NcclResult result) = 0;
   virtual std::string last_error(NcclComm comm) = 0;  // may be empty; comm may be null
 
-  // All communicators that are made here are non-blocking: calls that take one may answer InProgress, and async_error is asked until it no longer does.
+  // All communicators that are made here are non-blocking: calls that take one may answer
+  // InProgress, and async_error is asked until it no longer does.
   virtual NcclResult get_unique_id(NcclUniqueId* id) = 0;
-  // For the current device. `comm` must stay where it is until the communicator is no longer in progress.
+  // For the current device. `comm` must stay where it is until the communicator is no longer in
+  // progress.
   virtual NcclResult init_rank(NcclComm* comm, int size, const NcclUniqueId& id, int rank) = 0;
-  // Without sharing of resources. `child` stays null where the color is kNcclNoColor, and must stay where it is until the parent is no longer in progress.
+  // Without sharing of resources. `child` stays null where the color is kNcclNoColor, and must stay
+  // where it is until the parent is no longer in progress.
   virtual NcclResult split(NcclComm parent, int color, int key, NcclComm* child) = 0;
   virtual NcclResult finalize(NcclComm comm) = 0;
   virtual NcclResult destroy(NcclComm comm) = 0;
@@ -63,15 +77,21 @@ class NcclApi {
   virtual NcclResult group_start() = 0;
   virtual NcclResult group_end() = 0;
 
-  virtual NcclResult send(const std::byte* from, std::int64_t count, NcclType type, int peer, NcclComm comm, Stream stream) = 0;
-  virtual NcclResult receive(std::byte* to, std::int64_t count, NcclType type, int peer, NcclComm comm, Stream stream) = 0;
+  virtual NcclResult send(const std::byte* from, std::int64_t count, NcclType type, int peer,
+                          NcclComm comm, Stream stream) = 0;
+  virtual NcclResult receive(std::byte* to, std::int64_t count, NcclType type, int peer,
+                             NcclComm comm, Stream stream) = 0;
   // `count` of one member's contribution.
-  virtual NcclResult all_gather(const std::byte* from, std::byte* to, std::int64_t count, NcclType type, NcclComm comm, Stream stream) = 0;
+  virtual NcclResult all_gather(const std::byte* from, std::byte* to, std::int64_t count,
+                                NcclType type, NcclComm comm, Stream stream) = 0;
   // `count` of one member's result.
-  virtual NcclResult reduce_scatter(const std::byte* from, std::byte* to, std::int64_t count, NcclType type, NcclOp op, NcclComm comm, Stream stream) = 0;
-  virtual NcclResult all_reduce(const std::byte* from, std::byte* to, std::int64_t count, NcclType type, NcclOp op, NcclComm comm, Stream stream) = 0;
+  virtual NcclResult reduce_scatter(const std::byte* from, std::byte* to, std::int64_t count,
+                                    NcclType type, NcclOp op, NcclComm comm, Stream stream) = 0;
+  virtual NcclResult all_reduce(const std::byte* from, std::byte* to, std::int64_t count,
+                                NcclType type, NcclOp op, NcclComm comm, Stream stream) = 0;
   // `count` from one member to another; from kNcclAllToAll on.
-  virtual NcclResult all_to_all(const std::byte* from, std::byte* to, std::int64_t count, NcclType type, NcclComm comm, Stream stream) = 0;
+  virtual NcclResult all_to_all(const std::byte* from, std::byte* to, std::int64_t count,
+                                NcclType type, NcclComm comm, Stream stream) = 0;
 };
 
 // "2.28.9".

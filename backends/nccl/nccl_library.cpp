@@ -23,14 +23,21 @@ template <class A, class B>
 constexpr bool same(A a, B b) {
   return static_cast<int>(a) == static_cast<int>(b);
 }
-static_assert(same(NcclResult::Success, ncclSuccess) && same(NcclResult::UnhandledCudaError, ncclUnhandledCudaError));
-static_assert(same(NcclResult::SystemError, ncclSystemError) && same(NcclResult::InternalError, ncclInternalError));
-static_assert(same(NcclResult::InvalidArgument, ncclInvalidArgument) && same(NcclResult::InvalidUsage, ncclInvalidUsage));
-static_assert(same(NcclResult::RemoteError, ncclRemoteError) && same(NcclResult::InProgress, ncclInProgress));
-static_assert(same(NcclType::Int8, ncclInt8) && same(NcclType::Uint8, ncclUint8) && same(NcclType::Int32, ncclInt32) && same(NcclType::Int64, ncclInt64));
-static_assert(same(NcclType::Float16, ncclFloat16) && same(NcclType::Float32, ncclFloat32) && same(NcclType::Float64, ncclFloat64));
+static_assert(same(NcclResult::Success, ncclSuccess) &&
+              same(NcclResult::UnhandledCudaError, ncclUnhandledCudaError));
+static_assert(same(NcclResult::SystemError, ncclSystemError) &&
+              same(NcclResult::InternalError, ncclInternalError));
+static_assert(same(NcclResult::InvalidArgument, ncclInvalidArgument) &&
+              same(NcclResult::InvalidUsage, ncclInvalidUsage));
+static_assert(same(NcclResult::RemoteError, ncclRemoteError) &&
+              same(NcclResult::InProgress, ncclInProgress));
+static_assert(same(NcclType::Int8, ncclInt8) && same(NcclType::Uint8, ncclUint8) &&
+              same(NcclType::Int32, ncclInt32) && same(NcclType::Int64, ncclInt64));
+static_assert(same(NcclType::Float16, ncclFloat16) && same(NcclType::Float32, ncclFloat32) &&
+              same(NcclType::Float64, ncclFloat64));
 static_assert(same(NcclType::Bfloat16, ncclBfloat16));
-static_assert(same(NcclOp::Sum, ncclSum) && same(NcclOp::Prod, ncclProd) && same(NcclOp::Max, ncclMax) && same(NcclOp::Min, ncclMin));
+static_assert(same(NcclOp::Sum, ncclSum) && same(NcclOp::Prod, ncclProd) &&
+              same(NcclOp::Max, ncclMax) && same(NcclOp::Min, ncclMin));
 static_assert(sizeof(NcclUniqueId) == sizeof(ncclUniqueId));
 
 ncclComm_t real(NcclComm comm) { return reinterpret_cast<ncclComm_t>(comm); }
@@ -48,18 +55,24 @@ class NcclLibrary : public NcclApi {
     find(get_version_, "ncclGetVersion", 0);
     if (get_version_(&version_) != ncclSuccess || version_ < kNcclOldest)
       throw BackendError("NCCL", "ncclGetVersion",
-                         fmt::format("{} is NCCL {}; {} or newer is needed", file_, version_text(version_), version_text(kNcclOldest)), -1);
+                         fmt::format("{} is NCCL {}; {} or newer is needed", file_,
+                                     version_text(version_), version_text(kNcclOldest)),
+                         -1);
     find_all();
   }
 
   int version() const override { return version_; }
-  std::string error_text(NcclResult result) override { return get_error_string_(static_cast<ncclResult_t>(result)); }
+  std::string error_text(NcclResult result) override {
+    return get_error_string_(static_cast<ncclResult_t>(result));
+  }
   std::string last_error(NcclComm comm) override {
     const char* text = get_last_error_(real(comm));
     return text == nullptr ? "" : text;
   }
 
-  NcclResult get_unique_id(NcclUniqueId* id) override { return ours(get_unique_id_(reinterpret_cast<ncclUniqueId*>(id))); }
+  NcclResult get_unique_id(NcclUniqueId* id) override {
+    return ours(get_unique_id_(reinterpret_cast<ncclUniqueId*>(id)));
+  }
   NcclResult init_rank(NcclComm* comm, int size, const NcclUniqueId& id, int rank) override {
     ncclUniqueId value;
     std::memcpy(&value, id.bytes.data(), sizeof value);
@@ -80,27 +93,38 @@ class NcclLibrary : public NcclApi {
     return asked;
   }
   NcclResult count(NcclComm comm, int* count) override { return ours(count_(real(comm), count)); }
-  NcclResult user_rank(NcclComm comm, int* rank) override { return ours(user_rank_(real(comm), rank)); }
-  NcclResult device(NcclComm comm, int* device) override { return ours(device_(real(comm), device)); }
+  NcclResult user_rank(NcclComm comm, int* rank) override {
+    return ours(user_rank_(real(comm), rank));
+  }
+  NcclResult device(NcclComm comm, int* device) override {
+    return ours(device_(real(comm), device));
+  }
   NcclResult group_start() override { return ours(group_start_()); }
   NcclResult group_end() override { return ours(group_end_()); }
 
-  NcclResult send(const std::byte* from, std::int64_t count, NcclType type, int peer, NcclComm comm, Stream stream) override {
+  NcclResult send(const std::byte* from, std::int64_t count, NcclType type, int peer, NcclComm comm,
+                  Stream stream) override {
     return ours(send_(from, real(count), real(type), peer, real(comm), real(stream)));
   }
-  NcclResult receive(std::byte* to, std::int64_t count, NcclType type, int peer, NcclComm comm, Stream stream) override {
+  NcclResult receive(std::byte* to, std::int64_t count, NcclType type, int peer, NcclComm comm,
+                     Stream stream) override {
     return ours(recv_(to, real(count), real(type), peer, real(comm), real(stream)));
   }
-  NcclResult all_gather(const std::byte* from, std::byte* to, std::int64_t count, NcclType type, NcclComm comm, Stream stream) override {
+  NcclResult all_gather(const std::byte* from, std::byte* to, std::int64_t count, NcclType type,
+                        NcclComm comm, Stream stream) override {
     return ours(all_gather_(from, to, real(count), real(type), real(comm), real(stream)));
   }
-  NcclResult reduce_scatter(const std::byte* from, std::byte* to, std::int64_t count, NcclType type, NcclOp op, NcclComm comm, Stream stream) override {
-    return ours(reduce_scatter_(from, to, real(count), real(type), real(op), real(comm), real(stream)));
+  NcclResult reduce_scatter(const std::byte* from, std::byte* to, std::int64_t count, NcclType type,
+                            NcclOp op, NcclComm comm, Stream stream) override {
+    return ours(
+        reduce_scatter_(from, to, real(count), real(type), real(op), real(comm), real(stream)));
   }
-  NcclResult all_reduce(const std::byte* from, std::byte* to, std::int64_t count, NcclType type, NcclOp op, NcclComm comm, Stream stream) override {
+  NcclResult all_reduce(const std::byte* from, std::byte* to, std::int64_t count, NcclType type,
+                        NcclOp op, NcclComm comm, Stream stream) override {
     return ours(all_reduce_(from, to, real(count), real(type), real(op), real(comm), real(stream)));
   }
-  NcclResult all_to_all(const std::byte* from, std::byte* to, std::int64_t count, NcclType type, NcclComm comm, Stream stream) override {
+  NcclResult all_to_all(const std::byte* from, std::byte* to, std::int64_t count, NcclType type,
+                        NcclComm comm, Stream stream) override {
     if (all_to_all_ == nullptr) return NcclResult::InvalidUsage;
     return ours(all_to_all_(from, to, real(count), real(type), real(comm), real(stream)));
   }
@@ -112,10 +136,12 @@ class NcclLibrary : public NcclApi {
     function = reinterpret_cast<Function*>(::dlsym(library_, name));
     if (function != nullptr) return;
     std::string version = version_ == 0 ? "" : ", NCCL " + version_text(version_);
-    throw BackendError("NCCL", fmt::format("dlsym(\"{}\")", name), fmt::format("not in {}{}", file_, version), -1);
+    throw BackendError("NCCL", fmt::format("dlsym(\"{}\")", name),
+                       fmt::format("not in {}{}", file_, version), -1);
   }
 
-  // What the user names; else what the system finds; else what lay beside nccl.h when this was built. Never closed: NCCL has threads of its own, and registers what runs at exit.
+  // What the user names; else what the system finds; else what lay beside nccl.h when this was
+  // built. Never closed: NCCL has threads of its own, and registers what runs at exit.
   void open() {
     std::vector<std::string> files{"libnccl.so.2"};
 #ifdef RESHARD_NCCL_FILE
@@ -133,14 +159,16 @@ class NcclLibrary : public NcclApi {
     throw BackendError("system", fmt::format("dlopen(\"{}\")", files[0]), why, -1);
   }
 
-  // By the name that libraries of NCCL give themselves, wherever the file lies. RESHARD_NCCL_LIBRARY names another library that has NCCL in it.
+  // By the name that libraries of NCCL give themselves, wherever the file lies.
+  // RESHARD_NCCL_LIBRARY names another library that has NCCL in it.
   void find_loaded() {
     const char* named = std::getenv("RESHARD_NCCL_LIBRARY");
     file_ = named == nullptr ? "libnccl.so.2" : named;
     library_ = ::dlopen(file_.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
     if (library_ == nullptr)
       throw BackendError("system", fmt::format("dlopen(\"{}\", RTLD_NOLOAD)", file_),
-                         "this process has not loaded it, and a communicator can be used only with the library that made it; set RESHARD_NCCL_LIBRARY to that",
+                         "this process has not loaded it, and a communicator can be used only with "
+                         "the library that made it; set RESHARD_NCCL_LIBRARY to that",
                          -1);
   }
 
@@ -167,7 +195,8 @@ class NcclLibrary : public NcclApi {
     find(all_to_all_, "ncclAlltoAll", kNcclAllToAll);
   }
 
-  // Non-blocking, nothing shared with a parent. NCCL takes the fields that `size` covers and its own defaults for the rest: an older library must not see what it does not know.
+  // Non-blocking, nothing shared with a parent. NCCL takes the fields that `size` covers and its
+  // own defaults for the rest: an older library must not see what it does not know.
   ncclConfig_t configuration() const {
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     config.blocking = 0;
@@ -205,7 +234,8 @@ class NcclLibrary : public NcclApi {
 #if NCCL_VERSION_CODE >= 22800
   decltype(::ncclAlltoAll)* all_to_all_ = nullptr;
 #else
-  ncclResult_t (*all_to_all_)(const void*, void*, std::size_t, ncclDataType_t, ncclComm_t, cudaStream_t) = nullptr;
+  ncclResult_t (*all_to_all_)(const void*, void*, std::size_t, ncclDataType_t, ncclComm_t,
+                              cudaStream_t) = nullptr;
 #endif
 };
 

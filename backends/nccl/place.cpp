@@ -22,7 +22,8 @@ constexpr std::int32_t kBlocksPerGpu = 32;
 
 // One line each: the node, two numbers and a count, then the GPUs.
 std::string packed(const ProcessFacts& facts) {
-  std::string out = fmt::format("{}\n{} {} {}\n", facts.node, facts.local_rank, facts.device, facts.gpus.size());
+  std::string out =
+      fmt::format("{}\n{} {} {}\n", facts.node, facts.local_rank, facts.device, facts.gpus.size());
   for (const std::string& gpu : facts.gpus) out += gpu + "\n";
   return out;
 }
@@ -32,8 +33,10 @@ ProcessFacts unpacked(std::istream& in) {
   std::size_t gpus = 0;
   std::getline(in, out.node);
   in >> out.local_rank >> out.device >> gpus >> std::ws;
-  for (std::string line; out.gpus.size() < gpus && std::getline(in, line);) out.gpus.push_back(line);
-  if (out.gpus.size() != gpus) throw BackendError("system", "sharing what each process sees", "half a message", -1);
+  for (std::string line; out.gpus.size() < gpus && std::getline(in, line);)
+    out.gpus.push_back(line);
+  if (out.gpus.size() != gpus)
+    throw BackendError("system", "sharing what each process sees", "half a message", -1);
   return out;
 }
 
@@ -41,7 +44,8 @@ int device_of(const ProcessFacts& facts, std::int32_t rank, std::int32_t local_r
   auto gpus = static_cast<std::int32_t>(facts.gpus.size());
   if (gpus == 0) throw InputError(fmt::format("device: rank {} sees no GPU", rank));
   if (facts.device >= gpus)
-    throw InputError(fmt::format("device: expected one of the {} GPU{} that rank {} sees, found {}", gpus, gpus == 1 ? "" : "s", rank, facts.device));
+    throw InputError(fmt::format("device: expected one of the {} GPU{} that rank {} sees, found {}",
+                                 gpus, gpus == 1 ? "" : "s", rank, facts.device));
   return facts.device >= 0 ? facts.device : local_rank % gpus;
 }
 
@@ -58,7 +62,8 @@ std::string this_node() {
 
 std::vector<ProcessFacts> share_facts(Meeting& meeting, const ProcessFacts& mine) {
   std::string text = packed(mine), all;
-  for (const std::vector<std::byte>& one : meeting.gather(std::as_bytes(std::span(text)))) all.append(reinterpret_cast<const char*>(one.data()), one.size());
+  for (const std::vector<std::byte>& one : meeting.gather(std::as_bytes(std::span(text))))
+    all.append(reinterpret_cast<const char*>(one.data()), one.size());
   std::vector<std::byte> joined = meeting.broadcast(std::as_bytes(std::span(all)));
   std::istringstream in(std::string(reinterpret_cast<const char*>(joined.data()), joined.size()));
   std::vector<ProcessFacts> out;
@@ -74,7 +79,9 @@ Placement place(const std::vector<ProcessFacts>& facts, std::int32_t ranks) {
     std::int32_t count = facts.size() == 1 ? ranks : 1;
     std::vector<int>& devices = out.devices.emplace_back();
     for (std::int32_t r = 0; r < count; ++r) {
-      std::int32_t local_rank = facts.size() == 1 ? r : facts[p].local_rank >= 0 ? facts[p].local_rank : before;
+      std::int32_t local_rank = facts.size() == 1          ? r
+                                : facts[p].local_rank >= 0 ? facts[p].local_rank
+                                                           : before;
       devices.push_back(device_of(facts[p], static_cast<std::int32_t>(p) + r, local_rank));
       std::int32_t& sharing = ranks_of_gpu[facts[p].gpus[static_cast<std::size_t>(devices.back())]];
       out.most_on_one = std::max(out.most_on_one, ++sharing);
@@ -85,19 +92,27 @@ Placement place(const std::vector<ProcessFacts>& facts, std::int32_t ranks) {
   return out;
 }
 
-void allow_sharing(const Placement& placement, int nccl_version, const Environment& environment, const std::function<void(const char*, const char*)>& set,
+void allow_sharing(const Placement& placement, int nccl_version, const Environment& environment,
+                   const std::function<void(const char*, const char*)>& set,
                    const std::function<void(const std::string&)>& warn) {
   if (placement.most_on_one <= 1) return;
-  std::string what = fmt::format("{} ranks on {} GPU{}", placement.ranks, placement.gpus, placement.gpus == 1 ? "" : "s");
+  std::string what = fmt::format("{} ranks on {} GPU{}", placement.ranks, placement.gpus,
+                                 placement.gpus == 1 ? "" : "s");
   if (nccl_version < kNcclSharedGpu)
-    throw InputError(fmt::format("NCCL: {} need NCCL {} or newer, found {}", what, version_text(kNcclSharedGpu), version_text(nccl_version)));
-  // All ranks' kernels must be on the GPU at the same time, or they wait for each other for ever: few thread blocks each, and a hardware queue for every stream.
+    throw InputError(fmt::format("NCCL: {} need NCCL {} or newer, found {}", what,
+                                 version_text(kNcclSharedGpu), version_text(nccl_version)));
+  // All ranks' kernels must be on the GPU at the same time, or they wait for each other for ever:
+  // few thread blocks each, and a hardware queue for every stream.
   std::string blocks = std::to_string(std::max(1, kBlocksPerGpu / placement.most_on_one));
-  std::array<std::array<const char*, 2>, 4> variables{
-      {{"NCCL_MULTI_RANK_GPU_ENABLE", "1"}, {"NCCL_NVLS_ENABLE", "0"}, {"NCCL_MAX_CTAS", blocks.c_str()}, {"CUDA_DEVICE_MAX_CONNECTIONS", "32"}}};
+  std::array<std::array<const char*, 2>, 4> variables{{{"NCCL_MULTI_RANK_GPU_ENABLE", "1"},
+                                                       {"NCCL_NVLS_ENABLE", "0"},
+                                                       {"NCCL_MAX_CTAS", blocks.c_str()},
+                                                       {"CUDA_DEVICE_MAX_CONNECTIONS", "32"}}};
   for (auto [name, value] : variables)
     if (!environment(name)) set(name, value);
-  if (warn) warn(fmt::format("NCCL: {}: results are those of that many GPUs, times say nothing about links", what));
+  if (warn)
+    warn(fmt::format("NCCL: {}: results are those of that many GPUs, times say nothing about links",
+                     what));
 }
 
 }  // namespace reshard::backends::nccl

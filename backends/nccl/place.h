@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which rank runs on which GPU, worked out by all processes from the same facts; and what must be said and set where ranks share a GPU.
+// Which rank runs on which GPU, worked out by all processes from the same facts; and what must be
+// said and set where ranks share a GPU.
 //
-// Launchers number the processes of a node or do not, and show all GPUs to each process or only its own, under an index of its own. So GPUs are compared by their identity and not by index,
-// and nodes by that of the running system.
+// Launchers number the processes of a node or do not, and show all GPUs to each process or only its
+// own, under an index of its own. So GPUs are compared by their identity and not by index, and
+// nodes by that of the running system.
 #pragma once
 
 #include <cstdint>
@@ -29,17 +31,21 @@ std::string this_node();
 std::vector<ProcessFacts> share_facts(Meeting& meeting, const ProcessFacts& mine);
 
 struct Placement {
-  std::vector<std::vector<int>> devices;  // by process: the GPU of each of its ranks, as index in what it sees
-  std::int32_t ranks = 0, gpus = 0;       // of the job
-  std::int32_t most_on_one = 0;           // ranks of any GPU
+  std::vector<std::vector<int>>
+      devices;  // by process: the GPU of each of its ranks, as index in what it sees
+  std::int32_t ranks = 0, gpus = 0;  // of the job
+  std::int32_t most_on_one = 0;      // ranks of any GPU
 };
-// A process of several has one rank: on the GPU that the user named, else on that of its local rank. A single process has `ranks` ranks, dealt out to its GPUs in turn, all to the one that the
+// A process of several has one rank: on the GPU that the user named, else on that of its local
+// rank. A single process has `ranks` ranks, dealt out to its GPUs in turn, all to the one that the
 // user named. Throws InputError where there is no such GPU, or none.
 Placement place(const std::vector<ProcessFacts>& facts, std::int32_t ranks);
 
-// Where ranks share a GPU: NCCL from 2.30 on takes it when told so by environment variables, which are set unless the user has set them, and a warning is due; with an older one InputError. To be
+// Where ranks share a GPU: NCCL from 2.30 on takes it when told so by environment variables, which
+// are set unless the user has set them, and a warning is due; with an older one InputError. To be
 // called before NCCL is first used.
-void allow_sharing(const Placement& placement, int nccl_version, const Environment& environment, const std::function<void(const char*, const char*)>& set,
+void allow_sharing(const Placement& placement, int nccl_version, const Environment& environment,
+                   const std::function<void(const char*, const char*)>& set,
                    const std::function<void(const std::string&)>& warn);
 
 }  // namespace reshard::backends::nccl

@@ -8,11 +8,12 @@
 
 #include "core/base/errors.h"
 #include "core/bytes/block.h"
-#include "core/plan/accounting.h"
+#include "core/schedule/accounting.h"
 
 namespace reshard::backends::nccl {
 
-Prepared::Prepared(const Plan& plan, Communicators& communicators, Meeting& meeting, const ActionOptions& options, const CallerShards* shards)
+Prepared::Prepared(const Plan& plan, Communicators& communicators, Meeting& meeting,
+                   const ActionOptions& options, const CallerShards* shards)
     : plan_(plan), communicators_(communicators), meeting_(meeting), options_(options) {
   std::vector<Slot> slots;
   std::vector<std::size_t> locals;
@@ -25,8 +26,15 @@ Prepared::Prepared(const Plan& plan, Communicators& communicators, Meeting& meet
   Lives lives = lives_of(plan);
   std::vector<RankProgram> programs = rank_programs(plan, slots);
   for (std::size_t i = 0; i < slots.size(); ++i) {
-    RankRun& rank = ranks_.emplace_back(RankRun{locals[i], std::move(programs[i]), RankMemory(plan, lives, slots[i], shards), {}, {}, {}, {}});
-    for (const RankStep& step : rank.program.steps) rank.memory.need_staging(staging_bytes(rank.memory, step, options_));
+    RankRun& rank = ranks_.emplace_back(RankRun{locals[i],
+                                                std::move(programs[i]),
+                                                RankMemory(plan, lives, slots[i], shards),
+                                                {},
+                                                {},
+                                                {},
+                                                {}});
+    for (const RankStep& step : rank.program.steps)
+      rank.memory.need_staging(staging_bytes(rank.memory, step, options_));
     derive(rank);  // on made-up addresses: for the size of the tables
   }
 }
@@ -49,7 +57,8 @@ Prepared::~Prepared() {
 void Prepared::derive(RankRun& rank) {
   rank.tables = LaunchTables();
   rank.actions.clear();
-  for (const RankStep& step : rank.program.steps) rank.actions.push_back(make_actions(rank.memory, step, options_, rank.tables));
+  for (const RankStep& step : rank.program.steps)
+    rank.actions.push_back(make_actions(rank.memory, step, options_, rank.tables));
 }
 
 std::int64_t Prepared::needed_bytes(std::size_t local) const {
@@ -63,13 +72,17 @@ void Prepared::make_ready() {
     rank.memory.allocate(device(rank));
     derive(rank);
     rank.tables.upload(device(rank), main(rank));
-    for (std::size_t i = 0; i <= rank.program.steps.size(); ++i) rank.events.emplace_back(device(rank));
+    for (std::size_t i = 0; i <= rank.program.steps.size(); ++i)
+      rank.events.emplace_back(device(rank));
     for (const RankStep& step : rank.program.steps) {
       const auto* collective = std::get_if<CollectiveStep>(&plan_.steps[to_index(step.step)].body);
       std::vector<std::int32_t> members;
       if (collective != nullptr && !options_.over_parent)
-        for (Slot slot : collective->group(static_cast<std::size_t>(step.group))) members.push_back(to_int(plan_.ranks[static_cast<std::size_t>(slot)]));
-      rank.communicator.push_back(collective == nullptr || options_.over_parent ? nullptr : &communicators_.cached_group(members));
+        for (Slot slot : collective->group(static_cast<std::size_t>(step.group)))
+          members.push_back(to_int(plan_.ranks[static_cast<std::size_t>(slot)]));
+      rank.communicator.push_back(collective == nullptr || options_.over_parent
+                                      ? nullptr
+                                      : &communicators_.cached_group(members));
     }
     finish(rank, "uploading tables");
   }
@@ -134,7 +147,9 @@ void Prepared::enqueue() {
     StepId step{static_cast<std::int32_t>(s)};
     taking_part.clear();
     for (RankRun& rank : ranks_)
-      if (rank.next_step < rank.program.steps.size() && rank.program.steps[rank.next_step].step == step) taking_part.push_back(&rank);
+      if (rank.next_step < rank.program.steps.size() &&
+          rank.program.steps[rank.next_step].step == step)
+        taking_part.push_back(&rank);
     if (!taking_part.empty()) issue(step, taking_part);
   }
 }
@@ -150,13 +165,16 @@ Timeline Prepared::timeline() const {
     std::int64_t begin_ps = 0;
     for (std::size_t i = 0; i < rank.program.steps.size(); ++i) {
       std::int64_t end_ps = device(rank).elapsed_ps(rank.events[0].get(), rank.events[i + 1].get());
-      timeline.spans.push_back(
-          {OpId{0}, static_cast<std::int32_t>(rank.program.steps[i].step), plan_.ranks[static_cast<std::size_t>(rank.memory.slot())], begin_ps, end_ps});
+      timeline.spans.push_back({OpId{0}, static_cast<std::int32_t>(rank.program.steps[i].step),
+                                plan_.ranks[static_cast<std::size_t>(rank.memory.slot())], begin_ps,
+                                end_ps});
       timeline.end_ps = std::max(timeline.end_ps, end_ps);
       begin_ps = end_ps;
     }
   }
-  std::sort(timeline.spans.begin(), timeline.spans.end(), [](const Span& a, const Span& b) { return std::pair(a.step, a.rank) < std::pair(b.step, b.rank); });
+  std::sort(timeline.spans.begin(), timeline.spans.end(), [](const Span& a, const Span& b) {
+    return std::pair(a.step, a.rank) < std::pair(b.step, b.rank);
+  });
   return timeline;
 }
 
@@ -170,17 +188,22 @@ void Prepared::issue(StepId step, const std::vector<RankRun*>& ranks) {
       issue_round(step, a, ranks);
       continue;
     }
-    for (RankRun* rank : ranks) rank->tables.launch(std::get<Kernel>(rank->actions[rank->next_step][a]).table, device(*rank), main(*rank));
+    for (RankRun* rank : ranks)
+      rank->tables.launch(std::get<Kernel>(rank->actions[rank->next_step][a]).table, device(*rank),
+                          main(*rank));
   }
-  for (RankRun* rank : ranks) device(*rank).record(rank->events[++rank->next_step].get(), main(*rank));
+  for (RankRun* rank : ranks)
+    device(*rank).record(rank->events[++rank->next_step].get(), main(*rank));
 }
 
-// One group of everything. Pairs with streams of their own take a group each, in ascending order and each behind the one before: kernels of different communicators that wait for one another on GPUs
-// that cannot hold all of them at once would otherwise never end.
+// One group of everything. Pairs with streams of their own take a group each, in ascending order
+// and each behind the one before: kernels of different communicators that wait for one another on
+// GPUs that cannot hold all of them at once would otherwise never end.
 void Prepared::issue_round(StepId step, std::size_t action, const std::vector<RankRun*>& ranks) {
   std::set<Pair> apart;
   for (RankRun* rank : ranks)
-    if (rank->communicator[rank->next_step] == nullptr) apart.merge(pairs_apart(std::get<Round>(rank->actions[rank->next_step][action]), *rank));
+    if (rank->communicator[rank->next_step] == nullptr)
+      apart.merge(pairs_apart(std::get<Round>(rank->actions[rank->next_step][action]), *rank));
   if (apart.empty()) issue_group(step, action, ranks, std::nullopt);
   for (const Pair& pair : apart) issue_group(step, action, ranks, pair);
 }
@@ -190,23 +213,32 @@ std::set<Prepared::Pair> Prepared::pairs_apart(const Round& round, const RankRun
   std::int32_t me = communicators_.local(rank.local).rank;
   for (const std::vector<Transfer>* list : {&round.sends, &round.receives})
     for (const Transfer& transfer : *list)
-      if (communicators_.route(rank.local, transfer.peer).stream != main(rank)) out.insert(std::minmax(me, transfer.peer));
+      if (communicators_.route(rank.local, transfer.peer).stream != main(rank))
+        out.insert(std::minmax(me, transfer.peer));
   return out;
 }
 
-void Prepared::issue_group(StepId step, std::size_t action, const std::vector<RankRun*>& ranks, const std::optional<Pair>& pair) {
+void Prepared::issue_group(StepId step, std::size_t action, const std::vector<RankRun*>& ranks,
+                           const std::optional<Pair>& pair) {
   auto for_each_stream_apart = [&](auto&& visit) {
     for (RankRun* rank : ranks) {
       std::int32_t me = communicators_.local(rank->local).rank;
       if (pair && (me == pair->first || me == pair->second))
-        visit(*rank, communicators_.route(rank->local, me == pair->first ? pair->second : pair->first).stream);
+        visit(*rank,
+              communicators_.route(rank->local, me == pair->first ? pair->second : pair->first)
+                  .stream);
     }
   };
-  for_each_stream_apart([&](const RankRun& rank, Stream stream) { order(rank, main(rank), stream); });
-  communicators_.group(fmt::format("step {} ({})", to_index(step), kind_text(plan_.steps[to_index(step)])), [&] {
-    for (RankRun* rank : ranks) issue_transfers(std::get<Round>(rank->actions[rank->next_step][action]), *rank, rank->communicator[rank->next_step], pair);
-  });
-  for_each_stream_apart([&](const RankRun& rank, Stream stream) { order(rank, stream, main(rank)); });
+  for_each_stream_apart(
+      [&](const RankRun& rank, Stream stream) { order(rank, main(rank), stream); });
+  communicators_.group(
+      fmt::format("step {} ({})", to_index(step), kind_text(plan_.steps[to_index(step)])), [&] {
+        for (RankRun* rank : ranks)
+          issue_transfers(std::get<Round>(rank->actions[rank->next_step][action]), *rank,
+                          rank->communicator[rank->next_step], pair);
+      });
+  for_each_stream_apart(
+      [&](const RankRun& rank, Stream stream) { order(rank, stream, main(rank)); });
 }
 
 void Prepared::order(const RankRun& rank, Stream earlier, Stream later) {
@@ -216,22 +248,32 @@ void Prepared::order(const RankRun& rank, Stream earlier, Stream later) {
 }
 
 // Sends and receives, peer by peer.
-void Prepared::issue_transfers(const Round& round, const RankRun& rank, const Communicator* communicator, const std::optional<Pair>& pair) {
+void Prepared::issue_transfers(const Round& round, const RankRun& rank,
+                               const Communicator* communicator, const std::optional<Pair>& pair) {
   NcclApi& api = communicators_.api();
   std::int32_t me = communicators_.local(rank.local).rank;
   device(rank).select();
-  if (round.native) return issue_native(*round.native, me, communicator->comms[rank.local], communicators_.stream(rank.local, communicator->stream_key));
+  if (round.native)
+    return issue_native(*round.native, me, communicator->comms[rank.local],
+                        communicators_.stream(rank.local, communicator->stream_key));
   auto send = round.sends.begin();
   auto receive = round.receives.begin();
   while (send != round.sends.end() || receive != round.receives.end()) {
-    bool sends = receive == round.receives.end() || (send != round.sends.end() && send->peer <= receive->peer);
+    bool sends = receive == round.receives.end() ||
+                 (send != round.sends.end() && send->peer <= receive->peer);
     const Transfer& transfer = sends ? *send++ : *receive++;
     if (pair && *pair != Pair(std::minmax(me, transfer.peer))) continue;
-    Route route = communicator == nullptr ? communicators_.route(rank.local, transfer.peer) : communicators_.route(rank.local, transfer.peer, *communicator);
+    Route route = communicator == nullptr
+                      ? communicators_.route(rank.local, transfer.peer)
+                      : communicators_.route(rank.local, transfer.peer, *communicator);
     if (sends)
-      communicators_.checked(api.send(transfer.at, transfer.bytes, NcclType::Uint8, route.peer, route.comm, route.stream), "ncclSend", me, route.comm);
+      communicators_.checked(api.send(transfer.at, transfer.bytes, NcclType::Uint8, route.peer,
+                                      route.comm, route.stream),
+                             "ncclSend", me, route.comm);
     else
-      communicators_.checked(api.receive(transfer.at, transfer.bytes, NcclType::Uint8, route.peer, route.comm, route.stream), "ncclRecv", me, route.comm);
+      communicators_.checked(api.receive(transfer.at, transfer.bytes, NcclType::Uint8, route.peer,
+                                         route.comm, route.stream),
+                             "ncclRecv", me, route.comm);
   }
 }
 
@@ -239,23 +281,34 @@ void Prepared::issue_native(const Native& native, std::int32_t rank, NcclComm co
   NcclApi& api = communicators_.api();
   switch (native.call) {
     case NativeCall::AllGather:
-      return communicators_.checked(api.all_gather(native.from, native.to, native.count, native.type, comm, stream), "ncclAllGather", rank, comm);
+      return communicators_.checked(
+          api.all_gather(native.from, native.to, native.count, native.type, comm, stream),
+          "ncclAllGather", rank, comm);
     case NativeCall::AllToAll:
-      return communicators_.checked(api.all_to_all(native.from, native.to, native.count, native.type, comm, stream), "ncclAlltoAll", rank, comm);
+      return communicators_.checked(
+          api.all_to_all(native.from, native.to, native.count, native.type, comm, stream),
+          "ncclAlltoAll", rank, comm);
     case NativeCall::ReduceScatter:
-      return communicators_.checked(api.reduce_scatter(native.from, native.to, native.count, native.type, native.op, comm, stream), "ncclReduceScatter", rank,
-                                    comm);
+      return communicators_.checked(api.reduce_scatter(native.from, native.to, native.count,
+                                                       native.type, native.op, comm, stream),
+                                    "ncclReduceScatter", rank, comm);
     case NativeCall::AllReduce:
-      return communicators_.checked(api.all_reduce(native.from, native.to, native.count, native.type, native.op, comm, stream), "ncclAllReduce", rank, comm);
+      return communicators_.checked(api.all_reduce(native.from, native.to, native.count,
+                                                   native.type, native.op, comm, stream),
+                                    "ncclAllReduce", rank, comm);
   }
 }
 
-Event Prepared::event_of(const RankRun& rank, Stream stream) { return stream_events_.try_emplace({rank.local, stream}, device(rank)).first->second.get(); }
+Event Prepared::event_of(const RankRun& rank, Stream stream) {
+  return stream_events_.try_emplace({rank.local, stream}, device(rank)).first->second.get();
+}
 
 // ---- waiting ----
 
 bool Prepared::all_done() const {
-  return std::all_of(ranks_.begin(), ranks_.end(), [&](const RankRun& rank) { return device(rank).done(rank.events.back().get()); });
+  return std::all_of(ranks_.begin(), ranks_.end(), [&](const RankRun& rank) {
+    return device(rank).done(rank.events.back().get());
+  });
 }
 
 std::string Prepared::unfinished() const {
@@ -263,15 +316,18 @@ std::string Prepared::unfinished() const {
     for (std::size_t i = 0; i < rank.program.steps.size(); ++i) {
       if (device(rank).done(rank.events[i + 1].get())) continue;
       StepId step = rank.program.steps[i].step;
-      return fmt::format("step {} ({}) of rank {}{}", to_index(step), kind_text(plan_.steps[to_index(step)]), communicators_.local(rank.local).rank,
-                         partners(rank, i));
+      return fmt::format("step {} ({}) of rank {}{}", to_index(step),
+                         kind_text(plan_.steps[to_index(step)]),
+                         communicators_.local(rank.local).rank, partners(rank, i));
     }
   return "the last step";
 }
 
 std::string Prepared::partners(const RankRun& rank, std::size_t place) const {
   const Communicator* communicator = rank.communicator[place];
-  if (communicator != nullptr) return fmt::format(" over communicator {} with ranks {}", communicator->key, fmt::join(communicator->members, ","));
+  if (communicator != nullptr)
+    return fmt::format(" over communicator {} with ranks {}", communicator->key,
+                       fmt::join(communicator->members, ","));
   std::set<std::int32_t> peers;
   for (const Action& action : rank.actions[place])
     if (const auto* round = std::get_if<Round>(&action))
@@ -279,7 +335,8 @@ std::string Prepared::partners(const RankRun& rank, std::size_t place) const {
         for (const Transfer& transfer : *list) peers.insert(transfer.peer);
   if (peers.empty()) return "";
   bool parent = communicators_.find(kParentKey) != nullptr;
-  return fmt::format(" over communicator {} with ranks {}", parent ? kParentKey : "of each pair", fmt::join(peers, ","));
+  return fmt::format(" over communicator {} with ranks {}", parent ? kParentKey : "of each pair",
+                     fmt::join(peers, ","));
 }
 
 }  // namespace reshard::backends::nccl

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A plan made ready on this process's GPUs: memory, tables and the actions of every rank, step by step.
+// A plan made ready on this process's GPUs: memory, tables and the actions of every rank, step by
+// step.
 //
-// A run issues everything without waiting: the steps in listed order, each rank's work on its one stream, each round of all this process's ranks in one NCCL group. Stream order is then all the
+// A run issues everything without waiting: the steps in listed order, each rank's work on its one
+// stream, each round of all this process's ranks in one NCCL group. Stream order is then all the
 // order there is to keep, on every rank the same. Events between the steps give the times.
 #pragma once
 
@@ -23,8 +25,10 @@ namespace reshard::backends::nccl {
 
 class Prepared : public PreparedPlan {
  public:
-  // Takes nothing yet. `shards` null: the rank's shards lie in memory of our own, which fill and take are for; else in the caller's, which must stay until this is gone.
-  Prepared(const Plan& plan, Communicators& communicators, Meeting& meeting, const ActionOptions& options, const CallerShards* shards);
+  // Takes nothing yet. `shards` null: the rank's shards lie in memory of our own, which fill and
+  // take are for; else in the caller's, which must stay until this is gone.
+  Prepared(const Plan& plan, Communicators& communicators, Meeting& meeting,
+           const ActionOptions& options, const CallerShards* shards);
   ~Prepared() override;
 
   // Of one local rank's GPU, tables included.
@@ -36,7 +40,8 @@ class Prepared : public PreparedPlan {
   Timeline run() override;
   void take(const TakeDestination& take) override;
 
-  // The parts of a run. Gives all steps to the streams and returns; a later one begins where an earlier one ends.
+  // The parts of a run. Gives all steps to the streams and returns; a later one begins where an
+  // earlier one ends.
   void enqueue();
   void wait();
 
@@ -61,8 +66,10 @@ class Prepared : public PreparedPlan {
   using Pair = std::pair<std::int32_t, std::int32_t>;
   void issue_round(StepId step, std::size_t action, const std::vector<RankRun*>& ranks);
   // All of a round, or what one pair has in it.
-  void issue_group(StepId step, std::size_t action, const std::vector<RankRun*>& ranks, const std::optional<Pair>& pair);
-  void issue_transfers(const Round& round, const RankRun& rank, const Communicator* communicator, const std::optional<Pair>& pair);
+  void issue_group(StepId step, std::size_t action, const std::vector<RankRun*>& ranks,
+                   const std::optional<Pair>& pair);
+  void issue_transfers(const Round& round, const RankRun& rank, const Communicator* communicator,
+                       const std::optional<Pair>& pair);
   void issue_native(const Native& native, std::int32_t rank, NcclComm comm, Stream stream);
   // The pairs of a round that have streams of their own.
   std::set<Pair> pairs_apart(const Round& round, const RankRun& rank);

@@ -20,12 +20,17 @@ BackendStatus probe() {
   try {
     nccl = "NCCL " + version_text(open_nccl()->version());
   } catch (const std::exception& error) {
-    return {false, error.what(), "install NVIDIA's libnccl2, or set RESHARD_NCCL_LIBRARY to its libnccl.so.2"};
+    return {false, error.what(),
+            "install NVIDIA's libnccl2, or set RESHARD_NCCL_LIBRARY to its libnccl.so.2"};
   }
   CudaMachine machine = look_for_gpus();
   if (machine.gpus.empty())
-    return {false, fmt::format("{}, but {}", nccl, machine.why_none), "a GPU of compute capability 8.0 or newer and NVIDIA's driver for it"};
-  return {true, fmt::format("{}, {} GPU{}: {} ({})", nccl, machine.gpus.size(), machine.gpus.size() == 1 ? "" : "s", machine.gpus[0], machine.versions), ""};
+    return {false, fmt::format("{}, but {}", nccl, machine.why_none),
+            "a GPU of compute capability 8.0 or newer and NVIDIA's driver for it"};
+  return {true,
+          fmt::format("{}, {} GPU{}: {} ({})", nccl, machine.gpus.size(),
+                      machine.gpus.size() == 1 ? "" : "s", machine.gpus[0], machine.versions),
+          ""};
 }
 
 std::unique_ptr<Executor> make(const BackendOptions& options) {
@@ -37,16 +42,22 @@ std::unique_ptr<Executor> make(const BackendOptions& options) {
   job.declared_order = options.declared_order;
   job.warn = options.warn;
   // First the meeting: a process that finds something missing can then tell the others.
-  if (!alone) job.meeting = meet(launch, find_meeting_place(options, launch, environment), job.limit);
+  if (!alone)
+    job.meeting = meet(launch, find_meeting_place(options, launch, environment), job.limit);
   job.api = open_nccl();
   CudaMachine machine = look_for_gpus();
-  if (machine.gpus.empty()) throw BackendError("CUDA", "looking for a GPU", machine.why_none, launch.rank);
+  if (machine.gpus.empty())
+    throw BackendError("CUDA", "looking for a GPU", machine.why_none, launch.rank);
 
-  std::vector<ProcessFacts> facts = share_facts(*job.meeting, {this_node(), launch.local_rank.value_or(-1), options.device, machine.ids});
-  std::int32_t asked = options.world_size > 0 ? options.world_size : options.device >= 0 ? 1 : static_cast<std::int32_t>(machine.gpus.size());
+  std::vector<ProcessFacts> facts = share_facts(
+      *job.meeting, {this_node(), launch.local_rank.value_or(-1), options.device, machine.ids});
+  std::int32_t asked = options.world_size > 0 ? options.world_size
+                       : options.device >= 0  ? 1
+                                              : static_cast<std::int32_t>(machine.gpus.size());
   Placement placement = place(facts, asked);
   allow_sharing(
-      placement, job.api->version(), environment, [](const char* name, const char* value) { ::setenv(name, value, 1); },
+      placement, job.api->version(), environment,
+      [](const char* name, const char* value) { ::setenv(name, value, 1); },
       launch.rank == 0 ? options.warn : nullptr);
   job.world = placement.ranks;
   job.ranks_per_device = placement.most_on_one;

@@ -21,19 +21,24 @@ RankMemory::RankMemory(const Plan& plan, const Lives& lives, Slot slot, const Ca
   if (shards == nullptr) return;
   lent_regions_ = 2;
   // No plan writes to its source.
-  lent_ = {const_cast<std::byte*>(shards->source.data()), shards->destination.data(), nullptr, nullptr};
+  lent_ = {const_cast<std::byte*>(shards->source.data()), shards->destination.data(), nullptr,
+           nullptr};
 }
 
-void RankMemory::need_staging(std::int64_t bytes) { needed_[kStaging] = std::max(needed_[kStaging], bytes); }
+void RankMemory::need_staging(std::int64_t bytes) {
+  needed_[kStaging] = std::max(needed_[kStaging], bytes);
+}
 
 std::int64_t RankMemory::needed_bytes() const {
   std::int64_t out = 0;
-  for (std::size_t region = lent_regions_; region < kRegions; ++region) out += ceil_div(needed_[region], kAlignment) * kAlignment;
+  for (std::size_t region = lent_regions_; region < kRegions; ++region)
+    out += ceil_div(needed_[region], kAlignment) * kAlignment;
   return out;
 }
 
 void RankMemory::allocate(Device& device) {
-  for (std::size_t region = lent_regions_; region < kRegions; ++region) memory_[region] = DeviceMemory(device, needed_[region]);
+  for (std::size_t region = lent_regions_; region < kRegions; ++region)
+    memory_[region] = DeviceMemory(device, needed_[region]);
   allocated_ = true;
 }
 

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One rank's buffers on its GPU: source and destination, our own or lent, temporaries in one allocation, and staging for what is not contiguous or awaits folding.
+// One rank's buffers on its GPU: source and destination, our own or lent, temporaries in one
+// allocation, and staging for what is not contiguous or awaits folding.
 //
-// A rank's work runs in listed order on one stream, so temporaries and staging are used again without further care. Until memory is taken addresses are made up, aligned as real ones: what is built
-// on them has its true size, and a plan that does not fit is refused before anything is taken.
+// A rank's work runs in listed order on one stream, so temporaries and staging are used again
+// without further care. Until memory is taken addresses are made up, aligned as real ones: what is
+// built on them has its true size, and a plan that does not fit is refused before anything is
+// taken.
 #pragma once
 
 #include <array>
@@ -11,7 +14,7 @@
 #include "backends/device/owners.h"
 #include "backends/nccl/caller.h"
 #include "core/plan/plan.h"
-#include "core/plan/temporaries.h"
+#include "core/schedule/temporaries.h"
 
 namespace reshard::backends::nccl {
 
@@ -29,8 +32,11 @@ class RankMemory {
   Slot slot() const { return slot_; }
   std::byte* at(BufferId buffer) const;
   std::byte* staging() const { return base(kStaging); }
-  // Where a member of a group, whose slot it is, has as many bytes: buffers of a group have one shape.
-  std::int64_t bytes(BufferId buffer) const { return plan_.buffer(buffer).elements(slot_) * element_bytes_; }
+  // Where a member of a group, whose slot it is, has as many bytes: buffers of a group have one
+  // shape.
+  std::int64_t bytes(BufferId buffer) const {
+    return plan_.buffer(buffer).elements(slot_) * element_bytes_;
+  }
   std::int64_t element_bytes() const { return element_bytes_; }
   const Plan& plan() const { return plan_; }
 

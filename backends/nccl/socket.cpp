@@ -25,12 +25,15 @@
 namespace reshard::backends::nccl {
 namespace {
 
-std::string system_text(int code) { return fmt::format("{} (errno {})", std::strerror(code), code); }
+std::string system_text(int code) {
+  return fmt::format("{} (errno {})", std::strerror(code), code);
+}
 
 // Waits until the descriptor is ready for `events` (then true) or the deadline has passed.
 bool wait_for(int descriptor, short events, Deadline deadline) {
   while (true) {
-    auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
+    auto left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
     pollfd entry{descriptor, events, 0};
     int ready = ::poll(&entry, 1, static_cast<int>(std::clamp<decltype(left)>(left, 0, 1000)));
     if (ready > 0) return true;
@@ -47,7 +50,9 @@ void prepare(int descriptor) {
   ::setsockopt(descriptor, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
 }
 
-bool is_loopback(const std::string& host) { return host == "localhost" || host.rfind("127.", 0) == 0; }
+bool is_loopback(const std::string& host) {
+  return host == "localhost" || host.rfind("127.", 0) == 0;
+}
 
 bool would_block(int code) { return code == EAGAIN || code == EWOULDBLOCK || code == EINTR; }
 
@@ -112,7 +117,10 @@ Delivery Socket::peek(std::span<std::byte> bytes) noexcept {
 void Socket::await(Deadline deadline) noexcept { wait_for(descriptor_, POLLIN, deadline); }
 
 Listener::Listener(const std::string& host, int port) {
-  auto fail = [&](const char* call) { throw BackendError("system", fmt::format("{} for rank 0's port {}", call, port), system_text(errno), 0); };
+  auto fail = [&](const char* call) {
+    throw BackendError("system", fmt::format("{} for rank 0's port {}", call, port),
+                       system_text(errno), 0);
+  };
   socket_ = Socket(::socket(AF_INET, SOCK_STREAM, 0));
   if (!socket_.open()) fail("socket()");
   prepare(socket_.descriptor());
@@ -122,7 +130,9 @@ Listener::Listener(const std::string& host, int port) {
   address.sin_family = AF_INET;
   address.sin_port = htons(static_cast<std::uint16_t>(port));
   address.sin_addr.s_addr = htonl(is_loopback(host) ? INADDR_LOOPBACK : INADDR_ANY);
-  if (::bind(socket_.descriptor(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) fail("bind()");
+  if (::bind(socket_.descriptor(), reinterpret_cast<const sockaddr*>(&address), sizeof address) !=
+      0)
+    fail("bind()");
   if (::listen(socket_.descriptor(), 1024) != 0) fail("listen()");
   socklen_t length = sizeof address;
   ::getsockname(socket_.descriptor(), reinterpret_cast<sockaddr*>(&address), &length);
@@ -143,7 +153,8 @@ Socket connect_once(const std::string& host, int port, Deadline deadline, std::s
   addrinfo hints{}, *list = nullptr;
   hints.ai_family = AF_INET;
   hints.ai_socktype = SOCK_STREAM;
-  if (int code = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &list); code != 0) {
+  if (int code = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &list);
+      code != 0) {
     trouble = ::gai_strerror(code);
     return {};
   }
@@ -167,10 +178,12 @@ std::string own_addresses() {
   ifaddrs* list = nullptr;
   if (::getifaddrs(&list) != 0) return loopback;
   for (const ifaddrs* entry = list; entry != nullptr; entry = entry->ifa_next) {
-    if (entry->ifa_addr == nullptr || entry->ifa_addr->sa_family != AF_INET || (entry->ifa_flags & IFF_LOOPBACK) != 0 || (entry->ifa_flags & IFF_UP) == 0)
+    if (entry->ifa_addr == nullptr || entry->ifa_addr->sa_family != AF_INET ||
+        (entry->ifa_flags & IFF_LOOPBACK) != 0 || (entry->ifa_flags & IFF_UP) == 0)
       continue;
     char text[INET_ADDRSTRLEN] = {};
-    ::inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in*>(entry->ifa_addr)->sin_addr, text, sizeof text);
+    ::inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in*>(entry->ifa_addr)->sin_addr, text,
+                sizeof text);
     out += std::string(text) + " ";
   }
   ::freeifaddrs(list);

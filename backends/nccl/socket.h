@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // TCP with time limits: every call ends by its deadline, whatever the other end does.
 //
-// Sockets are non-blocking and waited for with poll; a signal that interrupts a wait does not end it.
+// Sockets are non-blocking and waited for with poll; a signal that interrupts a wait does not end
+// it.
 #pragma once
 
 #include <chrono>
@@ -15,7 +16,11 @@ namespace reshard::backends::nccl {
 using Clock = std::chrono::steady_clock;
 using Deadline = Clock::time_point;
 
-enum class Delivery { Done, Ended, TimedOut };  // Ended: the other end closed the connection or the connection broke
+enum class Delivery {
+  Done,
+  Ended,
+  TimedOut
+};  // Ended: the other end closed the connection or the connection broke
 
 class Socket {
  public:
@@ -41,7 +46,8 @@ class Socket {
 
 class Listener {
  public:
-  // Listens on all addresses of this host, or on the loopback only where `host` is a name of it. Port 0: any free one. Throws BackendError.
+  // Listens on all addresses of this host, or on the loopback only where `host` is a name of it.
+  // Port 0: any free one. Throws BackendError.
   Listener(const std::string& host, int port);
   int port() const { return port_; }
   // Nothing by the deadline: no socket.
@@ -52,7 +58,8 @@ class Listener {
   int port_ = 0;
 };
 
-// One attempt, at every address of the host in turn; a closed socket where none answers. `trouble` says why.
+// One attempt, at every address of the host in turn; a closed socket where none answers. `trouble`
+// says why.
 Socket connect_once(const std::string& host, int port, Deadline deadline, std::string& trouble);
 
 // IPv4 addresses by which other hosts may reach this one, the loopback last.

@@ -40,9 +40,12 @@ template <class T>
 std::span<std::byte> writable(T& value) {
   return std::as_writable_bytes(std::span(&value, 1));
 }
-std::span<const std::byte> bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }
+std::span<const std::byte> bytes_of(const std::string& text) {
+  return std::as_bytes(std::span(text));
+}
 
-Delivery send_frame(Socket& socket, Kind kind, std::span<const std::byte> bytes, Deadline deadline) noexcept {
+Delivery send_frame(Socket& socket, Kind kind, std::span<const std::byte> bytes,
+                    Deadline deadline) noexcept {
   Header header;
   header.kind = static_cast<std::uint32_t>(kind);
   header.bytes = bytes.size();
@@ -53,15 +56,19 @@ Delivery send_frame(Socket& socket, Kind kind, std::span<const std::byte> bytes,
 // The text that follows a header, for messages.
 std::string receive_reason(Socket& socket, const Header& header) {
   std::string reason(std::min<std::size_t>(header.bytes, kMaxReason), ' ');
-  if (socket.receive(std::as_writable_bytes(std::span(reason)), Clock::now() + kGoodbyeTime) != Delivery::Done) return "for a reason that got lost";
+  if (socket.receive(std::as_writable_bytes(std::span(reason)), Clock::now() + kGoodbyeTime) !=
+      Delivery::Done)
+    return "for a reason that got lost";
   return reason;
 }
 
 }  // namespace
 
-Star::Star(std::int32_t rank, std::int32_t size, std::chrono::milliseconds limit) : rank_(rank), size_(size), limit_(limit) {}
+Star::Star(std::int32_t rank, std::int32_t size, std::chrono::milliseconds limit)
+    : rank_(rank), size_(size), limit_(limit) {}
 
-std::unique_ptr<Star> Star::host(Listener listener, std::int32_t size, std::chrono::milliseconds limit) {
+std::unique_ptr<Star> Star::host(Listener listener, std::int32_t size,
+                                 std::chrono::milliseconds limit) {
   std::unique_ptr<Star> star(new Star(0, size, limit));
   star->peers_.resize(static_cast<std::size_t>(size) - 1);
   star->accept_all(listener);
@@ -78,20 +85,31 @@ void Star::accept_all(Listener& listener) {
   };
   while (!missing().empty()) {
     std::optional<Socket> found = listener.accept(deadline);
-    if (!found) fail(fmt::format("no word from rank{} {} within {}", missing().size() > 1 ? "s" : "", fmt::join(missing(), ","), limit_));
+    if (!found)
+      fail(fmt::format("no word from rank{} {} within {}", missing().size() > 1 ? "s" : "",
+                       fmt::join(missing(), ","), limit_));
     admit(std::move(*found));
   }
-  for (Peer& peer : peers_) send_frame(peer.socket, Kind::Welcome, {}, Clock::now() + kGreetingTime);
+  for (Peer& peer : peers_)
+    send_frame(peer.socket, Kind::Welcome, {}, Clock::now() + kGreetingTime);
 }
 
 void Star::admit(Socket connection) {
   Greeting greeting;
-  if (connection.receive(writable(greeting), Clock::now() + kGreetingTime) != Delivery::Done || greeting.magic != kMagic) return;  // a stranger
+  if (connection.receive(writable(greeting), Clock::now() + kGreetingTime) != Delivery::Done ||
+      greeting.magic != kMagic)
+    return;  // a stranger
   if (greeting.size != size_)
-    refuse(std::move(connection), fmt::format("rank 0 counts {} ranks in the job, rank {} counts {}", size_, greeting.rank, greeting.size));
-  if (greeting.rank < 1 || greeting.rank >= size_) refuse(std::move(connection), fmt::format("a second process says that it is rank {}", greeting.rank));
+    refuse(std::move(connection),
+           fmt::format("rank 0 counts {} ranks in the job, rank {} counts {}", size_, greeting.rank,
+                       greeting.size));
+  if (greeting.rank < 1 || greeting.rank >= size_)
+    refuse(std::move(connection),
+           fmt::format("a second process says that it is rank {}", greeting.rank));
   Peer& peer = peers_[static_cast<std::size_t>(greeting.rank) - 1];
-  if (peer.socket.open()) refuse(std::move(connection), fmt::format("two processes say that they are rank {}", greeting.rank));
+  if (peer.socket.open())
+    refuse(std::move(connection),
+           fmt::format("two processes say that they are rank {}", greeting.rank));
   peer.socket = std::move(connection);
 }
 
@@ -101,7 +119,8 @@ void Star::refuse(Socket connection, const std::string& why) {
   throw InputError("rendezvous: " + why);
 }
 
-std::unique_ptr<Star> Star::join(Socket connection, std::int32_t rank, std::int32_t size, JoinLimits limits, std::string& trouble) {
+std::unique_ptr<Star> Star::join(Socket connection, std::int32_t rank, std::int32_t size,
+                                 JoinLimits limits, std::string& trouble) {
   std::unique_ptr<Star> star(new Star(rank, size, limits.later));
   Greeting greeting;
   greeting.rank = rank;
@@ -111,11 +130,14 @@ std::unique_ptr<Star> Star::join(Socket connection, std::int32_t rank, std::int3
   trouble = "what answers there is not rank 0 of a reshard job";
   if (connection.send(bytes_of(greeting), deadline) != Delivery::Done) return nullptr;
   Delivery got = connection.receive(writable(answer), deadline);
-  if (got == Delivery::TimedOut) trouble = fmt::format("rank 0 waits for other ranks, for longer than {}", limits.welcome);
+  if (got == Delivery::TimedOut)
+    trouble = fmt::format("rank 0 waits for other ranks, for longer than {}", limits.welcome);
   if (got != Delivery::Done || answer.magic != kMagic) return nullptr;
-  if (answer.kind == static_cast<std::uint32_t>(Kind::Refusal)) throw InputError("rendezvous: " + receive_reason(connection, answer));
+  if (answer.kind == static_cast<std::uint32_t>(Kind::Refusal))
+    throw InputError("rendezvous: " + receive_reason(connection, answer));
   if (answer.kind == static_cast<std::uint32_t>(Kind::GivenUp))
-    throw BackendError("system", "waiting for the other ranks", receive_reason(connection, answer), rank);
+    throw BackendError("system", "waiting for the other ranks", receive_reason(connection, answer),
+                       rank);
   star->peers_.push_back({std::move(connection), false});
   return star;
 }
@@ -139,7 +161,8 @@ void Star::give_up(const std::string& why) noexcept {
   failed_ = why.empty() ? "it gave no reason" : why;
   failed_.resize(std::min(failed_.size(), kMaxReason));
   for (Peer& peer : peers_)
-    if (peer.socket.open()) send_frame(peer.socket, Kind::GivenUp, bytes_of(failed_), Clock::now() + kGoodbyeTime);
+    if (peer.socket.open())
+      send_frame(peer.socket, Kind::GivenUp, bytes_of(failed_), Clock::now() + kGoodbyeTime);
 }
 
 void Star::fail(const std::string& why) {
@@ -167,7 +190,8 @@ void Star::check(std::size_t p) {
   Delivery got = peer.socket.peek(writable(header));
   if (got == Delivery::Ended) fail(fmt::format("rank {} ended without a word", rank_of(p)));
   if (got == Delivery::TimedOut) return;
-  if (header.magic != kMagic || header.bytes > static_cast<std::uint64_t>(kMaxFrameBytes)) fail(fmt::format("rank {} sent what is no frame", rank_of(p)));
+  if (header.magic != kMagic || header.bytes > static_cast<std::uint64_t>(kMaxFrameBytes))
+    fail(fmt::format("rank {} sent what is no frame", rank_of(p)));
   Kind kind{header.kind};
   if (kind == Kind::Data) return;  // for the next gather or broadcast
   peer.socket.receive(writable(header), Clock::now() + kGoodbyeTime);
@@ -177,7 +201,8 @@ void Star::check(std::size_t p) {
 
 void Star::send(std::size_t p, std::span<const std::byte> bytes) {
   if (bytes.size() > static_cast<std::size_t>(kMaxFrameBytes))
-    throw InputError(fmt::format("rendezvous: {} bytes in one message, at most {}", bytes.size(), kMaxFrameBytes));
+    throw InputError(fmt::format("rendezvous: {} bytes in one message, at most {}", bytes.size(),
+                                 kMaxFrameBytes));
   switch (send_frame(peers_[p].socket, Kind::Data, bytes, Clock::now() + limit_)) {
     case Delivery::Done:
       return;
@@ -195,18 +220,21 @@ std::vector<std::byte> Star::receive(std::size_t p) {
   while (peers_[p].socket.peek(writable(header)) != Delivery::Done) {
     check();
     if (peers_[p].said_goodbye || Clock::now() > deadline) break;
-    peers_[p].socket.await(std::min(deadline, Clock::now() + kSlice));  // in slices, so that news of the others is heard
+    peers_[p].socket.await(std::min(
+        deadline, Clock::now() + kSlice));  // in slices, so that news of the others is heard
   }
   check();
   if (peers_[p].said_goodbye) fail(fmt::format("rank {} has left", rank_of(p)));
-  if (Clock::now() > deadline) fail(fmt::format("no word from rank {} within {}", rank_of(p), limit_));
+  if (Clock::now() > deadline)
+    fail(fmt::format("no word from rank {} within {}", rank_of(p), limit_));
   std::vector<std::byte> bytes;
   Delivery got = peers_[p].socket.receive(writable(header), deadline);
   if (got == Delivery::Done) {
     bytes.resize(header.bytes);
     got = peers_[p].socket.receive(bytes, deadline);
   }
-  if (got != Delivery::Done) fail(fmt::format("rank {} ended in the middle of a message", rank_of(p)));
+  if (got != Delivery::Done)
+    fail(fmt::format("rank {} ended in the middle of a message", rank_of(p)));
   return bytes;
 }
 

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The processes of a job, joined by TCP: rank 0 listens, every other keeps one connection to it. Enough for what must pass between processes before NCCL can (unique ids) and
-// beside it (results, and the news that somebody has ended).
+// The processes of a job, joined by TCP: rank 0 listens, every other keeps one connection to it.
+// Enough for what must pass between processes before NCCL can (unique ids) and beside it (results,
+// and the news that somebody has ended).
 //
-// A connection starts with a greeting that names the protocol, the rank and the size of the job; who does not fit is told why. Then frames: a header of fixed size and at most
-// kMaxFrameBytes. A process that ends in good order says goodbye; one that fails says why, and rank 0 passes it on; one that dies closes its connection. All waits end by
-// the time limit and hear of every ended process meanwhile.
+// A connection starts with a greeting that names the protocol, the rank and the size of the job;
+// who does not fit is told why. Then frames: a header of fixed size and at most kMaxFrameBytes. A
+// process that ends in good order says goodbye; one that fails says why, and rank 0 passes it on;
+// one that dies closes its connection. All waits end by the time limit and hear of every ended
+// process meanwhile.
 #pragma once
 
 #include <cstdint>
@@ -27,9 +30,12 @@ struct JoinLimits {
 class Star : public Meeting {
  public:
   // Rank 0: waits until all other ranks have come.
-  static std::unique_ptr<Star> host(Listener listener, std::int32_t size, std::chrono::milliseconds limit);
-  // Any other rank, with a connection to what may be rank 0: no star where it does not speak the protocol (then `trouble` says so). Throws InputError where rank 0 refuses it.
-  static std::unique_ptr<Star> join(Socket connection, std::int32_t rank, std::int32_t size, JoinLimits limits, std::string& trouble);
+  static std::unique_ptr<Star> host(Listener listener, std::int32_t size,
+                                    std::chrono::milliseconds limit);
+  // Any other rank, with a connection to what may be rank 0: no star where it does not speak the
+  // protocol (then `trouble` says so). Throws InputError where rank 0 refuses it.
+  static std::unique_ptr<Star> join(Socket connection, std::int32_t rank, std::int32_t size,
+                                    JoinLimits limits, std::string& trouble);
   ~Star() override;
 
   int index() const override { return rank_; }
@@ -51,7 +57,9 @@ class Star : public Meeting {
   // Takes the process at the other end in, or refuses it.
   void admit(Socket connection);
   [[noreturn]] void refuse(Socket connection, const std::string& why);
-  std::int32_t rank_of(std::size_t peer) const { return rank_ == 0 ? static_cast<std::int32_t>(peer) + 1 : 0; }
+  std::int32_t rank_of(std::size_t peer) const {
+    return rank_ == 0 ? static_cast<std::int32_t>(peer) + 1 : 0;
+  }
   void send(std::size_t peer, std::span<const std::byte> bytes);
   std::vector<std::byte> receive(std::size_t peer);
   // Throws where the peer has ended or given up.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The pace of a polling wait: close attention at first, because most waits are short and timed; then sleep.
+// The pace of a polling wait: close attention at first, because most waits are short and timed;
+// then sleep.
 #pragma once
 
 #include <chrono>
@@ -9,7 +10,10 @@ namespace reshard::backends::nccl {
 
 class Waiting {
  public:
-  explicit Waiting(std::chrono::milliseconds limit) : start_(std::chrono::steady_clock::now()), deadline_(start_ + limit), next_look_(start_ + kLook) {}
+  explicit Waiting(std::chrono::milliseconds limit)
+      : start_(std::chrono::steady_clock::now()),
+        deadline_(start_ + limit),
+        next_look_(start_ + kLook) {}
 
   // Whether it is time to look around for what may have gone wrong.
   bool time_to_look() {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Backends by name: what carries plans out on real ranks. A new backend is one folder and one row in registry.cpp.
+// Backends by name: what carries plans out on real ranks. A new backend is one folder and one row
+// in registry.cpp.
 //
-// Which rows are usable depends on what was there when reshard was built and on what is there now; a row that is not says why, and how to get it.
+// Which rows are usable depends on what was there when reshard was built and on what is there now;
+// a row that is not says why, and how to get it.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +18,18 @@
 namespace reshard::backends {
 
 struct BackendOptions {
-  std::int64_t time_limit_s = 300;  // for any single wait on other ranks or on the device; then the run ends with a BackendError
-  // Where processes without MPI between them meet (NCCL): "HOST:PORT" or "file:PATH"; empty: as the launcher's variables say.
+  std::int64_t time_limit_s = 300;  // for any single wait on other ranks or on the device; then the
+                                    // run ends with a BackendError
+  // Where processes without MPI between them meet (NCCL): "HOST:PORT" or "file:PATH"; empty: as the
+  // launcher's variables say.
   std::string rendezvous;
-  int device = -1;  // GPU; -1: the local rank's, or all local GPUs where one process drives all ranks
-  // This process's place in a job without MPI (NCCL); -1: as the launcher's variables say. Without those the one process drives all ranks: world_size of them, or one per GPU.
+  int device =
+      -1;  // GPU; -1: the local rank's, or all local GPUs where one process drives all ranks
+  // This process's place in a job without MPI (NCCL); -1: as the launcher's variables say. Without
+  // those the one process drives all ranks: world_size of them, or one per GPU.
   std::int32_t rank = -1, world_size = -1, local_rank = -1;
-  // Fold in the order that the plan declares even where the library's own collective would do it in another, faster one.
+  // Fold in the order that the plan declares even where the library's own collective would do it in
+  // another, faster one.
   bool declared_order = false;
   // Called with one sentence, once for each different one.
   std::function<void(const std::string&)> warn = {};
@@ -30,7 +37,7 @@ struct BackendOptions {
 
 struct BackendStatus {
   bool usable = false;
-  std::string what;        // "Open MPI 4.1.4, mpirun at /usr/bin/mpirun"; why not, where it is not usable
+  std::string what;  // "Open MPI 4.1.4, mpirun at /usr/bin/mpirun"; why not, where it is not usable
   std::string how_to_get;  // a command or a sentence; empty where usable
 };
 

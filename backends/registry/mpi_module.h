@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a shared module with the MPI backend holds. Modules and program are built together; the version only catches files of two builds.
+// What a shared module with the MPI backend holds. Modules and program are built together; the
+// version only catches files of two builds.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Two implementations of MPI share nothing but names: a module is built against each that was found, and the launcher says which one this process belongs to; without one it is Open MPI,
-// or the only one that is here. $RESHARD_MPI=openmpi|mpich decides by hand.
+// Two implementations of MPI share nothing but names: a module is built against each that was
+// found, and the launcher says which one this process belongs to; without one it is Open MPI, or
+// the only one that is here. $RESHARD_MPI=openmpi|mpich decides by hand.
 #include "backends/registry/mpi_plugin.h"
 
 #include <dlfcn.h>
@@ -25,23 +26,36 @@ struct Flavour {
   const char* file;
   const char* library;  // opened for all to see: its own plugins look for its symbols
   std::vector<const char*> launchers;
-  bool needs_launcher;           // Open MPI starts a daemon of its launcher's package even for a single process, and ends the process where it cannot
+  bool needs_launcher;  // Open MPI starts a daemon of its launcher's package even for a single
+                        // process, and ends the process where it cannot
   const char *packages, *built;  // Debian's, to run and to build
 };
 
 // What is missing, and what helps.
 struct Missing : InputError {
-  Missing(const std::string& what, std::string how) : InputError(what), how_to_get(std::move(how)) {}
+  Missing(const std::string& what, std::string how)
+      : InputError(what), how_to_get(std::move(how)) {}
   std::string how_to_get;
 };
 
 const Flavour& open_mpi() {
-  static const Flavour flavour{"openmpi", "reshard_mpi.so", "libmpi.so.40", {"mpirun.openmpi", "mpirun"}, true, "openmpi-bin", "libopenmpi-dev openmpi-bin"};
+  static const Flavour flavour{"openmpi",
+                               "reshard_mpi.so",
+                               "libmpi.so.40",
+                               {"mpirun.openmpi", "mpirun"},
+                               true,
+                               "openmpi-bin",
+                               "libopenmpi-dev openmpi-bin"};
   return flavour;
 }
 const Flavour& mpich() {
-  static const Flavour flavour{"mpich", "reshard_mpich.so",  "libmpich.so.12", {"mpirun.mpich", "mpiexec.hydra", "mpirun"}, false,
-                               "mpich", "libmpich-dev mpich"};
+  static const Flavour flavour{"mpich",
+                               "reshard_mpich.so",
+                               "libmpich.so.12",
+                               {"mpirun.mpich", "mpiexec.hydra", "mpirun"},
+                               false,
+                               "mpich",
+                               "libmpich-dev mpich"};
   return flavour;
 }
 
@@ -50,7 +64,8 @@ std::string environment(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-// Where the module may lie: beside the program as built, beside it as installed, where the user says.
+// Where the module may lie: beside the program as built, beside it as installed, where the user
+// says.
 std::vector<std::filesystem::path> folders() {
   std::vector<std::filesystem::path> out;
   std::error_code none;
@@ -59,7 +74,8 @@ std::vector<std::filesystem::path> folders() {
     out.push_back(program.parent_path());
     out.push_back(program.parent_path().parent_path() / "lib" / "reshard");
   }
-  if (std::string extra = environment("RESHARD_MODULE_DIR"); !extra.empty()) out.emplace_back(extra);
+  if (std::string extra = environment("RESHARD_MODULE_DIR"); !extra.empty())
+    out.emplace_back(extra);
   return out;
 }
 
@@ -67,7 +83,8 @@ std::vector<std::filesystem::path> folders() {
 std::filesystem::path module_file(const Flavour& flavour) {
   for (const std::filesystem::path& folder : folders()) {
     std::error_code none;
-    if (std::filesystem::path path = folder / flavour.file; std::filesystem::exists(path, none)) return path;
+    if (std::filesystem::path path = folder / flavour.file; std::filesystem::exists(path, none))
+      return path;
   }
   return {};
 }
@@ -77,8 +94,9 @@ const Flavour& wanted() {
   if (forced == mpich().name) return mpich();
   if (forced == open_mpi().name) return open_mpi();
   if (!forced.empty())
-    throw Missing(fmt::format("RESHARD_MPI: expected openmpi or mpich, found {}", reshard::quoted(forced)),
-                  "set RESHARD_MPI=openmpi or RESHARD_MPI=mpich, or neither");
+    throw Missing(
+        fmt::format("RESHARD_MPI: expected openmpi or mpich, found {}", reshard::quoted(forced)),
+        "set RESHARD_MPI=openmpi or RESHARD_MPI=mpich, or neither");
   if (!environment("OMPI_COMM_WORLD_SIZE").empty()) return open_mpi();
   if (!environment("PMI_RANK").empty() && !environment("PMI_SIZE").empty()) return mpich();
   return module_file(open_mpi()).empty() && !module_file(mpich()).empty() ? mpich() : open_mpi();
@@ -88,22 +106,32 @@ const MpiModule& opened(const std::filesystem::path& path, const Flavour& flavou
   // Kept for the life of the program. Where the library lies elsewhere the module itself says so.
   dlopen(flavour.library, RTLD_NOW | RTLD_GLOBAL);
   void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (handle == nullptr) throw Missing(fmt::format("{}: {}", path.filename().string(), dlerror()), fmt::format("apt install {}", flavour.packages));
+  if (handle == nullptr)
+    throw Missing(fmt::format("{}: {}", path.filename().string(), dlerror()),
+                  fmt::format("apt install {}", flavour.packages));
   auto* find = reinterpret_cast<const MpiModule* (*)()>(dlsym(handle, kMpiModuleSymbol));
   if (find == nullptr || find()->version != kMpiModuleVersion)
-    throw Missing(fmt::format("{}: not of this build of reshard", path.string()), "install or build it together with the program");
+    throw Missing(fmt::format("{}: not of this build of reshard", path.string()),
+                  "install or build it together with the program");
   return *find();
 }
 
 const MpiModule& module_of(const Flavour& flavour) {
-  if (std::filesystem::path path = module_file(flavour); !path.empty()) return opened(path, flavour);
+  if (std::filesystem::path path = module_file(flavour); !path.empty())
+    return opened(path, flavour);
   std::string looked;
-  for (const std::filesystem::path& folder : folders()) looked += (looked.empty() ? "" : ", ") + folder.string();
+  for (const std::filesystem::path& folder : folders())
+    looked += (looked.empty() ? "" : ", ") + folder.string();
   throw Missing(fmt::format("no {} in {}", flavour.file, looked),
-                fmt::format("install the package reshard-mpi, or, to build it, apt install {}, then build reshard again", flavour.built));
+                fmt::format("install the package reshard-mpi, or, to build it, apt install {}, "
+                            "then build reshard again",
+                            flavour.built));
 }
 
-bool is_launched() { return !environment("OMPI_COMM_WORLD_SIZE").empty() || !environment("PMIX_RANK").empty() || !environment("PMI_SIZE").empty(); }
+bool is_launched() {
+  return !environment("OMPI_COMM_WORLD_SIZE").empty() || !environment("PMIX_RANK").empty() ||
+         !environment("PMI_SIZE").empty();
+}
 
 // The launcher's path, or nothing.
 std::string launcher_of(const Flavour& flavour) {
@@ -126,7 +154,8 @@ BackendStatus probe_mpi() {
     std::string what = module_of(flavour).library(), launcher = launcher_of(flavour);
     if (!launcher.empty()) return {true, what + ", mpirun at " + launcher, ""};
     if (is_launched()) return {true, what, ""};
-    std::string how = fmt::format("apt install {}, or add the folder of its mpirun to PATH", flavour.packages);
+    std::string how =
+        fmt::format("apt install {}, or add the folder of its mpirun to PATH", flavour.packages);
     if (flavour.needs_launcher) return {false, what + ", but no mpirun in PATH", how};
     return {true, what + ", no mpirun in PATH: a single process only", ""};
   } catch (const Missing& missing) {
@@ -134,6 +163,8 @@ BackendStatus probe_mpi() {
   }
 }
 
-std::unique_ptr<Executor> make_mpi(const BackendOptions& options) { return std::unique_ptr<Executor>(module_of(wanted()).make(options)); }
+std::unique_ptr<Executor> make_mpi(const BackendOptions& options) {
+  return std::unique_ptr<Executor>(module_of(wanted()).make(options));
+}
 
 }  // namespace reshard::backends

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The MPI backend behind dlopen: the program itself does not need an MPI library to start, and which MPI it meets is decided by who launched it.
+// The MPI backend behind dlopen: the program itself does not need an MPI library to start, and
+// which MPI it meets is decided by who launched it.
 #pragma once
 
 #include <memory>

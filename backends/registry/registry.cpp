@@ -20,25 +20,30 @@ namespace {
 // A backend that was left out when reshard was built.
 [[maybe_unused]] std::unique_ptr<Executor> refuse(const char* why) { throw InputError(why); }
 
-#define RESHARD_ABSENT(what, how) [] { return BackendStatus{false, what, how}; }, [](const BackendOptions&) { return refuse(what); }
+#define RESHARD_ABSENT(what, how) \
+  [] { return BackendStatus{false, what, how}; }, [](const BackendOptions&) { return refuse(what); }
 
 constexpr std::array<BackendRow, 3> kBackends{{
 #if RESHARD_HAS_MPI
     {"mpi", "one process per rank, started by mpirun; bytes in host memory", probe_mpi, make_mpi},
 #else
     {"mpi", "one process per rank, started by mpirun; bytes in host memory",
-     RESHARD_ABSENT("reshard was built without MPI", "apt install libopenmpi-dev openmpi-bin, then build reshard again")},
+     RESHARD_ABSENT("reshard was built without MPI",
+                    "apt install libopenmpi-dev openmpi-bin, then build reshard again")},
 #endif
 #if RESHARD_HAS_CUDA
     {"cuda", "every rank's shard in one GPU's memory", cuda::probe, cuda::make},
 #else
     {"cuda", "every rank's shard in one GPU's memory",
-     RESHARD_ABSENT("reshard was built without the CUDA Toolkit", "install NVIDIA's cuda-toolkit, then build reshard again")},
+     RESHARD_ABSENT("reshard was built without the CUDA Toolkit",
+                    "install NVIDIA's cuda-toolkit, then build reshard again")},
 #endif
 #if RESHARD_HAS_NCCL
     {"nccl", "one rank per GPU, carried by NCCL", nccl::probe, nccl::make},
 #else
-    {"nccl", "one rank per GPU, carried by NCCL", RESHARD_ABSENT("reshard was built without NCCL", "install NVIDIA's libnccl-dev, then build reshard again")},
+    {"nccl", "one rank per GPU, carried by NCCL",
+     RESHARD_ABSENT("reshard was built without NCCL",
+                    "install NVIDIA's libnccl-dev, then build reshard again")},
 #endif
 }};
 

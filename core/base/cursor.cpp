@@ -17,7 +17,8 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 std::string quoted(std::string_view text, std::size_t limit) {
   std::string out = "'";
-  for (char c : text.substr(0, limit)) out += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
+  for (char c : text.substr(0, limit))
+    out += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
   out += text.size() > limit ? "...'" : "'";
   return out;
 }
@@ -48,7 +49,8 @@ std::int64_t Cursor::integer(std::string_view what, std::int64_t low, std::int64
   const char* begin = text_.data() + position_;
   auto [end, error] = std::from_chars(begin, text_.data() + text_.size(), value);
   if (error == std::errc::invalid_argument) fail(fmt::format("{} (an integer)", what));
-  if (error != std::errc() || value < low || value > high) fail(fmt::format("{} between {} and {}", what, low, high));
+  if (error != std::errc() || value < low || value > high)
+    fail(fmt::format("{} between {} and {}", what, low, high));
   position_ += static_cast<std::size_t>(end - begin);
   return value;
 }

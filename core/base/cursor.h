@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A reading position in one piece of text, shared by every hand-written parser (placements, meshes, plan text, topology text).
-// It never reads past the end and every failure is an InputError that quotes what was found.
+// A reading position in one piece of text, shared by every hand-written parser (placements, meshes,
+// plan text, topology text). It never reads past the end and every failure is an InputError that
+// quotes what was found.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,8 @@ namespace reshard {
 
 class Cursor {
  public:
-  // `field` names the input in messages ("--from", "mesh"). Keeps views: text and field must outlive the cursor.
+  // `field` names the input in messages ("--from", "mesh"). Keeps views: text and field must
+  // outlive the cursor.
   Cursor(std::string_view text, std::string_view field) : text_(text), field_(field) {}
 
   bool at_end() const { return position_ == text_.size(); }
@@ -23,9 +25,11 @@ class Cursor {
   bool accept(std::string_view token);
   // Consume `token` or throw.
   void expect(std::string_view token);
-  // Longest run of letters, digits, '_', '-' and '.' that starts with a letter or '_'; may be empty.
+  // Longest run of letters, digits, '_', '-' and '.' that starts with a letter or '_'; may be
+  // empty.
   std::string_view word();
-  // A decimal integer in [low, high], with an optional '-'. Throws when there is none or it is out of range.
+  // A decimal integer in [low, high], with an optional '-'. Throws when there is none or it is out
+  // of range.
   std::int64_t integer(std::string_view what, std::int64_t low, std::int64_t high);
   // Throws unless everything was read.
   void expect_end();

@@ -17,7 +17,9 @@ Digest from(XXH128_hash_t hash) { return Digest{hash.high64, hash.low64}; }
 
 std::string Digest::hex() const { return fmt::format("{:016x}{:016x}", high, low); }
 
-Digest digest_of(std::span<const std::byte> bytes) { return from(XXH3_128bits(bytes.data(), bytes.size())); }
+Digest digest_of(std::span<const std::byte> bytes) {
+  return from(XXH3_128bits(bytes.data(), bytes.size()));
+}
 Digest digest_of(std::string_view text) { return from(XXH3_128bits(text.data(), text.size())); }
 
 Hasher::Hasher() : state_(XXH3_createState()) {
@@ -27,16 +29,21 @@ Hasher::Hasher() : state_(XXH3_createState()) {
 
 Hasher::~Hasher() { XXH3_freeState(static_cast<XXH3_state_t*>(state_)); }
 
-void Hasher::add(std::span<const std::byte> bytes) { XXH3_128bits_update(static_cast<XXH3_state_t*>(state_), bytes.data(), bytes.size()); }
+void Hasher::add(std::span<const std::byte> bytes) {
+  XXH3_128bits_update(static_cast<XXH3_state_t*>(state_), bytes.data(), bytes.size());
+}
 
 void Hasher::add(std::string_view text) { add(std::as_bytes(std::span(text.data(), text.size()))); }
 
 void Hasher::add(std::int64_t value) {
   std::array<std::byte, 8> bytes;
-  for (std::size_t i = 0; i < 8; ++i) bytes[i] = static_cast<std::byte>(static_cast<std::uint64_t>(value) >> (8 * i) & 0xff);
+  for (std::size_t i = 0; i < 8; ++i)
+    bytes[i] = static_cast<std::byte>(static_cast<std::uint64_t>(value) >> (8 * i) & 0xff);
   add(std::span<const std::byte>(bytes));
 }
 
-Digest Hasher::digest() const { return from(XXH3_128bits_digest(static_cast<XXH3_state_t*>(state_))); }
+Digest Hasher::digest() const {
+  return from(XXH3_128bits_digest(static_cast<XXH3_state_t*>(state_)));
+}
 
 }  // namespace reshard

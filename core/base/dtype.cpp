@@ -29,7 +29,8 @@ constexpr std::array<DTypeRow, kDTypeCount> kDTypes{{{"f64", "float64", 8},
                                                      {"bool", "bool", 1},
                                                      {"c64", "complex64", 8}}};
 
-constexpr std::array<std::string_view, kReduceOpCount> kOps{"sum", "avg", "min", "max", "product", "band", "bor", "bxor"};
+constexpr std::array<std::string_view, kReduceOpCount> kOps{"sum",     "avg",  "min", "max",
+                                                            "product", "band", "bor", "bxor"};
 
 struct Alias {
   std::string_view name;
@@ -64,14 +65,18 @@ DType parse_dtype(std::string_view text) {
   for (const Alias& alias : kAliases)
     if (name == alias.name) return alias.dtype;
   throw InputError(
-      fmt::format("dtype: expected one of f64 f32 f16 bf16 f8e4m3 f8e5m2 i64 i32 i16 i8 u8 bool c64 or a torch name, found '{}'", text.substr(0, 40)));
+      fmt::format("dtype: expected one of f64 f32 f16 bf16 f8e4m3 f8e5m2 i64 i32 i16 i8 u8 bool "
+                  "c64 or a torch name, found '{}'",
+                  text.substr(0, 40)));
 }
 
 ReduceOp parse_reduce_op(std::string_view text) {
   if (text == "prod") return ReduceOp::Product;
   for (std::size_t i = 0; i < kOps.size(); ++i)
     if (text == kOps[i]) return static_cast<ReduceOp>(i);
-  throw InputError(fmt::format("reduction: expected one of sum avg min max product band bor bxor, found '{}'", text.substr(0, 40)));
+  throw InputError(
+      fmt::format("reduction: expected one of sum avg min max product band bor bxor, found '{}'",
+                  text.substr(0, 40)));
 }
 
 bool can_reduce(ReduceOp op, DType dtype) {
@@ -92,6 +97,8 @@ bool can_reduce(ReduceOp op, DType dtype) {
   return false;
 }
 
-bool can_divide(DType dtype) { return (is_floating(dtype) && !is_f8(dtype)) || dtype == DType::C64; }
+bool can_divide(DType dtype) {
+  return (is_floating(dtype) && !is_f8(dtype)) || dtype == DType::C64;
+}
 
 }  // namespace reshard

@@ -7,7 +7,21 @@
 
 namespace reshard {
 
-enum class DType : std::uint8_t { F64, F32, F16, BF16, F8E4M3, F8E5M2, I64, I32, I16, I8, U8, Bool, C64 };
+enum class DType : std::uint8_t {
+  F64,
+  F32,
+  F16,
+  BF16,
+  F8E4M3,
+  F8E5M2,
+  I64,
+  I32,
+  I16,
+  I8,
+  U8,
+  Bool,
+  C64
+};
 inline constexpr int kDTypeCount = 13;
 
 enum class ReduceOp : std::uint8_t { Sum, Avg, Min, Max, Product, Band, Bor, Bxor };
@@ -22,10 +36,12 @@ std::string_view text(ReduceOp op);  // "sum"
 
 // Accepts "bf16", "bfloat16", "torch.bfloat16" and their like; throws InputError.
 DType parse_dtype(std::string_view text);
-// Accepts "sum", "avg", "min", "max", "product" (also "prod"), "band", "bor", "bxor"; throws InputError.
+// Accepts "sum", "avg", "min", "max", "product" (also "prod"), "band", "bor", "bxor"; throws
+// InputError.
 ReduceOp parse_reduce_op(std::string_view text);
 
-// sum, product: all but bool and f8. avg: floating (but f8) and c64. min, max: all but c64 and f8. band, bor, bxor: integers and bool.
+// sum, product: all but bool and f8. avg: floating (but f8) and c64. min, max: all but c64 and f8.
+// band, bor, bxor: integers and bool.
 bool can_reduce(ReduceOp op, DType dtype);
 
 // Whether a value may be divided by an integer (avg, R->P(sum)): floating but f8, and c64.

@@ -5,11 +5,15 @@
 
 namespace reshard {
 
-InputError InputError::in(std::string_view place) const { return InputError(fmt::format("{}: {}", place, what())); }
+InputError InputError::in(std::string_view place) const {
+  return InputError(fmt::format("{}: {}", place, what()));
+}
 
-BackendError::BackendError(const std::string& library, const std::string& call, const std::string& code, int rank)
-    : std::runtime_error(rank < 0 ? fmt::format("{}: {} failed: {}", library, call, code)
-                                  : fmt::format("{}: {} failed on rank {}: {}", library, call, rank, code)) {}
+BackendError::BackendError(const std::string& library, const std::string& call,
+                           const std::string& code, int rank)
+    : std::runtime_error(
+          rank < 0 ? fmt::format("{}: {} failed: {}", library, call, code)
+                   : fmt::format("{}: {} failed on rank {}: {}", library, call, rank, code)) {}
 
 void fail_check(const char* condition, const char* file, int line, const std::string& detail) {
   // Only the file's name: messages must not depend on where the tree was built.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The three kinds of failure, one exception type each. `main` maps them to exit codes 2, 3 and 4; nothing else exits.
+// The three kinds of failure, one exception type each. `main` maps them to exit codes 2, 3 and 4;
+// nothing else exits.
 #pragma once
 
 #include <stdexcept>
@@ -8,8 +9,9 @@
 
 namespace reshard {
 
-// The user's request, trace, topology, plan text or flag is wrong, or cannot be met (a memory limit). The message is one sentence that
-// names the place ("FILE:LINE" or the field), what was expected and what was found. Exit code 2.
+// The user's request, trace, topology, plan text or flag is wrong, or cannot be met (a memory
+// limit). The message is one sentence that names the place ("FILE:LINE" or the field), what was
+// expected and what was found. Exit code 2.
 class InputError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -27,11 +29,14 @@ class CheckFailure : public std::logic_error {
 // A call into MPI, CUDA, NCCL or the system failed. Exit code 4.
 class BackendError : public std::runtime_error {
  public:
-  // `library` "MPI", "CUDA", "NCCL" or "system"; `call` the call as written; `code` its name; `rank` the global rank, -1 where there is none.
-  BackendError(const std::string& library, const std::string& call, const std::string& code, int rank);
+  // `library` "MPI", "CUDA", "NCCL" or "system"; `call` the call as written; `code` its name;
+  // `rank` the global rank, -1 where there is none.
+  BackendError(const std::string& library, const std::string& call, const std::string& code,
+               int rank);
 };
 
-[[noreturn]] void fail_check(const char* condition, const char* file, int line, const std::string& detail);
+[[noreturn]] void fail_check(const char* condition, const char* file, int line,
+                             const std::string& detail);
 
 }  // namespace reshard
 

@@ -7,7 +7,8 @@
 
 namespace reshard {
 
-// A process or GPU of the job, numbered globally; rank r runs on device r of the topology. 0 .. kMaxRanks-1.
+// A process or GPU of the job, numbered globally; rank r runs on device r of the topology. 0 ..
+// kMaxRanks-1.
 enum class Rank : std::int32_t {};
 inline constexpr std::int64_t kMaxRanks = std::int64_t{1} << 20;
 constexpr std::int32_t to_int(Rank rank) { return static_cast<std::int32_t>(rank); }

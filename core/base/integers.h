@@ -13,7 +13,9 @@ __extension__ typedef __int128 Int128;
 inline constexpr std::int64_t kMaxBytes = std::int64_t{1} << 62;
 
 // ceil(a / b) for a >= 0, b > 0.
-constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return a / b + (a % b != 0 ? 1 : 0); }
+constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
+  return a / b + (a % b != 0 ? 1 : 0);
+}
 constexpr Int128 ceil_div(Int128 a, Int128 b) { return a / b + (a % b != 0 ? 1 : 0); }
 
 // a * b for a, b >= 0, or nothing above kMaxBytes.
@@ -22,7 +24,8 @@ constexpr std::optional<std::int64_t> checked_product(std::int64_t a, std::int64
   return a * b;
 }
 
-// Picoseconds that `bytes` take at `bytes_per_s` (> 0), rounded up; both >= 0. One byte is 10^12 units of 10^-12 byte.
+// Picoseconds that `bytes` take at `bytes_per_s` (> 0), rounded up; both >= 0. One byte is 10^12
+// units of 10^-12 byte.
 constexpr std::int64_t transfer_ps(Int128 bytes, Int128 bytes_per_s) {
   return static_cast<std::int64_t>(ceil_div(bytes * Int128{1'000'000'000'000}, bytes_per_s));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A decimal such as "6.887e9" is read into digits and a power of ten, then scaled by the unit, all in 128-bit integers: the same text
-// gives the same integer under every compiler and locale.
+// A decimal such as "6.887e9" is read into digits and a power of ten, then scaled by the unit, all
+// in 128-bit integers: the same text gives the same integer under every compiler and locale.
 #include "core/base/units.h"
 
 #include <array>
@@ -49,7 +49,8 @@ constexpr std::array<Unit, 10> kRateUnits{{{"", 1},
                                            {"MiB/s", kMi},
                                            {"GiB/s", kGi},
                                            {"TiB/s", kTi}}};
-constexpr std::array<Unit, 5> kTimeUnits{{{"ps", 1}, {"ns", 1000}, {"us", 1000000}, {"ms", 1000000000}, {"s", 1000000000000}}};
+constexpr std::array<Unit, 5> kTimeUnits{
+    {{"ps", 1}, {"ns", 1000}, {"us", 1000000}, {"ms", 1000000000}, {"s", 1000000000000}}};
 
 struct Decimal {
   Int128 digits = 0;
@@ -120,9 +121,12 @@ std::optional<std::int64_t> scaled(const Decimal& decimal, std::int64_t scale, s
   return static_cast<std::int64_t>(value);
 }
 
-std::int64_t parse_quantity(std::string_view text, std::string_view field, std::span<const Unit> units, std::string_view expected, std::int64_t low,
-                            std::int64_t high, bool bare_zero) {
-  auto fail = [&]() -> InputError { return InputError(fmt::format("{}: expected {}, found {}", field, expected, quoted(text))); };
+std::int64_t parse_quantity(std::string_view text, std::string_view field,
+                            std::span<const Unit> units, std::string_view expected,
+                            std::int64_t low, std::int64_t high, bool bare_zero) {
+  auto fail = [&]() -> InputError {
+    return InputError(fmt::format("{}: expected {}, found {}", field, expected, quoted(text)));
+  };
   std::optional<Decimal> decimal = read_decimal(text);
   if (!decimal) throw fail();
   if (bare_zero && decimal->suffix.empty() && decimal->digits == 0) return 0;
@@ -135,24 +139,31 @@ std::int64_t parse_quantity(std::string_view text, std::string_view field, std::
   throw fail();
 }
 
-std::string with_unit(std::int64_t value, std::span<const Unit> ladder, std::string_view zero_unit) {
+std::string with_unit(std::int64_t value, std::span<const Unit> ladder,
+                      std::string_view zero_unit) {
   for (std::size_t i = ladder.size(); i-- > 0;)
-    if (value >= ladder[i].scale && ladder[i].scale > 1) return fmt::format("{} {}", decimal_text(value, ladder[i].scale, 3), ladder[i].suffix);
+    if (value >= ladder[i].scale && ladder[i].scale > 1)
+      return fmt::format("{} {}", decimal_text(value, ladder[i].scale, 3), ladder[i].suffix);
   return fmt::format("{} {}", value, zero_unit);
 }
 
 }  // namespace
 
 std::int64_t parse_bytes(std::string_view text, std::string_view field) {
-  return parse_quantity(text, field, kByteUnits, "a size such as 8GiB or 64MB, up to 2^62 bytes", 0, kMaxBytes, true);
+  return parse_quantity(text, field, kByteUnits, "a size such as 8GiB or 64MB, up to 2^62 bytes", 0,
+                        kMaxBytes, true);
 }
 
 std::int64_t parse_bytes_per_s(std::string_view text, std::string_view field) {
-  return parse_quantity(text, field, kRateUnits, "a positive rate such as 450GB/s or 6.887e9, up to 2^62 bytes per second", 1, kMaxBytes, false);
+  return parse_quantity(text, field, kRateUnits,
+                        "a positive rate such as 450GB/s or 6.887e9, up to 2^62 bytes per second",
+                        1, kMaxBytes, false);
 }
 
 std::int64_t parse_duration_ps(std::string_view text, std::string_view field) {
-  return parse_quantity(text, field, kTimeUnits, "a time such as 8us or 1.5ms, from 0 to 10^6 seconds", 0, 1'000'000 * kPsPerSecond, true);
+  return parse_quantity(text, field, kTimeUnits,
+                        "a time such as 8us or 1.5ms, from 0 to 10^6 seconds", 0,
+                        1'000'000 * kPsPerSecond, true);
 }
 
 std::string decimal_text(std::int64_t value, std::int64_t unit, int decimals) {
@@ -160,9 +171,11 @@ std::string decimal_text(std::int64_t value, std::int64_t unit, int decimals) {
   for (int i = 0; i < decimals; ++i) power *= 10;
   Int128 magnitude = value < 0 ? -Int128{value} : Int128{value};
   Int128 rounded = (magnitude * power * 2 + unit) / (Int128{unit} * 2);
-  auto whole = static_cast<std::int64_t>(rounded / power), part = static_cast<std::int64_t>(rounded % power);
+  auto whole = static_cast<std::int64_t>(rounded / power),
+       part = static_cast<std::int64_t>(rounded % power);
   std::string sign = value < 0 && rounded != 0 ? "-" : "";
-  return decimals == 0 ? fmt::format("{}{}", sign, whole) : fmt::format("{}{}.{:0{}}", sign, whole, part, decimals);
+  return decimals == 0 ? fmt::format("{}{}", sign, whole)
+                       : fmt::format("{}{}.{:0{}}", sign, whole, part, decimals);
 }
 
 std::string bytes_text(std::int64_t bytes) {
@@ -173,7 +186,8 @@ std::string bytes_text(std::int64_t bytes) {
 std::string duration_text(std::int64_t ps) { return with_unit(ps, kTimeUnits, "ps"); }
 
 std::string rate_text(std::int64_t bytes_per_s) {
-  constexpr std::array<Unit, 3> ladder{{{"MB/s", 1000000}, {"GB/s", 1000000000}, {"TB/s", 1000000000000}}};
+  constexpr std::array<Unit, 3> ladder{
+      {{"MB/s", 1000000}, {"GB/s", 1000000000}, {"TB/s", 1000000000000}}};
   return with_unit(bytes_per_s, ladder, "B/s");
 }
 

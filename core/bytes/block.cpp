@@ -18,17 +18,23 @@ namespace {
 
 constexpr std::int64_t kLine = 64, kHugePage = std::int64_t{1} << 21;
 
-std::align_val_t alignment(std::int64_t bytes) { return std::align_val_t(static_cast<std::size_t>(bytes >= 2 * kHugePage ? kHugePage : kLine)); }
+std::align_val_t alignment(std::int64_t bytes) {
+  return std::align_val_t(static_cast<std::size_t>(bytes >= 2 * kHugePage ? kHugePage : kLine));
+}
 
 }  // namespace
 
 Block::Block(std::int64_t bytes)
-    : data_(static_cast<std::byte*>(::operator new(static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1)), alignment(bytes), std::nothrow))),
+    : data_(static_cast<std::byte*>(
+          ::operator new(static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1)),
+                         alignment(bytes), std::nothrow))),
       bytes_(bytes) {
-  if (data_ == nullptr) throw InputError(fmt::format("the system has no memory for a shard of {}", bytes_text(bytes)));
+  if (data_ == nullptr)
+    throw InputError(fmt::format("the system has no memory for a shard of {}", bytes_text(bytes)));
 #if defined(__linux__)
   // A wish: where it is not granted the memory is only slower.
-  if (bytes >= 2 * kHugePage) madvise(data_, static_cast<std::size_t>(bytes / kHugePage * kHugePage), MADV_HUGEPAGE);
+  if (bytes >= 2 * kHugePage)
+    madvise(data_, static_cast<std::size_t>(bytes / kHugePage * kHugePage), MADV_HUGEPAGE);
 #endif
 }
 

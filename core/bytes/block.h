@@ -7,7 +7,8 @@
 
 namespace reshard {
 
-// Bytes aligned to a cache line; large ones on huge pages where the system has them. Throws InputError where it has no memory left.
+// Bytes aligned to a cache line; large ones on huge pages where the system has them. Throws
+// InputError where it has no memory left.
 class Block {
  public:
   explicit Block(std::int64_t bytes);

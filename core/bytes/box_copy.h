@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Boxes of dense row-major arrays as rows of bytes, and the copy of one box to another at near memory speed.
+// Boxes of dense row-major arrays as rows of bytes, and the copy of one box to another at near
+// memory speed.
 #pragma once
 
 #include <array>
@@ -17,8 +18,9 @@ struct BoxPlace {
   const DimVector& lo;
 };
 
-// Where several boxes of equal extents lie in as many arrays, reduced to as few dims as possible: extents of 1 are dropped and dims that are contiguous in all arrays are joined.
-// The last dim is the row, dense in every array. `Offsets` is an array or vector of int64, one entry per place.
+// Where several boxes of equal extents lie in as many arrays, reduced to as few dims as possible:
+// extents of 1 are dropped and dims that are contiguous in all arrays are joined. The last dim is
+// the row, dense in every array. `Offsets` is an array or vector of int64, one entry per place.
 template <class Offsets>
 struct BoxRows {
   struct Dim {
@@ -31,7 +33,9 @@ struct BoxRows {
   std::int64_t row_bytes = 0;
 
   // `zero` has one 0 per place. Extents > 0 and every box inside its array.
-  BoxRows(const Offsets& zero, std::span<const BoxPlace> places, const DimVector& extents, std::int64_t element_bytes) : start(zero) {
+  BoxRows(const Offsets& zero, std::span<const BoxPlace> places, const DimVector& extents,
+          std::int64_t element_bytes)
+      : start(zero) {
     row_bytes = element_bytes;
     Offsets stride = zero;
     for (auto& bytes : stride) bytes = element_bytes;
@@ -42,7 +46,8 @@ struct BoxRows {
     }
   }
 
-  // row(offsets) for every row in row-major order, offsets in bytes per array; outer dims below `from` are left to the caller.
+  // row(offsets) for every row in row-major order, offsets in bytes per array; outer dims below
+  // `from` are left to the caller.
   template <class Row>
   void for_each(int from, Row&& row) const {
     Offsets at = start;
@@ -84,10 +89,11 @@ struct BoxRows {
 };
 
 // Copies the box of `source` to the box of `destination`. The arrays do not overlap; extents > 0.
-void copy_box(std::byte* destination, const BoxPlace& destination_place, const std::byte* source, const BoxPlace& source_place, const DimVector& extents,
-              std::int64_t element_bytes);
+void copy_box(std::byte* destination, const BoxPlace& destination_place, const std::byte* source,
+              const BoxPlace& source_place, const DimVector& extents, std::int64_t element_bytes);
 
 // Sets the box to zero bytes; extents > 0.
-void clear_box(std::byte* destination, const BoxPlace& place, const DimVector& extents, std::int64_t element_bytes);
+void clear_box(std::byte* destination, const BoxPlace& place, const DimVector& extents,
+               std::int64_t element_bytes);
 
 }  // namespace reshard

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A box that becomes the fold of other boxes of the same extents, each in a dense row-major array of its own.
+// A box that becomes the fold of other boxes of the same extents, each in a dense row-major array
+// of its own.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +15,8 @@ namespace reshard {
 class BoxFold {
  public:
   // The box at `lo` of an array of `shape`; extents > 0.
-  BoxFold(std::byte* destination, const Shape& shape, const DimVector& lo, const DimVector& extents) : destination_(destination), extents_(extents) {
+  BoxFold(std::byte* destination, const Shape& shape, const DimVector& lo, const DimVector& extents)
+      : destination_(destination), extents_(extents) {
     places_.push_back({shape, lo});
   }
   // Operands are folded in the order in which they are added; none overlaps the destination.

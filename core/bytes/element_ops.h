@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One element folded with another: the only definition of the arithmetic, compiled into the host store and, by nvcc, into the GPU's kernels.
+// One element folded with another: the only definition of the arithmetic, compiled into the host
+// store and, by nvcc, into the GPU's kernels.
 //
-// What the operators mean stands in fold_row.h. On a GPU, too, every operation must be rounded by itself: nvcc needs -fmad=false, and its defaults for division and
-// denormals (IEEE). Bits of a NaN that arithmetic makes are the processor's own.
+// What the operators mean stands in fold_row.h. On a GPU, too, every operation must be rounded by
+// itself: nvcc needs -fmad=false, and its defaults for division and denormals (IEEE). Bits of a NaN
+// that arithmetic makes are the processor's own.
 #pragma once
 
 #include <cstddef>
@@ -36,7 +38,8 @@ struct Truth {
 };
 
 template <class T>
-inline constexpr bool kIsFloat = std::is_floating_point_v<T> || std::is_same_v<T, Eigen::half> || std::is_same_v<T, Eigen::bfloat16>;
+inline constexpr bool kIsFloat = std::is_floating_point_v<T> || std::is_same_v<T, Eigen::half> ||
+                                 std::is_same_v<T, Eigen::bfloat16>;
 
 struct Add {
   template <class T>
@@ -44,7 +47,8 @@ struct Add {
     if constexpr (std::is_same_v<T, Complex>)
       return {a.real + b.real, a.imaginary + b.imaginary};
     else if constexpr (std::is_integral_v<T>)
-      return static_cast<T>(static_cast<typename Unsigned<T>::Type>(a) + static_cast<typename Unsigned<T>::Type>(b));
+      return static_cast<T>(static_cast<typename Unsigned<T>::Type>(a) +
+                            static_cast<typename Unsigned<T>::Type>(b));
     else if constexpr (std::is_floating_point_v<T>)
       return a + b;
     else
@@ -56,9 +60,11 @@ struct Multiply {
   template <class T>
   RESHARD_ON_DEVICE static T apply(T a, T b) {
     if constexpr (std::is_same_v<T, Complex>)
-      return {a.real * b.real - a.imaginary * b.imaginary, a.real * b.imaginary + a.imaginary * b.real};
+      return {a.real * b.real - a.imaginary * b.imaginary,
+              a.real * b.imaginary + a.imaginary * b.real};
     else if constexpr (std::is_integral_v<T>)
-      return static_cast<T>(static_cast<typename Unsigned<T>::Type>(a) * static_cast<typename Unsigned<T>::Type>(b));
+      return static_cast<T>(static_cast<typename Unsigned<T>::Type>(a) *
+                            static_cast<typename Unsigned<T>::Type>(b));
     else if constexpr (std::is_floating_point_v<T>)
       return a * b;
     else
@@ -93,7 +99,9 @@ struct Bits {
   RESHARD_ON_DEVICE static T apply(T a, T b) {
     if constexpr (std::is_same_v<T, Truth>) {
       bool x = a.byte != 0, y = b.byte != 0;
-      return {static_cast<std::uint8_t>(kOp == BitOp::And ? x && y : kOp == BitOp::Or ? x || y : x != y)};
+      return {static_cast<std::uint8_t>(kOp == BitOp::And  ? x && y
+                                        : kOp == BitOp::Or ? x || y
+                                                           : x != y)};
     } else {
       return static_cast<T>(kOp == BitOp::And ? a & b : kOp == BitOp::Or ? a | b : a ^ b);
     }
@@ -114,7 +122,8 @@ RESHARD_ON_DEVICE void store(std::byte* at, T value) {
 template <class T>
 RESHARD_ON_DEVICE T divided(T value, std::int64_t divisor) {
   if constexpr (std::is_same_v<T, Complex>)
-    return {value.real / static_cast<float>(divisor), value.imaginary / static_cast<float>(divisor)};
+    return {value.real / static_cast<float>(divisor),
+            value.imaginary / static_cast<float>(divisor)};
   else if constexpr (std::is_floating_point_v<T>)
     return value / static_cast<T>(divisor);
   else

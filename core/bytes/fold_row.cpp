@@ -19,7 +19,8 @@ using namespace elements;
 constexpr std::int64_t kStretchBytes = 8192;
 
 template <class T, class Op>
-void fold_stretch(std::span<const std::byte* const> operands, std::int64_t offset, std::byte* __restrict out, std::int64_t count) {
+void fold_stretch(std::span<const std::byte* const> operands, std::int64_t offset,
+                  std::byte* __restrict out, std::int64_t count) {
   auto step = static_cast<std::int64_t>(sizeof(T));
   const std::byte* first = operands[0] + offset;
   if (operands.size() == 1) {
@@ -27,15 +28,18 @@ void fold_stretch(std::span<const std::byte* const> operands, std::int64_t offse
     return;
   }
   const std::byte* second = operands[1] + offset;
-  for (std::int64_t i = 0; i < count; ++i) store<T>(out + i * step, Op::apply(load<T>(first + i * step), load<T>(second + i * step)));
+  for (std::int64_t i = 0; i < count; ++i)
+    store<T>(out + i * step, Op::apply(load<T>(first + i * step), load<T>(second + i * step)));
   for (std::size_t j = 2; j < operands.size(); ++j) {
     const std::byte* next = operands[j] + offset;
-    for (std::int64_t i = 0; i < count; ++i) store<T>(out + i * step, Op::apply(load<T>(out + i * step), load<T>(next + i * step)));
+    for (std::int64_t i = 0; i < count; ++i)
+      store<T>(out + i * step, Op::apply(load<T>(out + i * step), load<T>(next + i * step)));
   }
 }
 
 template <class T, class Op>
-void fold(std::int64_t divisor, std::span<const std::byte* const> operands, std::byte* out, std::int64_t count) {
+void fold(std::int64_t divisor, std::span<const std::byte* const> operands, std::byte* out,
+          std::int64_t count) {
   auto step = static_cast<std::int64_t>(sizeof(T));
   std::int64_t stretch = kStretchBytes / step;
   for (std::int64_t done = 0; done < count; done += stretch) {
@@ -43,7 +47,8 @@ void fold(std::int64_t divisor, std::span<const std::byte* const> operands, std:
     std::byte* at = out + done * step;
     fold_stretch<T, Op>(operands, done * step, at, now);
     if constexpr (kIsFloat<T> || std::is_same_v<T, Complex>)
-      for (std::int64_t i = 0; divisor != 1 && i < now; ++i) store<T>(at + i * step, divided(load<T>(at + i * step), divisor));
+      for (std::int64_t i = 0; divisor != 1 && i < now; ++i)
+        store<T>(at + i * step, divided(load<T>(at + i * step), divisor));
   }
 }
 
@@ -102,11 +107,15 @@ FoldRow kernel(ReduceOp op, DType dtype) {
 
 }  // namespace
 
-bool can_fold(ReduceOp op, DType dtype, std::int64_t divisor) { return kernel(op, dtype) != nullptr && divisor >= 1 && (divisor == 1 || can_divide(dtype)); }
+bool can_fold(ReduceOp op, DType dtype, std::int64_t divisor) {
+  return kernel(op, dtype) != nullptr && divisor >= 1 && (divisor == 1 || can_divide(dtype));
+}
 
-void fold_row(ReduceOp op, DType dtype, std::int64_t divisor, std::span<const std::byte* const> operands, std::byte* out, std::int64_t count) {
+void fold_row(ReduceOp op, DType dtype, std::int64_t divisor,
+              std::span<const std::byte* const> operands, std::byte* out, std::int64_t count) {
   RESHARD_CHECK(can_fold(op, dtype, divisor) && !operands.empty(),
-                fmt::format("{} of {} divided by {}, {} operands", text(op), text(dtype), divisor, operands.size()));
+                fmt::format("{} of {} divided by {}, {} operands", text(op), text(dtype), divisor,
+                            operands.size()));
   kernel(op, dtype)(divisor, operands, out, count);
 }
 

@@ -22,7 +22,8 @@ DimVector index_at(std::int64_t index, const Shape& shape) {
 
 std::string text(const Box& box) {
   std::string out = "[";
-  for (int d = 0; d < box.dims(); ++d) out += fmt::format("{}{}:{}", d == 0 ? "" : ",", box.lo[d], box.hi[d]);
+  for (int d = 0; d < box.dims(); ++d)
+    out += fmt::format("{}{}:{}", d == 0 ? "" : ",", box.lo[d], box.hi[d]);
   return out + "]";
 }
 

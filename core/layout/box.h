@@ -15,7 +15,8 @@ namespace reshard {
 
 inline constexpr int kMaxDims = 8;
 
-// Up to kMaxDims integers, one per tensor dim: a shape, an offset or an extent. Unused places stay 0, so comparison is plain.
+// Up to kMaxDims integers, one per tensor dim: a shape, an offset or an extent. Unused places stay
+// 0, so comparison is plain.
 class DimVector {
  public:
   constexpr DimVector() = default;
@@ -27,10 +28,14 @@ class DimVector {
   }
 
   constexpr int size() const { return size_; }
-  constexpr void push_back(std::int64_t value) { values_[static_cast<std::size_t>(size_++)] = value; }
+  constexpr void push_back(std::int64_t value) {
+    values_[static_cast<std::size_t>(size_++)] = value;
+  }
   constexpr std::int64_t operator[](int d) const { return values_[static_cast<std::size_t>(d)]; }
   constexpr std::int64_t& operator[](int d) { return values_[static_cast<std::size_t>(d)]; }
-  constexpr std::span<const std::int64_t> span() const { return {values_.data(), static_cast<std::size_t>(size_)}; }
+  constexpr std::span<const std::int64_t> span() const {
+    return {values_.data(), static_cast<std::size_t>(size_)};
+  }
   constexpr const std::int64_t* begin() const { return values_.data(); }
   constexpr const std::int64_t* end() const { return values_.data() + size_; }
   friend constexpr bool operator==(const DimVector&, const DimVector&) = default;
@@ -43,7 +48,8 @@ class DimVector {
 
 using Shape = DimVector;
 
-// Product of the extents; 1 for 0 dims. An empty tensor may have extents whose product, without the 0, would overflow.
+// Product of the extents; 1 for 0 dims. An empty tensor may have extents whose product, without the
+// 0, would overflow.
 constexpr std::int64_t element_count(const DimVector& extents) {
   for (std::int64_t extent : extents)
     if (extent == 0) return 0;
@@ -58,7 +64,8 @@ std::string text(const DimVector& values);
 // Where the element of a row-major index lies: 0 <= index < element_count(shape).
 DimVector index_at(std::int64_t index, const Shape& shape);
 
-// All indices i with lo <= i < hi in every dim. Empty when some hi <= lo; a box of 0 dims holds one element.
+// All indices i with lo <= i < hi in every dim. Empty when some hi <= lo; a box of 0 dims holds one
+// element.
 struct Box {
   DimVector lo, hi;
 

@@ -11,7 +11,8 @@
 namespace reshard {
 namespace {
 
-ShardStacks stacks_from_order(int dims, const std::vector<Placement>& placements, const std::vector<int>& order) {
+ShardStacks stacks_from_order(int dims, const std::vector<Placement>& placements,
+                              const std::vector<int>& order) {
   ShardStacks stacks(static_cast<std::size_t>(dims));
   for (std::size_t axis = 0; axis < placements.size(); ++axis)
     if (placements[axis].is_shard_like() && placements[axis].dim < dims)
@@ -19,13 +20,17 @@ ShardStacks stacks_from_order(int dims, const std::vector<Placement>& placements
   if (order.empty()) return stacks;
   for (std::vector<int>& stack : stacks) {
     auto written = [&](int axis) { return order[static_cast<std::size_t>(axis)]; };
-    if (std::none_of(stack.begin(), stack.end(), [&](int axis) { return written(axis) >= 0; })) continue;
+    if (std::none_of(stack.begin(), stack.end(), [&](int axis) { return written(axis) >= 0; }))
+      continue;
     std::vector<int> ordered(stack.size(), -1);
     for (int axis : stack) {
       int position = written(axis);
-      if (position < 0 || position >= static_cast<int>(stack.size()) || ordered[static_cast<std::size_t>(position)] != -1)
-        throw InputError(fmt::format("shard order: expected the positions 0..{} once each over the axes that shard a dim, found {} on axis {}",
-                                     stack.size() - 1, position, axis));
+      if (position < 0 || position >= static_cast<int>(stack.size()) ||
+          ordered[static_cast<std::size_t>(position)] != -1)
+        throw InputError(
+            fmt::format("shard order: expected the positions 0..{} once each over the axes that "
+                        "shard a dim, found {} on axis {}",
+                        stack.size() - 1, position, axis));
       ordered[static_cast<std::size_t>(position)] = axis;
     }
     stack = ordered;
@@ -37,7 +42,8 @@ ShardStacks stacks_from_order(int dims, const std::vector<Placement>& placements
 void cut(Runs from, const Placement& placement, std::int64_t n, PieceTable& out) {
   std::int64_t length = size_of(from);
   for (std::int64_t r = 0; r < n; ++r) {
-    // A _StridedShard with more pieces than elements has empty pieces at the end: the loop stops at the first of them.
+    // A _StridedShard with more pieces than elements has empty pieces at the end: the loop stops at
+    // the first of them.
     for (std::int64_t piece = 0; piece < placement.split_factor; ++piece) {
       Chunk outer = chunk(length, placement.split_factor, piece);
       if (outer.lo >= outer.hi) break;
@@ -50,38 +56,54 @@ void cut(Runs from, const Placement& placement, std::int64_t n, PieceTable& out)
 
 }  // namespace
 
-Layout::Layout(Shape shape, DType dtype, MeshRef mesh, std::vector<Placement> placements, const std::vector<int>& order)
-    : shape_(shape), dtype_(dtype), mesh_(std::move(mesh)), placements_(std::move(placements)), stacks_(stacks_from_order(shape.size(), placements_, order)) {
+Layout::Layout(Shape shape, DType dtype, MeshRef mesh, std::vector<Placement> placements,
+               const std::vector<int>& order)
+    : shape_(shape),
+      dtype_(dtype),
+      mesh_(std::move(mesh)),
+      placements_(std::move(placements)),
+      stacks_(stacks_from_order(shape.size(), placements_, order)) {
   check();
   build_pieces();
 }
 
-Layout::Layout(Shape shape, DType dtype, MeshRef mesh, std::vector<Placement> placements, ShardStacks stacks)
-    : shape_(shape), dtype_(dtype), mesh_(std::move(mesh)), placements_(std::move(placements)), stacks_(std::move(stacks)) {
+Layout::Layout(Shape shape, DType dtype, MeshRef mesh, std::vector<Placement> placements,
+               ShardStacks stacks)
+    : shape_(shape),
+      dtype_(dtype),
+      mesh_(std::move(mesh)),
+      placements_(std::move(placements)),
+      stacks_(std::move(stacks)) {
   check();
   build_pieces();
 }
 
 void Layout::check() const {
   if (static_cast<int>(placements_.size()) != mesh_->axes())
-    throw InputError(fmt::format("placements: expected {}, one per mesh axis, found {}", mesh_->axes(), placements_.size()));
+    throw InputError(fmt::format("placements: expected {}, one per mesh axis, found {}",
+                                 mesh_->axes(), placements_.size()));
   for (const Placement& placement : placements_) {
     if (placement.is_shard_like() && (placement.dim < 0 || placement.dim >= dims()))
-      throw InputError(fmt::format("placements: expected a tensor dim below {}, found {}", dims(), reshard::text(placement)));
+      throw InputError(fmt::format("placements: expected a tensor dim below {}, found {}", dims(),
+                                   reshard::text(placement)));
     if (placement.split_factor < 1 || placement.split_factor > kMaxRanks)
-      throw InputError(fmt::format("placements: expected a split factor from 1 to {}, found {}", kMaxRanks, placement.split_factor));
+      throw InputError(fmt::format("placements: expected a split factor from 1 to {}, found {}",
+                                   kMaxRanks, placement.split_factor));
   }
   std::int64_t bytes = size_bytes(dtype_);
   bool empty = false;
   for (std::int64_t extent : shape_) {
-    if (extent < 0) throw InputError(fmt::format("shape: expected extents of at least 0, found {}", extent));
+    if (extent < 0)
+      throw InputError(fmt::format("shape: expected extents of at least 0, found {}", extent));
     empty = empty || extent == 0;
   }
   for (std::int64_t extent : shape_) {
     if (extent > kMaxBytes) throw InputError("shape: expected at most 2^62 bytes, found more");
     if (empty) continue;
     std::optional<std::int64_t> product = checked_product(bytes, extent);
-    if (!product) throw InputError(fmt::format("shape: expected at most 2^62 bytes, found more in {}", reshard::text(shape_)));
+    if (!product)
+      throw InputError(fmt::format("shape: expected at most 2^62 bytes, found more in {}",
+                                   reshard::text(shape_)));
     bytes = *product;
   }
 }
@@ -95,13 +117,17 @@ void Layout::build_pieces() {
     std::size_t runs = 1;
     for (int axis : stack(dim)) {
       std::int32_t n = mesh_->axis_size(axis);
-      runs *= static_cast<std::size_t>(std::min(placement(axis).split_factor, shape_[dim] + 1)) * static_cast<std::size_t>(n);
+      runs *= static_cast<std::size_t>(std::min(placement(axis).split_factor, shape_[dim] + 1)) *
+              static_cast<std::size_t>(n);
       if (runs > (std::size_t{1} << 26))
         throw InputError(
-            fmt::format("placements: expected at most 2^26 pieces of dim {}, found more through split factor {}", dim, placement(axis).split_factor));
+            fmt::format("placements: expected at most 2^26 pieces of dim {}, found more through "
+                        "split factor {}",
+                        dim, placement(axis).split_factor));
       PieceTable next;
       next.reserve(static_cast<std::size_t>(table.count()) * static_cast<std::size_t>(n));
-      for (int piece = 0; piece < table.count(); ++piece) cut(table.runs(piece), placement(axis), n, next);
+      for (int piece = 0; piece < table.count(); ++piece)
+        cut(table.runs(piece), placement(axis), n, next);
       table = std::move(next);
     }
     pieces_.push_back(std::make_shared<const PieceTable>(std::move(table)));
@@ -109,16 +135,20 @@ void Layout::build_pieces() {
 }
 
 bool Layout::has_strided() const {
-  return std::any_of(placements_.begin(), placements_.end(), [](const Placement& p) { return p.kind == Placement::Kind::StridedShard; });
+  return std::any_of(placements_.begin(), placements_.end(),
+                     [](const Placement& p) { return p.kind == Placement::Kind::StridedShard; });
 }
 
 bool Layout::has_default_order() const {
-  return std::all_of(stacks_.begin(), stacks_.end(), [](const std::vector<int>& stack) { return std::is_sorted(stack.begin(), stack.end()); });
+  return std::all_of(stacks_.begin(), stacks_.end(), [](const std::vector<int>& stack) {
+    return std::is_sorted(stack.begin(), stack.end());
+  });
 }
 
 std::int64_t Layout::piece_of(int dim, const MeshCoordinate& coordinate) const {
   std::int64_t piece = 0;
-  for (int axis : stack(dim)) piece = piece * mesh_->axis_size(axis) + coordinate[static_cast<std::size_t>(axis)];
+  for (int axis : stack(dim))
+    piece = piece * mesh_->axis_size(axis) + coordinate[static_cast<std::size_t>(axis)];
   return piece;
 }
 
@@ -156,11 +186,13 @@ std::vector<Box> Layout::boxes(std::int32_t position) const {
 }
 
 std::string Layout::text() const {
-  return fmt::format("{}[{}]({}) on {}", reshard::text(dtype_), reshard::text(shape_), placements_text(), shape_text(*mesh_));
+  return fmt::format("{}[{}]({}) on {}", reshard::text(dtype_), reshard::text(shape_),
+                     placements_text(), shape_text(*mesh_));
 }
 
 bool operator==(const Layout& a, const Layout& b) {
-  return a.shape_ == b.shape_ && a.dtype_ == b.dtype_ && (a.mesh_ == b.mesh_ || *a.mesh_ == *b.mesh_) && a.placements_ == b.placements_ &&
+  return a.shape_ == b.shape_ && a.dtype_ == b.dtype_ &&
+         (a.mesh_ == b.mesh_ || *a.mesh_ == *b.mesh_) && a.placements_ == b.placements_ &&
          a.stacks_ == b.stacks_;
 }
 
@@ -179,7 +211,8 @@ Shape parse_shape(std::string_view text, std::string_view field) {
   return shape;
 }
 
-Layout parse_layout(std::string_view shape_text, std::string_view dtype, MeshRef mesh, std::string_view placements, std::string_view field) {
+Layout parse_layout(std::string_view shape_text, std::string_view dtype, MeshRef mesh,
+                    std::string_view placements, std::string_view field) {
   Shape shape = parse_shape(shape_text);
   PlacementList list = parse_placements(placements, mesh->axes(), shape.size(), field);
   return Layout(shape, parse_dtype(dtype), std::move(mesh), std::move(list.placements), list.order);

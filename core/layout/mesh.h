@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// An n-d array of global ranks (PyTorch's DeviceMesh). Axes may be named; any rank order; 1 to 5 axes; at most 2^20 ranks.
+// An n-d array of global ranks (PyTorch's DeviceMesh). Axes may be named; any rank order; 1 to 5
+// axes; at most 2^20 ranks.
 #pragma once
 
 #include <array>
@@ -21,11 +22,14 @@ using MeshCoordinate = std::array<std::int32_t, kMaxAxes>;
 
 class Mesh {
  public:
-  // Row-major `ranks` of an array of `shape`; `names` empty or one per axis. Throws InputError on 0 axes, an axis of size < 1, more than 5
-  // axes or 2^20 ranks, a count that does not fit the shape, a repeated, negative or too large rank, a repeated name.
-  Mesh(std::vector<std::int32_t> shape, std::vector<Rank> ranks, std::vector<std::string> names = {});
+  // Row-major `ranks` of an array of `shape`; `names` empty or one per axis. Throws InputError on 0
+  // axes, an axis of size < 1, more than 5 axes or 2^20 ranks, a count that does not fit the shape,
+  // a repeated, negative or too large rank, a repeated name.
+  Mesh(std::vector<std::int32_t> shape, std::vector<Rank> ranks,
+       std::vector<std::string> names = {});
   // Ranks first, first+1, ...
-  static Mesh row_major(std::vector<std::int32_t> shape, Rank first = Rank{0}, std::vector<std::string> names = {});
+  static Mesh row_major(std::vector<std::int32_t> shape, Rank first = Rank{0},
+                        std::vector<std::string> names = {});
 
   int axes() const { return static_cast<int>(shape_.size()); }
   std::int32_t axis_size(int axis) const { return shape_[static_cast<std::size_t>(axis)]; }
@@ -43,7 +47,9 @@ class Mesh {
   std::int32_t stride(int axis) const { return strides_[static_cast<std::size_t>(axis)]; }
 
   // Same shape, same ranks in the same places; names do not matter.
-  friend bool operator==(const Mesh& a, const Mesh& b) { return a.shape_ == b.shape_ && a.ranks_ == b.ranks_; }
+  friend bool operator==(const Mesh& a, const Mesh& b) {
+    return a.shape_ == b.shape_ && a.ranks_ == b.ranks_;
+  }
 
  private:
   std::vector<std::int32_t> shape_, strides_;
@@ -55,9 +61,10 @@ class Mesh {
 
 using MeshRef = std::shared_ptr<const Mesh>;
 
-// Mesh text: "4x4", "dp=4,tp=4" or "[[0,1],[2,3]]" (which names its ranks). `ranks` such as "0-7" or "0-3,8-11", in row-major order; empty: 0..n-1.
-// Throws InputError naming `field`.
-Mesh parse_mesh(std::string_view text, std::string_view ranks = {}, std::string_view field = "mesh");
+// Mesh text: "4x4", "dp=4,tp=4" or "[[0,1],[2,3]]" (which names its ranks). `ranks` such as "0-7"
+// or "0-3,8-11", in row-major order; empty: 0..n-1. Throws InputError naming `field`.
+Mesh parse_mesh(std::string_view text, std::string_view ranks = {},
+                std::string_view field = "mesh");
 // "4x4" or "dp=4,tp=4".
 std::string shape_text(const Mesh& mesh);
 // "0-7", "0-3,8-11", "3,1,2": row-major, runs folded.

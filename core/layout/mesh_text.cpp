@@ -9,10 +9,14 @@
 namespace reshard {
 namespace {
 
-std::int32_t axis_size(Cursor& cursor) { return static_cast<std::int32_t>(cursor.integer("an axis size", 1, kMaxRanks)); }
+std::int32_t axis_size(Cursor& cursor) {
+  return static_cast<std::int32_t>(cursor.integer("an axis size", 1, kMaxRanks));
+}
 
-// One level of "[[0,1],[2,3]]"; fills shape[depth...] on the first visit and demands the same extents afterwards.
-void read_nested(Cursor& cursor, std::size_t depth, std::vector<std::int32_t>& shape, std::vector<Rank>& ranks) {
+// One level of "[[0,1],[2,3]]"; fills shape[depth...] on the first visit and demands the same
+// extents afterwards.
+void read_nested(Cursor& cursor, std::size_t depth, std::vector<std::int32_t>& shape,
+                 std::vector<Rank>& ranks) {
   if (depth >= kMaxAxes) cursor.fail("at most 5 levels of brackets");
   cursor.expect("[");
   bool first_visit = shape.size() <= depth;
@@ -33,10 +37,13 @@ void read_nested(Cursor& cursor, std::size_t depth, std::vector<std::int32_t>& s
   } while (cursor.accept(","));
   cursor.expect("]");
   if (first_visit) shape[depth] = count;
-  if (shape[depth] != count) throw InputError(fmt::format("mesh: expected rows of equal length, found {} and {}", shape[depth], count));
+  if (shape[depth] != count)
+    throw InputError(
+        fmt::format("mesh: expected rows of equal length, found {} and {}", shape[depth], count));
 }
 
-Mesh with_ranks(std::vector<std::int32_t> shape, std::vector<std::string> names, std::string_view ranks, std::string_view field) {
+Mesh with_ranks(std::vector<std::int32_t> shape, std::vector<std::string> names,
+                std::string_view ranks, std::string_view field) {
   if (ranks.empty()) return Mesh::row_major(std::move(shape), Rank{0}, std::move(names));
   return Mesh(std::move(shape), parse_ranks(ranks, field), std::move(names));
 }
@@ -51,7 +58,9 @@ Mesh parse_mesh(std::string_view text, std::string_view ranks, std::string_view 
     std::vector<Rank> listed;
     read_nested(cursor, 0, shape, listed);
     cursor.expect_end();
-    if (!ranks.empty()) throw InputError(fmt::format("{}: expected ranks either in brackets or as a list, found both", field));
+    if (!ranks.empty())
+      throw InputError(
+          fmt::format("{}: expected ranks either in brackets or as a list, found both", field));
     return Mesh(std::move(shape), std::move(listed));
   }
   if (cursor.peek() >= '0' && cursor.peek() <= '9') {
@@ -77,7 +86,8 @@ std::string shape_text(const Mesh& mesh) {
     if (mesh.names().empty())
       out += fmt::format("{}{}", axis == 0 ? "" : "x", mesh.axis_size(axis));
     else
-      out += fmt::format("{}{}={}", axis == 0 ? "" : ",", mesh.names()[static_cast<std::size_t>(axis)], mesh.axis_size(axis));
+      out += fmt::format("{}{}={}", axis == 0 ? "" : ",",
+                         mesh.names()[static_cast<std::size_t>(axis)], mesh.axis_size(axis));
   }
   return out;
 }
@@ -101,8 +111,10 @@ std::vector<Rank> parse_ranks(std::string_view text, std::string_view field) {
     cursor.skip_spaces();
     std::int64_t first = cursor.integer("a rank", 0, kMaxRanks - 1), last = first;
     if (cursor.accept("-")) last = cursor.integer("a last rank", first, kMaxRanks - 1);
-    if (static_cast<std::int64_t>(ranks.size()) + (last - first + 1) > kMaxRanks) cursor.fail("at most 2^20 ranks");
-    for (std::int64_t rank = first; rank <= last; ++rank) ranks.push_back(Rank{static_cast<std::int32_t>(rank)});
+    if (static_cast<std::int64_t>(ranks.size()) + (last - first + 1) > kMaxRanks)
+      cursor.fail("at most 2^20 ranks");
+    for (std::int64_t rank = first; rank <= last; ++rank)
+      ranks.push_back(Rank{static_cast<std::int32_t>(rank)});
     cursor.skip_spaces();
   } while (cursor.accept(","));
   cursor.expect_end();

@@ -14,7 +14,8 @@
 namespace reshard {
 namespace {
 
-constexpr std::string_view kExpected = "a placement such as R, S(0), _S(0,2), P(sum), Shard(0), Replicate() or Partial(avg)";
+constexpr std::string_view kExpected =
+    "a placement such as R, S(0), _S(0,2), P(sum), Shard(0), Replicate() or Partial(avg)";
 
 std::int8_t read_dim(Cursor& cursor, int tensor_dims) {
   cursor.skip_spaces();
@@ -79,7 +80,8 @@ Placement read_partial(Cursor& cursor) {
 
 Placement read_placement(Cursor& cursor, int tensor_dims) {
   // Long words first: "S" is a prefix of "Shard", "P" of "Partial".
-  if (cursor.accept("_StridedShard") || cursor.accept("_S")) return read_strided(cursor, tensor_dims);
+  if (cursor.accept("_StridedShard") || cursor.accept("_S"))
+    return read_strided(cursor, tensor_dims);
   if (cursor.accept("Shard") || cursor.accept("S")) return read_shard(cursor, tensor_dims);
   if (cursor.accept("Partial") || cursor.accept("P")) return read_partial(cursor);
   if (cursor.accept("Replicate") || cursor.accept("R")) {
@@ -93,14 +95,16 @@ int read_order(Cursor& cursor, const Placement& placement) {
   if (cursor.peek() != '[') return -1;
   if (!placement.is_shard_like()) cursor.fail("a shard order index behind a Shard only");
   cursor.expect("[");
-  auto position = static_cast<int>(cursor.integer("a position in the shard order", 0, kMaxAxes - 1));
+  auto position =
+      static_cast<int>(cursor.integer("a position in the shard order", 0, kMaxAxes - 1));
   cursor.expect("]");
   return position;
 }
 
 }  // namespace
 
-PlacementList parse_placements(std::string_view text, int axes, int tensor_dims, std::string_view field) {
+PlacementList parse_placements(std::string_view text, int axes, int tensor_dims,
+                               std::string_view field) {
   Cursor cursor(text, field);
   cursor.skip_spaces();
   std::string_view closing = cursor.accept("[") ? "]" : cursor.accept("(") ? ")" : "";
@@ -108,7 +112,8 @@ PlacementList parse_placements(std::string_view text, int axes, int tensor_dims,
   for (;;) {
     cursor.skip_spaces();
     if (cursor.at_end() || (!closing.empty() && cursor.rest().substr(0, 1) == closing)) break;
-    if (static_cast<int>(out.placements.size()) == axes) cursor.fail(fmt::format("{} placements, one per mesh axis, and no more", axes));
+    if (static_cast<int>(out.placements.size()) == axes)
+      cursor.fail(fmt::format("{} placements, one per mesh axis, and no more", axes));
     out.placements.push_back(read_placement(cursor, tensor_dims));
     out.order.push_back(read_order(cursor, out.placements.back()));
     cursor.skip_spaces();
@@ -118,7 +123,8 @@ PlacementList parse_placements(std::string_view text, int axes, int tensor_dims,
   cursor.skip_spaces();
   cursor.expect_end();
   if (static_cast<int>(out.placements.size()) != axes)
-    throw InputError(fmt::format("{}: expected {} placements, one per mesh axis, found {} in {}", field, axes, out.placements.size(), quoted(text)));
+    throw InputError(fmt::format("{}: expected {} placements, one per mesh axis, found {} in {}",
+                                 field, axes, out.placements.size(), quoted(text)));
   return out;
 }
 
@@ -154,7 +160,8 @@ std::string text(const std::vector<Placement>& placements, const ShardStacks& st
   std::vector<int> position(placements.size(), -1);
   for (const std::vector<int>& stack : stacks)
     if (!std::is_sorted(stack.begin(), stack.end()))
-      for (std::size_t i = 0; i < stack.size(); ++i) position[static_cast<std::size_t>(stack[i])] = static_cast<int>(i);
+      for (std::size_t i = 0; i < stack.size(); ++i)
+        position[static_cast<std::size_t>(stack[i])] = static_cast<int>(i);
   std::string out;
   for (std::size_t axis = 0; axis < placements.size(); ++axis) {
     out += text(placements[axis]);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Source shards that are the same: where all ranks' memory is in one place they share one allocation.
+// Source shards that are the same: where all ranks' memory is in one place they share one
+// allocation.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +10,8 @@
 
 namespace reshard {
 
-// Per position of the source mesh, the least position that holds the same elements of the same addend.
+// Per position of the source mesh, the least position that holds the same elements of the same
+// addend.
 std::vector<std::int32_t> first_replicas(const Request& request);
 
 }  // namespace reshard

@@ -13,15 +13,19 @@ namespace {
 
 ReduceOp folding(ReduceOp op) { return op == ReduceOp::Avg ? ReduceOp::Sum : op; }
 
-// The operator that all Partial axes of one side share (sum and avg count as one), or nothing without Partial.
+// The operator that all Partial axes of one side share (sum and avg count as one), or nothing
+// without Partial.
 std::optional<ReduceOp> common_op(const Layout& layout, const char* side) {
   std::optional<ReduceOp> op;
   for (const Placement& placement : layout.placements()) {
     if (!placement.is_partial()) continue;
-    if (!can_reduce(placement.op, layout.dtype())) throw InputError(fmt::format("{}: {} is not defined for {}", side, text(placement), text(layout.dtype())));
-    if (op && *op != folding(placement.op))
+    if (!can_reduce(placement.op, layout.dtype()))
       throw InputError(
-          fmt::format("{}: mixed partial ops are forbidden, only sum and avg commute: found {} in {}", side, text(placement), layout.placements_text()));
+          fmt::format("{}: {} is not defined for {}", side, text(placement), text(layout.dtype())));
+    if (op && *op != folding(placement.op))
+      throw InputError(fmt::format(
+          "{}: mixed partial ops are forbidden, only sum and avg commute: found {} in {}", side,
+          text(placement), layout.placements_text()));
     op = folding(placement.op);
   }
   return op;
@@ -29,17 +33,27 @@ std::optional<ReduceOp> common_op(const Layout& layout, const char* side) {
 
 // R -> P(op): from one value on all ranks to addends whose fold is that value.
 void check_made_partial(ReduceOp op, DType dtype) {
-  if (op == ReduceOp::Sum && !can_divide(dtype)) throw InputError(fmt::format("R->P(sum) is forbidden for {}: it divides by the axis size", text(dtype)));
-  if (op == ReduceOp::Product || op == ReduceOp::Band || op == ReduceOp::Bor || op == ReduceOp::Bxor)
-    throw InputError(fmt::format("R->P({}) is forbidden: no addends that every rank can compute alone fold to the value", text(op)));
+  if (op == ReduceOp::Sum && !can_divide(dtype))
+    throw InputError(
+        fmt::format("R->P(sum) is forbidden for {}: it divides by the axis size", text(dtype)));
+  if (op == ReduceOp::Product || op == ReduceOp::Band || op == ReduceOp::Bor ||
+      op == ReduceOp::Bxor)
+    throw InputError(fmt::format(
+        "R->P({}) is forbidden: no addends that every rank can compute alone fold to the value",
+        text(op)));
 }
 
 void check_axis(const Placement& from, const Placement& to, int axis, DType dtype) {
   if (!to.is_partial()) return;
   std::string what = fmt::format("axis {}: {}->{}", axis, text(from), text(to));
-  if (from.is_shard_like()) throw InputError(what + " is forbidden: a shard has no addends for the elements it does not hold (redistribute to R first)");
+  if (from.is_shard_like())
+    throw InputError(what +
+                     " is forbidden: a shard has no addends for the elements it does not hold "
+                     "(redistribute to R first)");
   if (from.is_partial() && from.op != to.op)
-    throw InputError(what + " is forbidden: addends of one operator are not addends of another (redistribute to R first)");
+    throw InputError(what +
+                     " is forbidden: addends of one operator are not addends of another "
+                     "(redistribute to R first)");
   if (from.is_replicate()) check_made_partial(to.op, dtype);
 }
 
@@ -70,8 +84,11 @@ Digest fingerprint_of(const Layout& source, const Layout& destination) {
 Request::Request(Layout source, Layout destination, std::string name)
     : source_(std::move(source)), destination_(std::move(destination)), name_(std::move(name)) {
   if (source_.shape() != destination_.shape() || source_.dtype() != destination_.dtype())
-    throw InputError(fmt::format("request: expected one shape and dtype on both sides, found {} and {}", source_.text(), destination_.text()));
-  std::optional<ReduceOp> from_op = common_op(source_, "source"), to_op = common_op(destination_, "destination");
+    throw InputError(
+        fmt::format("request: expected one shape and dtype on both sides, found {} and {}",
+                    source_.text(), destination_.text()));
+  std::optional<ReduceOp> from_op = common_op(source_, "source"),
+                          to_op = common_op(destination_, "destination");
 
   bool axes_correspond = source_.mesh().shape() == destination_.mesh().shape();
   for (int axis = 0; axis < source_.mesh().axes(); ++axis) {
@@ -89,13 +106,15 @@ Request::Request(Layout source, Layout destination, std::string name)
   for (int axis = 0; axis < destination_.mesh().axes(); ++axis) {
     const Placement& to = destination_.placement(axis);
     std::int32_t size = destination_.mesh().axis_size(axis);
-    if (!to.is_partial() || size == 1 || (axes_correspond && source_.placement(axis).is_partial())) continue;
+    if (!to.is_partial() || size == 1 || (axes_correspond && source_.placement(axis).is_partial()))
+      continue;
     if (!axes_correspond) check_made_partial(to.op, dtype());
     if (to.op == ReduceOp::Sum) fold_.divisor *= size;
   }
   if (fold_.addend_count > 1 && from_op && to_op && *from_op != *to_op)
     throw InputError(
-        fmt::format("request: partial ops of source and destination must agree, found {} and {}", source_.placements_text(), destination_.placements_text()));
+        fmt::format("request: partial ops of source and destination must agree, found {} and {}",
+                    source_.placements_text(), destination_.placements_text()));
   if (from_op || to_op) fold_.op = from_op ? *from_op : *to_op;
 
   std::vector<Rank> all = source_.mesh().ranks();
@@ -110,7 +129,8 @@ Request::Request(Layout source, Layout destination, std::string name)
 std::int64_t Request::addend_of(std::int32_t source_position) const {
   MeshCoordinate coordinate = source_.mesh().coordinate(source_position);
   std::int64_t addend = 0;
-  for (const FoldMeaning::Axis& axis : fold_.axes) addend = addend * axis.size + coordinate[static_cast<std::size_t>(axis.axis)];
+  for (const FoldMeaning::Axis& axis : fold_.axes)
+    addend = addend * axis.size + coordinate[static_cast<std::size_t>(axis.axis)];
   return addend;
 }
 
@@ -132,10 +152,14 @@ std::vector<std::int64_t> Request::addends_wanted(std::int32_t destination_posit
 }
 
 std::string Request::text() const {
-  std::string out = fmt::format("{}[{}] {} on {}", reshard::text(dtype()), reshard::text(shape()), source_.placements_text(), shape_text(source_.mesh()));
-  if (!same_mesh() || source_.mesh().ranks().front() != Rank{0}) out += fmt::format(" (ranks {})", ranks_text(source_.mesh().ranks()));
+  std::string out = fmt::format("{}[{}] {} on {}", reshard::text(dtype()), reshard::text(shape()),
+                                source_.placements_text(), shape_text(source_.mesh()));
+  if (!same_mesh() || source_.mesh().ranks().front() != Rank{0})
+    out += fmt::format(" (ranks {})", ranks_text(source_.mesh().ranks()));
   out += fmt::format(" -> {}", destination_.placements_text());
-  if (!same_mesh()) out += fmt::format(" on {} (ranks {})", shape_text(destination_.mesh()), ranks_text(destination_.mesh().ranks()));
+  if (!same_mesh())
+    out += fmt::format(" on {} (ranks {})", shape_text(destination_.mesh()),
+                       ranks_text(destination_.mesh().ranks()));
   return out;
 }
 

@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A request: this tensor lies like `source`, I want it like `destination`. And what that means element by element.
+// A request: this tensor lies like `source`, I want it like `destination`. And what that means
+// element by element.
 //
-// Meaning. Without Partial, destination element i is source element i. A Partial(op) axis of the source holds one *addend* of every element per
-// coordinate; the addend index of a rank is its row-major coordinate over all Partial axes of the source, 0 .. addend_count-1, and ranks that
-// differ only along other axes hold the same addends. Where both meshes have the same shape their axes correspond one to one and per axis:
+// Meaning. Without Partial, destination element i is source element i. A Partial(op) axis of the
+// source holds one *addend* of every element per coordinate; the addend index of a rank is its
+// row-major coordinate over all Partial axes of the source, 0 .. addend_count-1, and ranks that
+// differ only along other axes hold the same addends. Where both meshes have the same shape their
+// axes correspond one to one and per axis:
 //
 //   P(op) -> R or S    the addends along the axis are folded
 //   P(op) -> P(op)     the addend stays with its coordinate
 //   R     -> P(sum)    the value is divided by the axis size; avg, min, max: the value is kept
 //
-// Between meshes of different shape axes do not correspond: every source Partial is folded, every destination Partial is made from the folded value.
-// avg folds like sum and divides once by the axis size. All divisions of one request are known here as one divisor.
+// Between meshes of different shape axes do not correspond: every source Partial is folded, every
+// destination Partial is made from the folded value. avg folds like sum and divides once by the
+// axis size. All divisions of one request are known here as one divisor.
 #pragma once
 
 #include <cstdint>
@@ -24,11 +28,13 @@ namespace reshard {
 
 // The half-open range of axes' coordinates that a destination rank needs, as addend indices.
 struct FoldMeaning {
-  // Operator of every fold; Sum for avg. Meaningful when addend_count > 1 or a destination axis is Partial.
+  // Operator of every fold; Sum for avg. Meaningful when addend_count > 1 or a destination axis is
+  // Partial.
   ReduceOp op = ReduceOp::Sum;
   // Product of the sizes of the source's Partial axes; 1 without any.
   std::int64_t addend_count = 1;
-  // Every destination element is its fold divided by this: folded avg axes and R->P(sum) axes. 1: no division.
+  // Every destination element is its fold divided by this: folded avg axes and R->P(sum) axes. 1:
+  // no division.
   std::int64_t divisor = 1;
   // Axes of the source that are Partial, ascending, and whether each is folded (else kept).
   struct Axis {
@@ -37,15 +43,17 @@ struct FoldMeaning {
     bool folded;
   };
   std::vector<Axis> axes;
-  // Product of the sizes of the folded axes: how many addends one destination element is the fold of.
+  // Product of the sizes of the folded axes: how many addends one destination element is the fold
+  // of.
   std::int64_t fold_count = 1;
 };
 
 class Request {
  public:
-  // Throws InputError where shape or dtype differ or a transition is forbidden, saying what and why:
-  // S->P, P(a)->P(b), R->P of product or a bitwise op, R->P(sum) of integers, mixed ops other than sum with avg on one side, an op the dtype does not have.
-  // On an axis of size 1 all placements mean the same and every transition is allowed.
+  // Throws InputError where shape or dtype differ or a transition is forbidden, saying what and
+  // why: S->P, P(a)->P(b), R->P of product or a bitwise op, R->P(sum) of integers, mixed ops other
+  // than sum with avg on one side, an op the dtype does not have. On an axis of size 1 all
+  // placements mean the same and every transition is allowed.
   Request(Layout source, Layout destination, std::string name = {});
 
   const Layout& source() const { return source_; }
@@ -58,7 +66,8 @@ class Request {
 
   // Addend index held by the rank at this position of the source mesh.
   std::int64_t addend_of(std::int32_t source_position) const;
-  // The addend indices, ascending, whose fold the rank at this position of the destination mesh must end with.
+  // The addend indices, ascending, whose fold the rank at this position of the destination mesh
+  // must end with.
   std::vector<std::int64_t> addends_wanted(std::int32_t destination_position) const;
 
   // Ranks of either mesh, ascending.

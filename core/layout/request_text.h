@@ -11,10 +11,12 @@ namespace reshard {
 
 struct RequestTexts {
   std::string mesh, ranks, to_mesh, to_ranks, shape, dtype, from,
-      to;  // empty: ranks 0..n-1, the destination's mesh is the source's, f32; an empty shape is a scalar
+      to;  // empty: ranks 0..n-1, the destination's mesh is the source's, f32; an empty shape is a
+           // scalar
 };
 
-// Throws InputError naming the field at fault, `prefix` before its name ("--" makes it the option's).
+// Throws InputError naming the field at fault, `prefix` before its name ("--" makes it the
+// option's).
 Request parse_request(const RequestTexts& texts, std::string_view prefix = {});
 
 }  // namespace reshard

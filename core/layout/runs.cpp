@@ -19,7 +19,8 @@ void PieceTable::add_run(std::int64_t global_lo, std::int64_t size) {
 }
 
 void PieceTable::add_slice(Runs from, std::int64_t local_lo, std::int64_t local_hi) {
-  auto first = std::partition_point(from.begin(), from.end(), [&](const Run& run) { return run.local_hi() <= local_lo; });
+  auto first = std::partition_point(from.begin(), from.end(),
+                                    [&](const Run& run) { return run.local_hi() <= local_lo; });
   for (auto it = first; it != from.end() && it->local_lo < local_hi; ++it) {
     std::int64_t lo = std::max(local_lo, it->local_lo), hi = std::min(local_hi, it->local_hi());
     add_run(it->global_lo + (lo - it->local_lo), hi - lo);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Which indices of one tensor dim a rank holds.
 //
-// Every placement of DTensor (Shard, _StridedShard, any nesting and order of them) gives a rank, per dim, an ascending list of global
-// indices; its local index k is the k-th of them. Such a list is stored as runs of consecutive global indices. A rank's index set is the
-// product over dims of its runs, that is a union of boxes, and never needs an element-wise list.
+// Every placement of DTensor (Shard, _StridedShard, any nesting and order of them) gives a rank,
+// per dim, an ascending list of global indices; its local index k is the k-th of them. Such a list
+// is stored as runs of consecutive global indices. A rank's index set is the product over dims of
+// its runs, that is a union of boxes, and never needs an element-wise list.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,8 @@
 
 namespace reshard {
 
-// Global indices [global_lo, global_lo + size) at local indices [local_lo, local_lo + size). size > 0.
+// Global indices [global_lo, global_lo + size) at local indices [local_lo, local_lo + size). size >
+// 0.
 struct Run {
   std::int64_t global_lo, local_lo, size;
   std::int64_t global_hi() const { return global_lo + size; }
@@ -56,7 +58,8 @@ class PieceTable {
   std::vector<std::size_t> begins_;
 };
 
-// torch.chunk: piece r of `length` over n starts at min(r*c, length) with c = ceil(length/n) and holds at most c. n >= 1, 0 <= r < n.
+// torch.chunk: piece r of `length` over n starts at min(r*c, length) with c = ceil(length/n) and
+// holds at most c. n >= 1, 0 <= r < n.
 struct Chunk {
   std::int64_t lo, hi;
 };

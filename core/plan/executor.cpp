@@ -3,9 +3,13 @@
 
 namespace reshard {
 
-std::vector<std::vector<std::byte>> Processes::gather(std::span<const std::byte> mine) { return {{mine.begin(), mine.end()}}; }
+std::vector<std::vector<std::byte>> Processes::gather(std::span<const std::byte> mine) {
+  return {{mine.begin(), mine.end()}};
+}
 
-std::vector<std::byte> Processes::broadcast(std::span<const std::byte> mine) { return {mine.begin(), mine.end()}; }
+std::vector<std::byte> Processes::broadcast(std::span<const std::byte> mine) {
+  return {mine.begin(), mine.end()};
+}
 
 Timeline Executor::run(const Plan& plan, const FillSource& fill, const TakeDestination& take) {
   std::unique_ptr<PreparedPlan> prepared = prepare(plan);

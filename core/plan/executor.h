@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The seam behind which plans are run on real bytes: the in-process store ("local"), MPI, CUDA, NCCL.
+// The seam behind which plans are run on real bytes: the in-process store ("local"), MPI, CUDA,
+// NCCL.
 //
-// An executor is one of several processes that run a plan together, or the only one. Every process holds the shards of some ranks, calls the same functions in the same order with the
-// same plan, and runs the parts of its ranks. What differs between executors is where the bytes lie and who carries them; values are those of the meaning (plan.h), bit for
-// bit, except where folds_in_own_order says so.
+// An executor is one of several processes that run a plan together, or the only one. Every process
+// holds the shards of some ranks, calls the same functions in the same order with the same plan,
+// and runs the parts of its ranks. What differs between executors is where the bytes lie and who
+// carries them; values are those of the meaning (plan.h), bit for bit, except where
+// folds_in_own_order says so.
 #pragma once
 
 #include <cstddef>
@@ -19,13 +22,15 @@
 
 namespace reshard {
 
-// Called once per source rank that this process holds, ascending: write the rank's local source shard (dense row-major, little-endian) into `bytes`.
-// An executor in which replicas share memory (the store) calls it for the first of them only.
+// Called once per source rank that this process holds, ascending: write the rank's local source
+// shard (dense row-major, little-endian) into `bytes`. An executor in which replicas share memory
+// (the store) calls it for the first of them only.
 using FillSource = std::function<void(Rank rank, std::span<std::byte> bytes)>;
 // Called once per destination rank that this process holds, ascending, with its finished shard.
 using TakeDestination = std::function<void(Rank rank, std::span<const std::byte> bytes)>;
 
-// The processes that run plans together, 0 .. count()-1. The base class is a single one. All functions but index, count and abort are collective.
+// The processes that run plans together, 0 .. count()-1. The base class is a single one. All
+// functions but index, count and abort are collective.
 class Processes {
  public:
   virtual ~Processes() = default;
@@ -36,18 +41,22 @@ class Processes {
   virtual std::vector<std::vector<std::byte>> gather(std::span<const std::byte> mine);
   // The root's bytes, everywhere.
   virtual std::vector<std::byte> broadcast(std::span<const std::byte> mine);
-  // Ends all processes with this exit code, soon; for a process that has already said why on standard error. Returns only where there is a single process.
+  // Ends all processes with this exit code, soon; for a process that has already said why on
+  // standard error. Returns only where there is a single process.
   virtual void abort(int exit_code) noexcept { static_cast<void>(exit_code); }
 };
 
-// A plan made ready: buffers allocated, programs derived, communicators made. It runs as often as asked; a run neither changes the source nor depends on earlier runs.
+// A plan made ready: buffers allocated, programs derived, communicators made. It runs as often as
+// asked; a run neither changes the source nor depends on earlier runs.
 class PreparedPlan {
  public:
   virtual ~PreparedPlan() = default;
   // Once before the first run.
   virtual void fill(const FillSource& fill) = 0;
-  // Runs all steps once and waits for them. Spans of the ranks that this process holds, ascending (step, rank), op 0; the clock stands at 0 when all processes are
-  // ready to start. Times are the only thing that may differ between two runs. Throws BackendError where a call fails or takes longer than the time limit.
+  // Runs all steps once and waits for them. Spans of the ranks that this process holds, ascending
+  // (step, rank), op 0; the clock stands at 0 when all processes are ready to start. Times are the
+  // only thing that may differ between two runs. Throws BackendError where a call fails or takes
+  // longer than the time limit.
   virtual Timeline run() = 0;
   // After a run.
   virtual void take(const TakeDestination& take) = 0;
@@ -59,10 +68,11 @@ class Executor {
   virtual std::string_view name() const = 0;
   // Kept by the executor.
   virtual Processes& processes() { return alone_; }
-  // The plan must be proved and must outlive what is returned. Throws InputError when it cannot be run here: ranks that no process has, memory that is not there (before any is
-  // taken).
+  // The plan must be proved and must outlive what is returned. Throws InputError when it cannot be
+  // run here: ranks that no process has, memory that is not there (before any is taken).
   virtual std::unique_ptr<PreparedPlan> prepare(const Plan& plan) = 0;
-  // Whether some step's folds are ordered by a vendor's library: then values agree with the store only where the fold is exact in any order.
+  // Whether some step's folds are ordered by a vendor's library: then values agree with the store
+  // only where the fold is exact in any order.
   virtual bool folds_in_own_order(const Plan& plan) const { return static_cast<void>(plan), false; }
 
   // Prepares, fills, runs once, takes.

@@ -8,7 +8,8 @@
 namespace reshard {
 
 Move MoveList::operator[](std::size_t i) const {
-  Move move{buffers_[i].source, buffers_[i].destination, DimVector(dims_), DimVector(dims_), DimVector(dims_)};
+  Move move{buffers_[i].source, buffers_[i].destination, DimVector(dims_), DimVector(dims_),
+            DimVector(dims_)};
   const std::int64_t* at = coordinates_.data() + i * 3 * static_cast<std::size_t>(dims_);
   for (int d = 0; d < dims_; ++d) {
     move.source_lo[d] = at[d];
@@ -40,12 +41,14 @@ namespace {
 
 void shape_buffer(Buffer& buffer, const Layout& layout, const Plan& plan) {
   for (std::int32_t position = 0; position < layout.mesh().size(); ++position)
-    buffer.set_shape(plan.slot_of(layout.mesh().rank_at(position)), plan_shape(layout.local_shape(position)));
+    buffer.set_shape(plan.slot_of(layout.mesh().rank_at(position)),
+                     plan_shape(layout.local_shape(position)));
 }
 
 }  // namespace
 
-Plan::Plan(Request request_in, std::string planner_in) : request(std::move(request_in)), planner(std::move(planner_in)), ranks(request.ranks()) {
+Plan::Plan(Request request_in, std::string planner_in)
+    : request(std::move(request_in)), planner(std::move(planner_in)), ranks(request.ranks()) {
   int dims = plan_shape(request.shape()).size();
   buffers.emplace_back(BufferRole::Source, dims, ranks.size());
   buffers.emplace_back(BufferRole::Destination, dims, ranks.size());
@@ -56,9 +59,12 @@ Plan::Plan(Request request_in, std::string planner_in) : request(std::move(reque
 Slot Plan::slot_of(Rank rank) const {
   // Ranks without gaps, the usual case, need no search.
   std::int64_t guess = std::int64_t{to_int(rank)} - to_int(ranks.front());
-  if (guess >= 0 && guess < static_cast<std::int64_t>(ranks.size()) && ranks[static_cast<std::size_t>(guess)] == rank) return static_cast<Slot>(guess);
+  if (guess >= 0 && guess < static_cast<std::int64_t>(ranks.size()) &&
+      ranks[static_cast<std::size_t>(guess)] == rank)
+    return static_cast<Slot>(guess);
   auto it = std::lower_bound(ranks.begin(), ranks.end(), rank);
-  RESHARD_CHECK(it != ranks.end() && *it == rank, "rank " + std::to_string(to_int(rank)) + " is not in the plan");
+  RESHARD_CHECK(it != ranks.end() && *it == rank,
+                "rank " + std::to_string(to_int(rank)) + " is not in the plan");
   return static_cast<Slot>(it - ranks.begin());
 }
 
@@ -87,7 +93,8 @@ std::string_view text(CollectiveKind kind) {
 }
 
 std::string_view kind_text(const Step& step) {
-  if (const auto* collective = std::get_if<CollectiveStep>(&step.body)) return text(collective->kind);
+  if (const auto* collective = std::get_if<CollectiveStep>(&step.body))
+    return text(collective->kind);
   if (std::holds_alternative<CopyStep>(step.body)) return "copy";
   if (std::holds_alternative<FillStep>(step.body)) return "fill";
   if (std::holds_alternative<ExchangeStep>(step.body)) return "exchange";

@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The plan: everything that planners decide and everything that proof, store, engine and backends need, as plain data.
+// The plan: everything that planners decide and everything that proof, store, engine and backends
+// need, as plain data.
 //
-// Buffers. Buffer 0 is the source, buffer 1 the destination, the rest are temporaries. Each has a local shape per rank (none where the rank does not have
-// it), dense row-major, elements of the request's dtype. A 0-d tensor is planned as one of shape (1), so plan dims = max(1, tensor dims).
-// Every element of a buffer is written at most once (the source: never), so the only hazard is to read before the write.
+// Buffers. Buffer 0 is the source, buffer 1 the destination, the rest are temporaries. Each has a
+// local shape per rank (none where the rank does not have it), dense row-major, elements of the
+// request's dtype. A 0-d tensor is planned as one of shape (1), so plan dims = max(1, tensor dims).
+// Every element of a buffer is written at most once (the source: never), so the only hazard is to
+// read before the write.
 //
-// Steps. A step is one phase over many ranks; a rank's *part* of it is what names that rank. Running the steps one by one in listed order is correct. Dependencies hold per
-// rank: a rank starts its part when its own parts of all steps in `after` are done (a step in which it has no part is passed over). `after` names earlier
-// steps only, ascending.
+// Steps. A step is one phase over many ranks; a rank's *part* of it is what names that rank.
+// Running the steps one by one in listed order is correct. Dependencies hold per rank: a rank
+// starts its part when its own parts of all steps in `after` are done (a step in which it has no
+// part is passed over). `after` names earlier steps only, ascending.
 //
-// Boxes. A move carries a box of one buffer to a box of equal extents in another, both in local coordinates. Ranks are written as slots: positions in Plan::ranks.
-// 10^6 messages of one 2-d box pair take 72 MB.
+// Boxes. A move carries a box of one buffer to a box of equal extents in another, both in local
+// coordinates. Ranks are written as slots: positions in Plan::ranks. 10^6 messages of one 2-d box
+// pair take 72 MB.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +38,8 @@ enum class BufferRole : std::uint8_t { Source, Destination, Temporary };
 class Buffer {
  public:
   // No rank has it yet.
-  Buffer(BufferRole role, int dims, std::size_t slots) : role_(role), dims_(dims), extents_(slots * static_cast<std::size_t>(dims), -1) {}
+  Buffer(BufferRole role, int dims, std::size_t slots)
+      : role_(role), dims_(dims), extents_(slots * static_cast<std::size_t>(dims), -1) {}
 
   BufferRole role() const { return role_; }
   int dims() const { return dims_; }
@@ -43,7 +49,9 @@ class Buffer {
     for (int d = 0; d < dims_; ++d) out.push_back(extents_[at(slot) + static_cast<std::size_t>(d)]);
     return out;
   }
-  std::int64_t extent(Slot slot, int d) const { return extents_[at(slot) + static_cast<std::size_t>(d)]; }
+  std::int64_t extent(Slot slot, int d) const {
+    return extents_[at(slot) + static_cast<std::size_t>(d)];
+  }
   void set_shape(Slot slot, const Shape& shape) {
     for (int d = 0; d < dims_; ++d) extents_[at(slot) + static_cast<std::size_t>(d)] = shape[d];
   }
@@ -52,7 +60,9 @@ class Buffer {
   friend bool operator==(const Buffer&, const Buffer&) = default;
 
  private:
-  std::size_t at(Slot slot) const { return static_cast<std::size_t>(slot) * static_cast<std::size_t>(dims_); }
+  std::size_t at(Slot slot) const {
+    return static_cast<std::size_t>(slot) * static_cast<std::size_t>(dims_);
+  }
 
   BufferRole role_;
   int dims_;
@@ -110,7 +120,8 @@ struct CopyStep {
   friend bool operator==(const CopyStep&, const CopyStep&) = default;
 };
 
-// Boxes set to zero: padding that a collective ships and nobody uses. Parts ascend by slot; a slot may have several.
+// Boxes set to zero: padding that a collective ships and nobody uses. Parts ascend by slot; a slot
+// may have several.
 struct FillStep {
   struct Part {
     Slot slot;
@@ -122,8 +133,9 @@ struct FillStep {
   friend bool operator==(const FillStep&, const FillStep&) = default;
 };
 
-// Point-to-point messages, all in flight at once. Ascending by (source, destination), at most one per pair, never to oneself, never empty.
-// A message is all of its moves, in order; the executor packs.
+// Point-to-point messages, all in flight at once. Ascending by (source, destination), at most one
+// per pair, never to oneself, never empty. A message is all of its moves, in order; the executor
+// packs.
 struct ExchangeStep {
   struct Message {
     Slot source, destination;
@@ -137,14 +149,16 @@ struct ExchangeStep {
 
 enum class CollectiveKind : std::uint8_t { AllGather, ReduceScatter, AllReduce, AllToAll };
 
-// Meaning, for a group g_0 .. g_{n-1} (in the order written) with whole-buffer operands; block i of a buffer is its i-th n-th along `*_dim`, which must be contiguous
-// (every dim before it has extent 1):
+// Meaning, for a group g_0 .. g_{n-1} (in the order written) with whole-buffer operands; block i of
+// a buffer is its i-th n-th along `*_dim`, which must be contiguous (every dim before it has extent
+// 1):
 //   all_gather      output of each member: block i = input of g_i
 //   reduce_scatter  output of g_i = fold over j = 0..n-1 in order of block i of g_j's input
 //   all_reduce      output of each = fold over j in order of g_j's input
 //   all_to_all      output of g_i: block j = block i of g_j's input
-// A fold is a left fold, rounded to the dtype after each operation, then divided by `divisor` (once, where > 1). Within a group all inputs have one shape and all outputs
-// have one shape; groups are disjoint, of equal size n >= 2, and hold at least one element.
+// A fold is a left fold, rounded to the dtype after each operation, then divided by `divisor`
+// (once, where > 1). Within a group all inputs have one shape and all outputs have one shape;
+// groups are disjoint, of equal size n >= 2, and hold at least one element.
 struct CollectiveStep {
   CollectiveKind kind;
   ReduceOp op = ReduceOp::Sum;  // reducing kinds; never Avg
@@ -155,14 +169,16 @@ struct CollectiveStep {
   std::int32_t group_size = 0;
   std::vector<Slot> members;  // group after group
   std::span<const Slot> group(std::size_t g) const {
-    return std::span(members).subspan(g * static_cast<std::size_t>(group_size), static_cast<std::size_t>(group_size));
+    return std::span(members).subspan(g * static_cast<std::size_t>(group_size),
+                                      static_cast<std::size_t>(group_size));
   }
   std::size_t group_count() const { return members.size() / static_cast<std::size_t>(group_size); }
   friend bool operator==(const CollectiveStep&, const CollectiveStep&) = default;
 };
 
-// destination box = (operand 0 op operand 1 op ...) / divisor, all boxes of the same extents on one rank. Parts ascend by slot; a slot may have several.
-// One operand and a divisor is how R becomes P(sum).
+// destination box = (operand 0 op operand 1 op ...) / divisor, all boxes of the same extents on one
+// rank. Parts ascend by slot; a slot may have several. One operand and a divisor is how R becomes
+// P(sum).
 struct ReduceStep {
   struct Operand {
     BufferId buffer;
@@ -188,7 +204,8 @@ using StepBody = std::variant<CopyStep, FillStep, ExchangeStep, CollectiveStep, 
 struct Step {
   StepBody body;
   std::vector<StepId> after;  // ascending, all earlier
-  std::vector<int> axes;      // mesh axes the step works along, for reports; empty where it is none in particular
+  std::vector<int>
+      axes;  // mesh axes the step works along, for reports; empty where it is none in particular
   friend bool operator==(const Step&, const Step&) = default;
 };
 
@@ -218,7 +235,8 @@ inline Shape plan_shape(const Shape& shape) { return shape.size() == 0 ? Shape{1
 std::string_view kind_text(const Step& step);
 std::string_view text(CollectiveKind kind);
 
-// Calls visit(slot) for every slot that the step names, in no particular order, some more than once.
+// Calls visit(slot) for every slot that the step names, in no particular order, some more than
+// once.
 template <class Visit>
 void for_each_slot(const Step& step, Visit&& visit) {
   if (const auto* collective = std::get_if<CollectiveStep>(&step.body)) {

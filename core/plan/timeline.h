@@ -9,7 +9,8 @@
 
 namespace reshard {
 
-// One rank's part of one step of a plan, or of an operation without steps (step -1: compute, send, recv, bare collective).
+// One rank's part of one step of a plan, or of an operation without steps (step -1: compute, send,
+// recv, bare collective).
 struct Span {
   OpId op;
   std::int32_t step;
@@ -18,7 +19,8 @@ struct Span {
   friend bool operator==(const Span&, const Span&) = default;
 };
 
-// One transfer between two ranks. start_ps: both ends ready, the latency begins; end_ps: the last byte has arrived.
+// One transfer between two ranks. start_ps: both ends ready, the latency begins; end_ps: the last
+// byte has arrived.
 struct FlowSpan {
   OpId op;
   std::int32_t step;
@@ -35,8 +37,9 @@ struct ResourceUse {
 
 struct Timeline {
   std::int64_t end_ps = 0;
-  std::vector<Span> spans;             // ascending (op, step, rank)
-  std::vector<FlowSpan> flows;         // ascending (start, op, step, source, destination); empty unless asked for
+  std::vector<Span> spans;  // ascending (op, step, rank)
+  std::vector<FlowSpan>
+      flows;  // ascending (start, op, step, source, destination); empty unless asked for
   std::vector<ResourceUse> resources;  // by ResourceId; empty from backends that cannot tell
 };
 

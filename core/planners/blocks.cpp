@@ -13,7 +13,8 @@ namespace {
 enum class Direction : std::uint8_t { Pack, Unpack };
 
 // The block between the member at `position` and the one at `far`: own shard against packed.
-void link_block(const BlockSide& side, std::int32_t position, std::int32_t far, Direction direction, LinkedRuns& out) {
+void link_block(const BlockSide& side, std::int32_t position, std::int32_t far, Direction direction,
+                LinkedRuns& out) {
   for (int d = 0; d < side.own.dims(); ++d) {
     out.clear(d);
     if (side.uncut[static_cast<std::size_t>(d)]) {
@@ -22,13 +23,14 @@ void link_block(const BlockSide& side, std::int32_t position, std::int32_t far, 
       continue;
     }
     std::int64_t packed = 0;
-    each_shared(side.own.runs(d, position), side.other.runs(d, far), [&](std::int64_t own_lo, std::int64_t, std::int64_t size) {
-      if (direction == Direction::Pack)
-        out.add(d, own_lo, packed, size);
-      else
-        out.add(d, packed, own_lo, size);
-      packed += size;
-    });
+    each_shared(side.own.runs(d, position), side.other.runs(d, far),
+                [&](std::int64_t own_lo, std::int64_t, std::int64_t size) {
+                  if (direction == Direction::Pack)
+                    out.add(d, own_lo, packed, size);
+                  else
+                    out.add(d, packed, own_lo, size);
+                  packed += size;
+                });
   }
 }
 
@@ -40,8 +42,10 @@ void link_whole(const BlockSide& side, std::int32_t position, LinkedRuns& out) {
   }
 }
 
-// What of `box` lies outside its low corner of `extents`, shifted by `shift` along dim 0, as disjoint boxes.
-void push_padding(const DimVector& extents, const Shape& box, std::int64_t shift, std::vector<Box>& padding) {
+// What of `box` lies outside its low corner of `extents`, shifted by `shift` along dim 0, as
+// disjoint boxes.
+void push_padding(const DimVector& extents, const Shape& box, std::int64_t shift,
+                  std::vector<Box>& padding) {
   for (int d = 0; d < box.size(); ++d) {
     Box rest = box_of(box);
     for (int e = 0; e < d; ++e) rest.hi[e] = extents[e];
@@ -58,11 +62,13 @@ template <class F>
 void each_block(const RankGroups& groups, const BlockSide& side, std::int32_t position, F&& f) {
   if (side.whole) return f(0, position);
   std::size_t group = groups.group_of[static_cast<std::size_t>(position)];
-  for (std::int32_t member = 0; member < groups.size(); ++member) f(member, groups.position(group, member));
+  for (std::int32_t member = 0; member < groups.size(); ++member)
+    f(member, groups.position(group, member));
 }
 
 // Whether the blocks of one member's shard are `box`-sized slices along `dim`, in order.
-bool lies_along(int dim, const RankGroups& groups, const BlockSide& side, std::int32_t position, const Shape& box, LinkedRuns& scratch) {
+bool lies_along(int dim, const RankGroups& groups, const BlockSide& side, std::int32_t position,
+                const Shape& box, LinkedRuns& scratch) {
   for (int d = 0; d < box.size(); ++d) {
     std::int64_t extent = side.own.extent(d, position), blocks = d == dim ? groups.size() : 1;
     if (extent % blocks != 0 || extent / blocks != box[d] || (d < dim && extent != 1)) return false;
@@ -72,19 +78,22 @@ bool lies_along(int dim, const RankGroups& groups, const BlockSide& side, std::i
     if (!lies) return;
     link_block(side, position, far, Direction::Pack, scratch);
     for (int d = 0; d < box.size() && lies; ++d)
-      lies = scratch.of(d).size() == 1 && scratch.of(d)[0].size == box[d] && scratch.of(d)[0].source_lo == (d == dim ? block * box[d] : 0);
+      lies = scratch.of(d).size() == 1 && scratch.of(d)[0].size == box[d] &&
+             scratch.of(d)[0].source_lo == (d == dim ? block * box[d] : 0);
   });
   return lies;
 }
 
 }  // namespace
 
-RankGroups::RankGroups(const Mesh& mesh, const std::vector<int>& axes) : offsets{0}, group_of(static_cast<std::size_t>(mesh.size())) {
+RankGroups::RankGroups(const Mesh& mesh, const std::vector<int>& axes)
+    : offsets{0}, group_of(static_cast<std::size_t>(mesh.size())) {
   for (int axis : axes) {
     std::vector<std::int32_t> next;
     next.reserve(offsets.size() * static_cast<std::size_t>(mesh.axis_size(axis)));
     for (std::int32_t offset : offsets)
-      for (std::int32_t c = 0; c < mesh.axis_size(axis); ++c) next.push_back(offset + c * mesh.stride(axis));
+      for (std::int32_t c = 0; c < mesh.axis_size(axis); ++c)
+        next.push_back(offset + c * mesh.stride(axis));
     offsets = std::move(next);
   }
   bases.reserve(group_of.size() / offsets.size());
@@ -92,24 +101,29 @@ RankGroups::RankGroups(const Mesh& mesh, const std::vector<int>& axes) : offsets
     bool first = true;
     for (int axis : axes) first = first && position / mesh.stride(axis) % mesh.axis_size(axis) == 0;
     if (!first) continue;
-    for (std::int32_t offset : offsets) group_of[static_cast<std::size_t>(position + offset)] = bases.size();
+    for (std::int32_t offset : offsets)
+      group_of[static_cast<std::size_t>(position + offset)] = bases.size();
     bases.push_back(position);
   }
 }
 
 BlockSide::BlockSide(const Located& own_in, const Located& other_in, bool whole_in, bool alike_in)
     : own(own_in), other(other_in), whole(whole_in), alike(alike_in) {
-  for (int d = 0; d < own.dims(); ++d) uncut[static_cast<std::size_t>(d)] = same_cut(own.layout(), other.layout(), d);
+  for (int d = 0; d < own.dims(); ++d)
+    uncut[static_cast<std::size_t>(d)] = same_cut(own.layout(), other.layout(), d);
 }
 
 void check_block_count(const RankGroups& groups) {
   std::int64_t blocks = static_cast<std::int64_t>(groups.group_of.size()) * groups.size();
   if (blocks > kMaxBlocks)
-    throw InputError(fmt::format("request: expected a collective of at most {} blocks, found {} ranks in groups of {} whose blocks must be packed", kMaxBlocks,
-                                 groups.group_of.size(), groups.size()));
+    throw InputError(
+        fmt::format("request: expected a collective of at most {} blocks, found {} ranks in groups "
+                    "of {} whose blocks must be packed",
+                    kMaxBlocks, groups.group_of.size(), groups.size()));
 }
 
-std::vector<Shape> block_boxes(const RankGroups& groups, const BlockSide& input, const BlockSide& output) {
+std::vector<Shape> block_boxes(const RankGroups& groups, const BlockSide& input,
+                               const BlockSide& output) {
   const int dims = input.own.dims();
   if (!input.whole && !output.whole) check_block_count(groups);
   std::vector<Shape> boxes(groups.bases.size(), Shape(dims));
@@ -126,7 +140,8 @@ std::vector<Shape> block_boxes(const RankGroups& groups, const BlockSide& input,
           continue;
         }
         for (std::int32_t k = 0; k < groups.size(); ++k)
-          largest = std::max(largest, shared_size(input.own.runs(d, at), output.own.runs(d, groups.position(g, k))));
+          largest = std::max(largest, shared_size(input.own.runs(d, at),
+                                                  output.own.runs(d, groups.position(g, k))));
       }
       boxes[g][d] = largest;
     }
@@ -147,7 +162,9 @@ int direct_dim(const RankGroups& groups, const BlockSide& side, const std::vecto
         continue;
       }
       for (int d = 0; d < dims; ++d)
-        if ((candidates >> d & 1U) != 0 && !lies_along(d, groups, side, position, boxes[g], scratch)) candidates &= ~(1U << d);
+        if ((candidates >> d & 1U) != 0 &&
+            !lies_along(d, groups, side, position, boxes[g], scratch))
+          candidates &= ~(1U << d);
     }
   }
   for (int d = 0; d < dims; ++d)
@@ -155,18 +172,23 @@ int direct_dim(const RankGroups& groups, const BlockSide& side, const std::vecto
   return -1;
 }
 
-Shape packed_shape(const RankGroups& groups, const BlockSide& side, const Shape& box, std::int64_t element_bytes) {
-  std::optional<std::int64_t> bytes = checked_product(element_bytes, side.whole ? 1 : groups.size());
+Shape packed_shape(const RankGroups& groups, const BlockSide& side, const Shape& box,
+                   std::int64_t element_bytes) {
+  std::optional<std::int64_t> bytes =
+      checked_product(element_bytes, side.whole ? 1 : groups.size());
   for (std::int64_t extent : box) bytes = bytes ? checked_product(*bytes, extent) : bytes;
   if (!bytes)
-    throw InputError(fmt::format("request: expected at most 2^62 bytes in a padded buffer, found more in {} blocks of {} elements of {} bytes", groups.size(),
-                                 text(box), element_bytes));
+    throw InputError(
+        fmt::format("request: expected at most 2^62 bytes in a padded buffer, found more in {} "
+                    "blocks of {} elements of {} bytes",
+                    groups.size(), text(box), element_bytes));
   Shape shape = box;
   if (!side.whole) shape[0] *= groups.size();
   return shape;
 }
 
-void BlockMover::pack(std::int32_t position, const Shape& box, BufferId shard, BufferId packed, MoveList& moves, std::vector<Box>& padding) {
+void BlockMover::pack(std::int32_t position, const Shape& box, BufferId shard, BufferId packed,
+                      MoveList& moves, std::vector<Box>& padding) {
   MoveSink sink(moves);
   each_block(groups_, side_, position, [&](std::int32_t block, std::int32_t far) {
     if (side_.whole)
@@ -181,7 +203,8 @@ void BlockMover::pack(std::int32_t position, const Shape& box, BufferId shard, B
   sink.flush();
 }
 
-void BlockMover::unpack(std::int32_t position, const Shape& box, BufferId packed, BufferId shard, MoveList& moves) {
+void BlockMover::unpack(std::int32_t position, const Shape& box, BufferId packed, BufferId shard,
+                        MoveList& moves) {
   MoveSink sink(moves);
   each_block(groups_, side_, position, [&](std::int32_t block, std::int32_t far) {
     if (side_.whole)
@@ -193,11 +216,14 @@ void BlockMover::unpack(std::int32_t position, const Shape& box, BufferId packed
   sink.flush();
 }
 
-void ShardSlicer::slice(std::int32_t position, BufferId source, BufferId destination, MoveList& moves) {
+void ShardSlicer::slice(std::int32_t position, BufferId source, BufferId destination,
+                        MoveList& moves) {
   for (int d = 0; d < from_.dims(); ++d) {
     runs_.clear(d);
     each_shared(from_.runs(d, position), to_.runs(d, position),
-                [&](std::int64_t from_lo, std::int64_t to_lo, std::int64_t size) { runs_.add(d, from_lo, to_lo, size); });
+                [&](std::int64_t from_lo, std::int64_t to_lo, std::int64_t size) {
+                  runs_.add(d, from_lo, to_lo, size);
+                });
   }
   MoveSink sink(moves);
   runs_.push_moves(source, destination, 0, 0, sink);

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The blocks that the members of a collective send and receive, as index sets.
 //
-// Before a transition member i of a group holds the index set A_i, afterwards B_i. The block from i to k is A_i ∩ B_k, which is a product over dims of index lists because both are. It travels
-// *packed*: its indices ascending in every dim, dense, in the low corner of a box that is as large in every dim as the largest block of the group. So all
-// blocks of a group have one size, both ends agree on the order without a word, and whatever lies outside the low corner is padding.
+// Before a transition member i of a group holds the index set A_i, afterwards B_i. The block from i
+// to k is A_i ∩ B_k, which is a product over dims of index lists because both are. It travels
+// *packed*: its indices ascending in every dim, dense, in the low corner of a box that is as large
+// in every dim as the largest block of the group. So all blocks of a group have one size, both ends
+// agree on the order without a word, and whatever lies outside the low corner is padding.
 //
-// A member's buffer for the collective is its blocks one after the other along dim 0. Where the member's shard already looks like that (blocks equal, none
-// padded, each contiguous), the collective works on the shard itself and nothing is packed.
+// A member's buffer for the collective is its blocks one after the other along dim 0. Where the
+// member's shard already looks like that (blocks equal, none padded, each contiguous), the
+// collective works on the shard itself and nothing is packed.
 #pragma once
 
 #include <array>
@@ -23,45 +26,60 @@ struct RankGroups {
   RankGroups(const Mesh& mesh, const std::vector<int>& axes);
 
   std::int32_t size() const { return static_cast<std::int32_t>(offsets.size()); }
-  std::int32_t position(std::size_t group, std::int32_t member) const { return bases[group] + offsets[static_cast<std::size_t>(member)]; }
+  std::int32_t position(std::size_t group, std::int32_t member) const {
+    return bases[group] + offsets[static_cast<std::size_t>(member)];
+  }
 
   std::vector<std::int32_t> offsets;  // position of member i less its group's base
   std::vector<std::int32_t> bases;    // position of member 0, ascending
   std::vector<std::size_t> group_of;  // by position
 };
 
-// One end of a collective. `own` is the layout of the buffer at this end, `other` that at the far end.
+// One end of a collective. `own` is the layout of the buffer at this end, `other` that at the far
+// end.
 struct BlockSide {
   BlockSide(const Located& own_in, const Located& other_in, bool whole_in, bool alike_in);
 
   const Located& own;
   const Located& other;
-  bool whole;                          // one block, all of the member's shard, instead of one per member (all_gather's input, reduce_scatter's output)
-  bool alike;                          // all members of a group hold the same indices here (all_gather's output, reduce_scatter's input)
-  std::array<bool, kMaxDims> uncut{};  // dims of which every member holds, at both ends, the same indices: blocks are as long as shards there
+  bool whole;  // one block, all of the member's shard, instead of one per member (all_gather's
+               // input, reduce_scatter's output)
+  bool alike;  // all members of a group hold the same indices here (all_gather's output,
+               // reduce_scatter's input)
+  std::array<bool, kMaxDims> uncut{};  // dims of which every member holds, at both ends, the same
+                                       // indices: blocks are as long as shards there
 };
 
-// Ranks times group size above which nothing is worked out block by block: seconds of planning and gigabytes of moves. InputError beyond.
+// Ranks times group size above which nothing is worked out block by block: seconds of planning and
+// gigabytes of moves. InputError beyond.
 inline constexpr std::int64_t kMaxBlocks = std::int64_t{1} << 28;
 void check_block_count(const RankGroups& groups);
 
 // Extents of the box of a block, per group. No elements: nothing of the group moves.
-std::vector<Shape> block_boxes(const RankGroups& groups, const BlockSide& input, const BlockSide& output);
+std::vector<Shape> block_boxes(const RankGroups& groups, const BlockSide& input,
+                               const BlockSide& output);
 
-// Dim along which the blocks of every member's shard lie as the collective wants them; -1 where they have to be packed.
+// Dim along which the blocks of every member's shard lie as the collective wants them; -1 where
+// they have to be packed.
 int direct_dim(const RankGroups& groups, const BlockSide& side, const std::vector<Shape>& boxes);
 
 // Shape of a packed buffer. InputError where padding takes it above 2^62 bytes.
-Shape packed_shape(const RankGroups& groups, const BlockSide& side, const Shape& box, std::int64_t element_bytes);
+Shape packed_shape(const RankGroups& groups, const BlockSide& side, const Shape& box,
+                   std::int64_t element_bytes);
 
-// The moves between shards and packed buffers at one end of a collective. Keeps its scratch memory from rank to rank.
+// The moves between shards and packed buffers at one end of a collective. Keeps its scratch memory
+// from rank to rank.
 class BlockMover {
  public:
-  BlockMover(const RankGroups& groups, const BlockSide& side) : groups_(groups), side_(side), runs_(side.own.dims()) {}
-  // Appends the moves shard -> packed buffer of the member at `position`, and the padding boxes of that buffer to `padding`.
-  void pack(std::int32_t position, const Shape& box, BufferId shard, BufferId packed, MoveList& moves, std::vector<Box>& padding);
+  BlockMover(const RankGroups& groups, const BlockSide& side)
+      : groups_(groups), side_(side), runs_(side.own.dims()) {}
+  // Appends the moves shard -> packed buffer of the member at `position`, and the padding boxes of
+  // that buffer to `padding`.
+  void pack(std::int32_t position, const Shape& box, BufferId shard, BufferId packed,
+            MoveList& moves, std::vector<Box>& padding);
   // Appends the moves packed buffer -> shard.
-  void unpack(std::int32_t position, const Shape& box, BufferId packed, BufferId shard, MoveList& moves);
+  void unpack(std::int32_t position, const Shape& box, BufferId packed, BufferId shard,
+              MoveList& moves);
 
  private:
   const RankGroups& groups_;

@@ -9,7 +9,15 @@
 namespace reshard {
 namespace {
 
-enum class Change : std::uint8_t { Relabel, Slice, Divide, AllGather, AllReduce, ReduceScatter, AllToAll };
+enum class Change : std::uint8_t {
+  Relabel,
+  Slice,
+  Divide,
+  AllGather,
+  AllReduce,
+  ReduceScatter,
+  AllToAll
+};
 
 Change change_of(const Placement& from, const Placement& to) {
   if (from.is_shard_like()) {
@@ -39,10 +47,12 @@ Work work_of(const Layout& before, const Transition& transition) {
     if (size == 1) continue;
     const Placement &from = before.placement(axis), &to = transition.next.placement(axis);
     Change change = change_of(from, to);
-    RESHARD_CHECK(work.axes.empty() || change == work.change, "a transition must change all of its axes in one way");
+    RESHARD_CHECK(work.axes.empty() || change == work.change,
+                  "a transition must change all of its axes in one way");
     work.change = change;
     work.axes.push_back(axis);
-    // Addends of an average are made by copying and folded by sum and division; those of a sum are made by division.
+    // Addends of an average are made by copying and folded by sum and division; those of a sum are
+    // made by division.
     if (from.is_partial()) {
       work.op = from.op == ReduceOp::Avg ? ReduceOp::Sum : from.op;
       if (from.op == ReduceOp::Avg) work.divisor *= size;
@@ -70,7 +80,10 @@ CollectiveKind collective_kind(Change change) {
 class Emitter {
  public:
   Emitter(const Request& request, std::string planner, Explanation* explanation)
-      : plan_(request, std::move(planner)), explanation_(explanation), mesh_(request.source().mesh()), before_(request.source()) {
+      : plan_(request, std::move(planner)),
+        explanation_(explanation),
+        mesh_(request.source().mesh()),
+        before_(request.source()) {
     position_of_slot_.resize(plan_.slot_count());
     slot_of_position_.resize(plan_.slot_count());
     for (std::int32_t position = 0; position < mesh_.size(); ++position) {
@@ -110,7 +123,8 @@ class Emitter {
         if (plan_.buffer(kSourceBuffer).elements(slot) == 0) return;
         DimVector zero(plan_.dims());
         add_copies(copy, slot, [&](MoveList& moves) {
-          moves.push_back({kSourceBuffer, kDestinationBuffer, zero, zero, plan_.buffer(kSourceBuffer).shape(slot)});
+          moves.push_back({kSourceBuffer, kDestinationBuffer, zero, zero,
+                           plan_.buffer(kSourceBuffer).shape(slot)});
         });
       });
       add(std::move(copy), {}, {}, "every rank holds what it needs: source becomes destination");
@@ -121,7 +135,8 @@ class Emitter {
  private:
   template <class F>
   void each_slot(F&& f) {
-    for (std::size_t slot = 0; slot < position_of_slot_.size(); ++slot) f(static_cast<Slot>(slot), position_of_slot_[slot]);
+    for (std::size_t slot = 0; slot < position_of_slot_.size(); ++slot)
+      f(static_cast<Slot>(slot), position_of_slot_[slot]);
   }
 
   // Adds what `append` appends to the moves as the part of `slot`.
@@ -134,7 +149,8 @@ class Emitter {
   }
 
   // Adds the step unless it has no part; the writers of what it writes, then.
-  std::vector<StepId> add(StepBody body, std::vector<StepId> after, const std::vector<int>& axes, std::string_view why) {
+  std::vector<StepId> add(StepBody body, std::vector<StepId> after, const std::vector<int>& axes,
+                          std::string_view why) {
     bool empty = std::visit(
         [](const auto& step) {
           if constexpr (requires { step.parts; }) return step.parts.empty();
@@ -150,27 +166,35 @@ class Emitter {
 
   BufferId shard_buffer(const Located& layout) {
     BufferId id = plan_.add_temporary();
-    each_slot([&](Slot slot, std::int32_t position) { plan_.buffer(id).set_shape(slot, layout.shape(position)); });
+    each_slot([&](Slot slot, std::int32_t position) {
+      plan_.buffer(id).set_shape(slot, layout.shape(position));
+    });
     return id;
   }
 
-  BufferId packed_buffer(const RankGroups& groups, const BlockSide& side, const std::vector<Shape>& boxes) {
+  BufferId packed_buffer(const RankGroups& groups, const BlockSide& side,
+                         const std::vector<Shape>& boxes) {
     BufferId id = plan_.add_temporary();
     for (std::size_t g = 0; g < boxes.size(); ++g) {
       if (element_count(boxes[g]) == 0) continue;
       Shape shape = packed_shape(groups, side, boxes[g], size_bytes(plan_.request.dtype()));
-      for (std::int32_t i = 0; i < groups.size(); ++i) plan_.buffer(id).set_shape(slot_at(groups.position(g, i)), shape);
+      for (std::int32_t i = 0; i < groups.size(); ++i)
+        plan_.buffer(id).set_shape(slot_at(groups.position(g, i)), shape);
     }
     return id;
   }
 
-  std::vector<StepId> slice(const Located& after, const Work& work, BufferId target, std::string_view why) {
+  std::vector<StepId> slice(const Located& after, const Work& work, BufferId target,
+                            std::string_view why) {
     CopyStep copy;
     copy.moves = MoveList(plan_.dims());
     copy.parts.reserve(plan_.slot_count());
     copy.moves.reserve(plan_.slot_count());
     ShardSlicer slicer(before_, after);
-    each_slot([&](Slot slot, std::int32_t position) { add_copies(copy, slot, [&](MoveList& moves) { slicer.slice(position, current_, target, moves); }); });
+    each_slot([&](Slot slot, std::int32_t position) {
+      add_copies(copy, slot,
+                 [&](MoveList& moves) { slicer.slice(position, current_, target, moves); });
+    });
     return add(std::move(copy), writers_, work.axes, why);
   }
 
@@ -181,7 +205,8 @@ class Emitter {
       Shape shape = before_.shape(position);
       if (box_of(shape).empty()) return;
       DimVector zero(shape.size());
-      reduce.parts.push_back({slot, target, zero, shape, static_cast<std::uint32_t>(reduce.operands.size()), 1});
+      reduce.parts.push_back(
+          {slot, target, zero, shape, static_cast<std::uint32_t>(reduce.operands.size()), 1});
       reduce.operands.push_back({current_, zero});
     });
     return add(std::move(reduce), writers_, work.axes, why);
@@ -189,23 +214,42 @@ class Emitter {
 
   std::vector<StepId> all_reduce(const Work& work, BufferId target, std::string_view why) {
     RankGroups groups(mesh_, work.axes);
-    CollectiveStep step{CollectiveKind::AllReduce, work.op, work.divisor, current_, target, 0, 0, groups.size(), {}};
+    CollectiveStep step{CollectiveKind::AllReduce,
+                        work.op,
+                        work.divisor,
+                        current_,
+                        target,
+                        0,
+                        0,
+                        groups.size(),
+                        {}};
     for (std::size_t g = 0; g < groups.bases.size(); ++g)
       if (!box_of(before_.shape(groups.bases[g])).empty()) add_members(groups, g, step);
     return add(std::move(step), writers_, work.axes, why);
   }
 
   // all_gather, reduce_scatter, all_to_all.
-  std::vector<StepId> move_blocks(const Located& after, const Work& work, BufferId target, std::string_view why) {
+  std::vector<StepId> move_blocks(const Located& after, const Work& work, BufferId target,
+                                  std::string_view why) {
     RankGroups groups(mesh_, work.axes);
-    bool gathers = work.change == Change::AllGather, scatters = work.change == Change::ReduceScatter;
+    bool gathers = work.change == Change::AllGather,
+         scatters = work.change == Change::ReduceScatter;
     BlockSide input{before_, after, gathers, scatters}, output{after, before_, scatters, gathers};
     std::vector<Shape> boxes = block_boxes(groups, input, output);
-    int input_dim = direct_dim(groups, input, boxes), output_dim = direct_dim(groups, output, boxes);
-    if ((input_dim < 0 && !input.whole) || (output_dim < 0 && !output.whole)) check_block_count(groups);
+    int input_dim = direct_dim(groups, input, boxes),
+        output_dim = direct_dim(groups, output, boxes);
+    if ((input_dim < 0 && !input.whole) || (output_dim < 0 && !output.whole))
+      check_block_count(groups);
 
-    CollectiveStep step{
-        collective_kind(work.change), work.op, work.divisor, current_, target, std::max(input_dim, 0), std::max(output_dim, 0), groups.size(), {}};
+    CollectiveStep step{collective_kind(work.change),
+                        work.op,
+                        work.divisor,
+                        current_,
+                        target,
+                        std::max(input_dim, 0),
+                        std::max(output_dim, 0),
+                        groups.size(),
+                        {}};
     std::vector<StepId> ready = writers_;
     if (input_dim < 0) {
       step.input = packed_buffer(groups, input, boxes);
@@ -216,10 +260,12 @@ class Emitter {
       if (element_count(boxes[g]) > 0) add_members(groups, g, step);
     BufferId packed = step.output;
     std::vector<StepId> writers = add(std::move(step), std::move(ready), work.axes, why);
-    return output_dim < 0 ? unpack(groups, output, boxes, packed, target, std::move(writers), work) : writers;
+    return output_dim < 0 ? unpack(groups, output, boxes, packed, target, std::move(writers), work)
+                          : writers;
   }
 
-  std::vector<StepId> pack(const RankGroups& groups, const BlockSide& side, const std::vector<Shape>& boxes, BufferId packed, const Work& work) {
+  std::vector<StepId> pack(const RankGroups& groups, const BlockSide& side,
+                           const std::vector<Shape>& boxes, BufferId packed, const Work& work) {
     CopyStep copy;
     copy.moves = MoveList(plan_.dims());
     reserve(copy, groups, side);
@@ -229,17 +275,22 @@ class Emitter {
     each_slot([&](Slot slot, std::int32_t position) {
       const Shape& box = boxes[groups.group_of[static_cast<std::size_t>(position)]];
       if (element_count(box) == 0) return;
-      add_copies(copy, slot, [&](MoveList& moves) { mover.pack(position, box, current_, packed, moves, padding); });
+      add_copies(copy, slot, [&](MoveList& moves) {
+        mover.pack(position, box, current_, packed, moves, padding);
+      });
       for (const Box& rest : padding) fill.parts.push_back({slot, packed, rest});
       padding.clear();
     });
-    std::vector<StepId> writers = add(std::move(copy), writers_, work.axes, "packs the blocks of the collective that follows");
-    std::vector<StepId> filled = add(std::move(fill), {}, work.axes, "pads blocks to the size of the largest in their group");
+    std::vector<StepId> writers = add(std::move(copy), writers_, work.axes,
+                                      "packs the blocks of the collective that follows");
+    std::vector<StepId> filled = add(std::move(fill), {}, work.axes,
+                                     "pads blocks to the size of the largest in their group");
     writers.insert(writers.end(), filled.begin(), filled.end());
     return writers;
   }
 
-  std::vector<StepId> unpack(const RankGroups& groups, const BlockSide& side, const std::vector<Shape>& boxes, BufferId packed, BufferId target,
+  std::vector<StepId> unpack(const RankGroups& groups, const BlockSide& side,
+                             const std::vector<Shape>& boxes, BufferId packed, BufferId target,
                              std::vector<StepId> ready, const Work& work) {
     CopyStep copy;
     copy.moves = MoveList(plan_.dims());
@@ -248,21 +299,28 @@ class Emitter {
     each_slot([&](Slot slot, std::int32_t position) {
       const Shape& box = boxes[groups.group_of[static_cast<std::size_t>(position)]];
       if (element_count(box) == 0) return;
-      add_copies(copy, slot, [&](MoveList& moves) { mover.unpack(position, box, packed, target, moves); });
+      add_copies(copy, slot,
+                 [&](MoveList& moves) { mover.unpack(position, box, packed, target, moves); });
     });
-    return add(std::move(copy), std::move(ready), work.axes, "unpacks what the collective brought, without its padding");
+    return add(std::move(copy), std::move(ready), work.axes,
+               "unpacks what the collective brought, without its padding");
   }
 
   void reserve(CopyStep& copy, const RankGroups& groups, const BlockSide& side) const {
     copy.parts.reserve(plan_.slot_count());
-    copy.moves.reserve(std::min(kMaxMoves, plan_.slot_count() * (side.whole ? 1 : static_cast<std::size_t>(groups.size()))));
+    copy.moves.reserve(
+        std::min(kMaxMoves,
+                 plan_.slot_count() * (side.whole ? 1 : static_cast<std::size_t>(groups.size()))));
   }
 
   void add_members(const RankGroups& groups, std::size_t group, CollectiveStep& step) const {
-    for (std::int32_t i = 0; i < groups.size(); ++i) step.members.push_back(slot_at(groups.position(group, i)));
+    for (std::int32_t i = 0; i < groups.size(); ++i)
+      step.members.push_back(slot_at(groups.position(group, i)));
   }
 
-  Slot slot_at(std::int32_t position) const { return slot_of_position_[static_cast<std::size_t>(position)]; }
+  Slot slot_at(std::int32_t position) const {
+    return slot_of_position_[static_cast<std::size_t>(position)];
+  }
 
   Plan plan_;
   Explanation* explanation_;
@@ -276,7 +334,8 @@ class Emitter {
 
 }  // namespace
 
-Plan emit_plan(const Request& request, std::string planner, const std::vector<Transition>& transitions, Explanation* explanation) {
+Plan emit_plan(const Request& request, std::string planner,
+               const std::vector<Transition>& transitions, Explanation* explanation) {
   RESHARD_CHECK(request.same_mesh(), "transitions stay within one mesh");
   std::vector<Work> works;
   works.reserve(transitions.size());
@@ -287,10 +346,12 @@ Plan emit_plan(const Request& request, std::string planner, const std::vector<Tr
     if (works.back().change != Change::Relabel) last = i;
     before = &transitions[i].next;
   }
-  RESHARD_CHECK(*before == request.destination(), "the last transition must end in the destination layout");
+  RESHARD_CHECK(*before == request.destination(),
+                "the last transition must end in the destination layout");
 
   Emitter emitter(request, std::move(planner), explanation);
-  for (std::size_t i = 0; i < transitions.size(); ++i) emitter.apply(transitions[i], works[i], i == last);
+  for (std::size_t i = 0; i < transitions.size(); ++i)
+    emitter.apply(transitions[i], works[i], i == last);
   return emitter.finish();
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The proposal of the PyTorch issue on P2P redistribution: collectives where one is enough, because libraries do them best; direct messages for everything else, because a chain of
-// collectives moves bytes that nobody needs.
+// The proposal of the PyTorch issue on P2P redistribution: collectives where one is enough, because
+// libraries do them best; direct messages for everything else, because a chain of collectives moves
+// bytes that nobody needs.
 #include <fmt/format.h>
 
 #include "core/base/errors.h"
@@ -10,9 +11,12 @@ namespace reshard {
 
 Plan plan_hybrid(const Request& request, const PlannerInput& input) {
   if (!request.same_mesh())
-    throw InputError(fmt::format("planner hybrid: expected one mesh on both sides, found {} (p2p plans between meshes)", request.text()));
+    throw InputError(fmt::format(
+        "planner hybrid: expected one mesh on both sides, found {} (p2p plans between meshes)",
+        request.text()));
   OneCollective found = one_collective(request, input.explanation != nullptr);
-  if (input.explanation != nullptr) input.explanation->add((found.transitions ? "hybrid: " : "hybrid takes p2p: ") + found.why);
+  if (input.explanation != nullptr)
+    input.explanation->add((found.transitions ? "hybrid: " : "hybrid takes p2p: ") + found.why);
   if (found.transitions) return emit_plan(request, "hybrid", *found.transitions, input.explanation);
   Plan plan = plan_p2p(request, input);
   plan.planner = "hybrid";

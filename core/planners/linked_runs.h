@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// From the index lists of a block, dim by dim, to the moves that carry it: the product of the lists' runs.
+// From the index lists of a block, dim by dim, to the moves that carry it: the product of the
+// lists' runs.
 #pragma once
 
 #include <array>
@@ -19,7 +20,8 @@ struct LinkedRun {
 // As many boxes as a plan's step may copy: about a GiB.
 inline constexpr std::size_t kMaxMoves = std::size_t{1} << 24;
 
-// Takes moves and joins those that continue each other along dim 0, as neighbouring blocks often do.
+// Takes moves and joins those that continue each other along dim 0, as neighbouring blocks often
+// do.
 class MoveSink {
  public:
   explicit MoveSink(MoveList& out) : out_(out) {}
@@ -35,16 +37,22 @@ class MoveSink {
   void flush() {
     if (!held_) return;
     if (out_.size() >= kMaxMoves)
-      throw InputError("request: expected local copies of at most 2^24 boxes around a collective, found more (fewer ranks or runs would do)");
+      throw InputError(
+          "request: expected local copies of at most 2^24 boxes around a collective, found more "
+          "(fewer ranks or runs would do)");
     out_.push_back(last_);
     held_ = false;
   }
 
  private:
   bool continues(const Move& move) const {
-    if (move.source_lo[0] != last_.source_lo[0] + last_.extents[0] || move.destination_lo[0] != last_.destination_lo[0] + last_.extents[0]) return false;
+    if (move.source_lo[0] != last_.source_lo[0] + last_.extents[0] ||
+        move.destination_lo[0] != last_.destination_lo[0] + last_.extents[0])
+      return false;
     for (int d = 1; d < out_.dims(); ++d)
-      if (move.source_lo[d] != last_.source_lo[d] || move.destination_lo[d] != last_.destination_lo[d] || move.extents[d] != last_.extents[d]) return false;
+      if (move.source_lo[d] != last_.source_lo[d] ||
+          move.destination_lo[d] != last_.destination_lo[d] || move.extents[d] != last_.extents[d])
+        return false;
     return true;
   }
 
@@ -61,7 +69,8 @@ class LinkedRuns {
   void clear(int d) { runs_[at(d)].clear(); }
   void add(int d, std::int64_t source_lo, std::int64_t destination_lo, std::int64_t size) {
     std::vector<LinkedRun>& runs = runs_[at(d)];
-    if (!runs.empty() && runs.back().source_lo + runs.back().size == source_lo && runs.back().destination_lo + runs.back().size == destination_lo)
+    if (!runs.empty() && runs.back().source_lo + runs.back().size == source_lo &&
+        runs.back().destination_lo + runs.back().size == destination_lo)
       runs.back().size += size;
     else
       runs.push_back({source_lo, destination_lo, size});
@@ -74,7 +83,8 @@ class LinkedRuns {
   }
 
   // Appends the product of the runs, `*_shift` added along dim 0.
-  void push_moves(BufferId source, BufferId destination, std::int64_t source_shift, std::int64_t destination_shift, MoveSink& moves) const {
+  void push_moves(BufferId source, BufferId destination, std::int64_t source_shift,
+                  std::int64_t destination_shift, MoveSink& moves) const {
     for (int d = 0; d < dims_; ++d)
       if (of(d).empty()) return;
     std::array<std::size_t, kMaxDims> index{};

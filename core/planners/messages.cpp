@@ -10,7 +10,8 @@ namespace {
 
 // Stable order of `items` by key(item) in [0, keys).
 template <class Key>
-std::vector<std::uint32_t> counting_sorted(const std::vector<std::uint32_t>& items, std::size_t keys, Key&& key) {
+std::vector<std::uint32_t> counting_sorted(const std::vector<std::uint32_t>& items,
+                                           std::size_t keys, Key&& key) {
   std::vector<std::uint32_t> begin(keys + 1, 0), out(items.size());
   for (std::uint32_t item : items) ++begin[key(item) + 1];
   std::partial_sum(begin.begin(), begin.end(), begin.begin());
@@ -22,22 +23,30 @@ std::vector<std::uint32_t> counting_sorted(const std::vector<std::uint32_t>& ite
 
 void check_size(const MoveList& moves) {
   constexpr std::size_t kMaxMoves = std::size_t{1} << 24;
-  if (moves.size() >= kMaxMoves) throw InputError("p2p: expected a request of at most 2^24 boxes to send, found more (use fewer ranks, or planner rule)");
+  if (moves.size() >= kMaxMoves)
+    throw InputError(
+        "p2p: expected a request of at most 2^24 boxes to send, found more (use fewer ranks, or "
+        "planner rule)");
 }
 
 ExchangeStep Messages::take() {
   std::vector<std::uint32_t> order(ends_.size());
   std::iota(order.begin(), order.end(), 0U);
-  order = counting_sorted(order, slots_, [&](std::uint32_t i) { return static_cast<std::size_t>(ends_[i].destination); });
-  order = counting_sorted(order, slots_, [&](std::uint32_t i) { return static_cast<std::size_t>(ends_[i].source); });
+  order = counting_sorted(order, slots_, [&](std::uint32_t i) {
+    return static_cast<std::size_t>(ends_[i].destination);
+  });
+  order = counting_sorted(
+      order, slots_, [&](std::uint32_t i) { return static_cast<std::size_t>(ends_[i].source); });
 
   ExchangeStep step;
   step.moves = MoveList(moves_.dims());
   step.moves.reserve(order.size());
   for (std::uint32_t i : order) {
     const Ends& ends = ends_[i];
-    if (step.messages.empty() || step.messages.back().source != ends.source || step.messages.back().destination != ends.destination)
-      step.messages.push_back({ends.source, ends.destination, {static_cast<std::uint32_t>(step.moves.size()), 0}});
+    if (step.messages.empty() || step.messages.back().source != ends.source ||
+        step.messages.back().destination != ends.destination)
+      step.messages.push_back(
+          {ends.source, ends.destination, {static_cast<std::uint32_t>(step.moves.size()), 0}});
     ++step.messages.back().moves.count;
     step.moves.push_back(moves_[i]);
   }
@@ -52,7 +61,9 @@ CopyStep LocalMoves::take() {
   step.moves.reserve(moves_.size());
   for (std::size_t slot = 0; slot < by_slot_.size(); ++slot) {
     if (by_slot_[slot].empty()) continue;
-    step.parts.push_back({static_cast<Slot>(slot), {static_cast<std::uint32_t>(step.moves.size()), static_cast<std::uint32_t>(by_slot_[slot].size())}});
+    step.parts.push_back({static_cast<Slot>(slot),
+                          {static_cast<std::uint32_t>(step.moves.size()),
+                           static_cast<std::uint32_t>(by_slot_[slot].size())}});
     for (std::uint32_t i : by_slot_[slot]) step.moves.push_back(moves_[i]);
     by_slot_[slot].clear();
   }

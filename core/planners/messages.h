@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Collects moves between ranks in any order and hands them out as an exchange step: one message per pair, ascending.
+// Collects moves between ranks in any order and hands them out as an exchange step: one message per
+// pair, ascending.
 #pragma once
 
 #include "core/plan/plan.h"

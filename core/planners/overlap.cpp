@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The pieces of a source dim partition it, so their runs, sorted, tile it; each run of a destination piece then meets a contiguous stretch of that list.
+// The pieces of a source dim partition it, so their runs, sorted, tile it; each run of a
+// destination piece then meets a contiguous stretch of that list.
 #include "core/planners/overlap.h"
 
 #include <algorithm>
@@ -11,7 +12,8 @@ std::vector<std::pair<Run, std::int64_t>> sorted_runs(const PieceTable& pieces) 
   std::vector<std::pair<Run, std::int64_t>> out;
   for (std::int64_t piece = 0; piece < pieces.count(); ++piece)
     for (const Run& run : pieces.runs(piece)) out.emplace_back(run, piece);
-  std::sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.first.global_lo < b.first.global_lo; });
+  std::sort(out.begin(), out.end(),
+            [](const auto& a, const auto& b) { return a.first.global_lo < b.first.global_lo; });
   return out;
 }
 
@@ -28,7 +30,8 @@ std::vector<std::int32_t> offsets_over(const Mesh& mesh, const std::vector<int>&
     std::vector<std::int32_t> next;
     next.reserve(out.size() * static_cast<std::size_t>(mesh.axis_size(axis)));
     for (std::int32_t offset : out)
-      for (std::int32_t c = 0; c < mesh.axis_size(axis); ++c) next.push_back(offset + c * mesh.stride(axis));
+      for (std::int32_t c = 0; c < mesh.axis_size(axis); ++c)
+        next.push_back(offset + c * mesh.stride(axis));
     out = std::move(next);
   }
   return out;
@@ -45,26 +48,35 @@ DimOverlap::DimOverlap(const Layout& source, const Layout& destination, int dim)
   std::vector<std::pair<Run, std::int64_t>> source_runs = sorted_runs(source.pieces(dim));
   const PieceTable& pieces = destination.pieces(dim);
   begins_.reserve(static_cast<std::size_t>(pieces.count()) + 1);
-  for (std::int64_t piece = 0; piece < pieces.count(); ++piece) add_piece(pieces.runs(piece), source_runs);
+  for (std::int64_t piece = 0; piece < pieces.count(); ++piece)
+    add_piece(pieces.runs(piece), source_runs);
 }
 
-void DimOverlap::add_piece(Runs destination, const std::vector<std::pair<Run, std::int64_t>>& source_runs) {
+void DimOverlap::add_piece(Runs destination,
+                           const std::vector<std::pair<Run, std::int64_t>>& source_runs) {
   struct Met {
     std::int64_t source_piece;
     Fragment fragment;
   };
   std::vector<Met> met;
   for (const Run& run : destination) {
-    auto it = std::partition_point(source_runs.begin(), source_runs.end(), [&](const auto& entry) { return entry.first.global_hi() <= run.global_lo; });
+    auto it = std::partition_point(source_runs.begin(), source_runs.end(), [&](const auto& entry) {
+      return entry.first.global_hi() <= run.global_lo;
+    });
     for (; it != source_runs.end() && it->first.global_lo < run.global_hi(); ++it) {
-      std::int64_t lo = std::max(run.global_lo, it->first.global_lo), hi = std::min(run.global_hi(), it->first.global_hi());
-      met.push_back({it->second, {it->first.local_lo + lo - it->first.global_lo, run.local_lo + lo - run.global_lo, 0, hi - lo}});
+      std::int64_t lo = std::max(run.global_lo, it->first.global_lo),
+                   hi = std::min(run.global_hi(), it->first.global_hi());
+      met.push_back({it->second,
+                     {it->first.local_lo + lo - it->first.global_lo,
+                      run.local_lo + lo - run.global_lo, 0, hi - lo}});
     }
   }
-  std::stable_sort(met.begin(), met.end(), [](const Met& a, const Met& b) { return a.source_piece < b.source_piece; });
+  std::stable_sort(met.begin(), met.end(),
+                   [](const Met& a, const Met& b) { return a.source_piece < b.source_piece; });
   for (const Met& entry : met) {
     if (overlaps_.size() == begins_.back() || overlaps_.back().source_piece != entry.source_piece)
-      overlaps_.push_back({entry.source_piece, 0, static_cast<std::uint32_t>(fragments_.size()), 0});
+      overlaps_.push_back(
+          {entry.source_piece, 0, static_cast<std::uint32_t>(fragments_.size()), 0});
     PieceOverlap& overlap = overlaps_.back();
     fragments_.push_back(entry.fragment);
     fragments_.back().packed_lo = overlap.size;
@@ -76,13 +88,15 @@ void DimOverlap::add_piece(Runs destination, const std::vector<std::pair<Run, st
 
 std::vector<DimOverlap> overlaps_of(const Layout& source, const Layout& destination) {
   std::vector<DimOverlap> out;
-  for (int dim = 0; dim < std::max(1, source.dims()); ++dim) out.emplace_back(source, destination, dim);
+  for (int dim = 0; dim < std::max(1, source.dims()); ++dim)
+    out.emplace_back(source, destination, dim);
   return out;
 }
 
 CellPositions::CellPositions(const Layout& layout) {
   const Mesh& mesh = layout.mesh();
-  for (int dim = 0; dim < layout.dims(); ++dim) bases_.push_back(offsets_over(mesh, layout.stack(dim)));
+  for (int dim = 0; dim < layout.dims(); ++dim)
+    bases_.push_back(offsets_over(mesh, layout.stack(dim)));
   if (layout.dims() == 0) bases_.push_back({0});
   std::vector<int> replicas, partials;
   for (int axis = 0; axis < mesh.axes(); ++axis) {

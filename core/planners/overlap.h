@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Who has what somebody needs, dim by dim. A layout's index sets are products of pieces, so the intersection of a destination shard with a source
-// shard is a product of piece intersections, and a table per dim serves all pairs of ranks.
+// Who has what somebody needs, dim by dim. A layout's index sets are products of pieces, so the
+// intersection of a destination shard with a source shard is a product of piece intersections, and
+// a table per dim serves all pairs of ranks.
 #pragma once
 
 #include <array>
@@ -12,7 +13,8 @@
 
 namespace reshard {
 
-// Consecutive indices that a source piece and a destination piece share, in both local coordinates and counted densely from the first shared index on.
+// Consecutive indices that a source piece and a destination piece share, in both local coordinates
+// and counted densely from the first shared index on.
 struct Fragment {
   std::int64_t source_lo, destination_lo, packed_lo, size;
 };
@@ -50,14 +52,19 @@ class DimOverlap {
 // One per plan dim.
 std::vector<DimOverlap> overlaps_of(const Layout& source, const Layout& destination);
 
-// Mesh positions by pieces: the ranks that hold a given piece in every dim are `base + offset` over the offsets of the axes that do not shard.
+// Mesh positions by pieces: the ranks that hold a given piece in every dim are `base + offset` over
+// the offsets of the axes that do not shard.
 class CellPositions {
  public:
   explicit CellPositions(const Layout& layout);
 
   // What piece `piece` of plan dim `dim` adds to the position.
-  std::int32_t base(int dim, std::int64_t piece) const { return bases_[static_cast<std::size_t>(dim)][static_cast<std::size_t>(piece)]; }
-  std::int64_t piece_count(int dim) const { return static_cast<std::int64_t>(bases_[static_cast<std::size_t>(dim)].size()); }
+  std::int32_t base(int dim, std::int64_t piece) const {
+    return bases_[static_cast<std::size_t>(dim)][static_cast<std::size_t>(piece)];
+  }
+  std::int64_t piece_count(int dim) const {
+    return static_cast<std::int64_t>(bases_[static_cast<std::size_t>(dim)].size());
+  }
   // Over Replicate axes: the replicas.
   const std::vector<std::int32_t>& replica_offsets() const { return replica_offsets_; }
   // Over Partial axes, by addend index.

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// p2p: direct exchange. Every destination rank gets each part of its shard from one rank that holds it: itself where it can, else the replica that has sent least so far (ties: the lower
-// rank). Destination ranks are served in ascending order. It knows no topology. The bytes received are the fewest possible (redistribution bound 2), and one message goes from a rank to
-// another, however many boxes it holds.
+// p2p: direct exchange. Every destination rank gets each part of its shard from one rank that holds
+// it: itself where it can, else the replica that has sent least so far (ties: the lower rank).
+// Destination ranks are served in ascending order. It knows no topology. The bytes received are the
+// fewest possible (redistribution bound 2), and one message goes from a rank to another, however
+// many boxes it holds.
 //
-// Work is linear in what comes out: per dim a table of which source pieces meet which destination piece, and per destination rank the product of its rows.
+// Work is linear in what comes out: per dim a table of which source pieces meet which destination
+// piece, and per destination rank the product of its rows.
 #include <algorithm>
 #include <numeric>
 
@@ -27,10 +30,12 @@ Crossing::Crossing(const Request& request_in)
     source_slot.push_back(slot);
     MeshCoordinate coordinate = layout.mesh().coordinate(position);
     std::int32_t base = 0;
-    for (int d = 0; d < layout.dims(); ++d) base += source_cells.base(d, layout.piece_of(d, coordinate));
+    for (int d = 0; d < layout.dims(); ++d)
+      base += source_cells.base(d, layout.piece_of(d, coordinate));
     standings_[static_cast<std::size_t>(slot)] = Standing{base, request.addend_of(position)};
   }
-  for (Rank rank : request.destination().mesh().ranks()) destination_slot.push_back(plan.slot_of(rank));
+  for (Rank rank : request.destination().mesh().ranks())
+    destination_slot.push_back(plan.slot_of(rank));
 }
 
 Slot Senders::pick(std::int32_t base, std::int64_t elements) {
@@ -38,7 +43,8 @@ Slot Senders::pick(std::int32_t base, std::int64_t elements) {
   const std::vector<std::int32_t>& offsets = crossing_.source_cells.replica_offsets();
   if (offsets.size() == 1) return crossing_.source_slot[static_cast<std::size_t>(base)];
   if (set.empty()) {
-    for (std::int32_t offset : offsets) set.emplace_back(0, crossing_.source_slot[static_cast<std::size_t>(base + offset)]);
+    for (std::int32_t offset : offsets)
+      set.emplace_back(0, crossing_.source_slot[static_cast<std::size_t>(base + offset)]);
     std::sort(set.begin(), set.end());  // a sorted list is a heap
   }
   std::pop_heap(set.begin(), set.end(), std::greater<>());
@@ -65,13 +71,16 @@ class MovePlanner {
     if (divisor_ > 1) landing_ = crossing_.plan.add_temporary();
     std::vector<std::int32_t> positions(crossing_.destination_slot.size());
     std::iota(positions.begin(), positions.end(), 0);
-    std::sort(positions.begin(), positions.end(), [&](std::int32_t a, std::int32_t b) { return slot_at(a) < slot_at(b); });
+    std::sort(positions.begin(), positions.end(),
+              [&](std::int32_t a, std::int32_t b) { return slot_at(a) < slot_at(b); });
     for (std::int32_t position : positions) serve(position);
     add_steps(explanation);
   }
 
  private:
-  Slot slot_at(std::int32_t position) const { return crossing_.destination_slot[static_cast<std::size_t>(position)]; }
+  Slot slot_at(std::int32_t position) const {
+    return crossing_.destination_slot[static_cast<std::size_t>(position)];
+  }
 
   void serve(std::int32_t position) {
     const Layout& layout = crossing_.request.destination();
@@ -82,42 +91,49 @@ class MovePlanner {
     std::array<std::size_t, kMaxDims> sizes{};
     auto dims = static_cast<std::size_t>(crossing_.dims());
     for (std::size_t d = 0; d < dims; ++d) {
-      std::int64_t piece = layout.dims() == 0 ? 0 : layout.piece_of(static_cast<int>(d), coordinate);
+      std::int64_t piece =
+          layout.dims() == 0 ? 0 : layout.piece_of(static_cast<int>(d), coordinate);
       rows[d] = crossing_.overlaps[d].of(piece);
       sizes[d] = rows[d].size();
     }
-    std::int32_t addend_offset = crossing_.source_cells.addend_offsets()[static_cast<std::size_t>(addend)];
+    std::int32_t addend_offset =
+        crossing_.source_cells.addend_offsets()[static_cast<std::size_t>(addend)];
     const std::optional<Crossing::Standing>& own = crossing_.standing(slot);
-    for_each_combination(std::span<const std::size_t>(sizes.data(), dims), [&](std::span<const std::size_t> at) {
-      std::array<PieceOverlap, kMaxDims> cell;
-      std::int32_t base = 0;
-      std::int64_t volume = 1;
-      for (std::size_t d = 0; d < dims; ++d) {
-        cell[d] = rows[d][at[d]];
-        base += crossing_.source_cells.base(static_cast<int>(d), cell[d].source_piece);
-        volume *= cell[d].size;
-      }
-      Slot sender = slot;
-      if (!own || own->base != base || own->addend != addend) sender = senders_.pick(base + addend_offset, volume);
-      move_cell(sender, slot, std::span<const PieceOverlap>(cell.data(), dims));
-    });
+    for_each_combination(
+        std::span<const std::size_t>(sizes.data(), dims), [&](std::span<const std::size_t> at) {
+          std::array<PieceOverlap, kMaxDims> cell;
+          std::int32_t base = 0;
+          std::int64_t volume = 1;
+          for (std::size_t d = 0; d < dims; ++d) {
+            cell[d] = rows[d][at[d]];
+            base += crossing_.source_cells.base(static_cast<int>(d), cell[d].source_piece);
+            volume *= cell[d].size;
+          }
+          Slot sender = slot;
+          if (!own || own->base != base || own->addend != addend)
+            sender = senders_.pick(base + addend_offset, volume);
+          move_cell(sender, slot, std::span<const PieceOverlap>(cell.data(), dims));
+        });
   }
 
   void move_cell(Slot sender, Slot receiver, std::span<const PieceOverlap> cell) {
     std::array<std::size_t, kMaxDims> counts{};
     for (std::size_t d = 0; d < cell.size(); ++d) counts[d] = cell[d].fragment_count;
-    for_each_combination(std::span<const std::size_t>(counts.data(), cell.size()), [&](std::span<const std::size_t> at) {
-      auto dims = static_cast<int>(cell.size());
-      Move move{kSourceBuffer, kDestinationBuffer, DimVector(dims), DimVector(dims), DimVector(dims)};
-      for (int d = 0; d < dims; ++d) {
-        auto index = static_cast<std::size_t>(d);
-        const Fragment& fragment = crossing_.overlaps[index].fragments(cell[index])[at[index]];
-        move.source_lo[d] = fragment.source_lo;
-        move.destination_lo[d] = fragment.destination_lo;
-        move.extents[d] = fragment.size;
-      }
-      add(sender, receiver, move);
-    });
+    for_each_combination(std::span<const std::size_t>(counts.data(), cell.size()),
+                         [&](std::span<const std::size_t> at) {
+                           auto dims = static_cast<int>(cell.size());
+                           Move move{kSourceBuffer, kDestinationBuffer, DimVector(dims),
+                                     DimVector(dims), DimVector(dims)};
+                           for (int d = 0; d < dims; ++d) {
+                             auto index = static_cast<std::size_t>(d);
+                             const Fragment& fragment =
+                                 crossing_.overlaps[index].fragments(cell[index])[at[index]];
+                             move.source_lo[d] = fragment.source_lo;
+                             move.destination_lo[d] = fragment.destination_lo;
+                             move.extents[d] = fragment.size;
+                           }
+                           add(sender, receiver, move);
+                         });
   }
 
   void add(Slot sender, Slot receiver, Move move) {
@@ -127,11 +143,14 @@ class MovePlanner {
       return;
     }
     ReduceStep& divide = remote ? divide_landed_ : divide_own_;
-    divide.parts.push_back({receiver, kDestinationBuffer, move.destination_lo, move.extents, static_cast<std::uint32_t>(divide.operands.size()), 1});
-    divide.operands.push_back({remote ? landing_ : kSourceBuffer, remote ? move.destination_lo : move.source_lo});
+    divide.parts.push_back({receiver, kDestinationBuffer, move.destination_lo, move.extents,
+                            static_cast<std::uint32_t>(divide.operands.size()), 1});
+    divide.operands.push_back(
+        {remote ? landing_ : kSourceBuffer, remote ? move.destination_lo : move.source_lo});
     if (!remote) return;
     move.destination = landing_;
-    crossing_.plan.buffer(landing_).set_shape(receiver, crossing_.plan.buffer(kDestinationBuffer).shape(receiver));
+    crossing_.plan.buffer(landing_).set_shape(
+        receiver, crossing_.plan.buffer(kDestinationBuffer).shape(receiver));
     remote_.add(sender, receiver, move);
   }
 
@@ -141,13 +160,19 @@ class MovePlanner {
       if (explanation) explanation->add(step, why);
     };
     divide_own_.divisor = divide_landed_.divisor = divisor_;
-    if (!local_.empty()) say(plan.add_step(local_.take(), {}), "what a rank already holds it copies");
+    if (!local_.empty())
+      say(plan.add_step(local_.take(), {}), "what a rank already holds it copies");
     if (!divide_own_.parts.empty())
-      say(plan.add_step(std::move(divide_own_), {}), "R -> P(sum) divides by the axis size; what a rank already holds it divides at once");
+      say(plan.add_step(std::move(divide_own_), {}),
+          "R -> P(sum) divides by the axis size; what a rank already holds it divides at once");
     if (remote_.empty()) return;
     StepId exchange = plan.add_step(remote_.take(), {});
-    say(exchange, "every other part comes straight from one rank that holds it, the replica that has sent least");
-    if (!divide_landed_.parts.empty()) say(plan.add_step(std::move(divide_landed_), {exchange}), "R -> P(sum) divides what has arrived");
+    say(exchange,
+        "every other part comes straight from one rank that holds it, the replica that has sent "
+        "least");
+    if (!divide_landed_.parts.empty())
+      say(plan.add_step(std::move(divide_landed_), {exchange}),
+          "R -> P(sum) divides what has arrived");
   }
 
   Crossing& crossing_;

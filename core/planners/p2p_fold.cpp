@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// p2p with Partial sources. Every element has one owner. Phase 1 sends the owner the addends it does not hold; the owner folds them, ascending by addend; phase 2 sends the
-// result to the other ranks that need it. With k addends and m needing ranks that is (k-1)+(m-1) receipts where the owner holds an addend and needs the result, else k+m-1: the fewest.
+// p2p with Partial sources. Every element has one owner. Phase 1 sends the owner the addends it
+// does not hold; the owner folds them, ascending by addend; phase 2 sends the result to the other
+// ranks that need it. With k addends and m needing ranks that is (k-1)+(m-1) receipts where the
+// owner holds an addend and needs the result, else k+m-1: the fewest.
 //
-// An *item* is a source cell met with a destination cell (and one choice of kept addends): all its elements have the same holders and the same needing ranks. Owners are the
-// needing ranks that hold an addend; where none does, the holders if fewer results than addends would have to travel (m <= k), else the needing ranks. The item is cut evenly
-// among them, so that folding and sending are spread.
+// An *item* is a source cell met with a destination cell (and one choice of kept addends): all its
+// elements have the same holders and the same needing ranks. Owners are the needing ranks that hold
+// an addend; where none does, the holders if fewer results than addends would have to travel (m <=
+// k), else the needing ranks. The item is cut evenly among them, so that folding and sending are
+// spread.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -29,13 +33,16 @@ class FoldPlanner {
     collect_needs();
     auto dims = static_cast<std::size_t>(crossing_.dims());
     std::array<std::size_t, kMaxDims> pieces{};
-    for (std::size_t d = 0; d < dims; ++d) pieces[d] = static_cast<std::size_t>(crossing_.overlaps[d].destination_pieces());
-    for_each_combination(std::span<const std::size_t>(pieces.data(), dims), [&](std::span<const std::size_t> piece) { plan_destination_cell(piece); });
+    for (std::size_t d = 0; d < dims; ++d)
+      pieces[d] = static_cast<std::size_t>(crossing_.overlaps[d].destination_pieces());
+    for_each_combination(std::span<const std::size_t>(pieces.data(), dims),
+                         [&](std::span<const std::size_t> piece) { plan_destination_cell(piece); });
     add_steps(explanation);
   }
 
  private:
-  // Ranks of one destination cell that want the same addends: offsets from the cell's base position.
+  // Ranks of one destination cell that want the same addends: offsets from the cell's base
+  // position.
   struct Need {
     std::vector<std::int32_t> offsets;
     std::vector<std::int64_t> addends;
@@ -57,7 +64,8 @@ class FoldPlanner {
         MeshCoordinate coordinate = mesh.coordinate(replica + partial);
         for (const FoldMeaning::Axis& axis : request.fold().axes)
           if (!axis.folded) key = key * axis.size + coordinate[static_cast<std::size_t>(axis.axis)];
-        if (static_cast<std::size_t>(key) >= needs_.size()) needs_.resize(static_cast<std::size_t>(key) + 1);
+        if (static_cast<std::size_t>(key) >= needs_.size())
+          needs_.resize(static_cast<std::size_t>(key) + 1);
         Need& need = needs_[static_cast<std::size_t>(key)];
         if (need.offsets.empty()) need.addends = request.addends_wanted(replica + partial);
         need.offsets.push_back(replica + partial);
@@ -69,21 +77,26 @@ class FoldPlanner {
     std::int32_t base = 0;
     for (std::size_t d = 0; d < piece.size(); ++d) {
       sizes[d] = crossing_.overlaps[d].of(static_cast<std::int64_t>(piece[d])).size();
-      base += crossing_.destination_cells.base(static_cast<int>(d), static_cast<std::int64_t>(piece[d]));
+      base += crossing_.destination_cells.base(static_cast<int>(d),
+                                               static_cast<std::int64_t>(piece[d]));
     }
     for (const Need& need : needs_) {
       Item item{{}, 0, {}, &need.addends};
-      for (std::int32_t offset : need.offsets) item.needing.push_back(crossing_.destination_slot[static_cast<std::size_t>(base + offset)]);
+      for (std::int32_t offset : need.offsets)
+        item.needing.push_back(crossing_.destination_slot[static_cast<std::size_t>(base + offset)]);
       std::sort(item.needing.begin(), item.needing.end());
-      for_each_combination(std::span<const std::size_t>(sizes.data(), piece.size()), [&](std::span<const std::size_t> at) {
-        item.cell.clear();
-        item.source_base = 0;
-        for (std::size_t d = 0; d < piece.size(); ++d) {
-          item.cell.push_back(crossing_.overlaps[d].of(static_cast<std::int64_t>(piece[d]))[at[d]]);
-          item.source_base += crossing_.source_cells.base(static_cast<int>(d), item.cell.back().source_piece);
-        }
-        plan_item(item);
-      });
+      for_each_combination(std::span<const std::size_t>(sizes.data(), piece.size()),
+                           [&](std::span<const std::size_t> at) {
+                             item.cell.clear();
+                             item.source_base = 0;
+                             for (std::size_t d = 0; d < piece.size(); ++d) {
+                               item.cell.push_back(crossing_.overlaps[d].of(
+                                   static_cast<std::int64_t>(piece[d]))[at[d]]);
+                               item.source_base += crossing_.source_cells.base(
+                                   static_cast<int>(d), item.cell.back().source_piece);
+                             }
+                             plan_item(item);
+                           });
     }
   }
 
@@ -102,14 +115,17 @@ class FoldPlanner {
     if (owners.empty() && item.needing.size() <= item.addends->size()) {
       for (std::int64_t addend : *item.addends)
         for (std::int32_t replica : crossing_.source_cells.replica_offsets())
-          owners.push_back(crossing_.source_slot[static_cast<std::size_t>(item.source_base + addend_offset(addend) + replica)]);
+          owners.push_back(crossing_.source_slot[static_cast<std::size_t>(
+              item.source_base + addend_offset(addend) + replica)]);
     }
     if (owners.empty()) owners = item.needing;
     auto load = [&](Slot slot) { return std::pair(owned_[static_cast<std::size_t>(slot)], slot); };
     std::sort(owners.begin(), owners.end(), [&](Slot a, Slot b) { return load(a) < load(b); });
     return owners;
   }
-  std::int32_t addend_offset(std::int64_t addend) const { return crossing_.source_cells.addend_offsets()[static_cast<std::size_t>(addend)]; }
+  std::int32_t addend_offset(std::int64_t addend) const {
+    return crossing_.source_cells.addend_offsets()[static_cast<std::size_t>(addend)];
+  }
 
   void plan_item(const Item& item) {
     DimVector extents;
@@ -123,25 +139,30 @@ class FoldPlanner {
     int longest = 0;
     for (int d = 1; d < box.dims(); ++d)
       if (box.extent(d) > box.extent(longest)) longest = d;
-    std::int64_t extent = box.extent(longest), count = static_cast<std::int64_t>(owners.size()), parts = std::min(extent, count);
+    std::int64_t extent = box.extent(longest), count = static_cast<std::int64_t>(owners.size()),
+                 parts = std::min(extent, count);
     if (parts == 1) return own(item, box, owners[0]);
     for (std::int64_t i = 0; i < parts; ++i) {
       Box part = box;
       part.lo[longest] = box.lo[longest] + extent * i / parts;
       part.hi[longest] = box.lo[longest] + extent * (i + 1) / parts;
       std::int64_t first = count * i / parts, last = count * (i + 1) / parts;
-      divide(item, part, owners.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(last - first)));
+      divide(
+          item, part,
+          owners.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(last - first)));
     }
   }
 
   BufferId add_temporary(Slot slot, const Shape& shape) {
     std::int32_t id = 2 + temporaries_[static_cast<std::size_t>(slot)]++;
-    while (static_cast<std::int32_t>(crossing_.plan.buffers.size()) <= id) crossing_.plan.add_temporary();
+    while (static_cast<std::int32_t>(crossing_.plan.buffers.size()) <= id)
+      crossing_.plan.add_temporary();
     crossing_.plan.buffer(BufferId{id}).set_shape(slot, shape);
     return BufferId{id};
   }
 
-  // Visits the boxes of `box` in which source, destination and packed coordinates all run on: visit(source_lo, destination_lo, packed_lo, extents).
+  // Visits the boxes of `box` in which source, destination and packed coordinates all run on:
+  // visit(source_lo, destination_lo, packed_lo, extents).
   template <class Visit>
   void for_each_fragment(const Item& item, const Box& box, Visit&& visit) const {
     std::array<std::vector<Fragment>, kMaxDims> cut;
@@ -149,26 +170,30 @@ class FoldPlanner {
     for (std::size_t d = 0; d < item.cell.size(); ++d) {
       auto dim = static_cast<int>(d);
       for (const Fragment& fragment : crossing_.overlaps[d].fragments(item.cell[d])) {
-        std::int64_t lo = std::max(box.lo[dim], fragment.packed_lo), hi = std::min(box.hi[dim], fragment.packed_lo + fragment.size);
+        std::int64_t lo = std::max(box.lo[dim], fragment.packed_lo),
+                     hi = std::min(box.hi[dim], fragment.packed_lo + fragment.size);
         std::int64_t by = lo - fragment.packed_lo;
-        if (lo < hi) cut[d].push_back({fragment.source_lo + by, fragment.destination_lo + by, lo, hi - lo});
+        if (lo < hi)
+          cut[d].push_back({fragment.source_lo + by, fragment.destination_lo + by, lo, hi - lo});
       }
       counts[d] = cut[d].size();
     }
-    for_each_combination(std::span<const std::size_t>(counts.data(), item.cell.size()), [&](std::span<const std::size_t> at) {
-      DimVector source_lo, destination_lo, packed_lo, extents;
-      for (std::size_t d = 0; d < at.size(); ++d) {
-        const Fragment& fragment = cut[d][at[d]];
-        source_lo.push_back(fragment.source_lo);
-        destination_lo.push_back(fragment.destination_lo);
-        packed_lo.push_back(fragment.packed_lo - box.lo[static_cast<int>(d)]);
-        extents.push_back(fragment.size);
-      }
-      visit(source_lo, destination_lo, packed_lo, extents);
-    });
+    for_each_combination(std::span<const std::size_t>(counts.data(), item.cell.size()),
+                         [&](std::span<const std::size_t> at) {
+                           DimVector source_lo, destination_lo, packed_lo, extents;
+                           for (std::size_t d = 0; d < at.size(); ++d) {
+                             const Fragment& fragment = cut[d][at[d]];
+                             source_lo.push_back(fragment.source_lo);
+                             destination_lo.push_back(fragment.destination_lo);
+                             packed_lo.push_back(fragment.packed_lo - box.lo[static_cast<int>(d)]);
+                             extents.push_back(fragment.size);
+                           }
+                           visit(source_lo, destination_lo, packed_lo, extents);
+                         });
   }
 
-  // `owner` folds `box`: addends to it, fold, results from it. Arriving addends are stacked along dim 0 of one temporary.
+  // `owner` folds `box`: addends to it, fold, results from it. Arriving addends are stacked along
+  // dim 0 of one temporary.
   void own(const Item& item, const Box& box, Slot owner) {
     std::optional<std::int64_t> held = held_addend(item, owner);
     std::vector<std::int64_t> arriving;
@@ -184,25 +209,32 @@ class FoldPlanner {
     BufferId result = owner_needs ? kDestinationBuffer : add_temporary(owner, box.extents());
 
     std::vector<Slot> senders;
-    for (std::int64_t addend : arriving) senders.push_back(senders_.pick(item.source_base + addend_offset(addend), box.volume()));
-    for_each_fragment(item, box, [&](const DimVector& source_lo, const DimVector& destination_lo, const DimVector& packed_lo, const DimVector& extents) {
-      const DimVector& result_lo = owner_needs ? destination_lo : packed_lo;
-      Fold& fold =
-          folds_[static_cast<std::size_t>(owner)].emplace_back(ReduceStep::Part{owner, result, result_lo, extents, 0, 0}, std::vector<ReduceStep::Operand>{});
-      std::size_t next = 0;
-      for (std::int64_t addend : *item.addends) {
-        if (addend == held) {
-          fold.second.push_back({kSourceBuffer, source_lo});
-          continue;
-        }
-        DimVector lo = packed_lo;
-        lo[0] += static_cast<std::int64_t>(next) * block;
-        addends_.add(senders[next++], owner, {kSourceBuffer, landing, source_lo, lo, extents});
-        fold.second.push_back({landing, lo});
-      }
-      for (Slot slot : item.needing)
-        if (slot != owner) results_.add(owner, slot, {result, kDestinationBuffer, result_lo, destination_lo, extents});
-    });
+    for (std::int64_t addend : arriving)
+      senders.push_back(senders_.pick(item.source_base + addend_offset(addend), box.volume()));
+    for_each_fragment(
+        item, box,
+        [&](const DimVector& source_lo, const DimVector& destination_lo, const DimVector& packed_lo,
+            const DimVector& extents) {
+          const DimVector& result_lo = owner_needs ? destination_lo : packed_lo;
+          Fold& fold = folds_[static_cast<std::size_t>(owner)].emplace_back(
+              ReduceStep::Part{owner, result, result_lo, extents, 0, 0},
+              std::vector<ReduceStep::Operand>{});
+          std::size_t next = 0;
+          for (std::int64_t addend : *item.addends) {
+            if (addend == held) {
+              fold.second.push_back({kSourceBuffer, source_lo});
+              continue;
+            }
+            DimVector lo = packed_lo;
+            lo[0] += static_cast<std::int64_t>(next) * block;
+            addends_.add(senders[next++], owner, {kSourceBuffer, landing, source_lo, lo, extents});
+            fold.second.push_back({landing, lo});
+          }
+          for (Slot slot : item.needing)
+            if (slot != owner)
+              results_.add(owner, slot,
+                           {result, kDestinationBuffer, result_lo, destination_lo, extents});
+        });
   }
 
   void add_steps(Explanation* explanation) {
@@ -221,12 +253,15 @@ class FoldPlanner {
       }
     StepId folding = plan.add_step(std::move(reduce), {sending});
     if (explanation) {
-      explanation->add(sending, "phase 1: addends go to one owner per element, a rank that needs the result and holds an addend where there is one");
+      explanation->add(sending,
+                       "phase 1: addends go to one owner per element, a rank that needs the result "
+                       "and holds an addend where there is one");
       explanation->add(folding, "the owner folds them, ascending by addend");
     }
     if (results_.empty()) return;
     StepId spreading = plan.add_step(results_.take(), {folding});
-    if (explanation) explanation->add(spreading, "phase 2: results go to the other ranks that need them");
+    if (explanation)
+      explanation->add(spreading, "phase 2: results go to the other ranks that need them");
   }
 
   Crossing& crossing_;
@@ -240,6 +275,8 @@ class FoldPlanner {
 
 }  // namespace
 
-void plan_folds(Crossing& crossing, Explanation* explanation) { FoldPlanner(crossing).run(explanation); }
+void plan_folds(Crossing& crossing, Explanation* explanation) {
+  FoldPlanner(crossing).run(explanation);
+}
 
 }  // namespace reshard

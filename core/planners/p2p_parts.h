@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the two halves of the p2p planner share: plain moves (p2p.cpp) and folded Partial sources (p2p_fold.cpp).
+// What the two halves of the p2p planner share: plain moves (p2p.cpp) and folded Partial sources
+// (p2p_fold.cpp).
 #pragma once
 
 #include <optional>
@@ -23,28 +24,35 @@ class Crossing {
   std::vector<Slot> source_slot, destination_slot;  // by mesh position
 
   int dims() const { return plan.dims(); }
-  // Where a rank stands in the source mesh: the sum of its piece bases and its addend; nothing when it is not in the mesh.
+  // Where a rank stands in the source mesh: the sum of its piece bases and its addend; nothing when
+  // it is not in the mesh.
   struct Standing {
     std::int32_t base;
     std::int64_t addend;
   };
-  const std::optional<Standing>& standing(Slot slot) const { return standings_[static_cast<std::size_t>(slot)]; }
+  const std::optional<Standing>& standing(Slot slot) const {
+    return standings_[static_cast<std::size_t>(slot)];
+  }
 
  private:
   std::vector<std::optional<Standing>> standings_;
 };
 
-// Which replica sends. Ranks that hold the same piece of every dim and the same addend are replicas of each other and of nobody else, so every such set keeps its own heap of (elements
-// sent so far, rank): a pick costs the logarithm of the number of replicas.
+// Which replica sends. Ranks that hold the same piece of every dim and the same addend are replicas
+// of each other and of nobody else, so every such set keeps its own heap of (elements sent so far,
+// rank): a pick costs the logarithm of the number of replicas.
 class Senders {
  public:
-  explicit Senders(const Crossing& crossing) : crossing_(crossing), sets_(crossing.source_slot.size()) {}
-  // The holder at source position `base` + a replica offset that has sent least (ties: the lower rank); charged with `elements` more.
+  explicit Senders(const Crossing& crossing)
+      : crossing_(crossing), sets_(crossing.source_slot.size()) {}
+  // The holder at source position `base` + a replica offset that has sent least (ties: the lower
+  // rank); charged with `elements` more.
   Slot pick(std::int32_t base, std::int64_t elements);
 
  private:
   const Crossing& crossing_;
-  std::vector<std::vector<std::pair<std::int64_t, Slot>>> sets_;  // by base; least first; filled at the first pick
+  std::vector<std::vector<std::pair<std::int64_t, Slot>>>
+      sets_;  // by base; least first; filled at the first pick
 };
 
 // Fills crossing.plan where fold_count > 1.

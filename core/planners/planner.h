@@ -16,7 +16,8 @@
 
 namespace reshard {
 
-// Why each step is there, recorded for `plan --explain`; planners write to it where it is given. Lines for the plan as a whole have no step.
+// Why each step is there, recorded for `plan --explain`; planners write to it where it is given.
+// Lines for the plan as a whole have no step.
 class Explanation {
  public:
   struct Line {
@@ -53,7 +54,8 @@ std::span<const PlannerRow> planners();
 // Throws InputError that lists the names.
 const PlannerRow& find_planner(std::string_view name);
 
-// Plans, then checks the memory limit (InputError with the peak that the plan needs). Does not prove.
+// Plans, then checks the memory limit (InputError with the peak that the plan needs). Does not
+// prove.
 Plan make_plan(const PlannerRow& planner, const Request& request, const PlannerInput& input);
 
 // The strategies, one file each.

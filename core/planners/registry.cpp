@@ -6,8 +6,8 @@
 
 #include "core/base/cursor.h"
 #include "core/base/errors.h"
-#include "core/plan/accounting.h"
 #include "core/planners/planner.h"
+#include "core/schedule/accounting.h"
 
 namespace reshard {
 namespace {
@@ -16,7 +16,9 @@ constexpr std::array<PlannerRow, 4> kPlanners{{
     {"rule", "PyTorch's greedy planner, step for step: what DTensor does today", plan_rule},
     {"p2p", "direct exchange of box intersections: fewest bytes, any two meshes", plan_p2p},
     {"hybrid", "one collective where one is enough, otherwise p2p", plan_hybrid},
-    {"auto", "times the plans of the others on the topology and takes the best within the memory limit", plan_auto},
+    {"auto",
+     "times the plans of the others on the topology and takes the best within the memory limit",
+     plan_auto},
 }};
 
 }  // namespace
@@ -37,8 +39,9 @@ Plan make_plan(const PlannerRow& planner, const Request& request, const PlannerI
   if (!input.memory_limit_bytes) return plan;
   std::int64_t peak = count_bytes(plan).peak_max;
   if (peak > *input.memory_limit_bytes)
-    throw InputError(
-        fmt::format("memory limit: expected at least {} bytes per rank, which planner {} needs, found {}", peak, planner.name, *input.memory_limit_bytes));
+    throw InputError(fmt::format(
+        "memory limit: expected at least {} bytes per rank, which planner {} needs, found {}", peak,
+        planner.name, *input.memory_limit_bytes));
   return plan;
 }
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What PyTorch does today: its greedy planner's steps (greedy.cpp), one collective or local step each, with its padding.
-// It is the baseline that users know from their own runs, and it shows what a better plan is worth.
+// What PyTorch does today: its greedy planner's steps (greedy.cpp), one collective or local step
+// each, with its padding. It is the baseline that users know from their own runs, and it shows what
+// a better plan is worth.
 #include <fmt/format.h>
 
 #include "core/base/errors.h"
-#include "core/planners/cost_model.h"
 #include "core/planners/emit.h"
-#include "core/planners/placement_state.h"
+#include "core/torch/cost_model.h"
+#include "core/torch/placement_state.h"
 
 namespace reshard {
 namespace {
@@ -15,16 +16,24 @@ std::string reason(const TorchStep& step, const Request& request) {
   std::string out = fmt::format("axis {}: {} -> {}", step.axis, text(step.from), text(step.to));
   const Placement& wanted = request.destination().placement(step.axis);
   if (!step.to.is_replicate() || wanted.is_replicate()) return out + ", as the target has it";
-  if (wanted.kind == Placement::Kind::StridedShard || step.from.kind == Placement::Kind::StridedShard)
-    return out + fmt::format(", because PyTorch changes strided shards only through R ({} comes later)", text(wanted));
-  return out + fmt::format(", because below it dim {} is not yet cut as the target has it ({} comes later)", int{wanted.dim}, text(wanted));
+  if (wanted.kind == Placement::Kind::StridedShard ||
+      step.from.kind == Placement::Kind::StridedShard)
+    return out +
+           fmt::format(", because PyTorch changes strided shards only through R ({} comes later)",
+                       text(wanted));
+  return out + fmt::format(
+                   ", because below it dim {} is not yet cut as the target has it ({} comes later)",
+                   int{wanted.dim}, text(wanted));
 }
 
 }  // namespace
 
 Plan plan_rule(const Request& request, const PlannerInput& input) {
   if (!request.same_mesh())
-    throw InputError(fmt::format("planner rule: expected one mesh on both sides, as in PyTorch, found {} (p2p plans between meshes)", request.text()));
+    throw InputError(
+        fmt::format("planner rule: expected one mesh on both sides, as in PyTorch, found {} (p2p "
+                    "plans between meshes)",
+                    request.text()));
   std::vector<TorchStep> steps = torch_greedy_steps(request);
   std::vector<Transition> transitions;
   transitions.reserve(steps.size());
@@ -32,9 +41,10 @@ Plan plan_rule(const Request& request, const PlannerInput& input) {
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const TorchStep& step = steps[i];
     state.place(step.axis, step.to);
-    transitions.push_back({{step.axis},
-                           i + 1 < steps.size() ? state.layout_like(request.source()) : request.destination(),
-                           input.explanation != nullptr ? reason(step, request) : std::string()});
+    transitions.push_back(
+        {{step.axis},
+         i + 1 < steps.size() ? state.layout_like(request.source()) : request.destination(),
+         input.explanation != nullptr ? reason(step, request) : std::string()});
   }
   return emit_plan(request, "rule", transitions, input.explanation);
 }

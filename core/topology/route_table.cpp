@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A route line selects pairs of devices by groups or by listed pairs, so two devices that lie in the same groups and the same listed pairs have the same routes: they are one
-// class. The classes are found by splitting: start with one class of all devices, and let each line split off the devices that it names. Then each line fills the still empty
-// places of the table that it selects.
+// A route line selects pairs of devices by groups or by listed pairs, so two devices that lie in
+// the same groups and the same listed pairs have the same routes: they are one class. The classes
+// are found by splitting: start with one class of all devices, and let each line split off the
+// devices that it names. Then each line fills the still empty places of the table that it selects.
 //
-// Listed pairs that form a matching, such as NVLink bridges, keep the two devices of a pair in one class: seen from anywhere else they are alike. Any other list, such as a ring, tells
-// its devices apart.
+// Listed pairs that form a matching, such as NVLink bridges, keep the two devices of a pair in one
+// class: seen from anywhere else they are alike. Any other list, such as a ring, tells its devices
+// apart.
 #include "core/topology/route_table.h"
 
 #include <map>
@@ -16,9 +18,11 @@ class Classes {
  public:
   explicit Classes(std::int32_t devices) : class_of_(static_cast<std::size_t>(devices), 0) {}
 
-  // Entry by entry: devices of one class that carry the same key stay together, apart from those without one.
+  // Entry by entry: devices of one class that carry the same key stay together, apart from those
+  // without one.
   void split(const std::vector<std::pair<std::int32_t, std::int32_t>>& devices_and_keys) {
-    std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t> made;  // (old class, key) -> new class
+    std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t>
+        made;  // (old class, key) -> new class
     for (auto [device, key] : devices_and_keys) {
       std::int32_t& mine = class_of_[static_cast<std::size_t>(device)];
       auto [entry, is_new] = made.try_emplace({mine, key}, next_);
@@ -46,7 +50,8 @@ class Classes {
   std::int32_t next_ = 1;
 };
 
-// Two devices stay together only where the same listed pairs name both, and a pair names two devices: so only where they are each other's partner and nobody else's.
+// Two devices stay together only where the same listed pairs name both, and a pair names two
+// devices: so only where they are each other's partner and nobody else's.
 void split_by_pairs(const RouteLine& line, Classes& classes) {
   std::vector<std::pair<std::int32_t, std::int32_t>> keyed;
   for (std::size_t i = 0; i < line.pairs.size(); ++i) {
@@ -63,7 +68,8 @@ Classes classes_of(const TopologyDescription& description) {
     if (group < 0 || done[static_cast<std::size_t>(group)]) return;
     done[static_cast<std::size_t>(group)] = true;
     std::vector<std::pair<std::int32_t, std::int32_t>> members;
-    for (std::int32_t device : description.groups[static_cast<std::size_t>(group)].devices) members.push_back({device, 0});
+    for (std::int32_t device : description.groups[static_cast<std::size_t>(group)].devices)
+      members.push_back({device, 0});
     classes.split(members);
   };
   for (const RouteLine& line : description.routes) {
@@ -78,7 +84,10 @@ Classes classes_of(const TopologyDescription& description) {
 class Filler {
  public:
   Filler(const TopologyDescription& description, RouteTable& table, std::int32_t classes)
-      : description_(description), table_(table), sizes_(static_cast<std::size_t>(classes), 0), first_(sizes_.size(), -1) {
+      : description_(description),
+        table_(table),
+        sizes_(static_cast<std::size_t>(classes), 0),
+        first_(sizes_.size(), -1) {
     for (std::int32_t device = 0; device < description.devices; ++device) {
       std::size_t mine = class_of(device);
       if (sizes_[mine]++ == 0) first_[mine] = device;
@@ -119,16 +128,20 @@ class Filler {
   std::optional<std::pair<std::int32_t, std::int32_t>> missing() const {
     for (std::size_t from = 0; from < sizes_.size(); ++from)
       for (std::size_t to = 0; to < sizes_.size(); ++to)
-        if (exists(from, to) && table_.rule_within[from * sizes_.size() + to] < 0) return std::pair{first_[from], from == to ? second_of(from) : first_[to]};
+        if (exists(from, to) && table_.rule_within[from * sizes_.size() + to] < 0)
+          return std::pair{first_[from], from == to ? second_of(from) : first_[to]};
     return std::nullopt;
   }
 
  private:
-  std::size_t class_of(std::int32_t device) const { return static_cast<std::size_t>(table_.class_of[static_cast<std::size_t>(device)]); }
+  std::size_t class_of(std::int32_t device) const {
+    return static_cast<std::size_t>(table_.class_of[static_cast<std::size_t>(device)]);
+  }
   // Whether two different devices are in these classes.
   bool exists(std::size_t from, std::size_t to) const { return from != to || sizes_[from] > 1; }
 
-  void fill_block(std::size_t line, const std::vector<std::size_t>& sources, const std::vector<std::size_t>& destinations) {
+  void fill_block(std::size_t line, const std::vector<std::size_t>& sources,
+                  const std::vector<std::size_t>& destinations) {
     for (std::size_t from : sources)
       for (std::size_t to : destinations) {
         std::int32_t& place = table_.rule_within[from * sizes_.size() + to];

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Everything is arithmetic on the node template: with S shared resources, P ports and D devices a node holds S + 2*P*D resources, so a resource's number,
-// name and capacity follow from its place, and a topology of a million devices is as small as one node.
+// Everything is arithmetic on the node template: with S shared resources, P ports and D devices a
+// node holds S + 2*P*D resources, so a resource's number, name and capacity follow from its place,
+// and a topology of a million devices is as small as one node.
 #include "core/topology/topology.h"
 
 #include <algorithm>
@@ -16,14 +17,21 @@ namespace {
 
 std::int64_t count_of(const auto& list) { return static_cast<std::int64_t>(list.size()); }
 
-std::int64_t resources_per_node(const NodeTemplate& node) { return count_of(node.shared) + 2 * count_of(node.ports) * node.devices; }
+std::int64_t resources_per_node(const NodeTemplate& node) {
+  return count_of(node.shared) + 2 * count_of(node.ports) * node.devices;
+}
 
-[[noreturn]] void refuse(const std::string& topology, const std::string& what) { throw InputError(fmt::format("topology {}: {}", topology, what)); }
+[[noreturn]] void refuse(const std::string& topology, const std::string& what) {
+  throw InputError(fmt::format("topology {}: {}", topology, what));
+}
 
 // Names and capacities of ports, shared and fabric resources; the members of groups.
-void check_parts(const std::string& name, const NodeTemplate& node, const std::vector<SharedResource>& fabric) {
+void check_parts(const std::string& name, const NodeTemplate& node,
+                 const std::vector<SharedResource>& fabric) {
   auto check_rate = [&](const std::string& resource, std::int64_t rate) {
-    if (rate < 1 || rate > kMaxBytes) refuse(name, fmt::format("{}: expected a capacity of 1 to 2^62 bytes per second, found {}", resource, rate));
+    if (rate < 1 || rate > kMaxBytes)
+      refuse(name, fmt::format("{}: expected a capacity of 1 to 2^62 bytes per second, found {}",
+                               resource, rate));
   };
   for (const Port& port : node.ports) {
     check_rate(port.name, port.out_bytes_per_s);
@@ -35,26 +43,39 @@ void check_parts(const std::string& name, const NodeTemplate& node, const std::v
     std::int32_t previous = -1;
     for (std::int32_t device : group.devices) {
       if (device <= previous || device >= node.devices)
-        refuse(name, fmt::format("group {}: expected devices below {} in ascending order, found {}", group.name, node.devices, device));
+        refuse(name, fmt::format("group {}: expected devices below {} in ascending order, found {}",
+                                 group.name, node.devices, device));
       previous = device;
     }
-    if (group.devices.empty()) refuse(name, fmt::format("group {}: expected at least one device, found none", group.name));
+    if (group.devices.empty())
+      refuse(name, fmt::format("group {}: expected at least one device, found none", group.name));
   }
 }
 
-// A rule's resources exist and none is crossed twice. Inside a node the source's and the destination's shared resources are the same ones.
-void check_rule(const std::string& name, const NodeTemplate& node, std::int64_t fabric_count, const RouteRule& rule, bool within) {
-  if (rule.hops.empty()) refuse(name, "expected a route to cross at least one resource, found none");
-  if (rule.latency_ps < 0) refuse(name, fmt::format("expected a latency of at least 0, found {} ps", rule.latency_ps));
+// A rule's resources exist and none is crossed twice. Inside a node the source's and the
+// destination's shared resources are the same ones.
+void check_rule(const std::string& name, const NodeTemplate& node, std::int64_t fabric_count,
+                const RouteRule& rule, bool within) {
+  if (rule.hops.empty())
+    refuse(name, "expected a route to cross at least one resource, found none");
+  if (rule.latency_ps < 0)
+    refuse(name, fmt::format("expected a latency of at least 0, found {} ps", rule.latency_ps));
   if (rule.cap_bytes_per_s && *rule.cap_bytes_per_s < 1)
-    refuse(name, fmt::format("expected a cap of at least 1 byte per second, found {}", *rule.cap_bytes_per_s));
+    refuse(name, fmt::format("expected a cap of at least 1 byte per second, found {}",
+                             *rule.cap_bytes_per_s));
   std::vector<Hop> seen;
   for (Hop hop : rule.hops) {
     bool of_port = hop.kind == Hop::Kind::SourceOut || hop.kind == Hop::Kind::DestinationIn;
-    std::int64_t limit = of_port ? count_of(node.ports) : hop.kind == Hop::Kind::Fabric ? fabric_count : count_of(node.shared);
-    if (hop.index < 0 || hop.index >= limit) refuse(name, fmt::format("route: expected a resource index below {}, found {}", limit, hop.index));
-    if (within && hop.kind == Hop::Kind::DestinationNodeShared) hop.kind = Hop::Kind::SourceNodeShared;
-    if (std::find(seen.begin(), seen.end(), hop) != seen.end()) refuse(name, "expected a route to cross each resource once, found one twice");
+    std::int64_t limit = of_port                         ? count_of(node.ports)
+                         : hop.kind == Hop::Kind::Fabric ? fabric_count
+                                                         : count_of(node.shared);
+    if (hop.index < 0 || hop.index >= limit)
+      refuse(name,
+             fmt::format("route: expected a resource index below {}, found {}", limit, hop.index));
+    if (within && hop.kind == Hop::Kind::DestinationNodeShared)
+      hop.kind = Hop::Kind::SourceNodeShared;
+    if (std::find(seen.begin(), seen.end(), hop) != seen.end())
+      refuse(name, "expected a route to cross each resource once, found one twice");
     seen.push_back(hop);
   }
 }
@@ -64,10 +85,13 @@ std::int32_t check_classes(const std::string& name, const NodeTemplate& node) {
   std::vector<std::int64_t> sizes(1, node.devices);
   if (!node.class_of.empty()) {
     if (count_of(node.class_of) != node.devices)
-      refuse(name, fmt::format("expected a class for each of {} devices, found {}", node.devices, node.class_of.size()));
+      refuse(name, fmt::format("expected a class for each of {} devices, found {}", node.devices,
+                               node.class_of.size()));
     sizes.assign(static_cast<std::size_t>(kMaxDeviceClasses), 0);
     for (std::int32_t c : node.class_of) {
-      if (c < 0 || c >= kMaxDeviceClasses) refuse(name, fmt::format("expected device classes below {}, found {}", kMaxDeviceClasses, c));
+      if (c < 0 || c >= kMaxDeviceClasses)
+        refuse(name,
+               fmt::format("expected device classes below {}, found {}", kMaxDeviceClasses, c));
       ++sizes[static_cast<std::size_t>(c)];
     }
     while (sizes.back() == 0) sizes.pop_back();
@@ -75,25 +99,33 @@ std::int32_t check_classes(const std::string& name, const NodeTemplate& node) {
   std::size_t classes = sizes.size();
   bool alone = node.devices == 1;
   if (node.rule_within.size() != classes * classes && !(alone && node.rule_within.empty()))
-    refuse(name, fmt::format("expected {} rules within a node, one per pair of classes, found {}", classes * classes, node.rule_within.size()));
+    refuse(name, fmt::format("expected {} rules within a node, one per pair of classes, found {}",
+                             classes * classes, node.rule_within.size()));
   for (std::size_t from = 0; from < classes && !alone; ++from)
     for (std::size_t to = 0; to < classes; ++to) {
       std::int32_t rule = node.rule_within[from * classes + to];
-      if (rule >= static_cast<std::int32_t>(node.rules.size())) refuse(name, fmt::format("expected a rule below {}, found {}", node.rules.size(), rule));
+      if (rule >= static_cast<std::int32_t>(node.rules.size()))
+        refuse(name, fmt::format("expected a rule below {}, found {}", node.rules.size(), rule));
       bool used = sizes[from] > 0 && sizes[to] > (from == to ? 1 : 0);
-      if (used && rule < 0) refuse(name, "expected a route for every pair of devices of a node, found a pair without one");
+      if (used && rule < 0)
+        refuse(name,
+               "expected a route for every pair of devices of a node, found a pair without one");
     }
   return static_cast<std::int32_t>(classes);
 }
 
-void check_rules(const std::string& name, const NodeTemplate& node, std::int64_t fabric_count, std::int32_t nodes) {
-  if (nodes > 1 && node.rule_between < 0) refuse(name, fmt::format("expected a route between nodes for {} nodes, found none", nodes));
+void check_rules(const std::string& name, const NodeTemplate& node, std::int64_t fabric_count,
+                 std::int32_t nodes) {
+  if (nodes > 1 && node.rule_between < 0)
+    refuse(name, fmt::format("expected a route between nodes for {} nodes, found none", nodes));
   if (node.rule_between >= static_cast<std::int32_t>(node.rules.size()))
-    refuse(name, fmt::format("expected a rule below {} between nodes, found {}", node.rules.size(), node.rule_between));
+    refuse(name, fmt::format("expected a rule below {} between nodes, found {}", node.rules.size(),
+                             node.rule_between));
   std::vector<bool> within(node.rules.size(), false);
   for (std::int32_t rule : node.rule_within)
     if (rule >= 0) within[static_cast<std::size_t>(rule)] = true;
-  for (std::size_t rule = 0; rule < node.rules.size(); ++rule) check_rule(name, node, fabric_count, node.rules[rule], within[rule]);
+  for (std::size_t rule = 0; rule < node.rules.size(); ++rule)
+    check_rule(name, node, fabric_count, node.rules[rule], within[rule]);
 }
 
 class ContentHasher {
@@ -167,14 +199,17 @@ std::string_view text(Transport transport) {
   return {};
 }
 
-Topology::Topology(std::string name, NodeTemplate node, std::vector<SharedResource> fabric, std::int32_t nodes)
+Topology::Topology(std::string name, NodeTemplate node, std::vector<SharedResource> fabric,
+                   std::int32_t nodes)
     : name_(std::move(name)), node_(std::move(node)), fabric_(std::move(fabric)), nodes_(nodes) {
   if (nodes_ < 1) refuse(name_, fmt::format("expected at least one node, found {}", nodes_));
-  if (node_.devices < 1) refuse(name_, fmt::format("expected at least one device per node, found {}", node_.devices));
+  if (node_.devices < 1)
+    refuse(name_, fmt::format("expected at least one device per node, found {}", node_.devices));
   std::int64_t all = std::int64_t{nodes_} * node_.devices;
   if (all > kMaxRanks) refuse(name_, fmt::format("expected at most 2^20 devices, found {}", all));
   std::int64_t resources = resources_per_node(node_) * nodes_ + count_of(fabric_);
-  if (resources > kMaxResources) refuse(name_, fmt::format("expected at most 2^24 resources, found {}", resources));
+  if (resources > kMaxResources)
+    refuse(name_, fmt::format("expected at most 2^24 resources, found {}", resources));
   check_parts(name_, node_, fabric_);
   classes_ = check_classes(name_, node_);
   check_rules(name_, node_, count_of(fabric_), nodes_);
@@ -187,7 +222,9 @@ Topology::Topology(std::string name, NodeTemplate node, std::vector<SharedResour
   fingerprint_ = hasher.digest();
 }
 
-std::int32_t Topology::resource_count() const { return static_cast<std::int32_t>(resources_per_node(node_) * nodes_ + count_of(fabric_)); }
+std::int32_t Topology::resource_count() const {
+  return static_cast<std::int32_t>(resources_per_node(node_) * nodes_ + count_of(fabric_));
+}
 
 namespace {
 
@@ -200,15 +237,19 @@ struct Place {
 };
 
 Place place_of(const Topology& topology, ResourceId id) {
-  RESHARD_CHECK(static_cast<std::int32_t>(id) >= 0 && static_cast<std::int32_t>(id) < topology.resource_count(), "resource out of range");
-  std::int64_t per_node = resources_per_node(topology.node()), number = static_cast<std::int32_t>(id);
+  RESHARD_CHECK(static_cast<std::int32_t>(id) >= 0 &&
+                    static_cast<std::int32_t>(id) < topology.resource_count(),
+                "resource out of range");
+  std::int64_t per_node = resources_per_node(topology.node()),
+               number = static_cast<std::int32_t>(id);
   Place place;
   if (number >= per_node * topology.nodes()) {
     place.fabric = number - per_node * topology.nodes();
     return place;
   }
   place.node = number / per_node;
-  std::int64_t rest = number % per_node, shared_count = count_of(topology.node().shared), ports = count_of(topology.node().ports);
+  std::int64_t rest = number % per_node, shared_count = count_of(topology.node().shared),
+               ports = count_of(topology.node().ports);
   if (rest < shared_count) {
     place.shared = rest;
     return place;
@@ -225,8 +266,12 @@ Place place_of(const Topology& topology, ResourceId id) {
 std::string Topology::resource_name(ResourceId id) const {
   Place place = place_of(*this, id);
   if (place.fabric >= 0) return fabric_[static_cast<std::size_t>(place.fabric)].name;
-  if (place.shared >= 0) return fmt::format("node{}.{}", place.node, node_.shared[static_cast<std::size_t>(place.shared)].name);
-  return fmt::format("node{}.gpu{}.{}.{}", place.node, place.device, node_.ports[static_cast<std::size_t>(place.port)].name, place.out ? "out" : "in");
+  if (place.shared >= 0)
+    return fmt::format("node{}.{}", place.node,
+                       node_.shared[static_cast<std::size_t>(place.shared)].name);
+  return fmt::format("node{}.gpu{}.{}.{}", place.node, place.device,
+                     node_.ports[static_cast<std::size_t>(place.port)].name,
+                     place.out ? "out" : "in");
 }
 
 std::int64_t Topology::resource_bytes_per_s(ResourceId id) const {
@@ -238,17 +283,22 @@ std::int64_t Topology::resource_bytes_per_s(ResourceId id) const {
 }
 
 const RouteRule& Topology::rule(Rank source, Rank destination) const {
-  RESHARD_CHECK(source != destination && to_int(source) >= 0 && to_int(source) < devices() && to_int(destination) >= 0 && to_int(destination) < devices(),
-                fmt::format("no route from device {} to device {} of {}", to_int(source), to_int(destination), name_));
-  if (node_of(source) != node_of(destination)) return node_.rules[static_cast<std::size_t>(node_.rule_between)];
+  RESHARD_CHECK(source != destination && to_int(source) >= 0 && to_int(source) < devices() &&
+                    to_int(destination) >= 0 && to_int(destination) < devices(),
+                fmt::format("no route from device {} to device {} of {}", to_int(source),
+                            to_int(destination), name_));
+  if (node_of(source) != node_of(destination))
+    return node_.rules[static_cast<std::size_t>(node_.rule_between)];
   std::int32_t entry = class_of(source) * classes_ + class_of(destination);
   return node_.rules[static_cast<std::size_t>(node_.rule_within[static_cast<std::size_t>(entry)])];
 }
 
 ResourceId Topology::resource(const Hop& hop, Rank source, Rank destination) const {
-  std::int64_t per_node = resources_per_node(node_), ports = count_of(node_.ports), shared = count_of(node_.shared);
+  std::int64_t per_node = resources_per_node(node_), ports = count_of(node_.ports),
+               shared = count_of(node_.shared);
   auto port_of = [&](Rank device, std::int64_t direction) {
-    return per_node * node_of(device) + shared + 2 * ports * local_of(device) + 2 * hop.index + direction;
+    return per_node * node_of(device) + shared + 2 * ports * local_of(device) + 2 * hop.index +
+           direction;
   };
   std::int64_t number = 0;
   switch (hop.kind) {
@@ -283,12 +333,14 @@ std::vector<NamedGroup> Topology::groups() const {
   std::vector<NamedGroup> out;
   for (std::int32_t n = 0; n < nodes_ && nodes_ > 1; ++n) {
     out.push_back({fmt::format("node{}", n), {}});
-    for (std::int32_t d = 0; d < node_.devices; ++d) out.back().devices.push_back(static_cast<Rank>(n * node_.devices + d));
+    for (std::int32_t d = 0; d < node_.devices; ++d)
+      out.back().devices.push_back(static_cast<Rank>(n * node_.devices + d));
   }
   for (std::int32_t n = 0; n < nodes_; ++n)
     for (const DeviceGroup& group : node_.groups) {
       out.push_back({fmt::format("node{}.{}", n, group.name), {}});
-      for (std::int32_t d : group.devices) out.back().devices.push_back(static_cast<Rank>(n * node_.devices + d));
+      for (std::int32_t d : group.devices)
+        out.back().devices.push_back(static_cast<Rank>(n * node_.devices + d));
     }
   return out;
 }

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Devices, the resources between them, and routes, as plain data.
 //
-// A topology is `nodes` copies of one node of `devices_per_node` devices. Device d of node k has the number k * devices_per_node + d, and rank r runs on device r.
-// Resources have a capacity that flows share: every *port* of the node template gives each device a directed `out` and `in`; a *shared* resource exists once per node (such
-// as the host memory that staged copies in both directions cross); a *fabric* resource once in all.
-// Routes are rules, never a table of all pairs: inside a node one rule per pair of *classes* of devices, between nodes one rule. A route names the resources it
-// crosses in order, one latency, and an optional cap on the rate of each flow.
+// A topology is `nodes` copies of one node of `devices_per_node` devices. Device d of node k has
+// the number k * devices_per_node + d, and rank r runs on device r. Resources have a capacity that
+// flows share: every *port* of the node template gives each device a directed `out` and `in`; a
+// *shared* resource exists once per node (such as the host memory that staged copies in both
+// directions cross); a *fabric* resource once in all. Routes are rules, never a table of all pairs:
+// inside a node one rule per pair of *classes* of devices, between nodes one rule. A route names
+// the resources it crosses in order, one latency, and an optional cap on the rate of each flow.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +22,7 @@
 namespace reshard {
 
 enum class Transport : std::uint8_t { NVLink, PCIe, Host, Network };  // how a transfer is carried
-std::string_view text(Transport transport);                           // "nvlink", "pcie", "host", "network"
+std::string_view text(Transport transport);  // "nvlink", "pcie", "host", "network"
 
 // Per-device pair of directed resources.
 struct Port {
@@ -42,7 +44,13 @@ struct DeviceGroup {
 
 // One resource that a route crosses, named relative to its ends.
 struct Hop {
-  enum class Kind : std::uint8_t { SourceOut, DestinationIn, SourceNodeShared, DestinationNodeShared, Fabric };
+  enum class Kind : std::uint8_t {
+    SourceOut,
+    DestinationIn,
+    SourceNodeShared,
+    DestinationNodeShared,
+    Fabric
+  };
   Kind kind;
   std::int32_t index;  // of the port, shared or fabric resource
   friend bool operator==(const Hop&, const Hop&) = default;
@@ -61,10 +69,12 @@ struct NodeTemplate {
   std::vector<SharedResource> shared;
   std::vector<DeviceGroup> groups;
   std::vector<RouteRule> rules;  // referenced by index
-  // Local devices whose routes are alike form a class, so that a node of 4096 like devices needs a table of one entry. Per local device its class, numbered densely
-  // from 0; empty: all devices are class 0.
+  // Local devices whose routes are alike form a class, so that a node of 4096 like devices needs a
+  // table of one entry. Per local device its class, numbered densely from 0; empty: all devices are
+  // class 0.
   std::vector<std::int32_t> class_of;
-  std::vector<std::int32_t> rule_within;  // [class of source * classes + class of destination] -> rule; -1 where no two devices are (a class of one)
+  std::vector<std::int32_t> rule_within;  // [class of source * classes + class of destination] ->
+                                          // rule; -1 where no two devices are (a class of one)
   std::int32_t rule_between = -1;         // rule between nodes; -1 where a topology is one node
 };
 
@@ -79,7 +89,8 @@ struct Route {
   Transport transport;
 };
 
-// A group of devices with a name, in global numbers: a cut for bounds and a row in reports. Devices ascending.
+// A group of devices with a name, in global numbers: a cut for bounds and a row in reports. Devices
+// ascending.
 struct NamedGroup {
   std::string name;  // "node1", "node1.socket0"
   std::vector<Rank> devices;
@@ -87,9 +98,11 @@ struct NamedGroup {
 
 class Topology {
  public:
-  // Checks and freezes. Throws InputError: no device, more than 2^20 devices or 2^24 resources, a capacity below 1 byte/s, several nodes without a rule between
-  // them, a pair of devices without a route, a route that crosses nothing or one resource twice, an index out of range.
-  Topology(std::string name, NodeTemplate node, std::vector<SharedResource> fabric, std::int32_t nodes);
+  // Checks and freezes. Throws InputError: no device, more than 2^20 devices or 2^24 resources, a
+  // capacity below 1 byte/s, several nodes without a rule between them, a pair of devices without a
+  // route, a route that crosses nothing or one resource twice, an index out of range.
+  Topology(std::string name, NodeTemplate node, std::vector<SharedResource> fabric,
+           std::int32_t nodes);
 
   const std::string& name() const { return name_; }  // "dgx-h100:2"
   std::int32_t nodes() const { return nodes_; }
@@ -100,9 +113,12 @@ class Topology {
   std::int32_t local_of(Rank device) const { return to_int(device) % node_.devices; }
   std::int32_t classes() const { return classes_; }
   // Devices of one class are interchangeable in every rule.
-  std::int32_t class_of(Rank device) const { return node_.class_of.empty() ? 0 : node_.class_of[static_cast<std::size_t>(local_of(device))]; }
+  std::int32_t class_of(Rank device) const {
+    return node_.class_of.empty() ? 0 : node_.class_of[static_cast<std::size_t>(local_of(device))];
+  }
 
-  // Numbering: node after node, in each its shared resources, then per device its ports' out and in; the fabric last.
+  // Numbering: node after node, in each its shared resources, then per device its ports' out and
+  // in; the fabric last.
   std::int32_t resource_count() const;
   // "node0.gpu3.nvlink.out" (gpu3 counts within the node), "node0.staging0", "spine".
   std::string resource_name(ResourceId id) const;
@@ -113,7 +129,8 @@ class Topology {
   Route route(Rank source, Rank destination) const;
   ResourceId resource(const Hop& hop, Rank source, Rank destination) const;
 
-  // Nodes (where there are several), then the template's groups per node. Memory: one number per device and level of groups.
+  // Nodes (where there are several), then the template's groups per node. Memory: one number per
+  // device and level of groups.
   std::vector<NamedGroup> groups() const;
 
   // Identity of the whole content, the name included.

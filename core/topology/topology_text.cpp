@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The reader goes line by line and word by word and keeps nothing but the description; what the lines mean together (do all pairs have a route?) is asked of the
-// route table at the end, so that reading and building cannot differ.
+// The reader goes line by line and word by word and keeps nothing but the description; what the
+// lines mean together (do all pairs have a route?) is asked of the route table at the end, so that
+// reading and building cannot differ.
 #include "core/topology/topology_text.h"
 
 #include <algorithm>
@@ -16,12 +17,16 @@
 namespace reshard {
 namespace {
 
-constexpr std::size_t kMaxPorts = 64, kMaxShared = 256, kMaxFabric = 1024, kMaxGroups = 1024, kMaxRoutes = 256, kMaxHops = 16, kMaxNameLength = 64;
+constexpr std::size_t kMaxPorts = 64, kMaxShared = 256, kMaxFabric = 1024, kMaxGroups = 1024,
+                      kMaxRoutes = 256, kMaxHops = 16, kMaxNameLength = 64;
 constexpr std::size_t kMaxMembers = std::size_t{1} << 20;  // of all groups and pair lists together
-constexpr std::array<std::string_view, 12> kReserved{"within", "between",   "pairs",  "to",          "via", "latency",
-                                                     "cap",    "transport", "source", "destination", "in",  "out"};
-constexpr std::array<std::string_view, 3> kCounts{"nodes", "devices", "nothing"};  // by TopologyDescription::Counts
-constexpr std::array<Transport, 4> kTransports{Transport::NVLink, Transport::PCIe, Transport::Host, Transport::Network};
+constexpr std::array<std::string_view, 12> kReserved{"within", "between",     "pairs", "to",
+                                                     "via",    "latency",     "cap",   "transport",
+                                                     "source", "destination", "in",    "out"};
+constexpr std::array<std::string_view, 3> kCounts{"nodes", "devices",
+                                                  "nothing"};  // by TopologyDescription::Counts
+constexpr std::array<Transport, 4> kTransports{Transport::NVLink, Transport::PCIe, Transport::Host,
+                                               Transport::Network};
 
 template <typename Part>
 std::optional<std::int32_t> find(const std::vector<Part>& parts, std::string_view name) {
@@ -40,7 +45,8 @@ class Reader {
       std::string_view key = token();
       if (key.empty()) continue;
       if (!titled) {
-        if (key != "reshard-topology" || token() != "1") fail("'reshard-topology 1' as the first line", line_);
+        if (key != "reshard-topology" || token() != "1")
+          fail("'reshard-topology 1' as the first line", line_);
         titled = true;
       } else {
         read_line(key);
@@ -60,7 +66,9 @@ class Reader {
     std::size_t end = std::min(text_.find('\n', position_), text_.size());
     line_ = text_.substr(position_, end - position_);
     ++line_number_;
-    if (line_.size() > kMaxLineBytes) throw InputError(fmt::format("{}: expected lines of at most 64 MiB, found a longer one", place()));
+    if (line_.size() > kMaxLineBytes)
+      throw InputError(
+          fmt::format("{}: expected lines of at most 64 MiB, found a longer one", place()));
     if (!line_.empty() && line_.back() == '\r') line_.remove_suffix(1);
     rest_ = line_;
     position_ = end + 1;
@@ -77,10 +85,14 @@ class Reader {
     return word;
   }
 
-  std::string place() const { return fmt::format("{}:{}", file_, std::max(line_number_, std::int64_t{1})); }
+  std::string place() const {
+    return fmt::format("{}:{}", file_, std::max(line_number_, std::int64_t{1}));
+  }
 
   [[noreturn]] void fail(std::string_view expected, std::string_view found) const {
-    throw InputError(fmt::format("{}: expected {}, found {}", place(), expected, found.empty() ? std::string("the end of the line") : quoted(found)));
+    throw InputError(
+        fmt::format("{}: expected {}, found {}", place(), expected,
+                    found.empty() ? std::string("the end of the line") : quoted(found)));
   }
 
   // The same for what is no word of the text.
@@ -107,8 +119,11 @@ class Reader {
   std::string fresh_name() {
     std::string_view word = token();
     if (!is_topology_name(word)) fail("a name (letters, digits, '_', '-', at most 64)", word);
-    if (std::find(kReserved.begin(), kReserved.end(), word) != kReserved.end()) fail("a name that is no word of the format", word);
-    if (find(out_.ports, word) || find(out_.shared, word) || find(out_.fabric, word) || find(out_.groups, word)) fail("a name not used before", word);
+    if (std::find(kReserved.begin(), kReserved.end(), word) != kReserved.end())
+      fail("a name that is no word of the format", word);
+    if (find(out_.ports, word) || find(out_.shared, word) || find(out_.fabric, word) ||
+        find(out_.groups, word))
+      fail("a name not used before", word);
     return std::string(word);
   }
 
@@ -121,7 +136,9 @@ class Reader {
   std::pair<std::int32_t, std::int32_t> device_range(std::string_view word, bool needs_two) {
     std::string where = place();
     Cursor cursor(word, where);
-    auto device = [&] { return static_cast<std::int32_t>(cursor.integer("a device of the node", 0, out_.devices - 1)); };
+    auto device = [&] {
+      return static_cast<std::int32_t>(cursor.integer("a device of the node", 0, out_.devices - 1));
+    };
     std::int32_t first = device(), last = first;
     if (needs_two || cursor.peek() == '-') {
       cursor.expect("-");
@@ -210,7 +227,8 @@ class Reader {
     DeviceGroup group{fresh_name(), {}};
     for (std::string_view word = token(); !word.empty(); word = token()) {
       auto [first, last] = device_range(word, false);
-      if (first > last || (!group.devices.empty() && first <= group.devices.back())) fail("devices in ascending order, each once", word);
+      if (first > last || (!group.devices.empty() && first <= group.devices.back()))
+        fail("devices in ascending order, each once", word);
       count_members(std::int64_t{last} - first + 1);
       for (std::int32_t device = first; device <= last; ++device) group.devices.push_back(device);
     }
@@ -231,9 +249,11 @@ class Reader {
       route.rule.cap_bytes_per_s = rate();
       word = token();
     }
-    if (word != "transport") fail(route.rule.cap_bytes_per_s ? "'transport'" : "'cap' or 'transport'", word);
+    if (word != "transport")
+      fail(route.rule.cap_bytes_per_s ? "'transport'" : "'cap' or 'transport'", word);
     word = token();
-    auto found = std::find_if(kTransports.begin(), kTransports.end(), [&](Transport t) { return text(t) == word; });
+    auto found = std::find_if(kTransports.begin(), kTransports.end(),
+                              [&](Transport t) { return text(t) == word; });
     if (found == kTransports.end()) fail("nvlink, pcie, host or network", word);
     route.rule.transport = *found;
     out_.routes.push_back(std::move(route));
@@ -256,7 +276,8 @@ class Reader {
       route.where = RouteLine::Where::FromTo;
       word = token();
     }
-    route.b = group_index(word, route.where == RouteLine::Where::FromTo ? "a group" : "'to', 'via' or a group");
+    route.b = group_index(
+        word, route.where == RouteLine::Where::FromTo ? "a group" : "'to', 'via' or a group");
     expect("via");
   }
 
@@ -269,7 +290,8 @@ class Reader {
       count_members(2);
       route.pairs.push_back(pair);
     }
-    if (route.pairs.empty() || word.empty()) fail(route.pairs.empty() ? "pairs of devices such as 0-1" : "another pair or 'via'", word);
+    if (route.pairs.empty() || word.empty())
+      fail(route.pairs.empty() ? "pairs of devices such as 0-1" : "another pair or 'via'", word);
   }
 
   std::int32_t group_index(std::string_view word, std::string_view expected) const {
@@ -284,20 +306,24 @@ class Reader {
     for (; !word.empty() && word != "latency"; word = token()) {
       if (route.rule.hops.size() == kMaxHops) fail(fmt::format("at most {} hops", kMaxHops), word);
       Hop hop = read_hop(word, route.where == RouteLine::Where::Between);
-      if (std::find(route.rule.hops.begin(), route.rule.hops.end(), hop) != route.rule.hops.end()) fail("each resource once in a route", word);
+      if (std::find(route.rule.hops.begin(), route.rule.hops.end(), hop) != route.rule.hops.end())
+        fail("each resource once in a route", word);
       route.rule.hops.push_back(hop);
     }
     if (route.rule.hops.empty()) fail("a hop such as nvlink.out", word);
     if (word.empty()) fail("another hop or 'latency'", word);
   }
 
-  // PORT.out, PORT.in, a fabric resource, a shared resource; between nodes the last as source.NAME or destination.NAME.
+  // PORT.out, PORT.in, a fabric resource, a shared resource; between nodes the last as source.NAME
+  // or destination.NAME.
   Hop read_hop(std::string_view word, bool between) const {
     std::size_t dot = word.find('.');
     if (dot == std::string_view::npos) {
-      if (std::optional<std::int32_t> index = find(out_.fabric, word)) return {Hop::Kind::Fabric, *index};
+      if (std::optional<std::int32_t> index = find(out_.fabric, word))
+        return {Hop::Kind::Fabric, *index};
       std::optional<std::int32_t> index = find(out_.shared, word);
-      if (index && between) fail(fmt::format("source.{} or destination.{} between nodes", word, word), word);
+      if (index && between)
+        fail(fmt::format("source.{} or destination.{} between nodes", word, word), word);
       if (index) return {Hop::Kind::SourceNodeShared, *index};
     } else {
       std::string_view head = word.substr(0, dot), tail = word.substr(dot + 1);
@@ -306,7 +332,8 @@ class Reader {
       if (port && tail == "in") return {Hop::Kind::DestinationIn, *port};
       std::optional<std::int32_t> shared = find(out_.shared, tail);
       if (shared && between && head == "source") return {Hop::Kind::SourceNodeShared, *shared};
-      if (shared && between && head == "destination") return {Hop::Kind::DestinationNodeShared, *shared};
+      if (shared && between && head == "destination")
+        return {Hop::Kind::DestinationNodeShared, *shared};
     }
     fail("a hop (PORT.out, PORT.in, a shared or fabric resource declared above)", word);
   }
@@ -316,21 +343,32 @@ class Reader {
   void check() {
     if (!has_name_) contradict("a line 'name'", "the end");
     if (!has_devices_) contradict("a line 'devices'", "the end");
-    if (std::int64_t{out_.nodes} * out_.devices > kMaxRanks) contradict("at most 2^20 devices in all", fmt::format("{} nodes of {}", out_.nodes, out_.devices));
+    if (std::int64_t{out_.nodes} * out_.devices > kMaxRanks)
+      contradict("at most 2^20 devices in all",
+                 fmt::format("{} nodes of {}", out_.nodes, out_.devices));
     bool by_devices = out_.counts == TopologyDescription::Counts::Devices;
-    if (by_devices && (out_.nodes != 1 || !out_.groups.empty())) contradict("one node without groups where 'count devices' makes all devices alike", "more");
+    if (by_devices && (out_.nodes != 1 || !out_.groups.empty()))
+      contradict("one node without groups where 'count devices' makes all devices alike", "more");
     for (std::size_t i = 0; i < out_.routes.size() && by_devices; ++i)
-      if (out_.routes[i].where != RouteLine::Where::Within) fail_at_route(i, "'within' where 'count devices' makes all devices alike");
+      if (out_.routes[i].where != RouteLine::Where::Within)
+        fail_at_route(i, "'within' where 'count devices' makes all devices alike");
 
     RouteTable table = make_route_table(out_);
-    if (table.too_many_classes) contradict(fmt::format("routes that tell at most {} devices apart", kMaxDeviceClasses), "more");
+    if (table.too_many_classes)
+      contradict(fmt::format("routes that tell at most {} devices apart", kMaxDeviceClasses),
+                 "more");
     if (table.missing)
-      contradict("a route for every pair of devices", fmt::format("none from device {} to device {}", table.missing->first, table.missing->second));
+      contradict("a route for every pair of devices",
+                 fmt::format("none from device {} to device {}", table.missing->first,
+                             table.missing->second));
     bool needs_between = out_.nodes > 1 || out_.counts == TopologyDescription::Counts::Nodes;
-    if (needs_between && table.rule_between < 0) contradict("a line 'route between' where there may be several nodes", "the end");
+    if (needs_between && table.rule_between < 0)
+      contradict("a line 'route between' where there may be several nodes", "the end");
     for (std::size_t i = 0; i < table.taken.size(); ++i)
-      if (!table.taken[i] && !(out_.devices == 1 && out_.routes[i].where == RouteLine::Where::Within))
-        fail_at_route(i, "a route that some pair of devices takes (the first line that matches counts)");
+      if (!table.taken[i] &&
+          !(out_.devices == 1 && out_.routes[i].where == RouteLine::Where::Within))
+        fail_at_route(
+            i, "a route that some pair of devices takes (the first line that matches counts)");
     build_topology(out_, std::nullopt);
   }
 
@@ -351,10 +389,15 @@ class Reader {
 
 bool is_topology_name(std::string_view name) {
   auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
-  auto may_follow = [&](char c) { return is_letter(c) || (c >= '0' && c <= '9') || c == '_' || c == '-'; };
-  return !name.empty() && name.size() <= kMaxNameLength && is_letter(name.front()) && std::all_of(name.begin(), name.end(), may_follow);
+  auto may_follow = [&](char c) {
+    return is_letter(c) || (c >= '0' && c <= '9') || c == '_' || c == '-';
+  };
+  return !name.empty() && name.size() <= kMaxNameLength && is_letter(name.front()) &&
+         std::all_of(name.begin(), name.end(), may_follow);
 }
 
-TopologyDescription parse_topology(std::string_view text, std::string_view file) { return Reader(text, file).read(); }
+TopologyDescription parse_topology(std::string_view text, std::string_view file) {
+  return Reader(text, file).read();
+}
 
 }  // namespace reshard

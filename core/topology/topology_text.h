@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The topology file format (traces/topologies/*.topo): one node and how nodes join, with a count. Documented in traces/topologies/README.md.
+// The topology file format (traces/topologies/*.topo): one node and how nodes join, with a count.
+// Documented in traces/topologies/README.md.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,8 @@
 
 namespace reshard {
 
-// One `route` line: for which pairs of devices, and the rule. The first line that matches a pair of a node counts.
+// One `route` line: for which pairs of devices, and the rule. The first line that matches a pair of
+// a node counts.
 struct RouteLine {
   enum class Where : std::uint8_t {
     Within,   // any two devices of a node
@@ -32,7 +34,8 @@ struct RouteLine {
 struct TopologyDescription {
   std::string name;
   std::int32_t devices = 1, nodes = 1;  // per node; nodes
-  // What the number behind "name:" replaces: nodes, or devices (then every device is alike), or nothing may be given.
+  // What the number behind "name:" replaces: nodes, or devices (then every device is alike), or
+  // nothing may be given.
   enum class Counts : std::uint8_t { Nodes, Devices, Nothing };
   Counts counts = Counts::Nothing;
   std::vector<Port> ports;
@@ -44,17 +47,21 @@ struct TopologyDescription {
 // Longest line of any text input.
 inline constexpr std::size_t kMaxLineBytes = std::size_t{64} << 20;
 
-// Throws InputError "FILE:LINE: expected ..., found ...", for every contradiction too: a name given twice, an unknown group, a pair of devices without a
-// route, a route line that no pair takes. Work and memory are linear in the text and the number of devices, plus a table of at most 1024 x 1024 device classes.
+// Throws InputError "FILE:LINE: expected ..., found ...", for every contradiction too: a name given
+// twice, an unknown group, a pair of devices without a route, a route line that no pair takes. Work
+// and memory are linear in the text and the number of devices, plus a table of at most 1024 x 1024
+// device classes.
 TopologyDescription parse_topology(std::string_view text, std::string_view file);
 
-// Applies "NAME:count". Throws InputError for a count out of range or where the file takes none. The topology is named "NAME:count" wherever a count may be given.
+// Applies "NAME:count". Throws InputError for a count out of range or where the file takes none.
+// The topology is named "NAME:count" wherever a count may be given.
 Topology build_topology(const TopologyDescription& description, std::optional<std::int64_t> count);
 
 // The text of a topology; parse_topology reads it back to the same.
 std::string to_text(const TopologyDescription& description);
 
-// Whether a name may stand in a topology file: a letter, then letters, digits, '_' and '-', at most 64 in all.
+// Whether a name may stand in a topology file: a letter, then letters, digits, '_' and '-', at most
+// 64 in all.
 bool is_topology_name(std::string_view name);
 
 }  // namespace reshard

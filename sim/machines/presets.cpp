@@ -59,8 +59,9 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
       nearest = preset.name;
     }
   }
-  throw InputError(fmt::format("topology: expected one of {}, or a path to a topology file, found {}{}", names, quoted(name),
-                               nearest.empty() ? "" : fmt::format(" (did you mean {}?)", nearest)));
+  throw InputError(fmt::format(
+      "topology: expected one of {}, or a path to a topology file, found {}{}", names, quoted(name),
+      nearest.empty() ? "" : fmt::format(" (did you mean {}?)", nearest)));
 }
 
 bool is_path(std::string_view name) {
@@ -70,8 +71,10 @@ bool is_path(std::string_view name) {
 }
 
 TopologyDescription description_of(std::string_view name) {
-  if (const EmbeddedText* preset = find_preset(name)) return parse_topology(preset->text, fmt::format("{}.topo", name));
-  if (name.empty() || name.find('\0') != std::string_view::npos || !is_path(name)) fail_unknown(name);
+  if (const EmbeddedText* preset = find_preset(name))
+    return parse_topology(preset->text, fmt::format("{}.topo", name));
+  if (name.empty() || name.find('\0') != std::string_view::npos || !is_path(name))
+    fail_unknown(name);
   std::string path(name);
   return parse_topology(read_text_file(path, kMaxFileBytes), path);
 }
@@ -80,21 +83,25 @@ TopologyDescription description_of(std::string_view name) {
 
 std::vector<PresetInfo> presets() {
   std::vector<PresetInfo> out;
-  for (const EmbeddedText& preset : embedded_topologies()) out.push_back({std::string(preset.name), first_comment(preset.text), std::string(preset.text)});
-  std::sort(out.begin(), out.end(), [](const PresetInfo& a, const PresetInfo& b) { return a.name < b.name; });
+  for (const EmbeddedText& preset : embedded_topologies())
+    out.push_back({std::string(preset.name), first_comment(preset.text), std::string(preset.text)});
+  std::sort(out.begin(), out.end(),
+            [](const PresetInfo& a, const PresetInfo& b) { return a.name < b.name; });
   return out;
 }
 
 NamedTopology find_description(std::string_view spec) {
   std::size_t colon = spec.rfind(':');
   // A colon before a '/' belongs to the path.
-  if (colon == std::string_view::npos || spec.find('/', colon) != std::string_view::npos) return {description_of(spec), std::nullopt};
+  if (colon == std::string_view::npos || spec.find('/', colon) != std::string_view::npos)
+    return {description_of(spec), std::nullopt};
   std::string_view digits = spec.substr(colon + 1);
   NamedTopology out{description_of(spec.substr(0, colon)), std::nullopt};
   std::int64_t count = 0;
   auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), count);
   if (error != std::errc() || end != digits.data() + digits.size())
-    throw InputError(fmt::format("topology: expected a count behind '{}:', found {}", out.description.name, quoted(digits)));
+    throw InputError(fmt::format("topology: expected a count behind '{}:', found {}",
+                                 out.description.name, quoted(digits)));
   out.count = count;
   return out;
 }
@@ -106,13 +113,16 @@ Topology find_topology(std::string_view spec) {
 
 Topology default_topology(std::int64_t devices_needed) {
   TopologyDescription description = description_of(kDefaultPreset);
-  return build_topology(description, std::max<std::int64_t>(1, ceil_div(devices_needed, std::int64_t{description.devices})));
+  return build_topology(
+      description,
+      std::max<std::int64_t>(1, ceil_div(devices_needed, std::int64_t{description.devices})));
 }
 
 void require_devices(const Topology& topology, std::int64_t highest_rank) {
   if (highest_rank < topology.devices()) return;
-  throw InputError(fmt::format("topology {}: expected a device for every rank, found {} device{} and rank {}", topology.name(), topology.devices(),
-                               topology.devices() == 1 ? "" : "s", highest_rank));
+  throw InputError(fmt::format(
+      "topology {}: expected a device for every rank, found {} device{} and rank {}",
+      topology.name(), topology.devices(), topology.devices() == 1 ? "" : "s", highest_rank));
 }
 
 }  // namespace reshard::sim

@@ -22,8 +22,10 @@ struct PresetInfo {
 // By name, ascending.
 std::vector<PresetInfo> presets();
 
-// What a spec names, and the count it gives. `spec`: "dgx-h100", "dgx-h100:4", "path/to/file.topo", "path/to/file.topo:4". A word that is a preset's name is that preset; what holds a
-// '/' or ends in ".topo", and any other file that exists, is a path. Throws InputError: an unknown name (lists the names), a file that cannot be read or is wrong.
+// What a spec names, and the count it gives. `spec`: "dgx-h100", "dgx-h100:4", "path/to/file.topo",
+// "path/to/file.topo:4". A word that is a preset's name is that preset; what holds a
+// '/' or ends in ".topo", and any other file that exists, is a path. Throws InputError: an unknown
+// name (lists the names), a file that cannot be read or is wrong.
 struct NamedTopology {
   TopologyDescription description;
   std::optional<std::int64_t> count;
@@ -33,7 +35,8 @@ NamedTopology find_description(std::string_view spec);
 // The topology of a spec, its count applied. Throws InputError.
 Topology find_topology(std::string_view spec);
 
-// dgx-h100:n with the least n that holds `devices_needed` (at least 1) devices. Throws InputError above 2^20.
+// dgx-h100:n with the least n that holds `devices_needed` (at least 1) devices. Throws InputError
+// above 2^20.
 Topology default_topology(std::int64_t devices_needed);
 
 // Throws InputError where `highest_rank` has no device (rank r runs on device r).

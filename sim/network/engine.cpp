@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The event loop.
 //
-// An instant is worked off whole before rates are solved: transfers that finish now, latencies and sleeps that end now, and all that starts because of them, including what takes
-// no time at all. Only then do the flows share anew and the clock moves, to the earlier of the next finish and the next known event. So a thousand transfers that end
-// together cost one solution, and the order within an instant cannot change a rate.
+// An instant is worked off whole before rates are solved: transfers that finish now, latencies and
+// sleeps that end now, and all that starts because of them, including what takes no time at all.
+// Only then do the flows share anew and the clock moves, to the earlier of the next finish and the
+// next known event. So a thousand transfers that end together cost one solution, and the order
+// within an instant cannot change a rate.
 #include "sim/network/engine.h"
 
 #include <algorithm>
@@ -23,7 +25,9 @@ namespace {
 class Engine {
  public:
   Engine(const Workload& workload, const Topology& topology, const EngineOptions& options)
-      : options_(options), flows_(topology), program_(workload, topology.devices(), options.record_spans ? &timeline_.spans : nullptr) {}
+      : options_(options),
+        flows_(topology),
+        program_(workload, topology.devices(), options.record_spans ? &timeline_.spans : nullptr) {}
 
   Timeline run();
 
@@ -56,7 +60,8 @@ void Engine::arrive(std::int32_t flow) {
   const Transit& transit = flows_.transit(flow);
   program_.arrived(transit);
   if (options_.record_flows)
-    timeline_.flows.push_back({transit.op, transit.step, transit.source, transit.destination, transit.bytes, flows_.start_ps(flow), now_ps_});
+    timeline_.flows.push_back({transit.op, transit.step, transit.source, transit.destination,
+                               transit.bytes, flows_.start_ps(flow), now_ps_});
   flows_.close(flow);
 }
 
@@ -94,7 +99,8 @@ void Engine::settle() {
     sleeps_.clear();
     program_.advance(now_ps_, transits_, sleeps_);
     for (const Transit& transit : transits_) begin(transit);
-    for (const Sleep& sleep : sleeps_) events_.push(later_ps(now_ps_, sleep.duration_ps), {-1, sleep});
+    for (const Sleep& sleep : sleeps_)
+      events_.push(later_ps(now_ps_, sleep.duration_ps), {-1, sleep});
   } while (program_.busy() || events_.next_time_ps() == now_ps_);
 }
 
@@ -102,7 +108,8 @@ Timeline Engine::run() {
   for (;;) {
     settle();
     flows_.solve(now_ps_);
-    std::int64_t finish_ps = flows_.next_finish_ps(), next_ps = std::min(finish_ps, events_.next_time_ps());
+    std::int64_t finish_ps = flows_.next_finish_ps(),
+                 next_ps = std::min(finish_ps, events_.next_time_ps());
     if (next_ps == MinimumTree::kNever) break;
     now_ps_ = next_ps;
     if (finish_ps != now_ps_) continue;
@@ -113,22 +120,27 @@ Timeline Engine::run() {
   timeline_.end_ps = now_ps_;
   timeline_.resources = flows_.uses();
   std::sort(timeline_.spans.begin(), timeline_.spans.end(), [](const Span& a, const Span& b) {
-    return std::tie(a.op, a.step, a.rank, a.start_ps, a.end_ps) < std::tie(b.op, b.step, b.rank, b.start_ps, b.end_ps);
+    return std::tie(a.op, a.step, a.rank, a.start_ps, a.end_ps) <
+           std::tie(b.op, b.step, b.rank, b.start_ps, b.end_ps);
   });
-  std::sort(timeline_.flows.begin(), timeline_.flows.end(), [](const FlowSpan& a, const FlowSpan& b) {
-    return std::tie(a.start_ps, a.op, a.step, a.source, a.destination, a.end_ps, a.bytes) <
-           std::tie(b.start_ps, b.op, b.step, b.source, b.destination, b.end_ps, b.bytes);
-  });
+  std::sort(
+      timeline_.flows.begin(), timeline_.flows.end(), [](const FlowSpan& a, const FlowSpan& b) {
+        return std::tie(a.start_ps, a.op, a.step, a.source, a.destination, a.end_ps, a.bytes) <
+               std::tie(b.start_ps, b.op, b.step, b.source, b.destination, b.end_ps, b.bytes);
+      });
   return std::move(timeline_);
 }
 
 }  // namespace
 
-Timeline run(const Workload& workload, const Topology& topology, const EngineOptions& options) { return Engine(workload, topology, options).run(); }
+Timeline run(const Workload& workload, const Topology& topology, const EngineOptions& options) {
+  return Engine(workload, topology, options).run();
+}
 
 std::int64_t time_of(const Plan& plan, const Topology& topology) {
   // The workload only borrows the plan.
-  Workload workload = workload_of(std::shared_ptr<const Plan>(std::shared_ptr<const Plan>(), &plan));
+  Workload workload =
+      workload_of(std::shared_ptr<const Plan>(std::shared_ptr<const Plan>(), &plan));
   return run(workload, topology, {.record_flows = false, .record_spans = false}).end_ps;
 }
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The flow-level engine: runs a workload on a topology and says what ran when, in integer picoseconds.
+// The flow-level engine: runs a workload on a topology and says what ran when, in integer
+// picoseconds.
 #pragma once
 
 #include "core/plan/timeline.h"
-#include "core/plan/workload.h"
+#include "core/schedule/workload.h"
 #include "core/topology/topology.h"
 
 namespace reshard::sim {
@@ -13,8 +14,9 @@ struct EngineOptions {
   bool record_spans = true;   // fill Timeline::spans
 };
 
-// Throws InputError when a rank has no device, more flows share a resource than it has bytes per second, a collective names a rank twice, time passes 2^62 ps, or the
-// run is beyond the limits of transit.h; CheckFailure, naming the operations, on a workload that cannot finish.
+// Throws InputError when a rank has no device, more flows share a resource than it has bytes per
+// second, a collective names a rank twice, time passes 2^62 ps, or the run is beyond the limits of
+// transit.h; CheckFailure, naming the operations, on a workload that cannot finish.
 Timeline run(const Workload& workload, const Topology& topology, const EngineOptions& options = {});
 
 // Time of one plan alone, without recording anything.

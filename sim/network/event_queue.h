@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Things that happen at a known time, taken by (time, order of arrival).
 //
-// Thousands of messages often wait for the same instant. Items pushed one after the other for one time share a bucket, and only buckets are ordered by a heap: a
-// million equal latencies cost one heap entry. A bucket pushed later for the same time has a larger number, so the order of arrival holds across buckets too.
+// Thousands of messages often wait for the same instant. Items pushed one after the other for one
+// time share a bucket, and only buckets are ordered by a heap: a million equal latencies cost one
+// heap entry. A bucket pushed later for the same time has a larger number, so the order of arrival
+// holds across buckets too.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +29,8 @@ class EventQueue {
   // kNever when empty.
   std::int64_t next_time_ps() const { return heap_.empty() ? kNever : heap_.front().time_ps; }
 
-  // Takes the oldest bucket of the next time; `items` is replaced. There must be one; more of the same time may follow.
+  // Takes the oldest bucket of the next time; `items` is replaced. There must be one; more of the
+  // same time may follow.
   void pop(std::vector<Item>& items) {
     Entry entry = heap_.front();
     std::pop_heap(heap_.begin(), heap_.end(), std::greater<>());

@@ -10,7 +10,8 @@
 
 namespace reshard::sim {
 
-FairShare::FairShare(const std::vector<std::int64_t>& capacities, std::int32_t max_hops) : stride_(static_cast<std::size_t>(max_hops)) {
+FairShare::FairShare(const std::vector<std::int64_t>& capacities, std::int32_t max_hops)
+    : stride_(static_cast<std::size_t>(max_hops)) {
   RESHARD_CHECK(max_hops >= 1, fmt::format("{} hops", max_hops));
   resources_.resize(capacities.size());
   for (std::size_t resource = 0; resource < capacities.size(); ++resource) {
@@ -20,7 +21,8 @@ FairShare::FairShare(const std::vector<std::int64_t>& capacities, std::int32_t m
 }
 
 std::span<const ResourceId> FairShare::path(std::int32_t flow) const {
-  std::span<const ResourceId> all = std::span(paths_).subspan(static_cast<std::size_t>(flow) * stride_, stride_);
+  std::span<const ResourceId> all =
+      std::span(paths_).subspan(static_cast<std::size_t>(flow) * stride_, stride_);
   std::size_t hops = all.size();
   while (all[hops - 1] == kNoResource) --hops;
   return all.first(hops);
@@ -28,7 +30,8 @@ std::span<const ResourceId> FairShare::path(std::int32_t flow) const {
 
 void FairShare::add(std::int32_t flow, std::span<const ResourceId> path, std::int64_t cap) {
   auto at = static_cast<std::size_t>(flow);
-  RESHARD_CHECK(!path.empty() && path.size() <= stride_ && cap >= 1, fmt::format("{} hops, cap {}", path.size(), cap));
+  RESHARD_CHECK(!path.empty() && path.size() <= stride_ && cap >= 1,
+                fmt::format("{} hops, cap {}", path.size(), cap));
   if (at >= flows_.size()) {
     flows_.resize(at + 1);
     caps_.resize(at + 1);
@@ -45,7 +48,8 @@ void FairShare::add(std::int32_t flow, std::span<const ResourceId> path, std::in
     positions_[at * stride_ + hop] = static_cast<std::int32_t>(resource.flows.size());
     resource.flows.push_back(flow);
     auto load = static_cast<std::int64_t>(resource.flows.size());
-    RESHARD_CHECK(load <= resource.capacity, fmt::format("{} flows on resource {} of {} bytes/s", load, id, resource.capacity));
+    RESHARD_CHECK(load <= resource.capacity, fmt::format("{} flows on resource {} of {} bytes/s",
+                                                         load, id, resource.capacity));
     least_capacity = std::min(least_capacity, resource.capacity);
     keep_below_ = std::min(keep_below_, resource.capacity / load);
     touched_.push_back(id);
@@ -107,7 +111,8 @@ inline void FairShare::enter(std::int32_t flow) {
   }
 }
 
-// The part of the network that hangs together with `root` through flows that are rated anew, and the capacity that the others leave in it.
+// The part of the network that hangs together with `root` through flows that are rated anew, and
+// the capacity that the others leave in it.
 void FairShare::collect(std::size_t root) {
   part_resources_.assign(1, root);
   part_capped_.clear();
@@ -163,7 +168,8 @@ inline void FairShare::give(std::int32_t flow, std::int64_t share, std::vector<C
   at.rate = share;
 }
 
-void FairShare::give_all(const Resource& bottleneck, std::int64_t share, std::vector<Change>& changes) {
+void FairShare::give_all(const Resource& bottleneck, std::int64_t share,
+                         std::vector<Change>& changes) {
   const std::int32_t free = 2 * epoch_;
   std::size_t chosen = 0;
   for (std::int32_t flow : bottleneck.flows) {
@@ -175,7 +181,9 @@ void FairShare::give_all(const Resource& bottleneck, std::int64_t share, std::ve
 
 // A cap at or below the smallest share comes first. False where there is none.
 bool FairShare::give_next_cap(std::int64_t share, std::vector<Change>& changes) {
-  while (next_capped_ < part_capped_.size() && flow_at(part_capped_[next_capped_]).mark != 2 * epoch_) ++next_capped_;
+  while (next_capped_ < part_capped_.size() &&
+         flow_at(part_capped_[next_capped_]).mark != 2 * epoch_)
+    ++next_capped_;
   if (next_capped_ == part_capped_.size()) return false;
   std::int32_t flow = part_capped_[next_capped_];
   std::int64_t cap = caps_[static_cast<std::size_t>(flow)];
@@ -188,11 +196,13 @@ void FairShare::fill(std::vector<Change>& changes) {
   heap_.clear();
   for (std::size_t id : part_resources_) {
     const Resource& resource = resources_[id];
-    if (resource.free > 0) heap_.push_back({resource.rest / resource.free, static_cast<std::int32_t>(id)});
+    if (resource.free > 0)
+      heap_.push_back({resource.rest / resource.free, static_cast<std::int32_t>(id)});
   }
   std::make_heap(heap_.begin(), heap_.end(), std::greater<>());  // smallest on top
   std::sort(part_capped_.begin(), part_capped_.end(), [this](std::int32_t a, std::int32_t b) {
-    std::int64_t cap_a = caps_[static_cast<std::size_t>(a)], cap_b = caps_[static_cast<std::size_t>(b)];
+    std::int64_t cap_a = caps_[static_cast<std::size_t>(a)],
+                 cap_b = caps_[static_cast<std::size_t>(b)];
     return cap_a != cap_b ? cap_a < cap_b : a < b;
   });
   next_capped_ = 0;

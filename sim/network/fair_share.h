@@ -1,28 +1,35 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Max-min fair rates of flows that share resources, in integers.
 //
-// The problem. Flow f crosses the resources P(f) and may have a cap k(f); resource r has the capacity C(r), all in bytes/s. Rates x(f) are max-min fair when
+// The problem. Flow f crosses the resources P(f) and may have a cap k(f); resource r has the
+// capacity C(r), all in bytes/s. Rates x(f) are max-min fair when
 //
 //     for every r:   sum of x(f) over f crossing r  <=  C(r)
 //     for every f:   x(f) <= k(f)
 //     no x(f) can rise without lowering an x(g) <= x(f).
 //
-// The method is progressive filling. While flows are without a rate ("free"), each resource that free flows cross offers
+// The method is progressive filling. While flows are without a rate ("free"), each resource that
+// free flows cross offers
 //
 //     share(r) = floor( (C(r) - rates already given on r) / free flows on r )
 //
-// The *bottleneck* is the smallest (share, resource id); its free flows get its share and are no longer free. A cap is a resource of one flow: it comes before every
-// resource of an equal share; caps among themselves need no order, since equal ones give equal rates. The floor is the only rounding, and it leaves less than one byte/s
-// per flow of a resource unused.
+// The *bottleneck* is the smallest (share, resource id); its free flows get its share and are no
+// longer free. A cap is a resource of one flow: it comes before every resource of an equal share;
+// caps among themselves need no order, since equal ones give equal rates. The floor is the only
+// rounding, and it leaves less than one byte/s per flow of a resource unused.
 //
 // Two facts make it fast and change nothing in the result:
-//   1. Shares never fall while filling: what a bottleneck's flow takes from another resource is at most that resource's own share. So a heap with outdated keys works: a
+//   1. Shares never fall while filling: what a bottleneck's flow takes from another resource is at
+//   most that resource's own share. So a heap with outdated keys works: a
 //      resource on top whose share has risen meanwhile is put back.
-//   2. Shares ascend from bottleneck to bottleneck. A flow that leaves was free in all filling rounds of shares below its rate and only made other shares smaller, so those
-//      rounds stay as they were; a flow that arrives cannot be rated below floor(C(r) / flows on r) of its resources, so rounds below that stay too. A new solution
-//      starts there: flows of smaller rates keep them and count as taken capacity, and of the rest only those that hang together with a touched
-//      resource through flows not kept are filled again.
-// The inner loops choose flows without branching, since which of them are kept or free has no pattern that a processor could learn.
+//   2. Shares ascend from bottleneck to bottleneck. A flow that leaves was free in all filling
+//   rounds of shares below its rate and only made other shares smaller, so those
+//      rounds stay as they were; a flow that arrives cannot be rated below floor(C(r) / flows on r)
+//      of its resources, so rounds below that stay too. A new solution starts there: flows of
+//      smaller rates keep them and count as taken capacity, and of the rest only those that hang
+//      together with a touched resource through flows not kept are filled again.
+// The inner loops choose flows without branching, since which of them are kept or free has no
+// pattern that a processor could learn.
 #pragma once
 
 #include <compare>
@@ -42,8 +49,9 @@ class FairShare {
   // Capacities by ResourceId, each >= 1; no flow crosses more than `max_hops` resources.
   FairShare(const std::vector<std::int64_t>& capacities, std::int32_t max_hops);
 
-  // Flows are numbered by the caller, densely. A flow gets its rate at the next solve(). `path` names at least one resource and none twice; cap >= 1.
-  // No resource may be crossed by more flows than it has bytes/s.
+  // Flows are numbered by the caller, densely. A flow gets its rate at the next solve(). `path`
+  // names at least one resource and none twice; cap >= 1. No resource may be crossed by more flows
+  // than it has bytes/s.
   void add(std::int32_t flow, std::span<const ResourceId> path, std::int64_t cap);
   void remove(std::int32_t flow);
 
@@ -56,8 +64,12 @@ class FairShare {
 
   std::int64_t rate(std::int32_t flow) const { return flows_[static_cast<std::size_t>(flow)].rate; }
   // Flows that cross the resource now.
-  std::int32_t load(ResourceId resource) const { return static_cast<std::int32_t>(resources_[to_index(resource)].flows.size()); }
-  std::int64_t capacity(ResourceId resource) const { return resources_[to_index(resource)].capacity; }
+  std::int32_t load(ResourceId resource) const {
+    return static_cast<std::int32_t>(resources_[to_index(resource)].flows.size());
+  }
+  std::int64_t capacity(ResourceId resource) const {
+    return resources_[to_index(resource)].capacity;
+  }
   std::span<const ResourceId> path(std::int32_t flow) const;
 
  private:
@@ -97,10 +109,12 @@ class FairShare {
   std::vector<Resource> resources_;
   std::vector<Flow> flows_;
   std::vector<std::int64_t> caps_;  // by flow; kNoCap where it cannot bind
-  // `stride_` entries per flow: its path, filled up with kNoResource, and where it stands in each resource's list.
+  // `stride_` entries per flow: its path, filled up with kNoResource, and where it stands in each
+  // resource's list.
   std::vector<ResourceId> paths_;
   std::vector<std::int32_t> positions_;
-  // The change since the last solution: resources whose flows are others, and the rate below which all others stay.
+  // The change since the last solution: resources whose flows are others, and the rate below which
+  // all others stay.
   std::vector<std::size_t> touched_;
   std::int64_t keep_below_ = kNoCap;
   std::int32_t epoch_ = 0;

@@ -19,7 +19,8 @@ __extension__ typedef unsigned __int128 Unsigned128;
 std::vector<std::int64_t> capacities_of(const Topology& topology) {
   std::vector<std::int64_t> capacities;
   capacities.reserve(static_cast<std::size_t>(topology.resource_count()));
-  for (std::int32_t id = 0; id < topology.resource_count(); ++id) capacities.push_back(topology.resource_bytes_per_s(ResourceId{id}));
+  for (std::int32_t id = 0; id < topology.resource_count(); ++id)
+    capacities.push_back(topology.resource_bytes_per_s(ResourceId{id}));
   return capacities;
 }
 
@@ -32,7 +33,8 @@ std::int32_t longest_route(const Topology& topology) {
 }  // namespace
 
 std::int64_t later_ps(std::int64_t now_ps, Int128 delay_ps) {
-  if (delay_ps > kMaxTimePs - now_ps) throw InputError("simulated time: expected an end within 2^62 ps (53 days), found a later one");
+  if (delay_ps > kMaxTimePs - now_ps)
+    throw InputError("simulated time: expected an end within 2^62 ps (53 days), found a later one");
   return now_ps + static_cast<std::int64_t>(delay_ps);
 }
 
@@ -45,7 +47,8 @@ Flows::Flows(const Topology& topology)
 std::int32_t Flows::open(const Transit& transit, std::int64_t now_ps) {
   if (free_.empty()) {
     if (transits_.size() >= static_cast<std::size_t>(kMaxInFlight))
-      throw InputError(fmt::format("simulation: expected at most {} transfers at one time, found more", kMaxInFlight));
+      throw InputError(fmt::format(
+          "simulation: expected at most {} transfers at one time, found more", kMaxInFlight));
     free_.push_back(static_cast<std::int32_t>(transits_.size()));
     transits_.emplace_back();
     for (auto* column : {&starts_ps_, &sequences_, &changed_ps_}) column->push_back(0);
@@ -60,7 +63,9 @@ std::int32_t Flows::open(const Transit& transit, std::int64_t now_ps) {
   return flow;
 }
 
-std::int64_t Flows::latency_ps(std::int32_t flow) const { return topology_.rule(transit(flow).source, transit(flow).destination).latency_ps; }
+std::int64_t Flows::latency_ps(std::int32_t flow) const {
+  return topology_.rule(transit(flow).source, transit(flow).destination).latency_ps;
+}
 
 void Flows::close(std::int32_t flow) { free_.push_back(flow); }
 
@@ -68,16 +73,19 @@ void Flows::join(std::int32_t flow, std::int64_t now_ps) {
   const Transit& carried = transit(flow);
   const RouteRule& rule = topology_.rule(carried.source, carried.destination);
   path_.clear();
-  for (const Hop& hop : rule.hops) path_.push_back(topology_.resource(hop, carried.source, carried.destination));
+  for (const Hop& hop : rule.hops)
+    path_.push_back(topology_.resource(hop, carried.source, carried.destination));
   for (ResourceId resource : path_)
     if (shares_.load(resource) >= shares_.capacity(resource))
-      throw InputError(fmt::format("resource {}: expected at most one flow per byte/s, found more than {} flows", topology_.resource_name(resource),
-                                   shares_.capacity(resource)));
+      throw InputError(
+          fmt::format("resource {}: expected at most one flow per byte/s, found more than {} flows",
+                      topology_.resource_name(resource), shares_.capacity(resource)));
   shares_.add(flow, path_, rule.cap_bytes_per_s.value_or(FairShare::kNoCap));
   for (ResourceId resource : path_) {
     ResourceUse& use = uses_[to_index(resource)];
     if (use.bytes > kMaxBytes - carried.bytes)
-      throw InputError(fmt::format("resource {}: expected at most 2^62 bytes in all, found more", topology_.resource_name(resource)));
+      throw InputError(fmt::format("resource {}: expected at most 2^62 bytes in all, found more",
+                                   topology_.resource_name(resource)));
     use.bytes += carried.bytes;
     if (shares_.load(resource) == 1) busy_since_ps_[to_index(resource)] = now_ps;
   }
@@ -95,21 +103,28 @@ void Flows::solve(std::int64_t now_ps) {
     // A flow that has not finished has work left, so nothing here is negative.
     auto remaining = static_cast<Unsigned128>(remaining_[at]);
     auto rate = static_cast<std::uint64_t>(shares_.rate(change.flow));
-    finishes_ps_.set(change.flow, later_ps(now_ps, static_cast<Int128>((remaining + rate - 1) / rate)));
+    finishes_ps_.set(change.flow,
+                     later_ps(now_ps, static_cast<Int128>((remaining + rate - 1) / rate)));
   }
 }
 
 void Flows::retire(std::int64_t now_ps, std::vector<std::int32_t>& finished) {
   finished.clear();
   finishes_ps_.find_minimum(finished);
-  auto earlier = [this](std::int32_t a, std::int32_t b) { return sequences_[static_cast<std::size_t>(a)] < sequences_[static_cast<std::size_t>(b)]; };
-  if (!std::is_sorted(finished.begin(), finished.end(), earlier)) std::sort(finished.begin(), finished.end(), earlier);
+  auto earlier = [this](std::int32_t a, std::int32_t b) {
+    return sequences_[static_cast<std::size_t>(a)] < sequences_[static_cast<std::size_t>(b)];
+  };
+  if (!std::is_sorted(finished.begin(), finished.end(), earlier))
+    std::sort(finished.begin(), finished.end(), earlier);
   for (std::int32_t flow : finished) {
-    RESHARD_CHECK(finishes_ps_.at(flow) == now_ps, fmt::format("flow {} finishes at {}, now {}", flow, finishes_ps_.at(flow), now_ps));
+    RESHARD_CHECK(
+        finishes_ps_.at(flow) == now_ps,
+        fmt::format("flow {} finishes at {}, now {}", flow, finishes_ps_.at(flow), now_ps));
     finishes_ps_.set(flow, MinimumTree::kNever);
     shares_.remove(flow);
     for (ResourceId resource : shares_.path(flow))
-      if (shares_.load(resource) == 0) uses_[to_index(resource)].busy_ps += now_ps - busy_since_ps_[to_index(resource)];
+      if (shares_.load(resource) == 0)
+        uses_[to_index(resource)].busy_ps += now_ps - busy_since_ps_[to_index(resource)];
   }
 }
 

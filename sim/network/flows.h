@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The transfers under way: first waiting out their route's latency, then sharing capacity.
 //
-// A sharing flow has a rate, the work that remained when the rate was set (128 bits, in 10^-12 byte, so that rate x time is exact) and the instant at which it finishes if
-// the rate stays: now + ceil(remaining / rate). All three change only when the rate does. A flow without bytes never shares.
+// A sharing flow has a rate, the work that remained when the rate was set (128 bits, in 10^-12
+// byte, so that rate x time is exact) and the instant at which it finishes if the rate stays: now +
+// ceil(remaining / rate). All three change only when the rate does. A flow without bytes never
+// shares.
 #pragma once
 
 #include <cstdint>
@@ -29,11 +31,16 @@ class Flows {
  public:
   explicit Flows(const Topology& topology);
 
-  // A transfer whose both ends are ready: its latency runs from now. Returns its number, which is free again after close().
+  // A transfer whose both ends are ready: its latency runs from now. Returns its number, which is
+  // free again after close().
   std::int32_t open(const Transit& transit, std::int64_t now_ps);
   std::int64_t latency_ps(std::int32_t flow) const;
-  const Transit& transit(std::int32_t flow) const { return transits_[static_cast<std::size_t>(flow)]; }
-  std::int64_t start_ps(std::int32_t flow) const { return starts_ps_[static_cast<std::size_t>(flow)]; }
+  const Transit& transit(std::int32_t flow) const {
+    return transits_[static_cast<std::size_t>(flow)];
+  }
+  std::int64_t start_ps(std::int32_t flow) const {
+    return starts_ps_[static_cast<std::size_t>(flow)];
+  }
   void close(std::int32_t flow);
 
   // The latency is over and there are bytes to move: the flow shares from now on.
@@ -42,10 +49,12 @@ class Flows {
   void solve(std::int64_t now_ps);
   // MinimumTree::kNever when nothing shares.
   std::int64_t next_finish_ps() { return finishes_ps_.minimum(); }
-  // Flows that finish at the next finish, which is now, in the order in which they were opened. They share no more; they are still open.
+  // Flows that finish at the next finish, which is now, in the order in which they were opened.
+  // They share no more; they are still open.
   void retire(std::int64_t now_ps, std::vector<std::int32_t>& finished);
 
-  // Bytes of all flows that joined, and the time during which each resource was shared by at least one.
+  // Bytes of all flows that joined, and the time during which each resource was shared by at least
+  // one.
   const std::vector<ResourceUse>& uses() const { return uses_; }
 
  private:

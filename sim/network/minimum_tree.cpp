@@ -19,15 +19,19 @@ void MinimumTree::grow(std::size_t entries) {
       // A level that is new, or whose children are, starts from them.
       const std::vector<std::int64_t>& below = levels_[level - 1].values;
       for (std::size_t block = 0; block < below.size() / kFan; ++block)
-        at.values[block] = std::min(at.values[block], *std::min_element(below.begin() + static_cast<std::ptrdiff_t>(block * kFan),
-                                                                        below.begin() + static_cast<std::ptrdiff_t>((block + 1) * kFan)));
+        at.values[block] = std::min(
+            at.values[block],
+            *std::min_element(below.begin() + static_cast<std::ptrdiff_t>(block * kFan),
+                              below.begin() + static_cast<std::ptrdiff_t>((block + 1) * kFan)));
     }
     if (entries == 1) return;
   }
 }
 
-// A value of `level` went from old_value to value: its parent follows at once when that is lower, and is marked when it may have been the minimum.
-void MinimumTree::pass_up(std::size_t level, std::size_t index, std::int64_t value, std::int64_t old_value) {
+// A value of `level` went from old_value to value: its parent follows at once when that is lower,
+// and is marked when it may have been the minimum.
+void MinimumTree::pass_up(std::size_t level, std::size_t index, std::int64_t value,
+                          std::int64_t old_value) {
   for (; level + 1 < levels_.size(); ++level) {
     Level& parents = levels_[level + 1];
     index /= kFan;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The smallest of many times that change often: a tree of minima with 64 children per node.
 //
-// A heap would pay a logarithm for each of the thousands of finish times that one fair-share solution moves. Here setting a value costs a store and at most a mark on its block;
-// blocks whose minimum may have risen are read again once, when the minimum is asked for. Every entry equal to the minimum is found by walking down.
+// A heap would pay a logarithm for each of the thousands of finish times that one fair-share
+// solution moves. Here setting a value costs a store and at most a mark on its block; blocks whose
+// minimum may have risen are read again once, when the minimum is asked for. Every entry equal to
+// the minimum is found by walking down.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +19,9 @@ class MinimumTree {
 
   // Entries are kNever until set; any index may be set.
   void set(std::int32_t index, std::int64_t value);
-  std::int64_t at(std::int32_t index) const { return levels_[0].values[static_cast<std::size_t>(index)]; }
+  std::int64_t at(std::int32_t index) const {
+    return levels_[0].values[static_cast<std::size_t>(index)];
+  }
   // kNever where there is none.
   std::int64_t minimum();
   // Indices whose value equals the minimum, ascending, appended to `out`; none when it is kNever.
@@ -33,7 +37,8 @@ class MinimumTree {
   void grow(std::size_t entries);
   void pass_up(std::size_t level, std::size_t index, std::int64_t value, std::int64_t old_value);
 
-  std::vector<Level> levels_ = std::vector<Level>(1);  // 0: the entries; each next one the minima of blocks of the one before
+  std::vector<Level> levels_ = std::vector<Level>(
+      1);  // 0: the entries; each next one the minima of blocks of the one before
 };
 
 }  // namespace reshard::sim

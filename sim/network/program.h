@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // How far each rank is in a workload: which operations have started on it, and what may start next.
 //
-// An operation has a *place* per rank that takes part, in that rank's stream. A place starts when the operation's `after` are all complete and the place before it on the
-// stream is done; it is done when all its parts (operation_run.h) are, and the operation is complete when all its places are. Everything that happens at one instant is worked
-// off from one queue, first come first served, so that neither chains of operations nor streams of any length need recursion.
+// An operation has a *place* per rank that takes part, in that rank's stream. A place starts when
+// the operation's `after` are all complete and the place before it on the stream is done; it is
+// done when all its parts (operation_run.h) are, and the operation is complete when all its places
+// are. Everything that happens at one instant is worked off from one queue, first come first
+// served, so that neither chains of operations nor streams of any length need recursion.
 //
-// The program knows no topology and no clock: it says which transfers and sleeps begin, and is told when they end.
+// The program knows no topology and no clock: it says which transfers and sleeps begin, and is told
+// when they end.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +17,7 @@
 #include <vector>
 
 #include "core/plan/timeline.h"
-#include "core/plan/workload.h"
+#include "core/schedule/workload.h"
 #include "sim/network/operation_run.h"
 #include "sim/network/transit.h"
 
@@ -29,7 +32,8 @@ struct Sleep {
 
 class Program {
  public:
-  // Ranks must lie in 0 .. devices-1, else InputError. With `spans`, every part that is done is recorded there. Both must outlive the program.
+  // Ranks must lie in 0 .. devices-1, else InputError. With `spans`, every part that is done is
+  // recorded there. Both must outlive the program.
   Program(const Workload& workload, std::int32_t devices, std::vector<Span>* spans);
 
   // Does all that can happen at this instant; appends what begins now.
@@ -72,7 +76,8 @@ class Program {
   void link_after();
   void release(std::int32_t place);
   void start_place(std::int32_t place);
-  void run_part(const Task& task, std::int64_t now_ps, std::vector<Transit>& transits, std::vector<Sleep>& sleeps);
+  void run_part(const Task& task, std::int64_t now_ps, std::vector<Transit>& transits,
+                std::vector<Sleep>& sleeps);
   void finish_place(std::int32_t place);
   void finish_operation(std::int32_t op);
   void push_ready(OpId op);

@@ -8,7 +8,8 @@
 
 namespace reshard::sim {
 
-// What one run may ask for: transfers at one time (about 300 bytes each), and transfers of one step in all (hours of work beyond).
+// What one run may ask for: transfers at one time (about 300 bytes each), and transfers of one step
+// in all (hours of work beyond).
 inline constexpr std::int64_t kMaxInFlight = std::int64_t{1} << 24;
 inline constexpr std::int64_t kMaxStepTransfers = std::int64_t{1} << 34;
 

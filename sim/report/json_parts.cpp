@@ -83,6 +83,8 @@ Json data_json(const DataFacts& data) {
   return out;
 }
 
-std::string written(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"; }
+std::string written(const Json& json) {
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
 
 }  // namespace reshard::sim

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Pieces that several JSON reports share. Included by the report writers only: the JSON library stays out of other headers.
+// Pieces that several JSON reports share. Included by the report writers only: the JSON library
+// stays out of other headers.
 #pragma once
 
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <vector>
 
-#include "core/planners/bounds.h"
-#include "core/planners/plan_cache.h"
+#include "core/bounds/bounds.h"
 #include "sim/report/link_use.h"
 #include "sim/report/run_report.h"
+#include "sim/study/plan_cache.h"
 
 namespace reshard::sim {
 

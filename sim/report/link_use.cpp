@@ -8,7 +8,8 @@
 
 namespace reshard::sim {
 
-std::vector<LinkUse> busiest_links(const Timeline& timeline, const Topology& topology, std::size_t limit) {
+std::vector<LinkUse> busiest_links(const Timeline& timeline, const Topology& topology,
+                                   std::size_t limit) {
   struct Candidate {
     std::int64_t bytes, capacity;
     std::size_t id;
@@ -16,19 +17,23 @@ std::vector<LinkUse> busiest_links(const Timeline& timeline, const Topology& top
   std::vector<Candidate> candidates;
   for (std::size_t id = 0; id < timeline.resources.size(); ++id)
     if (timeline.resources[id].bytes > 0)
-      candidates.push_back({timeline.resources[id].bytes, topology.resource_bytes_per_s(ResourceId{static_cast<std::int32_t>(id)}), id});
+      candidates.push_back(
+          {timeline.resources[id].bytes,
+           topology.resource_bytes_per_s(ResourceId{static_cast<std::int32_t>(id)}), id});
   // bytes_a / capacity_a against bytes_b / capacity_b, without rounding.
   auto busier = [](const Candidate& a, const Candidate& b) {
     Int128 left = Int128{a.bytes} * b.capacity, right = Int128{b.bytes} * a.capacity;
     return left != right ? left > right : a.id < b.id;
   };
   std::size_t count = std::min(limit, candidates.size());
-  std::partial_sort(candidates.begin(), candidates.begin() + static_cast<std::ptrdiff_t>(count), candidates.end(), busier);
+  std::partial_sort(candidates.begin(), candidates.begin() + static_cast<std::ptrdiff_t>(count),
+                    candidates.end(), busier);
 
   std::vector<LinkUse> out;
   for (std::size_t i = 0; i < count; ++i) {
     const Candidate& c = candidates[i];
-    out.push_back({topology.resource_name(ResourceId{static_cast<std::int32_t>(c.id)}), c.bytes, timeline.resources[c.id].busy_ps, c.capacity});
+    out.push_back({topology.resource_name(ResourceId{static_cast<std::int32_t>(c.id)}), c.bytes,
+                   timeline.resources[c.id].busy_ps, c.capacity});
   }
   return out;
 }
@@ -43,7 +48,9 @@ std::int64_t utilisation_e4(const LinkUse& link, std::int64_t end_ps) {
 
 std::vector<ClassBytes> bytes_by_class(const Timeline& timeline, const Topology& topology) {
   std::array<std::int64_t, 4> bytes{};
-  for (const FlowSpan& flow : timeline.flows) bytes[static_cast<std::size_t>(topology.rule(flow.source, flow.destination).transport)] += flow.bytes;
+  for (const FlowSpan& flow : timeline.flows)
+    bytes[static_cast<std::size_t>(topology.rule(flow.source, flow.destination).transport)] +=
+        flow.bytes;
   std::vector<ClassBytes> out;
   for (std::size_t i = 0; i < bytes.size(); ++i)
     if (bytes[i] > 0) out.push_back({static_cast<Transport>(i), bytes[i]});

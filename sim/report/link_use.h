@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which links a timeline used, and how much: the busiest resources, and the bytes per class of route.
+// Which links a timeline used, and how much: the busiest resources, and the bytes per class of
+// route.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +18,10 @@ struct LinkUse {
   std::int64_t bytes_per_s;  // capacity
 };
 
-// Resources that carried bytes, by bytes over capacity (the time they would need alone), descending, then by id; at most `limit`.
-std::vector<LinkUse> busiest_links(const Timeline& timeline, const Topology& topology, std::size_t limit);
+// Resources that carried bytes, by bytes over capacity (the time they would need alone),
+// descending, then by id; at most `limit`.
+std::vector<LinkUse> busiest_links(const Timeline& timeline, const Topology& topology,
+                                   std::size_t limit);
 
 // bytes / (capacity x end), in ten-thousandths, rounded half up; 0 at end 0.
 std::int64_t utilisation_e4(const LinkUse& link, std::int64_t end_ps);
@@ -28,7 +31,8 @@ struct ClassBytes {
   std::int64_t bytes;
 };
 
-// Bytes of the timeline's flows by the transport of their route, in the order of Transport; classes without bytes are left out.
+// Bytes of the timeline's flows by the transport of their route, in the order of Transport; classes
+// without bytes are left out.
 std::vector<ClassBytes> bytes_by_class(const Timeline& timeline, const Topology& topology);
 
 }  // namespace reshard::sim

@@ -18,7 +18,9 @@ struct Extent {
 std::vector<Extent> extents_of(const Timeline& run, std::size_t step_count) {
   std::vector<Extent> out(step_count);
   for (const Span& span : run.spans) {
-    RESHARD_CHECK(span.step >= 0 && static_cast<std::size_t>(span.step) < step_count && span.start_ps <= span.end_ps, "a measured span of no step");
+    RESHARD_CHECK(span.step >= 0 && static_cast<std::size_t>(span.step) < step_count &&
+                      span.start_ps <= span.end_ps,
+                  "a measured span of no step");
     Extent& extent = out[static_cast<std::size_t>(span.step)];
     extent.start_ps = std::min(extent.start_ps, span.start_ps);
     extent.end_ps = std::max(extent.end_ps, span.end_ps);
@@ -45,8 +47,11 @@ MeasuredTimes times_of(std::span<const Timeline> runs, std::size_t step_count) {
       if (extents[s].any()) by_step[s].push_back(extents[s].end_ps - extents[s].start_ps);
   }
   out.total = spread_of(totals);
-  out.median_run = static_cast<std::size_t>(std::find(totals.begin(), totals.end(), out.total.median_ps) - totals.begin());
-  for (std::vector<std::int64_t>& values : by_step) out.steps.push_back(values.empty() ? std::nullopt : std::optional(spread_of(std::move(values))));
+  out.median_run = static_cast<std::size_t>(
+      std::find(totals.begin(), totals.end(), out.total.median_ps) - totals.begin());
+  for (std::vector<std::int64_t>& values : by_step)
+    out.steps.push_back(values.empty() ? std::nullopt
+                                       : std::optional(spread_of(std::move(values))));
   return out;
 }
 

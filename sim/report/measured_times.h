@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What several runs of one plan took, step by step and in all: the median says what is usual, least and most how far runs are apart.
+// What several runs of one plan took, step by step and in all: the median says what is usual, least
+// and most how far runs are apart.
 //
-// A step lasts from the start of its first part to the end of its last, over all ranks, as in the simulation that it is set beside.
+// A step lasts from the start of its first part to the end of its last, over all ranks, as in the
+// simulation that it is set beside.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +16,8 @@
 
 namespace reshard::sim {
 
-// The median is the middle of the sorted values, of an even number the lower of the two: always a value that was measured.
+// The median is the middle of the sorted values, of an even number the lower of the two: always a
+// value that was measured.
 struct Spread {
   std::int64_t median_ps = 0, min_ps = 0, max_ps = 0;
   friend bool operator==(const Spread&, const Spread&) = default;

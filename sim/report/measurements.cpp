@@ -9,8 +9,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/errors.h"
-#include "core/plan/accounting.h"
-#include "core/plan/rank_program.h"
+#include "core/schedule/accounting.h"
+#include "core/schedule/rank_program.h"
 
 namespace reshard::sim {
 
@@ -24,7 +24,13 @@ class Parts {
 
   MeasuredPart part(Slot slot, const RankStep& rank_step) const {
     const Step& step = plan_.steps[to_index(rank_step.step)];
-    MeasuredPart out{static_cast<std::int32_t>(rank_step.step), rank(slot), std::string(kind_text(step)), {}, {}, {}, 0};
+    MeasuredPart out{static_cast<std::int32_t>(rank_step.step),
+                     rank(slot),
+                     std::string(kind_text(step)),
+                     {},
+                     {},
+                     {},
+                     0};
     std::visit([&](const auto& body) { add(body, rank_step, out); }, step.body);
     return out;
   }
@@ -35,18 +41,25 @@ class Parts {
   void add(const CopyStep& body, const RankStep& step, MeasuredPart& out) const {
     for (std::uint32_t p = step.first_part; p < step.first_part + step.part_count; ++p) {
       MoveRange moves = body.parts[p].moves;
-      for (std::uint32_t i = moves.first; i < moves.first + moves.count; ++i) out.bytes += body.moves.elements(i) * size_;
+      for (std::uint32_t i = moves.first; i < moves.first + moves.count; ++i)
+        out.bytes += body.moves.elements(i) * size_;
     }
   }
   void add(const FillStep& body, const RankStep& step, MeasuredPart& out) const {
-    for (std::uint32_t p = step.first_part; p < step.first_part + step.part_count; ++p) out.bytes += body.parts[p].box.volume() * size_;
+    for (std::uint32_t p = step.first_part; p < step.first_part + step.part_count; ++p)
+      out.bytes += body.parts[p].box.volume() * size_;
   }
   void add(const ReduceStep& body, const RankStep& step, MeasuredPart& out) const {
-    for (std::uint32_t p = step.first_part; p < step.first_part + step.part_count; ++p) out.bytes += element_count(body.parts[p].extents) * size_;
+    for (std::uint32_t p = step.first_part; p < step.first_part + step.part_count; ++p)
+      out.bytes += element_count(body.parts[p].extents) * size_;
   }
   void add(const ExchangeStep& body, const RankStep& step, MeasuredPart& out) const {
-    for (std::uint32_t i : step.sends) out.sent.emplace_back(rank(body.messages[i].destination), message_bytes(plan_, body, body.messages[i]));
-    for (std::uint32_t i : step.receives) out.received.emplace_back(rank(body.messages[i].source), message_bytes(plan_, body, body.messages[i]));
+    for (std::uint32_t i : step.sends)
+      out.sent.emplace_back(rank(body.messages[i].destination),
+                            message_bytes(plan_, body, body.messages[i]));
+    for (std::uint32_t i : step.receives)
+      out.received.emplace_back(rank(body.messages[i].source),
+                                message_bytes(plan_, body, body.messages[i]));
   }
   void add(const CollectiveStep& body, const RankStep& step, MeasuredPart& out) const {
     std::span<const Slot> group = body.group(static_cast<std::size_t>(step.group));
@@ -64,7 +77,9 @@ Json messages_json(const std::vector<std::pair<Rank, std::int64_t>>& messages) {
   return out;
 }
 
-std::string line_of(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"; }
+std::string line_of(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
 
 Json header_json(const Measurements& measurements) {
   Json out;
@@ -105,7 +120,8 @@ std::vector<MeasuredPart> parts_of(const Plan& plan) {
   std::vector<MeasuredPart> out;
   for (const RankProgram& program : rank_programs(plan, slots))
     for (const RankStep& step : program.steps) out.push_back(parts.part(program.slot, step));
-  std::stable_sort(out.begin(), out.end(), [](const MeasuredPart& a, const MeasuredPart& b) { return a.step < b.step; });
+  std::stable_sort(out.begin(), out.end(),
+                   [](const MeasuredPart& a, const MeasuredPart& b) { return a.step < b.step; });
   return out;
 }
 
@@ -114,13 +130,17 @@ void write_measurements(std::ostream& out, const Measurements& measurements) {
   for (const MeasuredPart& part : measurements.parts) out << line_of(part_json(part));
   for (std::size_t i = 0; i < measurements.runs.size(); ++i) {
     const Timeline& run = measurements.runs[i];
-    RESHARD_CHECK(run.spans.size() == measurements.parts.size(), "a run with another number of spans than the plan has parts");
+    RESHARD_CHECK(run.spans.size() == measurements.parts.size(),
+                  "a run with another number of spans than the plan has parts");
     out << fmt::format("{{\"iteration\":{},\"time_ps\":{}}}\n", i, run.end_ps);
     for (std::size_t p = 0; p < run.spans.size(); ++p) {
       const Span& span = run.spans[p];
-      RESHARD_CHECK(span.step == measurements.parts[p].step && span.rank == measurements.parts[p].rank, "spans in another order than the parts");
-      out << fmt::format("{{\"iteration\":{},\"step\":{},\"rank\":{},\"start_ps\":{},\"end_ps\":{}}}\n", i, span.step, to_int(span.rank), span.start_ps,
-                         span.end_ps);
+      RESHARD_CHECK(
+          span.step == measurements.parts[p].step && span.rank == measurements.parts[p].rank,
+          "spans in another order than the parts");
+      out << fmt::format(
+          "{{\"iteration\":{},\"step\":{},\"rank\":{},\"start_ps\":{},\"end_ps\":{}}}\n", i,
+          span.step, to_int(span.rank), span.start_ps, span.end_ps);
     }
   }
 }

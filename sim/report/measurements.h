@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a plan's runs on a backend took, as a file: JSON lines, described in traces/measurements-format.md. `validate` writes it, calibration of a topology reads it.
+// What a plan's runs on a backend took, as a file: JSON lines, described in
+// traces/measurements-format.md. `validate` writes it, calibration of a topology reads it.
 //
-// The file says what each rank's part of each step carried, so that it can be used without the plan.
+// The file says what each rank's part of each step carried, so that it can be used without the
+// plan.
 #pragma once
 
 #include <cstdint>
@@ -21,11 +23,13 @@ struct MeasuredPart {
   std::int32_t step;
   Rank rank;
   std::string kind;  // kind_text
-  // exchange: (peer, bytes) of the messages that the rank sends and of those that it receives, ascending by peer.
+  // exchange: (peer, bytes) of the messages that the rank sends and of those that it receives,
+  // ascending by peer.
   std::vector<std::pair<Rank, std::int64_t>> sent, received;
   // Collectives: the group, in its order. Empty for others.
   std::vector<Rank> group;
-  // Collectives: what a rank gives to an all_gather, gets from a reduce_scatter, has of an all_reduce, sends to each other rank in an all_to_all. copy, fill, reduce: bytes written.
+  // Collectives: what a rank gives to an all_gather, gets from a reduce_scatter, has of an
+  // all_reduce, sends to each other rank in an all_to_all. copy, fill, reduce: bytes written.
   std::int64_t bytes = 0;
   friend bool operator==(const MeasuredPart&, const MeasuredPart&) = default;
 };
@@ -45,7 +49,8 @@ struct Measurements {
 std::vector<MeasuredPart> parts_of(const Plan& plan);
 
 void write_measurements(std::ostream& out, const Measurements& measurements);
-// `file` names the stream in messages. Throws InputError "FILE:LINE: FIELD: ..."; memory is bounded by what was read.
+// `file` names the stream in messages. Throws InputError "FILE:LINE: FIELD: ..."; memory is bounded
+// by what was read.
 Measurements parse_measurements(std::istream& in, const std::string& file);
 
 }  // namespace reshard::sim

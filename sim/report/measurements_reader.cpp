@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The reading side, without trust: a file that does not hold exactly what its header promises is refused at the line that is wrong.
+// The reading side, without trust: a file that does not hold exactly what its header promises is
+// refused at the line that is wrong.
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -10,19 +11,21 @@
 #include "core/base/cursor.h"
 #include "core/base/errors.h"
 #include "core/base/integers.h"
-#include "sim/replay/line_reader.h"
-#include "sim/replay/trace_fields.h"
 #include "sim/report/measurements.h"
+#include "sim/trace/line_reader.h"
+#include "sim/trace/trace_fields.h"
 
 namespace reshard::sim {
 
 namespace {
 
 constexpr std::int64_t kMaxTimePs = 1'000'000'000'000'000'000;
-constexpr std::int64_t kMaxNamedRanks = std::int64_t{1} << 25;  // a group may be a few letters that stand for a million ranks
+constexpr std::int64_t kMaxNamedRanks =
+    std::int64_t{1} << 25;  // a group may be a few letters that stand for a million ranks
 constexpr std::int64_t kMaxRuns = 1'000'000;
 constexpr std::array<std::string_view, 3> kLocalKinds{"copy", "fill", "reduce"};
-constexpr std::array<std::string_view, 4> kCollectiveKinds{"all_gather", "reduce_scatter", "all_reduce", "all_to_all"};
+constexpr std::array<std::string_view, 4> kCollectiveKinds{"all_gather", "reduce_scatter",
+                                                           "all_reduce", "all_to_all"};
 
 template <class List, class Value>
 bool is_one_of(const List& list, const Value& value) {
@@ -49,10 +52,15 @@ class MeasurementsReader {
       else
         read_span(fields);
     }
-    if (!headed_) throw InputError(fmt::format("{}: expected a header such as {{\"reshard_measurements\": 1}} as the first line, found an empty file", file_));
+    if (!headed_)
+      throw InputError(
+          fmt::format("{}: expected a header such as {{\"reshard_measurements\": 1}} as the first "
+                      "line, found an empty file",
+                      file_));
     end_run();
     if (static_cast<std::int64_t>(out_.runs.size()) != runs_promised_)
-      throw InputError(fmt::format("{}: iterations: expected {}, as the header says, found {}", file_, runs_promised_, out_.runs.size()));
+      throw InputError(fmt::format("{}: iterations: expected {}, as the header says, found {}",
+                                   file_, runs_promised_, out_.runs.size()));
     return std::move(out_);
   }
 
@@ -67,7 +75,8 @@ class MeasurementsReader {
     out_.planner = fields.string("planner", "a planner such as \"p2p\"");
     out_.topology = fields.string("topology", "a topology such as \"dgx-h100:1\"");
     out_.ranks = fields.ranks("ranks");
-    if (!std::is_sorted(out_.ranks.begin(), out_.ranks.end())) throw InputError(place_ + ": ranks: expected ascending ranks, found others");
+    if (!std::is_sorted(out_.ranks.begin(), out_.ranks.end()))
+      throw InputError(place_ + ": ranks: expected ascending ranks, found others");
     out_.warm_up = fields.integer("warm_up", 0, kMaxRuns);
     runs_promised_ = fields.integer("iterations", 1, kMaxRuns);
     fields.refuse_others("the header");
@@ -75,16 +84,33 @@ class MeasurementsReader {
 
   Rank rank_of(TraceFields& fields) {
     Rank rank{static_cast<std::int32_t>(fields.integer("rank", 0, kMaxRanks - 1))};
-    if (!is_rank(rank)) throw InputError(fmt::format("{}: rank: expected one of the header's ranks, found {}", place_, to_int(rank)));
+    if (!is_rank(rank))
+      throw InputError(fmt::format("{}: rank: expected one of the header's ranks, found {}", place_,
+                                   to_int(rank)));
     return rank;
   }
-  bool is_rank(Rank rank) const { return std::binary_search(out_.ranks.begin(), out_.ranks.end(), rank); }
+  bool is_rank(Rank rank) const {
+    return std::binary_search(out_.ranks.begin(), out_.ranks.end(), rank);
+  }
 
   void read_part(TraceFields& fields) {
-    if (!out_.runs.empty()) throw InputError(place_ + ": iteration: expected a line of an iteration after the first of them, found one without");
-    MeasuredPart part{static_cast<std::int32_t>(fields.integer("step", 0, std::numeric_limits<std::int32_t>::max())), rank_of(fields), {}, {}, {}, {}, 0};
-    if (!out_.parts.empty() && std::pair(out_.parts.back().step, out_.parts.back().rank) >= std::pair(part.step, part.rank))
-      throw InputError(fmt::format("{}: expected parts in ascending order of step and rank, found step {}, rank {}", place_, part.step, to_int(part.rank)));
+    if (!out_.runs.empty())
+      throw InputError(place_ +
+                       ": iteration: expected a line of an iteration after the first of them, "
+                       "found one without");
+    MeasuredPart part{static_cast<std::int32_t>(
+                          fields.integer("step", 0, std::numeric_limits<std::int32_t>::max())),
+                      rank_of(fields),
+                      {},
+                      {},
+                      {},
+                      {},
+                      0};
+    if (!out_.parts.empty() && std::pair(out_.parts.back().step, out_.parts.back().rank) >=
+                                   std::pair(part.step, part.rank))
+      throw InputError(fmt::format(
+          "{}: expected parts in ascending order of step and rank, found step {}, rank {}", place_,
+          part.step, to_int(part.rank)));
     part.kind = fields.string("kind", "the kind of a step");
     if (part.kind == "exchange") {
       part.sent = messages(fields, "sent", part.rank);
@@ -95,7 +121,9 @@ class MeasurementsReader {
     } else if (is_one_of(kLocalKinds, part.kind)) {
       part.bytes = fields.integer("bytes", 0, kMaxBytes);
     } else {
-      throw InputError(fmt::format("{}: kind: expected the kind of a step such as \"exchange\", found {}", place_, reshard::quoted(part.kind)));
+      throw InputError(
+          fmt::format("{}: kind: expected the kind of a step such as \"exchange\", found {}",
+                      place_, reshard::quoted(part.kind)));
     }
     fields.refuse_others("a part of a step");
     out_.parts.push_back(std::move(part));
@@ -105,23 +133,36 @@ class MeasurementsReader {
     std::vector<Rank> ranks = fields.ranks("group");
     named_ranks_ += static_cast<std::int64_t>(ranks.size());
     if (named_ranks_ > kMaxNamedRanks)
-      throw InputError(fmt::format("{}: group: expected at most {} ranks in all groups together, found more", place_, kMaxNamedRanks));
-    bool known = std::all_of(ranks.begin(), ranks.end(), [&](Rank member) { return is_rank(member); });
-    if (!known || !is_one_of(ranks, rank)) throw InputError(place_ + ": group: expected ranks of the header, the part's own among them, found others");
+      throw InputError(
+          fmt::format("{}: group: expected at most {} ranks in all groups together, found more",
+                      place_, kMaxNamedRanks));
+    bool known =
+        std::all_of(ranks.begin(), ranks.end(), [&](Rank member) { return is_rank(member); });
+    if (!known || !is_one_of(ranks, rank))
+      throw InputError(
+          place_ +
+          ": group: expected ranks of the header, the part's own among them, found others");
     return ranks;
   }
 
-  std::vector<std::pair<Rank, std::int64_t>> messages(TraceFields& fields, const char* key, Rank own) {
-    constexpr std::string_view kWhat = "messages such as [[1, 4096], [2, 4096]]: other ranks, ascending, and bytes above 0";
+  std::vector<std::pair<Rank, std::int64_t>> messages(TraceFields& fields, const char* key,
+                                                      Rank own) {
+    constexpr std::string_view kWhat =
+        "messages such as [[1, 4096], [2, 4096]]: other ranks, ascending, and bytes above 0";
     std::vector<std::pair<Rank, std::int64_t>> out;
     const TraceJson& list = fields.required(key, kWhat);
     if (!list.is_array()) fields.fail(key, kWhat, list);
     for (const TraceJson& message : list) {
-      if (!message.is_array() || message.size() != 2 || !message[0].is_number_unsigned() || !message[1].is_number_unsigned()) fields.fail(key, kWhat, message);
+      if (!message.is_array() || message.size() != 2 || !message[0].is_number_unsigned() ||
+          !message[1].is_number_unsigned())
+        fields.fail(key, kWhat, message);
       auto peer = message[0].get<std::uint64_t>(), bytes = message[1].get<std::uint64_t>();
-      if (peer >= static_cast<std::uint64_t>(kMaxRanks) || bytes == 0 || bytes > static_cast<std::uint64_t>(kMaxBytes)) fields.fail(key, kWhat, message);
+      if (peer >= static_cast<std::uint64_t>(kMaxRanks) || bytes == 0 ||
+          bytes > static_cast<std::uint64_t>(kMaxBytes))
+        fields.fail(key, kWhat, message);
       Rank rank{static_cast<std::int32_t>(peer)};
-      if (!is_rank(rank) || rank == own || (!out.empty() && out.back().first >= rank)) fields.fail(key, kWhat, message);
+      if (!is_rank(rank) || rank == own || (!out.empty() && out.back().first >= rank))
+        fields.fail(key, kWhat, message);
       out.emplace_back(rank, static_cast<std::int64_t>(bytes));
     }
     return out;
@@ -131,7 +172,10 @@ class MeasurementsReader {
   void read_run(TraceFields& fields) {
     end_run();
     std::int64_t next = static_cast<std::int64_t>(out_.runs.size());
-    if (next >= runs_promised_) throw InputError(fmt::format("{}: iteration: expected {} iterations, as the header says, found more", place_, runs_promised_));
+    if (next >= runs_promised_)
+      throw InputError(
+          fmt::format("{}: iteration: expected {} iterations, as the header says, found more",
+                      place_, runs_promised_));
     fields.integer("iteration", next, next);
     Timeline run;
     run.end_ps = fields.integer("time_ps", 0, kMaxTimePs);
@@ -140,9 +184,13 @@ class MeasurementsReader {
   }
 
   void read_span(TraceFields& fields) {
-    if (out_.runs.empty()) throw InputError(place_ + ": time_ps: expected the iteration's own line first, found a part's");
+    if (out_.runs.empty())
+      throw InputError(place_ +
+                       ": time_ps: expected the iteration's own line first, found a part's");
     std::vector<Span>& spans = out_.runs.back().spans;
-    if (spans.size() == out_.parts.size()) throw InputError(fmt::format("{}: expected {} parts of the iteration, found more", place_, out_.parts.size()));
+    if (spans.size() == out_.parts.size())
+      throw InputError(fmt::format("{}: expected {} parts of the iteration, found more", place_,
+                                   out_.parts.size()));
     const MeasuredPart& part = out_.parts[spans.size()];
     std::int64_t own = static_cast<std::int64_t>(out_.runs.size()) - 1;
     fields.integer("iteration", own, own);
@@ -156,8 +204,9 @@ class MeasurementsReader {
 
   void end_run() const {
     if (out_.runs.empty() || out_.runs.back().spans.size() == out_.parts.size()) return;
-    throw InputError(
-        fmt::format("{}: expected {} parts of iteration {}, found {}", place_, out_.parts.size(), out_.runs.size() - 1, out_.runs.back().spans.size()));
+    throw InputError(fmt::format("{}: expected {} parts of iteration {}, found {}", place_,
+                                 out_.parts.size(), out_.runs.size() - 1,
+                                 out_.runs.back().spans.size()));
   }
 
   LineReader lines_;
@@ -170,6 +219,8 @@ class MeasurementsReader {
 
 }  // namespace
 
-Measurements parse_measurements(std::istream& in, const std::string& file) { return MeasurementsReader(in, file).read(); }
+Measurements parse_measurements(std::istream& in, const std::string& file) {
+  return MeasurementsReader(in, file).read();
+}
 
 }  // namespace reshard::sim

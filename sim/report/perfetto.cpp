@@ -22,7 +22,9 @@ constexpr std::int64_t kMeasuredPid = 200'000'000;  // added to a measured rank
 
 std::int64_t to_ns(std::int64_t ps) { return ps / 1000; }
 std::string ns_text(std::int64_t ns) { return fmt::format("{}.{:03}", ns / 1000, ns % 1000); }
-std::string in_quotes(const std::string& text) { return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace); }
+std::string in_quotes(const std::string& text) {
+  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
 
 // Writes events one a line, commas between them.
 class EventWriter {
@@ -37,12 +39,18 @@ class EventWriter {
     out_ << line_;
   }
   void process(std::int64_t pid, const std::string& name, std::int64_t sort) {
-    add(R"({{"ph": "M", "name": "process_name", "pid": {}, "tid": 0, "args": {{"name": {}}}}})", pid, in_quotes(name));
-    add(R"({{"ph": "M", "name": "process_sort_index", "pid": {}, "tid": 0, "args": {{"sort_index": {}}}}})", pid, sort);
+    add(R"({{"ph": "M", "name": "process_name", "pid": {}, "tid": 0, "args": {{"name": {}}}}})",
+        pid, in_quotes(name));
+    add(R"({{"ph": "M", "name": "process_sort_index", "pid": {}, "tid": 0, "args": )"
+        R"({{"sort_index": {}}}}})",
+        pid, sort);
   }
   void thread(std::int64_t pid, int tid, const std::string& name) {
-    add(R"({{"ph": "M", "name": "thread_name", "pid": {}, "tid": {}, "args": {{"name": {}}}}})", pid, tid, in_quotes(name));
-    add(R"({{"ph": "M", "name": "thread_sort_index", "pid": {}, "tid": {}, "args": {{"sort_index": {}}}}})", pid, tid, tid);
+    add(R"({{"ph": "M", "name": "thread_name", "pid": {}, "tid": {}, "args": {{"name": {}}}}})",
+        pid, tid, in_quotes(name));
+    add(R"({{"ph": "M", "name": "thread_sort_index", "pid": {}, "tid": {}, "args": )"
+        R"({{"sort_index": {}}}}})",
+        pid, tid, tid);
   }
 
  private:
@@ -94,8 +102,10 @@ void Drawing::ranks() {
     spans[flow.destination];
   }
   for (auto& [rank, own] : spans) {
-    std::int32_t node = topology.node_of(rank), local = to_int(rank) - node * topology.node().devices;
-    events.process(to_int(rank), fmt::format("rank {} (node{} gpu{})", to_int(rank), node, local), 2 * to_int(rank));
+    std::int32_t node = topology.node_of(rank),
+                 local = to_int(rank) - node * topology.node().devices;
+    events.process(to_int(rank), fmt::format("rank {} (node{} gpu{})", to_int(rank), node, local),
+                   2 * to_int(rank));
     steps(to_int(rank), own);
     traffic(rank, kSendThread, "send", sent[rank]);
     traffic(rank, kReceiveThread, "recv", received[rank]);
@@ -114,7 +124,9 @@ void Drawing::measured(const Timeline& run) {
 
 void Drawing::steps(std::int64_t pid, const std::vector<const Span*>& unsorted) {
   std::vector<const Span*> spans = unsorted;
-  std::stable_sort(spans.begin(), spans.end(), [](const Span* a, const Span* b) { return to_ns(a->start_ps) < to_ns(b->start_ps); });
+  std::stable_sort(spans.begin(), spans.end(), [](const Span* a, const Span* b) {
+    return to_ns(a->start_ps) < to_ns(b->start_ps);
+  });
   std::vector<Slice> slices;
   for (const Span* span : spans) slices.push_back({to_ns(span->start_ps), to_ns(span->end_ps)});
   std::vector<std::int32_t> lanes = pack_lanes(slices);
@@ -129,23 +141,31 @@ void Drawing::steps(std::int64_t pid, const std::vector<const Span*>& unsorted) 
     }
     const Span& span = *spans[i];
     events.add(
-        R"({{"ph": "X", "name": {}, "cat": "{}", "pid": {}, "tid": {}, "ts": {}, "dur": {}, "args": {{"op": {}, "step": {}, "start_ps": {}, "end_ps": {}}}}})",
-        in_quotes(part_name(span.op, span.step)), part_category(span.op), pid, thread, ns_text(slices[i].start), ns_text(slices[i].end - slices[i].start),
-        to_index(span.op), span.step, span.start_ps, span.end_ps);
+        R"({{"ph": "X", "name": {}, "cat": "{}", "pid": {}, "tid": {}, "ts": {}, "dur": {}, )"
+        R"("args": {{"op": {}, "step": {}, "start_ps": {}, "end_ps": {}}}}})",
+        in_quotes(part_name(span.op, span.step)), part_category(span.op), pid, thread,
+        ns_text(slices[i].start), ns_text(slices[i].end - slices[i].start), to_index(span.op),
+        span.step, span.start_ps, span.end_ps);
   }
 }
 
 void Drawing::traffic(Rank rank, int thread, const char* name, std::vector<const FlowSpan*> flows) {
   if (flows.empty()) return;
-  std::stable_sort(flows.begin(), flows.end(), [](const FlowSpan* a, const FlowSpan* b) { return to_ns(a->start_ps) < to_ns(b->start_ps); });
+  std::stable_sort(flows.begin(), flows.end(), [](const FlowSpan* a, const FlowSpan* b) {
+    return to_ns(a->start_ps) < to_ns(b->start_ps);
+  });
   std::vector<Slice> slices;
   for (const FlowSpan* flow : flows) slices.push_back({to_ns(flow->start_ps), to_ns(flow->end_ps)});
   events.thread(to_int(rank), thread, name);
   for (const Stretch& stretch : stretches(slices)) {
     std::int64_t bytes = 0;
-    for (std::int64_t i = stretch.first; i < stretch.first + stretch.count; ++i) bytes += flows[static_cast<std::size_t>(i)]->bytes;
-    events.add(R"({{"ph": "X", "name": "{}", "cat": "flow", "pid": {}, "tid": {}, "ts": {}, "dur": {}, "args": {{"flows": {}, "bytes": {}}}}})", name,
-               to_int(rank), thread, ns_text(stretch.start), ns_text(stretch.end - stretch.start), stretch.count, bytes);
+    for (std::int64_t i = stretch.first; i < stretch.first + stretch.count; ++i)
+      bytes += flows[static_cast<std::size_t>(i)]->bytes;
+    events.add(
+        R"({{"ph": "X", "name": "{}", "cat": "flow", "pid": {}, "tid": {}, "ts": {}, "dur": {}, )"
+        R"("args": {{"flows": {}, "bytes": {}}}}})",
+        name, to_int(rank), thread, ns_text(stretch.start), ns_text(stretch.end - stretch.start),
+        stretch.count, bytes);
   }
 }
 
@@ -160,25 +180,38 @@ void Drawing::flows() {
     for (ResourceId resource : topology.route(flow.source, flow.destination).resources)
       path += fmt::format("{}{}", path.empty() ? "" : " ", topology.resource_name(resource));
     events.add(
-        R"({{"ph": "b", "name": "{0} to {1}", "cat": "flow", "id": {2}, "pid": {0}, "tid": {3}, "ts": {4}, "args": {{"src": {0}, "dst": {1}, "bytes": {5}, "op": {6}, "step": {7}, "path": {8}}}}})",
-        source, destination, id, kSendThread, ns_text(start), flow.bytes, to_index(flow.op), flow.step, in_quotes(path));
-    events.add(R"({{"ph": "e", "name": "{0} to {1}", "cat": "flow", "id": {2}, "pid": {0}, "tid": {3}, "ts": {4}}})", source, destination, id, kSendThread,
-               ns_text(end));
-    // An arrow ends just inside the slice that it belongs to: at the very end it would bind to the next one.
-    events.add(R"({{"ph": "s", "name": "transfer", "cat": "transfer", "id": {}, "pid": {}, "tid": {}, "ts": {}}})", id, source, kSendThread, ns_text(start));
-    events.add(R"({{"ph": "f", "bp": "e", "name": "transfer", "cat": "transfer", "id": {}, "pid": {}, "tid": {}, "ts": {}}})", id, destination, kReceiveThread,
-               ns_text(std::max(start, end - 1)));
+        R"({{"ph": "b", "name": "{0} to {1}", "cat": "flow", "id": {2}, "pid": {0}, "tid": {3}, )"
+        R"("ts": {4}, "args": {{"src": {0}, "dst": {1}, "bytes": {5}, "op": {6}, "step": {7}, )"
+        R"("path": {8}}}}})",
+        source, destination, id, kSendThread, ns_text(start), flow.bytes, to_index(flow.op),
+        flow.step, in_quotes(path));
+    events.add(
+        R"({{"ph": "e", "name": "{0} to {1}", "cat": "flow", "id": {2}, "pid": {0}, "tid": {3}, )"
+        R"("ts": {4}}})",
+        source, destination, id, kSendThread, ns_text(end));
+    // An arrow ends just inside the slice that it belongs to: at the very end it would bind to the
+    // next one.
+    events.add(
+        R"({{"ph": "s", "name": "transfer", "cat": "transfer", "id": {}, "pid": {}, "tid": {}, )"
+        R"("ts": {}}})",
+        id, source, kSendThread, ns_text(start));
+    events.add(
+        R"({{"ph": "f", "bp": "e", "name": "transfer", "cat": "transfer", "id": {}, "pid": {}, )"
+        R"("tid": {}, "ts": {}}})",
+        id, destination, kReceiveThread, ns_text(std::max(start, end - 1)));
   }
 }
 
 void Drawing::links() {
-  // Per resource the changes of its rate by time. A flow counts with its mean rate from the end of its latency to its own end.
+  // Per resource the changes of its rate by time. A flow counts with its mean rate from the end of
+  // its latency to its own end.
   std::map<ResourceId, std::map<std::int64_t, std::int64_t>> changes;
   for (const FlowSpan& flow : timeline.flows) {
     Route route = topology.route(flow.source, flow.destination);
     std::int64_t start_ps = flow.start_ps + route.latency_ps;
     if (flow.bytes == 0 || to_ns(flow.end_ps) <= to_ns(start_ps)) continue;
-    auto rate = static_cast<std::int64_t>(Int128{flow.bytes} * kPsPerSecond / (flow.end_ps - start_ps));
+    auto rate =
+        static_cast<std::int64_t>(Int128{flow.bytes} * kPsPerSecond / (flow.end_ps - start_ps));
     for (ResourceId resource : route.resources) {
       changes[resource][to_ns(start_ps)] += rate;
       changes[resource][to_ns(flow.end_ps)] -= rate;
@@ -191,8 +224,9 @@ void Drawing::links() {
     for (const auto& [at, change] : by_time) {
       if (change == 0) continue;
       rate += change;
-      events.add(R"({{"ph": "C", "name": {}, "pid": {}, "tid": 0, "ts": {}, "args": {{"GB/s": {}}}}})", name, kLinksPid, ns_text(at),
-                 decimal_text(rate, 1'000'000'000, 3));
+      events.add(
+          R"({{"ph": "C", "name": {}, "pid": {}, "tid": 0, "ts": {}, "args": {{"GB/s": {}}}}})",
+          name, kLinksPid, ns_text(at), decimal_text(rate, 1'000'000'000, 3));
     }
   }
 }
@@ -201,16 +235,22 @@ void Drawing::links() {
 
 std::string microseconds_text(std::int64_t ps) { return ns_text(to_ns(ps)); }
 
-void write_perfetto(std::ostream& out, const Workload& workload, const std::vector<std::string>& labels, const Timeline& timeline, const Topology& topology,
-                    const MeasuredRun* measured) {
-  std::int64_t drawn = timeline.flows.size() > kMaxFlowsDrawn ? 0 : static_cast<std::int64_t>(timeline.flows.size());
+void write_perfetto(std::ostream& out, const Workload& workload,
+                    const std::vector<std::string>& labels, const Timeline& timeline,
+                    const Topology& topology, const MeasuredRun* measured) {
+  std::int64_t drawn =
+      timeline.flows.size() > kMaxFlowsDrawn ? 0 : static_cast<std::int64_t>(timeline.flows.size());
   std::string measured_facts;
   if (measured != nullptr)
-    measured_facts = fmt::format(", \"measured_by\": {}, \"measured_end_ps\": {}", in_quotes(measured->backend), measured->timeline.end_ps);
+    measured_facts = fmt::format(", \"measured_by\": {}, \"measured_end_ps\": {}",
+                                 in_quotes(measured->backend), measured->timeline.end_ps);
   out << fmt::format(
-      "{{\"distributedInfo\": {{\"backend\": \"reshard\", \"rank\": 0, \"world_size\": {}}},\n\"displayTimeUnit\": \"ns\",\n"
-      "\"metadata\": {{\"topology\": {}, \"end_ps\": {}, \"flows\": {}, \"flows_drawn\": {}{}}},\n\"traceEvents\": [\n",
-      topology.devices(), in_quotes(topology.name()), timeline.end_ps, timeline.flows.size(), drawn, measured_facts);
+      "{{\"distributedInfo\": {{\"backend\": \"reshard\", \"rank\": 0, \"world_size\": "
+      "{}}},\n\"displayTimeUnit\": \"ns\",\n"
+      "\"metadata\": {{\"topology\": {}, \"end_ps\": {}, \"flows\": {}, \"flows_drawn\": "
+      "{}{}}},\n\"traceEvents\": [\n",
+      topology.devices(), in_quotes(topology.name()), timeline.end_ps, timeline.flows.size(), drawn,
+      measured_facts);
   EventWriter events(out);
   Drawing drawing{workload, labels, timeline, topology, events};
   drawing.ranks();

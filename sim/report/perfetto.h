@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A timeline as Chrome trace JSON, for Perfetto (ui.perfetto.dev), chrome://tracing and trace_processor.
+// A timeline as Chrome trace JSON, for Perfetto (ui.perfetto.dev), chrome://tracing and
+// trace_processor.
 //
 //   process  one per rank: "rank 3 (node0 gpu3)"
-//     thread 0    plan steps, compute, messages: a slice per part; further threads where streams or steps overlap on the rank
-//     thread 1, 2 send, recv: a slice per busy stretch, with its flows and bytes
-//     async       a begin/end pair per flow, and an arrow from the sender's slice to the receiver's
-//   process  "links": a counter per link, in GB/s, as the mean rates of the flows that cross it; back to 0 at the end
-//   process  where a run was measured, one more per rank, below its predicted one: "measured rank 3", with the steps alone
+//     thread 0    plan steps, compute, messages: a slice per part; further threads where streams or
+//     steps overlap on the rank thread 1, 2 send, recv: a slice per busy stretch, with its flows
+//     and bytes async       a begin/end pair per flow, and an arrow from the sender's slice to the
+//     receiver's
+//   process  "links": a counter per link, in GB/s, as the mean rates of the flows that cross it;
+//   back to 0 at the end process  where a run was measured, one more per rank, below its predicted
+//   one: "measured rank 3", with the steps alone
 //
-// Times are microseconds with three decimals, printed from integers. Picoseconds are floored to nanoseconds everywhere alike, so that what did not overlap does not overlap in
-// the file; exact picoseconds stand in the arguments of slices.
+// Times are microseconds with three decimals, printed from integers. Picoseconds are floored to
+// nanoseconds everywhere alike, so that what did not overlap does not overlap in the file; exact
+// picoseconds stand in the arguments of slices.
 #pragma once
 
 #include <cstdint>
@@ -18,12 +22,13 @@
 #include <vector>
 
 #include "core/plan/timeline.h"
-#include "core/plan/workload.h"
+#include "core/schedule/workload.h"
 #include "core/topology/topology.h"
 
 namespace reshard::sim {
 
-// Above this many flows the file would choke a browser: flows and arrows are then left out, and the metadata says so; slices and counters stay.
+// Above this many flows the file would choke a browser: flows and arrows are then left out, and the
+// metadata says so; slices and counters stay.
 inline constexpr std::size_t kMaxFlowsDrawn = 200'000;
 
 // A run of the same workload on a backend, drawn beside the prediction.
@@ -33,8 +38,9 @@ struct MeasuredRun {
 };
 
 // `labels`: a name per operation of the workload; may be shorter. The timeline must hold flows.
-void write_perfetto(std::ostream& out, const Workload& workload, const std::vector<std::string>& labels, const Timeline& timeline, const Topology& topology,
-                    const MeasuredRun* measured = nullptr);
+void write_perfetto(std::ostream& out, const Workload& workload,
+                    const std::vector<std::string>& labels, const Timeline& timeline,
+                    const Topology& topology, const MeasuredRun* measured = nullptr);
 
 // Nanoseconds of `ps` as "us.nnn".
 std::string microseconds_text(std::int64_t ps);

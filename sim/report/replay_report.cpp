@@ -22,7 +22,8 @@ const char* limited_by(const ReplayReport& report) {
   return report.path_bound_ps >= report.cut_bound_ps ? "path" : "cut";
 }
 
-// A trace repeats itself: tensors of the same layer kind differ in name only. One row per request and planner, in order of first appearance.
+// A trace repeats itself: tensors of the same layer kind differ in name only. One row per request
+// and planner, in order of first appearance.
 struct Kind {
   const ReplayRow* first = nullptr;
   std::int64_t count = 0, bytes = 0, bound_ps = 0;
@@ -44,12 +45,20 @@ std::vector<Kind> kinds_of(const std::vector<ReplayRow>& rows) {
 std::string kinds_table(const ReplayReport& report) {
   std::vector<Kind> kinds = kinds_of(report.requests);
   if (kinds.empty()) return {};
-  Table table({{"count", Table::Align::Right}, {"request"}, {"planner"}, {"received", Table::Align::Right}, {"bound, alone", Table::Align::Right}});
+  Table table({{"count", Table::Align::Right},
+               {"request"},
+               {"planner"},
+               {"received", Table::Align::Right},
+               {"bound, alone", Table::Align::Right}});
   for (std::size_t i = 0; i < std::min(kKindsShown, kinds.size()); ++i) {
     const Kind& kind = kinds[i];
-    table.add_row({std::to_string(kind.count), kind.first->text, kind.first->planner, bytes_text(kind.bytes), duration_text(kind.bound_ps)});
+    table.add_row({std::to_string(kind.count), kind.first->text, kind.first->planner,
+                   bytes_text(kind.bytes), duration_text(kind.bound_ps)});
   }
-  std::string more = kinds.size() > kKindsShown ? fmt::format("(and {} more; -v shows every line)\n", kinds.size() - kKindsShown) : std::string{};
+  std::string more =
+      kinds.size() > kKindsShown
+          ? fmt::format("(and {} more; -v shows every line)\n", kinds.size() - kKindsShown)
+          : std::string{};
   return fmt::format("\n{}{}", table.text(), more);
 }
 
@@ -57,8 +66,11 @@ std::string rows_table(const ReplayReport& report) {
   std::vector<const ReplayRow*> rows;
   for (const ReplayRow& row : report.requests) rows.push_back(&row);
   for (const ReplayRow& row : report.others) rows.push_back(&row);
-  std::stable_sort(rows.begin(), rows.end(), [](const ReplayRow* a, const ReplayRow* b) { return a->line < b->line; });
-  auto time = [](std::optional<std::int64_t> ps) { return ps ? duration_text(*ps) : std::string("-"); };
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const ReplayRow* a, const ReplayRow* b) { return a->line < b->line; });
+  auto time = [](std::optional<std::int64_t> ps) {
+    return ps ? duration_text(*ps) : std::string("-");
+  };
   Table table({{"line", Table::Align::Right},
                {"op"},
                {"name"},
@@ -68,31 +80,41 @@ std::string rows_table(const ReplayReport& report) {
                {"received", Table::Align::Right},
                {"what"}});
   for (const ReplayRow* row : rows)
-    table.add_row({std::to_string(row->line), row->op, row->name.empty() ? row->id : row->name, row->planner, time(row->start_ps), time(row->end_ps),
+    table.add_row({std::to_string(row->line), row->op, row->name.empty() ? row->id : row->name,
+                   row->planner, time(row->start_ps), time(row->end_ps),
                    bytes_text(row->bytes_received), row->text});
   return fmt::format("\n{}", table.text());
 }
 
 std::string links_table(const ReplayReport& report) {
   if (report.links.empty()) return {};
-  Table table({{"busiest links"}, {"bytes", Table::Align::Right}, {"busy", Table::Align::Right}, {"utilisation", Table::Align::Right}});
+  Table table({{"busiest links"},
+               {"bytes", Table::Align::Right},
+               {"busy", Table::Align::Right},
+               {"utilisation", Table::Align::Right}});
   for (std::size_t i = 0; i < std::min(kLinksShown, report.links.size()); ++i) {
     const ReplayLink& link = report.links[i];
-    table.add_row({link.name, bytes_text(link.bytes), duration_text(link.busy_ps), decimal_text(link.utilisation_ppm, 10'000, 1) + " %"});
+    table.add_row({link.name, bytes_text(link.bytes), duration_text(link.busy_ps),
+                   decimal_text(link.utilisation_ppm, 10'000, 1) + " %"});
   }
   return fmt::format("\n{}", table.text());
 }
 
 std::string data_text(const ReplayReport& report) {
-  if (report.data_checked == 0) return report.requests.empty() ? "no redistributions" : "no bytes moved (--data proof)";
+  if (report.data_checked == 0)
+    return report.requests.empty() ? "no redistributions" : "no bytes moved (--data proof)";
   std::string full = "all at full size";
   if (report.data_full_size < report.data_checked)
-    full = fmt::format("{} at full size and {}, above the data budget, at a reduced one", report.data_full_size, report.data_checked - report.data_full_size);
-  return fmt::format("{} of {} different requests, {}, {} elements compared", report.data_checked, report.different_requests, full, report.elements_checked);
+    full = fmt::format("{} at full size and {}, above the data budget, at a reduced one",
+                       report.data_full_size, report.data_checked - report.data_full_size);
+  return fmt::format("{} of {} different requests, {}, {} elements compared", report.data_checked,
+                     report.different_requests, full, report.elements_checked);
 }
 
 Json row_json(const ReplayRow& row) {
-  auto or_null = [](std::optional<std::int64_t> value) { return value ? Json(*value) : Json(nullptr); };
+  auto or_null = [](std::optional<std::int64_t> value) {
+    return value ? Json(*value) : Json(nullptr);
+  };
   Json out;
   out["line"] = row.line;
   out["op"] = row.op;
@@ -130,26 +152,35 @@ Json replay_links_json(const ReplayReport& report) {
 
 std::string replay_table(const ReplayReport& report, bool verbose) {
   Facts head, facts;
-  head.add("trace", fmt::format("{}: {} operations, {} of them redistributions", report.trace, report.lines, report.requests.size()));
+  head.add("trace", fmt::format("{}: {} operations, {} of them redistributions", report.trace,
+                                report.lines, report.requests.size()));
   head.add("topology", report.topology);
 
   std::string classes;
   for (const ReplayClass& entry : report.classes)
-    classes += fmt::format("{}{} {} in {} flows", classes.empty() ? "" : ", ", text(entry.transport), bytes_text(entry.bytes), entry.flows);
-  facts.add("received", bytes_text(report.bytes_received_total) + " from other ranks, padding included");
+    classes += fmt::format("{}{} {} in {} flows", classes.empty() ? "" : ", ",
+                           text(entry.transport), bytes_text(entry.bytes), entry.flows);
+  facts.add("received",
+            bytes_text(report.bytes_received_total) + " from other ranks, padding included");
   if (!classes.empty()) facts.add("by link class", classes);
-  facts.add("proof",
-            report.requests.empty() ? "no redistributions" : fmt::format("all {} redistributions, at full size, from index sets", report.requests.size()));
+  facts.add("proof", report.requests.empty()
+                         ? "no redistributions"
+                         : fmt::format("all {} redistributions, at full size, from index sets",
+                                       report.requests.size()));
   facts.add("data checked", data_text(report));
   facts.add("time", duration_text(report.time_ps));
-  facts.add("bound", fmt::format("{} (longest path {}, cut {}; limited by {})", duration_text(report.bound_ps), duration_text(report.path_bound_ps),
-                                 duration_text(report.cut_bound_ps), limited_by(report)));
+  facts.add("bound",
+            fmt::format("{} (longest path {}, cut {}; limited by {})",
+                        duration_text(report.bound_ps), duration_text(report.path_bound_ps),
+                        duration_text(report.cut_bound_ps), limited_by(report)));
   facts.add("ratio to bound", ratio_text(ratio_e4(report.time_ps, report.bound_ps)));
   if (report.cache)
     facts.add("plan cache",
-              fmt::format("{} hits, {} misses, {} of {} entries", report.cache->hits, report.cache->misses, report.cache->size, report.cache->capacity));
+              fmt::format("{} hits, {} misses, {} of {} entries", report.cache->hits,
+                          report.cache->misses, report.cache->size, report.cache->capacity));
   facts.add("digest", report.digest.hex());
-  return fmt::format("{}{}\n{}{}{}", head.text(), kinds_table(report), facts.text(), links_table(report), verbose ? rows_table(report) : std::string{});
+  return fmt::format("{}{}\n{}{}{}", head.text(), kinds_table(report), facts.text(),
+                     links_table(report), verbose ? rows_table(report) : std::string{});
 }
 
 std::string replay_json(const ReplayReport& report) {
@@ -180,7 +211,8 @@ std::string replay_json(const ReplayReport& report) {
   out["others"] = rows_json(report.others);
   out["links"] = replay_links_json(report);
   Json classes = Json::object();
-  for (const ReplayClass& entry : report.classes) classes[std::string(text(entry.transport))] = entry.bytes;
+  for (const ReplayClass& entry : report.classes)
+    classes[std::string(text(entry.transport))] = entry.bytes;
   out["bytes_by_class"] = std::move(classes);
   out["plan_cache"] = report.cache ? cache_json(*report.cache) : Json(nullptr);
   out["digest"] = report.digest.hex();

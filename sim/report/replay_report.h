@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "sim/replay/replay.h"
+#include "sim/trace/replay.h"
 
 namespace reshard::sim {
 

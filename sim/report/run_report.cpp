@@ -30,7 +30,8 @@ std::vector<StepRow> step_rows(const Plan& plan, const PlanBytes& bytes) {
   std::vector<StepRow> rows;
   for (std::size_t s = 0; s < plan.steps.size(); ++s) {
     std::vector<Rank> ranks;
-    for (Slot slot : slots_of(plan.steps[s])) ranks.push_back(plan.ranks[static_cast<std::size_t>(slot)]);
+    for (Slot slot : slots_of(plan.steps[s]))
+      ranks.push_back(plan.ranks[static_cast<std::size_t>(slot)]);
     StepRow row;
     row.kind = kind_text(plan.steps[s]);
     row.axes = plan.steps[s].axes;
@@ -53,8 +54,8 @@ void add_times(const Timeline& timeline, std::vector<StepRow>& rows) {
 
 }  // namespace
 
-RunReport report_on(const Plan& plan, const PlanBytes& bytes, const ProofResult& proof, const Timeline& timeline, const Topology& topology,
-                    const Bound& bound) {
+RunReport report_on(const Plan& plan, const PlanBytes& bytes, const ProofResult& proof,
+                    const Timeline& timeline, const Topology& topology, const Bound& bound) {
   RunReport report;
   add_request(plan.request, report);
   report.topology = topology.name();
@@ -81,6 +82,8 @@ std::optional<std::int64_t> ratio_e4(std::int64_t time_ps, std::int64_t bound_ps
   return static_cast<std::int64_t>((Int128{time_ps} * 20'000 + bound_ps) / (Int128{bound_ps} * 2));
 }
 
-std::string ratio_text(std::optional<std::int64_t> ratio) { return ratio ? decimal_text(*ratio, 10'000, 4) : "-"; }
+std::string ratio_text(std::optional<std::int64_t> ratio) {
+  return ratio ? decimal_text(*ratio, 10'000, 4) : "-";
+}
 
 }  // namespace reshard::sim

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The report on one plan: what `reshard plan` and `reshard simulate` say, gathered as plain values and written as a table or as JSON.
+// The report on one plan: what `reshard plan` and `reshard simulate` say, gathered as plain values
+// and written as a table or as JSON.
 //
-// Everything here was computed elsewhere; this file only chooses, names and formats. JSON fields are described in tools/json-schemas.md.
+// Everything here was computed elsewhere; this file only chooses, names and formats. JSON fields
+// are described in tools/json-schemas.md.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +11,14 @@
 #include <string>
 #include <vector>
 
-#include "core/plan/accounting.h"
+#include "core/bounds/bounds.h"
 #include "core/plan/plan.h"
-#include "core/plan/proof.h"
 #include "core/plan/timeline.h"
-#include "core/planners/bounds.h"
-#include "core/planners/plan_cache.h"
+#include "core/proof/proof.h"
+#include "core/schedule/accounting.h"
 #include "core/topology/topology.h"
 #include "sim/report/link_use.h"
+#include "sim/study/plan_cache.h"
 
 namespace reshard::sim {
 
@@ -49,18 +51,22 @@ struct RunReport {
   std::vector<std::string> why;  // reasons for the plan as a whole
   std::vector<Rank> rank_ids;
   std::vector<std::int64_t> received_by_rank, peak_by_rank;
-  std::int64_t bytes_received_max = 0, bytes_received_total = 0, bytes_padding_total = 0, peak_bytes_max = 0;
+  std::int64_t bytes_received_max = 0, bytes_received_total = 0, bytes_padding_total = 0,
+               peak_bytes_max = 0;
   std::int64_t time_ps = 0;
   Bound bound;
-  std::optional<double> torch_cost_us;  // PyTorch's model of its own greedy planner's steps; none across meshes
+  std::optional<double>
+      torch_cost_us;  // PyTorch's model of its own greedy planner's steps; none across meshes
   std::vector<ClassBytes> classes;
   std::vector<LinkUse> links;
   std::optional<DataFacts> data;
   std::optional<PlanCacheStatistics> cache;
 };
 
-// All that the plan, its proof, its timeline (with flows) and its bound tell. Data, cost and reasons are added by the caller.
-RunReport report_on(const Plan& plan, const PlanBytes& bytes, const ProofResult& proof, const Timeline& timeline, const Topology& topology, const Bound& bound);
+// All that the plan, its proof, its timeline (with flows) and its bound tell. Data, cost and
+// reasons are added by the caller.
+RunReport report_on(const Plan& plan, const PlanBytes& bytes, const ProofResult& proof,
+                    const Timeline& timeline, const Topology& topology, const Bound& bound);
 
 // "schema": "reshard.simulate/1".
 std::string simulate_json(const RunReport& report);

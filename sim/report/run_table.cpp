@@ -33,23 +33,29 @@ std::string step_table(const RunReport& report, bool reasons) {
     std::string why;
     if (reasons)
       for (const std::string& reason : step.why) why += (why.empty() ? "" : "; ") + reason;
-    table.add_row({std::to_string(s), step.kind, axes_text(step.axes), shortened(step.ranks), bytes_text(step.bytes), time_text(step.start_ps),
-                   time_text(step.end_ps), why});
+    table.add_row({std::to_string(s), step.kind, axes_text(step.axes), shortened(step.ranks),
+                   bytes_text(step.bytes), time_text(step.start_ps), time_text(step.end_ps), why});
   }
   return table.text();
 }
 
 std::string limit_text(const Bound& bound) {
-  return fmt::format("{} (cut {}, volume {}, latency {}; limited by {})", duration_text(bound.time_ps()), duration_text(bound.cut_ps),
-                     duration_text(bound.volume_ps), duration_text(bound.latency_ps), text(bound.limited_by()));
+  return fmt::format("{} (cut {}, volume {}, latency {}; limited by {})",
+                     duration_text(bound.time_ps()), duration_text(bound.cut_ps),
+                     duration_text(bound.volume_ps), duration_text(bound.latency_ps),
+                     text(bound.limited_by()));
 }
 
 void add_bytes(const RunReport& report, Facts& facts) {
-  facts.add("received", fmt::format("at most {} by a rank, {} in all, {} of it padding", bytes_text(report.bytes_received_max),
-                                    bytes_text(report.bytes_received_total), bytes_text(report.bytes_padding_total)));
+  facts.add("received", fmt::format("at most {} by a rank, {} in all, {} of it padding",
+                                    bytes_text(report.bytes_received_max),
+                                    bytes_text(report.bytes_received_total),
+                                    bytes_text(report.bytes_padding_total)));
   facts.add("peak memory", bytes_text(report.peak_bytes_max) + " on the fullest rank");
   std::string classes;
-  for (const ClassBytes& entry : report.classes) classes += fmt::format("{}{} {}", classes.empty() ? "" : ", ", text(entry.transport), bytes_text(entry.bytes));
+  for (const ClassBytes& entry : report.classes)
+    classes += fmt::format("{}{} {}", classes.empty() ? "" : ", ", text(entry.transport),
+                           bytes_text(entry.bytes));
   if (!classes.empty()) facts.add("by link class", classes);
 }
 
@@ -61,7 +67,8 @@ void add_times(const RunReport& report, Facts& facts) {
 
 std::string data_text(const DataFacts& data) {
   if (!data.checked) return "not moved: " + data.note;
-  std::string out = fmt::format("{} elements [{}], {}", data.elements, data.shape, data.full_size ? "full size" : "reduced size");
+  std::string out = fmt::format("{} elements [{}], {}", data.elements, data.shape,
+                                data.full_size ? "full size" : "reduced size");
   if (!data.note.empty()) out += " (" + data.note + ")";
   if (data.digest) out += ", digest " + *data.digest;
   return out;
@@ -69,16 +76,21 @@ std::string data_text(const DataFacts& data) {
 
 std::string link_table(const RunReport& report) {
   if (report.links.empty()) return {};
-  Table table({{"busiest links"}, {"bytes", Table::Align::Right}, {"busy", Table::Align::Right}, {"utilisation", Table::Align::Right}});
+  Table table({{"busiest links"},
+               {"bytes", Table::Align::Right},
+               {"busy", Table::Align::Right},
+               {"utilisation", Table::Align::Right}});
   for (const LinkUse& link : report.links)
-    table.add_row({link.name, bytes_text(link.bytes), duration_text(link.busy_ps), decimal_text(utilisation_e4(link, report.time_ps), 100, 1) + " %"});
+    table.add_row({link.name, bytes_text(link.bytes), duration_text(link.busy_ps),
+                   decimal_text(utilisation_e4(link, report.time_ps), 100, 1) + " %"});
   return fmt::format("\n{}", table.text());
 }
 
 void add_cache(const RunReport& report, Facts& facts) {
   if (!report.cache) return;
   const PlanCacheStatistics& cache = *report.cache;
-  facts.add("plan cache", fmt::format("{} hits, {} misses, {} of {} entries", cache.hits, cache.misses, cache.size, cache.capacity));
+  facts.add("plan cache", fmt::format("{} hits, {} misses, {} of {} entries", cache.hits,
+                                      cache.misses, cache.size, cache.capacity));
 }
 
 // Ranks with the same figures are one row.
@@ -88,9 +100,12 @@ std::string rank_table(const RunReport& report) {
   for (std::size_t i = 0; i < count;) {
     std::vector<Rank> alike;
     std::size_t j = i;
-    for (; j < count && report.received_by_rank[j] == report.received_by_rank[i] && report.peak_by_rank[j] == report.peak_by_rank[i]; ++j)
+    for (; j < count && report.received_by_rank[j] == report.received_by_rank[i] &&
+           report.peak_by_rank[j] == report.peak_by_rank[i];
+         ++j)
       alike.push_back(report.rank_ids[j]);
-    table.add_row({shortened(ranks_text(alike)), bytes_text(report.received_by_rank[i]), bytes_text(report.peak_by_rank[i])});
+    table.add_row({shortened(ranks_text(alike)), bytes_text(report.received_by_rank[i]),
+                   bytes_text(report.peak_by_rank[i])});
     i = j;
   }
   return fmt::format("\n{}", table.text());
@@ -98,12 +113,19 @@ std::string rank_table(const RunReport& report) {
 
 }  // namespace
 
-std::string shortened(const std::string& ranks) { return ranks.size() <= 24 ? ranks : ranks.substr(0, 21) + "..."; }
+std::string shortened(const std::string& ranks) {
+  return ranks.size() <= 24 ? ranks : ranks.substr(0, 21) + "...";
+}
 
 void add_head(const RunReport& report, Facts& facts) {
-  facts.add("request", report.request_name.empty() ? report.request : report.request_name + ": " + report.request);
-  facts.add("topology", fmt::format("{} ({} of {} devices)", report.topology, report.request_ranks, report.topology_devices));
-  facts.add("planner", report.planner == report.planner_asked ? report.planner : fmt::format("{}, which took {}", report.planner_asked, report.planner));
+  facts.add("request", report.request_name.empty() ? report.request
+                                                   : report.request_name + ": " + report.request);
+  facts.add("topology", fmt::format("{} ({} of {} devices)", report.topology, report.request_ranks,
+                                    report.topology_devices));
+  facts.add("planner",
+            report.planner == report.planner_asked
+                ? report.planner
+                : fmt::format("{}, which took {}", report.planner_asked, report.planner));
 }
 
 std::string simulate_table(const RunReport& report, bool verbose) {
@@ -125,10 +147,14 @@ std::string plan_table(const RunReport& report, bool explain, bool verbose) {
   add_bytes(report, facts);
   facts.add("proof", "every destination element, from index sets");
   add_times(report, facts);
-  facts.add("PyTorch's cost", report.torch_cost_us ? fmt::format("{:.3f}", *report.torch_cost_us) + " us by its model, for its greedy planner's steps"
-                                                   : "its model knows neither requests across meshes nor _StridedShard");
+  facts.add("PyTorch's cost",
+            report.torch_cost_us
+                ? fmt::format("{:.3f}", *report.torch_cost_us) +
+                      " us by its model, for its greedy planner's steps"
+                : "its model knows neither requests across meshes nor _StridedShard");
   if (verbose) add_cache(report, facts);
-  return head.text() + "\n" + step_table(report, explain) + "\n" + facts.text() + rank_table(report);
+  return head.text() + "\n" + step_table(report, explain) + "\n" + facts.text() +
+         rank_table(report);
 }
 
 }  // namespace reshard::sim

@@ -16,13 +16,16 @@ namespace reshard::sim {
 
 namespace {
 
-std::string pair_text(const SweepRow& row) { return fmt::format("{} -> {} on {}", row.from, row.to, row.mesh); }
+std::string pair_text(const SweepRow& row) {
+  return fmt::format("{} -> {} on {}", row.from, row.to, row.mesh);
+}
 
 SweepSummary summarize(const SweepReport& report, const std::string& planner) {
   SweepSummary out;
   out.planner = planner;
   const SweepRow* worst = nullptr;
-  // The mean is taken over logarithms: a product of thousands of ratios could leave the range of a double.
+  // The mean is taken over logarithms: a product of thousands of ratios could leave the range of a
+  // double.
   double logarithms = 0;
   for (const SweepRow& row : report.rows) {
     if (row.planner != planner) continue;
@@ -30,8 +33,11 @@ SweepSummary summarize(const SweepReport& report, const std::string& planner) {
     if (!row.time_ps || row.bound_ps == 0) continue;
     ++out.pairs;
     if (*row.time_ps == row.bound_ps) ++out.at_bound;
-    logarithms += std::log(static_cast<double>(*row.time_ps)) - std::log(static_cast<double>(row.bound_ps));
-    if (worst == nullptr || Int128{*row.time_ps} * worst->bound_ps > Int128{*worst->time_ps} * row.bound_ps) worst = &row;
+    logarithms +=
+        std::log(static_cast<double>(*row.time_ps)) - std::log(static_cast<double>(row.bound_ps));
+    if (worst == nullptr ||
+        Int128{*row.time_ps} * worst->bound_ps > Int128{*worst->time_ps} * row.bound_ps)
+      worst = &row;
   }
   if (worst != nullptr) {
     out.geometric_mean = std::exp(logarithms / static_cast<double>(out.pairs));
@@ -41,8 +47,11 @@ SweepSummary summarize(const SweepReport& report, const std::string& planner) {
   return out;
 }
 
-// Four decimals; libraries may differ in the last bit of a logarithm, which these digits do not show.
-std::int64_t rounded_e4(double value) { return static_cast<std::int64_t>(std::floor(value * 10'000 + 0.5)); }
+// Four decimals; libraries may differ in the last bit of a logarithm, which these digits do not
+// show.
+std::int64_t rounded_e4(double value) {
+  return static_cast<std::int64_t>(std::floor(value * 10'000 + 0.5));
+}
 
 std::string in_csv(const std::string& text) {
   if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
@@ -54,12 +63,15 @@ std::string in_csv(const std::string& text) {
   return out + "\"";
 }
 
-std::string integer_text(std::optional<std::int64_t> value) { return value ? std::to_string(*value) : std::string{}; }
+std::string integer_text(std::optional<std::int64_t> value) {
+  return value ? std::to_string(*value) : std::string{};
+}
 
 // Rows come pair after pair, in each planner after planner.
 std::string pair_table(const SweepReport& report) {
   std::vector<Table::Column> columns{{"mesh"}, {"from"}, {"to"}, {"bound", Table::Align::Right}};
-  for (const std::string& planner : report.planners) columns.push_back({planner, Table::Align::Right});
+  for (const std::string& planner : report.planners)
+    columns.push_back({planner, Table::Align::Right});
   Table table(columns);
   std::size_t step = report.planners.size();
   for (std::size_t i = 0; i + step <= report.rows.size(); i += step) {
@@ -85,15 +97,20 @@ std::vector<SweepSummary> summarize(const SweepReport& report) {
 std::string sweep_csv(const SweepReport& report) {
   std::string out = "mesh,from,to,planner,time_ps,bytes_received_max,bound_ps,ratio_to_bound\r\n";
   for (const SweepRow& row : report.rows) {
-    std::string ratio = row.time_ps && row.bound_ps > 0 ? ratio_text(ratio_e4(*row.time_ps, row.bound_ps)) : std::string{};
-    out += fmt::format("{},{},{},{},{},{},{},{}\r\n", in_csv(row.mesh), in_csv(row.from), in_csv(row.to), in_csv(row.planner), integer_text(row.time_ps),
+    std::string ratio = row.time_ps && row.bound_ps > 0
+                            ? ratio_text(ratio_e4(*row.time_ps, row.bound_ps))
+                            : std::string{};
+    out += fmt::format("{},{},{},{},{},{},{},{}\r\n", in_csv(row.mesh), in_csv(row.from),
+                       in_csv(row.to), in_csv(row.planner), integer_text(row.time_ps),
                        integer_text(row.bytes_received_max), row.bound_ps, ratio);
   }
   return out;
 }
 
 std::string sweep_json(const SweepReport& report) {
-  auto or_null = [](std::optional<std::int64_t> value) { return value ? Json(*value) : Json(nullptr); };
+  auto or_null = [](std::optional<std::int64_t> value) {
+    return value ? Json(*value) : Json(nullptr);
+  };
   Json out;
   out["schema"] = "reshard.sweep/1";
   out["shape"] = shape_json(report.shape);
@@ -109,7 +126,8 @@ std::string sweep_json(const SweepReport& report) {
     row["pairs"] = entry.pairs;
     row["refused"] = entry.refused;
     row["at_bound"] = entry.at_bound;
-    row["geometric_mean_ratio"] = entry.geometric_mean ? ratio_json(rounded_e4(*entry.geometric_mean)) : Json(nullptr);
+    row["geometric_mean_ratio"] =
+        entry.geometric_mean ? ratio_json(rounded_e4(*entry.geometric_mean)) : Json(nullptr);
     row["worst_ratio"] = ratio_json(entry.worst_ratio_e4);
     row["worst_pair"] = entry.worst_pair.empty() ? Json(nullptr) : Json(entry.worst_pair);
     summary.push_back(std::move(row));
@@ -133,14 +151,16 @@ std::string sweep_json(const SweepReport& report) {
 
 std::string sweep_table(const SweepReport& report, bool verbose) {
   std::string meshes;
-  for (const std::string& mesh : report.meshes) meshes += fmt::format("{}{}", meshes.empty() ? "" : ", ", mesh);
+  for (const std::string& mesh : report.meshes)
+    meshes += fmt::format("{}{}", meshes.empty() ? "" : ", ", mesh);
   Facts head;
   head.add("tensor", fmt::format("{}[{}]", report.dtype, report.shape));
   head.add("meshes", meshes);
   head.add("topology", report.topology);
   std::int64_t refused = report.pairs - report.planned;
   std::string unplanned = refused > 0 ? fmt::format("{} refused by every planner, ", refused) : "";
-  head.add("pairs", fmt::format("{} planned and proved, {}{} forbidden by DTensor", report.planned, unplanned, report.forbidden));
+  head.add("pairs", fmt::format("{} planned and proved, {}{} forbidden by DTensor", report.planned,
+                                unplanned, report.forbidden));
 
   Table table({{"planner"},
                {"pairs with a bound", Table::Align::Right},
@@ -150,9 +170,11 @@ std::string sweep_table(const SweepReport& report, bool verbose) {
                {"worst ratio", Table::Align::Right},
                {"worst pair"}});
   for (const SweepSummary& entry : summarize(report))
-    table.add_row({entry.planner, std::to_string(entry.pairs), std::to_string(entry.at_bound), std::to_string(entry.refused),
-                   entry.geometric_mean ? decimal_text(rounded_e4(*entry.geometric_mean), 10'000, 4) : "-", ratio_text(entry.worst_ratio_e4),
-                   entry.worst_pair.empty() ? "-" : entry.worst_pair});
+    table.add_row(
+        {entry.planner, std::to_string(entry.pairs), std::to_string(entry.at_bound),
+         std::to_string(entry.refused),
+         entry.geometric_mean ? decimal_text(rounded_e4(*entry.geometric_mean), 10'000, 4) : "-",
+         ratio_text(entry.worst_ratio_e4), entry.worst_pair.empty() ? "-" : entry.worst_pair});
   return head.text() + "\n" + table.text() + (verbose ? pair_table(report) : std::string{});
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Planners side by side over many requests: rows, a summary per planner, and their table, CSV and JSON.
+// Planners side by side over many requests: rows, a summary per planner, and their table, CSV and
+// JSON.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,8 @@ namespace reshard::sim {
 
 struct SweepRow {
   std::string mesh, from, to, planner;
-  std::optional<std::int64_t> time_ps, bytes_received_max;  // none where the planner refuses the request
+  std::optional<std::int64_t> time_ps,
+      bytes_received_max;  // none where the planner refuses the request
   std::int64_t bound_ps = 0;
   std::string refusal;
 };
@@ -34,7 +36,8 @@ struct SweepReport {
   std::vector<SweepRow> rows;
 };
 
-// One per planner, in the order of `planners`. The worst pair is decided exactly, ties by the first row.
+// One per planner, in the order of `planners`. The worst pair is decided exactly, ties by the first
+// row.
 std::vector<SweepSummary> summarize(const SweepReport& report);
 
 // RFC 4180 with a header row.

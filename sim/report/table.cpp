@@ -11,7 +11,9 @@ namespace {
 
 // Code points of UTF-8 text: bytes that do not continue another.
 std::size_t width_of(std::string_view text) {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U;
+  }));
 }
 
 void end_line(std::string& out) {
@@ -22,7 +24,9 @@ void end_line(std::string& out) {
 }  // namespace
 
 void Table::add_row(std::vector<std::string> cells) {
-  RESHARD_CHECK(cells.size() == columns_.size(), "a row of " + std::to_string(cells.size()) + " cells in a table of " + std::to_string(columns_.size()));
+  RESHARD_CHECK(cells.size() == columns_.size(), "a row of " + std::to_string(cells.size()) +
+                                                     " cells in a table of " +
+                                                     std::to_string(columns_.size()));
   rows_.push_back(std::move(cells));
 }
 
@@ -44,7 +48,8 @@ std::string Table::text(std::string_view indent) const {
     end_line(out);
   };
   add_line([&](std::size_t c) -> const std::string& { return columns_[c].title; });
-  for (const std::vector<std::string>& row : rows_) add_line([&](std::size_t c) -> const std::string& { return row[c]; });
+  for (const std::vector<std::string>& row : rows_)
+    add_line([&](std::size_t c) -> const std::string& { return row[c]; });
   return out;
 }
 

@@ -34,7 +34,9 @@ class Table {
 // Lines "name   value" with the values in one column.
 class Facts {
  public:
-  void add(std::string name, std::string value) { lines_.push_back({std::move(name), std::move(value)}); }
+  void add(std::string name, std::string value) {
+    lines_.push_back({std::move(name), std::move(value)});
+  }
   std::string text() const;
 
  private:

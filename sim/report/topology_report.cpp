@@ -43,7 +43,8 @@ std::vector<std::string> hops_text(const RouteRule& rule, const Topology& topolo
 
 std::string joined(const std::vector<std::string>& words, const char* separator) {
   std::string out;
-  for (const std::string& word : words) out += fmt::format("{}{}", out.empty() ? "" : separator, word);
+  for (const std::string& word : words)
+    out += fmt::format("{}{}", out.empty() ? "" : separator, word);
   return out;
 }
 
@@ -55,32 +56,46 @@ std::size_t rule_index(const Topology& topology, std::int32_t a, std::int32_t b)
 std::string matrix(const Topology& topology) {
   std::int32_t shown = std::min(topology.node().devices, kMatrixDevices);
   std::vector<Table::Column> columns{{"route"}};
-  for (std::int32_t b = 0; b < shown; ++b) columns.push_back({fmt::format("gpu{}", b), Table::Align::Right});
+  for (std::int32_t b = 0; b < shown; ++b)
+    columns.push_back({fmt::format("gpu{}", b), Table::Align::Right});
   Table table(columns);
   for (std::int32_t a = 0; a < shown; ++a) {
     std::vector<std::string> cells{fmt::format("gpu{}", a)};
-    for (std::int32_t b = 0; b < shown; ++b) cells.push_back(a == b ? "X" : std::to_string(rule_index(topology, a, b)));
+    for (std::int32_t b = 0; b < shown; ++b)
+      cells.push_back(a == b ? "X" : std::to_string(rule_index(topology, a, b)));
     table.add_row(std::move(cells));
   }
-  std::string note = shown < topology.node().devices ? fmt::format("(the first {} of {} devices of a node)\n", shown, topology.node().devices) : "";
+  std::string note =
+      shown < topology.node().devices
+          ? fmt::format("(the first {} of {} devices of a node)\n", shown, topology.node().devices)
+          : "";
   return table.text() + note;
 }
 
 std::string links_table(const Topology& topology) {
   Table table({{"link"}, {"per"}, {"out", Table::Align::Right}, {"in", Table::Align::Right}});
-  for (const Port& port : topology.node().ports) table.add_row({port.name, "device", rate_text(port.out_bytes_per_s), rate_text(port.in_bytes_per_s)});
-  for (const SharedResource& shared : topology.node().shared) table.add_row({shared.name, "node", rate_text(shared.bytes_per_s), "(shared)"});
-  for (const SharedResource& fabric : topology.fabric()) table.add_row({fabric.name, "machine", rate_text(fabric.bytes_per_s), "(shared)"});
+  for (const Port& port : topology.node().ports)
+    table.add_row(
+        {port.name, "device", rate_text(port.out_bytes_per_s), rate_text(port.in_bytes_per_s)});
+  for (const SharedResource& shared : topology.node().shared)
+    table.add_row({shared.name, "node", rate_text(shared.bytes_per_s), "(shared)"});
+  for (const SharedResource& fabric : topology.fabric())
+    table.add_row({fabric.name, "machine", rate_text(fabric.bytes_per_s), "(shared)"});
   return table.text();
 }
 
 std::string routes_table(const Topology& topology) {
-  Table table({{"route"}, {"transport"}, {"latency", Table::Align::Right}, {"cap per flow", Table::Align::Right}, {"crosses"}});
+  Table table({{"route"},
+               {"transport"},
+               {"latency", Table::Align::Right},
+               {"cap per flow", Table::Align::Right},
+               {"crosses"}});
   for (std::size_t i = 0; i < topology.node().rules.size(); ++i) {
     const RouteRule& rule = topology.node().rules[i];
     std::string name = std::to_string(i);
     if (static_cast<std::int32_t>(i) == topology.node().rule_between) name += " (between nodes)";
-    table.add_row({name, std::string(text(rule.transport)), duration_text(rule.latency_ps), rule.cap_bytes_per_s ? rate_text(*rule.cap_bytes_per_s) : "-",
+    table.add_row({name, std::string(text(rule.transport)), duration_text(rule.latency_ps),
+                   rule.cap_bytes_per_s ? rate_text(*rule.cap_bytes_per_s) : "-",
                    joined(hops_text(rule, topology), " > ")});
   }
   return table.text();
@@ -112,13 +127,15 @@ std::string topology_table(const Topology& topology) {
   const NodeTemplate& node = topology.node();
   Facts head;
   head.add("topology", topology.name());
-  head.add("devices", fmt::format("{}: {} node{} of {}", topology.devices(), topology.nodes(), topology.nodes() == 1 ? "" : "s", node.devices));
+  head.add("devices", fmt::format("{}: {} node{} of {}", topology.devices(), topology.nodes(),
+                                  topology.nodes() == 1 ? "" : "s", node.devices));
   for (const DeviceGroup& group : node.groups) {
     std::vector<Rank> devices;
     for (std::int32_t device : group.devices) devices.push_back(Rank{device});
     head.add("group " + group.name, fmt::format("devices {} of a node", ranks_text(devices)));
   }
-  return fmt::format("{}\n{}\n{}\n{}", head.text(), links_table(topology), routes_table(topology), matrix(topology));
+  return fmt::format("{}\n{}\n{}\n{}", head.text(), links_table(topology), routes_table(topology),
+                     matrix(topology));
 }
 
 std::string topology_json(const Topology& topology) {
@@ -132,22 +149,31 @@ std::string topology_json(const Topology& topology) {
   out["fingerprint"] = topology.fingerprint().hex();
   Json links = Json::array();
   for (const Port& port : node.ports)
-    links.push_back(Json{{"name", port.name}, {"per", "device"}, {"out_bytes_per_s", port.out_bytes_per_s}, {"in_bytes_per_s", port.in_bytes_per_s}});
-  for (const SharedResource& shared : node.shared) links.push_back(Json{{"name", shared.name}, {"per", "node"}, {"bytes_per_s", shared.bytes_per_s}});
-  for (const SharedResource& fabric : topology.fabric()) links.push_back(Json{{"name", fabric.name}, {"per", "machine"}, {"bytes_per_s", fabric.bytes_per_s}});
+    links.push_back(Json{{"name", port.name},
+                         {"per", "device"},
+                         {"out_bytes_per_s", port.out_bytes_per_s},
+                         {"in_bytes_per_s", port.in_bytes_per_s}});
+  for (const SharedResource& shared : node.shared)
+    links.push_back(
+        Json{{"name", shared.name}, {"per", "node"}, {"bytes_per_s", shared.bytes_per_s}});
+  for (const SharedResource& fabric : topology.fabric())
+    links.push_back(
+        Json{{"name", fabric.name}, {"per", "machine"}, {"bytes_per_s", fabric.bytes_per_s}});
   out["links"] = std::move(links);
   Json routes = Json::array();
   for (const RouteRule& rule : node.rules)
-    routes.push_back(Json{{"transport", text(rule.transport)},
-                          {"latency_ps", rule.latency_ps},
-                          {"cap_bytes_per_s", rule.cap_bytes_per_s ? Json(*rule.cap_bytes_per_s) : Json(nullptr)},
-                          {"crosses", hops_text(rule, topology)}});
+    routes.push_back(Json{
+        {"transport", text(rule.transport)},
+        {"latency_ps", rule.latency_ps},
+        {"cap_bytes_per_s", rule.cap_bytes_per_s ? Json(*rule.cap_bytes_per_s) : Json(nullptr)},
+        {"crosses", hops_text(rule, topology)}});
   out["routes"] = std::move(routes);
   out["route_between_nodes"] = node.rule_between >= 0 ? Json(node.rule_between) : Json(nullptr);
   Json rows = Json::array();
   for (std::int32_t a = 0; a < std::min(node.devices, kMatrixDevices); ++a) {
     Json row = Json::array();
-    for (std::int32_t b = 0; b < std::min(node.devices, kMatrixDevices); ++b) row.push_back(a == b ? Json(nullptr) : Json(rule_index(topology, a, b)));
+    for (std::int32_t b = 0; b < std::min(node.devices, kMatrixDevices); ++b)
+      row.push_back(a == b ? Json(nullptr) : Json(rule_index(topology, a, b)));
     rows.push_back(std::move(row));
   }
   out["route_matrix"] = std::move(rows);

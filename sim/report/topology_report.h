@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A topology for people and for programs: devices, links, groups, and which route joins which pair of devices of a node.
+// A topology for people and for programs: devices, links, groups, and which route joins which pair
+// of devices of a node.
 #pragma once
 
 #include <string>

@@ -37,7 +37,8 @@ Json steps_json(const ValidateReport& report) {
     row["bytes"] = step.bytes;
     row["predicted_ps"] = or_null(predicted);
     row["measured_ps"] = spread_json(measured);
-    row["ratio"] = ratio_json(measured && predicted ? ratio_e4(measured->median_ps, *predicted) : std::nullopt);
+    row["ratio"] = ratio_json(measured && predicted ? ratio_e4(measured->median_ps, *predicted)
+                                                    : std::nullopt);
     out.push_back(std::move(row));
   }
   return out;
@@ -116,7 +117,8 @@ std::string validate_json(const ValidateReport& report) {
   out["bytes_received_max"] = predicted.bytes_received_max;
   out["bytes_received_total"] = predicted.bytes_received_total;
   out["predicted_bytes_per_s"] = or_null(received_bytes_per_s(predicted, predicted.time_ps));
-  out["measured_bytes_per_s"] = or_null(received_bytes_per_s(predicted, report.measured.total.median_ps));
+  out["measured_bytes_per_s"] =
+      or_null(received_bytes_per_s(predicted, report.measured.total.median_ps));
   out["bound"] = bound_json(predicted.bound);
   out["proof"] = true;  // an unproved plan is never run
   out["values"] = values_json(report);

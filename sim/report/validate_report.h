@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The report of `reshard validate`: a plan that ran on a backend, its values beside those of the request and the store, its times beside those of the engine.
+// The report of `reshard validate`: a plan that ran on a backend, its values beside those of the
+// request and the store, its times beside those of the engine.
 //
-// The prediction is a report of its own (run_report.h); what was measured and compared is added here. JSON fields are described in tools/json-schemas.md.
+// The prediction is a report of its own (run_report.h); what was measured and compared is added
+// here. JSON fields are described in tools/json-schemas.md.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +13,7 @@
 
 #include "core/base/digest.h"
 #include "core/layout/box.h"
-#include "core/layout/pattern.h"
+#include "core/pattern/pattern.h"
 #include "sim/report/measured_times.h"
 #include "sim/report/run_report.h"
 
@@ -31,7 +33,8 @@ struct ValueFacts {
   std::vector<ShardFacts> shards;  // ascending by rank
   bool store_ran = false;
   std::string note;              // why the store did not run
-  std::optional<Digest> digest;  // over all destination shards as in simulate; none where they hold nothing, differ, or were never in one process
+  std::optional<Digest> digest;  // over all destination shards as in simulate; none where they hold
+                                 // nothing, differ, or were never in one process
 
   std::int64_t elements() const;
   std::int64_t wrong() const;         // elements
@@ -43,8 +46,9 @@ struct ValidateReport {
   RunReport predicted;
   std::string backend, library;  // "mpi", "Open MPI 4.1.4"
   std::int32_t processes = 1, hosts = 1;
-  bool models_this_machine = false;  // whether the topology's links are of the kind that the backend used
-  bool sums_in_own_order = false;    // Executor::folds_in_own_order
+  bool models_this_machine =
+      false;  // whether the topology's links are of the kind that the backend used
+  bool sums_in_own_order = false;  // Executor::folds_in_own_order
   std::int64_t iterations = 0, warm_up = 0;
   MeasuredTimes measured;
   ValueFacts values;

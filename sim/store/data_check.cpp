@@ -11,17 +11,19 @@
 
 #include "core/base/errors.h"
 #include "core/base/units.h"
-#include "core/layout/pattern.h"
-#include "core/plan/accounting.h"
+#include "core/pattern/pattern.h"
+#include "core/schedule/accounting.h"
 #include "sim/store/store.h"
 
 namespace reshard::sim {
 namespace {
 
-// Checks destination shards as they come, ascending by rank. A rank that must hold what an earlier one holds is compared with that one, byte for byte.
+// Checks destination shards as they come, ascending by rank. A rank that must hold what an earlier
+// one holds is compared with that one, byte for byte.
 class DestinationCheck {
  public:
-  explicit DestinationCheck(const Request& request) : request_(request), pattern_(request), layout_(request.destination()) {}
+  explicit DestinationCheck(const Request& request)
+      : request_(request), pattern_(request), layout_(request.destination()) {}
 
   const Pattern& pattern() const { return pattern_; }
 
@@ -31,23 +33,29 @@ class DestinationCheck {
     MeshCoordinate coordinate = layout_.mesh().coordinate(position);
     for (int dim = 0; dim < layout_.dims(); ++dim) key.push_back(layout_.piece_of(dim, coordinate));
     auto [first, is_new] = checked_.try_emplace(std::move(key), bytes);
-    bool equal = !is_new && first->second.size() == bytes.size() && std::memcmp(first->second.data(), bytes.data(), bytes.size()) == 0;
+    bool equal = !is_new && first->second.size() == bytes.size() &&
+                 std::memcmp(first->second.data(), bytes.data(), bytes.size()) == 0;
     if (!equal) check(rank, position, addends, bytes);
     hasher_.add(bytes);
     elements_ += static_cast<std::int64_t>(bytes.size()) / size_bytes(request_.dtype());
   }
 
   std::int64_t elements() const { return elements_; }
-  std::optional<Digest> digest() const { return elements_ == 0 ? std::nullopt : std::optional(hasher_.digest()); }
+  std::optional<Digest> digest() const {
+    return elements_ == 0 ? std::nullopt : std::optional(hasher_.digest());
+  }
 
  private:
-  void check(Rank rank, std::int32_t position, const std::vector<std::int64_t>& addends, std::span<const std::byte> bytes) const {
+  void check(Rank rank, std::int32_t position, const std::vector<std::int64_t>& addends,
+             std::span<const std::byte> bytes) const {
     std::optional<PatternMismatch> wrong = pattern_.check(layout_, position, addends, bytes);
     if (!wrong) return;
     int digits = static_cast<int>(size_bytes(request_.dtype())) * 2;
-    throw CheckFailure(fmt::format(
-        "data of {}: rank {} holds a wrong value at global index [{}]: expected {:#0{}x}, found {:#0{}x} ({} of its elements are wrong)", request_.text(),
-        to_int(rank), text(index_at(wrong->index, request_.shape())), wrong->expected, digits + 2, wrong->found, digits + 2, wrong->count));
+    throw CheckFailure(
+        fmt::format("data of {}: rank {} holds a wrong value at global index [{}]: expected "
+                    "{:#0{}x}, found {:#0{}x} ({} of its elements are wrong)",
+                    request_.text(), to_int(rank), text(index_at(wrong->index, request_.shape())),
+                    wrong->expected, digits + 2, wrong->found, digits + 2, wrong->count));
   }
 
   const Request& request_;
@@ -80,7 +88,8 @@ int halvings_for(std::int64_t bytes, std::int64_t budget_bytes) {
 }
 
 // Plans for smaller and smaller tensors until one is within the budget or none is smaller.
-std::shared_ptr<const Plan> within(std::int64_t budget_bytes, std::shared_ptr<const Plan> plan, const MakePlan& replan) {
+std::shared_ptr<const Plan> within(std::int64_t budget_bytes, std::shared_ptr<const Plan> plan,
+                                   const MakePlan& replan) {
   for (std::int64_t bytes = store_bytes(*plan); bytes > budget_bytes; bytes = store_bytes(*plan)) {
     Request smaller = shrunk(plan->request, halvings_for(bytes, budget_bytes));
     if (smaller.shape() == plan->request.shape()) return plan;
@@ -98,7 +107,8 @@ std::int64_t store_bytes(const Plan& plan) {
   return sum > Int128{kMaxBytes} ? kMaxBytes : static_cast<std::int64_t>(sum);
 }
 
-DataReport move_and_check(const Request& request, std::shared_ptr<const Plan> plan, const MakePlan& replan, std::int64_t budget_bytes,
+DataReport move_and_check(const Request& request, std::shared_ptr<const Plan> plan,
+                          const MakePlan& replan, std::int64_t budget_bytes,
                           std::int64_t memory_limit_bytes) {
   plan = within(budget_bytes, std::move(plan), replan);
   std::int64_t needed = store_bytes(*plan);
@@ -106,9 +116,11 @@ DataReport move_and_check(const Request& request, std::shared_ptr<const Plan> pl
     std::string advice = "even the smallest tensor of these layouts does not fit";
     std::shared_ptr<const Plan> fitting = within(memory_limit_bytes, plan, replan);
     if (std::int64_t fits = store_bytes(*fitting); fits <= memory_limit_bytes)
-      advice = fmt::format("--data-budget {} would do, with shape {}", fits, text(fitting->request.shape()));
-    throw InputError(fmt::format("data of {}: moving it needs {}, above the memory limit of {}; {}", request.text(), bytes_text(needed),
-                                 bytes_text(memory_limit_bytes), advice));
+      advice = fmt::format("--data-budget {} would do, with shape {}", fits,
+                           text(fitting->request.shape()));
+    throw InputError(fmt::format("data of {}: moving it needs {}, above the memory limit of {}; {}",
+                                 request.text(), bytes_text(needed), bytes_text(memory_limit_bytes),
+                                 advice));
   }
   DataReport report = move(*plan);
   report.full_size = report.shape == request.shape();

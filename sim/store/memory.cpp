@@ -11,10 +11,14 @@
 namespace reshard::sim {
 
 StoreMemory::StoreMemory(const Plan& plan, bool poison)
-    : plan_(plan), poison_(poison), element_bytes_(reshard::size_bytes(plan.request.dtype())), blocks_(plan.buffers.size() * plan.slot_count()) {}
+    : plan_(plan),
+      poison_(poison),
+      element_bytes_(reshard::size_bytes(plan.request.dtype())),
+      blocks_(plan.buffers.size() * plan.slot_count()) {}
 
 std::byte* StoreMemory::allocate(BufferId buffer, Slot slot) {
-  RESHARD_CHECK(plan_.buffer(buffer).exists(slot), fmt::format("slot {} has no buffer {}", slot, to_index(buffer)));
+  RESHARD_CHECK(plan_.buffer(buffer).exists(slot),
+                fmt::format("slot {} has no buffer {}", slot, to_index(buffer)));
   std::int64_t bytes = size_bytes(buffer, slot);
   std::shared_ptr<Block>& block = blocks_[at(buffer, slot)];
   block = std::make_shared<Block>(bytes);
@@ -30,13 +34,15 @@ std::span<std::byte> StoreMemory::allocate_source(Slot slot) {
 }
 
 void StoreMemory::share_source(Slot slot, Slot with) {
-  RESHARD_CHECK(size_bytes(kSourceBuffer, slot) == size_bytes(kSourceBuffer, with), fmt::format("slots {} and {} share no shard", slot, with));
+  RESHARD_CHECK(size_bytes(kSourceBuffer, slot) == size_bytes(kSourceBuffer, with),
+                fmt::format("slots {} and {} share no shard", slot, with));
   blocks_[at(kSourceBuffer, slot)] = blocks_[at(kSourceBuffer, with)];
 }
 
 const std::byte* StoreMemory::read(BufferId buffer, Slot slot) const {
   const std::shared_ptr<Block>& block = blocks_[at(buffer, slot)];
-  RESHARD_CHECK(block != nullptr, fmt::format("buffer {} of slot {} is read but was not written", to_index(buffer), slot));
+  RESHARD_CHECK(block != nullptr, fmt::format("buffer {} of slot {} is read but was not written",
+                                              to_index(buffer), slot));
   return block->data();
 }
 

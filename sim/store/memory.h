@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The memory of all ranks: one allocation per (buffer, slot), made when it is first written.
 //
-// Source shards that hold the same elements of the same addend share one allocation. Sharing is copy-on-write in the plain sense that a write needs memory of its own: plans never
-// write the source, so a write to it is refused instead of copied.
+// Source shards that hold the same elements of the same addend share one allocation. Sharing is
+// copy-on-write in the plain sense that a write needs memory of its own: plans never write the
+// source, so a write to it is refused instead of copied.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +19,8 @@ namespace reshard::sim {
 
 class StoreMemory {
  public:
-  // `poison`: new memory is filled with 0xa5, so that a read of what was never written shows in tests. The plan must outlive this.
+  // `poison`: new memory is filled with 0xa5, so that a read of what was never written shows in
+  // tests. The plan must outlive this.
   explicit StoreMemory(const Plan& plan, bool poison = false);
 
   // Gives the slot's source shard its memory, or shares that of another slot.
@@ -31,13 +33,17 @@ class StoreMemory {
   std::byte* write(BufferId buffer, Slot slot);
   void release(BufferId buffer, Slot slot);
 
-  std::int64_t size_bytes(BufferId buffer, Slot slot) const { return plan_.buffer(buffer).elements(slot) * element_bytes_; }
+  std::int64_t size_bytes(BufferId buffer, Slot slot) const {
+    return plan_.buffer(buffer).elements(slot) * element_bytes_;
+  }
   std::int64_t element_bytes() const { return element_bytes_; }
   std::int64_t live_bytes() const { return live_bytes_; }  // allocated now, shared memory once
   std::int64_t peak_bytes() const { return peak_bytes_; }
 
  private:
-  std::size_t at(BufferId buffer, Slot slot) const { return to_index(buffer) * plan_.slot_count() + static_cast<std::size_t>(slot); }
+  std::size_t at(BufferId buffer, Slot slot) const {
+    return to_index(buffer) * plan_.slot_count() + static_cast<std::size_t>(slot);
+  }
   std::byte* allocate(BufferId buffer, Slot slot);
 
   const Plan& plan_;

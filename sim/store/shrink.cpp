@@ -6,11 +6,13 @@
 namespace reshard::sim {
 namespace {
 
-// All that cuts a dim, as one factor: lengths that are its multiples are cut evenly. Saturates: what is that large divides nothing.
+// All that cuts a dim, as one factor: lengths that are its multiples are cut evenly. Saturates:
+// what is that large divides nothing.
 std::int64_t cuts_of(const Layout& layout, int dim) {
   std::int64_t cuts = 1;
   for (int axis : layout.stack(dim)) {
-    for (std::int64_t factor : {std::int64_t{layout.mesh().axis_size(axis)}, layout.placement(axis).split_factor}) {
+    for (std::int64_t factor :
+         {std::int64_t{layout.mesh().axis_size(axis)}, layout.placement(axis).split_factor}) {
       std::optional<std::int64_t> product = checked_product(cuts, factor);
       if (!product) return kMaxBytes;
       cuts = *product;
@@ -19,7 +21,9 @@ std::int64_t cuts_of(const Layout& layout, int dim) {
   return cuts;
 }
 
-Layout resized(const Layout& layout, const Shape& shape) { return Layout(shape, layout.dtype(), layout.mesh_ref(), layout.placements(), layout.stacks()); }
+Layout resized(const Layout& layout, const Shape& shape) {
+  return Layout(shape, layout.dtype(), layout.mesh_ref(), layout.placements(), layout.stacks());
+}
 
 bool same_emptiness(const Layout& a, const Layout& b, int dim) {
   const PieceTable &x = a.pieces(dim), &y = b.pieces(dim);
@@ -57,10 +61,13 @@ std::optional<Request> halved(const Request& request) {
   std::optional<Candidate> best;
   for (int dim = 0; dim < request.shape().size(); ++dim) {
     std::optional<Candidate> next = candidate(request, dim);
-    if (next && (!best || std::pair(next->preference, next->piece_size) > std::pair(best->preference, best->piece_size))) best = next;
+    if (next && (!best || std::pair(next->preference, next->piece_size) >
+                              std::pair(best->preference, best->piece_size)))
+      best = next;
   }
   if (!best) return std::nullopt;
-  return Request(resized(request.source(), best->shape), resized(request.destination(), best->shape), request.name());
+  return Request(resized(request.source(), best->shape),
+                 resized(request.destination(), best->shape), request.name());
 }
 
 Request shrunk(const Request& request, int halvings) {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/layout/replicas.h"
-#include "core/plan/accounting.h"
+#include "core/schedule/accounting.h"
 #include "sim/store/steps.h"
 
 namespace reshard::sim {
@@ -25,9 +25,11 @@ std::vector<Release> releases_of(const Plan& plan) {
   for (std::size_t b = 2; b < plan.buffers.size(); ++b)
     for (std::size_t slot = 0; slot < plan.slot_count(); ++slot) {
       std::int32_t step = last[b * plan.slot_count() + slot];
-      if (step >= 0) out.push_back({step, BufferId{static_cast<std::int32_t>(b)}, static_cast<Slot>(slot)});
+      if (step >= 0)
+        out.push_back({step, BufferId{static_cast<std::int32_t>(b)}, static_cast<Slot>(slot)});
     }
-  std::stable_sort(out.begin(), out.end(), [](const Release& a, const Release& b) { return a.after_step < b.after_step; });
+  std::stable_sort(out.begin(), out.end(),
+                   [](const Release& a, const Release& b) { return a.after_step < b.after_step; });
   return out;
 }
 
@@ -35,7 +37,8 @@ std::vector<Release> releases_of(const Plan& plan) {
 std::vector<std::pair<Slot, std::int32_t>> slots_of(const Plan& plan, const Mesh& mesh) {
   std::vector<std::pair<Slot, std::int32_t>> out;
   out.reserve(static_cast<std::size_t>(mesh.size()));
-  for (std::int32_t position = 0; position < mesh.size(); ++position) out.emplace_back(plan.slot_of(mesh.rank_at(position)), position);
+  for (std::int32_t position = 0; position < mesh.size(); ++position)
+    out.emplace_back(plan.slot_of(mesh.rank_at(position)), position);
   std::sort(out.begin(), out.end());
   return out;
 }
@@ -64,7 +67,8 @@ std::int64_t run_steps(const Plan& plan, StoreMemory& memory, const StepDone& do
   std::int64_t bytes = 0;
   for (std::size_t s = 0; s < plan.steps.size(); ++s) {
     bytes += run_step(plan, plan.steps[s], memory);
-    for (; next < releases.size() && static_cast<std::size_t>(releases[next].after_step) == s; ++next)
+    for (; next < releases.size() && static_cast<std::size_t>(releases[next].after_step) == s;
+         ++next)
       memory.release(releases[next].buffer, releases[next].slot);
     if (done) done(StepId{static_cast<std::int32_t>(s)});
   }
@@ -75,14 +79,16 @@ void take_destinations(const Plan& plan, const TakeDestination& take, StoreMemor
   for (auto [slot, position] : slots_of(plan, plan.request.destination().mesh())) {
     std::int64_t size = memory.size_bytes(kDestinationBuffer, slot);
     // An empty shard is written by no step.
-    const std::byte* data = size == 0 ? memory.write(kDestinationBuffer, slot) : memory.read(kDestinationBuffer, slot);
+    const std::byte* data =
+        size == 0 ? memory.write(kDestinationBuffer, slot) : memory.read(kDestinationBuffer, slot);
     take(plan.ranks[static_cast<std::size_t>(slot)], {data, static_cast<std::size_t>(size)});
   }
 }
 
 class PreparedStore : public PreparedPlan {
  public:
-  PreparedStore(Store& store, const Plan& plan) : store_(store), plan_(plan), memory_(plan, store.options_.poison) {}
+  PreparedStore(Store& store, const Plan& plan)
+      : store_(store), plan_(plan), memory_(plan, store.options_.poison) {}
 
   void fill(const FillSource& fill) override { fill_sources(plan_, fill, memory_); }
 
@@ -96,7 +102,9 @@ class PreparedStore : public PreparedPlan {
         std::int64_t start = timeline.end_ps;
         timeline.end_ps = now() - begin;
         for (Slot slot : reshard::slots_of(plan_.steps[to_index(step)]))
-          timeline.spans.push_back({OpId{0}, static_cast<std::int32_t>(step), plan_.ranks[static_cast<std::size_t>(slot)], start, timeline.end_ps});
+          timeline.spans.push_back({OpId{0}, static_cast<std::int32_t>(step),
+                                    plan_.ranks[static_cast<std::size_t>(slot)], start,
+                                    timeline.end_ps});
       };
     store_.bytes_moved_ = run_steps(plan_, memory_, done);
     store_.peak_bytes_ = memory_.peak_bytes();
@@ -111,6 +119,8 @@ class PreparedStore : public PreparedPlan {
   StoreMemory memory_;
 };
 
-std::unique_ptr<PreparedPlan> Store::prepare(const Plan& plan) { return std::make_unique<PreparedStore>(*this, plan); }
+std::unique_ptr<PreparedPlan> Store::prepare(const Plan& plan) {
+  return std::make_unique<PreparedStore>(*this, plan);
+}
 
 }  // namespace reshard::sim

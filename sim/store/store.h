@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The store: runs a plan on real bytes with every rank's buffers in this process. It is the reference that real backends are compared with.
+// The store: runs a plan on real bytes with every rank's buffers in this process. It is the
+// reference that real backends are compared with.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +16,8 @@ namespace reshard::sim {
 
 struct StoreOptions {
   bool poison = false;  // see StoreMemory
-  // A clock to measure steps with, in picoseconds from any origin; without one timelines are empty. The store itself has none.
+  // A clock to measure steps with, in picoseconds from any origin; without one timelines are empty.
+  // The store itself has none.
   std::function<std::int64_t()> now_ps = {};
 };
 
@@ -24,8 +26,9 @@ class Store : public Executor {
   explicit Store(StoreOptions options = {}) : options_(std::move(options)) {}
 
   std::string_view name() const override { return "local"; }
-  // Steps run in listed order, each for all ranks at once: all its ranks have the span of the step. `fill` is called for the first rank of every set of source replicas. What `take` is given
-  // stays valid as long as the prepared plan, which the store must outlive.
+  // Steps run in listed order, each for all ranks at once: all its ranks have the span of the step.
+  // `fill` is called for the first rank of every set of source replicas. What `take` is given stays
+  // valid as long as the prepared plan, which the store must outlive.
   std::unique_ptr<PreparedPlan> prepare(const Plan& plan) override;
 
   // Of the last run: bytes written by steps, and the most bytes that were allocated at a time.

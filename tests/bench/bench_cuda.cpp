@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The CUDA backend against the GPU's own copy: the bytes that a plan reads and writes per second, over those of one cudaMemcpyDeviceToDevice of as many, both timed by events on the device. The
-// two alternate, so that a GPU that changes its clock changes both; the ratio of medians is the figure. Exit code 77 where there is no GPU.
+// The CUDA backend against the GPU's own copy: the bytes that a plan reads and writes per second,
+// over those of one cudaMemcpyDeviceToDevice of as many, both timed by events on the device. The
+// two alternate, so that a GPU that changes its clock changes both; the ratio of medians is the
+// figure. Exit code 77 where there is no GPU.
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
@@ -16,8 +18,8 @@
 #include "backends/device/owners.h"
 #include "core/base/errors.h"
 #include "core/base/units.h"
-#include "core/plan/proof.h"
 #include "core/planners/planner.h"
+#include "core/proof/proof.h"
 #include "tests/support/star.h"
 
 namespace {
@@ -39,7 +41,8 @@ struct Case {
 
 constexpr Case kCases[] = {
     {"S(0) -> S(1), 16 ranks", "16", "S(0)", "S(1)", "p2p", 65536, 1, "0.85"},
-    {"_S(0,8)S(0) -> S(1)S(0), 2x8 ranks", "2x8", "_S(0,8)S(0)", "S(1)S(0)", "p2p", 65536, 1, "0.60"},
+    {"_S(0,8)S(0) -> S(1)S(0), 2x8 ranks", "2x8", "_S(0,8)S(0)", "S(1)S(0)", "p2p", 65536, 1,
+     "0.60"},
     {"S(0) -> S(1), by all_to_all", "16", "S(0)", "S(1)", "rule", 65536, 1, nullptr},
     {"S(0) -> S(1), rows of 2048 B", "16", "S(0)", "S(1)", "p2p", 16384, 1, nullptr},
     {"S(0) -> S(1), rows of 256 B", "16", "S(0)", "S(1)", "p2p", 2048, 1, nullptr},
@@ -79,7 +82,10 @@ Plan planned(const Case& one, std::int64_t bytes) {
   Topology topology = test::star(16);
   PlannerInput input;
   input.topology = &topology;
-  Plan plan = find_planner(one.planner).make(Request(parse_layout(shape, "bf16", mesh, one.from), parse_layout(shape, "bf16", mesh, one.to)), input);
+  Plan plan = find_planner(one.planner)
+                  .make(Request(parse_layout(shape, "bf16", mesh, one.from),
+                                parse_layout(shape, "bf16", mesh, one.to)),
+                        input);
   prove(plan);
   return plan;
 }
@@ -96,15 +102,18 @@ void measure(cuda::CudaExecutor& executor, Device& device, const Case& one, std:
     double plan_s = static_cast<double>(prepared->run().end_ps) * 1e-12;
     double copy_s = clock.seconds([&](Stream stream) {
       cudaError_t code =
-          cudaMemcpyAsync(to.data(), from.data(), static_cast<std::size_t>(copied), cudaMemcpyDeviceToDevice, reinterpret_cast<cudaStream_t>(stream));
-      if (code != cudaSuccess) throw BackendError("CUDA", "cudaMemcpyAsync", cudaGetErrorName(code), -1);
+          cudaMemcpyAsync(to.data(), from.data(), static_cast<std::size_t>(copied),
+                          cudaMemcpyDeviceToDevice, reinterpret_cast<cudaStream_t>(stream));
+      if (code != cudaSuccess)
+        throw BackendError("CUDA", "cudaMemcpyAsync", cudaGetErrorName(code), -1);
     });
     if (run == 0) continue;  // warms up
     plans.push_back(plan_s);
     copies.push_back(copy_s);
   }
   double all = static_cast<double>(moved) * 1e-9;
-  std::printf("%-36s %8.1f GB/s %8.1f GB/s %7.3f%s%s\n", one.what, all / median(plans), all / median(copies), median(copies) / median(plans),
+  std::printf("%-36s %8.1f GB/s %8.1f GB/s %7.3f%s%s\n", one.what, all / median(plans),
+              all / median(copies), median(copies) / median(plans),
               one.least != nullptr ? "  at least " : "", one.least != nullptr ? one.least : "");
 }
 
@@ -120,7 +129,8 @@ int run() {
   // The plan's two sides and the copy's two.
   std::int64_t bytes = std::int64_t{4} << 30;
   while (5 * bytes > device.free_bytes()) bytes /= 2;
-  std::printf("%s; %s of bf16, read and written; median of %d\n\n", device.description().c_str(), bytes_text(bytes).c_str(), kRuns);
+  std::printf("%s; %s of bf16, read and written; median of %d\n\n", device.description().c_str(),
+              bytes_text(bytes).c_str(), kRuns);
   std::printf("%-36s %13s %13s %7s\n", "", "plan", "memcpy", "ratio");
   for (const Case& one : kCases) measure(executor, device, one, bytes);
   return 0;

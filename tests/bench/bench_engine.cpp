@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The engine on traffic that is all contention. Limits from the issue: 0.1 s for 16,256 equal flows, 3 s for the same with 97 sizes. The counter `of_limit` is the time as a
-// fraction of that limit.
+// The engine on traffic that is all contention. Limits from the issue: 0.1 s for 16,256 equal
+// flows, 3 s for the same with 97 sizes. The counter `of_limit` is the time as a fraction of that
+// limit.
 #include <benchmark/benchmark.h>
 
 #include <stdexcept>
@@ -15,14 +16,19 @@ using namespace reshard;
 constexpr std::int64_t kPort = 25'000'000'000;
 constexpr sim::EngineOptions kQuiet{false, false};
 
-void measure(benchmark::State& state, const Workload& workload, const Topology& topology, std::int64_t end_ps, std::int64_t flows, double limit_s) {
+void measure(benchmark::State& state, const Workload& workload, const Topology& topology,
+             std::int64_t end_ps, std::int64_t flows, double limit_s) {
   for (auto _ : state) {
     Timeline timeline = sim::run(workload, topology, kQuiet);
-    if (timeline.end_ps != end_ps) throw std::runtime_error("the engine's end is not the expected one");
+    if (timeline.end_ps != end_ps)
+      throw std::runtime_error("the engine's end is not the expected one");
   }
   auto count = static_cast<double>(state.iterations());
-  state.counters["flows"] = benchmark::Counter(static_cast<double>(flows) * count, benchmark::Counter::kIsRate);
-  if (limit_s > 0) state.counters["of_limit"] = benchmark::Counter(count * limit_s, benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
+  state.counters["flows"] =
+      benchmark::Counter(static_cast<double>(flows) * count, benchmark::Counter::kIsRate);
+  if (limit_s > 0)
+    state.counters["of_limit"] = benchmark::Counter(
+        count * limit_s, benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
 }
 
 Workload collective(CollectiveKind kind, Algorithm algorithm, std::int32_t n, std::int64_t bytes) {
@@ -32,27 +38,33 @@ Workload collective(CollectiveKind kind, Algorithm algorithm, std::int32_t n, st
 }
 
 void equal_messages_128(benchmark::State& state) {
-  Workload workload = test::all_pairs(128, [](std::int32_t, std::int32_t) { return std::int64_t{25'000'000}; });
-  measure(state, workload, test::star(128, kPort), transfer_ps(25'000'000, kPort / 127), 16'256, 0.1);
+  Workload workload =
+      test::all_pairs(128, [](std::int32_t, std::int32_t) { return std::int64_t{25'000'000}; });
+  measure(state, workload, test::star(128, kPort), transfer_ps(25'000'000, kPort / 127), 16'256,
+          0.1);
 }
 BENCHMARK(equal_messages_128)->Unit(benchmark::kMillisecond);
 
 void equal_all_to_all(benchmark::State& state) {
   auto n = static_cast<std::int32_t>(state.range(0));
   Workload workload = collective(CollectiveKind::AllToAll, Algorithm::Direct, n, 25'000'000);
-  measure(state, workload, test::star(n, kPort), transfer_ps(25'000'000, kPort / (n - 1)), std::int64_t{n} * (n - 1), n == 128 ? 0.1 : 0);
+  measure(state, workload, test::star(n, kPort), transfer_ps(25'000'000, kPort / (n - 1)),
+          std::int64_t{n} * (n - 1), n == 128 ? 0.1 : 0);
 }
 BENCHMARK(equal_all_to_all)->Arg(128)->Arg(256)->Arg(1024)->Unit(benchmark::kMillisecond);
 
 void uneven_messages_128(benchmark::State& state) {
-  measure(state, test::all_pairs(128, test::uneven_bytes), test::star(128, kPort), 255'600'000'328, 16'256, 3);
+  measure(state, test::all_pairs(128, test::uneven_bytes), test::star(128, kPort), 255'600'000'328,
+          16'256, 3);
 }
 BENCHMARK(uneven_messages_128)->Unit(benchmark::kMillisecond);
 
 void ring_all_reduce_1024(benchmark::State& state) {
-  Workload workload = collective(CollectiveKind::AllReduce, Algorithm::Ring, 1024, std::int64_t{1} << 30);
+  Workload workload =
+      collective(CollectiveKind::AllReduce, Algorithm::Ring, 1024, std::int64_t{1} << 30);
   std::int64_t round_ps = 1'000'000 + transfer_ps(1 << 20, kPort);
-  measure(state, workload, test::star(1024, kPort, 1'000'000), 2046 * round_ps, 2 * std::int64_t{1024} * 1023, 0);
+  measure(state, workload, test::star(1024, kPort, 1'000'000), 2046 * round_ps,
+          2 * std::int64_t{1024} * 1023, 0);
 }
 BENCHMARK(ring_all_reduce_1024)->Unit(benchmark::kMillisecond);
 

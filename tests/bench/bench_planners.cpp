@@ -1,25 +1,29 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `rule` on a parsed request, proof excluded, and a hit in the plan cache. Limits from the issue: 20 us on a 4x4 mesh; 0.3 us. The counter `of_limit` is the time as a fraction of
-// its limit.
+// `rule` on a parsed request, proof excluded, and a hit in the plan cache. Limits from the issue:
+// 20 us on a 4x4 mesh; 0.3 us. The counter `of_limit` is the time as a fraction of its limit.
 #include <benchmark/benchmark.h>
 
-#include "core/planners/plan_cache.h"
 #include "core/planners/planner.h"
+#include "sim/study/plan_cache.h"
 
 namespace {
 
 using namespace reshard;
 
-Request request_on(std::vector<std::int32_t> shape, const char* extents, const char* from, const char* to) {
+Request request_on(std::vector<std::int32_t> shape, const char* extents, const char* from,
+                   const char* to) {
   auto mesh = std::make_shared<const Mesh>(Mesh::row_major(std::move(shape)));
   return Request(parse_layout(extents, "f32", mesh, from), parse_layout(extents, "f32", mesh, to));
 }
 
 void against(benchmark::State& state, double limit_s) {
-  state.counters["of_limit"] = benchmark::Counter(static_cast<double>(state.iterations()) * limit_s, benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
+  state.counters["of_limit"] =
+      benchmark::Counter(static_cast<double>(state.iterations()) * limit_s,
+                         benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
 }
 
-void plan(benchmark::State& state, Plan (*make)(const Request&, const PlannerInput&), const Request& request) {
+void plan(benchmark::State& state, Plan (*make)(const Request&, const PlannerInput&),
+          const Request& request) {
   PlannerInput input;
   for (auto _ : state) benchmark::DoNotOptimize(make(request, input));
 }
@@ -36,9 +40,15 @@ void rule_4x4_gather(benchmark::State& state) {
   plan(state, plan_rule, request_on({4, 4}, "1024,1024", "S(0)S(0)", "RR"));
   against(state, 20e-6);
 }
-void hybrid_4x4_gather(benchmark::State& state) { plan(state, plan_hybrid, request_on({4, 4}, "1024,1024", "S(0)S(0)", "RR")); }
-void rule_32x32(benchmark::State& state) { plan(state, plan_rule, request_on({32, 32}, "32768,32768", "S(0)S(1)", "S(1)S(0)")); }
-void hybrid_32x32_gather(benchmark::State& state) { plan(state, plan_hybrid, request_on({32, 32}, "32768,32768", "S(0)S(0)", "RR")); }
+void hybrid_4x4_gather(benchmark::State& state) {
+  plan(state, plan_hybrid, request_on({4, 4}, "1024,1024", "S(0)S(0)", "RR"));
+}
+void rule_32x32(benchmark::State& state) {
+  plan(state, plan_rule, request_on({32, 32}, "32768,32768", "S(0)S(1)", "S(1)S(0)"));
+}
+void hybrid_32x32_gather(benchmark::State& state) {
+  plan(state, plan_hybrid, request_on({32, 32}, "32768,32768", "S(0)S(0)", "RR"));
+}
 
 void cache_hit(benchmark::State& state) {
   PlanCache cache(1024);
@@ -49,7 +59,8 @@ void cache_hit(benchmark::State& state) {
     requests.push_back(request_on({4, 4}, shape.c_str(), "S(0)S(1)", "S(1)S(0)"));
   }
   auto get = [&](const Request& request) {
-    return cache.get({request.fingerprint(), Digest{1, 2}, 0, -1}, [&] { return std::make_shared<const Plan>(plan_rule(request, input)); });
+    return cache.get({request.fingerprint(), Digest{1, 2}, 0, -1},
+                     [&] { return std::make_shared<const Plan>(plan_rule(request, input)); });
   };
   for (const Request& request : requests) get(request);
   std::size_t i = 0;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The store's speed at moving bytes against memcpy of as many, measured in one run: 16384 x 16384 f32, S(0) -> S(1) on 16 ranks, p2p, one thread. Source filled and destination
-// touched before, digest and comparison excluded. The two alternate, so that a machine that slows down slows both; the ratio of medians is the figure.
+// The store's speed at moving bytes against memcpy of as many, measured in one run: 16384 x 16384
+// f32, S(0) -> S(1) on 16 ranks, p2p, one thread. Source filled and destination touched before,
+// digest and comparison excluded. The two alternate, so that a machine that slows down slows both;
+// the ratio of medians is the figure.
 //
 // Also, for scale: what filling by pattern, checking and digesting cost per byte, and folding.
 #include <benchmark/benchmark.h>
@@ -12,7 +14,7 @@
 
 #include "core/base/digest.h"
 #include "core/bytes/fold_row.h"
-#include "core/layout/pattern.h"
+#include "core/pattern/pattern.h"
 #include "core/planners/planner.h"
 #include "sim/store/store.h"
 #include "tests/support/star.h"
@@ -24,7 +26,8 @@ using namespace reshard;
 Request transpose_like(std::int64_t extent) {
   auto mesh = std::make_shared<const Mesh>(Mesh::row_major({16}));
   Shape shape{extent, extent};
-  return Request(Layout(shape, DType::F32, mesh, {Placement::shard(0)}), Layout(shape, DType::F32, mesh, {Placement::shard(1)}));
+  return Request(Layout(shape, DType::F32, mesh, {Placement::shard(0)}),
+                 Layout(shape, DType::F32, mesh, {Placement::shard(1)}));
 }
 
 double seconds(const std::function<void()>& work) {
@@ -45,11 +48,16 @@ void store_against_memcpy(benchmark::State& state) {
   Plan plan = find_planner("p2p").make(transpose_like(state.range(0)), input);
   sim::StoreMemory memory(plan);
   sim::fill_sources(
-      plan, [](Rank rank, std::span<std::byte> bytes) { std::memset(bytes.data(), to_int(rank), bytes.size()); }, memory);
+      plan,
+      [](Rank rank, std::span<std::byte> bytes) {
+        std::memset(bytes.data(), to_int(rank), bytes.size());
+      },
+      memory);
   std::int64_t bytes = 0;
   for (Slot slot = 0; slot < 16; ++slot) {
     bytes += memory.size_bytes(kDestinationBuffer, slot);
-    std::memset(memory.write(kDestinationBuffer, slot), 1, static_cast<std::size_t>(memory.size_bytes(kDestinationBuffer, slot)));
+    std::memset(memory.write(kDestinationBuffer, slot), 1,
+                static_cast<std::size_t>(memory.size_bytes(kDestinationBuffer, slot)));
   }
   Block from(bytes), to(bytes);
   std::memset(from.data(), 1, static_cast<std::size_t>(bytes));
@@ -93,11 +101,13 @@ BENCHMARK(check_by_pattern);
 void check_of_folds(benchmark::State& state) {
   auto mesh = std::make_shared<const Mesh>(Mesh::row_major({8}));
   Shape shape{1 << 20};
-  Request request(Layout(shape, DType::BF16, mesh, {Placement::partial()}), Layout(shape, DType::BF16, mesh, {Placement::replicate()}));
+  Request request(Layout(shape, DType::BF16, mesh, {Placement::partial()}),
+                  Layout(shape, DType::BF16, mesh, {Placement::replicate()}));
   Pattern pattern(request);
   std::vector<std::int64_t> addends = request.addends_wanted(0);
   std::vector<std::byte> bytes(2 << 20);
-  for (auto _ : state) benchmark::DoNotOptimize(pattern.check(request.destination(), 0, addends, bytes));
+  for (auto _ : state)
+    benchmark::DoNotOptimize(pattern.check(request.destination(), 0, addends, bytes));
   state.SetItemsProcessed(state.iterations() * 8 << 20);
 }
 BENCHMARK(check_of_folds);
@@ -113,14 +123,21 @@ BENCHMARK(digest);
 void fold(benchmark::State& state) {
   auto dtype = static_cast<DType>(state.range(0));
   state.SetLabel(std::string(text(dtype)));
-  std::vector<std::vector<std::byte>> operands(8, std::vector<std::byte>(std::size_t{1} << 22, std::byte{1}));
+  std::vector<std::vector<std::byte>> operands(
+      8, std::vector<std::byte>(std::size_t{1} << 22, std::byte{1}));
   std::vector<const std::byte*> pointers;
   for (const std::vector<std::byte>& operand : operands) pointers.push_back(operand.data());
   std::vector<std::byte> out(std::size_t{1} << 22);
-  for (auto _ : state) fold_row(ReduceOp::Sum, dtype, 1, pointers, out.data(), (std::int64_t{1} << 22) / size_bytes(dtype));
+  for (auto _ : state)
+    fold_row(ReduceOp::Sum, dtype, 1, pointers, out.data(),
+             (std::int64_t{1} << 22) / size_bytes(dtype));
   state.SetBytesProcessed(state.iterations() * 8 << 22);
 }
-BENCHMARK(fold)->Arg(static_cast<int>(DType::F32))->Arg(static_cast<int>(DType::BF16))->Arg(static_cast<int>(DType::F16))->Arg(static_cast<int>(DType::I8));
+BENCHMARK(fold)
+    ->Arg(static_cast<int>(DType::F32))
+    ->Arg(static_cast<int>(DType::BF16))
+    ->Arg(static_cast<int>(DType::F16))
+    ->Arg(static_cast<int>(DType::I8));
 
 }  // namespace
 

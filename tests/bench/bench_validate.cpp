@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What `validate` adds to a plan beyond the calls themselves: a plan of 1,000 steps on one rank, each a copy of one row, timed as validate times it (its runs, its median), less the same
-// 1,000 memcpys alone, per step. Limit: 20 us. Through `local`, and through every backend that runs a world of one here.
+// What `validate` adds to a plan beyond the calls themselves: a plan of 1,000 steps on one rank,
+// each a copy of one row, timed as validate times it (its runs, its median), less the same 1,000
+// memcpys alone, per step. Limit: 20 us. Through `local`, and through every backend that runs a
+// world of one here.
 #include <benchmark/benchmark.h>
 
 #include <cstring>
@@ -9,7 +11,7 @@
 #include <vector>
 
 #include "core/bytes/block.h"
-#include "core/plan/proof.h"
+#include "core/proof/proof.h"
 #include "sim/report/measured_times.h"
 #include "tools/backend_choice.h"
 #include "tools/validate_run.h"
@@ -72,12 +74,15 @@ void overhead_per_step(benchmark::State& state, const std::string& name) {
   for (auto _ : state) {
     std::int64_t calls_ps = memcpys_ps(counts), start_ps = steady_ps();
     std::vector<Timeline> runs = tools::timed_runs(*prepared, counts);
-    on_the_wall.push_back(((steady_ps() - start_ps) / (counts.warm_up + counts.iterations) - calls_ps) / kSteps);
-    measured.push_back((sim::times_of(runs, plan.steps.size()).total.median_ps - calls_ps) / kSteps);
+    on_the_wall.push_back(
+        ((steady_ps() - start_ps) / (counts.warm_up + counts.iterations) - calls_ps) / kSteps);
+    measured.push_back((sim::times_of(runs, plan.steps.size()).total.median_ps - calls_ps) /
+                       kSteps);
   }
   state.counters["us_per_step"] = static_cast<double>(sim::spread_of(measured).median_ps) / 1e6;
   // With what happens between runs: meeting, keeping spans.
-  state.counters["us_per_step_wall"] = static_cast<double>(sim::spread_of(on_the_wall).median_ps) / 1e6;
+  state.counters["us_per_step_wall"] =
+      static_cast<double>(sim::spread_of(on_the_wall).median_ps) / 1e6;
   state.counters["limit_us"] = kLimitUs;
 }
 
@@ -87,7 +92,8 @@ int main(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);
   for (const tools::BackendInfo& backend : tools::backend_infos())
     if (backend.status.usable)
-      benchmark::RegisterBenchmark(("overhead_per_step/" + backend.name).c_str(), overhead_per_step, backend.name)
+      benchmark::RegisterBenchmark(("overhead_per_step/" + backend.name).c_str(), overhead_per_step,
+                                   backend.name)
           ->Iterations(9)
           ->Unit(benchmark::kMillisecond);
   benchmark::RunSpecifiedBenchmarks();

@@ -3,6 +3,7 @@
 
 Prints the median time of a transfer in microseconds: from a barrier to the last rank's end.
 """
+
 import sys
 
 import numpy
@@ -18,7 +19,10 @@ transfer = by_rows.transfer(by_columns, "f")
 
 
 def expected(pencil):
-    rows, columns = (numpy.arange(start, start + count, dtype=numpy.int64) for start, count in zip(pencil.substart, pencil.subshape))
+    rows, columns = (
+        numpy.arange(start, start + count, dtype=numpy.int64)
+        for start, count in zip(pencil.substart, pencil.subshape)
+    )
     return ((rows[:, None] * n + columns[None, :]) % 16777213).astype("f")
 
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One of the programs that mpi_peers.py sets side by side: reshard's MPI backend, S(0) -> S(1) of an N x N float32 tensor, from and to memory of the caller's.
-// Prints the median time of a transfer in microseconds: from a barrier to the last rank's end.
+// One of the programs that mpi_peers.py sets side by side: reshard's MPI backend, S(0) -> S(1) of
+// an N x N float32 tensor, from and to memory of the caller's. Prints the median time of a transfer
+// in microseconds: from a barrier to the last rank's end.
 #include <mpi.h>
 
 #include <algorithm>
@@ -11,15 +12,17 @@
 
 #include "backends/mpi/executor.h"
 #include "core/bytes/block.h"
-#include "core/layout/pattern.h"
-#include "core/plan/proof.h"
+#include "core/pattern/pattern.h"
 #include "core/planners/planner.h"
+#include "core/proof/proof.h"
 
 using namespace reshard;
 
 namespace {
 
-std::span<std::byte> bytes_of(const Block& block) { return {block.data(), static_cast<std::size_t>(block.size())}; }
+std::span<std::byte> bytes_of(const Block& block) {
+  return {block.data(), static_cast<std::size_t>(block.size())};
+}
 
 int run(std::int64_t n, int repetitions) {
   int rank = 0, size = 1;
@@ -27,11 +30,14 @@ int run(std::int64_t n, int repetitions) {
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   auto mesh = std::make_shared<const Mesh>(Mesh::row_major({size}));
   std::string shape = std::to_string(n) + "," + std::to_string(n);
-  Request request(parse_layout(shape, "f32", mesh, "S(0)"), parse_layout(shape, "f32", mesh, "S(1)"));
+  Request request(parse_layout(shape, "f32", mesh, "S(0)"),
+                  parse_layout(shape, "f32", mesh, "S(1)"));
   Plan plan = plan_p2p(request, {});
   prove(plan);
   // On huge pages, as numpy has its arrays.
-  auto bytes = [&](BufferId buffer) { return plan.buffer(buffer).elements(static_cast<Slot>(rank)) * size_bytes(DType::F32); };
+  auto bytes = [&](BufferId buffer) {
+    return plan.buffer(buffer).elements(static_cast<Slot>(rank)) * size_bytes(DType::F32);
+  };
   Block source(bytes(kSourceBuffer)), destination(bytes(kDestinationBuffer));
   std::memset(destination.data(), 0, static_cast<std::size_t>(destination.size()));
   Pattern pattern(request);
@@ -48,7 +54,8 @@ int run(std::int64_t n, int repetitions) {
     MPI_Allreduce(&mine, &slowest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
     if (i >= 0) times.push_back(slowest);
   }
-  if (pattern.check(request.destination(), rank, request.addends_wanted(rank), bytes_of(destination))) {
+  if (pattern.check(request.destination(), rank, request.addends_wanted(rank),
+                    bytes_of(destination))) {
     std::fprintf(stderr, "rank %d: wrong data\n", rank);
     return 1;
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a step costs beyond its bytes and its MPI calls: a world of one, 1,000 steps that copy 64 bytes each, the median of 201 runs. Prints microseconds per step.
+// What a step costs beyond its bytes and its MPI calls: a world of one, 1,000 steps that copy 64
+// bytes each, the median of 201 runs. Prints microseconds per step.
 //
 //   build/release/mpi_step_overhead
 #include <algorithm>
@@ -9,7 +10,7 @@
 #include <vector>
 
 #include "backends/mpi/executor.h"
-#include "core/plan/proof.h"
+#include "core/proof/proof.h"
 
 using namespace reshard;
 
@@ -22,11 +23,14 @@ constexpr std::int64_t kElements = 16;
 Plan copies() {
   auto mesh = std::make_shared<const Mesh>(Mesh::row_major({1}));
   std::string shape = std::to_string(kSteps) + "," + std::to_string(kElements);
-  Plan plan(Request(parse_layout(shape, "f32", mesh, "R"), parse_layout(shape, "f32", mesh, "S(0)")), "by hand");
+  Plan plan(
+      Request(parse_layout(shape, "f32", mesh, "R"), parse_layout(shape, "f32", mesh, "S(0)")),
+      "by hand");
   for (int i = 0; i < kSteps; ++i) {
     CopyStep step{{{0, {0, 1}}}, MoveList(2)};
     step.moves.push_back({kSourceBuffer, kDestinationBuffer, {i, 0}, {i, 0}, {1, kElements}});
-    plan.add_step(std::move(step), i == 0 ? std::vector<StepId>{} : std::vector<StepId>{StepId{i - 1}});
+    plan.add_step(std::move(step),
+                  i == 0 ? std::vector<StepId>{} : std::vector<StepId>{StepId{i - 1}});
   }
   prove(plan);
   return plan;
@@ -38,14 +42,19 @@ int main() {
   Plan plan = copies();
   backends::mpi::MpiExecutor executor(backends::mpi::WorldOptions{});
   auto prepared = executor.prepare(plan);
-  prepared->fill([](Rank, std::span<std::byte> bytes) { std::memset(bytes.data(), 1, bytes.size()); });
+  prepared->fill(
+      [](Rank, std::span<std::byte> bytes) { std::memset(bytes.data(), 1, bytes.size()); });
   std::vector<double> times_us;
   for (int run = 0; run < kRuns; ++run) {
     auto begin = std::chrono::steady_clock::now();
     prepared->run();
-    times_us.push_back(std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin).count() / kSteps);
+    times_us.push_back(
+        std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin)
+            .count() /
+        kSteps);
   }
   std::sort(times_us.begin(), times_us.end());
-  std::printf("%.3f us per step, median of %d runs of %d steps\n", times_us[times_us.size() / 2], kRuns, kSteps);
+  std::printf("%.3f us per step, median of %d runs of %d steps\n", times_us[times_us.size() / 2],
+              kRuns, kSteps);
   return 0;
 }

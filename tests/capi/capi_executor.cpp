@@ -8,13 +8,15 @@
 
 #include "core/base/errors.h"
 #include "core/bytes/block.h"
-#include "core/plan/plan_text.h"
+#include "core/text/plan_text.h"
 #include "tests/capi/mailboxes.h"
 
 namespace reshard::test {
 namespace {
 
-void check(std::int32_t code, const char* call) { RESHARD_CHECK(code == RESHARD_OK, std::string(call) + ": " + reshard_last_error()); }
+void check(std::int32_t code, const char* call) {
+  RESHARD_CHECK(code == RESHARD_OK, std::string(call) + ": " + reshard_last_error());
+}
 
 constexpr std::byte kPoison{0xa5};
 
@@ -65,7 +67,8 @@ struct RankState {
     Mailboxes* mailboxes;
     std::int32_t rank;
   };
-  static std::int32_t exchange(void* context, const reshard_transfer* sends, std::int32_t send_count, const reshard_transfer* receives,
+  static std::int32_t exchange(void* context, const reshard_transfer* sends,
+                               std::int32_t send_count, const reshard_transfer* receives,
                                std::int32_t receive_count) {
     auto* place = static_cast<Place*>(context);
     return place->mailboxes->exchange(place->rank, sends, send_count, receives, receive_count);
@@ -77,14 +80,18 @@ class PreparedCapi : public PreparedPlan {
   explicit PreparedCapi(const Plan& plan) {
     std::string text = to_text(plan);
     reshard_plan* handle = nullptr;
-    check(reshard_plan_parse(text.data(), static_cast<std::int64_t>(text.size()), &handle), "plan_parse");
-    for (Rank rank : plan.ranks) ranks_.push_back(std::make_unique<RankState>(handle, to_int(rank)));
+    check(reshard_plan_parse(text.data(), static_cast<std::int64_t>(text.size()), &handle),
+          "plan_parse");
+    for (Rank rank : plan.ranks)
+      ranks_.push_back(std::make_unique<RankState>(handle, to_int(rank)));
     reshard_plan_free(handle);  // programs keep it
   }
 
   void fill(const FillSource& fill) override {
     for (auto& rank : ranks_)
-      if (rank->source_buffer.exists) fill(Rank{rank->rank}, {rank->source->data(), static_cast<std::size_t>(rank->source_buffer.bytes)});
+      if (rank->source_buffer.exists)
+        fill(Rank{rank->rank},
+             {rank->source->data(), static_cast<std::size_t>(rank->source_buffer.bytes)});
   }
 
   Timeline run() override {
@@ -99,7 +106,9 @@ class PreparedCapi : public PreparedPlan {
 
   void take(const TakeDestination& take) override {
     for (auto& rank : ranks_)
-      if (rank->destination_buffer.exists) take(Rank{rank->rank}, {rank->destination->data(), static_cast<std::size_t>(rank->destination_buffer.bytes)});
+      if (rank->destination_buffer.exists)
+        take(Rank{rank->rank},
+             {rank->destination->data(), static_cast<std::size_t>(rank->destination_buffer.bytes)});
   }
 
  private:
@@ -108,6 +117,8 @@ class PreparedCapi : public PreparedPlan {
 
 }  // namespace
 
-std::unique_ptr<PreparedPlan> CapiExecutor::prepare(const Plan& plan) { return std::make_unique<PreparedCapi>(plan); }
+std::unique_ptr<PreparedPlan> CapiExecutor::prepare(const Plan& plan) {
+  return std::make_unique<PreparedCapi>(plan);
+}
 
 }  // namespace reshard::test

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// An executor that goes through the C API alone: the plan as text, one program per rank, one thread per rank, messages through mailboxes in this process.
+// An executor that goes through the C API alone: the plan as text, one program per rank, one thread
+// per rank, messages through mailboxes in this process.
 #pragma once
 
 #include "core/plan/executor.h"

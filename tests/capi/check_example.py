@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """tools/capi/example.py prints what its page shows, and an error of the library becomes an exception."""
+
 import argparse
 import pathlib
 import re
@@ -25,7 +26,9 @@ def main():
         print("skipped: a library with sanitizers is not loaded into Python")
         return SKIPPED
     page = (ROOT / "tools" / "capi" / "README.md").read_text()
-    expected = re.search(r"```console\n\$ python3 tools/capi/example.py\n(.*?)```", page, re.DOTALL)[1]
+    expected = re.search(
+        r"```console\n\$ python3 tools/capi/example.py\n(.*?)```", page, re.DOTALL
+    )[1]
     done = run("--library", arguments.library)
     if done.returncode != 0 or done.stdout != expected:
         sys.exit(f"example.py: expected\n{expected}\nfound\n{done.stdout}{done.stderr}")

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A shared library shows exactly the names of the committed list, and exactly what its header declares.
 
-    check_symbols.py --library libreshard.so --names reshard.symbols --header reshard.h
+check_symbols.py --library libreshard.so --names reshard.symbols --header reshard.h
 """
+
 import argparse
 import pathlib
 import re
@@ -23,14 +24,29 @@ def main():
     if shutil.which("nm") is None:
         print("skipped: no nm (apt install binutils)")
         return SKIPPED
-    done = subprocess.run(["nm", "-D", "--defined-only", arguments.library], check=True, capture_output=True, text=True)
+    done = subprocess.run(
+        ["nm", "-D", "--defined-only", arguments.library],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
     shown = sorted(line.split()[2] for line in done.stdout.splitlines() if line.split()[1] != "A")
     expected = sorted(arguments.names.read_text().split())
-    declared = sorted(re.findall(r"^RESHARD_API .*?(\w+)\(", arguments.header.read_text(), re.MULTILINE))
+    declared = sorted(
+        re.findall(r"^RESHARD_API .*?(\w+)\(", arguments.header.read_text(), re.MULTILINE)
+    )
     problems = [f"shown but not listed: {name}" for name in shown if name not in expected]
     problems += [f"listed but not shown: {name}" for name in expected if name not in shown]
-    problems += [f"declared but not listed: {name}" for name in declared if name.split("@")[0] not in {e.split("@")[0] for e in expected}]
-    problems += [f"listed but not declared: {name}" for name in expected if name.split("@")[0] not in declared]
+    problems += [
+        f"declared but not listed: {name}"
+        for name in declared
+        if name.split("@")[0] not in {e.split("@")[0] for e in expected}
+    ]
+    problems += [
+        f"listed but not declared: {name}"
+        for name in expected
+        if name.split("@")[0] not in declared
+    ]
     print("\n".join(problems) if problems else f"{len(shown)} names, all as listed and declared")
     return 1 if problems else 0
 

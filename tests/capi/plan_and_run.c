@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The C API as a C99 program sees it: plan, ask, run. Compiled with -std=c99 -pedantic; also what the installed headers and libraries are tried with. Prints one line and returns 0 where all holds. */
+/* The C API as a C99 program sees it: plan, ask, run. Compiled with -std=c99 -pedantic; also what
+ * the installed headers and libraries are tried with. Prints one line and returns 0 where all
+ * holds. */
 #include <reshard/reshard.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,7 +33,8 @@ static void check_sizes(void) {
   EXPECT(sizeof(reshard_run) == 72);
 }
 
-static reshard_plan* plan_of(const char* mesh, const char* shape, const char* from, const char* to, const char* planner) {
+static reshard_plan* plan_of(const char* mesh, const char* shape, const char* from, const char* to,
+                             const char* planner) {
   reshard_request_texts texts = RESHARD_INIT(reshard_request_texts);
   reshard_plan_options options = RESHARD_INIT(reshard_plan_options);
   reshard_request* request = NULL;
@@ -60,15 +63,19 @@ static void check_questions(void) {
   reshard_message message = RESHARD_INIT(reshard_message);
   reshard_move move = RESHARD_INIT(reshard_move);
   EXPECT(reshard_plan_get_facts(plan, &facts) == RESHARD_OK);
-  EXPECT(facts.rank_count == 2 && facts.buffer_count == 2 && facts.step_count == 2 && facts.dims == 2 && facts.element_bytes == 4);
-  EXPECT(facts.peak_bytes_max == 64 && facts.received_bytes_max == 16 && facts.received_bytes_total == 32 && facts.padding_bytes_total == 0);
+  EXPECT(facts.rank_count == 2 && facts.buffer_count == 2 && facts.step_count == 2 &&
+         facts.dims == 2 && facts.element_bytes == 4);
+  EXPECT(facts.peak_bytes_max == 64 && facts.received_bytes_max == 16 &&
+         facts.received_bytes_total == 32 && facts.padding_bytes_total == 0);
   EXPECT(strcmp(reshard_plan_planner(plan), "p2p") == 0);
   EXPECT(strcmp(reshard_plan_request(plan), "i32[4,4] S(0) on 2 -> S(1)") == 0);
   EXPECT(reshard_plan_prove(plan) == RESHARD_OK);
   EXPECT(reshard_plan_get_rank_bytes(plan, 1, &bytes) == RESHARD_OK);
-  EXPECT(bytes.source_bytes == 32 && bytes.destination_bytes == 32 && bytes.peak_bytes == 64 && bytes.received_bytes == 16);
+  EXPECT(bytes.source_bytes == 32 && bytes.destination_bytes == 32 && bytes.peak_bytes == 64 &&
+         bytes.received_bytes == 16);
   EXPECT(reshard_plan_get_buffer(plan, 1, 1, &buffer) == RESHARD_OK);
-  EXPECT(buffer.exists == 1 && buffer.bytes == 32 && buffer.shape[0] == 4 && buffer.shape[1] == 2 && buffer.arena_offset == -1);
+  EXPECT(buffer.exists == 1 && buffer.bytes == 32 && buffer.shape[0] == 4 && buffer.shape[1] == 2 &&
+         buffer.arena_offset == -1);
   EXPECT(reshard_plan_get_times(plan, NULL, &times) == RESHARD_OK);
   EXPECT(times.bound_ps > 0 && times.time_ps >= times.bound_ps);
   EXPECT(reshard_program_create(plan, 1, 0, &program) == RESHARD_OK);
@@ -76,15 +83,19 @@ static void check_questions(void) {
   EXPECT(reshard_program_get_operation(program, 0, &operation) == RESHARD_OK);
   EXPECT(operation.kind == RESHARD_COPY && operation.part_count == 1 && operation.after_count == 0);
   EXPECT(reshard_program_get_move(program, 0, 0, 0, &move) == RESHARD_OK);
-  EXPECT(move.source == 0 && move.destination == 1 && move.source_offset[1] == 2 && move.destination_offset[0] == 2 && move.extents[0] == 2);
+  EXPECT(move.source == 0 && move.destination == 1 && move.source_offset[1] == 2 &&
+         move.destination_offset[0] == 2 && move.extents[0] == 2);
   EXPECT(reshard_program_get_operation(program, 1, &operation) == RESHARD_OK);
-  EXPECT(operation.kind == RESHARD_EXCHANGE && operation.part_count == 2 && operation.group_size == 0);
+  EXPECT(operation.kind == RESHARD_EXCHANGE && operation.part_count == 2 &&
+         operation.group_size == 0);
   EXPECT(reshard_program_get_message(program, 1, 0, &message) == RESHARD_OK);
-  EXPECT(message.receives == 0 && message.peer == 0 && message.bytes == 16 && message.move_count == 1);
+  EXPECT(message.receives == 0 && message.peer == 0 && message.bytes == 16 &&
+         message.move_count == 1);
   EXPECT(reshard_program_get_message(program, 1, 1, &message) == RESHARD_OK);
   EXPECT(message.receives == 1 && message.peer == 0 && message.bytes == 16);
   EXPECT(reshard_program_get_move(program, 1, 1, 0, &move) == RESHARD_OK);
-  EXPECT(move.source_offset[1] == 2 && move.destination_offset[0] == 0 && move.extents[0] == 2 && move.extents[1] == 2);
+  EXPECT(move.source_offset[1] == 2 && move.destination_offset[0] == 0 && move.extents[0] == 2 &&
+         move.extents[1] == 2);
   reshard_program_free(program);
 }
 
@@ -100,26 +111,31 @@ static void check_collective(void) {
   int i;
   EXPECT(reshard_program_create(plan, 2, 64, &program) == RESHARD_OK);
   EXPECT(reshard_program_get_facts(program, &facts) == RESHARD_OK);
-  EXPECT(facts.rank == 2 && facts.operation_count == 4 && facts.buffer_count == 4 && facts.element_bytes == 4);
+  EXPECT(facts.rank == 2 && facts.operation_count == 4 && facts.buffer_count == 4 &&
+         facts.element_bytes == 4);
   for (i = 0; i < 4; ++i) {
     EXPECT(reshard_program_get_operation(program, i, &operation) == RESHARD_OK);
     EXPECT(operation.kind == kinds[i] && operation.step == i);
     if (i != 2) continue;
     EXPECT(operation.after_count == 2 && operation.after[0] == 0 && operation.after[1] == 1);
     EXPECT(operation.group_size == 4 && operation.member == 2 && operation.group[3] == 3);
-    EXPECT(operation.input == 2 && operation.output == 3 && operation.input_bytes == 128 && operation.output_bytes == 32);
+    EXPECT(operation.input == 2 && operation.output == 3 && operation.input_bytes == 128 &&
+           operation.output_bytes == 32);
     EXPECT(operation.reduce_op == RESHARD_SUM && operation.divisor == 1);
   }
   EXPECT(reshard_program_get_box(program, 1, 0, &box) == RESHARD_OK);
-  EXPECT(box.buffer == 2 && box.offset[0] == 6 && box.extents[0] == 2 && box.extents[1] == 4 && box.operand_count == 0);
+  EXPECT(box.buffer == 2 && box.offset[0] == 6 && box.extents[0] == 2 && box.extents[1] == 4 &&
+         box.operand_count == 0);
   EXPECT(reshard_program_get_buffer(program, 3, &buffer) == RESHARD_OK);
   EXPECT(buffer.bytes == 32 && buffer.arena_offset == 128 && facts.arena_bytes == 160);
   reshard_program_free(program);
   reshard_plan_free(plan);
 }
 
-/* Two ranks in one thread: rank 0 runs first, and finds what rank 1 will send in what it is known to hold. */
-static int32_t send_nothing_receive_tens(void* context, const reshard_transfer* sends, int32_t send_count, const reshard_transfer* receives,
+/* Two ranks in one thread: rank 0 runs first, and finds what rank 1 will send in what it is known
+ * to hold. */
+static int32_t send_nothing_receive_tens(void* context, const reshard_transfer* sends,
+                                         int32_t send_count, const reshard_transfer* receives,
                                          int32_t receive_count) {
   static const int32_t block[] = {10, 11, 14, 15};
   int32_t* sent = (int32_t*)context;
@@ -174,6 +190,7 @@ int main(void) {
   check_run();
   check_text();
   EXPECT(reshard_api_version() == RESHARD_API_VERSION);
-  printf("reshard %s, API %d: %s\n", reshard_version(), (int)reshard_api_version(), failures == 0 ? "all as expected" : "NOT as expected");
+  printf("reshard %s, API %d: %s\n", reshard_version(), (int)reshard_api_version(),
+         failures == 0 ? "all as expected" : "NOT as expected");
   return failures == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The C API on MPI, as a C99 program on 4 processes: a communicator of the caller's whose order is not that of MPI_COMM_WORLD, shards of the caller's, several runs, errors on all processes alike. */
+/* The C API on MPI, as a C99 program on 4 processes: a communicator of the caller's whose order is
+ * not that of MPI_COMM_WORLD, shards of the caller's, several runs, errors on all processes alike.
+ */
 #include <reshard/reshard_mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,11 +12,13 @@ static int failures = 0, me = 0;
 static void expect(int holds, const char* what, int line) {
   if (holds) return;
   ++failures;
-  fprintf(stderr, "run_on_mpi.c:%d: process %d: %s (last errors: %s; %s)\n", line, me, what, reshard_mpi_last_error(), reshard_last_error());
+  fprintf(stderr, "run_on_mpi.c:%d: process %d: %s (last errors: %s; %s)\n", line, me, what,
+          reshard_mpi_last_error(), reshard_last_error());
 }
 #define EXPECT(CONDITION) expect((CONDITION) ? 1 : 0, #CONDITION, __LINE__)
 
-static reshard_plan* plan_of(const char* mesh, const char* ranks, const char* from, const char* to) {
+static reshard_plan* plan_of(const char* mesh, const char* ranks, const char* from,
+                             const char* to) {
   reshard_request_texts texts = RESHARD_INIT(reshard_request_texts);
   reshard_request* request = NULL;
   reshard_plan* plan = NULL;
@@ -69,14 +73,16 @@ static void sums_on_two(reshard_mpi* mpi) {
   }
   EXPECT(reshard_mpi_prepare(mpi, plan, &shards, &prepared) == RESHARD_OK);
   EXPECT(reshard_mpi_run(prepared) == RESHARD_OK);
-  for (i = 0; takes_part && i < 32; ++i) EXPECT(destination[i] == 400 + 2 * (i + (me == 3 ? 32 : 0)));
+  for (i = 0; takes_part && i < 32; ++i)
+    EXPECT(destination[i] == 400 + 2 * (i + (me == 3 ? 32 : 0)));
   reshard_mpi_plan_free(prepared);
   reshard_plan_free(plan);
 }
 
 static void errors(reshard_mpi* mpi) {
   int32_t memory[16] = {0};
-  reshard_plan *plan = plan_of("4", NULL, "S(0)", "S(1)"), *wide = plan_of("2", "0,9", "S(0)", "S(1)");
+  reshard_plan *plan = plan_of("4", NULL, "S(0)", "S(1)"),
+               *wide = plan_of("2", "0,9", "S(0)", "S(1)");
   reshard_mpi* another = NULL;
   reshard_mpi_plan* prepared = NULL;
   reshard_mpi_options options = RESHARD_INIT(reshard_mpi_options);
@@ -85,13 +91,16 @@ static void errors(reshard_mpi* mpi) {
   EXPECT(reshard_mpi_prepare(mpi, NULL, &shards, &prepared) == RESHARD_INPUT_ERROR);
   EXPECT(reshard_mpi_prepare(mpi, plan, NULL, &prepared) == RESHARD_INPUT_ERROR);
   EXPECT(reshard_mpi_prepare(mpi, plan, &shards, NULL) == RESHARD_INPUT_ERROR);
-  EXPECT(reshard_mpi_run(NULL) == RESHARD_INPUT_ERROR && strstr(reshard_mpi_last_error(), "prepared") != NULL);
-  EXPECT(reshard_mpi_prepare(mpi, wide, &shards, &prepared) == RESHARD_INPUT_ERROR && strstr(reshard_mpi_last_error(), "rank 9") != NULL);
+  EXPECT(reshard_mpi_run(NULL) == RESHARD_INPUT_ERROR &&
+         strstr(reshard_mpi_last_error(), "prepared") != NULL);
+  EXPECT(reshard_mpi_prepare(mpi, wide, &shards, &prepared) == RESHARD_INPUT_ERROR &&
+         strstr(reshard_mpi_last_error(), "rank 9") != NULL);
   shards.source = memory;
   shards.source_bytes = 60;
   EXPECT(reshard_mpi_prepare(mpi, plan, &shards, &prepared) == RESHARD_INPUT_ERROR);
   shards.source = NULL;
-  EXPECT(reshard_mpi_prepare(mpi, plan, &shards, &prepared) == RESHARD_INPUT_ERROR && strstr(reshard_mpi_last_error(), "found NULL") != NULL);
+  EXPECT(reshard_mpi_prepare(mpi, plan, &shards, &prepared) == RESHARD_INPUT_ERROR &&
+         strstr(reshard_mpi_last_error(), "found NULL") != NULL);
   shards.source_bytes = -4;
   EXPECT(reshard_mpi_prepare(mpi, plan, &shards, &prepared) == RESHARD_INPUT_ERROR);
   EXPECT(reshard_mpi_create(MPI_COMM_NULL, NULL, &another) == RESHARD_INPUT_ERROR);
@@ -110,7 +119,8 @@ int main(int argc, char** argv) {
   reshard_mpi* mpi = NULL;
   reshard_mpi_options options = RESHARD_INIT(reshard_mpi_options);
   int world_rank = 0, all = 0, way;
-  EXPECT(reshard_mpi_create(MPI_COMM_WORLD, NULL, &mpi) == RESHARD_INPUT_ERROR && strstr(reshard_mpi_last_error(), "initialised") != NULL);
+  EXPECT(reshard_mpi_create(MPI_COMM_WORLD, NULL, &mpi) == RESHARD_INPUT_ERROR &&
+         strstr(reshard_mpi_last_error(), "initialised") != NULL);
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
   MPI_Comm_split(MPI_COMM_WORLD, 0, -world_rank, &comm);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The C API on NCCL, on real GPUs: a thread per rank, each with a communicator, a stream and buffers of its own that reshard only borrows. As a framework does, the program uses a CUDA runtime of its
-// own, the shared one. Skipped where there is no GPU.
+// The C API on NCCL, on real GPUs: a thread per rank, each with a communicator, a stream and
+// buffers of its own that reshard only borrows. As a framework does, the program uses a CUDA
+// runtime of its own, the shared one. Skipped where there is no GPU.
 //
-//     run_on_nccl [RANKS]     one per GPU without RANKS, else dealt out; ranks that share a GPU need NCCL 2.30
+//     run_on_nccl [RANKS]     one per GPU without RANKS, else dealt out; ranks that share a GPU
+//     need NCCL 2.30
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
 #include <nccl.h>
@@ -24,7 +26,8 @@ std::atomic<int> failures{0};
 void expect(bool holds, const char* what, int line) {
   if (holds) return;
   ++failures;
-  std::fprintf(stderr, "run_on_nccl.cpp:%d: %s (last errors: %s; %s)\n", line, what, reshard_nccl_last_error(), reshard_last_error());
+  std::fprintf(stderr, "run_on_nccl.cpp:%d: %s (last errors: %s; %s)\n", line, what,
+               reshard_nccl_last_error(), reshard_last_error());
 }
 #define EXPECT(CONDITION) expect((CONDITION), #CONDITION, __LINE__)
 
@@ -38,10 +41,12 @@ struct Nccl {
     const char* named = std::getenv("RESHARD_NCCL_LIBRARY");
     void* library = ::dlopen(named == nullptr ? "libnccl.so.2" : named, RTLD_NOW | RTLD_LOCAL);
 #ifdef RESHARD_NCCL_FILE
-    if (library == nullptr && named == nullptr) library = ::dlopen(RESHARD_NCCL_FILE, RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr && named == nullptr)
+      library = ::dlopen(RESHARD_NCCL_FILE, RTLD_NOW | RTLD_LOCAL);
 #endif
     if (library == nullptr) return false;
-    auto* get_version = reinterpret_cast<decltype(::ncclGetVersion)*>(::dlsym(library, "ncclGetVersion"));
+    auto* get_version =
+        reinterpret_cast<decltype(::ncclGetVersion)*>(::dlsym(library, "ncclGetVersion"));
     if (get_version == nullptr || get_version(&version) != ncclSuccess) return false;
     get_unique_id = reinterpret_cast<decltype(get_unique_id)>(::dlsym(library, "ncclGetUniqueId"));
     init_rank = reinterpret_cast<decltype(init_rank)>(::dlsym(library, "ncclCommInitRank"));
@@ -51,7 +56,8 @@ struct Nccl {
 };
 
 reshard_plan* plan_of(int ranks, const char* from, const char* to) {
-  std::string mesh = std::to_string(ranks), shape = std::to_string(2 * ranks) + "," + std::to_string(2 * ranks);
+  std::string mesh = std::to_string(ranks),
+              shape = std::to_string(2 * ranks) + "," + std::to_string(2 * ranks);
   auto texts = reshard_initialised<reshard_request_texts>();
   texts.mesh = mesh.c_str();
   texts.shape = shape.c_str();
@@ -60,7 +66,8 @@ reshard_plan* plan_of(int ranks, const char* from, const char* to) {
   texts.to = to;
   reshard_request* request = nullptr;
   reshard_plan* plan = nullptr;
-  EXPECT(reshard_request_create(&texts, &request) == RESHARD_OK && reshard_plan_create(request, nullptr, nullptr, &plan) == RESHARD_OK);
+  EXPECT(reshard_request_create(&texts, &request) == RESHARD_OK &&
+         reshard_plan_create(request, nullptr, nullptr, &plan) == RESHARD_OK);
   reshard_request_free(request);
   return plan;
 }
@@ -70,7 +77,8 @@ struct RankOfJob {
   cudaStream_t stream;
   std::barrier<>* all;
 
-  // Frees wait for the whole GPU, and on a shared one so for the other ranks: nobody may be in the middle of anything.
+  // Frees wait for the whole GPU, and on a shared one so for the other ranks: nobody may be in the
+  // middle of anything.
   template <class Free>
   void apart(Free&& free) const {
     all->arrive_and_wait();
@@ -78,10 +86,13 @@ struct RankOfJob {
     all->arrive_and_wait();
   }
 
-  // Global element (row, column) of the 2n x 2n array is base + row * 2n + column; rank r starts with two rows of it, or with all of it as a summand.
+  // Global element (row, column) of the 2n x 2n array is base + row * 2n + column; rank r starts
+  // with two rows of it, or with all of it as a summand.
   void run(reshard_nccl* nccl, bool sums) const {
-    int width = 2 * ranks, source_count = sums ? width * width : 2 * width, destination_count = 2 * width;
-    std::vector<int> source(static_cast<std::size_t>(source_count)), found(static_cast<std::size_t>(destination_count));
+    int width = 2 * ranks, source_count = sums ? width * width : 2 * width,
+        destination_count = 2 * width;
+    std::vector<int> source(static_cast<std::size_t>(source_count)),
+        found(static_cast<std::size_t>(destination_count));
     auto shards = reshard_initialised<reshard_nccl_shards>();
     shards.source_bytes = static_cast<std::int64_t>(source.size() * sizeof(int));
     shards.destination_bytes = static_cast<std::int64_t>(found.size() * sizeof(int));
@@ -98,13 +109,16 @@ struct RankOfJob {
     for (int round = 0; prepared != nullptr && round < 3; ++round) {
       int base = 1000 * round, first = sums ? 0 : 2 * rank * width;
       for (int i = 0; i < source_count; ++i) source[static_cast<std::size_t>(i)] = base + first + i;
-      EXPECT(cudaMemcpyAsync(device_source, source.data(), source.size() * sizeof(int), cudaMemcpyHostToDevice, stream) == cudaSuccess);
+      EXPECT(cudaMemcpyAsync(device_source, source.data(), source.size() * sizeof(int),
+                             cudaMemcpyHostToDevice, stream) == cudaSuccess);
       EXPECT(reshard_nccl_run(prepared) == RESHARD_OK);
-      EXPECT(cudaMemcpyAsync(found.data(), shards.destination, found.size() * sizeof(int), cudaMemcpyDeviceToHost, stream) == cudaSuccess);
+      EXPECT(cudaMemcpyAsync(found.data(), shards.destination, found.size() * sizeof(int),
+                             cudaMemcpyDeviceToHost, stream) == cudaSuccess);
       EXPECT(cudaStreamSynchronize(stream) == cudaSuccess);
       bool right = true;
       for (int i = 0; i < destination_count; ++i) {
-        int expected = sums ? ranks * (base + 2 * rank * width + i) : base + i / 2 * width + 2 * rank + i % 2;
+        int expected =
+            sums ? ranks * (base + 2 * rank * width + i) : base + i / 2 * width + 2 * rank + i % 2;
         right = right && found[static_cast<std::size_t>(i)] == expected;
       }
       EXPECT(right);
@@ -118,7 +132,8 @@ struct RankOfJob {
   }
 };
 
-void run_rank(const Nccl& nccl, const ncclUniqueId& id, int ranks, int rank, int gpus, std::barrier<>& all) {
+void run_rank(const Nccl& nccl, const ncclUniqueId& id, int ranks, int rank, int gpus,
+              std::barrier<>& all) {
   EXPECT(cudaSetDevice(rank % gpus) == cudaSuccess);
   ncclComm_t comm = nullptr;
   cudaStream_t stream = nullptr;
@@ -163,8 +178,10 @@ int main(int argc, char** argv) {
   EXPECT(nccl.get_unique_id(&id) == ncclSuccess);
   std::barrier<> all(ranks);
   std::vector<std::thread> threads;
-  for (int rank = 0; rank < ranks; ++rank) threads.emplace_back([&, rank] { run_rank(nccl, id, ranks, rank, gpus, all); });
+  for (int rank = 0; rank < ranks; ++rank)
+    threads.emplace_back([&, rank] { run_rank(nccl, id, ranks, rank, gpus, all); });
   for (std::thread& thread : threads) thread.join();
-  std::printf("run_on_nccl: %d ranks on %d GPUs, %s\n", ranks, gpus, failures == 0 ? "all as expected" : "NOT as expected");
+  std::printf("run_on_nccl: %d ranks on %d GPUs, %s\n", ranks, gpus,
+              failures == 0 ? "all as expected" : "NOT as expected");
   return failures == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

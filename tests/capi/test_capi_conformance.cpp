@@ -19,7 +19,8 @@ TEST_CASE("drawn requests through the C API give the bits of the store") {
 
 TEST_CASE("small cases through the C API, by every planner") {
   CapiExecutor executor;
-  ConformanceReport report = check_conformance(executor, {.world = 8, .draws = 0, .small_cases = true, .every = 97});
+  ConformanceReport report =
+      check_conformance(executor, {.world = 8, .draws = 0, .small_cases = true, .every = 97});
   INFO(text(report));
   CHECK(report.failed == 0);
   CHECK(report.runs > 1'000);

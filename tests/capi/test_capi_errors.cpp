@@ -33,7 +33,8 @@ struct Case {
     REQUIRE(reshard_plan_create(request, nullptr, &options, &plan) == RESHARD_OK);
     REQUIRE(reshard_program_create(plan, 0, 0, &program) == RESHARD_OK);
     run.struct_size = sizeof run;
-    run.exchange = [](void*, const reshard_transfer*, std::int32_t, const reshard_transfer*, std::int32_t) { return 0; };
+    run.exchange = [](void*, const reshard_transfer*, std::int32_t, const reshard_transfer*,
+                      std::int32_t) { return 0; };
     run.source = source.data();
     run.destination = destination.data();
     run.source_bytes = run.destination_bytes = 32;
@@ -54,7 +55,9 @@ void expect(std::int32_t code, std::int32_t expected, const std::string& what) {
   CHECK(code == expected);
   CHECK_THAT(reshard_last_error(), Contains(what));
 }
-void expect_input_error(std::int32_t code, const std::string& what) { expect(code, RESHARD_INPUT_ERROR, what); }
+void expect_input_error(std::int32_t code, const std::string& what) {
+  expect(code, RESHARD_INPUT_ERROR, what);
+}
 
 }  // namespace
 
@@ -81,7 +84,8 @@ TEST_CASE("texts that are wrong are input errors that name the field") {
 TEST_CASE("structs of another version are refused or understood") {
   reshard_request* request = nullptr;
   reshard_request_texts t = texts("2", "4", "R", "S(0)");
-  for (std::uint32_t size : {0u, 4u, static_cast<std::uint32_t>(sizeof t) - 1, 5000u, 0xccccccccu}) {
+  for (std::uint32_t size :
+       {0u, 4u, static_cast<std::uint32_t>(sizeof t) - 1, 5000u, 0xccccccccu}) {
     t.struct_size = size;
     expect_input_error(reshard_request_create(&t, &request), "struct_size");
   }
@@ -192,12 +196,14 @@ TEST_CASE("numbers out of range and questions of the wrong kind are input errors
     expect_input_error(reshard_program_create(c.plan, 0, alignment, &program), "alignment");
   expect_input_error(reshard_program_get_operation(c.program, 2, &operation), "operation");
   // Operation 0 copies, operation 1 exchanges.
-  expect_input_error(reshard_program_get_message(c.program, 0, 0, &message), "expected an exchange, found copy");
+  expect_input_error(reshard_program_get_message(c.program, 0, 0, &message),
+                     "expected an exchange, found copy");
   expect_input_error(reshard_program_get_message(c.program, 1, 2, &message), "message");
   expect_input_error(reshard_program_get_move(c.program, 0, 1, 0, &move), "message");
   expect_input_error(reshard_program_get_move(c.program, 1, 0, 1, &move), "move");
   expect_input_error(reshard_program_get_box(c.program, 0, 0, &box), "expected a fill or a reduce");
-  expect_input_error(reshard_program_get_operand(c.program, 1, 0, 0, &box), "expected a reduce, found exchange");
+  expect_input_error(reshard_program_get_operand(c.program, 1, 0, 0, &box),
+                     "expected a reduce, found exchange");
   expect_input_error(reshard_plan_parse("reshard-plan 1\nplanner x\n", -1, &plan), "text_bytes");
   expect_input_error(reshard_plan_parse("nonsense", 8, &plan), "text:1");
   expect_input_error(reshard_topology_create("no-such-machine", &topology), "no-such-machine");
@@ -210,7 +216,8 @@ TEST_CASE("numbers out of range and questions of the wrong kind are input errors
   options.memory_limit_bytes = 63;
   expect_input_error(reshard_plan_create(c.request, nullptr, &options, &plan), "memory limit");
   options.memory_limit_bytes = -1;
-  expect_input_error(reshard_plan_create(c.request, nullptr, &options, &plan), "memory_limit_bytes");
+  expect_input_error(reshard_plan_create(c.request, nullptr, &options, &plan),
+                     "memory_limit_bytes");
   CHECK((plan == nullptr && program == nullptr && topology == nullptr));
 }
 
@@ -225,7 +232,8 @@ TEST_CASE("a plan that the proof refutes is refused with the reason") {
   REQUIRE(at != std::string::npos);
   wrong.replace(at, 14, "-> b1[2:4,0:2]");
   reshard_plan* plan = nullptr;
-  expect_input_error(reshard_plan_parse(wrong.data(), static_cast<std::int64_t>(wrong.size()), &plan), "text:");
+  expect_input_error(
+      reshard_plan_parse(wrong.data(), static_cast<std::int64_t>(wrong.size()), &plan), "text:");
 }
 
 TEST_CASE("memory that does not fit the rank is refused before anything is written") {
@@ -238,11 +246,16 @@ TEST_CASE("memory that does not fit the rank is refused before anything is writt
   c.destination.fill(7);
   std::vector<float> shared(16);
   expect_input_error(with([](auto& run) { run.source_bytes = 31; }), "source_bytes: expected 32");
-  expect_input_error(with([](auto& run) { run.destination_bytes = 64; }), "destination_bytes: expected 32");
-  expect_input_error(with([](auto& run) { run.source = nullptr; }), "source: expected memory of 32 bytes, found NULL");
+  expect_input_error(with([](auto& run) { run.destination_bytes = 64; }),
+                     "destination_bytes: expected 32");
+  expect_input_error(with([](auto& run) { run.source = nullptr; }),
+                     "source: expected memory of 32 bytes, found NULL");
   expect_input_error(with([](auto& run) { run.destination = nullptr; }), "destination");
-  expect_input_error(with([&](auto& run) { run.source = reinterpret_cast<const char*>(shared.data()) + 1; }), "aligned");
-  expect_input_error(with([&](auto& run) { run.destination = const_cast<float*>(c.source.data()); }), "overlap");
+  expect_input_error(
+      with([&](auto& run) { run.source = reinterpret_cast<const char*>(shared.data()) + 1; }),
+      "aligned");
+  expect_input_error(
+      with([&](auto& run) { run.destination = const_cast<float*>(c.source.data()); }), "overlap");
   expect_input_error(with([](auto& run) { run.struct_size = 8; }), "struct_size");
   expect_input_error(with([](auto& run) { run.reserved = 8; }), "reserved");
   CHECK(c.destination[0] == 7);
@@ -251,9 +264,11 @@ TEST_CASE("memory that does not fit the rank is refused before anything is writt
 
 TEST_CASE("a communicator that fails ends the run with its code") {
   Case c;
-  c.run.exchange = [](void*, const reshard_transfer*, std::int32_t, const reshard_transfer*, std::int32_t) { return 42; };
+  c.run.exchange = [](void*, const reshard_transfer*, std::int32_t, const reshard_transfer*,
+                      std::int32_t) { return 42; };
   expect(reshard_execute(c.program, &c.run), RESHARD_BACKEND_ERROR, "it returned 42");
-  c.run.exchange = [](void*, const reshard_transfer*, std::int32_t, const reshard_transfer*, std::int32_t) -> std::int32_t { throw std::runtime_error("x"); };
+  c.run.exchange = [](void*, const reshard_transfer*, std::int32_t, const reshard_transfer*,
+                      std::int32_t) -> std::int32_t { throw std::runtime_error("x"); };
   expect(reshard_execute(c.program, &c.run), RESHARD_BACKEND_ERROR, "exception");
 }
 
@@ -267,6 +282,7 @@ TEST_CASE("errors belong to the thread that made them") {
   CHECK_THAT(reshard_last_error(), Contains("plan"));
   // Longer texts than the library keeps are cut, not overrun.
   reshard_topology* topology = nullptr;
-  CHECK(reshard_topology_parse(std::string(100'000, 'x').c_str(), 0, &topology) == RESHARD_INPUT_ERROR);
+  CHECK(reshard_topology_parse(std::string(100'000, 'x').c_str(), 0, &topology) ==
+        RESHARD_INPUT_ERROR);
   CHECK(std::strlen(reshard_last_error()) < 4096);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the C API says of programs is enough to run them: an executor that knows of a plan only the answers to its questions, moves element by element, and ends with the store's bits.
+// What the C API says of programs is enough to run them: an executor that knows of a plan only the
+// answers to its questions, moves element by element, and ends with the store's bits.
 #include <reshard/reshard.h>
 #include <catch2/catch.hpp>
 
@@ -10,7 +11,7 @@
 
 #include "core/base/errors.h"
 #include "core/bytes/fold_row.h"
-#include "core/plan/plan_text.h"
+#include "core/text/plan_text.h"
 #include "tests/conformance/conformance.h"
 
 namespace reshard::test {
@@ -28,7 +29,9 @@ struct Part {
       reshard_buffer buffer = RESHARD_INIT(reshard_buffer);
       check(reshard_program_get_buffer(program, b, &buffer));
       RESHARD_CHECK(buffer.arena_offset % 64 == 0 || buffer.arena_offset == -1, "alignment");
-      RESHARD_CHECK(buffer.arena_offset == -1 || buffer.arena_offset + buffer.bytes <= facts.arena_bytes, "a temporary outside the arena");
+      RESHARD_CHECK(
+          buffer.arena_offset == -1 || buffer.arena_offset + buffer.bytes <= facts.arena_bytes,
+          "a temporary outside the arena");
       buffers.push_back(buffer);
       memory.emplace_back(static_cast<std::size_t>(buffer.bytes), std::byte{0xa5});
     }
@@ -37,11 +40,13 @@ struct Part {
   ~Part() { reshard_program_free(program); }
 
   // Calls visit(first byte) for every element of a box, row-major.
-  void each(std::int32_t buffer, const std::int64_t* offset, const std::int64_t* extents, const std::function<void(std::byte*)>& visit, int dim = 0,
-            std::int64_t at = 0) {
-    if (dim == facts.dims) return visit(memory[static_cast<std::size_t>(buffer)].data() + at * facts.element_bytes);
+  void each(std::int32_t buffer, const std::int64_t* offset, const std::int64_t* extents,
+            const std::function<void(std::byte*)>& visit, int dim = 0, std::int64_t at = 0) {
+    if (dim == facts.dims)
+      return visit(memory[static_cast<std::size_t>(buffer)].data() + at * facts.element_bytes);
     for (std::int64_t i = 0; i < extents[dim]; ++i)
-      each(buffer, offset, extents, visit, dim + 1, at * buffers[static_cast<std::size_t>(buffer)].shape[dim] + offset[dim] + i);
+      each(buffer, offset, extents, visit, dim + 1,
+           at * buffers[static_cast<std::size_t>(buffer)].shape[dim] + offset[dim] + i);
   }
 
   reshard_program* program = nullptr;
@@ -86,7 +91,8 @@ class ByQuestions : public PreparedPlan {
           if (part->next == part->facts.operation_count) continue;
           check(reshard_program_get_operation(part->program, part->next, &operation));
           if (operation.step != step) continue;
-          for (std::int32_t k = 0; k < operation.after_count; ++k) RESHARD_CHECK(operation.after[k] < part->next, "waits for what comes later");
+          for (std::int32_t k = 0; k < operation.after_count; ++k)
+            RESHARD_CHECK(operation.after[k] < part->next, "waits for what comes later");
           run_operation(rank, *part, operation, sends);
           if (!sends) ++part->next;
         }
@@ -96,7 +102,8 @@ class ByQuestions : public PreparedPlan {
   }
 
  private:
-  void run_operation(std::int32_t rank, Part& part, const reshard_operation& operation, bool sends) {
+  void run_operation(std::int32_t rank, Part& part, const reshard_operation& operation,
+                     bool sends) {
     if (operation.kind == RESHARD_EXCHANGE) return exchange(rank, part, operation, sends);
     if (sends) return;
     for (std::int32_t i = 0; i < operation.part_count; ++i) {
@@ -104,20 +111,24 @@ class ByQuestions : public PreparedPlan {
       if (operation.kind == RESHARD_FILL) {
         reshard_box box = RESHARD_INIT(reshard_box);
         check(reshard_program_get_box(part.program, part.next, i, &box));
-        part.each(box.buffer, box.offset, box.extents, [&](std::byte* element) { std::memset(element, 0, width(part)); });
+        part.each(box.buffer, box.offset, box.extents,
+                  [&](std::byte* element) { std::memset(element, 0, width(part)); });
       }
       if (operation.kind == RESHARD_REDUCE) reduce(part, operation, i);
     }
     if (operation.kind >= RESHARD_ALL_GATHER) collective(part, operation);
   }
 
-  static std::size_t width(const Part& part) { return static_cast<std::size_t>(part.facts.element_bytes); }
+  static std::size_t width(const Part& part) {
+    return static_cast<std::size_t>(part.facts.element_bytes);
+  }
 
   void copy(Part& part, std::int32_t index) {
     reshard_move move = RESHARD_INIT(reshard_move);
     check(reshard_program_get_move(part.program, part.next, 0, index, &move));
     std::vector<std::byte> box;
-    part.each(move.source, move.source_offset, move.extents, [&](std::byte* element) { box.insert(box.end(), element, element + width(part)); });
+    part.each(move.source, move.source_offset, move.extents,
+              [&](std::byte* element) { box.insert(box.end(), element, element + width(part)); });
     const std::byte* from = box.data();
     part.each(move.destination, move.destination_offset, move.extents, [&](std::byte* element) {
       std::memcpy(element, from, width(part));
@@ -136,14 +147,21 @@ class ByQuestions : public PreparedPlan {
       for (std::int32_t i = 0; i < message.move_count; ++i) {
         reshard_move move = RESHARD_INIT(reshard_move);
         check(reshard_program_get_move(part.program, part.next, m, i, &move));
-        part.each(sends ? move.source : move.destination, sends ? move.source_offset : move.destination_offset, move.extents, [&](std::byte* element) {
-          if (sends) return static_cast<void>(bytes.insert(bytes.end(), element, element + width(part)));
-          std::memcpy(element, from, width(part));
-          from += width(part);
-        });
+        part.each(
+            sends ? move.source : move.destination,
+            sends ? move.source_offset : move.destination_offset, move.extents,
+            [&](std::byte* element) {
+              if (sends)
+                return static_cast<void>(bytes.insert(bytes.end(), element, element + width(part)));
+              std::memcpy(element, from, width(part));
+              from += width(part);
+            });
       }
-      RESHARD_CHECK(static_cast<std::int64_t>(bytes.size()) == message.bytes, "the bytes of a message");
-      if (sends) RESHARD_CHECK(messages_.emplace(std::pair(rank, message.peer), bytes).second, "two messages of one pair");
+      RESHARD_CHECK(static_cast<std::int64_t>(bytes.size()) == message.bytes,
+                    "the bytes of a message");
+      if (sends)
+        RESHARD_CHECK(messages_.emplace(std::pair(rank, message.peer), bytes).second,
+                      "two messages of one pair");
     }
   }
 
@@ -161,27 +179,33 @@ class ByQuestions : public PreparedPlan {
       });
     }
     std::size_t at = 0;
-    part.each(to.buffer, to.offset, to.extents, [&](std::byte* element) { fold(operation, operands[at++], element, 1); });
+    part.each(to.buffer, to.offset, to.extents,
+              [&](std::byte* element) { fold(operation, operands[at++], element, 1); });
   }
 
-  void fold(const reshard_operation& operation, const std::vector<const std::byte*>& operands, std::byte* out, std::int64_t count) {
-    fold_row(static_cast<ReduceOp>(operation.reduce_op), dtype_, operation.divisor, operands, out, count);
+  void fold(const reshard_operation& operation, const std::vector<const std::byte*>& operands,
+            std::byte* out, std::int64_t count) {
+    fold_row(static_cast<ReduceOp>(operation.reduce_op), dtype_, operation.divisor, operands, out,
+             count);
   }
 
   void collective(Part& part, const reshard_operation& operation) {
     std::vector<std::byte>& output = part.memory[static_cast<std::size_t>(operation.output)];
     std::vector<const std::byte*> inputs;
     for (std::int32_t j = 0; j < operation.group_size; ++j)
-      inputs.push_back(parts_.at(operation.group[j])->memory[static_cast<std::size_t>(operation.input)].data());
+      inputs.push_back(
+          parts_.at(operation.group[j])->memory[static_cast<std::size_t>(operation.input)].data());
     std::int64_t n = operation.group_size, element = part.facts.element_bytes;
-    if (operation.kind == RESHARD_ALL_REDUCE) return fold(operation, inputs, output.data(), operation.output_bytes / element);
+    if (operation.kind == RESHARD_ALL_REDUCE)
+      return fold(operation, inputs, output.data(), operation.output_bytes / element);
     if (operation.kind == RESHARD_REDUCE_SCATTER) {
       for (const std::byte*& input : inputs) input += operation.member * operation.output_bytes;
       return fold(operation, inputs, output.data(), operation.output_bytes / element);
     }
     std::int64_t block = operation.output_bytes / n;
     for (std::int64_t j = 0; j < n; ++j) {
-      const std::byte* from = inputs[static_cast<std::size_t>(j)] + (operation.kind == RESHARD_ALL_TO_ALL ? operation.member * block : 0);
+      const std::byte* from = inputs[static_cast<std::size_t>(j)] +
+                              (operation.kind == RESHARD_ALL_TO_ALL ? operation.member * block : 0);
       std::memcpy(output.data() + j * block, from, static_cast<std::size_t>(block));
     }
   }
@@ -195,14 +219,17 @@ class ByQuestions : public PreparedPlan {
 class QuestionExecutor : public Executor {
  public:
   std::string_view name() const override { return "questions"; }
-  std::unique_ptr<PreparedPlan> prepare(const Plan& plan) override { return std::make_unique<ByQuestions>(plan); }
+  std::unique_ptr<PreparedPlan> prepare(const Plan& plan) override {
+    return std::make_unique<ByQuestions>(plan);
+  }
 };
 
 }  // namespace
 
 TEST_CASE("the answers about programs are enough to run drawn requests") {
   QuestionExecutor executor;
-  ConformanceReport report = check_conformance(executor, {.world = 12, .draws = 2'000, .seed = 4711});
+  ConformanceReport report =
+      check_conformance(executor, {.world = 12, .draws = 2'000, .seed = 4711});
   INFO(text(report));
   CHECK(report.failed == 0);
   CHECK(report.requests == 2'000);

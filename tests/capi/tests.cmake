@@ -5,7 +5,7 @@ reshard_test(test_capi SOURCES
   tests/capi/test_capi_conformance.cpp
   tests/capi/test_capi_errors.cpp
   tests/capi/test_capi_questions.cpp
-  LINKS reshard_shared reshard_conformance reshard_bytes Threads::Threads)
+  LINKS reshard_shared reshard_conformance reshard_core Threads::Threads)
 
 add_executable(capi_from_c tests/capi/plan_and_run.c)
 target_compile_options(capi_from_c PRIVATE -std=c99 -pedantic -Wall -Wextra -Wconversion -Werror)
@@ -55,7 +55,8 @@ if(RESHARD_HAS_NCCL)
   add_test(NAME capi_symbols_nccl COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/capi/check_symbols.py --library $<TARGET_FILE:reshard_nccl_shared>
     --names ${PROJECT_SOURCE_DIR}/tests/capi/reshard_nccl.symbols --header ${PROJECT_SOURCE_DIR}/tools/capi/reshard_nccl.h)
   set_tests_properties(capi_symbols_nccl PROPERTIES SKIP_RETURN_CODE 77)
-  # On GPUs, where there are any: with the shared CUDA runtime, as frameworks have it, beside the library's own.
+  # On GPUs, where there are any: with the shared CUDA runtime, as frameworks have it, beside the
+  # library's own.
   add_executable(capi_on_nccl tests/capi/run_on_nccl.cpp)
   target_include_directories(capi_on_nccl SYSTEM PRIVATE ${NCCL_INCLUDE})
   target_link_libraries(capi_on_nccl PRIVATE reshard_nccl_shared CUDA::cudart Threads::Threads ${CMAKE_DL_LIBS} reshard_flags)

@@ -9,9 +9,9 @@
 #include <fmt/format.h>
 
 #include "core/base/errors.h"
-#include "core/layout/pattern.h"
-#include "core/plan/proof.h"
+#include "core/pattern/pattern.h"
 #include "core/planners/planner.h"
+#include "core/proof/proof.h"
 #include "sim/store/store.h"
 #include "tests/support/case_sets.h"
 #include "tests/support/cases.h"
@@ -25,7 +25,8 @@ constexpr std::array<const char*, 3> kPlanners{"rule", "p2p", "hybrid"};
 
 class Conformance {
  public:
-  Conformance(Executor& executor, const ConformanceOptions& options) : executor_(executor), options_(options), topology_(star(kDrawnRanks)) {
+  Conformance(Executor& executor, const ConformanceOptions& options)
+      : executor_(executor), options_(options), topology_(star(kDrawnRanks)) {
     input_.topology = &topology_;
   }
 
@@ -48,13 +49,16 @@ class Conformance {
         std::int64_t ranks = 1;
         for (std::int32_t extent : mesh) ranks *= extent;
         if (ranks > options_.world) continue;
-        all_small_cases(set.shapes, set.dtype, mesh, set.choices, [&](const SmallLayout& source, const SmallLayout& destination) {
-          if (number++ % options_.every != 0) return;
-          std::optional<Request> request = request_of(source.layout, destination.layout);
-          if (!request) return;
-          Prng prng(static_cast<std::uint64_t>(number));
-          for (const char* planner : kPlanners) run_planned(*request, planner, prng);
-        });
+        all_small_cases(set.shapes, set.dtype, mesh, set.choices,
+                        [&](const SmallLayout& source, const SmallLayout& destination) {
+                          if (number++ % options_.every != 0) return;
+                          std::optional<Request> request =
+                              request_of(source.layout, destination.layout);
+                          if (!request) return;
+                          Prng prng(static_cast<std::uint64_t>(number));
+                          for (const char* planner : kPlanners)
+                            run_planned(*request, planner, prng);
+                        });
       }
   }
 
@@ -81,8 +85,10 @@ class Conformance {
 
   void run_planned(const Request& request, const char* planner, Prng& prng) {
     Plan plan = find_planner(planner).make(request, input_);
-    if (std::optional<Refutation> refutation = check_plan(plan).refutation) return fail(plan, "refuted: " + refutation->what);
-    bool rounds = (is_floating(request.dtype()) || request.dtype() == DType::C64) && request.fold().fold_count > 1;
+    if (std::optional<Refutation> refutation = check_plan(plan).refutation)
+      return fail(plan, "refuted: " + refutation->what);
+    bool rounds = (is_floating(request.dtype()) || request.dtype() == DType::C64) &&
+                  request.fold().fold_count > 1;
     bool rough = rounds && !executor_.folds_in_own_order(plan);
     report_.rough_runs += rough;
     Shards sources = rough ? rough_sources(prng, request) : pattern_sources(request);
@@ -95,7 +101,8 @@ class Conformance {
     const Layout& layout = request.source();
     for (std::int32_t p = 0; p < layout.mesh().size(); ++p) {
       std::vector<std::byte>& bytes = out[layout.mesh().rank_at(p)];
-      bytes.resize(static_cast<std::size_t>(element_count(layout.local_shape(p)) * size_bytes(request.dtype())));
+      bytes.resize(static_cast<std::size_t>(element_count(layout.local_shape(p)) *
+                                            size_bytes(request.dtype())));
       pattern.fill(layout, p, request.addend_of(p), bytes);
     }
     return out;
@@ -116,19 +123,24 @@ class Conformance {
     std::int32_t last = -1, taken = 0;
     prepared->take([&](Rank rank, std::span<const std::byte> bytes) {
       ++taken;
-      if (to_int(rank) <= last) fail(plan, fmt::format("rank {} is taken after rank {}", to_int(rank), last));
+      if (to_int(rank) <= last)
+        fail(plan, fmt::format("rank {} is taken after rank {}", to_int(rank), last));
       last = to_int(rank);
       const std::vector<std::byte>& shard = expected.at(rank);
-      if (!std::equal(shard.begin(), shard.end(), bytes.begin(), bytes.end())) fail(plan, fmt::format("rank {} differs from the store", to_int(rank)));
+      if (!std::equal(shard.begin(), shard.end(), bytes.begin(), bytes.end()))
+        fail(plan, fmt::format("rank {} differs from the store", to_int(rank)));
     });
     taken_ += taken;
     expected_taken_ += static_cast<std::int64_t>(expected.size());
-    if (executor_.processes().count() == 1 && taken != static_cast<std::int32_t>(expected.size())) fail(plan, fmt::format("{} destination shards", taken));
+    if (executor_.processes().count() == 1 && taken != static_cast<std::int32_t>(expected.size()))
+      fail(plan, fmt::format("{} destination shards", taken));
   }
 
   void fail(const Plan& plan, const std::string& what) {
     ++report_.failed;
-    if (report_.failures.size() < 10) report_.failures.push_back(fmt::format("seed {}, {} by {}: {}", seed_, plan.request.text(), plan.planner, what));
+    if (report_.failures.size() < 10)
+      report_.failures.push_back(
+          fmt::format("seed {}, {} by {}: {}", seed_, plan.request.text(), plan.planner, what));
   }
 
   Executor& executor_;
@@ -165,18 +177,21 @@ ConformanceReport check_conformance(Executor& executor, const ConformanceOptions
     char* end = nullptr;
     report.failed += std::strtoll(rest.c_str(), &end, 10);
     taken += std::strtoll(end, &end, 10);
-    if (report.failures.size() < 10 && end[1] != '\0') report.failures.push_back(fmt::format("process {}: {}", p, end + 1));
+    if (report.failures.size() < 10 && end[1] != '\0')
+      report.failures.push_back(fmt::format("process {}: {}", p, end + 1));
   }
   if (taken != conformance.expected_taken()) {
     ++report.failed;
-    report.failures.push_back(fmt::format("{} destination shards were taken, {} expected", taken, conformance.expected_taken()));
+    report.failures.push_back(fmt::format("{} destination shards were taken, {} expected", taken,
+                                          conformance.expected_taken()));
   }
   return report;
 }
 
 std::string text(const ConformanceReport& report) {
   std::string out =
-      fmt::format("{} requests, {} runs, {} of the plans on data whose sums round, {} failed", report.requests, report.runs, report.rough_runs, report.failed);
+      fmt::format("{} requests, {} runs, {} of the plans on data whose sums round, {} failed",
+                  report.requests, report.runs, report.rough_runs, report.failed);
   for (const std::string& failure : report.failures) out += "\n  " + failure;
   return out;
 }

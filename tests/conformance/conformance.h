@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One body of checks for every executor: the store, the CUDA backend, NCCL, MPI, and those on stand-ins. Each case is planned and proved, run by the executor, and its destination shards are
-// compared with the store's, bit for bit (the store itself is compared with the oracle in tests/sweep).
+// One body of checks for every executor: the store, the CUDA backend, NCCL, MPI, and those on
+// stand-ins. Each case is planned and proved, run by the executor, and its destination shards are
+// compared with the store's, bit for bit (the store itself is compared with the oracle in
+// tests/sweep).
 //
-// Where the request folds floating values and the executor keeps the declared order, the data are such that every order of folding ends with other bits; else they are the pattern's, exact in any
-// order. Every fourth case runs twice on one prepared plan. All processes of an executor call check_conformance with the same options; each checks what it holds.
+// Where the request folds floating values and the executor keeps the declared order, the data are
+// such that every order of folding ends with other bits; else they are the pattern's, exact in any
+// order. Every fourth case runs twice on one prepared plan. All processes of an executor call
+// check_conformance with the same options; each checks what it holds.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +22,9 @@ struct ConformanceOptions {
   std::int32_t world = 8;      // ranks 0 .. world-1 can be used
   std::int64_t draws = 4'000;  // seeded draws, as many requests as asked for
   std::uint64_t seed = 1;      // of the first draw
-  bool small_cases = false;    // also every case of tests/sweep that fits the world, through every planner
-  std::int64_t every = 1;      // of the small cases, only each so many-th
+  bool small_cases =
+      false;  // also every case of tests/sweep that fits the world, through every planner
+  std::int64_t every = 1;  // of the small cases, only each so many-th
 };
 
 struct ConformanceReport {
@@ -29,7 +34,8 @@ struct ConformanceReport {
   friend bool operator==(const ConformanceReport&, const ConformanceReport&) = default;
 };
 
-// At the root the report of all processes together, elsewhere the process's own. A BackendError ends it.
+// At the root the report of all processes together, elsewhere the process's own. A BackendError
+// ends it.
 ConformanceReport check_conformance(Executor& executor, const ConformanceOptions& options);
 
 std::string text(const ConformanceReport& report);

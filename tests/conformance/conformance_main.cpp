@@ -4,10 +4,12 @@
 //   conformance local
 //   mpirun -np 4 conformance mpi --world 4
 //   conformance cuda --small-cases
-//   conformance cuda-on-host --small-cases     the CUDA backend's logic on a device made of host memory
-//   conformance nccl-on-standin --world 4      the NCCL backend's on a stand-in that checks how NCCL is used
+//   conformance cuda-on-host --small-cases     the CUDA backend's logic on a device made of host
+//   memory conformance nccl-on-standin --world 4      the NCCL backend's on a stand-in that checks
+//   how NCCL is used
 //
-// Exit codes: 0 all agree, 1 some do not or nothing ran, 4 the backend failed, 77 the backend is not usable here (the reason is printed).
+// Exit codes: 0 all agree, 1 some do not or nothing ran, 4 the backend failed, 77 the backend is
+// not usable here (the reason is printed).
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
@@ -40,10 +42,12 @@ int run(Executor& executor, const Options& options) {
   try {
     ConformanceReport report = check_conformance(executor, options.conformance);
     if (executor.processes().is_root())
-      std::printf("conformance of %s, world %d: %s\n", options.executor.c_str(), options.conformance.world, text(report).c_str());
+      std::printf("conformance of %s, world %d: %s\n", options.executor.c_str(),
+                  options.conformance.world, text(report).c_str());
     return report.failed == 0 && report.runs > 0 ? 0 : 1;
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "conformance of %s, process %d: %s\n", options.executor.c_str(), executor.processes().index(), error.what());
+    std::fprintf(stderr, "conformance of %s, process %d: %s\n", options.executor.c_str(),
+                 executor.processes().index(), error.what());
     executor.processes().abort(4);
     return 4;
   }
@@ -57,8 +61,11 @@ int run_nccl_on_standin(const Options& options) {
   job.drive = Drive::OneThread;
   job.declared_order = options.backend.declared_order;
   int code = 4;
-  StandinOutcome outcome = run_on_standin(job, [&](Executor& executor, std::int32_t) { code = run(executor, options); });
-  if (!outcome.clean()) std::fprintf(stderr, "conformance of %s: %s\n", options.executor.c_str(), outcome.text().c_str());
+  StandinOutcome outcome =
+      run_on_standin(job, [&](Executor& executor, std::int32_t) { code = run(executor, options); });
+  if (!outcome.clean())
+    std::fprintf(stderr, "conformance of %s: %s\n", options.executor.c_str(),
+                 outcome.text().c_str());
   return outcome.clean() ? code : 1;
 }
 #endif
@@ -69,17 +76,21 @@ int run(const Options& options) {
     return run(store, options);
   }
 #if RESHARD_HAS_STANDINS
-  if (options.executor == "cuda-on-host") return run(*cuda_on_host_device(options.conformance.seed), options);
+  if (options.executor == "cuda-on-host")
+    return run(*cuda_on_host_device(options.conformance.seed), options);
   if (options.executor == "nccl-on-standin") return run_nccl_on_standin(options);
 #endif
   const backends::BackendRow& row = backends::find_backend(options.executor);
   backends::BackendStatus status = row.probe();
   if (!status.usable) {
-    std::printf("skipped: %s: %s; %s\n", options.executor.c_str(), status.what.c_str(), status.how_to_get.c_str());
+    std::printf("skipped: %s: %s; %s\n", options.executor.c_str(), status.what.c_str(),
+                status.how_to_get.c_str());
     return kSkipped;
   }
   backends::BackendOptions backend = options.backend;
-  if (options.executor == "nccl") backend.world_size = options.conformance.world;  // without a launcher one process drives them all
+  if (options.executor == "nccl")
+    backend.world_size =
+        options.conformance.world;  // without a launcher one process drives them all
   std::unique_ptr<Executor> executor;
   try {
     executor = row.make(backend);
@@ -94,14 +105,21 @@ int run(const Options& options) {
 
 int main(int argc, char** argv) {
   Options options;
-  CLI::App app("Runs seeded requests on one executor and compares every byte with the store.", "conformance");
-  app.add_option("executor", options.executor, "local, mpi, cuda, nccl, cuda-on-host or nccl-on-standin")->required();
+  CLI::App app("Runs seeded requests on one executor and compares every byte with the store.",
+               "conformance");
+  app.add_option("executor", options.executor,
+                 "local, mpi, cuda, nccl, cuda-on-host or nccl-on-standin")
+      ->required();
   app.add_option("--world", options.conformance.world, "ranks to use")->check(CLI::Range(1, 40));
-  app.add_option("--draws", options.conformance.draws, "drawn requests")->check(CLI::Range(std::int64_t{0}, std::int64_t{1'000'000'000}));
+  app.add_option("--draws", options.conformance.draws, "drawn requests")
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1'000'000'000}));
   app.add_option("--seed", options.conformance.seed, "of the first draw");
-  app.add_flag("--small-cases", options.conformance.small_cases, "also every small case of the sweep");
-  app.add_option("--every", options.conformance.every, "of the small cases only each so many-th")->check(CLI::PositiveNumber);
-  app.add_flag("--declared-order", options.backend.declared_order, "fold in the order of the plan, not in the library's");
+  app.add_flag("--small-cases", options.conformance.small_cases,
+               "also every small case of the sweep");
+  app.add_option("--every", options.conformance.every, "of the small cases only each so many-th")
+      ->check(CLI::PositiveNumber);
+  app.add_flag("--declared-order", options.backend.declared_order,
+               "fold in the order of the plan, not in the library's");
   app.add_option("--time-limit", options.backend.time_limit_s, "seconds for a single wait");
   CLI11_PARSE(app, argc, argv);
   try {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Frame of every fuzz target: text from outside may be refused with an InputError and nothing else. What is accepted and written must be read back to the same.
+// Frame of every fuzz target: text from outside may be refused with an InputError and nothing else.
+// What is accepted and written must be read back to the same.
 #pragma once
 
 #include <cstddef>
@@ -30,6 +31,8 @@ int refused_or_fine(Body body) {
   return 0;
 }
 
-inline std::string_view text_of(const std::uint8_t* data, std::size_t size) { return {reinterpret_cast<const char*>(data), size}; }
+inline std::string_view text_of(const std::uint8_t* data, std::size_t size) {
+  return {reinterpret_cast<const char*>(data), size};
+}
 
 }  // namespace reshard::fuzz

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Files of measurements: read or refused; what is read is complete, and written again it reads to the same.
+// Files of measurements: read or refused; what is read is complete, and written again it reads to
+// the same.
 #include <sstream>
 
 #include "sim/report/measurements.h"
@@ -26,8 +27,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   return fuzz::refused_or_fine([&] {
     sim::Measurements measurements = parsed(std::string(fuzz::text_of(data, size)));
     for (const Timeline& run : measurements.runs)
-      if (run.spans.size() != measurements.parts.size()) fuzz::broken("an iteration without all its parts");
+      if (run.spans.size() != measurements.parts.size())
+        fuzz::broken("an iteration without all its parts");
     std::string text = written(measurements);
-    if (written(parsed(text)) != text) fuzz::broken("written measurements do not read back to the same");
+    if (written(parsed(text)) != text)
+      fuzz::broken("written measurements do not read back to the same");
   });
 }

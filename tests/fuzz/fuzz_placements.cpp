@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Placement texts: the first byte chooses the number of axes and dims. An accepted list is printed as PyTorch prints it and read again.
+// Placement texts: the first byte chooses the number of axes and dims. An accepted list is printed
+// as PyTorch prints it and read again.
 #include "core/layout/layout.h"
 #include "tests/fuzz/fuzz_input.h"
 
@@ -11,10 +12,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::string_view input = fuzz::text_of(data + 1, size - 1);
   return fuzz::refused_or_fine([&] {
     PlacementList list = parse_placements(input, axes, dims, "--from");
-    auto mesh = std::make_shared<const Mesh>(Mesh::row_major(std::vector<std::int32_t>(static_cast<std::size_t>(axes), 2)));
+    auto mesh = std::make_shared<const Mesh>(
+        Mesh::row_major(std::vector<std::int32_t>(static_cast<std::size_t>(axes), 2)));
     Layout layout(Shape(dims, 6), DType::F32, mesh, list.placements, list.order);
     std::string printed = layout.placements_text();
     PlacementList again = parse_placements(printed, axes, dims, "printed");
-    if (!(Layout(Shape(dims, 6), DType::F32, mesh, again.placements, again.order) == layout)) fuzz::broken("'" + printed + "' reads as another layout");
+    if (!(Layout(Shape(dims, 6), DType::F32, mesh, again.placements, again.order) == layout))
+      fuzz::broken("'" + printed + "' reads as another layout");
   });
 }

@@ -2,7 +2,7 @@
 // Traces in the native format: read, links resolved, or refused.
 #include <sstream>
 
-#include "sim/replay/trace.h"
+#include "sim/trace/trace.h"
 #include "tests/fuzz/fuzz_input.h"
 
 using namespace reshard;

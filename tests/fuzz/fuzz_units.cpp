@@ -10,7 +10,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::string_view input = fuzz::text_of(data, size);
   fuzz::refused_or_fine([&] {
     std::int64_t bytes = parse_bytes(input, "bytes");
-    if (bytes < 0 || bytes > kMaxBytes || bytes_text(bytes).empty()) fuzz::broken("bytes out of range");
+    if (bytes < 0 || bytes > kMaxBytes || bytes_text(bytes).empty())
+      fuzz::broken("bytes out of range");
   });
   fuzz::refused_or_fine([&] {
     std::int64_t rate = parse_bytes_per_s(input, "rate");
@@ -18,6 +19,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   });
   return fuzz::refused_or_fine([&] {
     std::int64_t ps = parse_duration_ps(input, "duration");
-    if (ps < 0 || ps > 1'000'000'000'000'000'000 || duration_text(ps).empty()) fuzz::broken("duration out of range");
+    if (ps < 0 || ps > 1'000'000'000'000'000'000 || duration_text(ps).empty())
+      fuzz::broken("duration out of range");
   });
 }

@@ -17,6 +17,7 @@ One scenario a file, NAME.golden:
 
 Each runs in an empty directory of its own. `--update` rewrites what came out; read the diff before you accept it.
 """
+
 import argparse
 import difflib
 import os
@@ -45,7 +46,9 @@ def read(path):
             parts["exit"], current = int(marker[3]), []
         else:
             current = parts.setdefault(line[4:], [])
-    text = lambda lines: "".join(l + "\n" for l in (lines[:-1] if lines and lines[-1] == "" else lines))
+    text = lambda lines: "".join(
+        l + "\n" for l in (lines[:-1] if lines and lines[-1] == "" else lines)
+    )
     expected = {key: value if key == "exit" else text(value) for key, value in parts.items()}
     return text(comment), {name: text(lines) for name, lines in files.items()}, expected
 
@@ -54,7 +57,15 @@ def write(path, comment, files, parts):
     out = [comment]
     for name, text in files.items():
         out += [f"--- file {name}\n", text]
-    out += ["--- run\n", parts["run"], f"--- exit {parts['exit']}\n", "--- stdout\n", parts["stdout"], "--- stderr\n", parts["stderr"]]
+    out += [
+        "--- run\n",
+        parts["run"],
+        f"--- exit {parts['exit']}\n",
+        "--- stdout\n",
+        parts["stdout"],
+        "--- stderr\n",
+        parts["stderr"],
+    ]
     if parts.get("left"):
         out += ["--- left\n", parts["left"]]
     path.write_bytes("".join(out).encode())
@@ -70,13 +81,29 @@ def run(reshard, files, script):
         (work / "traces").symlink_to(ROOT / "traces")
         for name, text in files.items():
             (work / name).write_text(text)
-        environment = {"PATH": f"{programs}:/usr/local/bin:/usr/bin:/bin", "HOME": folder, "LC_ALL": "C.UTF-8"}
+        environment = {
+            "PATH": f"{programs}:/usr/local/bin:/usr/bin:/bin",
+            "HOME": folder,
+            "LC_ALL": "C.UTF-8",
+        }
         for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS"):
             if name in os.environ:
                 environment[name] = os.environ[name]
-        done = subprocess.run(["bash", "-c", script], cwd=work, env=environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=TIME_LIMIT_S)
+        done = subprocess.run(
+            ["bash", "-c", script],
+            cwd=work,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=TIME_LIMIT_S,
+        )
         left = sorted(p.name for p in work.iterdir() if p.name not in files and p.name != "traces")
-        result = {"exit": done.returncode, "stdout": done.stdout.decode(), "stderr": done.stderr.decode(), "left": "".join(n + "\n" for n in left)}
+        result = {
+            "exit": done.returncode,
+            "stdout": done.stdout.decode(),
+            "stderr": done.stderr.decode(),
+            "left": "".join(n + "\n" for n in left),
+        }
         return result
 
 
@@ -85,7 +112,13 @@ def differences(expected, got):
     if expected.get("exit") != got["exit"]:
         out.append(f"exit code: expected {expected.get('exit')}, found {got['exit']}\n")
     for key in ("stdout", "stderr", "left"):
-        out += difflib.unified_diff(expected.get(key, "").splitlines(True), got[key].splitlines(True), f"expected {key}", f"found {key}", n=2)
+        out += difflib.unified_diff(
+            expected.get(key, "").splitlines(True),
+            got[key].splitlines(True),
+            f"expected {key}",
+            f"found {key}",
+            n=2,
+        )
     return out
 
 
@@ -109,7 +142,12 @@ def main():
         try:
             got = run(reshard, files, expected["run"])
         except subprocess.TimeoutExpired:
-            got = {"exit": -1, "stdout": "", "stderr": f"no end after {TIME_LIMIT_S} s\n", "left": ""}
+            got = {
+                "exit": -1,
+                "stdout": "",
+                "stderr": f"no end after {TIME_LIMIT_S} s\n",
+                "left": "",
+            }
         found = differences(expected, got)
         if found and arguments.update:
             write(path, comment, files, {**got, "run": expected["run"]})

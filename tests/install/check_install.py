@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """An installed tree works, wherever it is moved to: the program runs, and C programs are built against it by CMake and by pkg-config, and run.
 
-    check_install.py --build BUILD [--cmake cmake] [--sanitize address] [--mpicc mpicc --mpiexec mpiexec]
+check_install.py --build BUILD [--cmake cmake] [--sanitize address] [--mpicc mpicc --mpiexec mpiexec]
 """
+
 import argparse
 import os
 import pathlib
@@ -39,9 +40,18 @@ AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
 def run(*command, **more):
     environment = {**os.environ, **more.pop("environment", {})}
-    done = subprocess.run([str(c) for c in command], capture_output=True, text=True, env=environment, timeout=120, **more)
+    done = subprocess.run(
+        [str(c) for c in command],
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=120,
+        **more,
+    )
     if done.returncode != 0:
-        sys.exit(f"install: {' '.join(str(c) for c in command)} ended with {done.returncode}\n{done.stdout}{done.stderr}")
+        sys.exit(
+            f"install: {' '.join(str(c) for c in command)} ended with {done.returncode}\n{done.stdout}{done.stderr}"
+        )
     return done.stdout
 
 
@@ -56,32 +66,74 @@ def files_under(folder):
 
 def check_files(prefix):
     found = files_under(prefix)
-    for wanted in ("bin/reshard", "include/reshard/reshard.h", "share/man/man1/reshard.1", "share/bash-completion/completions/reshard",
-                   "share/reshard/topologies/dgx-h100.topo", "share/reshard/traces/mlp-tp.jsonl", "share/doc/reshard/README.md", "share/doc/reshard/LICENSE",
-                   "share/doc/reshard/CHANGELOG.md", "share/doc/reshard/plan-format.md", "share/doc/reshard/trace-format.md",
-                   "share/doc/reshard/topology-format.md", "share/doc/reshard/json-schemas.md"):
+    for wanted in (
+        "bin/reshard",
+        "include/reshard/reshard.h",
+        "share/man/man1/reshard.1",
+        "share/bash-completion/completions/reshard",
+        "share/reshard/topologies/dgx-h100.topo",
+        "share/reshard/traces/mlp-tp.jsonl",
+        "share/doc/reshard/README.md",
+        "share/doc/reshard/LICENSE",
+        "share/doc/reshard/CHANGELOG.md",
+        "share/doc/reshard/plan-format.md",
+        "share/doc/reshard/trace-format.md",
+        "share/doc/reshard/topology-format.md",
+        "share/doc/reshard/json-schemas.md",
+    ):
         expect(wanted in found, f"{wanted} among\n" + "\n".join(found))
-    for wanted in (r"lib.*/libreshard\.so\.0", r"lib.*/libreshard\.so", r"lib.*/cmake/reshard/reshardConfig\.cmake", r"lib.*/pkgconfig/reshard\.pc"):
-        expect(any(re.fullmatch(wanted, name) for name in found), f"{wanted} among\n" + "\n".join(found))
+    for wanted in (
+        r"lib.*/libreshard\.so\.0",
+        r"lib.*/libreshard\.so",
+        r"lib.*/cmake/reshard/reshardConfig\.cmake",
+        r"lib.*/pkgconfig/reshard\.pc",
+    ):
+        expect(
+            any(re.fullmatch(wanted, name) for name in found),
+            f"{wanted} among\n" + "\n".join(found),
+        )
     for name in found:
         expect(not name.endswith((".a", ".cpp", ".o")), f"no {name}")
         # Nothing that is read as text may know where it was built or first installed.
         if name.endswith((".cmake", ".pc", ".md", ".1")):
-            expect(str(prefix) not in (prefix / name).read_text() and str(ROOT) not in (prefix / name).read_text(), f"{name} to name no folder of this machine")
+            expect(
+                str(prefix) not in (prefix / name).read_text()
+                and str(ROOT) not in (prefix / name).read_text(),
+                f"{name} to name no folder of this machine",
+            )
 
 
 def readme_program(name):
     page = (ROOT / "tools" / "capi" / "README.md").read_text()
-    return next(code for code in re.findall(r"```c\n(.*?)```", page, re.DOTALL) if code.startswith(f"/* {name}"))
+    return next(
+        code
+        for code in re.findall(r"```c\n(.*?)```", page, re.DOTALL)
+        if code.startswith(f"/* {name}")
+    )
 
 
 def check_mpi_library(arguments, prefix, work):
     work.mkdir()
     shutil.copy(ROOT / "tests" / "capi" / "run_on_mpi.c", work)
     (work / "CMakeLists.txt").write_text(MPI_PROJECT)
-    run(arguments.cmake, "-S", work, "-B", work / "build", f"-DCMAKE_PREFIX_PATH={prefix}", f"-DCMAKE_C_COMPILER={arguments.mpicc}")
+    run(
+        arguments.cmake,
+        "-S",
+        work,
+        "-B",
+        work / "build",
+        f"-DCMAKE_PREFIX_PATH={prefix}",
+        f"-DCMAKE_C_COMPILER={arguments.mpicc}",
+    )
     run(arguments.cmake, "--build", work / "build")
-    out = run(arguments.mpiexec, "--oversubscribe", "-np", "4", work / "build" / "run_on_mpi", environment=AS_ROOT)
+    out = run(
+        arguments.mpiexec,
+        "--oversubscribe",
+        "-np",
+        "4",
+        work / "build" / "run_on_mpi",
+        environment=AS_ROOT,
+    )
     expect("all as expected" in out, "run_on_mpi to say that all is as expected")
     print("install: a C program on the library for MPI runs on 4 processes")
 
@@ -91,9 +143,20 @@ def check_consumers(arguments, prefix, work):
     shutil.copy(ROOT / "tests" / "capi" / "plan_and_run.c", work)
     (work / "plan.c").write_text(readme_program("plan.c"))
     (work / "CMakeLists.txt").write_text(PROJECT)
-    run(arguments.cmake, "-S", work, "-B", work / "build", f"-DCMAKE_PREFIX_PATH={prefix}", "-DCMAKE_BUILD_TYPE=Release")
+    run(
+        arguments.cmake,
+        "-S",
+        work,
+        "-B",
+        work / "build",
+        f"-DCMAKE_PREFIX_PATH={prefix}",
+        "-DCMAKE_BUILD_TYPE=Release",
+    )
     run(arguments.cmake, "--build", work / "build")
-    expect("all as expected" in run(work / "build" / "plan_and_run"), "plan_and_run to say that all is as expected")
+    expect(
+        "all as expected" in run(work / "build" / "plan_and_run"),
+        "plan_and_run to say that all is as expected",
+    )
     expect("steps by" in run(work / "build" / "plan"), "plan.c to print a plan")
     print("install: C programs by find_package run")
 
@@ -102,17 +165,40 @@ def check_consumers(arguments, prefix, work):
         return
     folders = {"PKG_CONFIG_PATH": str(next(prefix.glob("lib*/**/pkgconfig")))}
     flags = run("pkg-config", "--cflags", "--libs", "reshard", environment=folders).split()
-    expect(run("pkg-config", "--modversion", "reshard", environment=folders).strip() == "0.1.0", "pkg-config to know the version")
+    expect(
+        run("pkg-config", "--modversion", "reshard", environment=folders).strip() == "0.1.0",
+        "pkg-config to know the version",
+    )
     library = {"LD_LIBRARY_PATH": str(next(prefix.glob("lib*/**/libreshard.so")).parent)}
-    run("cc", "-std=c99", "-pedantic", "-Wall", "-Werror", work / "plan_and_run.c", "-o", work / "by_pkg_config", *flags)
-    expect("all as expected" in run(work / "by_pkg_config", environment=library), "plan_and_run by pkg-config to say that all is as expected")
+    run(
+        "cc",
+        "-std=c99",
+        "-pedantic",
+        "-Wall",
+        "-Werror",
+        work / "plan_and_run.c",
+        "-o",
+        work / "by_pkg_config",
+        *flags,
+    )
+    expect(
+        "all as expected" in run(work / "by_pkg_config", environment=library),
+        "plan_and_run by pkg-config to say that all is as expected",
+    )
     print("install: a C program by pkg-config runs")
 
     if arguments.mpicc:
         check_mpi_library(arguments, prefix, work / "on_mpi")
         (work / "run.c").write_text(readme_program("run.c"))
         run(arguments.mpicc, "-std=c99", "-Wall", work / "run.c", "-o", work / "run", *flags)
-        out = run(arguments.mpiexec, "--oversubscribe", "-np", "4", work / "run", environment={**library, **AS_ROOT})
+        out = run(
+            arguments.mpiexec,
+            "--oversubscribe",
+            "-np",
+            "4",
+            work / "run",
+            environment={**library, **AS_ROOT},
+        )
         expect("rows became columns" in out, "run.c under mpirun to say that rows became columns")
         print("install: the page's MPI program runs on 4 processes")
 
@@ -132,13 +218,24 @@ def main():
         base = pathlib.Path(folder)
         run(arguments.cmake, "--install", arguments.build, "--prefix", base / "first")
         check_files(base / "first")
-        run(arguments.cmake, "--install", arguments.build, environment={"DESTDIR": str(base / "staged")})
-        expect(sorted(pathlib.Path(f).name for f in files_under(base / "staged")) == sorted(pathlib.Path(f).name for f in files_under(base / "first")),
-               "the same files with DESTDIR as with --prefix")
+        run(
+            arguments.cmake,
+            "--install",
+            arguments.build,
+            environment={"DESTDIR": str(base / "staged")},
+        )
+        expect(
+            sorted(pathlib.Path(f).name for f in files_under(base / "staged"))
+            == sorted(pathlib.Path(f).name for f in files_under(base / "first")),
+            "the same files with DESTDIR as with --prefix",
+        )
         moved = base / "elsewhere" / "reshard"
         moved.parent.mkdir()
         (base / "first").rename(moved)
-        expect(run(moved / "bin" / "reshard", "--version") == "reshard 0.1.0\n", "the moved program to say its version")
+        expect(
+            run(moved / "bin" / "reshard", "--version") == "reshard 0.1.0\n",
+            "the moved program to say its version",
+        )
         check_consumers(arguments, moved, base / "consumer")
     return 0
 

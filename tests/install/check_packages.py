@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The Debian packages and the archive: what is in them, that the same tree gives the same bytes, and that the program runs from where it is unpacked.
 
-    check_packages.py --build BUILD [--cpack cpack] [--sanitize address]
+check_packages.py --build BUILD [--cpack cpack] [--sanitize address]
 """
+
 import argparse
 import hashlib
 import os
@@ -16,25 +17,51 @@ import tempfile
 
 SKIPPED = 77
 CONTENTS = {
-    "reshard": ["./usr/bin/reshard", "./usr/share/man/man1/reshard.1.gz", "./usr/share/reshard/topologies/dgx-h100.topo", "./usr/share/doc/reshard/copyright",
-                "./usr/share/doc/reshard/changelog.gz", "./usr/share/bash-completion/completions/reshard", "./usr/share/doc/reshard/measurements-format.md"],
+    "reshard": [
+        "./usr/bin/reshard",
+        "./usr/share/man/man1/reshard.1.gz",
+        "./usr/share/reshard/topologies/dgx-h100.topo",
+        "./usr/share/doc/reshard/copyright",
+        "./usr/share/doc/reshard/changelog.gz",
+        "./usr/share/bash-completion/completions/reshard",
+        "./usr/share/doc/reshard/measurements-format.md",
+    ],
     "libreshard0": ["/libreshard.so.0", "./usr/share/doc/libreshard0/copyright"],
-    "libreshard-dev": ["./usr/include/reshard/reshard.h", "/libreshard.so", "/reshardConfig.cmake", "/reshard.pc"],
+    "libreshard-dev": [
+        "./usr/include/reshard/reshard.h",
+        "/libreshard.so",
+        "/reshardConfig.cmake",
+        "/reshard.pc",
+    ],
     "reshard-mpi": ["./usr/lib/reshard/reshard_mpi"],
     "libreshard-mpi0": ["/libreshard_mpi"],
     "libreshard-nccl0": ["/libreshard_nccl.so.0"],
-    "libreshard-nccl-dev": ["./usr/include/reshard/reshard_nccl.h", "/libreshard_nccl.so", "/reshardNcclTargets.cmake"],
+    "libreshard-nccl-dev": [
+        "./usr/include/reshard/reshard_nccl.h",
+        "/libreshard_nccl.so",
+        "/reshardNcclTargets.cmake",
+    ],
     "libreshard-mpi-dev": ["./usr/include/reshard/reshard_mpi.h", "/reshardMpiTargets.cmake"],
 }
-# CPack writes scripts that call ldconfig into every package with a library, beside the trigger that ours has; they do no harm.
+# CPack writes scripts that call ldconfig into every package with a library, beside the trigger that
+# ours has; they do no harm.
 TOLERATED = ("maintscript-calls-ldconfig",)
 
 
 def run(*command, **more):
     environment = {**os.environ, "SOURCE_DATE_EPOCH": "1700000000"}
-    done = subprocess.run([str(c) for c in command], capture_output=True, text=True, env=environment, timeout=240, **more)
+    done = subprocess.run(
+        [str(c) for c in command],
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=240,
+        **more,
+    )
     if done.returncode != 0:
-        sys.exit(f"packages: {' '.join(str(c) for c in command)} ended with {done.returncode}\n{done.stdout}{done.stderr}")
+        sys.exit(
+            f"packages: {' '.join(str(c) for c in command)} ended with {done.returncode}\n{done.stdout}{done.stderr}"
+        )
     return done.stdout
 
 
@@ -44,38 +71,76 @@ def expect(holds, what):
 
 
 def packed(arguments, generator, folder):
-    run(arguments.cpack, "--config", arguments.build / "CPackConfig.cmake", "-G", generator, "-B", folder, cwd=arguments.build)
+    run(
+        arguments.cpack,
+        "--config",
+        arguments.build / "CPackConfig.cmake",
+        "-G",
+        generator,
+        "-B",
+        folder,
+        cwd=arguments.build,
+    )
     return {p.name: p for p in folder.iterdir() if p.name.endswith((".deb", ".tar.gz"))}
 
 
 def digests(files):
-    return {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in sorted(files.items())}
+    return {
+        name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in sorted(files.items())
+    }
 
 
 def check_fields(debs, names):
     for package, path in debs.items():
         field = lambda name: run("dpkg-deb", "-f", path, name).strip()
-        expect(field("Version") == "0.1.0" and field("Package") == package, f"{path.name} to be {package} 0.1.0")
-        expect("@" in field("Maintainer") and field("Description"), f"{path.name} to have a maintainer and a description")
+        expect(
+            field("Version") == "0.1.0" and field("Package") == package,
+            f"{path.name} to be {package} 0.1.0",
+        )
+        expect(
+            "@" in field("Maintainer") and field("Description"),
+            f"{path.name} to have a maintainer and a description",
+        )
     if shutil.which("dpkg-shlibdeps"):
-        expect("libc6" in run("dpkg-deb", "-f", debs["libreshard0"], "Depends"), "libreshard0 to depend on libc6")
-    expect("reshard-mpi" not in debs or "openmpi-bin" in run("dpkg-deb", "-f", debs["reshard-mpi"], "Recommends"), "reshard-mpi to recommend a launcher")
-    expect("libreshard0 (= 0.1.0)" in run("dpkg-deb", "-f", debs["libreshard-dev"], "Depends"), "libreshard-dev to depend on its library")
+        expect(
+            "libc6" in run("dpkg-deb", "-f", debs["libreshard0"], "Depends"),
+            "libreshard0 to depend on libc6",
+        )
+    expect(
+        "reshard-mpi" not in debs
+        or "openmpi-bin" in run("dpkg-deb", "-f", debs["reshard-mpi"], "Recommends"),
+        "reshard-mpi to recommend a launcher",
+    )
+    expect(
+        "libreshard0 (= 0.1.0)" in run("dpkg-deb", "-f", debs["libreshard-dev"], "Depends"),
+        "libreshard-dev to depend on its library",
+    )
     for package, wanted in CONTENTS.items():
         if package not in debs:
             continue
         listed = run("dpkg-deb", "-c", debs[package])
         for name in wanted:
             expect(name in listed, f"{name} in {package}, found\n{listed}")
-    expect({"reshard", "libreshard0", "libreshard-dev"} <= set(debs), f"at least three packages, found {names}")
+    expect(
+        {"reshard", "libreshard0", "libreshard-dev"} <= set(debs),
+        f"at least three packages, found {names}",
+    )
 
 
 def check_run(debs, base):
     for package in ("reshard", "libreshard0"):
         run("dpkg-deb", "-x", debs[package], base)
     program = base / "usr" / "bin" / "reshard"
-    expect(run(program, "--version") == "reshard 0.1.0\n", "the unpacked program to say its version")
-    expect("proof" in run(program, "plan", "--mesh", "4", "--shape", "64,64", "--from", "S(0)", "--to", "S(1)"), "the unpacked program to plan")
+    expect(
+        run(program, "--version") == "reshard 0.1.0\n", "the unpacked program to say its version"
+    )
+    expect(
+        "proof"
+        in run(
+            program, "plan", "--mesh", "4", "--shape", "64,64", "--from", "S(0)", "--to", "S(1)"
+        ),
+        "the unpacked program to plan",
+    )
 
 
 def check_lintian(debs):
@@ -83,8 +148,17 @@ def check_lintian(debs):
         print("packages: lintian is not there: not tried")
         return
     # As root lintian warns about itself; it is asked for no more than errors and warnings.
-    done = subprocess.run(["lintian", "--allow-root", "--no-cfg", *map(str, debs.values())], capture_output=True, text=True, timeout=240)
-    found = [line for line in done.stdout.splitlines() if line[:2] in ("E:", "W:") and not any(tag in line for tag in TOLERATED)]
+    done = subprocess.run(
+        ["lintian", "--allow-root", "--no-cfg", *map(str, debs.values())],
+        capture_output=True,
+        text=True,
+        timeout=240,
+    )
+    found = [
+        line
+        for line in done.stdout.splitlines()
+        if line[:2] in ("E:", "W:") and not any(tag in line for tag in TOLERATED)
+    ]
     expect(not found, "lintian to find nothing, found\n" + "\n".join(found))
     print("packages: lintian has nothing to say")
 
@@ -111,12 +185,17 @@ def main():
         check_lintian(debs)
         again = digests(packed(arguments, "DEB", base / "second"))
         differing = [name for name, digest in digests(first).items() if again.get(name) != digest]
-        expect(not differing, f"the same packages again with the same SOURCE_DATE_EPOCH, found others for {', '.join(differing)}")
+        expect(
+            not differing,
+            f"the same packages again with the same SOURCE_DATE_EPOCH, found others for {', '.join(differing)}",
+        )
         (archive,) = packed(arguments, "TGZ", base / "archive").values()
         with tarfile.open(archive) as tar:
             names = tar.getnames()
         for wanted in ("bin/reshard", "include/reshard/reshard.h", "share/doc/reshard/LICENSE"):
-            expect(any(name.endswith("/" + wanted) for name in names), f"{wanted} in {archive.name}")
+            expect(
+                any(name.endswith("/" + wanted) for name in names), f"{wanted} in {archive.name}"
+            )
     print(f"packages: {', '.join(sorted(first))} and {archive.name} as expected")
     return 0
 

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A project that takes reshard by add_subdirectory gets the library's target, and neither tests nor benchmarks nor rules of installation that it did not ask for.
 
-    check_subdirectory.py [--cmake cmake]
+check_subdirectory.py [--cmake cmake]
 """
+
 import argparse
 import pathlib
 import subprocess
@@ -27,7 +28,9 @@ endif()
 def run(*command):
     done = subprocess.run([str(c) for c in command], capture_output=True, text=True, timeout=120)
     if done.returncode != 0:
-        sys.exit(f"subdirectory: {' '.join(str(c) for c in command)} ended with {done.returncode}\n{done.stdout}{done.stderr}")
+        sys.exit(
+            f"subdirectory: {' '.join(str(c) for c in command)} ended with {done.returncode}\n{done.stdout}{done.stderr}"
+        )
     return done.stdout
 
 
@@ -38,8 +41,19 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         base = pathlib.Path(folder)
         (base / "CMakeLists.txt").write_text(PROJECT % ROOT)
-        run(arguments.cmake, "-S", base, "-B", base / "build", "-G", "Ninja", "-DRESHARD_CUDA=OFF", "-DRESHARD_MPI=OFF")
-        # The rule that compiles the outer program finds the header; building all of the library belongs to other tests.
+        run(
+            arguments.cmake,
+            "-S",
+            base,
+            "-B",
+            base / "build",
+            "-G",
+            "Ninja",
+            "-DRESHARD_CUDA=OFF",
+            "-DRESHARD_MPI=OFF",
+        )
+        # The rule that compiles the outer program finds the header; building all of the library
+        # belongs to other tests.
         run(arguments.cmake, "--build", base / "build", "--target", "CMakeFiles/outer.dir/main.c.o")
         if "Total Tests: 0" not in run("ctest", "-N", "--test-dir", base / "build"):
             sys.exit("subdirectory: the outer project has tests of ours")

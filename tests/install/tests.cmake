@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# The installed tree, the packages, and reshard inside another project. Each works on copies in temporary folders.
+# The installed tree, the packages, and reshard inside another project. Each works on copies in
+# temporary folders.
 if(RESHARD_INSTALL)
   set(install_mpi)
   if(RESHARD_HAS_OPENMPI AND RESHARD_OPENMPI_MPIRUN)

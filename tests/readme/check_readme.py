@@ -6,6 +6,7 @@
 
 Also checks that its links lead to files and that it stays under 300 lines.
 """
+
 import argparse
 import difflib
 import pathlib
@@ -20,7 +21,14 @@ BLOCK = re.compile(r"^```console\n\$ (reshard [^\n]*)\n(.*?)^```$", re.MULTILINE
 
 def output_of(reshard, command):
     words = shlex.split(command)
-    done = subprocess.run([reshard, *words[1:]], cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        [reshard, *words[1:]],
+        cwd=ROOT,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
     if done.returncode != 0 or done.stderr:
         sys.exit(f"readme: '{command}' ends with {done.returncode}: {done.stderr}")
     return done.stdout
@@ -36,16 +44,35 @@ def main():
     blocks = BLOCK.findall(old)
     if len(blocks) < 4:
         sys.exit(f"readme: expected the output of at least four commands, found {len(blocks)}")
-    new = BLOCK.sub(lambda block: f"```console\n$ {block[1]}\n{output_of(arguments.reshard.resolve(), block[1])}```", old)
+    new = BLOCK.sub(
+        lambda block: f"```console\n$ {block[1]}\n{output_of(arguments.reshard.resolve(), block[1])}```",
+        old,
+    )
     if arguments.update:
         page.write_text(new)
         return 0
-    problems = list(difflib.unified_diff(old.splitlines(True), new.splitlines(True), "README.md", "what the commands print"))
-    problems += [f"README.md links to {link}, which is not there\n" for link in re.findall(r"\]\(([^)#:]+)\)", old) if not (ROOT / link).exists()]
-    problems += [f"README.md names {name}, which is not there\n" for name in re.findall(r"`((?:tools|tests|traces|core|sim)/[\w./-]*\w)`", old) if "NAME" not in name and not (ROOT / name).exists()]
+    problems = list(
+        difflib.unified_diff(
+            old.splitlines(True), new.splitlines(True), "README.md", "what the commands print"
+        )
+    )
+    problems += [
+        f"README.md links to {link}, which is not there\n"
+        for link in re.findall(r"\]\(([^)#:]+)\)", old)
+        if not (ROOT / link).exists()
+    ]
+    problems += [
+        f"README.md names {name}, which is not there\n"
+        for name in re.findall(r"`((?:tools|tests|traces|core|sim)/[\w./-]*\w)`", old)
+        if "NAME" not in name and not (ROOT / name).exists()
+    ]
     if old.count("\n") >= 300:
         problems.append(f"README.md has {old.count(chr(10))} lines, fewer than 300 wanted\n")
-    print("".join(problems) if problems else f"readme: {len(blocks)} commands print what the page says")
+    print(
+        "".join(problems)
+        if problems
+        else f"readme: {len(blocks)} commands print what the page says"
+    )
     return 1 if problems else 0
 
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The small cases of the sweep, set by set: all pairs of layouts of these shapes with these placements per axis on these meshes.
+// The small cases of the sweep, set by set: all pairs of layouts of these shapes with these
+// placements per axis on these meshes.
 #pragma once
 
 #include <string_view>

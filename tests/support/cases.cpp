@@ -20,7 +20,8 @@ std::vector<std::vector<std::int32_t>> factored_meshes(std::int32_t ranks, int a
       if (sizes.size() > 1) out.push_back(sizes);
       return;
     }
-    for (std::int32_t factor = 2; factor <= left && static_cast<int>(sizes.size()) < axes; ++factor) {
+    for (std::int32_t factor = 2; factor <= left && static_cast<int>(sizes.size()) < axes;
+         ++factor) {
       if (left % factor != 0) continue;
       sizes.push_back(factor);
       split(left / factor);
@@ -40,7 +41,8 @@ std::vector<std::vector<std::int32_t>> meshes_with_ones(std::int32_t ranks) {
   return out;
 }
 
-std::vector<std::vector<Placement>> all_placements(const std::vector<Placement>& choices, std::size_t axes) {
+std::vector<std::vector<Placement>> all_placements(const std::vector<Placement>& choices,
+                                                   std::size_t axes) {
   std::vector<std::vector<Placement>> out{{}};
   for (std::size_t axis = 0; axis < axes; ++axis) {
     std::vector<std::vector<Placement>> next;
@@ -54,13 +56,15 @@ std::vector<std::vector<Placement>> all_placements(const std::vector<Placement>&
   return out;
 }
 
-std::int64_t all_small_cases(const std::vector<Shape>& shapes, DType dtype, const std::vector<std::int32_t>& mesh_shape, const std::vector<Placement>& choices,
-                             const VisitPair& visit) {
+std::int64_t all_small_cases(const std::vector<Shape>& shapes, DType dtype,
+                             const std::vector<std::int32_t>& mesh_shape,
+                             const std::vector<Placement>& choices, const VisitPair& visit) {
   auto mesh = std::make_shared<const Mesh>(Mesh::row_major(mesh_shape));
   std::int64_t pairs = 0;
   for (const Shape& shape : shapes) {
     std::vector<SmallLayout> layouts;
-    for (const std::vector<Placement>& placements : all_placements(choices, mesh_shape.size())) layouts.emplace_back(Layout(shape, dtype, mesh, placements));
+    for (const std::vector<Placement>& placements : all_placements(choices, mesh_shape.size()))
+      layouts.emplace_back(Layout(shape, dtype, mesh, placements));
     for (const SmallLayout& source : layouts)
       for (const SmallLayout& destination : layouts) {
         visit(source, destination);
@@ -87,12 +91,15 @@ std::vector<std::int32_t> draw_mesh_shape(Prng& prng, std::int64_t most) {
 MeshRef first_ranks(std::vector<std::int32_t> shape, const std::vector<Rank>& from) {
   std::size_t size = 1;
   for (std::int32_t extent : shape) size *= static_cast<std::size_t>(extent);
-  return std::make_shared<const Mesh>(std::move(shape), std::vector<Rank>(from.begin(), from.begin() + static_cast<std::ptrdiff_t>(size)));
+  return std::make_shared<const Mesh>(
+      std::move(shape),
+      std::vector<Rank>(from.begin(), from.begin() + static_cast<std::ptrdiff_t>(size)));
 }
 
 Shape draw_shape(Prng& prng) {
   Shape out;
-  std::int64_t dims = prng.one_in(12) ? prng.between(0, kMaxDims) : prng.between(1, 4), elements = 1;
+  std::int64_t dims = prng.one_in(12) ? prng.between(0, kMaxDims) : prng.between(1, 4),
+               elements = 1;
   for (std::int64_t d = 0; d < dims; ++d) {
     std::int64_t extent = prng.one_in(25) ? 0 : prng.between(1, prng.one_in(3) ? 17 : 6);
     if (elements * extent > 400) extent = 1;
@@ -102,7 +109,8 @@ Shape draw_shape(Prng& prng) {
   return out;
 }
 
-Placement draw_placement(Prng& prng, int dims, const std::vector<ReduceOp>& ops, std::int64_t partial_share) {
+Placement draw_placement(Prng& prng, int dims, const std::vector<ReduceOp>& ops,
+                         std::int64_t partial_share) {
   if (prng.one_in(partial_share)) return Placement::partial(prng.pick(ops));
   if (dims == 0 || prng.one_in(4)) return Placement::replicate();
   int dim = static_cast<int>(prng.below(dims));
@@ -110,7 +118,8 @@ Placement draw_placement(Prng& prng, int dims, const std::vector<ReduceOp>& ops,
   return Placement::shard(dim);
 }
 
-// What can follow `from` on an axis of the same size, one time in ten without regard to what is allowed.
+// What can follow `from` on an axis of the same size, one time in ten without regard to what is
+// allowed.
 Placement draw_next(Prng& prng, const Placement& from, int dims, const std::vector<ReduceOp>& ops) {
   Placement next = draw_placement(prng, dims, ops, 4);
   if (!next.is_partial() || prng.one_in(10)) return next;
@@ -118,7 +127,8 @@ Placement draw_next(Prng& prng, const Placement& from, int dims, const std::vect
   return from.is_replicate() ? next : Placement::replicate();
 }
 
-Layout with_order(Prng& prng, const Shape& shape, DType dtype, const MeshRef& mesh, std::vector<Placement> placements) {
+Layout with_order(Prng& prng, const Shape& shape, DType dtype, const MeshRef& mesh,
+                  std::vector<Placement> placements) {
   Layout plain(shape, dtype, mesh, placements);
   if (!prng.one_in(3)) return plain;
   ShardStacks stacks = plain.stacks();
@@ -126,14 +136,17 @@ Layout with_order(Prng& prng, const Shape& shape, DType dtype, const MeshRef& me
   return Layout(shape, dtype, mesh, std::move(placements), std::move(stacks));
 }
 
-// The operators of one draw: one that the dtype has, sum and avg together where they may mix, seldom any two.
+// The operators of one draw: one that the dtype has, sum and avg together where they may mix,
+// seldom any two.
 std::vector<ReduceOp> draw_ops(Prng& prng, DType dtype) {
   std::vector<ReduceOp> can;
   for (int op = 0; op < kReduceOpCount; ++op)
     if (can_reduce(static_cast<ReduceOp>(op), dtype)) can.push_back(static_cast<ReduceOp>(op));
-  if (can.empty() || prng.one_in(60)) return {static_cast<ReduceOp>(prng.below(kReduceOpCount)), ReduceOp::Sum};
+  if (can.empty() || prng.one_in(60))
+    return {static_cast<ReduceOp>(prng.below(kReduceOpCount)), ReduceOp::Sum};
   ReduceOp op = prng.pick(can);
-  if (can_divide(dtype) && (op == ReduceOp::Sum || op == ReduceOp::Avg) && prng.one_in(3)) return {ReduceOp::Sum, ReduceOp::Avg};
+  if (can_divide(dtype) && (op == ReduceOp::Sum || op == ReduceOp::Avg) && prng.one_in(3))
+    return {ReduceOp::Sum, ReduceOp::Avg};
   return {op};
 }
 
@@ -143,11 +156,15 @@ namespace {
 
 constexpr std::int64_t kDrawnMeshRanks = 12;
 
-// A second mesh on ranks that begin with the first one's, with some of them, or with none; the first one where no rank is left.
-MeshRef draw_second_mesh(Prng& prng, const MeshRef& mesh, const std::vector<Rank>& ranks, std::int64_t most) {
+// A second mesh on ranks that begin with the first one's, with some of them, or with none; the
+// first one where no rank is left.
+MeshRef draw_second_mesh(Prng& prng, const MeshRef& mesh, const std::vector<Rank>& ranks,
+                         std::int64_t most) {
   std::int64_t how = prng.below(3);
   std::vector<Rank> others = ranks;
-  auto begin = static_cast<std::ptrdiff_t>(how == 0 ? 0 : how == 1 ? prng.below(mesh->size()) : mesh->size());
+  auto begin = static_cast<std::ptrdiff_t>(how == 0   ? 0
+                                           : how == 1 ? prng.below(mesh->size())
+                                                      : mesh->size());
   others.erase(others.begin(), others.begin() + begin);
   if (prng.one_in(3) && others.size() >= 2) std::swap(others[0], others[1]);
   auto left = static_cast<std::int64_t>(others.size());
@@ -167,13 +184,15 @@ DrawnPair draw(Prng& prng, std::int32_t world, std::int64_t most) {
 
   MeshRef mesh = first_ranks(draw_mesh_shape(prng, most), ranks);
   std::vector<Placement> from, to;
-  for (int axis = 0; axis < mesh->axes(); ++axis) from.push_back(draw_placement(prng, shape.size(), ops, reduces ? 3 : 60));
+  for (int axis = 0; axis < mesh->axes(); ++axis)
+    from.push_back(draw_placement(prng, shape.size(), ops, reduces ? 3 : 60));
 
   MeshRef to_mesh = prng.one_in(3) ? draw_second_mesh(prng, mesh, ranks, most) : mesh;
   for (int axis = 0; axis < to_mesh->axes(); ++axis) {
     bool corresponds = mesh->shape() == to_mesh->shape();
-    to.push_back(corresponds ? draw_next(prng, from[static_cast<std::size_t>(axis)], shape.size(), ops)
-                             : draw_placement(prng, shape.size(), ops, reduces ? 8 : 60));
+    to.push_back(corresponds
+                     ? draw_next(prng, from[static_cast<std::size_t>(axis)], shape.size(), ops)
+                     : draw_placement(prng, shape.size(), ops, reduces ? 8 : 60));
   }
   return {with_order(prng, shape, dtype, mesh, from), with_order(prng, shape, dtype, to_mesh, to)};
 }
@@ -182,7 +201,9 @@ DrawnPair draw(Prng& prng, std::int32_t world, std::int64_t most) {
 
 DrawnPair draw_pair(Prng& prng) { return draw(prng, kDrawnRanks, kDrawnMeshRanks); }
 
-DrawnPair draw_pair(Prng& prng, std::int32_t world) { return draw(prng, world, std::min<std::int64_t>(world, kDrawnMeshRanks)); }
+DrawnPair draw_pair(Prng& prng, std::int32_t world) {
+  return draw(prng, world, std::min<std::int64_t>(world, kDrawnMeshRanks));
+}
 
 std::optional<Request> draw_request(Prng& prng) {
   DrawnPair pair = draw_pair(prng);

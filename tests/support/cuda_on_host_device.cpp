@@ -9,7 +9,8 @@ namespace reshard::test {
 std::unique_ptr<Executor> cuda_on_host_device(std::uint64_t seed) {
   HostDeviceOptions options;
   options.seed = seed;
-  return std::make_unique<backends::cuda::CudaExecutor>(std::make_unique<HostDevice>(options), backends::cuda::ExecutorOptions{});
+  return std::make_unique<backends::cuda::CudaExecutor>(std::make_unique<HostDevice>(options),
+                                                        backends::cuda::ExecutorOptions{});
 }
 
 }  // namespace reshard::test

@@ -17,13 +17,18 @@ namespace {
 
 using namespace reshard::backends;
 
-constexpr std::int64_t kAlignment = 256;  // of allocations; also what lies between two of them, at least
+constexpr std::int64_t kAlignment =
+    256;  // of allocations; also what lies between two of them, at least
 constexpr std::int64_t kWanderBytes = 128 << 10;
 constexpr std::int64_t kTickPs = 1'000'000;
 
-std::int64_t rounded_up(std::int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+std::int64_t rounded_up(std::int64_t bytes) {
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
 
-bool is_aligned(const std::byte* at, int alignment) { return reinterpret_cast<std::uintptr_t>(at) % static_cast<std::uintptr_t>(alignment) == 0; }
+bool is_aligned(const std::byte* at, int alignment) {
+  return reinterpret_cast<std::uintptr_t>(at) % static_cast<std::uintptr_t>(alignment) == 0;
+}
 
 [[noreturn]] void refuse(const std::string& what) { throw CheckFailure("host device: " + what); }
 
@@ -32,27 +37,36 @@ bool is_aligned(const std::byte* at, int alignment) { return reinterpret_cast<st
 class HostDevice::Open {
  public:
   explicit Open(HostDevice& device) : device_(device) {
-    if (device_.opened_++ == 0) mprotect(device_.arena_, static_cast<std::size_t>(device_.arena_bytes_), PROT_READ | PROT_WRITE);
+    if (device_.opened_++ == 0)
+      mprotect(device_.arena_, static_cast<std::size_t>(device_.arena_bytes_),
+               PROT_READ | PROT_WRITE);
   }
   Open(const Open&) = delete;
   Open& operator=(const Open&) = delete;
   ~Open() {
-    if (--device_.opened_ == 0) mprotect(device_.arena_, static_cast<std::size_t>(device_.arena_bytes_), PROT_NONE);
+    if (--device_.opened_ == 0)
+      mprotect(device_.arena_, static_cast<std::size_t>(device_.arena_bytes_), PROT_NONE);
   }
 
  private:
   HostDevice& device_;
 };
 
-HostDevice::HostDevice(HostDeviceOptions options) : options_(options), prng_(options.seed), arena_bytes_(2 * options.memory_bytes + (std::int64_t{1} << 20)) {
-  void* arena = mmap(nullptr, static_cast<std::size_t>(arena_bytes_), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+HostDevice::HostDevice(HostDeviceOptions options)
+    : options_(options),
+      prng_(options.seed),
+      arena_bytes_(2 * options.memory_bytes + (std::int64_t{1} << 20)) {
+  void* arena = mmap(nullptr, static_cast<std::size_t>(arena_bytes_), PROT_NONE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (arena == MAP_FAILED) refuse(fmt::format("no address space for {} bytes", arena_bytes_));
   arena_ = static_cast<std::byte*>(arena);
 }
 
 HostDevice::~HostDevice() { munmap(arena_, static_cast<std::size_t>(arena_bytes_)); }
 
-std::string HostDevice::description() const { return fmt::format("host memory that stands in for a GPU, {} bytes", options_.memory_bytes); }
+std::string HostDevice::description() const {
+  return fmt::format("host memory that stands in for a GPU, {} bytes", options_.memory_bytes);
+}
 
 // ---- memory ----
 
@@ -67,13 +81,16 @@ std::byte* HostDevice::first_fit(std::byte* from, std::int64_t bytes) const {
   return at + bytes + kAlignment <= arena_ + arena_bytes_ ? at : nullptr;
 }
 
-// Behind the latest allocation, so that freed memory stays free for a while; not for long, as pages once used make every mprotect slower.
+// Behind the latest allocation, so that freed memory stays free for a while; not for long, as pages
+// once used make every mprotect slower.
 std::byte* HostDevice::allocate(std::int64_t bytes) {
   RESHARD_CHECK(bytes > 0, "host device: an allocation of no bytes");
-  if (bytes > free_bytes()) throw BackendError("host device", fmt::format("allocate({})", bytes), "out of memory", -1);
+  if (bytes > free_bytes())
+    throw BackendError("host device", fmt::format("allocate({})", bytes), "out of memory", -1);
   std::byte* at = first_fit(arena_ + latest_end_ + kAlignment, bytes);
   if (at == nullptr) at = first_fit(arena_ + kAlignment, bytes);
-  if (at == nullptr) throw BackendError("host device", fmt::format("allocate({})", bytes), "fragmented", -1);
+  if (at == nullptr)
+    throw BackendError("host device", fmt::format("allocate({})", bytes), "fragmented", -1);
   allocations_[at] = bytes;
   latest_end_ = rounded_up(at + bytes - arena_) % kWanderBytes;
   allocated_ += bytes;
@@ -103,7 +120,9 @@ void HostDevice::check_range(const std::byte* at, std::int64_t bytes, const char
   if (next != allocations_.begin()) {
     auto [begin, size] = *std::prev(next);
     if (bytes >= 0 && at + bytes <= begin + size) return;
-    if (at < begin + size) refuse(fmt::format("{}: {} bytes at {} of an allocation of {}", what, bytes, at - begin, size));
+    if (at < begin + size)
+      refuse(
+          fmt::format("{}: {} bytes at {} of an allocation of {}", what, bytes, at - begin, size));
   }
   refuse(fmt::format("{}: {} bytes in memory that is not allocated", what, bytes));
 }
@@ -177,7 +196,8 @@ bool HostDevice::done(Event event) {
 
 std::int64_t HostDevice::elapsed_ps(Event from, Event to) {
   RecordRef a = record_of(from), b = record_of(to);
-  if (!a || !b || !a->complete || !b->complete) refuse("the time between events of which one is not complete");
+  if (!a || !b || !a->complete || !b->complete)
+    refuse("the time between events of which one is not complete");
   return (b->tick - a->tick) * kTickPs;
 }
 
@@ -189,7 +209,8 @@ bool HostDevice::is_ready(const Queue& queue) const {
 
 // Whether the stream got on by one piece.
 bool HostDevice::run_next(Queue& queue) {
-  if (!is_ready(queue) || (options_.stuck_after >= 0 && ticks_ >= options_.stuck_after)) return false;
+  if (!is_ready(queue) || (options_.stuck_after >= 0 && ticks_ >= options_.stuck_after))
+    return false;
   Piece& piece = queue.pieces.front();
   if (piece.work) {
     // Work of another library may make this device go on, but not past that work.
@@ -207,7 +228,8 @@ bool HostDevice::run_next(Queue& queue) {
   return true;
 }
 
-// Streams that run ahead although nobody waits for them: none, some, or all; the most recent first, or any.
+// Streams that run ahead although nobody waits for them: none, some, or all; the most recent first,
+// or any.
 void HostDevice::run_some_others() {
   if (options_.seed == 0 || streams_.empty() || prng_.one_in(3)) return;
   std::int64_t most = prng_.one_in(3) ? 1'000'000 : prng_.below(6);
@@ -221,7 +243,8 @@ void HostDevice::run_some_others() {
   }
 }
 
-// Runs what the recording needs, backwards from it: its own stream up to it, and what that waits for.
+// Runs what the recording needs, backwards from it: its own stream up to it, and what that waits
+// for.
 bool HostDevice::run_until(const Record& record) {
   Open open(*this);
   std::vector<const Record*> wanted{&record};
@@ -234,7 +257,8 @@ bool HostDevice::run_until(const Record& record) {
     run_some_others();
     if (now.complete) continue;
     auto found = streams_.find(now.stream);
-    if (found == streams_.end()) refuse("waiting for an event whose stream was destroyed before it got there");
+    if (found == streams_.end())
+      refuse("waiting for an event whose stream was destroyed before it got there");
     Queue& queue = found->second;
     RESHARD_CHECK(!queue.pieces.empty(), "an incomplete event is in its stream's queue");
     const RecordRef& awaited = queue.pieces.front().awaited;
@@ -253,7 +277,8 @@ bool HostDevice::progress() {
     std::vector<Queue*> queues;
     for (auto& [handle, queue] : streams_) queues.push_back(&queue);
     prng_.shuffle(queues);
-    if (!std::any_of(queues.begin(), queues.end(), [&](Queue* queue) { return run_next(*queue); })) return any;
+    if (!std::any_of(queues.begin(), queues.end(), [&](Queue* queue) { return run_next(*queue); }))
+      return any;
     any = true;
   }
 }
@@ -288,7 +313,8 @@ void HostDevice::set_bytes(std::byte* to, std::int64_t bytes, std::uint8_t value
 
 void HostDevice::copy(const CopyLaunch& launch, Stream stream) {
   put(stream, [this, launch] {
-    check_range(reinterpret_cast<const std::byte*>(launch.tiles), launch.count * static_cast<std::int64_t>(sizeof(CopyTile)), "tiles of a copy");
+    check_range(reinterpret_cast<const std::byte*>(launch.tiles),
+                launch.count * static_cast<std::int64_t>(sizeof(CopyTile)), "tiles of a copy");
     for (std::int64_t i = 0; i < launch.count; ++i) check_copy(launch.tiles[i], launch);
     std::vector<CopyTile> tiles = drawn_order(launch.tiles, launch.count);
     host_kernels::copy({tiles.data(), launch.count, launch.unit_bytes, launch.lanes});
@@ -298,7 +324,8 @@ void HostDevice::copy(const CopyLaunch& launch, Stream stream) {
 
 void HostDevice::fold(const FoldLaunch& launch, Stream stream) {
   put(stream, [this, launch] {
-    check_range(reinterpret_cast<const std::byte*>(launch.tiles), launch.count * static_cast<std::int64_t>(sizeof(FoldTile)), "tiles of a fold");
+    check_range(reinterpret_cast<const std::byte*>(launch.tiles),
+                launch.count * static_cast<std::int64_t>(sizeof(FoldTile)), "tiles of a fold");
     for (std::int64_t i = 0; i < launch.count; ++i) check_fold(launch.tiles[i], launch);
     std::vector<FoldTile> tiles = drawn_order(launch.tiles, launch.count);
     FoldLaunch shuffled = launch;
@@ -315,33 +342,46 @@ std::vector<Tile> HostDevice::drawn_order(const Tile* tiles, std::int64_t count)
   return out;
 }
 
-void HostDevice::check_rows(const std::byte* at, std::int64_t pitch, std::int64_t rows, std::int64_t row_bytes, int alignment, const char* what) const {
-  if (!is_aligned(at, alignment) || (rows > 1 && pitch % alignment != 0)) refuse(fmt::format("{}: not aligned to {} bytes", what, alignment));
-  if (rows > 1 && pitch < row_bytes) refuse(fmt::format("{}: rows of {} bytes, {} apart", what, row_bytes, pitch));
+void HostDevice::check_rows(const std::byte* at, std::int64_t pitch, std::int64_t rows,
+                            std::int64_t row_bytes, int alignment, const char* what) const {
+  if (!is_aligned(at, alignment) || (rows > 1 && pitch % alignment != 0))
+    refuse(fmt::format("{}: not aligned to {} bytes", what, alignment));
+  if (rows > 1 && pitch < row_bytes)
+    refuse(fmt::format("{}: rows of {} bytes, {} apart", what, row_bytes, pitch));
   check_range(at, (rows - 1) * pitch + row_bytes, what);
 }
 
 void HostDevice::check_copy(const CopyTile& tile, const CopyLaunch& launch) const {
   int unit = launch.unit_bytes, lanes = launch.lanes;
-  if ((unit != 1 && unit != 2 && unit != 4 && unit != 8 && unit != 16) || lanes < 1 || (lanes & (lanes - 1)) != 0 || tile.rows < 1 || tile.units < 1)
-    refuse(fmt::format("a copy of {} x {} units of {} bytes by {} lanes", tile.rows, tile.units, unit, lanes));
+  if ((unit != 1 && unit != 2 && unit != 4 && unit != 8 && unit != 16) || lanes < 1 ||
+      (lanes & (lanes - 1)) != 0 || tile.rows < 1 || tile.units < 1)
+    refuse(fmt::format("a copy of {} x {} units of {} bytes by {} lanes", tile.rows, tile.units,
+                       unit, lanes));
   std::int64_t row_bytes = std::int64_t{tile.units} * unit;
-  check_rows(tile.destination, tile.destination_pitch, tile.rows, row_bytes, unit, "destination of a copy");
-  if (tile.source != nullptr) check_rows(tile.source, tile.source_pitch, tile.rows, row_bytes, unit, "source of a copy");
+  check_rows(tile.destination, tile.destination_pitch, tile.rows, row_bytes, unit,
+             "destination of a copy");
+  if (tile.source != nullptr)
+    check_rows(tile.source, tile.source_pitch, tile.rows, row_bytes, unit, "source of a copy");
 }
 
 void HostDevice::check_fold(const FoldTile& tile, const FoldLaunch& launch) const {
   int lanes = launch.lanes;
   std::int64_t width = size_bytes(launch.dtype), row_bytes = tile.count * width;
-  if (!can_fold(launch.op, launch.dtype, launch.divisor) || (launch.unit_bytes != 16 && launch.unit_bytes != width) || lanes < 1 ||
-      (lanes & (lanes - 1)) != 0 || tile.rows < 1 || tile.count < 1 || tile.operand_count < 1 || row_bytes % launch.unit_bytes != 0)
-    refuse(fmt::format("a fold of {} operands, {} x {} elements in units of {} bytes by {} lanes", tile.operand_count, tile.rows, tile.count, launch.unit_bytes,
-                       lanes));
-  check_rows(tile.destination, tile.destination_pitch, tile.rows, row_bytes, launch.unit_bytes, "destination of a fold");
-  check_range(reinterpret_cast<const std::byte*>(tile.operands), tile.operand_count * static_cast<std::int64_t>(sizeof(FoldOperand)), "operands of a fold");
+  if (!can_fold(launch.op, launch.dtype, launch.divisor) ||
+      (launch.unit_bytes != 16 && launch.unit_bytes != width) || lanes < 1 ||
+      (lanes & (lanes - 1)) != 0 || tile.rows < 1 || tile.count < 1 || tile.operand_count < 1 ||
+      row_bytes % launch.unit_bytes != 0)
+    refuse(fmt::format("a fold of {} operands, {} x {} elements in units of {} bytes by {} lanes",
+                       tile.operand_count, tile.rows, tile.count, launch.unit_bytes, lanes));
+  check_rows(tile.destination, tile.destination_pitch, tile.rows, row_bytes, launch.unit_bytes,
+             "destination of a fold");
+  check_range(reinterpret_cast<const std::byte*>(tile.operands),
+              tile.operand_count * static_cast<std::int64_t>(sizeof(FoldOperand)),
+              "operands of a fold");
   for (std::int32_t k = 0; k < tile.operand_count; ++k) {
     const FoldOperand& operand = tile.operands[k];
-    check_rows(operand.data + tile.first_row * operand.pitch + tile.offset, operand.pitch, tile.rows, row_bytes, launch.unit_bytes, "operand of a fold");
+    check_rows(operand.data + tile.first_row * operand.pitch + tile.offset, operand.pitch,
+               tile.rows, row_bytes, launch.unit_bytes, "operand of a fold");
   }
 }
 

@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A GPU made of host memory, for tests only: the logic above Device runs on it, on machines without a GPU, and mistakes that a GPU would forgive on most days show on it every time.
+// A GPU made of host memory, for tests only: the logic above Device runs on it, on machines without
+// a GPU, and mistakes that a GPU would forgive on most days show on it every time.
 //
-// Streams run nothing when work is given to them. Work runs when somebody asks for an event, and then only what that event needs, plus, drawn by the seed, more or less of what other streams
-// hold, in any order that streams and events allow. So a wait that is missing shows as wrong bytes: the work it was to wait for has not run at all, or has run too soon.
-// New and freed memory holds rubbish. Kernels run the Thrust source of backends/device compiled for the host, their tiles in a drawn order, after a check of every tile against the memory that is
-// allocated at that time. Device memory cannot be touched from outside: a pointer to it that the host follows ends the test with a segmentation fault.
+// Streams run nothing when work is given to them. Work runs when somebody asks for an event, and
+// then only what that event needs, plus, drawn by the seed, more or less of what other streams
+// hold, in any order that streams and events allow. So a wait that is missing shows as wrong bytes:
+// the work it was to wait for has not run at all, or has run too soon. New and freed memory holds
+// rubbish. Kernels run the Thrust source of backends/device compiled for the host, their tiles in a
+// drawn order, after a check of every tile against the memory that is allocated at that time.
+// Device memory cannot be touched from outside: a pointer to it that the host follows ends the test
+// with a segmentation fault.
 //
-// Mistakes are CheckFailures, thrown from the call that makes the work run; after one the device runs nothing more. The clock is a count of work done, in the order in which it was done.
+// Mistakes are CheckFailures, thrown from the call that makes the work run; after one the device
+// runs nothing more. The clock is a count of work done, in the order in which it was done.
 #pragma once
 
 #include <cstdint>
@@ -56,10 +62,12 @@ class HostDevice : public backends::Device {
   void copy(const backends::CopyLaunch& launch, Stream stream) override;
   void fold(const backends::FoldLaunch& launch, Stream stream) override;
 
-  // For stand-ins of libraries that put work of their own on a stream. It may touch device memory. Returns whether it is done; while it is not, it is called again and the stream stands still.
+  // For stand-ins of libraries that put work of their own on a stream. It may touch device memory.
+  // Returns whether it is done; while it is not, it is called again and the stream stands still.
   using Work = std::function<bool()>;
   void enqueue(Stream stream, Work work);
-  // Runs what can be run of all streams, in a drawn order. Returns whether anything was. For libraries whose work waits for other devices.
+  // Runs what can be run of all streams, in a drawn order. Returns whether anything was. For
+  // libraries whose work waits for other devices.
   bool progress();
   // Throws CheckFailure unless the bytes lie in one allocation; `what` names them.
   void check_range(const std::byte* at, std::int64_t bytes, const char* what) const;
@@ -101,10 +109,13 @@ class HostDevice : public backends::Device {
   bool run_next(Queue& queue);
   void run_some_others();
   bool run_until(const Record& record);
-  void put(Stream stream, Work work) { queue_of(stream).pieces.push_back({std::move(work), nullptr, nullptr}); }
+  void put(Stream stream, Work work) {
+    queue_of(stream).pieces.push_back({std::move(work), nullptr, nullptr});
+  }
   void check_copy(const backends::CopyTile& tile, const backends::CopyLaunch& launch) const;
   void check_fold(const backends::FoldTile& tile, const backends::FoldLaunch& launch) const;
-  void check_rows(const std::byte* at, std::int64_t pitch, std::int64_t rows, std::int64_t row_bytes, int alignment, const char* what) const;
+  void check_rows(const std::byte* at, std::int64_t pitch, std::int64_t rows,
+                  std::int64_t row_bytes, int alignment, const char* what) const;
   template <class Tile>
   std::vector<Tile> drawn_order(const Tile* tiles, std::int64_t count);
   void poison(std::byte* at, std::int64_t bytes);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a launch of the NCCL stand-in does to bytes: it posts all it has to give when it starts, then takes what is there for it.
+// What a launch of the NCCL stand-in does to bytes: it posts all it has to give when it starts,
+// then takes what is there for it.
 #include <cstring>
 
 #include <fmt/format.h>
@@ -38,17 +39,25 @@ DType dtype_of(NcclType type) {
 }
 
 ReduceOp reduce_op_of(NcclOp op) {
-  return op == NcclOp::Sum ? ReduceOp::Sum : op == NcclOp::Prod ? ReduceOp::Product : op == NcclOp::Max ? ReduceOp::Max : ReduceOp::Min;
+  return op == NcclOp::Sum    ? ReduceOp::Sum
+         : op == NcclOp::Prod ? ReduceOp::Product
+         : op == NcclOp::Max  ? ReduceOp::Max
+                              : ReduceOp::Min;
 }
 
 const char* name(NcclCall call) {
-  constexpr const char* kNames[] = {"send", "receive", "all_gather", "reduce_scatter", "all_reduce", "all_to_all"};
+  constexpr const char* kNames[] = {"send",           "receive",    "all_gather",
+                                    "reduce_scatter", "all_reduce", "all_to_all"};
   return kNames[static_cast<std::size_t>(call)];
 }
 
-bool is_collective(const NcclOperation& operation) { return operation.call != NcclCall::Send && operation.call != NcclCall::Receive; }
+bool is_collective(const NcclOperation& operation) {
+  return operation.call != NcclCall::Send && operation.call != NcclCall::Receive;
+}
 
-std::int64_t bytes_of(const NcclOperation& operation) { return operation.count * size_bytes(dtype_of(operation.type)); }
+std::int64_t bytes_of(const NcclOperation& operation) {
+  return operation.count * size_bytes(dtype_of(operation.type));
+}
 
 std::int32_t global_rank(const NcclHandle& handle, int rank) {
   const NcclHandle* member = handle.family->members[static_cast<std::size_t>(rank)];
@@ -59,7 +68,11 @@ std::int32_t global_rank(const NcclHandle& handle, int rank) {
 class Carrier {
  public:
   Carrier(NcclWorld& world, NcclLaunch& launch)
-      : world_(world), launch_(launch), handle_(*launch.handle), family_(*handle_.family), size_(static_cast<std::int64_t>(family_.members.size())) {}
+      : world_(world),
+        launch_(launch),
+        handle_(*launch.handle),
+        family_(*handle_.family),
+        size_(static_cast<std::int64_t>(family_.members.size())) {}
 
   void post() {
     for (NcclOperation& operation : launch_.operations) {
@@ -94,7 +107,9 @@ class Carrier {
   }
 
   void post_send(NcclOperation& operation) {
-    operation.message = std::make_shared<NcclMessage>(NcclMessage{snapshot(operation.from, bytes_of(operation), "ncclSend"), operation.count, operation.type});
+    operation.message = std::make_shared<NcclMessage>(
+        NcclMessage{snapshot(operation.from, bytes_of(operation), "ncclSend"), operation.count,
+                    operation.type});
     family_.messages[{handle_.rank, operation.peer}].push_back(operation.message);
   }
 
@@ -103,9 +118,12 @@ class Carrier {
     if (queue.empty()) return false;
     NcclMessage& message = *queue.front();
     if (message.count != operation.count || message.type != operation.type)
-      world_.misuse(fmt::format("rank {} receives {} x type {} from rank {}, which sends {} x type {}", handle_.global_rank, operation.count,
-                                static_cast<int>(operation.type), global_rank(handle_, operation.peer), message.count, static_cast<int>(message.type)));
-    if (!message.bytes.empty()) std::memcpy(operation.to, message.bytes.data(), message.bytes.size());
+      world_.misuse(fmt::format(
+          "rank {} receives {} x type {} from rank {}, which sends {} x type {}",
+          handle_.global_rank, operation.count, static_cast<int>(operation.type),
+          global_rank(handle_, operation.peer), message.count, static_cast<int>(message.type)));
+    if (!message.bytes.empty())
+      std::memcpy(operation.to, message.bytes.data(), message.bytes.size());
     message.taken = true;
     queue.pop_front();
     return true;
@@ -115,14 +133,20 @@ class Carrier {
     operation.place = handle_.next_collective++;
     if (family_.collectives.size() <= operation.place)
       family_.collectives.push_back(
-          {operation.call, operation.count, operation.type, operation.op, std::vector<std::optional<std::vector<std::byte>>>(family_.members.size())});
+          {operation.call, operation.count, operation.type, operation.op,
+           std::vector<std::optional<std::vector<std::byte>>>(family_.members.size())});
     NcclCollective& shared = family_.collectives[operation.place];
-    if (shared.call != operation.call || shared.count != operation.count || shared.type != operation.type || shared.op != operation.op)
-      world_.misuse(fmt::format("collective {} of communicator {}: rank {} calls {} of {} x type {} op {}, another {} of {} x type {} op {}", operation.place,
-                                family_.name, handle_.global_rank, name(operation.call), operation.count, static_cast<int>(operation.type),
-                                static_cast<int>(operation.op), name(shared.call), shared.count, static_cast<int>(shared.type), static_cast<int>(shared.op)));
+    if (shared.call != operation.call || shared.count != operation.count ||
+        shared.type != operation.type || shared.op != operation.op)
+      world_.misuse(fmt::format(
+          "collective {} of communicator {}: rank {} calls {} of {} x type {} op {}, another {} of "
+          "{} x type {} op {}",
+          operation.place, family_.name, handle_.global_rank, name(operation.call), operation.count,
+          static_cast<int>(operation.type), static_cast<int>(operation.op), name(shared.call),
+          shared.count, static_cast<int>(shared.type), static_cast<int>(shared.op)));
     bool blocks = operation.call == NcclCall::ReduceScatter || operation.call == NcclCall::AllToAll;
-    shared.parts[static_cast<std::size_t>(handle_.rank)] = snapshot(operation.from, bytes_of(operation) * (blocks ? size_ : 1), name(operation.call));
+    shared.parts[static_cast<std::size_t>(handle_.rank)] =
+        snapshot(operation.from, bytes_of(operation) * (blocks ? size_ : 1), name(operation.call));
     ++shared.came;
   }
 
@@ -132,17 +156,23 @@ class Carrier {
     std::int64_t block = bytes_of(operation);
     bool whole = operation.call == NcclCall::AllGather || operation.call == NcclCall::AllToAll;
     handle_.device->check_range(operation.to, block * (whole ? size_ : 1), name(operation.call));
-    auto part = [&](std::int64_t rank) { return shared.parts[static_cast<std::size_t>(rank)]->data(); };
+    auto part = [&](std::int64_t rank) {
+      return shared.parts[static_cast<std::size_t>(rank)]->data();
+    };
     if (whole) {
       std::int64_t mine = operation.call == NcclCall::AllToAll ? handle_.rank * block : 0;
-      for (std::int64_t j = 0; j < size_; ++j) std::memcpy(operation.to + j * block, part(j) + mine, static_cast<std::size_t>(block));
+      for (std::int64_t j = 0; j < size_; ++j)
+        std::memcpy(operation.to + j * block, part(j) + mine, static_cast<std::size_t>(block));
       return true;
     }
-    // An order that is not that of the ranks, but the same for all: as a ring has it, beginning behind member 0.
+    // An order that is not that of the ranks, but the same for all: as a ring has it, beginning
+    // behind member 0.
     std::vector<const std::byte*> operands;
     std::int64_t mine = operation.call == NcclCall::ReduceScatter ? handle_.rank * block : 0;
-    for (std::int64_t j = 1; j <= size_; ++j) operands.push_back(part((size_ - j + 1) % size_) + mine);
-    fold_row(reduce_op_of(operation.op), dtype_of(operation.type), 1, operands, operation.to, operation.count);
+    for (std::int64_t j = 1; j <= size_; ++j)
+      operands.push_back(part((size_ - j + 1) % size_) + mine);
+    fold_row(reduce_op_of(operation.op), dtype_of(operation.type), 1, operands, operation.to,
+             operation.count);
     return true;
   }
 
@@ -159,12 +189,16 @@ std::string text(const NcclLaunch& launch) {
   std::vector<std::string> waiting;
   for (const NcclOperation& operation : launch.operations) {
     if (operation.done) continue;
-    std::string peer = is_collective(operation)
-                           ? ""
-                           : fmt::format(" {} rank {}", operation.call == NcclCall::Send ? "to" : "from", global_rank(*launch.handle, operation.peer));
-    waiting.push_back(fmt::format("{} of {} x type {}{}", name(operation.call), operation.count, static_cast<int>(operation.type), peer));
+    std::string peer =
+        is_collective(operation)
+            ? ""
+            : fmt::format(" {} rank {}", operation.call == NcclCall::Send ? "to" : "from",
+                          global_rank(*launch.handle, operation.peer));
+    waiting.push_back(fmt::format("{} of {} x type {}{}", name(operation.call), operation.count,
+                                  static_cast<int>(operation.type), peer));
   }
-  return fmt::format("rank {} {} in communicator {}: {}", launch.handle->global_rank, launch.started ? "waits" : "has not begun", launch.handle->family->name,
+  return fmt::format("rank {} {} in communicator {}: {}", launch.handle->global_rank,
+                     launch.started ? "waits" : "has not begun", launch.handle->family->name,
                      fmt::join(waiting, ", "));
 }
 

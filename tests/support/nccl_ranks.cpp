@@ -28,7 +28,9 @@ class StandinMeeting : public Meeting {
     {
       Lock lock(world_.mutex());
       place = world_.driver(driver_).gathers++;
-      if (world_.gathered.size() <= place) world_.gathered.resize(place + 1, std::vector<std::optional<std::vector<std::byte>>>(world_.driver_count()));
+      if (world_.gathered.size() <= place)
+        world_.gathered.resize(
+            place + 1, std::vector<std::optional<std::vector<std::byte>>>(world_.driver_count()));
       world_.gathered[place][driver_].emplace(mine.begin(), mine.end());
       world_.activity();
     }
@@ -61,7 +63,9 @@ class StandinMeeting : public Meeting {
   void check() override {
     Lock lock(world_.mutex());
     world_.ensure_sound();
-    if (!world_.given_up.empty()) throw BackendError("system", "waiting for the other ranks", world_.given_up, world_.driver(driver_).ranks.front());
+    if (!world_.given_up.empty())
+      throw BackendError("system", "waiting for the other ranks", world_.given_up,
+                         world_.driver(driver_).ranks.front());
   }
 
   void give_up(const std::string& why) noexcept override {
@@ -93,8 +97,10 @@ class StandinMeeting : public Meeting {
 };
 
 std::vector<std::vector<std::int32_t>> drivers_of(const StandinJob& job) {
-  std::vector<std::vector<std::int32_t>> out(job.drive == Drive::OneThread ? 1 : static_cast<std::size_t>(job.world));
-  for (std::int32_t r = 0; r < job.world; ++r) out[job.drive == Drive::OneThread ? 0 : static_cast<std::size_t>(r)].push_back(r);
+  std::vector<std::vector<std::int32_t>> out(
+      job.drive == Drive::OneThread ? 1 : static_cast<std::size_t>(job.world));
+  for (std::int32_t r = 0; r < job.world; ++r)
+    out[job.drive == Drive::OneThread ? 0 : static_cast<std::size_t>(r)].push_back(r);
   return out;
 }
 
@@ -107,10 +113,12 @@ bool StandinOutcome::clean() const {
 }
 
 std::string StandinOutcome::text() const {
-  return fmt::format("errors: {}; misuse: {}; {} communicator ends left over", fmt::join(errors, " | "), misuse, live_handles);
+  return fmt::format("errors: {}; misuse: {}; {} communicator ends left over",
+                     fmt::join(errors, " | "), misuse, live_handles);
 }
 
-StandinOutcome run_parts(const StandinJob& job, const std::function<void(StandinParts parts, std::int32_t driver)>& body) {
+StandinOutcome run_parts(const StandinJob& job,
+                         const std::function<void(StandinParts parts, std::int32_t driver)>& body) {
   std::vector<std::vector<std::int32_t>> drivers = drivers_of(job);
   NcclWorld world(drivers, job.standin);
   StandinOutcome outcome;
@@ -122,7 +130,8 @@ StandinOutcome run_parts(const StandinJob& job, const std::function<void(Standin
       parts.api = std::make_unique<NcclStandin>(world, d);
       parts.meeting = std::make_unique<StandinMeeting>(world, d);
       parts.ranks = drivers[d];
-      for (std::int32_t rank : parts.ranks) parts.devices.push_back(std::make_unique<StandinDevice>(world, d, rank));
+      for (std::int32_t rank : parts.ranks)
+        parts.devices.push_back(std::make_unique<StandinDevice>(world, d, rank));
       parts.warn = [&](const std::string& text) {
         Lock lock(world.mutex());
         outcome.warnings.push_back(text);
@@ -136,7 +145,8 @@ StandinOutcome run_parts(const StandinJob& job, const std::function<void(Standin
     world.driver(d).ended = true;
     if (!error.empty()) {
       // A process that fails is noticed by the others.
-      if (world.given_up.empty()) world.given_up = fmt::format("rank {} failed", drivers[d].front());
+      if (world.given_up.empty())
+        world.given_up = fmt::format("rank {} failed", drivers[d].front());
       world.expect_hanging();
     }
     world.activity();
@@ -152,7 +162,9 @@ StandinOutcome run_parts(const StandinJob& job, const std::function<void(Standin
   return outcome;
 }
 
-StandinOutcome run_on_standin(const StandinJob& job, const std::function<void(NcclExecutor& executor, std::int32_t driver)>& body) {
+StandinOutcome run_on_standin(
+    const StandinJob& job,
+    const std::function<void(NcclExecutor& executor, std::int32_t driver)>& body) {
   return run_parts(job, [&](StandinParts parts, std::int32_t driver) {
     Job made;
     made.api = std::move(parts.api);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The NCCL executor on the stand-in: all ranks of a job in this process, each on its own thread as a launcher's processes would be, or all driven by one.
+// The NCCL executor on the stand-in: all ranks of a job in this process, each on its own thread as
+// a launcher's processes would be, or all driven by one.
 #pragma once
 
 #include <functional>
@@ -33,8 +34,11 @@ struct StandinOutcome {
   std::string text() const;
 };
 
-// Runs the body on every driver with its executor; `driver` is the rank with a thread per rank, else 0. Bodies must not call Catch2.
-StandinOutcome run_on_standin(const StandinJob& job, const std::function<void(backends::nccl::NcclExecutor& executor, std::int32_t driver)>& body);
+// Runs the body on every driver with its executor; `driver` is the rank with a thread per rank,
+// else 0. Bodies must not call Catch2.
+StandinOutcome run_on_standin(
+    const StandinJob& job,
+    const std::function<void(backends::nccl::NcclExecutor& executor, std::int32_t driver)>& body);
 
 // The parts of such an executor, for tests of the parts: one driver's API, meeting and devices.
 struct StandinParts {
@@ -44,6 +48,7 @@ struct StandinParts {
   std::vector<std::unique_ptr<StandinDevice>> devices;
   std::function<void(const std::string&)> warn;
 };
-StandinOutcome run_parts(const StandinJob& job, const std::function<void(StandinParts parts, std::int32_t driver)>& body);
+StandinOutcome run_parts(const StandinJob& job,
+                         const std::function<void(StandinParts parts, std::int32_t driver)>& body);
 
 }  // namespace reshard::test

@@ -11,7 +11,9 @@ namespace reshard::test {
 using namespace reshard::backends::nccl;
 using Lock = std::unique_lock<std::mutex>;
 
-std::string NcclStandin::error_text(NcclResult result) { return fmt::format("stand-in error {}", static_cast<int>(result)); }
+std::string NcclStandin::error_text(NcclResult result) {
+  return fmt::format("stand-in error {}", static_cast<int>(result));
+}
 
 // ---- communicators ----
 
@@ -28,7 +30,8 @@ NcclResult NcclStandin::init_rank(NcclComm* comm, int size, const NcclUniqueId& 
     world_.ensure_sound();
     StandinDevice* device = world_.driver(driver_).current;
     if (device == nullptr) world_.misuse("ncclCommInitRankConfig without a current device");
-    if (size < 1 || rank < 0 || rank >= size) world_.misuse(fmt::format("ncclCommInitRankConfig as rank {} of {}", rank, size));
+    if (size < 1 || rank < 0 || rank >= size)
+      world_.misuse(fmt::format("ncclCommInitRankConfig as rank {} of {}", rank, size));
     NcclFamily* family = world_.family_of(id);
     if (family == nullptr) {
       family = &world_.add_family(static_cast<std::size_t>(size), fmt::format("of {} ranks", size));
@@ -45,12 +48,15 @@ void NcclStandin::join(const Joining& joining) {
   NcclFamily& family = *joining.handle->family;
   int rank = joining.handle->rank;
   if (family.members.size() != joining.size)
-    world_.misuse(fmt::format("ncclCommInitRankConfig: rank {} says {} ranks, another {}", rank, joining.size, family.members.size()));
+    world_.misuse(fmt::format("ncclCommInitRankConfig: rank {} says {} ranks, another {}", rank,
+                              joining.size, family.members.size()));
   NcclHandle*& member = family.members[static_cast<std::size_t>(rank)];
-  if (member != nullptr) world_.misuse(fmt::format("ncclCommInitRankConfig: two ranks {} in one communicator", rank));
+  if (member != nullptr)
+    world_.misuse(fmt::format("ncclCommInitRankConfig: two ranks {} in one communicator", rank));
   member = joining.handle;
   ++family.came;
-  if (world_.options().one_gpu && world_.options().version < kNcclSharedGpu && family.came > 1) world_.misuse("ncclCommInitRankConfig: Duplicate GPU detected");
+  if (world_.options().one_gpu && world_.options().version < kNcclSharedGpu && family.came > 1)
+    world_.misuse("ncclCommInitRankConfig: Duplicate GPU detected");
   world_.activity();
 }
 
@@ -59,8 +65,11 @@ NcclResult NcclStandin::split(NcclComm parent, int color, int key, NcclComm* chi
     Lock lock(world_.mutex());
     NcclHandle& handle = world_.handle(parent, "ncclCommSplit");
     if (version() < kNcclSplit) world_.misuse("ncclCommSplit is not in this version");
-    if (!handle.family->complete() || handle.pending_polls > 0) world_.misuse("ncclCommSplit of a communicator that is in progress");
-    if (handle.outstanding > 0) world_.misuse(fmt::format("ncclCommSplit: rank {} has work outstanding on the parent", handle.global_rank));
+    if (!handle.family->complete() || handle.pending_polls > 0)
+      world_.misuse("ncclCommSplit of a communicator that is in progress");
+    if (handle.outstanding > 0)
+      world_.misuse(fmt::format("ncclCommSplit: rank {} has work outstanding on the parent",
+                                handle.global_rank));
     splits_.push_back({&handle, color, key, child});
   }
   return end_unless_grouped();
@@ -83,8 +92,11 @@ void NcclStandin::build_children(const std::vector<NcclSplitEntry>& entries) {
     if (entry.color != kNcclNoColor) by_color[entry.color].push_back(entry);
   }
   for (auto& [color, members] : by_color) {
-    std::sort(members.begin(), members.end(), [](const auto& a, const auto& b) { return std::pair(a.key, a.parent->rank) < std::pair(b.key, b.parent->rank); });
-    NcclFamily& child = world_.add_family(members.size(), fmt::format("split {} of {}", color, members[0].parent->family->name));
+    std::sort(members.begin(), members.end(), [](const auto& a, const auto& b) {
+      return std::pair(a.key, a.parent->rank) < std::pair(b.key, b.parent->rank);
+    });
+    NcclFamily& child = world_.add_family(
+        members.size(), fmt::format("split {} of {}", color, members[0].parent->family->name));
     for (std::size_t r = 0; r < members.size(); ++r) {
       child.members[r] = &world_.add_handle(child, static_cast<int>(r), *members[r].parent->device);
       ++child.came;
@@ -134,7 +146,8 @@ NcclResult NcclStandin::async_error(NcclComm comm, NcclResult* state) {
     --handle.pending_polls;
     world_.activity();
     *state = NcclResult::InProgress;
-  } else if (!handle.family->complete() || handle.splitting || (handle.finalized && handle.family->finalized < handle.family->members.size())) {
+  } else if (!handle.family->complete() || handle.splitting ||
+             (handle.finalized && handle.family->finalized < handle.family->members.size())) {
     *state = NcclResult::InProgress;
     world_.idle(driver_);
   }
@@ -197,7 +210,9 @@ NcclResult NcclStandin::run_group() {
     world_.activity();
   }
   for (std::shared_ptr<NcclLaunch>& one : launches) launch(one);
-  return makes || (!launches.empty() && world_.options().in_progress_polls > 0) ? NcclResult::InProgress : NcclResult::Success;
+  return makes || (!launches.empty() && world_.options().in_progress_polls > 0)
+             ? NcclResult::InProgress
+             : NcclResult::Success;
 }
 
 // ---- communication ----
@@ -210,15 +225,23 @@ NcclResult NcclStandin::issue(NcclOperation operation, NcclComm comm, Stream str
     int size = static_cast<int>(handle.family->members.size());
     if (!handle.family->complete() || handle.pending_polls > 0 || handle.splitting)
       world_.misuse(fmt::format("rank {} uses a communicator that is in progress", rank));
-    if (handle.finalized) world_.misuse(fmt::format("rank {} uses a communicator that is finalized", rank));
-    if (handle.device->driver() != driver_) world_.misuse(fmt::format("rank {}'s communicator is used by another process", rank));
-    if (operation.count < 0) world_.misuse(fmt::format("rank {}: a count of {}", rank, operation.count));
+    if (handle.finalized)
+      world_.misuse(fmt::format("rank {} uses a communicator that is finalized", rank));
+    if (handle.device->driver() != driver_)
+      world_.misuse(fmt::format("rank {}'s communicator is used by another process", rank));
+    if (operation.count < 0)
+      world_.misuse(fmt::format("rank {}: a count of {}", rank, operation.count));
     bool to_peer = operation.call == NcclCall::Send || operation.call == NcclCall::Receive;
     if (to_peer && (operation.peer < 0 || operation.peer >= size))
-      world_.misuse(fmt::format("rank {} names peer {} of a communicator of {}: not a member", rank, operation.peer, size));
-    auto found = std::find_if(launches_.begin(), launches_.end(), [&](const auto& launch) { return launch->handle == &handle; });
-    if (found == launches_.end()) found = launches_.insert(found, std::make_shared<NcclLaunch>(NcclLaunch{&handle, stream, {}}));
-    if ((*found)->stream != stream) world_.misuse(fmt::format("rank {} uses a communicator on two streams in one group", rank));
+      world_.misuse(fmt::format("rank {} names peer {} of a communicator of {}: not a member", rank,
+                                operation.peer, size));
+    auto found = std::find_if(launches_.begin(), launches_.end(),
+                              [&](const auto& launch) { return launch->handle == &handle; });
+    if (found == launches_.end())
+      found =
+          launches_.insert(found, std::make_shared<NcclLaunch>(NcclLaunch{&handle, stream, {}}));
+    if ((*found)->stream != stream)
+      world_.misuse(fmt::format("rank {} uses a communicator on two streams in one group", rank));
     (*found)->operations.push_back(std::move(operation));
   }
   return end_unless_grouped();
@@ -260,22 +283,28 @@ void NcclStandin::apply_faults(NcclLaunch& launch) {
   }
 }
 
-NcclResult NcclStandin::send(const std::byte* from, std::int64_t count, NcclType type, int peer, NcclComm comm, Stream stream) {
+NcclResult NcclStandin::send(const std::byte* from, std::int64_t count, NcclType type, int peer,
+                             NcclComm comm, Stream stream) {
   return issue({NcclCall::Send, from, nullptr, count, type, NcclOp::Sum, peer}, comm, stream);
 }
-NcclResult NcclStandin::receive(std::byte* to, std::int64_t count, NcclType type, int peer, NcclComm comm, Stream stream) {
+NcclResult NcclStandin::receive(std::byte* to, std::int64_t count, NcclType type, int peer,
+                                NcclComm comm, Stream stream) {
   return issue({NcclCall::Receive, nullptr, to, count, type, NcclOp::Sum, peer}, comm, stream);
 }
-NcclResult NcclStandin::all_gather(const std::byte* from, std::byte* to, std::int64_t count, NcclType type, NcclComm comm, Stream stream) {
+NcclResult NcclStandin::all_gather(const std::byte* from, std::byte* to, std::int64_t count,
+                                   NcclType type, NcclComm comm, Stream stream) {
   return issue({NcclCall::AllGather, from, to, count, type, NcclOp::Sum, -1}, comm, stream);
 }
-NcclResult NcclStandin::reduce_scatter(const std::byte* from, std::byte* to, std::int64_t count, NcclType type, NcclOp op, NcclComm comm, Stream stream) {
+NcclResult NcclStandin::reduce_scatter(const std::byte* from, std::byte* to, std::int64_t count,
+                                       NcclType type, NcclOp op, NcclComm comm, Stream stream) {
   return issue({NcclCall::ReduceScatter, from, to, count, type, op, -1}, comm, stream);
 }
-NcclResult NcclStandin::all_reduce(const std::byte* from, std::byte* to, std::int64_t count, NcclType type, NcclOp op, NcclComm comm, Stream stream) {
+NcclResult NcclStandin::all_reduce(const std::byte* from, std::byte* to, std::int64_t count,
+                                   NcclType type, NcclOp op, NcclComm comm, Stream stream) {
   return issue({NcclCall::AllReduce, from, to, count, type, op, -1}, comm, stream);
 }
-NcclResult NcclStandin::all_to_all(const std::byte* from, std::byte* to, std::int64_t count, NcclType type, NcclComm comm, Stream stream) {
+NcclResult NcclStandin::all_to_all(const std::byte* from, std::byte* to, std::int64_t count,
+                                   NcclType type, NcclComm comm, Stream stream) {
   {
     Lock lock(world_.mutex());
     if (version() < kNcclAllToAll) world_.misuse("ncclAlltoAll is not in this version");

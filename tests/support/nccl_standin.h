@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// NCCL for tests: the calls of one driver (nccl_world.h), checked and carried out on host devices with real bytes. Never part of the program.
+// NCCL for tests: the calls of one driver (nccl_world.h), checked and carried out on host devices
+// with real bytes. Never part of the program.
 //
-// Semantics are those of NCCL's guide. An operation outside a group is a group of one: a send holds its stream until the matching receive runs. Operations of one group on one communicator are one
-// launch, which is done when all of them are. Sends and receives of a pair match in order and must have equal counts and types; collectives match in order and must agree in everything.
-// A launch holds its GPU until it is done. All-reduce and reduce-scatter fold in an order of their own. Making communicators is collective and may not share a group with communication.
+// Semantics are those of NCCL's guide. An operation outside a group is a group of one: a send holds
+// its stream until the matching receive runs. Operations of one group on one communicator are one
+// launch, which is done when all of them are. Sends and receives of a pair match in order and must
+// have equal counts and types; collectives match in order and must agree in everything. A launch
+// holds its GPU until it is done. All-reduce and reduce-scatter fold in an order of their own.
+// Making communicators is collective and may not share a group with communication.
 #pragma once
 
 #include <memory>
@@ -64,12 +68,18 @@ class NcclStandin : public backends::nccl::NcclApi {
   NcclResult device(NcclComm comm, int* device) override;
   NcclResult group_start() override;
   NcclResult group_end() override;
-  NcclResult send(const std::byte* from, std::int64_t count, NcclType type, int peer, NcclComm comm, Stream stream) override;
-  NcclResult receive(std::byte* to, std::int64_t count, NcclType type, int peer, NcclComm comm, Stream stream) override;
-  NcclResult all_gather(const std::byte* from, std::byte* to, std::int64_t count, NcclType type, NcclComm comm, Stream stream) override;
-  NcclResult reduce_scatter(const std::byte* from, std::byte* to, std::int64_t count, NcclType type, NcclOp op, NcclComm comm, Stream stream) override;
-  NcclResult all_reduce(const std::byte* from, std::byte* to, std::int64_t count, NcclType type, NcclOp op, NcclComm comm, Stream stream) override;
-  NcclResult all_to_all(const std::byte* from, std::byte* to, std::int64_t count, NcclType type, NcclComm comm, Stream stream) override;
+  NcclResult send(const std::byte* from, std::int64_t count, NcclType type, int peer, NcclComm comm,
+                  Stream stream) override;
+  NcclResult receive(std::byte* to, std::int64_t count, NcclType type, int peer, NcclComm comm,
+                     Stream stream) override;
+  NcclResult all_gather(const std::byte* from, std::byte* to, std::int64_t count, NcclType type,
+                        NcclComm comm, Stream stream) override;
+  NcclResult reduce_scatter(const std::byte* from, std::byte* to, std::int64_t count, NcclType type,
+                            NcclOp op, NcclComm comm, Stream stream) override;
+  NcclResult all_reduce(const std::byte* from, std::byte* to, std::int64_t count, NcclType type,
+                        NcclOp op, NcclComm comm, Stream stream) override;
+  NcclResult all_to_all(const std::byte* from, std::byte* to, std::int64_t count, NcclType type,
+                        NcclComm comm, Stream stream) override;
 
  private:
   struct Joining {
@@ -97,7 +107,8 @@ class NcclStandin : public backends::nccl::NcclApi {
   std::vector<std::shared_ptr<NcclLaunch>> launches_;
 };
 
-// Carries a launch on as far as it goes; true when it is done. With the world's lock held, from the thread of the launch's device, while that is open.
+// Carries a launch on as far as it goes; true when it is done. With the world's lock held, from the
+// thread of the launch's device, while that is open.
 bool carry_on(NcclWorld& world, NcclLaunch& launch);
 
 }  // namespace reshard::test

@@ -17,7 +17,8 @@ namespace {
 constexpr int kIdlePolls = 4;
 }
 
-NcclWorld::NcclWorld(std::vector<std::vector<std::int32_t>> drivers, NcclWorldOptions options) : options_(std::move(options)) {
+NcclWorld::NcclWorld(std::vector<std::vector<std::int32_t>> drivers, NcclWorldOptions options)
+    : options_(std::move(options)) {
   for (std::vector<std::int32_t>& ranks : drivers) {
     Driver driver;
     driver.ranks = std::move(ranks);
@@ -58,13 +59,19 @@ std::string NcclWorld::who_waits() const {
     std::vector<std::size_t> missing;
     for (std::size_t r = 0; r < family.members.size(); ++r)
       if (family.members[r] == nullptr) missing.push_back(r);
-    lines.push_back(fmt::format("communicator {} lacks its rank{} {}", family.name, missing.size() > 1 ? "s" : "", fmt::join(missing, ",")));
+    lines.push_back(fmt::format("communicator {} lacks its rank{} {}", family.name,
+                                missing.size() > 1 ? "s" : "", fmt::join(missing, ",")));
   }
   for (const NcclHandle& handle : handles_)
-    if (handle.splitting && !handle.gone) lines.push_back(fmt::format("rank {} waits in a split of communicator {}", handle.global_rank, handle.family->name));
+    if (handle.splitting && !handle.gone)
+      lines.push_back(fmt::format("rank {} waits in a split of communicator {}", handle.global_rank,
+                                  handle.family->name));
   for (const Driver& driver : drivers_) {
-    if (driver.ended) lines.push_back(fmt::format("rank {} has ended", fmt::join(driver.ranks, ",")));
-    if (!driver.waits_for.empty()) lines.push_back(fmt::format("rank {} waits in {}", fmt::join(driver.ranks, ","), driver.waits_for));
+    if (driver.ended)
+      lines.push_back(fmt::format("rank {} has ended", fmt::join(driver.ranks, ",")));
+    if (!driver.waits_for.empty())
+      lines.push_back(
+          fmt::format("rank {} waits in {}", fmt::join(driver.ranks, ","), driver.waits_for));
   }
   return fmt::format("{}", fmt::join(lines, "; "));
 }
@@ -116,7 +123,8 @@ void NcclWorld::set_family(const NcclUniqueId& id, NcclFamily& family) {
 }
 
 std::int64_t NcclWorld::live_handles() const {
-  return std::count_if(handles_.begin(), handles_.end(), [](const NcclHandle& handle) { return !handle.gone; });
+  return std::count_if(handles_.begin(), handles_.end(),
+                       [](const NcclHandle& handle) { return !handle.gone; });
 }
 
 // ---- devices ----
@@ -173,7 +181,8 @@ void let_devices_run(NcclWorld& world, std::size_t d) {
     devices = driver.devices;
   }
   try {
-    while (std::count_if(devices.begin(), devices.end(), [](StandinDevice* device) { return device->progress(); }) > 0) {
+    while (std::count_if(devices.begin(), devices.end(),
+                         [](StandinDevice* device) { return device->progress(); }) > 0) {
     }
   } catch (...) {
     std::lock_guard lock(world.mutex());

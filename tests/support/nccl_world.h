@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the ranks of the NCCL stand-in share: communicators, messages under way, and who waits for what. Test code only.
+// What the ranks of the NCCL stand-in share: communicators, messages under way, and who waits for
+// what. Test code only.
 //
-// Ranks are driven by one thread or by one thread each ("drivers"). Every driver's devices are used by its own thread; everything here is under one lock. Deadlock: when every driver that
-// still runs has asked several times in a row and nothing has happened anywhere in between, nothing ever will. Then, and when NCCL is misused, the world is spoilt: the finding is thrown from
-// the call at hand and from every later call of every driver, so that no test hangs.
+// Ranks are driven by one thread or by one thread each ("drivers"). Every driver's devices are used
+// by its own thread; everything here is under one lock. Deadlock: when every driver that still runs
+// has asked several times in a row and nothing has happened anywhere in between, nothing ever will.
+// Then, and when NCCL is misused, the world is spoilt: the finding is thrown from the call at hand
+// and from every later call of every driver, so that no test hangs.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +41,8 @@ struct NcclWorldOptions {
   int version = 22809;
   std::uint64_t seed = 1;  // of the devices; 0: the laziest order
   std::int64_t memory_bytes = std::int64_t{1} << 26;
-  int in_progress_polls = 0;  // how often async_error says InProgress after a group of communication
+  int in_progress_polls =
+      0;  // how often async_error says InProgress after a group of communication
   std::vector<NcclFault> faults;
   bool one_gpu = false;  // all ranks say that they are on one GPU
 };
@@ -75,8 +79,9 @@ struct NcclFamily {
   std::string name;
   std::vector<NcclHandle*> members;  // by rank; null until it has come
   std::size_t came = 0, finalized = 0;
-  std::map<std::pair<int, int>, std::deque<std::shared_ptr<NcclMessage>>> messages;  // by (source, destination)
-  std::vector<NcclCollective> collectives;                                           // by place in the order of the communicator
+  std::map<std::pair<int, int>, std::deque<std::shared_ptr<NcclMessage>>>
+      messages;                             // by (source, destination)
+  std::vector<NcclCollective> collectives;  // by place in the order of the communicator
   std::vector<std::vector<NcclSplitEntry>> splits;
   bool complete() const { return came == members.size(); }
 };
@@ -120,7 +125,8 @@ class NcclWorld {
   void activity() { ++activity_; }
   // A driver asked and got nothing. Throws where that is a deadlock.
   void idle(std::size_t driver);
-  // From now on waiting for ever is not a deadlock but a fault that somebody else must notice: a rank died, hangs, or aborted.
+  // From now on waiting for ever is not a deadlock but a fault that somebody else must notice: a
+  // rank died, hangs, or aborted.
   void expect_hanging() { hanging_expected_ = true; }
   void ensure_sound() const;
   [[noreturn]] void misuse(const std::string& what);
@@ -137,7 +143,8 @@ class NcclWorld {
   // Of a global rank: the number of this launch.
   std::int64_t next_launch(std::int32_t rank) { return launches_of_[rank]++; }
   void add_launch(std::shared_ptr<NcclLaunch> launch) { launches_.push_back(std::move(launch)); }
-  // The launch whose kernel holds a GPU: one at a time, the worst that can happen to kernels that wait for each other.
+  // The launch whose kernel holds a GPU: one at a time, the worst that can happen to kernels that
+  // wait for each other.
   std::map<std::int32_t, NcclLaunch*> running;
 
   // Meeting.
@@ -184,7 +191,8 @@ class StandinDevice : public HostDevice {
   std::map<Event, bool> known_;  // events that were seen complete
 };
 
-// Everything that a driver's devices can do without waiting; nothing where that is being done already. Without the lock.
+// Everything that a driver's devices can do without waiting; nothing where that is being done
+// already. Without the lock.
 void let_devices_run(NcclWorld& world, std::size_t driver);
 
 }  // namespace reshard::test

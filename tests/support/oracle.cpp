@@ -23,7 +23,8 @@ List cut_along_axis(const List& list, const Placement& placement, std::int64_t n
   if (placement.kind == Placement::Kind::Shard) return chunk_of(list, n, r);
   List out;
   for (std::int64_t piece = 0; piece < placement.split_factor; ++piece)
-    for (std::int64_t index : chunk_of(chunk_of(list, placement.split_factor, piece), n, r)) out.push_back(index);
+    for (std::int64_t index : chunk_of(chunk_of(list, placement.split_factor, piece), n, r))
+      out.push_back(index);
   return out;
 }
 
@@ -45,7 +46,8 @@ std::vector<std::int64_t> held_elements(const Layout& layout, std::int32_t posit
     List indices;
     for (std::int64_t i = 0; i < layout.shape()[dim]; ++i) indices.push_back(i);
     for (int axis : layout.stack(dim))
-      indices = cut_along_axis(indices, layout.placement(axis), layout.mesh().axis_size(axis), coordinate[static_cast<std::size_t>(axis)]);
+      indices = cut_along_axis(indices, layout.placement(axis), layout.mesh().axis_size(axis),
+                               coordinate[static_cast<std::size_t>(axis)]);
     List next;
     for (std::int64_t element : elements)
       for (std::int64_t index : indices) next.push_back(element * layout.shape()[dim] + index);
@@ -55,11 +57,13 @@ std::vector<std::int64_t> held_elements(const Layout& layout, std::int32_t posit
 }
 
 LayoutOracle::LayoutOracle(const Layout& layout) {
-  for (std::int32_t position = 0; position < layout.mesh().size(); ++position) elements_.push_back(held_elements(layout, position));
+  for (std::int32_t position = 0; position < layout.mesh().size(); ++position)
+    elements_.push_back(held_elements(layout, position));
 }
 
 RequestOracle::RequestOracle(const Request& request, const Pattern& pattern)
-    : request_(request), axes_correspond_(request.source().mesh().shape() == request.destination().mesh().shape()) {
+    : request_(request),
+      axes_correspond_(request.source().mesh().shape() == request.destination().mesh().shape()) {
   const Layout &from = request.source(), &to = request.destination();
   for (int axis = 0; axis < from.mesh().axes(); ++axis) {
     if (!from.placement(axis).is_partial()) continue;
@@ -69,12 +73,14 @@ RequestOracle::RequestOracle(const Request& request, const Pattern& pattern)
     if (!kept && from.placement(axis).op == ReduceOp::Avg) divisor_ *= from.mesh().axis_size(axis);
   }
   for (int axis = 0; axis < to.mesh().axes(); ++axis) {
-    bool made = to.placement(axis).is_partial() && !(axes_correspond_ && from.placement(axis).is_partial());
+    bool made =
+        to.placement(axis).is_partial() && !(axes_correspond_ && from.placement(axis).is_partial());
     if (made && to.placement(axis).op == ReduceOp::Sum) divisor_ *= to.mesh().axis_size(axis);
   }
   for (std::int64_t addend = 0; addend < addend_count_; ++addend) {
     std::vector<std::uint64_t> tensor;
-    for (std::int64_t i = 0; i < element_count(request.shape()); ++i) tensor.push_back(pattern.source_bits(i, addend));
+    for (std::int64_t i = 0; i < element_count(request.shape()); ++i)
+      tensor.push_back(pattern.source_bits(i, addend));
     addends_.push_back(std::move(tensor));
   }
 }
@@ -82,7 +88,8 @@ RequestOracle::RequestOracle(const Request& request, const Pattern& pattern)
 std::vector<std::int64_t> RequestOracle::addends_of_destination(std::int32_t position) const {
   const Layout &from = request_.source(), &to = request_.destination();
   std::vector<std::int64_t> wanted = coordinate_of(to.mesh(), position), out;
-  // Every source rank is asked for its addend; those that differ from the destination's coordinate on a kept axis hold one that is not wanted.
+  // Every source rank is asked for its addend; those that differ from the destination's coordinate
+  // on a kept axis hold one that is not wanted.
   for (std::int32_t p = 0; p < from.mesh().size(); ++p) {
     std::vector<std::int64_t> coordinate = coordinate_of(from.mesh(), p);
     std::int64_t addend = 0;
@@ -91,7 +98,8 @@ std::vector<std::int64_t> RequestOracle::addends_of_destination(std::int32_t pos
       if (!from.placement(axis).is_partial()) continue;
       auto at = static_cast<std::size_t>(axis);
       addend = addend * from.mesh().axis_size(axis) + coordinate[at];
-      if (axes_correspond_ && to.placement(axis).is_partial() && coordinate[at] != wanted[at]) takes = false;
+      if (axes_correspond_ && to.placement(axis).is_partial() && coordinate[at] != wanted[at])
+        takes = false;
     }
     if (takes && std::find(out.begin(), out.end(), addend) == out.end()) out.push_back(addend);
   }
@@ -99,32 +107,39 @@ std::vector<std::int64_t> RequestOracle::addends_of_destination(std::int32_t pos
   return out;
 }
 
-std::vector<std::byte> RequestOracle::source(std::int32_t position, const std::vector<std::int64_t>& elements) const {
+std::vector<std::byte> RequestOracle::source(std::int32_t position,
+                                             const std::vector<std::int64_t>& elements) const {
   std::vector<std::int64_t> coordinate = coordinate_of(request_.source().mesh(), position);
   std::int64_t addend = 0;
   for (int axis = 0; axis < request_.source().mesh().axes(); ++axis)
-    if (request_.source().placement(axis).is_partial()) addend = addend * request_.source().mesh().axis_size(axis) + coordinate[static_cast<std::size_t>(axis)];
+    if (request_.source().placement(axis).is_partial())
+      addend = addend * request_.source().mesh().axis_size(axis) +
+               coordinate[static_cast<std::size_t>(axis)];
   return cut(addends_[static_cast<std::size_t>(addend)], elements);
 }
 
-std::vector<std::byte> RequestOracle::destination(std::int32_t position, const std::vector<std::int64_t>& elements) const {
+std::vector<std::byte> RequestOracle::destination(std::int32_t position,
+                                                  const std::vector<std::int64_t>& elements) const {
   std::vector<std::int64_t> wanted = addends_of_destination(position);
   for (const auto& [addends, tensor] : folded_)
     if (addends == wanted) return cut(tensor, elements);
   std::vector<std::uint64_t> tensor;
   for (std::size_t i = 0; i < addends_[0].size(); ++i) {
     std::vector<std::uint64_t> operands;
-    for (std::int64_t addend : wanted) operands.push_back(addends_[static_cast<std::size_t>(addend)][i]);
+    for (std::int64_t addend : wanted)
+      operands.push_back(addends_[static_cast<std::size_t>(addend)][i]);
     tensor.push_back(folded(op_, request_.dtype(), divisor_, operands));
   }
   folded_.emplace_back(wanted, std::move(tensor));
   return cut(folded_.back().second, elements);
 }
 
-std::vector<std::byte> RequestOracle::cut(const std::vector<std::uint64_t>& tensor, const std::vector<std::int64_t>& elements) const {
+std::vector<std::byte> RequestOracle::cut(const std::vector<std::uint64_t>& tensor,
+                                          const std::vector<std::int64_t>& elements) const {
   auto width = static_cast<std::size_t>(size_bytes(request_.dtype()));
   std::vector<std::byte> out(elements.size() * width);
-  for (std::size_t i = 0; i < elements.size(); ++i) std::memcpy(out.data() + i * width, &tensor[static_cast<std::size_t>(elements[i])], width);
+  for (std::size_t i = 0; i < elements.size(); ++i)
+    std::memcpy(out.data() + i * width, &tensor[static_cast<std::size_t>(elements[i])], width);
   return out;
 }
 

@@ -1,34 +1,41 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The oracle: what every rank holds, worked out element by element from the definitions of the placements, slowly and obviously. It shares no code with core/layout beyond the
-// plain data of a Layout (shape, mesh, placements, shard order), none with the planners and none with the store's arithmetic.
+// The oracle: what every rank holds, worked out element by element from the definitions of the
+// placements, slowly and obviously. It shares no code with core/layout beyond the plain data of a
+// Layout (shape, mesh, placements, shard order), none with the planners and none with the store's
+// arithmetic.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
-#include "core/layout/pattern.h"
 #include "core/layout/request.h"
+#include "core/pattern/pattern.h"
 
 namespace reshard::test {
 
-// The global row-major indices of the elements that the rank at `position` holds, in local row-major order. Per dim a literal list of indices is cut axis by axis: Shard takes the
-// rank's chunk of the list (torch.chunk); _StridedShard chunks the list into split_factor pieces and joins the rank's chunk of each.
+// The global row-major indices of the elements that the rank at `position` holds, in local
+// row-major order. Per dim a literal list of indices is cut axis by axis: Shard takes the rank's
+// chunk of the list (torch.chunk); _StridedShard chunks the list into split_factor pieces and joins
+// the rank's chunk of each.
 std::vector<std::int64_t> held_elements(const Layout& layout, std::int32_t position);
 
 // held_elements of every position.
 class LayoutOracle {
  public:
   explicit LayoutOracle(const Layout& layout);
-  const std::vector<std::int64_t>& elements(std::int32_t position) const { return elements_[static_cast<std::size_t>(position)]; }
+  const std::vector<std::int64_t>& elements(std::int32_t position) const {
+    return elements_[static_cast<std::size_t>(position)];
+  }
 
  private:
   std::vector<std::vector<std::int64_t>> elements_;
 };
 
-// Left fold of little-endian element bits in the given order, rounded to the dtype after every operation, then divided once. Floating values are computed in a
-// wider type and rounded by hand.
-std::uint64_t folded(ReduceOp op, DType dtype, std::int64_t divisor, const std::vector<std::uint64_t>& operands);
+// Left fold of little-endian element bits in the given order, rounded to the dtype after every
+// operation, then divided once. Floating values are computed in a wider type and rounded by hand.
+std::uint64_t folded(ReduceOp op, DType dtype, std::int64_t divisor,
+                     const std::vector<std::uint64_t>& operands);
 
 // Of f64, f32, f16 and bf16; false for all others.
 bool is_nan(DType dtype, std::uint64_t bits);
@@ -39,16 +46,21 @@ class RequestOracle {
   // The global tensors of all addends hold the pattern's values.
   RequestOracle(const Request& request, const Pattern& pattern);
 
-  // Shard of the rank at a position of the source or destination mesh; `elements` as LayoutOracle gives them.
-  std::vector<std::byte> source(std::int32_t position, const std::vector<std::int64_t>& elements) const;
-  std::vector<std::byte> destination(std::int32_t position, const std::vector<std::int64_t>& elements) const;
+  // Shard of the rank at a position of the source or destination mesh; `elements` as LayoutOracle
+  // gives them.
+  std::vector<std::byte> source(std::int32_t position,
+                                const std::vector<std::int64_t>& elements) const;
+  std::vector<std::byte> destination(std::int32_t position,
+                                     const std::vector<std::int64_t>& elements) const;
 
-  // Which addends the fold of a destination rank takes, and what divides it: from the table in core/layout/request.h, axis by axis.
+  // Which addends the fold of a destination rank takes, and what divides it: from the table in
+  // core/layout/request.h, axis by axis.
   std::vector<std::int64_t> addends_of_destination(std::int32_t position) const;
   std::int64_t divisor() const { return divisor_; }
 
  private:
-  std::vector<std::byte> cut(const std::vector<std::uint64_t>& tensor, const std::vector<std::int64_t>& elements) const;
+  std::vector<std::byte> cut(const std::vector<std::uint64_t>& tensor,
+                             const std::vector<std::int64_t>& elements) const;
 
   const Request& request_;
   ReduceOp op_ = ReduceOp::Sum;

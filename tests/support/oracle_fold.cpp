@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The oracle's arithmetic. A float of any width is decoded to a long double (64 bits of significand, which hold the exact sum and product of two f32), the operation done there, and
-// the result rounded to nearest even by hand. f64 alone uses the hardware's own operation.
+// The oracle's arithmetic. A float of any width is decoded to a long double (64 bits of
+// significand, which hold the exact sum and product of two f32), the operation done there, and the
+// result rounded to nearest even by hand. f64 alone uses the hardware's own operation.
 #include <bit>
 #include <cmath>
 #include <stdexcept>
@@ -32,7 +33,8 @@ Format format_of(DType dtype) {
 
 long double decoded(std::uint64_t bits, Format format) {
   std::uint64_t significand = bits & ((std::uint64_t{1} << format.significand) - 1);
-  int exponent = static_cast<int>(bits >> format.significand & ((1u << format.exponent) - 1)), bias = (1 << (format.exponent - 1)) - 1;
+  int exponent = static_cast<int>(bits >> format.significand & ((1u << format.exponent) - 1)),
+      bias = (1 << (format.exponent - 1)) - 1;
   bool negative = (bits >> (format.significand + format.exponent) & 1) != 0;
   long double value;
   if (exponent == (1 << format.exponent) - 1)
@@ -40,19 +42,22 @@ long double decoded(std::uint64_t bits, Format format) {
   else if (exponent == 0)
     value = std::ldexp(static_cast<long double>(significand), 1 - bias - format.significand);
   else
-    value = std::ldexp(static_cast<long double>(significand | std::uint64_t{1} << format.significand), exponent - bias - format.significand);
+    value =
+        std::ldexp(static_cast<long double>(significand | std::uint64_t{1} << format.significand),
+                   exponent - bias - format.significand);
   return negative ? -value : value;
 }
 
 std::uint64_t encoded(long double value, Format format) {
   int bias = (1 << (format.exponent - 1)) - 1;
-  std::uint64_t top = std::uint64_t{1} << format.significand, sign = std::uint64_t{std::signbit(value)} << (format.significand + format.exponent);
+  std::uint64_t top = std::uint64_t{1} << format.significand,
+                sign = std::uint64_t{std::signbit(value)} << (format.significand + format.exponent);
   std::uint64_t infinity = ((std::uint64_t{1} << format.exponent) - 1) << format.significand;
   if (std::isnan(value)) return infinity | top >> 1;
   if (std::isinf(value)) return sign | infinity;
   if (value == 0) return sign;
   int exponent = 0;
-  std::frexp(value, &exponent);                                      // |value| in [2^(exponent-1), 2^exponent)
+  std::frexp(value, &exponent);  // |value| in [2^(exponent-1), 2^exponent)
   int unit = std::max(exponent - 1, 1 - bias) - format.significand;  // exponent of the last place
   // nearbyint rounds to nearest even, the mode in which every program starts.
   auto units = static_cast<std::uint64_t>(std::nearbyint(std::ldexp(std::fabs(value), -unit)));
@@ -87,14 +92,17 @@ std::uint64_t float_op(ReduceOp op, DType dtype, std::uint64_t a, std::uint64_t 
 }
 
 std::uint64_t float_divided(DType dtype, std::uint64_t a, std::int64_t divisor) {
-  if (dtype == DType::F64) return std::bit_cast<std::uint64_t>(std::bit_cast<double>(a) / static_cast<double>(divisor));
+  if (dtype == DType::F64)
+    return std::bit_cast<std::uint64_t>(std::bit_cast<double>(a) / static_cast<double>(divisor));
   Format format = format_of(dtype);
   return encoded(decoded(a, format) / static_cast<long double>(divisor), format);
 }
 
 std::uint64_t complex_op(ReduceOp op, std::uint64_t a, std::uint64_t b) {
   std::uint64_t ar = a & 0xffffffff, ai = a >> 32, br = b & 0xffffffff, bi = b >> 32;
-  auto f32 = [](ReduceOp part, std::uint64_t x, std::uint64_t y) { return float_op(part, DType::F32, x, y); };
+  auto f32 = [](ReduceOp part, std::uint64_t x, std::uint64_t y) {
+    return float_op(part, DType::F32, x, y);
+  };
   auto minus = [](std::uint64_t x) { return x ^ 0x80000000u; };
   if (op == ReduceOp::Sum) return f32(op, ai, bi) << 32 | f32(op, ar, br);
   std::uint64_t real = f32(ReduceOp::Sum, f32(op, ar, br), minus(f32(op, ai, bi)));
@@ -138,7 +146,8 @@ std::uint64_t integer_op(ReduceOp op, DType dtype, std::uint64_t a, std::uint64_
 
 }  // namespace
 
-std::uint64_t folded(ReduceOp op, DType dtype, std::int64_t divisor, const std::vector<std::uint64_t>& operands) {
+std::uint64_t folded(ReduceOp op, DType dtype, std::int64_t divisor,
+                     const std::vector<std::uint64_t>& operands) {
   std::uint64_t result = operands.at(0);
   for (std::size_t i = 1; i < operands.size(); ++i) {
     if (dtype == DType::C64)
@@ -149,7 +158,9 @@ std::uint64_t folded(ReduceOp op, DType dtype, std::int64_t divisor, const std::
       result = integer_op(op, dtype, result, operands[i]);
   }
   if (divisor == 1) return result;
-  if (dtype == DType::C64) return float_divided(DType::F32, result >> 32, divisor) << 32 | float_divided(DType::F32, result & 0xffffffff, divisor);
+  if (dtype == DType::C64)
+    return float_divided(DType::F32, result >> 32, divisor) << 32 |
+           float_divided(DType::F32, result & 0xffffffff, divisor);
   return float_divided(dtype, result, divisor);
 }
 

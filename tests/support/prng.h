@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The tests' own random numbers: xoshiro256** seeded by splitmix64, the same on every compiler and library. A failing test prints its seed.
+// The tests' own random numbers: xoshiro256** seeded by splitmix64, the same on every compiler and
+// library. A failing test prints its seed.
 #pragma once
 
 #include <array>
@@ -32,7 +33,9 @@ class Prng {
     return result;
   }
   // Uniform enough for tests: 0 .. n-1, n >= 1.
-  std::int64_t below(std::int64_t n) { return static_cast<std::int64_t>(next() % static_cast<std::uint64_t>(n)); }
+  std::int64_t below(std::int64_t n) {
+    return static_cast<std::int64_t>(next() % static_cast<std::uint64_t>(n));
+  }
   // lo .. hi, both included.
   std::int64_t between(std::int64_t lo, std::int64_t hi) { return lo + below(hi - lo + 1); }
   bool one_in(std::int64_t n) { return below(n) == 0; }
@@ -42,7 +45,9 @@ class Prng {
   }
   template <class T>
   void shuffle(std::vector<T>& values) {
-    for (std::size_t i = values.size(); i > 1; --i) std::swap(values[i - 1], values[static_cast<std::size_t>(below(static_cast<std::int64_t>(i)))]);
+    for (std::size_t i = values.size(); i > 1; --i)
+      std::swap(values[i - 1],
+                values[static_cast<std::size_t>(below(static_cast<std::int64_t>(i)))]);
   }
 
  private:

@@ -9,10 +9,12 @@
 namespace reshard::test {
 namespace {
 
-// Finite values of moderate size with full significands, so that sums round, and differently in every order.
+// Finite values of moderate size with full significands, so that sums round, and differently in
+// every order.
 std::uint64_t rough_bits(Prng& prng, DType dtype) {
   auto with = [&](int significand, std::uint64_t bias) {
-    std::uint64_t exponent = bias + static_cast<std::uint64_t>(prng.below(5)), sign = prng.next() & 1;
+    std::uint64_t exponent = bias + static_cast<std::uint64_t>(prng.below(5)),
+                  sign = prng.next() & 1;
     return (sign << (dtype == DType::F64   ? 11
                      : dtype == DType::F16 ? 5
                                            : 8) |
@@ -41,15 +43,18 @@ std::uint64_t rough_bits(Prng& prng, DType dtype) {
 }  // namespace
 
 Shards rough_sources(Prng& prng, const Request& request) {
-  std::vector<std::vector<std::uint64_t>> addends(static_cast<std::size_t>(request.fold().addend_count));
+  std::vector<std::vector<std::uint64_t>> addends(
+      static_cast<std::size_t>(request.fold().addend_count));
   for (std::vector<std::uint64_t>& tensor : addends)
-    for (std::int64_t i = 0; i < element_count(request.shape()); ++i) tensor.push_back(rough_bits(prng, request.dtype()));
+    for (std::int64_t i = 0; i < element_count(request.shape()); ++i)
+      tensor.push_back(rough_bits(prng, request.dtype()));
   Shards out;
   auto width = static_cast<std::size_t>(size_bytes(request.dtype()));
   for (std::int32_t p = 0; p < request.source().mesh().size(); ++p) {
     std::vector<std::byte>& bytes = out[request.source().mesh().rank_at(p)];
     for (std::int64_t index : held_elements(request.source(), p)) {
-      std::uint64_t bits = addends[static_cast<std::size_t>(request.addend_of(p))][static_cast<std::size_t>(index)];
+      std::uint64_t bits =
+          addends[static_cast<std::size_t>(request.addend_of(p))][static_cast<std::size_t>(index)];
       bytes.resize(bytes.size() + width);
       std::memcpy(bytes.data() + bytes.size() - width, &bits, width);
     }
@@ -66,7 +71,9 @@ Shards moved(Executor& executor, const Plan& plan, const Shards& sources) {
         RESHARD_CHECK(shard.size() == bytes.size(), "source shard size");
         if (!shard.empty()) std::memcpy(bytes.data(), shard.data(), shard.size());
       },
-      [&](Rank rank, std::span<const std::byte> bytes) { out[rank].assign(bytes.begin(), bytes.end()); });
+      [&](Rank rank, std::span<const std::byte> bytes) {
+        out[rank].assign(bytes.begin(), bytes.end());
+      });
   return out;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Data on which the order of floating sums and products shows, and the running of a plan on given shards.
+// Data on which the order of floating sums and products shows, and the running of a plan on given
+// shards.
 #pragma once
 
 #include <cstddef>
@@ -14,11 +15,13 @@ namespace reshard::test {
 
 using Shards = std::map<Rank, std::vector<std::byte>>;
 
-// Source shards by rank, of values of moderate size with full significands (any bits for dtypes that do not round), so that sums round, and differently in every order.
-// Ranks that hold the same addend of the same elements hold the same bits.
+// Source shards by rank, of values of moderate size with full significands (any bits for dtypes
+// that do not round), so that sums round, and differently in every order. Ranks that hold the same
+// addend of the same elements hold the same bits.
 Shards rough_sources(Prng& prng, const Request& request);
 
-// The destination shards of a plan run on these source shards; those that the executor's process holds.
+// The destination shards of a plan run on these source shards; those that the executor's process
+// holds.
 Shards moved(Executor& executor, const Plan& plan, const Shards& sources);
 
 }  // namespace reshard::test

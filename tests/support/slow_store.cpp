@@ -32,7 +32,10 @@ std::size_t at(const Shape& shape, const DimVector& lo, const DimVector& index) 
 
 class PreparedSlowStore : public PreparedPlan {
  public:
-  explicit PreparedSlowStore(SlowStore& store) : store_(store), plan_(*store.plan_), width_(static_cast<std::size_t>(size_bytes(plan_.request.dtype()))) {}
+  explicit PreparedSlowStore(SlowStore& store)
+      : store_(store),
+        plan_(*store.plan_),
+        width_(static_cast<std::size_t>(size_bytes(plan_.request.dtype()))) {}
 
   void fill(const FillSource& fill) override {
     for (std::size_t s = 0; s < plan_.slot_count(); ++s) {
@@ -40,12 +43,14 @@ class PreparedSlowStore : public PreparedPlan {
       SlowStore::Elements& values = store_.elements(kSourceBuffer, static_cast<Slot>(s));
       std::vector<std::byte> bytes(values.size() * width_);
       fill(plan_.ranks[s], bytes);
-      for (std::size_t i = 0; i < values.size(); ++i) std::memcpy(&values[i], bytes.data() + i * width_, width_);
+      for (std::size_t i = 0; i < values.size(); ++i)
+        std::memcpy(&values[i], bytes.data() + i * width_, width_);
     }
   }
 
   Timeline run() override {
-    for (const Step& step : plan_.steps) std::visit([this](const auto& body) { store_.run_step(body); }, step.body);
+    for (const Step& step : plan_.steps)
+      std::visit([this](const auto& body) { store_.run_step(body); }, step.body);
     return {};
   }
 
@@ -54,7 +59,8 @@ class PreparedSlowStore : public PreparedPlan {
       if (!plan_.buffers[1].exists(static_cast<Slot>(s))) continue;
       const SlowStore::Elements& values = store_.elements(kDestinationBuffer, static_cast<Slot>(s));
       std::vector<std::byte> bytes(values.size() * width_);
-      for (std::size_t i = 0; i < values.size(); ++i) std::memcpy(bytes.data() + i * width_, &values[i], width_);
+      for (std::size_t i = 0; i < values.size(); ++i)
+        std::memcpy(bytes.data() + i * width_, &values[i], width_);
       take(plan_.ranks[s], bytes);
     }
   }
@@ -70,31 +76,37 @@ std::unique_ptr<PreparedPlan> SlowStore::prepare(const Plan& plan) {
   memory_.clear();
   for (std::size_t b = 0; b < plan.buffers.size(); ++b)
     for (std::size_t s = 0; s < plan.slot_count(); ++s)
-      elements(BufferId{static_cast<std::int32_t>(b)}, static_cast<Slot>(s)).resize(static_cast<std::size_t>(plan.buffers[b].elements(static_cast<Slot>(s))));
+      elements(BufferId{static_cast<std::int32_t>(b)}, static_cast<Slot>(s))
+          .resize(static_cast<std::size_t>(plan.buffers[b].elements(static_cast<Slot>(s))));
   return std::make_unique<PreparedSlowStore>(*this);
 }
 
 void SlowStore::move(const Move& move, Slot source, Slot destination) {
-  Shape from = plan_->buffer(move.source).shape(source), to = plan_->buffer(move.destination).shape(destination);
+  Shape from = plan_->buffer(move.source).shape(source),
+        to = plan_->buffer(move.destination).shape(destination);
   for_each_index(move.extents, [&](const DimVector& index) {
-    elements(move.destination, destination).at(at(to, move.destination_lo, index)) = elements(move.source, source).at(at(from, move.source_lo, index));
+    elements(move.destination, destination).at(at(to, move.destination_lo, index)) =
+        elements(move.source, source).at(at(from, move.source_lo, index));
   });
 }
 
 void SlowStore::run_step(const CopyStep& step) {
   for (const CopyStep::Part& part : step.parts)
-    for (std::uint32_t i = 0; i < part.moves.count; ++i) move(step.moves[part.moves.first + i], part.slot, part.slot);
+    for (std::uint32_t i = 0; i < part.moves.count; ++i)
+      move(step.moves[part.moves.first + i], part.slot, part.slot);
 }
 
 void SlowStore::run_step(const ExchangeStep& step) {
   for (const ExchangeStep::Message& message : step.messages)
-    for (std::uint32_t i = 0; i < message.moves.count; ++i) move(step.moves[message.moves.first + i], message.source, message.destination);
+    for (std::uint32_t i = 0; i < message.moves.count; ++i)
+      move(step.moves[message.moves.first + i], message.source, message.destination);
 }
 
 void SlowStore::run_step(const FillStep& step) {
   for (const FillStep::Part& part : step.parts)
     for_each_index(part.box.extents(), [&](const DimVector& index) {
-      elements(part.buffer, part.slot).at(at(plan_->buffer(part.buffer).shape(part.slot), part.box.lo, index)) = 0;
+      elements(part.buffer, part.slot)
+          .at(at(plan_->buffer(part.buffer).shape(part.slot), part.box.lo, index)) = 0;
     });
 }
 
@@ -104,14 +116,18 @@ void SlowStore::run_step(const ReduceStep& step) {
       Elements operands;
       for (std::uint32_t k = 0; k < part.operand_count; ++k) {
         const ReduceStep::Operand& operand = step.operands[part.first_operand + k];
-        operands.push_back(elements(operand.buffer, part.slot).at(at(plan_->buffer(operand.buffer).shape(part.slot), operand.lo, index)));
+        operands.push_back(
+            elements(operand.buffer, part.slot)
+                .at(at(plan_->buffer(operand.buffer).shape(part.slot), operand.lo, index)));
       }
       Shape shape = plan_->buffer(part.destination).shape(part.slot);
-      elements(part.destination, part.slot).at(at(shape, part.destination_lo, index)) = folded(step.op, plan_->request.dtype(), step.divisor, operands);
+      elements(part.destination, part.slot).at(at(shape, part.destination_lo, index)) =
+          folded(step.op, plan_->request.dtype(), step.divisor, operands);
     });
 }
 
-// Blocks are contiguous, so element e of block i of a buffer of n blocks is element i * (size / n) + e.
+// Blocks are contiguous, so element e of block i of a buffer of n blocks is element i * (size / n)
+// + e.
 void SlowStore::run_step(const CollectiveStep& step) {
   auto n = static_cast<std::size_t>(step.group_size);
   for (std::size_t g = 0; g < step.group_count(); ++g) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// An executor of several processes for tests: each runs the whole plan in a store of its own and shows only its own ranks', corrupted where the test says so.
+// An executor of several processes for tests: each runs the whole plan in a store of its own and
+// shows only its own ranks', corrupted where the test says so.
 #pragma once
 
 #include <map>
@@ -15,11 +16,17 @@ namespace reshard::test {
 // Flips the lowest bit of some elements of the ranks' destination shards.
 using Corruption = std::map<Rank, std::vector<std::size_t>>;
 
-// A process of several, holding the ranks whose slot leaves its index over: each runs the whole plan in a store of its own and shows its ranks only.
+// A process of several, holding the ranks whose slot leaves its index over: each runs the whole
+// plan in a store of its own and shows its ranks only.
 class SplitPrepared : public PreparedPlan {
  public:
-  SplitPrepared(const Plan& plan, const Processes& processes, const Corruption& corruption, bool loses_spans)
-      : plan_(plan), processes_(processes), corruption_(corruption), loses_spans_(loses_spans), prepared_(store_.prepare(plan)) {}
+  SplitPrepared(const Plan& plan, const Processes& processes, const Corruption& corruption,
+                bool loses_spans)
+      : plan_(plan),
+        processes_(processes),
+        corruption_(corruption),
+        loses_spans_(loses_spans),
+        prepared_(store_.prepare(plan)) {}
 
   void fill(const FillSource& fill) override { prepared_->fill(fill); }
   Timeline run() override {
@@ -41,7 +48,9 @@ class SplitPrepared : public PreparedPlan {
   }
 
  private:
-  bool holds(Rank rank) const { return plan_.slot_of(rank) % processes_.count() == processes_.index(); }
+  bool holds(Rank rank) const {
+    return plan_.slot_of(rank) % processes_.count() == processes_.index();
+  }
 
   const Plan& plan_;
   const Processes& processes_;
@@ -54,7 +63,8 @@ class SplitPrepared : public PreparedPlan {
 
 class SplitStore : public Executor {
  public:
-  SplitStore(Processes& processes, Corruption corruption, bool fails = false) : processes_(processes), corruption_(std::move(corruption)), fails_(fails) {}
+  SplitStore(Processes& processes, Corruption corruption, bool fails = false)
+      : processes_(processes), corruption_(std::move(corruption)), fails_(fails) {}
   std::string_view name() const override { return "split"; }
   Processes& processes() override { return processes_; }
   std::unique_ptr<PreparedPlan> prepare(const Plan& plan) override {

@@ -19,7 +19,8 @@ inline void run_meeting(std::int32_t size, const std::function<void(Meeting&)>& 
   for (std::int32_t r = 1; r < size; ++r)
     threads.emplace_back([&, r] {
       std::string trouble;
-      body(*Star::join(connect_once("127.0.0.1", port, Clock::now() + kLimit, trouble), r, size, {kLimit, kLimit}, trouble));
+      body(*Star::join(connect_once("127.0.0.1", port, Clock::now() + kLimit, trouble), r, size,
+                       {kLimit, kLimit}, trouble));
     });
   body(*Star::host(std::move(listener), size, kLimit));
   for (std::thread& thread : threads) thread.join();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Processes as threads of one test: gather, broadcast and abort as real ones have them, so that what is agreed between processes is tested without a launcher.
+// Processes as threads of one test: gather, broadcast and abort as real ones have them, so that
+// what is agreed between processes is tested without a launcher.
 #pragma once
 
 #include <condition_variable>
@@ -74,7 +75,9 @@ class ThreadedProcesses : public Processes {
     std::vector<std::vector<std::byte>> all = group_.exchange(index_, mine);
     return is_root() ? all : std::vector<std::vector<std::byte>>{};
   }
-  std::vector<std::byte> broadcast(std::span<const std::byte> mine) override { return group_.exchange(index_, mine)[0]; }
+  std::vector<std::byte> broadcast(std::span<const std::byte> mine) override {
+    return group_.exchange(index_, mine)[0];
+  }
   void abort(int exit_code) noexcept override { group_.abort(index_, exit_code); }
 
  private:
@@ -83,7 +86,8 @@ class ThreadedProcesses : public Processes {
 };
 
 // Runs the body as every process of the group, and waits for all. It must not throw.
-inline void run_processes(ThreadedGroup& group, const std::function<void(ThreadedProcesses&)>& body) {
+inline void run_processes(ThreadedGroup& group,
+                          const std::function<void(ThreadedProcesses&)>& body) {
   std::vector<std::thread> threads;
   for (int i = 0; i < group.count(); ++i)
     threads.emplace_back([&group, &body, i] {

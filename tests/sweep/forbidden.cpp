@@ -7,7 +7,9 @@
 namespace reshard::test {
 namespace {
 
-bool is_float(DType dtype) { return dtype == DType::F64 || dtype == DType::F32 || dtype == DType::F16 || dtype == DType::BF16; }
+bool is_float(DType dtype) {
+  return dtype == DType::F64 || dtype == DType::F32 || dtype == DType::F16 || dtype == DType::BF16;
+}
 bool is_f8(DType dtype) { return dtype == DType::F8E4M3 || dtype == DType::F8E5M2; }
 
 bool has_op(ReduceOp op, DType dtype) {
@@ -28,7 +30,8 @@ bool can_be_made(ReduceOp op, DType dtype) {
 std::set<ReduceOp> ops_of(const Layout& layout) {
   std::set<ReduceOp> out;
   for (const Placement& placement : layout.placements())
-    if (placement.is_partial()) out.insert(placement.op == ReduceOp::Avg ? ReduceOp::Sum : placement.op);
+    if (placement.is_partial())
+      out.insert(placement.op == ReduceOp::Avg ? ReduceOp::Sum : placement.op);
   return out;
 }
 
@@ -52,13 +55,16 @@ bool is_forbidden(const Layout& source, const Layout& destination) {
   for (int axis = 0; axis < source.mesh().axes(); ++axis)
     if (source.placement(axis).is_partial()) addends *= source.mesh().axis_size(axis);
   // Addends of one operator cannot become addends of another, whatever the axes.
-  if (addends > 1 && !ops_of(source).empty() && !ops_of(destination).empty() && ops_of(source) != ops_of(destination)) return true;
+  if (addends > 1 && !ops_of(source).empty() && !ops_of(destination).empty() &&
+      ops_of(source) != ops_of(destination))
+    return true;
 
   bool same_shape = source.mesh().shape() == destination.mesh().shape();
   for (int axis = 0; axis < destination.mesh().axes(); ++axis) {
     if (destination.mesh().axis_size(axis) == 1) continue;
     const Placement& to = destination.placement(axis);
-    if (forbidden_on_axis(same_shape ? source.placement(axis) : Placement::replicate(), to, dtype)) return true;
+    if (forbidden_on_axis(same_shape ? source.placement(axis) : Placement::replicate(), to, dtype))
+      return true;
   }
   return false;
 }

@@ -8,17 +8,19 @@
 #include <fmt/format.h>
 
 #include "core/base/errors.h"
-#include "core/plan/accounting.h"
-#include "core/plan/proof.h"
+#include "core/proof/proof.h"
+#include "core/schedule/accounting.h"
 #include "tests/support/star.h"
 
 namespace reshard::test {
 
 std::string text(const SweepCounts& counts) {
-  return fmt::format("{} pairs, {} forbidden, {} refused, {} runs", counts.pairs, counts.forbidden, counts.refused, counts.runs);
+  return fmt::format("{} pairs, {} forbidden, {} refused, {} runs", counts.pairs, counts.forbidden,
+                     counts.refused, counts.runs);
 }
 
-Sweep::Sweep(std::vector<std::string_view> planners) : topology_(star(kDrawnRanks)), store_({.poison = true}) {
+Sweep::Sweep(std::vector<std::string_view> planners)
+    : topology_(star(kDrawnRanks)), store_({.poison = true}) {
   for (std::string_view name : planners) planners_.push_back(&find_planner(name));
 }
 
@@ -32,7 +34,8 @@ void Sweep::run(const SmallLayout& source, const SmallLayout& destination) {
   }
   if (request.has_value() == is_forbidden(source.layout, destination.layout)) {
     ++failed_;
-    failures_.push_back(fmt::format("{} -> {}: forbidden or not, against the table", source.layout.text(), destination.layout.text()));
+    failures_.push_back(fmt::format("{} -> {}: forbidden or not, against the table",
+                                    source.layout.text(), destination.layout.text()));
   }
   if (!request) return;
 
@@ -40,27 +43,35 @@ void Sweep::run(const SmallLayout& source, const SmallLayout& destination) {
   RequestOracle oracle(*request, pattern);
   sources_.clear();
   destinations_.clear();
-  for (std::int32_t p = 0; p < source.layout.mesh().size(); ++p) sources_.push_back(oracle.source(p, source.oracle.elements(p)));
+  for (std::int32_t p = 0; p < source.layout.mesh().size(); ++p)
+    sources_.push_back(oracle.source(p, source.oracle.elements(p)));
   for (std::int32_t p = 0; p < destination.layout.mesh().size(); ++p) {
     destinations_.push_back(oracle.destination(p, destination.oracle.elements(p)));
-    if (pattern.check(destination.layout, p, oracle.addends_of_destination(p), destinations_.back()))
-      fail(*request, "pattern", fmt::format("expects other values than the oracle at position {}", p));
+    if (pattern.check(destination.layout, p, oracle.addends_of_destination(p),
+                      destinations_.back()))
+      fail(*request, "pattern",
+           fmt::format("expects other values than the oracle at position {}", p));
   }
   for (const PlannerRow* planner : planners_) run_planner(*request, *planner, source, destination);
 }
 
-void Sweep::run_planner(const Request& request, const PlannerRow& planner, const SmallLayout& source, const SmallLayout& destination) {
+void Sweep::run_planner(const Request& request, const PlannerRow& planner,
+                        const SmallLayout& source, const SmallLayout& destination) {
   try {
     PlannerInput input;
     input.topology = &topology_;
-    input.plan_time = [](const Plan& plan, const Topology&) { return count_bytes(plan).received_max; };
+    input.plan_time = [](const Plan& plan, const Topology&) {
+      return count_bytes(plan).received_max;
+    };
     Plan plan = planner.make(request, input);
-    if (std::optional<Refutation> refutation = check_plan(plan).refutation) return fail(request, planner.name, "refuted: " + refutation->what);
+    if (std::optional<Refutation> refutation = check_plan(plan).refutation)
+      return fail(request, planner.name, "refuted: " + refutation->what);
     compare(plan, source, destination);
     ++counts_.runs;
   } catch (const InputError& error) {
     // One mesh is a rule's and a hybrid's condition; nothing else may be refused.
-    if (request.same_mesh() || planner.name == "p2p" || planner.name == "auto") return fail(request, planner.name, std::string("refused: ") + error.what());
+    if (request.same_mesh() || planner.name == "p2p" || planner.name == "auto")
+      return fail(request, planner.name, std::string("refused: ") + error.what());
     ++counts_.refused;
   } catch (const std::exception& error) {
     fail(request, planner.name, error.what());
@@ -72,22 +83,27 @@ void Sweep::compare(const Plan& plan, const SmallLayout& source, const SmallLayo
   store_.run(
       plan,
       [&](Rank rank, std::span<std::byte> bytes) {
-        const std::vector<std::byte>& shard = sources_[static_cast<std::size_t>(source.layout.mesh().position_of(rank).value())];
+        const std::vector<std::byte>& shard =
+            sources_[static_cast<std::size_t>(source.layout.mesh().position_of(rank).value())];
         RESHARD_CHECK(shard.size() == bytes.size(), "source shard size");
         if (!shard.empty()) std::memcpy(bytes.data(), shard.data(), shard.size());
       },
       [&](Rank rank, std::span<const std::byte> bytes) {
-        const std::vector<std::byte>& shard = destinations_[static_cast<std::size_t>(destination.layout.mesh().position_of(rank).value())];
+        const std::vector<std::byte>& shard = destinations_[static_cast<std::size_t>(
+            destination.layout.mesh().position_of(rank).value())];
         ++taken;
         if (!std::equal(shard.begin(), shard.end(), bytes.begin(), bytes.end()))
-          fail(plan.request, plan.planner, fmt::format("rank {} differs from the oracle", to_int(rank)));
+          fail(plan.request, plan.planner,
+               fmt::format("rank {} differs from the oracle", to_int(rank)));
       });
-  if (taken != destination.layout.mesh().size()) fail(plan.request, plan.planner, fmt::format("{} destination shards", taken));
+  if (taken != destination.layout.mesh().size())
+    fail(plan.request, plan.planner, fmt::format("{} destination shards", taken));
 }
 
 void Sweep::fail(const Request& request, std::string_view planner, const std::string& what) {
   ++failed_;
-  if (failures_.size() < 10) failures_.push_back(fmt::format("{} by {}: {}", request.text(), planner, what));
+  if (failures_.size() < 10)
+    failures_.push_back(fmt::format("{} by {}: {}", request.text(), planner, what));
 }
 
 std::string Sweep::failures() const {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One case of a sweep: request, planner, proof, store, oracle. Counts what happened and keeps the first failures.
+// One case of a sweep: request, planner, proof, store, oracle. Counts what happened and keeps the
+// first failures.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +17,9 @@ namespace reshard::test {
 struct SweepCounts {
   std::int64_t pairs = 0;      // of layouts
   std::int64_t forbidden = 0;  // pairs that are no request: InputError
-  std::int64_t refused = 0;    // (request, planner) answered with an InputError: meshes that the planner does not take
-  std::int64_t runs = 0;       // plans made, proved, run and compared with the oracle
+  std::int64_t refused =
+      0;  // (request, planner) answered with an InputError: meshes that the planner does not take
+  std::int64_t runs = 0;  // plans made, proved, run and compared with the oracle
   friend bool operator==(const SweepCounts&, const SweepCounts&) = default;
 };
 std::string text(const SweepCounts& counts);
@@ -34,7 +36,8 @@ class Sweep {
   std::string failures() const;
 
  private:
-  void run_planner(const Request& request, const PlannerRow& planner, const SmallLayout& source, const SmallLayout& destination);
+  void run_planner(const Request& request, const PlannerRow& planner, const SmallLayout& source,
+                   const SmallLayout& destination);
   void compare(const Plan& plan, const SmallLayout& source, const SmallLayout& destination);
   void fail(const Request& request, std::string_view planner, const std::string& what);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Floating sums and products whose result depends on the order of operations: the store must follow the order that the plan declares, bit for bit.
+// Floating sums and products whose result depends on the order of operations: the store must follow
+// the order that the plan declares, bit for bit.
 #include <catch2/catch.hpp>
 
 #include <cstring>
@@ -19,7 +20,9 @@
 using namespace reshard;
 using namespace reshard::test;
 
-TEST_CASE("order: 6,000 drawn folds of rough data equal the slow store bit for bit, through every planner") {
+TEST_CASE(
+    "order: 6,000 drawn folds of rough data equal the slow store bit for bit, through every "
+    "planner") {
   Topology topology = star(kDrawnRanks);
   PlannerInput input;
   input.topology = &topology;
@@ -30,7 +33,9 @@ TEST_CASE("order: 6,000 drawn folds of rough data equal the slow store bit for b
     Prng prng(seed);
     std::optional<Request> request = draw_request(prng);
     if (!request) continue;
-    if (!(is_floating(request->dtype()) || request->dtype() == DType::C64) || request->fold().fold_count == 1) continue;
+    if (!(is_floating(request->dtype()) || request->dtype() == DType::C64) ||
+        request->fold().fold_count == 1)
+      continue;
     ++folds;
     Shards sources = rough_sources(prng, *request), first;
     for (const char* name : {"rule", "p2p", "hybrid"}) {
@@ -38,7 +43,8 @@ TEST_CASE("order: 6,000 drawn folds of rough data equal the slow store bit for b
       Plan plan = find_planner(name).make(*request, input);
       Shards found = moved(store, plan, sources);
       ++runs;
-      if (found != moved(slow, plan, sources)) FAIL(fmt::format("seed {}: {} by {}", seed, request->text(), name));
+      if (found != moved(slow, plan, sources))
+        FAIL(fmt::format("seed {}: {} by {}", seed, request->text(), name));
       if (first.empty()) first = found;
       differ += first != found;
     }
@@ -58,16 +64,19 @@ TEST_CASE("order: one collective folds in ascending rank order") {
     for (const char* dtype : {"f64", "f32", "f16", "bf16", "c64"})
       for (const char* planner : {"rule", "hybrid"}) {
         auto mesh = std::make_shared<const Mesh>(Mesh::row_major({8}));
-        Request request(parse_layout("24", dtype, mesh, "P(sum)"), parse_layout("24", dtype, mesh, to));
+        Request request(parse_layout("24", dtype, mesh, "P(sum)"),
+                        parse_layout("24", dtype, mesh, to));
         Prng prng(9);
-        Shards sources = rough_sources(prng, request), found = moved(store, find_planner(planner).make(request, input), sources);
+        Shards sources = rough_sources(prng, request),
+               found = moved(store, find_planner(planner).make(request, input), sources);
         auto width = static_cast<std::size_t>(size_bytes(request.dtype()));
         for (std::int32_t p = 0; p < 8; ++p) {
           std::vector<std::byte> expected;
           for (std::int64_t index : held_elements(request.destination(), p)) {
             std::vector<std::uint64_t> operands(8);
             for (std::int32_t r = 0; r < 8; ++r)
-              std::memcpy(&operands[static_cast<std::size_t>(r)], sources[Rank{r}].data() + static_cast<std::size_t>(index) * width, width);
+              std::memcpy(&operands[static_cast<std::size_t>(r)],
+                          sources[Rank{r}].data() + static_cast<std::size_t>(index) * width, width);
             std::uint64_t bits = folded(ReduceOp::Sum, request.dtype(), 1, operands);
             expected.resize(expected.size() + width);
             std::memcpy(expected.data() + expected.size() - width, &bits, width);

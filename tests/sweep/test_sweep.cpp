@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Every small case through every planner, the proof and the store, compared with the oracle bit for bit. How many cases ran is asserted exactly, so that none can drop out unseen. Split so
-// that test runners can run parts side by side. 1,665,210 runs in all.
+// Every small case through every planner, the proof and the store, compared with the oracle bit for
+// bit. How many cases ran is asserted exactly, so that none can drop out unseen. Split so that test
+// runners can run parts side by side. 1,665,210 runs in all.
 #include <catch2/catch.hpp>
 
 #include "tests/support/case_sets.h"
@@ -23,7 +24,9 @@ SweepCounts sweep(std::string_view set_name) {
   Sweep sweep(all_planners());
   for (const std::vector<std::int32_t>& mesh : set.meshes)
     all_small_cases(set.shapes, set.dtype, mesh, set.choices,
-                    [&](const SmallLayout& source, const SmallLayout& destination) { sweep.run(source, destination); });
+                    [&](const SmallLayout& source, const SmallLayout& destination) {
+                      sweep.run(source, destination);
+                    });
   CHECK(sweep.failures() == "");
   return sweep.counts();
 }
@@ -36,18 +39,36 @@ void check_counts(const SweepCounts& found, const SweepCounts& expected) {
 
 }  // namespace
 
-// Per axis of at least 2 ranks, 3 of the 25 transitions (S, _S, _S -> P) are forbidden, so 22^axes of 25^axes pairs are requests; of 2-d, 14 of 16.
+// Per axis of at least 2 ranks, 3 of the 25 transitions (S, _S, _S -> P) are forbidden, so 22^axes
+// of 25^axes pairs are requests; of 2-d, 14 of 16.
 TEST_CASE("sweep: 1-d on one axis and on two of two to eight ranks") {
-  check_counts(sweep("1-d on one axis and on two of two to eight ranks"), {33'250, 7'260, 0, 103'960});
+  check_counts(sweep("1-d on one axis and on two of two to eight ranks"),
+               {33'250, 7'260, 0, 103'960});
 }
-TEST_CASE("sweep: 1-d on 2x2x2, lengths 0 to 3") { check_counts(sweep("1-d on 2x2x2, lengths 0 to 3"), {62'500, 19'908, 0, 170'368}); }
-TEST_CASE("sweep: 1-d on 2x2x2, lengths 4 to 6") { check_counts(sweep("1-d on 2x2x2, lengths 4 to 6"), {46'875, 14'931, 0, 127'776}); }
-TEST_CASE("sweep: 1-d on 2x2x2, lengths 7 to 9") { check_counts(sweep("1-d on 2x2x2, lengths 7 to 9"), {46'875, 14'931, 0, 127'776}); }
-TEST_CASE("sweep: 1-d beside an axis of size 1") { check_counts(sweep("1-d beside an axis of size 1"), {93'750, 10'500, 0, 333'000}); }
-TEST_CASE("sweep: 2-d on one axis") { check_counts(sweep("2-d on one axis"), {4'608, 504, 0, 16'416}); }
-TEST_CASE("sweep: 2-d on two axes, 0 to 2 rows") { check_counts(sweep("2-d on two axes, 0 to 2 rows"), {23'040, 5'400, 0, 70'560}); }
-TEST_CASE("sweep: 2-d on two axes, 3 to 8 rows") { check_counts(sweep("2-d on two axes, 3 to 8 rows"), {23'040, 5'400, 0, 70'560}); }
-TEST_CASE("sweep: 2-d beside an axis of size 1") { check_counts(sweep("2-d beside an axis of size 1"), {138'240, 16'128, 0, 488'448}); }
+TEST_CASE("sweep: 1-d on 2x2x2, lengths 0 to 3") {
+  check_counts(sweep("1-d on 2x2x2, lengths 0 to 3"), {62'500, 19'908, 0, 170'368});
+}
+TEST_CASE("sweep: 1-d on 2x2x2, lengths 4 to 6") {
+  check_counts(sweep("1-d on 2x2x2, lengths 4 to 6"), {46'875, 14'931, 0, 127'776});
+}
+TEST_CASE("sweep: 1-d on 2x2x2, lengths 7 to 9") {
+  check_counts(sweep("1-d on 2x2x2, lengths 7 to 9"), {46'875, 14'931, 0, 127'776});
+}
+TEST_CASE("sweep: 1-d beside an axis of size 1") {
+  check_counts(sweep("1-d beside an axis of size 1"), {93'750, 10'500, 0, 333'000});
+}
+TEST_CASE("sweep: 2-d on one axis") {
+  check_counts(sweep("2-d on one axis"), {4'608, 504, 0, 16'416});
+}
+TEST_CASE("sweep: 2-d on two axes, 0 to 2 rows") {
+  check_counts(sweep("2-d on two axes, 0 to 2 rows"), {23'040, 5'400, 0, 70'560});
+}
+TEST_CASE("sweep: 2-d on two axes, 3 to 8 rows") {
+  check_counts(sweep("2-d on two axes, 3 to 8 rows"), {23'040, 5'400, 0, 70'560});
+}
+TEST_CASE("sweep: 2-d beside an axis of size 1") {
+  check_counts(sweep("2-d beside an axis of size 1"), {138'240, 16'128, 0, 488'448});
+}
 
 namespace {
 
@@ -66,5 +87,9 @@ SweepCounts sweep_drawn(std::uint64_t seed, int draws) {
 }  // namespace
 
 // Draw i has the seed of its test plus i.
-TEST_CASE("sweep: 25,000 draws from seed 1") { check_counts(sweep_drawn(1, 25'000), {25'000, 2'126, 13'430, 78'066}); }
-TEST_CASE("sweep: 25,000 draws from seed 25,001") { check_counts(sweep_drawn(25'001, 25'000), {25'000, 2'035, 13'580, 78'280}); }
+TEST_CASE("sweep: 25,000 draws from seed 1") {
+  check_counts(sweep_drawn(1, 25'000), {25'000, 2'126, 13'430, 78'066});
+}
+TEST_CASE("sweep: 25,000 draws from seed 25,001") {
+  check_counts(sweep_drawn(25'001, 25'000), {25'000, 2'035, 13'580, 78'280});
+}

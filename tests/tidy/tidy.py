@@ -2,32 +2,48 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The house's rules that a compiler does not see: which folder may include which, sizes, names, and what `core` and `sim` must not touch.
 
-    tidy.py [ROOT]         checks a tree
-    tidy.py --self-test    checks that every rule can fail
+tidy.py [ROOT]         checks a tree
+tidy.py --self-test    checks that every rule can fail
 """
+
 import pathlib
 import re
 import sys
 import tempfile
 
-# Folder -> folders whose headers it may include, beside its own. design: core <- sim, core <- backends, tools above all.
+# Folder -> folders whose headers it may include, beside its own. design: core <- sim, core <-
+# backends, tools above all.
 CORE = {
     "core/base": [],
     "core/layout": ["core/base"],
+    "core/pattern": ["core/base", "core/layout"],
     "core/bytes": ["core/base", "core/layout"],
     "core/plan": ["core/base", "core/layout"],
+    "core/proof": ["core/base", "core/layout", "core/plan"],
+    "core/text": ["core/base", "core/layout", "core/plan", "core/proof"],
+    "core/schedule": ["core/base", "core/layout", "core/plan"],
     "core/topology": ["core/base"],
-    "core/planners": ["core/base", "core/layout", "core/plan", "core/topology"],
+    "core/bounds": ["core/base", "core/layout", "core/topology"],
+    "core/torch": ["core/base", "core/layout"],
+    "core/planners": [
+        "core/base",
+        "core/layout",
+        "core/plan",
+        "core/schedule",
+        "core/topology",
+        "core/torch",
+    ],
 }
 ALL_CORE = list(CORE)
 SIM = {
+    "sim/study": ALL_CORE,
     "sim/machines": ALL_CORE,
     "sim/network": ALL_CORE,
     "sim/transport": ALL_CORE + ["sim/network"],
     "sim/store": ALL_CORE,
-    # Planner, cache and bounds are handed in; replay knows plans, workloads, the engine and the store's check.
-    "sim/replay": ["core/base", "core/layout", "core/plan", "core/topology", "core/planners", "sim/machines", "sim/network", "sim/store"],
-    "sim/report": ALL_CORE + ["sim/replay", "sim/network"],
+    # Planner and store are handed in; a trace knows plans, workloads, bounds and the engine.
+    "sim/trace": ALL_CORE + ["sim/network", "sim/study"],
+    "sim/report": ALL_CORE + ["sim/study", "sim/trace"],
 }
 ALLOWED = {**CORE, **SIM}
 # Backends see core and this; the registry names them all.
@@ -40,17 +56,33 @@ BACKENDS = {
 MAX_LINES = 400
 MAX_FUNCTION_LINES = 70
 
-# In core and sim nothing may depend on the clock, chance, the environment or the order of a hash table.
+# In core and sim nothing may depend on the clock, chance, the environment or the order of a hash
+# table.
 FORBIDDEN = [
     (r"std::random_device|\brandom_device\b", "random_device"),
-    (r"\b(steady_clock|system_clock|high_resolution_clock)\b|\bclock_gettime\b|\bgettimeofday\b", "a clock"),
+    (
+        r"\b(steady_clock|system_clock|high_resolution_clock)\b|\bclock_gettime\b|\bgettimeofday\b",
+        "a clock",
+    ),
     (r"\bgetenv\b", "the environment"),
     (r"\bsetlocale\b|std::locale\b", "a locale"),
-    (r"std::(mt19937|default_random_engine|uniform_int_distribution)", "a library random generator"),
+    (
+        r"std::(mt19937|default_random_engine|uniform_int_distribution)",
+        "a library random generator",
+    ),
     (r"#include <(cuda|mpi|nccl|thrust)[^>]*>", "a vendor header"),
-    (r"std::unordered_(set|multimap|multiset)\b", "an unordered container (look-ups only, in a map named by_*)"),
-    (r"\bstd::exit\b|\babort\(\)|\bassert\(", "exit, abort or assert (throw one of the three errors)"),
-    (r"static (?!constexpr|const |inline|_?assert|_cast)(?:std::|int|double|bool)[\w:<>, ]* \w+( =|;|\{)", "something static and mutable"),
+    (
+        r"std::unordered_(set|multimap|multiset)\b",
+        "an unordered container (look-ups only, in a map named by_*)",
+    ),
+    (
+        r"\bstd::exit\b|\babort\(\)|\bassert\(",
+        "exit, abort or assert (throw one of the three errors)",
+    ),
+    (
+        r"static (?!constexpr|const |inline|_?assert|_cast)(?:std::|int|double|bool)[\w:<>, ]* \w+( =|;|\{)",
+        "something static and mutable",
+    ),
 ]
 ONLY_CORE = [(r"std::(thread|jthread|async|mutex)\b", "a thread")]
 LAST_WORDS = re.compile(r"\b(TODO|FIXME|XXX)\b(?!\(#\d+\))")
@@ -71,7 +103,7 @@ def include_problems(path, text):
             continue
         target = pathlib.PurePosixPath(found[1])
         if len(target.parts) < 2:
-            yield f"{path}:{number}: include from the root of the repository, found \"{target}\""
+            yield f'{path}:{number}: include from the root of the repository, found "{target}"'
             continue
         aim = folder_of(target)
         if aim == home or home == "tests":
@@ -90,7 +122,9 @@ def function_problems(path, text):
     """A heuristic: in formatted code a function body runs from a line that ends in '{' at column 0 to the next '}' at column 0."""
     start = None
     for number, line in enumerate(text.splitlines(), 1):
-        if re.match(r"[\w:~<>\[\]\*& ].*\)( const| noexcept| override)*( : .*)? \{$", line) and not line.startswith((" ", "namespace", "struct", "class", "enum")):
+        if re.match(
+            r"[\w:~<>\[\]\*& ].*\)( const| noexcept| override)*( : .*)? \{$", line
+        ) and not line.startswith((" ", "namespace", "struct", "class", "enum")):
             start = number
         elif line.startswith("}") and start is not None:
             if number - start + 1 > MAX_FUNCTION_LINES:
@@ -129,7 +163,12 @@ def unordered_walks(path, text):
 
 
 def problems_of(root):
-    code = [p for top in ("core", "sim", "backends", "tools", "tests") for p in sorted((root / top).rglob("*")) if p.suffix in (".h", ".c", ".cpp", ".cu", ".py", ".sh")]
+    code = [
+        p
+        for top in ("core", "sim", "backends", "tools", "tests")
+        for p in sorted((root / top).rglob("*"))
+        if p.suffix in (".h", ".c", ".cpp", ".cu", ".py", ".sh")
+    ]
     seen = {}
     for full in code:
         path = pathlib.PurePosixPath(full.relative_to(root).as_posix())
@@ -137,7 +176,9 @@ def problems_of(root):
         lines = text.count("\n")
         if lines > MAX_LINES:
             yield f"{path}: {lines} lines, at most {MAX_LINES}"
-        if not any("SPDX-License-Identifier: BSD-3-Clause" in line for line in text.splitlines()[:2]):
+        if not any(
+            "SPDX-License-Identifier: BSD-3-Clause" in line for line in text.splitlines()[:2]
+        ):
             yield f"{path}: no SPDX line at the top"
         if path.parts[0] != "backends":
             if path.name in seen:
@@ -161,7 +202,8 @@ BAD = {
     "backends/cuda/g.cpp": SPDX + '#include "sim/store/h.h"\n',
     "core/plan/i.cpp": SPDX + "#include <random>\nint seed() { return std::random_device{}(); }\n",
     "sim/network/j.cpp": SPDX + "auto now() { return std::chrono::steady_clock::now(); }\n",
-    "core/plan/k.cpp": SPDX + "std::unordered_map<int, int> by_id;\nint f() {\n  for (auto& x : by_id) return x.first;\n}\n",
+    "core/plan/k.cpp": SPDX
+    + "std::unordered_map<int, int> by_id;\nint f() {\n  for (auto& x : by_id) return x.first;\n}\n",
     "core/plan/l.cpp": SPDX + "int f() {\n" + "  g();\n" * 80 + "}\n",
     "core/plan/m.cpp": SPDX + "//\n" * 500,
     "core/layout/m.cpp": SPDX,
@@ -189,7 +231,9 @@ def main():
     if sys.argv[1:] == ["--self-test"]:
         self_test()
         return 0
-    root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).resolve().parent.parent.parent)
+    root = pathlib.Path(
+        sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).resolve().parent.parent.parent
+    )
     found = list(problems_of(root))
     print("\n".join(found) if found else "tidy: nothing to say")
     return 1 if found else 0

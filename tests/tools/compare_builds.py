@@ -6,6 +6,7 @@
 
 Prints one digest over everything.
 """
+
 import hashlib
 import pathlib
 import subprocess
@@ -16,11 +17,48 @@ TENSOR = ["--shape", "12,10,7"]
 TRACES = [f"traces/{path.name}" for path in sorted((ROOT / "traces").glob("*.jsonl"))]
 COMMANDS = [["replay", trace, "--data-budget", "64MiB", "--json"] for trace in TRACES]
 COMMANDS += [["replay", trace, "--data", "proof", "--perfetto", "-"] for trace in TRACES]
-COMMANDS += [["sweep", "--mesh", "2x3", "--shape", "7,5", "--dtype", dtype, "--placements", "R,S(0),S(1),P(sum),P(max)", "--json"] for dtype in ("f32", "i16")]
+COMMANDS += [
+    [
+        "sweep",
+        "--mesh",
+        "2x3",
+        "--shape",
+        "7,5",
+        "--dtype",
+        dtype,
+        "--placements",
+        "R,S(0),S(1),P(sum),P(max)",
+        "--json",
+    ]
+    for dtype in ("f32", "i16")
+]
 for planner in ("rule", "p2p", "hybrid", "auto"):
-    for dtype, source, target in [("f16", "P(sum)S(1)", "S(0)R"), ("bf16", "P(avg)R", "RS(2)"), ("f64", "_S(0,2)S(0)", "S(1)S(2)"), ("c64", "RS(0)", "P(sum)R"), ("i32", "P(bxor)P(bxor)", "RR")]:
-        request = ["--mesh", "2x3", *TENSOR, "--dtype", dtype, "--from", source, "--to", target, "--planner", planner]
-        COMMANDS += [["plan", *request, "--emit", "plan"], ["plan", *request, "--json"], ["simulate", *request, "--json"], ["simulate", *request, "--perfetto", "-"]]
+    for dtype, source, target in [
+        ("f16", "P(sum)S(1)", "S(0)R"),
+        ("bf16", "P(avg)R", "RS(2)"),
+        ("f64", "_S(0,2)S(0)", "S(1)S(2)"),
+        ("c64", "RS(0)", "P(sum)R"),
+        ("i32", "P(bxor)P(bxor)", "RR"),
+    ]:
+        request = [
+            "--mesh",
+            "2x3",
+            *TENSOR,
+            "--dtype",
+            dtype,
+            "--from",
+            source,
+            "--to",
+            target,
+            "--planner",
+            planner,
+        ]
+        COMMANDS += [
+            ["plan", *request, "--emit", "plan"],
+            ["plan", *request, "--json"],
+            ["simulate", *request, "--json"],
+            ["simulate", *request, "--perfetto", "-"],
+        ]
 
 
 def main():
@@ -30,16 +68,25 @@ def main():
     for command in COMMANDS:
         results = []
         for program in sys.argv[1:]:
-            done = subprocess.run([pathlib.Path(program).resolve(), *command], cwd=ROOT, capture_output=True, timeout=600)
+            done = subprocess.run(
+                [pathlib.Path(program).resolve(), *command],
+                cwd=ROOT,
+                capture_output=True,
+                timeout=600,
+            )
             results.append((done.returncode, done.stdout, done.stderr))
         if results[0] != results[1]:
             different += 1
             print("DIFFERENT: reshard " + " ".join(command))
         if results[0][0] not in (0, 2):
-            sys.exit(f"compare: reshard {' '.join(command)} ends with {results[0][0]}: {results[0][2].decode()}")
+            sys.exit(
+                f"compare: reshard {' '.join(command)} ends with {results[0][0]}: {results[0][2].decode()}"
+            )
         for part in results[0][1:]:
             total.update(part)
-    print(f"compare: {len(COMMANDS) - different} outputs equal, {different} different; sha256 {total.hexdigest()}")
+    print(
+        f"compare: {len(COMMANDS) - different} outputs equal, {different} different; sha256 {total.hexdigest()}"
+    )
     return 1 if different else 0
 
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Values and times of a run on one process and on several, with executors that do it right and executors that corrupt what they return.
+// Values and times of a run on one process and on several, with executors that do it right and
+// executors that corrupt what they return.
 #include <catch2/catch.hpp>
 
 #include "core/base/errors.h"
@@ -25,7 +26,8 @@ Plan plan_of(const Request& request, const char* planner = "p2p") {
 Request request_64() {
   auto mesh = std::make_shared<const Mesh>(Mesh::row_major({4}));
   Shape shape{6, 4};
-  return Request(Layout(shape, DType::F32, mesh, {Placement::shard(0)}), Layout(shape, DType::F32, mesh, {Placement::shard(1)}));
+  return Request(Layout(shape, DType::F32, mesh, {Placement::shard(0)}),
+                 Layout(shape, DType::F32, mesh, {Placement::shard(1)}));
 }
 
 struct Seen {
@@ -35,13 +37,15 @@ struct Seen {
 };
 
 // What the root sees.
-Seen validated(const Plan& plan, int processes, const test::Corruption& corruption = {}, bool loses_spans = false) {
+Seen validated(const Plan& plan, int processes, const test::Corruption& corruption = {},
+               bool loses_spans = false) {
   test::ThreadedGroup group(processes);
   Seen out;
   test::run_processes(group, [&](test::ThreadedProcesses& mine) {
     try {
       Pattern pattern(plan.request);
-      test::SplitPrepared prepared(plan, mine, corruption, loses_spans && mine.index() == mine.count() - 1);
+      test::SplitPrepared prepared(plan, mine, corruption,
+                                   loses_spans && mine.index() == mine.count() - 1);
       prepared.fill(pattern_fill(plan.request, pattern));
       std::vector<Timeline> own = timed_runs(prepared, {1, 3});
       CheckedShards checked = checked_shards(prepared, plan.request, pattern);
@@ -71,7 +75,8 @@ TEST_CASE("right values hold on any number of processes, with the digest of the 
     CHECK(seen.values.elements() == 24);
     CHECK(seen.values.shards.size() == 4);
     CHECK(seen.values.digest == alone.values.digest);
-    CHECK(sim::digest_of_digests(seen.values.shards) == sim::digest_of_digests(alone.values.shards));
+    CHECK(sim::digest_of_digests(seen.values.shards) ==
+          sim::digest_of_digests(alone.values.shards));
   }
 }
 
@@ -87,7 +92,8 @@ TEST_CASE("one wrong element on one process of several is found, with rank, inde
   for (const sim::ShardFacts& shard : seen.values.shards) {
     CHECK(shard.wrong.has_value() == (shard.rank == Rank{2}));
     if (!shard.wrong) continue;
-    CHECK((shard.wrong->count == 1 && shard.wrong->index == 14 && shard.wrong->expected == right && shard.wrong->found == (right ^ 1)));
+    CHECK((shard.wrong->count == 1 && shard.wrong->index == 14 && shard.wrong->expected == right &&
+           shard.wrong->found == (right ^ 1)));
   }
 }
 
@@ -102,7 +108,9 @@ TEST_CASE("of several wrong elements the first is named, by rank and then index"
   report.values = seen.values;
   std::vector<std::string> faults = sim::faults_of(report, request.shape());
   REQUIRE(faults.size() == 2);
-  CHECK(faults[0].rfind("values of REQUEST: rank 1 holds a wrong value at global index [2,1]: expected 0x", 0) == 0);
+  CHECK(faults[0].rfind(
+            "values of REQUEST: rank 1 holds a wrong value at global index [2,1]: expected 0x",
+            0) == 0);
   CHECK(faults[0].find("(3 of its elements are wrong, 4 on all ranks)") != std::string::npos);
   CHECK(faults[1].rfind("values of REQUEST: rank 1's shard has digest ", 0) == 0);
   CHECK(faults[1].find("(2 of 4 shards differ)") != std::string::npos);
@@ -111,7 +119,8 @@ TEST_CASE("of several wrong elements the first is named, by rank and then index"
 TEST_CASE("folds are checked against what the request defines") {
   auto mesh = std::make_shared<const Mesh>(Mesh::row_major({4}));
   Shape shape{8};
-  Request request(Layout(shape, DType::BF16, mesh, {Placement::partial()}), Layout(shape, DType::BF16, mesh, {Placement::replicate()}));
+  Request request(Layout(shape, DType::BF16, mesh, {Placement::partial()}),
+                  Layout(shape, DType::BF16, mesh, {Placement::replicate()}));
   for (const char* planner : {"p2p", "rule"}) {
     Plan plan = plan_of(request, planner);
     CHECK(validated(plan, 2).values.hold());
@@ -130,7 +139,8 @@ TEST_CASE("runs of all processes are one: every part has its span, the last proc
     CHECK(three.runs[i].spans == one.runs[i].spans);
     CHECK(three.runs[i].end_ps == one.runs[i].end_ps);
   }
-  CHECK(validated(plan, 2, {}, true).failure.find("not those of the plan's parts") != std::string::npos);
+  CHECK(validated(plan, 2, {}, true).failure.find("not those of the plan's parts") !=
+        std::string::npos);
 }
 
 TEST_CASE("a plan above the data budget is not run in the store, and the facts say so") {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The whole of `validate` on executors that corrupt what they return: the report comes first, then the fault, and every process ends with exit code 1.
+// The whole of `validate` on executors that corrupt what they return: the report comes first, then
+// the fault, and every process ends with exit code 1.
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
@@ -59,7 +60,8 @@ struct Ended {
   std::string printed;
 };
 
-Ended validated(int processes, const test::Corruption& corruption, const ValidateOptions& options = options_64(), int failing = -1) {
+Ended validated(int processes, const test::Corruption& corruption,
+                const ValidateOptions& options = options_64(), int failing = -1) {
   test::ThreadedGroup group(processes);
   Ended out;
   out.exit_codes.resize(static_cast<std::size_t>(processes));
@@ -89,7 +91,8 @@ TEST_CASE("values that hold end every process with 0, and the root alone reports
     CHECK(ended.exit_codes == std::vector<int>(static_cast<std::size_t>(processes), 0));
     CHECK(ended.said.empty());
     nlohmann::json report = nlohmann::json::parse(ended.printed);
-    CHECK((report["values"]["hold"] == true && report["values"]["store_ran"] == true && report["backend"]["processes"] == processes));
+    CHECK((report["values"]["hold"] == true && report["values"]["store_ran"] == true &&
+           report["backend"]["processes"] == processes));
     CHECK(report["steps"].size() == 2);
   }
 }
@@ -99,21 +102,28 @@ TEST_CASE("a wrong element ends every process with 1, after the whole report") {
     Ended ended = validated(processes, {{Rank{2}, {3}}});
     CHECK(ended.exit_codes == std::vector<int>(static_cast<std::size_t>(processes), 1));
     REQUIRE(ended.said.size() == 2);
-    CHECK(ended.said[0].rfind("values of i16[6,4] S(0) on 4 -> S(1): rank 2 holds a wrong value at global index [3,2]: expected 0x", 0) == 0);
+    CHECK(ended.said[0].rfind("values of i16[6,4] S(0) on 4 -> S(1): rank 2 holds a wrong value at "
+                              "global index [3,2]: expected 0x",
+                              0) == 0);
     nlohmann::json report = nlohmann::json::parse(ended.printed);
     CHECK((report["values"]["hold"] == false && report["values"]["wrong"] == 1));
-    CHECK((report["values"]["first_difference"]["rank"] == 2 && report["values"]["first_difference"]["index"] == nlohmann::json::parse("[3, 2]")));
+    CHECK((report["values"]["first_difference"]["rank"] == 2 &&
+           report["values"]["first_difference"]["index"] == nlohmann::json::parse("[3, 2]")));
   }
 }
 
-TEST_CASE("above the data budget wrong elements are found without the store, and right ones keep their digest in one process") {
+TEST_CASE(
+    "above the data budget wrong elements are found without the store, and right ones keep their "
+    "digest in one process") {
   ValidateOptions options = options_64();
   options.data_budget = std::string("1");
   Ended wrong = validated(2, {{Rank{1}, {0}}}, options);
   CHECK((wrong.exit_codes == std::vector<int>{1, 1} && wrong.said.size() == 1));
-  nlohmann::json one = nlohmann::json::parse(validated(1, {}, options).printed), two = nlohmann::json::parse(validated(2, {}, options).printed);
+  nlohmann::json one = nlohmann::json::parse(validated(1, {}, options).printed),
+                 two = nlohmann::json::parse(validated(2, {}, options).printed);
   CHECK(one["values"]["store_ran"] == false);
-  CHECK(one["values"]["digest"] == nlohmann::json::parse(validated(1, {}).printed)["values"]["digest"]);
+  CHECK(one["values"]["digest"] ==
+        nlohmann::json::parse(validated(1, {}).printed)["values"]["digest"]);
   CHECK(two["values"]["digest"].is_null());
   CHECK(two["values"]["digest_of_digests"] == one["values"]["digest_of_digests"]);
 }
@@ -126,7 +136,9 @@ TEST_CASE("a process whose preparation breaks ends all, and nothing is printed")
 
 TEST_CASE("files are written though values are wrong, and not at all where the run fails") {
   ValidateOptions options = options_64();
-  options.measurements = (std::filesystem::temp_directory_path() / ("test_validation_" + std::to_string(getpid()) + ".jsonl")).string();
+  options.measurements = (std::filesystem::temp_directory_path() /
+                          ("test_validation_" + std::to_string(getpid()) + ".jsonl"))
+                             .string();
   CHECK(validated(2, {{Rank{0}, {0}}}, options).exit_codes == std::vector<int>{1, 1});
   std::ifstream written(options.measurements);
   std::string line;

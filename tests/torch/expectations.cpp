@@ -17,7 +17,8 @@ std::vector<std::string> torch_lines(const std::string& name) {
     else
       lines.push_back(line);
   }
-  if (!version || lines.empty()) throw InputError(name + ": expected lines below a header that names the torch version");
+  if (!version || lines.empty())
+    throw InputError(name + ": expected lines below a header that names the torch version");
   return lines;
 }
 
@@ -44,7 +45,8 @@ const std::string& TorchPalette::placement(char letter) const {
   throw InputError(std::string("expected a letter of the palette, found ") + letter);
 }
 
-Layout TorchPalette::layout(const std::string& word, std::string_view shape, std::string_view dtype) const {
+Layout TorchPalette::layout(const std::string& word, std::string_view shape,
+                            std::string_view dtype) const {
   std::string text;
   for (char letter : word) text += placement(letter);
   return parse_layout(shape, dtype, mesh, text);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// PyTorch's answers as tools/oracles/torch_expectations.py wrote them. Each file of data/ says in its header how its lines read.
+// PyTorch's answers as tools/oracles/torch_expectations.py wrote them. Each file of data/ says in
+// its header how its lines read.
 #pragma once
 
 #include <string>
@@ -11,7 +12,8 @@
 
 namespace reshard {
 
-// The lines of data/NAME without its header. Throws InputError where the file cannot be read or names no torch version.
+// The lines of data/NAME without its header. Throws InputError where the file cannot be read or
+// names no torch version.
 std::vector<std::string> torch_lines(const std::string& name);
 
 // The parts between `separator`; n separators make n + 1 parts.
@@ -19,7 +21,8 @@ std::vector<std::string> parts_of(std::string_view text, char separator);
 // "KEY: VALUE VALUE ..." with keys that may hold spaces: the key and the values.
 std::pair<std::string, std::vector<std::string>> keyed_values(const std::string& line);
 
-// "mesh 2x2 palette r=R a=S(0) ...": the mesh and every list of placements over the palette, last axis fastest, by the letters that name it.
+// "mesh 2x2 palette r=R a=S(0) ...": the mesh and every list of placements over the palette, last
+// axis fastest, by the letters that name it.
 struct TorchPalette {
   MeshRef mesh;
   std::vector<std::pair<char, std::string>> letters;  // letter, placement text

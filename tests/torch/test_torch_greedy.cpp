@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The greedy planner's steps and the costs of PyTorch's model, bit for bit, for every pair of placements over a palette.
+// The greedy planner's steps and the costs of PyTorch's model, bit for bit, for every pair of
+// placements over a palette.
 #include <catch2/catch.hpp>
 
 #include <charconv>
@@ -9,7 +10,7 @@
 #include <fmt/format.h>
 
 #include "core/base/errors.h"
-#include "core/planners/cost_model.h"
+#include "core/torch/cost_model.h"
 #include "tests/torch/expectations.h"
 
 namespace reshard {
@@ -23,7 +24,8 @@ std::optional<Request> request_of(const Layout& source, const Layout& target) {
   }
 }
 
-// As greedy_plans.txt writes it: "1r0a", "." for none. Fails the test where a step does not start at what the axis then has.
+// As greedy_plans.txt writes it: "1r0a", "." for none. Fails the test where a step does not start
+// at what the axis then has.
 std::string steps_text(const TorchPalette& palette, const Request& request) {
   std::vector<Placement> state = request.source().placements();
   std::string out;
@@ -33,7 +35,9 @@ std::string steps_text(const TorchPalette& palette, const Request& request) {
     now = step.to;
     out += fmt::format("{}", step.axis);
     for (const auto& [letter, placement] : palette.letters)
-      if (parse_placements(placement, 1, request.shape().size(), "palette").placements[0] == step.to) out += letter;
+      if (parse_placements(placement, 1, request.shape().size(), "palette").placements[0] ==
+          step.to)
+        out += letter;
   }
   return out.empty() ? "." : out;
 }
@@ -61,7 +65,8 @@ CostCase parse_cost_case(const std::string& line) {
   std::vector<std::string> words = parts_of(line, ' ');
   RESHARD_CHECK(words.size() > 6 && words[words.size() - 2] == "devices_per_host", line);
   std::size_t n = words.size();
-  return {parse_palette(words), words[n - 5], words[n - 3], static_cast<std::int32_t>(number(words[n - 1]))};
+  return {parse_palette(words), words[n - 5], words[n - 3],
+          static_cast<std::int32_t>(number(words[n - 1]))};
 }
 
 std::string cost_text(double us) { return std::isinf(us) ? "!" : fmt::format("{:.17g}", us); }
@@ -86,7 +91,8 @@ TEST_CASE("greedy steps are PyTorch's for every pair of placements") {
         ++counts.left_out;
         continue;
       }
-      std::optional<Request> request = request_of(source, palette.layout(palette.words[i], "8,8,8", "f32"));
+      std::optional<Request> request =
+          request_of(source, palette.layout(palette.words[i], "8,8,8", "f32"));
       CAPTURE(shape_text(*palette.mesh), source_word, palette.words[i], plan);
       if (plan.back() == '!' || plan.back() == '?') {
         CHECK_FALSE(request.has_value());
@@ -123,22 +129,26 @@ TEST_CASE("costs are PyTorch's to the last bit") {
         ++counts.left_out;
         continue;
       }
-      std::optional<Request> request = request_of(source, now.palette.layout(now.palette.words[i], now.shape, now.dtype));
-      CAPTURE(shape_text(*now.palette.mesh), now.shape, now.dtype, now.devices_per_host, source_word, now.palette.words[i]);
+      std::optional<Request> request =
+          request_of(source, now.palette.layout(now.palette.words[i], now.shape, now.dtype));
+      CAPTURE(shape_text(*now.palette.mesh), now.shape, now.dtype, now.devices_per_host,
+              source_word, now.palette.words[i]);
       if (entries[i] == "?") {
         CHECK_FALSE(request.has_value());
         ++counts.refused;
         continue;
       }
       if (entries[i] == "!") {
-        if (request) CHECK(cost_text(torch_redistribute_cost_us(*request, now.devices_per_host)) == "!");
+        if (request)
+          CHECK(cost_text(torch_redistribute_cost_us(*request, now.devices_per_host)) == "!");
         ++counts.refused;
         continue;
       }
       std::size_t index = std::stoul(entries[i], nullptr, 36);
       REQUIRE(index < values);
       REQUIRE(request.has_value());
-      CHECK(cost_text(torch_redistribute_cost_us(*request, now.devices_per_host)) == cost_text(number(lines[index + 1])));
+      CHECK(cost_text(torch_redistribute_cost_us(*request, now.devices_per_host)) ==
+            cost_text(number(lines[index + 1])));
       ++counts.compared;
     }
   }

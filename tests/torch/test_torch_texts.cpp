@@ -33,7 +33,8 @@ void check_spec(const std::vector<std::string>& row, Counts& counts) {
   DType dtype = parse_dtype(row.at(3));
   std::vector<int> order;
   for (const std::string& position : parts_of(row.at(5), ',')) order.push_back(std::stoi(position));
-  Layout layout(shape, dtype, mesh, parse_placements(row.at(4), mesh->axes(), shape.size(), "repr").placements, order);
+  Layout layout(shape, dtype, mesh,
+                parse_placements(row.at(4), mesh->axes(), shape.size(), "repr").placements, order);
   std::string printed = placements_in(row.at(6));
   CHECK(parse_layout(row.at(2), row.at(3), mesh, printed) == layout);
   CHECK(parse_layout(row.at(2), row.at(3), mesh, layout.placements_text()) == layout);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a request means element by element (which addends are folded, what divides them, where the result lies) against the values that PyTorch's own collectives leave on every rank.
-// Plans are proved against this meaning, so it is what ties every planner to PyTorch.
+// What a request means element by element (which addends are folded, what divides them, where the
+// result lies) against the values that PyTorch's own collectives leave on every rank. Plans are
+// proved against this meaning, so it is what ties every planner to PyTorch.
 #include <catch2/catch.hpp>
 
 #include <algorithm>
@@ -14,9 +15,12 @@ namespace reshard {
 namespace {
 
 // As the script fills the source: element i of addend a.
-std::int64_t source_value(std::int64_t element, std::int64_t addend) { return 36 * (element + 1) * (1 + 2 * addend); }
+std::int64_t source_value(std::int64_t element, std::int64_t addend) {
+  return 36 * (element + 1) * (1 + 2 * addend);
+}
 
-std::int64_t destination_value(const Request& request, std::int32_t position, std::int64_t element) {
+std::int64_t destination_value(const Request& request, std::int32_t position,
+                               std::int64_t element) {
   std::vector<std::int64_t> addends = request.addends_wanted(position);
   std::int64_t out = source_value(element, addends.at(0));
   for (std::size_t i = 1; i < addends.size(); ++i) {
@@ -31,7 +35,8 @@ std::string rank_text(const Request& request, std::int32_t position) {
   std::string out;
   for (const Run& run : request.destination().runs(0, position))
     for (std::int64_t element = run.global_lo; element < run.global_hi(); ++element)
-      out += fmt::format("{}{}", out.empty() ? "" : ",", destination_value(request, position, element));
+      out += fmt::format("{}{}", out.empty() ? "" : ",",
+                         destination_value(request, position, element));
   return out.empty() ? "-" : out;
 }
 
@@ -53,7 +58,8 @@ TEST_CASE("requests mean what PyTorch does to the values") {
     std::size_t arrow = pair.find(" > ");
     REQUIRE(arrow != std::string::npos);
     REQUIRE(static_cast<std::int32_t>(values.size()) == mesh->size());
-    Request request(parse_layout(length, "f32", mesh, pair.substr(0, arrow)), parse_layout(length, "f32", mesh, pair.substr(arrow + 3)));
+    Request request(parse_layout(length, "f32", mesh, pair.substr(0, arrow)),
+                    parse_layout(length, "f32", mesh, pair.substr(arrow + 3)));
     std::vector<std::string> ours, theirs;
     for (std::int32_t position = 0; position < mesh->size(); ++position) {
       const std::string& value = values[static_cast<std::size_t>(position)];

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A plan of libreshard in another library. It comes out as text: two libraries of different versions share no object but what the public header says.
+// A plan of libreshard in another library. It comes out as text: two libraries of different
+// versions share no object but what the public header says.
 #pragma once
 
 #include <memory>
 #include <string_view>
 
 #include "core/base/errors.h"
-#include "core/plan/plan_text.h"
+#include "core/text/plan_text.h"
 #include "tools/capi/reshard.h"
 
 namespace reshard::capi {

@@ -9,7 +9,8 @@
 namespace reshard::capi {
 namespace {
 
-// Plain memory, so that keeping a text cannot fail and a thread's end costs nothing; longer texts are cut.
+// Plain memory, so that keeping a text cannot fail and a thread's end costs nothing; longer texts
+// are cut.
 thread_local std::array<char, 4096> last_error{};
 
 std::int32_t fail(std::int32_t code, std::string_view what) noexcept {
@@ -41,13 +42,14 @@ const char* last_error_text() noexcept { return last_error.data(); }
 
 void require_struct_size(std::uint32_t size, std::size_t least, const char* name) {
   if (size < least || size > kMaxStructSize)
-    throw InputError(std::string(name) + ": expected struct_size set to the size of the struct, " + std::to_string(least) + " or more, found " +
-                     std::to_string(size));
+    throw InputError(std::string(name) + ": expected struct_size set to the size of the struct, " +
+                     std::to_string(least) + " or more, found " + std::to_string(size));
 }
 
 std::size_t checked_index(std::int64_t index, std::size_t count, const char* name) {
   if (index < 0 || static_cast<std::size_t>(index) >= count)
-    throw InputError(std::string(name) + ": expected a number from 0 to below " + std::to_string(count) + ", found " + std::to_string(index));
+    throw InputError(std::string(name) + ": expected a number from 0 to below " +
+                     std::to_string(count) + ", found " + std::to_string(index));
   return static_cast<std::size_t>(index);
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The edge of the C API: exceptions become codes and a text, structs of any version become ours, null pointers become input errors.
+// The edge of the C API: exceptions become codes and a text, structs of any version become ours,
+// null pointers become input errors.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,8 @@
 
 namespace reshard::capi {
 
-// Of the exception being handled: keeps its text for last_error_text and gives its code. Neither allocates nor throws.
+// Of the exception being handled: keeps its text for last_error_text and gives its code. Neither
+// allocates nor throws.
 std::int32_t code_of_current_exception() noexcept;
 
 // Of this thread's last failure; "" before the first.
@@ -35,7 +37,9 @@ T& given(T* pointer, const char* name) {
   return *pointer;
 }
 
-inline std::string text_of(const char* text) { return text == nullptr ? std::string() : std::string(text); }
+inline std::string text_of(const char* text) {
+  return text == nullptr ? std::string() : std::string(text);
+}
 
 // No struct will ever be larger: a larger struct_size was never set.
 inline constexpr std::uint32_t kMaxStructSize = 4096;
@@ -45,10 +49,12 @@ void require_struct_size(std::uint32_t size, std::size_t least, const char* name
 
 // Kept for later versions, which must be able to tell that a caller set it.
 inline void require_zero(std::uint32_t reserved, const char* name) {
-  if (reserved != 0) throw InputError(std::string(name) + ": expected 0, found " + std::to_string(reserved));
+  if (reserved != 0)
+    throw InputError(std::string(name) + ": expected 0, found " + std::to_string(reserved));
 }
 
-// The caller's struct as ours: fields that it does not have are 0, fields that we do not know must be 0.
+// The caller's struct as ours: fields that it does not have are 0, fields that we do not know must
+// be 0.
 template <class T>
 T taken(const T* from, const char* name, std::size_t least = sizeof(T)) {
   std::uint32_t size = given(from, name).struct_size;
@@ -57,7 +63,9 @@ T taken(const T* from, const char* name, std::size_t least = sizeof(T)) {
   std::memcpy(&out, from, size < sizeof(T) ? size : sizeof(T));
   const char* bytes = reinterpret_cast<const char*>(from);
   for (std::size_t i = sizeof(T); i < size; ++i)
-    if (bytes[i] != 0) throw InputError(std::string(name) + ": sets a field that this version of reshard does not know");
+    if (bytes[i] != 0)
+      throw InputError(std::string(name) +
+                       ": sets a field that this version of reshard does not know");
   return out;
 }
 

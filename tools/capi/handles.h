@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "core/layout/request.h"
-#include "core/plan/accounting.h"
 #include "core/plan/plan.h"
-#include "core/plan/rank_program.h"
-#include "core/plan/temporaries.h"
+#include "core/schedule/accounting.h"
+#include "core/schedule/rank_program.h"
+#include "core/schedule/temporaries.h"
 #include "core/topology/topology.h"
 #include "tools/capi/reshard.h"
 
@@ -34,7 +34,8 @@ struct reshard_program {
   std::shared_ptr<const reshard::Plan> plan;
   reshard::RankProgram program;
   reshard::TemporaryLayout temporaries;
-  std::vector<std::vector<std::int32_t>> groups;  // per operation: global ranks of its group; empty where it is no collective
+  std::vector<std::vector<std::int32_t>>
+      groups;  // per operation: global ranks of its group; empty where it is no collective
 };
 
 namespace reshard::capi {

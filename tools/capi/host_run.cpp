@@ -16,11 +16,14 @@ namespace {
 
 constexpr std::int64_t kMessageAlignment = 64;
 
-std::int64_t aligned(std::int64_t bytes) { return (bytes + kMessageAlignment - 1) / kMessageAlignment * kMessageAlignment; }
+std::int64_t aligned(std::int64_t bytes) {
+  return (bytes + kMessageAlignment - 1) / kMessageAlignment * kMessageAlignment;
+}
 
 class HostRun {
  public:
-  HostRun(const Plan& plan, const RankProgram& program, const TemporaryLayout& temporaries, const HostBuffers& buffers, const HostExchange& exchange)
+  HostRun(const Plan& plan, const RankProgram& program, const TemporaryLayout& temporaries,
+          const HostBuffers& buffers, const HostExchange& exchange)
       : plan_(plan),
         slot_(program.slot),
         temporaries_(temporaries),
@@ -35,14 +38,18 @@ class HostRun {
   }
 
  private:
-  const std::byte* read(BufferId buffer) const { return buffer == kSourceBuffer ? buffers_.source : write(buffer); }
+  const std::byte* read(BufferId buffer) const {
+    return buffer == kSourceBuffer ? buffers_.source : write(buffer);
+  }
   std::byte* write(BufferId buffer) const {
     RESHARD_CHECK(buffer != kSourceBuffer, "the source is written");
     if (buffer == kDestinationBuffer) return buffers_.destination;
     return buffers_.arena + temporaries_.offset[to_index(buffer)];
   }
   Shape shape(BufferId buffer) const { return plan_.buffer(buffer).shape(slot_); }
-  std::int64_t bytes(BufferId buffer) const { return plan_.buffer(buffer).elements(slot_) * width_; }
+  std::int64_t bytes(BufferId buffer) const {
+    return plan_.buffer(buffer).elements(slot_) * width_;
+  }
   std::int32_t rank(Slot slot) const { return to_int(plan_.ranks[static_cast<std::size_t>(slot)]); }
 
   void run_body(const CopyStep& step) {
@@ -50,7 +57,8 @@ class HostRun {
     for (std::uint32_t i = moves.first; i < moves.first + moves.count; ++i) {
       Move move = step.moves[i];
       Shape from = shape(move.source), to = shape(move.destination);
-      copy_box(write(move.destination), {to, move.destination_lo}, read(move.source), {from, move.source_lo}, move.extents, width_);
+      copy_box(write(move.destination), {to, move.destination_lo}, read(move.source),
+               {from, move.source_lo}, move.extents, width_);
     }
   }
 
@@ -64,12 +72,14 @@ class HostRun {
   }
 
   void run_body(const ReduceStep& step) {
-    for (std::uint32_t i = part_->first_part; i < part_->first_part + part_->part_count; ++i) reduce(step, step.parts[i]);
+    for (std::uint32_t i = part_->first_part; i < part_->first_part + part_->part_count; ++i)
+      reduce(step, step.parts[i]);
   }
 
   void reduce(const ReduceStep& step, const ReduceStep::Part& part) {
     if (element_count(part.extents) == 0) return;
-    BoxFold fold(write(part.destination), shape(part.destination), part.destination_lo, part.extents);
+    BoxFold fold(write(part.destination), shape(part.destination), part.destination_lo,
+                 part.extents);
     for (std::uint32_t k = 0; k < part.operand_count; ++k) {
       const ReduceStep::Operand& operand = step.operands[part.first_operand + k];
       fold.add_operand(read(operand.buffer), shape(operand.buffer), operand.lo);
@@ -77,8 +87,11 @@ class HostRun {
     fold.run(step.op, dtype_, step.divisor);
   }
 
-  // Where a message lies contiguously in one of our buffers already, as whole shards do: its offset there.
-  std::optional<std::int64_t> place_in_buffer(const ExchangeStep& step, const ExchangeStep::Message& message, bool sends) const {
+  // Where a message lies contiguously in one of our buffers already, as whole shards do: its offset
+  // there.
+  std::optional<std::int64_t> place_in_buffer(const ExchangeStep& step,
+                                              const ExchangeStep::Message& message,
+                                              bool sends) const {
     if (message.moves.count != 1) return std::nullopt;
     Move move = step.moves[message.moves.first];
     Shape whole = shape(sends ? move.source : move.destination);
@@ -90,22 +103,28 @@ class HostRun {
 
   // Calls visit(move, its place in the message) for the moves of a message.
   template <class Visit>
-  void for_each_move(const ExchangeStep& step, const ExchangeStep::Message& message, std::byte* packed, Visit&& visit) const {
-    for (std::uint32_t i = message.moves.first; i < message.moves.first + message.moves.count; ++i) {
+  void for_each_move(const ExchangeStep& step, const ExchangeStep::Message& message,
+                     std::byte* packed, Visit&& visit) const {
+    for (std::uint32_t i = message.moves.first; i < message.moves.first + message.moves.count;
+         ++i) {
       visit(step.moves[i], packed);
       packed += step.moves.elements(i) * width_;
     }
   }
 
-  // Messages of one direction: those that lie ready as they are, the others in `packed` from `at` on, which is moved behind them.
-  std::vector<reshard_transfer> transfers_of(const ExchangeStep& step, bool sends, std::byte* packed, std::int64_t& at) const {
+  // Messages of one direction: those that lie ready as they are, the others in `packed` from `at`
+  // on, which is moved behind them.
+  std::vector<reshard_transfer> transfers_of(const ExchangeStep& step, bool sends,
+                                             std::byte* packed, std::int64_t& at) const {
     std::vector<reshard_transfer> out;
     for (std::uint32_t i : sends ? part_->sends : part_->receives) {
       const ExchangeStep::Message& message = step.messages[i];
-      reshard_transfer transfer{rank(sends ? message.destination : message.source), tag(0), nullptr, message_bytes(plan_, step, message)};
+      reshard_transfer transfer{rank(sends ? message.destination : message.source), tag(0), nullptr,
+                                message_bytes(plan_, step, message)};
       if (std::optional<std::int64_t> offset = place_in_buffer(step, message, sends)) {
         Move move = step.moves[message.moves.first];
-        transfer.data = sends ? const_cast<std::byte*>(read(move.source)) + *offset : write(move.destination) + *offset;
+        transfer.data = sends ? const_cast<std::byte*>(read(move.source)) + *offset
+                              : write(move.destination) + *offset;
       } else {
         if (packed != nullptr) transfer.data = packed + at;
         at += aligned(transfer.bytes);
@@ -120,34 +139,45 @@ class HostRun {
     transfers_of(step, true, nullptr, packed_bytes);
     transfers_of(step, false, nullptr, packed_bytes);
     Block packed(packed_bytes);
-    std::vector<reshard_transfer> sends = transfers_of(step, true, packed.data(), at), receives = transfers_of(step, false, packed.data(), at);
-    auto is_packed = [&](const reshard_transfer& transfer) { return transfer.data >= packed.data() && transfer.data < packed.data() + packed_bytes; };
+    std::vector<reshard_transfer> sends = transfers_of(step, true, packed.data(), at),
+                                  receives = transfers_of(step, false, packed.data(), at);
+    auto is_packed = [&](const reshard_transfer& transfer) {
+      return transfer.data >= packed.data() && transfer.data < packed.data() + packed_bytes;
+    };
     for (std::size_t k = 0; k < sends.size(); ++k) {
       if (!is_packed(sends[k])) continue;
-      for_each_move(step, step.messages[part_->sends[k]], static_cast<std::byte*>(sends[k].data), [&](const Move& move, std::byte* to) {
-        Shape from = shape(move.source);
-        copy_box(to, {move.extents, DimVector(move.extents.size(), 0)}, read(move.source), {from, move.source_lo}, move.extents, width_);
-      });
+      for_each_move(step, step.messages[part_->sends[k]], static_cast<std::byte*>(sends[k].data),
+                    [&](const Move& move, std::byte* to) {
+                      Shape from = shape(move.source);
+                      copy_box(to, {move.extents, DimVector(move.extents.size(), 0)},
+                               read(move.source), {from, move.source_lo}, move.extents, width_);
+                    });
     }
     exchange_(sends, receives);
     for (std::size_t k = 0; k < receives.size(); ++k) {
       if (!is_packed(receives[k])) continue;
-      for_each_move(step, step.messages[part_->receives[k]], static_cast<std::byte*>(receives[k].data), [&](const Move& move, std::byte* from) {
-        Shape to = shape(move.destination);
-        copy_box(write(move.destination), {to, move.destination_lo}, from, {move.extents, DimVector(move.extents.size(), 0)}, move.extents, width_);
-      });
+      for_each_move(
+          step, step.messages[part_->receives[k]], static_cast<std::byte*>(receives[k].data),
+          [&](const Move& move, std::byte* from) {
+            Shape to = shape(move.destination);
+            copy_box(write(move.destination), {to, move.destination_lo}, from,
+                     {move.extents, DimVector(move.extents.size(), 0)}, move.extents, width_);
+          });
     }
   }
 
   // A step has at most two exchanges.
-  std::int32_t tag(int exchange) const { return 2 * static_cast<std::int32_t>(part_->step) + exchange; }
+  std::int32_t tag(int exchange) const {
+    return 2 * static_cast<std::int32_t>(part_->step) + exchange;
+  }
 
   struct Part {
     std::byte* data;
     std::int64_t bytes;
   };
 
-  // send(j) goes to member j, receive(j) comes from it, for all other members j of the rank's group. Parts of 0 bytes are left out.
+  // send(j) goes to member j, receive(j) comes from it, for all other members j of the rank's
+  // group. Parts of 0 bytes are left out.
   template <class Send, class Receive>
   void with_group(const CollectiveStep& step, int exchange, Send&& send, Receive&& receive) {
     std::span<const Slot> group = step.group(static_cast<std::size_t>(part_->group));
@@ -155,18 +185,24 @@ class HostRun {
     for (std::int32_t j = 0; j < step.group_size; ++j) {
       if (j == part_->member) continue;
       std::int32_t peer = rank(group[static_cast<std::size_t>(j)]);
-      if (Part part = send(j); part.bytes > 0) sends.push_back({peer, tag(exchange), part.data, part.bytes});
-      if (Part part = receive(j); part.bytes > 0) receives.push_back({peer, tag(exchange), part.data, part.bytes});
+      if (Part part = send(j); part.bytes > 0)
+        sends.push_back({peer, tag(exchange), part.data, part.bytes});
+      if (Part part = receive(j); part.bytes > 0)
+        receives.push_back({peer, tag(exchange), part.data, part.bytes});
     }
     if (!sends.empty() || !receives.empty()) exchange_(sends, receives);
   }
 
-  // Gets the operands of our block [offset, offset + size) from the group, whose blocks begin at block_offset(j), and folds them in its order.
+  // Gets the operands of our block [offset, offset + size) from the group, whose blocks begin at
+  // block_offset(j), and folds them in its order.
   template <class BlockOffset>
-  void fold_block(const CollectiveStep& step, std::int64_t offset, std::int64_t size, std::byte* out, BlockOffset&& block_offset) {
+  void fold_block(const CollectiveStep& step, std::int64_t offset, std::int64_t size,
+                  std::byte* out, BlockOffset&& block_offset) {
     auto* input = const_cast<std::byte*>(read(step.input));
     Block operands(size * (step.group_size - 1));
-    auto operand = [&](std::int32_t j) { return operands.data() + size * (j < part_->member ? j : j - 1); };
+    auto operand = [&](std::int32_t j) {
+      return operands.data() + size * (j < part_->member ? j : j - 1);
+    };
     with_group(
         step, 0,
         [&](std::int32_t j) {
@@ -177,7 +213,8 @@ class HostRun {
         });
     if (size == 0) return;
     std::vector<const std::byte*> ordered;
-    for (std::int32_t j = 0; j < step.group_size; ++j) ordered.push_back(j == part_->member ? input + offset : operand(j));
+    for (std::int32_t j = 0; j < step.group_size; ++j)
+      ordered.push_back(j == part_->member ? input + offset : operand(j));
     fold_row(step.op, dtype_, step.divisor, ordered, out, size / width_);
   }
 
@@ -190,21 +227,28 @@ class HostRun {
         std::int64_t block = bytes(step.output) / n;
         auto* input = const_cast<std::byte*>(read(step.input));
         std::byte* output = write(step.output);
-        auto outgoing = [&](std::int32_t j) { return Part{gathers ? input : input + j * block, block}; };
+        auto outgoing = [&](std::int32_t j) {
+          return Part{gathers ? input : input + j * block, block};
+        };
         auto incoming = [&](std::int32_t j) { return Part{output + j * block, block}; };
         std::memcpy(incoming(me).data, outgoing(me).data, static_cast<std::size_t>(block));
         return with_group(step, 0, outgoing, incoming);
       }
       case CollectiveKind::ReduceScatter: {
         std::int64_t block = bytes(step.output);
-        return fold_block(step, me * block, block, write(step.output), [&](std::int32_t j) { return j * block; });
+        return fold_block(step, me * block, block, write(step.output),
+                          [&](std::int32_t j) { return j * block; });
       }
       case CollectiveKind::AllReduce: {
         // Blocks as even as whole elements allow.
         std::int64_t elements = bytes(step.input) / width_;
-        auto begin = [&](std::int32_t j) { return (elements / n * j + elements % n * j / n) * width_; };
+        auto begin = [&](std::int32_t j) {
+          return (elements / n * j + elements % n * j / n) * width_;
+        };
         std::byte* output = write(step.output);
-        auto share = [&](std::int32_t j) { return Part{output + begin(j), begin(j + 1) - begin(j)}; };
+        auto share = [&](std::int32_t j) {
+          return Part{output + begin(j), begin(j + 1) - begin(j)};
+        };
         fold_block(step, begin(me), share(me).bytes, share(me).data, begin);
         return with_group(
             step, 1, [&](std::int32_t) { return share(me); }, share);
@@ -224,7 +268,8 @@ class HostRun {
 
 }  // namespace
 
-void run_program(const Plan& plan, const RankProgram& program, const TemporaryLayout& temporaries, const HostBuffers& buffers, const HostExchange& exchange) {
+void run_program(const Plan& plan, const RankProgram& program, const TemporaryLayout& temporaries,
+                 const HostBuffers& buffers, const HostExchange& exchange) {
   HostRun run(plan, program, temporaries, buffers, exchange);
   for (const RankStep& step : program.steps) run.run(step);
 }

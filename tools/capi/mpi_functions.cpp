@@ -28,11 +28,14 @@ constexpr std::int64_t kLongestWaitS = 1'000'000'000;
 mpi_backend::CallerShards shards_of(const reshard_mpi_shards* shards) {
   reshard_mpi_shards mine = taken(shards, "shards");
   require_zero(mine.reserved, "shards.reserved");
-  for (auto [data, bytes, name] : {std::tuple{mine.source, mine.source_bytes, "source"}, {mine.destination, mine.destination_bytes, "destination"}})
+  for (auto [data, bytes, name] : {std::tuple{mine.source, mine.source_bytes, "source"},
+                                   {mine.destination, mine.destination_bytes, "destination"}})
     if (bytes < 0 || (bytes > 0 && data == nullptr))
-      throw InputError(std::string(name) + ": expected memory of " + std::to_string(bytes) + " bytes, found NULL");
+      throw InputError(std::string(name) + ": expected memory of " + std::to_string(bytes) +
+                       " bytes, found NULL");
   return {{static_cast<const std::byte*>(mine.source), static_cast<std::size_t>(mine.source_bytes)},
-          {static_cast<std::byte*>(mine.destination), static_cast<std::size_t>(mine.destination_bytes)}};
+          {static_cast<std::byte*>(mine.destination),
+           static_cast<std::size_t>(mine.destination_bytes)}};
 }
 
 }  // namespace
@@ -47,13 +50,18 @@ int32_t reshard_mpi_create(MPI_Comm comm, const reshard_mpi_options* options, re
     int initialised = 0, finalised = 0;
     MPI_Initialized(&initialised);
     MPI_Finalized(&finalised);
-    if (initialised == 0 || finalised != 0) throw InputError("comm: expected MPI to be initialised and not finalised");
-    if (comm == MPI_COMM_NULL) throw InputError("comm: expected a communicator, found MPI_COMM_NULL");
+    if (initialised == 0 || finalised != 0)
+      throw InputError("comm: expected MPI to be initialised and not finalised");
+    if (comm == MPI_COMM_NULL)
+      throw InputError("comm: expected a communicator, found MPI_COMM_NULL");
     reshard_mpi_options chosen{};
     if (options != nullptr) chosen = taken(options, "options");
     if (chosen.time_limit_s < 0 || chosen.time_limit_s > kLongestWaitS)
-      throw InputError("time_limit_s: expected 0 to " + std::to_string(kLongestWaitS) + ", found " + std::to_string(chosen.time_limit_s));
-    if (chosen.no_shared_memory > 1) throw InputError("no_shared_memory: expected 0 or 1, found " + std::to_string(chosen.no_shared_memory));
+      throw InputError("time_limit_s: expected 0 to " + std::to_string(kLongestWaitS) + ", found " +
+                       std::to_string(chosen.time_limit_s));
+    if (chosen.no_shared_memory > 1)
+      throw InputError("no_shared_memory: expected 0 or 1, found " +
+                       std::to_string(chosen.no_shared_memory));
     mpi_backend::WorldOptions world;
     if (chosen.time_limit_s > 0) world.time_limit_s = chosen.time_limit_s;
     world.shared_memory = chosen.no_shared_memory == 0;
@@ -63,7 +71,8 @@ int32_t reshard_mpi_create(MPI_Comm comm, const reshard_mpi_options* options, re
 
 void reshard_mpi_free(reshard_mpi* mpi) { delete mpi; }
 
-int32_t reshard_mpi_prepare(reshard_mpi* mpi, const reshard_plan* plan, const reshard_mpi_shards* shards, reshard_mpi_plan** prepared) {
+int32_t reshard_mpi_prepare(reshard_mpi* mpi, const reshard_plan* plan,
+                            const reshard_mpi_shards* shards, reshard_mpi_plan** prepared) {
   return guarded([&] {
     mpi_backend::MpiExecutor& executor = given(mpi, "mpi").executor;
     given(plan, "plan");

@@ -31,20 +31,27 @@ reshard_nccl_options chosen_of(const reshard_nccl_options* options) {
   reshard_nccl_options chosen{};
   if (options != nullptr) chosen = taken(options, "options");
   require_zero(chosen.reserved, "options.reserved");
-  for (auto [value, name] : {std::tuple{chosen.nccl_collectives, "nccl_collectives"}, {chosen.abort_on_error, "abort_on_error"}})
-    if (value > 1) throw InputError(std::string(name) + ": expected 0 or 1, found " + std::to_string(value));
+  for (auto [value, name] : {std::tuple{chosen.nccl_collectives, "nccl_collectives"},
+                             {chosen.abort_on_error, "abort_on_error"}})
+    if (value > 1)
+      throw InputError(std::string(name) + ": expected 0 or 1, found " + std::to_string(value));
   if (chosen.time_limit_s < 0 || chosen.time_limit_s > kLongestWaitS)
-    throw InputError("time_limit_s: expected 0 to " + std::to_string(kLongestWaitS) + ", found " + std::to_string(chosen.time_limit_s));
+    throw InputError("time_limit_s: expected 0 to " + std::to_string(kLongestWaitS) + ", found " +
+                     std::to_string(chosen.time_limit_s));
   return chosen;
 }
 
-nccl_backend::Job job_of(struct ncclComm* comm, struct CUstream_st* stream, const reshard_nccl_options& chosen) {
-  nccl_backend::CallerCommunicator caller{reinterpret_cast<nccl_backend::NcclComm>(comm), reinterpret_cast<backends::Stream>(stream),
+nccl_backend::Job job_of(struct ncclComm* comm, struct CUstream_st* stream,
+                         const reshard_nccl_options& chosen) {
+  nccl_backend::CallerCommunicator caller{reinterpret_cast<nccl_backend::NcclComm>(comm),
+                                          reinterpret_cast<backends::Stream>(stream),
                                           chosen.abort_on_error == 1};
   std::shared_ptr<nccl_backend::NcclApi> api = nccl_backend::loaded_nccl();
-  std::shared_ptr<backends::Device> device = backends::make_cuda_device(nccl_backend::facts_of(*api, caller.comm).device);
-  nccl_backend::Job job =
-      nccl_backend::job_on(std::move(api), std::move(device), caller, std::chrono::seconds(chosen.time_limit_s == 0 ? 300 : chosen.time_limit_s));
+  std::shared_ptr<backends::Device> device =
+      backends::make_cuda_device(nccl_backend::facts_of(*api, caller.comm).device);
+  nccl_backend::Job job = nccl_backend::job_on(
+      std::move(api), std::move(device), caller,
+      std::chrono::seconds(chosen.time_limit_s == 0 ? 300 : chosen.time_limit_s));
   job.over_parent = chosen.nccl_collectives == 0;
   return job;
 }
@@ -52,11 +59,14 @@ nccl_backend::Job job_of(struct ncclComm* comm, struct CUstream_st* stream, cons
 nccl_backend::CallerShards shards_of(const reshard_nccl_shards* shards) {
   reshard_nccl_shards mine = taken(shards, "shards");
   require_zero(mine.reserved, "shards.reserved");
-  for (auto [data, bytes, name] : {std::tuple{mine.source, mine.source_bytes, "source"}, {mine.destination, mine.destination_bytes, "destination"}})
+  for (auto [data, bytes, name] : {std::tuple{mine.source, mine.source_bytes, "source"},
+                                   {mine.destination, mine.destination_bytes, "destination"}})
     if (bytes < 0 || (bytes > 0 && data == nullptr))
-      throw InputError(std::string(name) + ": expected memory of " + std::to_string(bytes) + " bytes, found NULL");
+      throw InputError(std::string(name) + ": expected memory of " + std::to_string(bytes) +
+                       " bytes, found NULL");
   return {{static_cast<const std::byte*>(mine.source), static_cast<std::size_t>(mine.source_bytes)},
-          {static_cast<std::byte*>(mine.destination), static_cast<std::size_t>(mine.destination_bytes)}};
+          {static_cast<std::byte*>(mine.destination),
+           static_cast<std::size_t>(mine.destination_bytes)}};
 }
 
 }  // namespace
@@ -65,7 +75,8 @@ extern "C" {
 
 const char* reshard_nccl_last_error(void) { return last_error_text(); }
 
-int32_t reshard_nccl_create(struct ncclComm* comm, struct CUstream_st* stream, const reshard_nccl_options* options, reshard_nccl** nccl) {
+int32_t reshard_nccl_create(struct ncclComm* comm, struct CUstream_st* stream,
+                            const reshard_nccl_options* options, reshard_nccl** nccl) {
   return guarded([&] {
     given(nccl, "nccl");
     if (comm == nullptr) throw InputError("comm: expected a communicator, found NULL");
@@ -75,7 +86,8 @@ int32_t reshard_nccl_create(struct ncclComm* comm, struct CUstream_st* stream, c
 
 void reshard_nccl_free(reshard_nccl* nccl) { delete nccl; }
 
-int32_t reshard_nccl_get_memory(reshard_nccl* nccl, const reshard_plan* plan, const reshard_nccl_shards* shards, int64_t* bytes) {
+int32_t reshard_nccl_get_memory(reshard_nccl* nccl, const reshard_plan* plan,
+                                const reshard_nccl_shards* shards, int64_t* bytes) {
   return guarded([&] {
     nccl_backend::NcclExecutor& executor = given(nccl, "nccl").executor;
     given(plan, "plan");
@@ -85,7 +97,8 @@ int32_t reshard_nccl_get_memory(reshard_nccl* nccl, const reshard_plan* plan, co
   });
 }
 
-int32_t reshard_nccl_prepare(reshard_nccl* nccl, const reshard_plan* plan, const reshard_nccl_shards* shards, reshard_nccl_plan** prepared) {
+int32_t reshard_nccl_prepare(reshard_nccl* nccl, const reshard_plan* plan,
+                             const reshard_nccl_shards* shards, reshard_nccl_plan** prepared) {
   return guarded([&] {
     nccl_backend::NcclExecutor& executor = given(nccl, "nccl").executor;
     given(plan, "plan");

@@ -11,7 +11,8 @@ namespace reshard::capi {
 Slot slot_of(const Plan& plan, std::int32_t rank) {
   auto found = std::lower_bound(plan.ranks.begin(), plan.ranks.end(), Rank{rank});
   if (found == plan.ranks.end() || *found != Rank{rank})
-    throw InputError("rank: expected one of " + ranks_text(plan.ranks) + ", which the plan has, found " + std::to_string(rank));
+    throw InputError("rank: expected one of " + ranks_text(plan.ranks) +
+                     ", which the plan has, found " + std::to_string(rank));
   return static_cast<Slot>(found - plan.ranks.begin());
 }
 
@@ -54,8 +55,12 @@ int32_t reshard_plan_get_facts(const reshard_plan* plan, reshard_plan_facts* fac
   });
 }
 
-const char* reshard_plan_planner(const reshard_plan* plan) { return plan == nullptr ? "" : plan->plan->planner.c_str(); }
-const char* reshard_plan_request(const reshard_plan* plan) { return plan == nullptr ? "" : plan->request_text.c_str(); }
+const char* reshard_plan_planner(const reshard_plan* plan) {
+  return plan == nullptr ? "" : plan->plan->planner.c_str();
+}
+const char* reshard_plan_request(const reshard_plan* plan) {
+  return plan == nullptr ? "" : plan->request_text.c_str();
+}
 
 int32_t reshard_plan_get_rank(const reshard_plan* plan, int32_t index, int32_t* rank) {
   return guarded([&] {
@@ -64,7 +69,8 @@ int32_t reshard_plan_get_rank(const reshard_plan* plan, int32_t index, int32_t* 
   });
 }
 
-int32_t reshard_plan_get_rank_bytes(const reshard_plan* plan, int32_t rank, reshard_rank_bytes* bytes) {
+int32_t reshard_plan_get_rank_bytes(const reshard_plan* plan, int32_t rank,
+                                    reshard_rank_bytes* bytes) {
   return guarded([&] {
     const reshard_plan& handle = given(plan, "plan");
     Slot slot = slot_of(*handle.plan, rank);
@@ -77,7 +83,8 @@ int32_t reshard_plan_get_rank_bytes(const reshard_plan* plan, int32_t rank, resh
   });
 }
 
-int32_t reshard_plan_get_buffer(const reshard_plan* plan, int32_t rank, int32_t buffer, reshard_buffer* result) {
+int32_t reshard_plan_get_buffer(const reshard_plan* plan, int32_t rank, int32_t buffer,
+                                reshard_buffer* result) {
   return guarded([&] {
     const Plan& found = *given(plan, "plan").plan;
     give(buffer_of(found, slot_of(found, rank), buffer), result, "result");

@@ -4,11 +4,11 @@
 #include <cstring>
 #include <new>
 
+#include "core/bounds/bounds.h"
 #include "core/layout/request_text.h"
-#include "core/plan/plan_text.h"
-#include "core/plan/proof.h"
-#include "core/planners/bounds.h"
+#include "core/text/plan_text.h"
 #include "core/planners/planner.h"
+#include "core/proof/proof.h"
 #include "core/topology/topology_text.h"
 #include "sim/machines/presets.h"
 #include "sim/network/engine.h"
@@ -51,7 +51,14 @@ int32_t reshard_request_create(const reshard_request_texts* texts, reshard_reque
     given(t.from, "from");
     given(t.to, "to");
     given(request, "request");
-    RequestTexts parts{t.mesh, text_of(t.ranks), text_of(t.to_mesh), text_of(t.to_ranks), t.shape, text_of(t.dtype), t.from, t.to};
+    RequestTexts parts{t.mesh,
+                       text_of(t.ranks),
+                       text_of(t.to_mesh),
+                       text_of(t.to_ranks),
+                       t.shape,
+                       text_of(t.dtype),
+                       t.from,
+                       t.to};
     *request = new reshard_request{parse_request(parts)};
   });
 }
@@ -79,20 +86,24 @@ int32_t reshard_topology_parse(const char* text, int64_t count, reshard_topology
 
 void reshard_topology_free(reshard_topology* topology) { delete topology; }
 
-int32_t reshard_plan_create(const reshard_request* request, const reshard_topology* topology, const reshard_plan_options* options, reshard_plan** plan) {
+int32_t reshard_plan_create(const reshard_request* request, const reshard_topology* topology,
+                            const reshard_plan_options* options, reshard_plan** plan) {
   return guarded([&] {
     const Request& asked = given(request, "request").request;
     given(plan, "plan");
     reshard_plan_options chosen{};
     if (options != nullptr) chosen = taken(options, "options");
     require_zero(chosen.reserved, "options.reserved");
-    if (chosen.memory_limit_bytes < 0) throw InputError("memory_limit_bytes: expected 0 or more, found " + std::to_string(chosen.memory_limit_bytes));
+    if (chosen.memory_limit_bytes < 0)
+      throw InputError("memory_limit_bytes: expected 0 or more, found " +
+                       std::to_string(chosen.memory_limit_bytes));
     Topology on = topology_of(topology, asked);
     PlannerInput input;
     input.topology = &on;
     if (chosen.memory_limit_bytes > 0) input.memory_limit_bytes = chosen.memory_limit_bytes;
     input.plan_time = sim::time_of;
-    Plan made = make_plan(find_planner(chosen.planner == nullptr ? "auto" : chosen.planner), asked, input);
+    Plan made =
+        make_plan(find_planner(chosen.planner == nullptr ? "auto" : chosen.planner), asked, input);
     ProofResult proof = prove(made);
     *plan = handle_of(std::move(made), proof);
   });
@@ -102,7 +113,8 @@ int32_t reshard_plan_parse(const char* text, int64_t text_bytes, reshard_plan** 
   return guarded([&] {
     given(text, "text");
     given(plan, "plan");
-    if (text_bytes < 0) throw InputError("text_bytes: expected 0 or more, found " + std::to_string(text_bytes));
+    if (text_bytes < 0)
+      throw InputError("text_bytes: expected 0 or more, found " + std::to_string(text_bytes));
     Plan read = parse_plan(std::string_view(text, static_cast<std::size_t>(text_bytes)), "text");
     ProofResult proof = prove(read);
     *plan = handle_of(std::move(read), proof);
@@ -131,7 +143,8 @@ int32_t reshard_plan_prove(const reshard_plan* plan) {
   return guarded([&] { prove(*given(plan, "plan").plan); });
 }
 
-int32_t reshard_plan_get_times(const reshard_plan* plan, const reshard_topology* topology, reshard_times* times) {
+int32_t reshard_plan_get_times(const reshard_plan* plan, const reshard_topology* topology,
+                               reshard_times* times) {
   return guarded([&] {
     const Plan& timed = *given(plan, "plan").plan;
     Topology on = topology_of(topology, timed.request);

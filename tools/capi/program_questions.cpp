@@ -10,9 +10,12 @@ using namespace reshard::capi;
 
 namespace {
 
-static_assert(RESHARD_SUM == static_cast<int>(ReduceOp::Sum) && RESHARD_MIN == static_cast<int>(ReduceOp::Min) &&
-              RESHARD_MAX == static_cast<int>(ReduceOp::Max) && RESHARD_PRODUCT == static_cast<int>(ReduceOp::Product) &&
-              RESHARD_BAND == static_cast<int>(ReduceOp::Band) && RESHARD_BOR == static_cast<int>(ReduceOp::Bor) &&
+static_assert(RESHARD_SUM == static_cast<int>(ReduceOp::Sum) &&
+              RESHARD_MIN == static_cast<int>(ReduceOp::Min) &&
+              RESHARD_MAX == static_cast<int>(ReduceOp::Max) &&
+              RESHARD_PRODUCT == static_cast<int>(ReduceOp::Product) &&
+              RESHARD_BAND == static_cast<int>(ReduceOp::Band) &&
+              RESHARD_BOR == static_cast<int>(ReduceOp::Bor) &&
               RESHARD_BXOR == static_cast<int>(ReduceOp::Bxor));
 static_assert(RESHARD_MAX_DIMS == kMaxDims);
 
@@ -33,7 +36,8 @@ struct Operation {
   template <class Body>
   const Body& body(const char* expected) const {
     if (const auto* found = std::get_if<Body>(&step.body)) return *found;
-    throw InputError(std::string("operation: expected ") + expected + ", found " + std::string(kind_text(step)));
+    throw InputError(std::string("operation: expected ") + expected + ", found " +
+                     std::string(kind_text(step)));
   }
 };
 
@@ -61,12 +65,15 @@ std::int32_t kind_of(const Step& step) {
 }
 
 std::int32_t part_count_of(const Operation& operation) {
-  if (const auto* copy = std::get_if<CopyStep>(&operation.step.body)) return static_cast<std::int32_t>(copy->parts[operation.part.first_part].moves.count);
-  if (std::holds_alternative<ExchangeStep>(operation.step.body)) return static_cast<std::int32_t>(operation.part.sends.size() + operation.part.receives.size());
+  if (const auto* copy = std::get_if<CopyStep>(&operation.step.body))
+    return static_cast<std::int32_t>(copy->parts[operation.part.first_part].moves.count);
+  if (std::holds_alternative<ExchangeStep>(operation.step.body))
+    return static_cast<std::int32_t>(operation.part.sends.size() + operation.part.receives.size());
   return static_cast<std::int32_t>(operation.part.part_count);
 }
 
-void fill_collective(const Operation& operation, const CollectiveStep& step, std::size_t index, reshard_operation& out) {
+void fill_collective(const Operation& operation, const CollectiveStep& step, std::size_t index,
+                     reshard_operation& out) {
   const std::vector<std::int32_t>& group = operation.handle.groups[index];
   Slot slot = operation.handle.program.slot;
   std::int64_t width = size_bytes(operation.handle.plan->request.dtype());
@@ -83,10 +90,12 @@ void fill_collective(const Operation& operation, const CollectiveStep& step, std
 }
 
 // Sends first, then receives.
-const ExchangeStep::Message& message_of(const Operation& operation, const ExchangeStep& step, std::int32_t message) {
+const ExchangeStep::Message& message_of(const Operation& operation, const ExchangeStep& step,
+                                        std::int32_t message) {
   const RankStep& part = operation.part;
   std::size_t at = checked_index(message, part.sends.size() + part.receives.size(), "message");
-  return step.messages[at < part.sends.size() ? part.sends[at] : part.receives[at - part.sends.size()]];
+  return step
+      .messages[at < part.sends.size() ? part.sends[at] : part.receives[at - part.sends.size()]];
 }
 
 template <class Coordinates>
@@ -98,24 +107,30 @@ void copy_dims(const Coordinates& from, std::int64_t* to) {
 
 extern "C" {
 
-int32_t reshard_program_create(const reshard_plan* plan, int32_t rank, int64_t alignment, reshard_program** program) {
+int32_t reshard_program_create(const reshard_plan* plan, int32_t rank, int64_t alignment,
+                               reshard_program** program) {
   return guarded([&] {
     const reshard_plan& from = given(plan, "plan");
     given(program, "program");
     Slot slot = slot_of(*from.plan, rank);
     if (alignment == 0) alignment = kDefaultAlignment;
     if (alignment < 0 || (alignment & (alignment - 1)) != 0 || alignment > (std::int64_t{1} << 30))
-      throw InputError("alignment: expected a power of two up to 2^30, or 0, found " + std::to_string(alignment));
+      throw InputError("alignment: expected a power of two up to 2^30, or 0, found " +
+                       std::to_string(alignment));
     auto handle = std::make_unique<reshard_program>();
     handle->plan = from.plan;
     handle->program = rank_programs(*from.plan, std::span(&slot, 1)).front();
     // An element at an aligned offset must be aligned itself.
-    handle->temporaries = lay_out_temporaries(*from.plan, lives_of(*from.plan), slot, std::max(alignment, size_bytes(from.plan->request.dtype())));
+    handle->temporaries =
+        lay_out_temporaries(*from.plan, lives_of(*from.plan), slot,
+                            std::max(alignment, size_bytes(from.plan->request.dtype())));
     for (const RankStep& step : handle->program.steps) {
       std::vector<std::int32_t>& group = handle->groups.emplace_back();
-      const auto* collective = std::get_if<CollectiveStep>(&from.plan->steps[to_index(step.step)].body);
+      const auto* collective =
+          std::get_if<CollectiveStep>(&from.plan->steps[to_index(step.step)].body);
       if (collective == nullptr) continue;
-      for (Slot member : collective->group(static_cast<std::size_t>(step.group))) group.push_back(to_int(from.plan->ranks[static_cast<std::size_t>(member)]));
+      for (Slot member : collective->group(static_cast<std::size_t>(step.group)))
+        group.push_back(to_int(from.plan->ranks[static_cast<std::size_t>(member)]));
     }
     *program = handle.release();
   });
@@ -137,7 +152,8 @@ int32_t reshard_program_get_facts(const reshard_program* program, reshard_progra
   });
 }
 
-int32_t reshard_program_get_buffer(const reshard_program* program, int32_t buffer, reshard_buffer* result) {
+int32_t reshard_program_get_buffer(const reshard_program* program, int32_t buffer,
+                                   reshard_buffer* result) {
   return guarded([&] {
     const reshard_program& handle = given(program, "program");
     reshard_buffer out = buffer_of(*handle.plan, handle.program.slot, buffer);
@@ -146,7 +162,8 @@ int32_t reshard_program_get_buffer(const reshard_program* program, int32_t buffe
   });
 }
 
-int32_t reshard_program_get_operation(const reshard_program* program, int32_t operation, reshard_operation* result) {
+int32_t reshard_program_get_operation(const reshard_program* program, int32_t operation,
+                                      reshard_operation* result) {
   return guarded([&] {
     Operation found(program, operation);
     reshard_operation out{};
@@ -167,7 +184,8 @@ int32_t reshard_program_get_operation(const reshard_program* program, int32_t op
   });
 }
 
-int32_t reshard_program_get_message(const reshard_program* program, int32_t operation, int32_t message, reshard_message* result) {
+int32_t reshard_program_get_message(const reshard_program* program, int32_t operation,
+                                    int32_t message, reshard_message* result) {
   return guarded([&] {
     Operation found(program, operation);
     const auto& step = found.body<ExchangeStep>("an exchange");
@@ -175,14 +193,17 @@ int32_t reshard_program_get_message(const reshard_program* program, int32_t oper
     bool receives = asked.destination == found.handle.program.slot;
     reshard_message out{};
     out.receives = receives ? 1 : 0;
-    out.peer = to_int(found.handle.plan->ranks[static_cast<std::size_t>(receives ? asked.source : asked.destination)]);
+    out.peer =
+        to_int(found.handle.plan
+                   ->ranks[static_cast<std::size_t>(receives ? asked.source : asked.destination)]);
     out.move_count = static_cast<std::int32_t>(asked.moves.count);
     out.bytes = message_bytes(*found.handle.plan, step, asked);
     give(out, result, "result");
   });
 }
 
-int32_t reshard_program_get_move(const reshard_program* program, int32_t operation, int32_t message, int32_t move, reshard_move* result) {
+int32_t reshard_program_get_move(const reshard_program* program, int32_t operation, int32_t message,
+                                 int32_t move, reshard_move* result) {
   return guarded([&] {
     Operation found(program, operation);
     Move asked;
@@ -205,18 +226,21 @@ int32_t reshard_program_get_move(const reshard_program* program, int32_t operati
   });
 }
 
-int32_t reshard_program_get_box(const reshard_program* program, int32_t operation, int32_t part, reshard_box* result) {
+int32_t reshard_program_get_box(const reshard_program* program, int32_t operation, int32_t part,
+                                reshard_box* result) {
   return guarded([&] {
     Operation found(program, operation);
     reshard_box out{};
     if (const auto* fill = std::get_if<FillStep>(&found.step.body)) {
-      const FillStep::Part& asked = fill->parts[found.part.first_part + checked_index(part, found.part.part_count, "part")];
+      const FillStep::Part& asked =
+          fill->parts[found.part.first_part + checked_index(part, found.part.part_count, "part")];
       out.buffer = static_cast<std::int32_t>(asked.buffer);
       copy_dims(asked.box.lo, out.offset);
       copy_dims(asked.box.extents(), out.extents);
     } else {
       const auto& step = found.body<ReduceStep>("a fill or a reduce");
-      const ReduceStep::Part& asked = step.parts[found.part.first_part + checked_index(part, found.part.part_count, "part")];
+      const ReduceStep::Part& asked =
+          step.parts[found.part.first_part + checked_index(part, found.part.part_count, "part")];
       out.buffer = static_cast<std::int32_t>(asked.destination);
       out.operand_count = static_cast<std::int32_t>(asked.operand_count);
       copy_dims(asked.destination_lo, out.offset);
@@ -226,12 +250,15 @@ int32_t reshard_program_get_box(const reshard_program* program, int32_t operatio
   });
 }
 
-int32_t reshard_program_get_operand(const reshard_program* program, int32_t operation, int32_t part, int32_t operand, reshard_box* result) {
+int32_t reshard_program_get_operand(const reshard_program* program, int32_t operation, int32_t part,
+                                    int32_t operand, reshard_box* result) {
   return guarded([&] {
     Operation found(program, operation);
     const auto& step = found.body<ReduceStep>("a reduce");
-    const ReduceStep::Part& of = step.parts[found.part.first_part + checked_index(part, found.part.part_count, "part")];
-    const ReduceStep::Operand& asked = step.operands[of.first_operand + checked_index(operand, of.operand_count, "operand")];
+    const ReduceStep::Part& of =
+        step.parts[found.part.first_part + checked_index(part, found.part.part_count, "part")];
+    const ReduceStep::Operand& asked =
+        step.operands[of.first_operand + checked_index(operand, of.operand_count, "operand")];
     reshard_box out{};
     out.buffer = static_cast<std::int32_t>(asked.buffer);
     copy_dims(asked.lo, out.offset);

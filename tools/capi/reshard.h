@@ -1,18 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * reshard from C: plan a redistribution, ask what one rank does, run it over your own communicator and buffers.
+ * reshard from C: plan a redistribution, ask what one rank does, run it over your own communicator
+ * and buffers.
  *
- * Errors. Functions return RESHARD_OK or the exit code that the program `reshard` would end with; reshard_last_error() says in one sentence what was wrong with the last failed
- * call of this thread. No argument crashes the library except a pointer that points nowhere. Results are written only where a call succeeds.
+ * Errors. Functions return RESHARD_OK or the exit code that the program `reshard` would end with;
+ * reshard_last_error() says in one sentence what was wrong with the last failed call of this
+ * thread. No argument crashes the library except a pointer that points nowhere. Results are written
+ * only where a call succeeds.
  *
- * Structs. Each begins with `struct_size`, which the caller sets to sizeof the struct as it was compiled (results too, before the call), so that later versions can add fields
- * at the end. Fields of a request struct that are not used must be 0; RESHARD_INIT does both.
+ * Structs. Each begins with `struct_size`, which the caller sets to sizeof the struct as it was
+ * compiled (results too, before the call), so that later versions can add fields at the end. Fields
+ * of a request struct that are not used must be 0; RESHARD_INIT does both.
  *
- * Handles are made by *_create and *_parse, never change, may be used by several threads at once, and are given back by *_free (which take NULL). A program keeps its plan: handles may be
- * freed in any order.
+ * Handles are made by *_create and *_parse, never change, may be used by several threads at once,
+ * and are given back by *_free (which take NULL). A program keeps its plan: handles may be freed in
+ * any order.
  *
- * Words: a *rank* is numbered globally. A *buffer* is 0 the source shard, 1 the destination shard, 2 and above temporaries of the plan; local, dense, row-major. A scalar has the
- * shape (1). The rest stands in README.md beside this file. */
+ * Words: a *rank* is numbered globally. A *buffer* is 0 the source shard, 1 the destination shard,
+ * 2 and above temporaries of the plan; local, dense, row-major. A scalar has the shape (1). The
+ * rest stands in README.md beside this file. */
 #pragma once
 #ifndef RESHARD_RESHARD_H /* the same header from two places, as in a build tree and installed */
 #define RESHARD_RESHARD_H
@@ -53,10 +59,13 @@ enum {
 RESHARD_API int32_t reshard_api_version(void);
 /* "0.1.0". */
 RESHARD_API const char* reshard_version(void);
-/* Of this thread's last failed call; "" where none has failed. Valid until the thread's next call. */
+/* Of this thread's last failed call; "" where none has failed. Valid until the thread's next call.
+ */
 RESHARD_API const char* reshard_last_error(void);
 
-/* ---- Requests and topologies --------------------------------------------------------------------------------------------------------- */
+/* ---- Requests and topologies
+ * ---------------------------------------------------------------------------------------------------------
+ */
 
 typedef struct reshard_request reshard_request;
 typedef struct reshard_topology reshard_topology;
@@ -75,16 +84,20 @@ typedef struct reshard_request_texts {
   const char* to;       /* "RS(1)" */
 } reshard_request_texts;
 
-RESHARD_API int32_t reshard_request_create(const reshard_request_texts* texts, reshard_request** request);
+RESHARD_API int32_t reshard_request_create(const reshard_request_texts* texts,
+                                           reshard_request** request);
 RESHARD_API void reshard_request_free(reshard_request* request);
 
 /* A preset ("dgx-h100"), a preset with a count ("dgx-h100:4"), or the path of a topology file. */
 RESHARD_API int32_t reshard_topology_create(const char* name, reshard_topology** topology);
 /* The text of a topology file; `count` is the number behind "NAME:", 0 for none. */
-RESHARD_API int32_t reshard_topology_parse(const char* text, int64_t count, reshard_topology** topology);
+RESHARD_API int32_t reshard_topology_parse(const char* text, int64_t count,
+                                           reshard_topology** topology);
 RESHARD_API void reshard_topology_free(reshard_topology* topology);
 
-/* ---- Plans --------------------------------------------------------------------------------------------------------------------------- */
+/* ---- Plans
+ * ---------------------------------------------------------------------------------------------------------------------------
+ */
 
 typedef struct reshard_plan reshard_plan;
 
@@ -95,9 +108,11 @@ typedef struct reshard_plan_options {
   int64_t memory_limit_bytes; /* most bytes that a rank may hold at once; 0: none */
 } reshard_plan_options;
 
-/* Plans and proves. `topology` NULL: dgx-h100 with as many nodes as the ranks need; `options` NULL: the defaults. */
-RESHARD_API int32_t reshard_plan_create(const reshard_request* request, const reshard_topology* topology, const reshard_plan_options* options,
-                                        reshard_plan** plan);
+/* Plans and proves. `topology` NULL: dgx-h100 with as many nodes as the ranks need; `options` NULL:
+ * the defaults. */
+RESHARD_API int32_t reshard_plan_create(const reshard_request* request,
+                                        const reshard_topology* topology,
+                                        const reshard_plan_options* options, reshard_plan** plan);
 /* Reads and proves a plan's text. A plan that the proof refutes is an input error that says why. */
 RESHARD_API int32_t reshard_plan_parse(const char* text, int64_t text_bytes, reshard_plan** plan);
 RESHARD_API void reshard_plan_free(reshard_plan* plan);
@@ -138,35 +153,44 @@ typedef struct reshard_rank_bytes {
   int64_t received_bytes;
 } reshard_rank_bytes;
 
-RESHARD_API int32_t reshard_plan_get_rank_bytes(const reshard_plan* plan, int32_t rank, reshard_rank_bytes* bytes);
+RESHARD_API int32_t reshard_plan_get_rank_bytes(const reshard_plan* plan, int32_t rank,
+                                                reshard_rank_bytes* bytes);
 
 typedef struct reshard_buffer {
   uint32_t struct_size;
   int32_t exists; /* 0: this rank does not have it; the rest is 0 */
   int64_t bytes;
-  int64_t arena_offset; /* bytes; where a temporary lies in the arena; -1: it is no temporary, no step of the rank uses it, or no program was asked */
+  int64_t arena_offset; /* bytes; where a temporary lies in the arena; -1: it is no temporary, no
+                           step of the rank uses it, or no program was asked */
   int64_t shape[RESHARD_MAX_DIMS];
 } reshard_buffer;
 
-RESHARD_API int32_t reshard_plan_get_buffer(const reshard_plan* plan, int32_t rank, int32_t buffer, reshard_buffer* result);
+RESHARD_API int32_t reshard_plan_get_buffer(const reshard_plan* plan, int32_t rank, int32_t buffer,
+                                            reshard_buffer* result);
 
 typedef struct reshard_times {
   uint32_t struct_size;
   uint32_t reserved;
   int64_t time_ps;  /* simulated, alone on the topology */
-  int64_t bound_ps; /* the least time that the topology allows any plan: the greatest of the three below */
+  int64_t bound_ps; /* the least time that the topology allows any plan: the greatest of the three
+                       below */
   int64_t cut_ps, volume_ps, latency_ps;
 } reshard_times;
 
 /* `topology` as in reshard_plan_create. */
-RESHARD_API int32_t reshard_plan_get_times(const reshard_plan* plan, const reshard_topology* topology, reshard_times* times);
+RESHARD_API int32_t reshard_plan_get_times(const reshard_plan* plan,
+                                           const reshard_topology* topology, reshard_times* times);
 
-/* ---- One rank's program -------------------------------------------------------------------------------------------------------------- */
+/* ---- One rank's program
+ * --------------------------------------------------------------------------------------------------------------
+ */
 
 typedef struct reshard_program reshard_program;
 
-/* What the rank does, in order. Temporaries are laid out in one arena, their offsets multiples of `alignment` (a power of two; 0: 256). */
-RESHARD_API int32_t reshard_program_create(const reshard_plan* plan, int32_t rank, int64_t alignment, reshard_program** program);
+/* What the rank does, in order. Temporaries are laid out in one arena, their offsets multiples of
+ * `alignment` (a power of two; 0: 256). */
+RESHARD_API int32_t reshard_program_create(const reshard_plan* plan, int32_t rank,
+                                           int64_t alignment, reshard_program** program);
 RESHARD_API void reshard_program_free(reshard_program* program);
 
 typedef struct reshard_program_facts {
@@ -179,9 +203,11 @@ typedef struct reshard_program_facts {
   int64_t arena_bytes;
 } reshard_program_facts;
 
-RESHARD_API int32_t reshard_program_get_facts(const reshard_program* program, reshard_program_facts* facts);
+RESHARD_API int32_t reshard_program_get_facts(const reshard_program* program,
+                                              reshard_program_facts* facts);
 /* With arena_offset. */
-RESHARD_API int32_t reshard_program_get_buffer(const reshard_program* program, int32_t buffer, reshard_buffer* result);
+RESHARD_API int32_t reshard_program_get_buffer(const reshard_program* program, int32_t buffer,
+                                               reshard_buffer* result);
 
 enum {
   RESHARD_COPY = 0,     /* boxes to equal boxes, on this rank:          part_count moves */
@@ -194,10 +220,20 @@ enum {
   RESHARD_ALL_TO_ALL = 7
 };
 
-enum { RESHARD_SUM = 0, RESHARD_MIN = 2, RESHARD_MAX = 3, RESHARD_PRODUCT = 4, RESHARD_BAND = 5, RESHARD_BOR = 6, RESHARD_BXOR = 7 };
+enum {
+  RESHARD_SUM = 0,
+  RESHARD_MIN = 2,
+  RESHARD_MAX = 3,
+  RESHARD_PRODUCT = 4,
+  RESHARD_BAND = 5,
+  RESHARD_BOR = 6,
+  RESHARD_BXOR = 7
+};
 
-/* Operations may run in listed order, or each as soon as those in `after` are done; then temporaries must not share the arena. A collective works on whole buffers in n blocks, contiguous; folds are
- * taken in the order of `group`, rounded after every operation, divided once. */
+/* Operations may run in listed order, or each as soon as those in `after` are done; then
+ * temporaries must not share the arena. A collective works on whole buffers in n blocks,
+ * contiguous; folds are taken in the order of `group`, rounded after every operation, divided once.
+ */
 typedef struct reshard_operation {
   uint32_t struct_size;
   int32_t kind;
@@ -206,7 +242,8 @@ typedef struct reshard_operation {
   int32_t after_count;
   int32_t reduce_op;    /* reduce, reduce_scatter, all_reduce */
   int64_t divisor;      /* of the same; 1: none */
-  const int32_t* after; /* operations of this program that must be done before, ascending; valid as long as the program */
+  const int32_t* after; /* operations of this program that must be done before, ascending; valid as
+                           long as the program */
   /* Collectives: */
   const int32_t* group; /* ranks in order; valid as long as the program */
   int32_t group_size;
@@ -215,7 +252,8 @@ typedef struct reshard_operation {
   int64_t input_bytes, output_bytes;
 } reshard_operation;
 
-RESHARD_API int32_t reshard_program_get_operation(const reshard_program* program, int32_t operation, reshard_operation* result);
+RESHARD_API int32_t reshard_program_get_operation(const reshard_program* program, int32_t operation,
+                                                  reshard_operation* result);
 
 typedef struct reshard_message {
   uint32_t struct_size;
@@ -226,18 +264,22 @@ typedef struct reshard_message {
 } reshard_message;
 
 /* Sends first, then receives, each ascending by peer; at most one of each per peer. */
-RESHARD_API int32_t reshard_program_get_message(const reshard_program* program, int32_t operation, int32_t message, reshard_message* result);
+RESHARD_API int32_t reshard_program_get_message(const reshard_program* program, int32_t operation,
+                                                int32_t message, reshard_message* result);
 
-/* A box of `source` becomes the box of equal extents of `destination`. In a message one of the two is the peer's. */
+/* A box of `source` becomes the box of equal extents of `destination`. In a message one of the two
+ * is the peer's. */
 typedef struct reshard_move {
   uint32_t struct_size;
   int32_t source, destination; /* buffers */
   int32_t reserved;
-  int64_t source_offset[RESHARD_MAX_DIMS], destination_offset[RESHARD_MAX_DIMS], extents[RESHARD_MAX_DIMS]; /* elements */
+  int64_t source_offset[RESHARD_MAX_DIMS], destination_offset[RESHARD_MAX_DIMS],
+      extents[RESHARD_MAX_DIMS]; /* elements */
 } reshard_move;
 
 /* Copy: `message` is 0. Exchange: of that message. */
-RESHARD_API int32_t reshard_program_get_move(const reshard_program* program, int32_t operation, int32_t message, int32_t move, reshard_move* result);
+RESHARD_API int32_t reshard_program_get_move(const reshard_program* program, int32_t operation,
+                                             int32_t message, int32_t move, reshard_move* result);
 
 typedef struct reshard_box {
   uint32_t struct_size;
@@ -248,30 +290,39 @@ typedef struct reshard_box {
 } reshard_box;
 
 /* Fill: the part's box. Reduce: the part's destination. */
-RESHARD_API int32_t reshard_program_get_box(const reshard_program* program, int32_t operation, int32_t part, reshard_box* result);
+RESHARD_API int32_t reshard_program_get_box(const reshard_program* program, int32_t operation,
+                                            int32_t part, reshard_box* result);
 /* Reduce: an operand of the part. */
-RESHARD_API int32_t reshard_program_get_operand(const reshard_program* program, int32_t operation, int32_t part, int32_t operand, reshard_box* result);
+RESHARD_API int32_t reshard_program_get_operand(const reshard_program* program, int32_t operation,
+                                                int32_t part, int32_t operand, reshard_box* result);
 
-/* ---- Running it over a communicator of the caller's ----------------------------------------------------------------------------------- */
+/* ---- Running it over a communicator of the caller's
+ * ----------------------------------------------------------------------------------- */
 
 /* Elements of arrays: will never change. */
 typedef struct reshard_transfer {
   int32_t peer; /* rank */
-  int32_t tag;  /* equal at both ends; no two messages of a run from one rank to another have the same */
-  void* data;   /* contiguous, above 0 bytes; not to be changed where it is sent */
+  int32_t
+      tag; /* equal at both ends; no two messages of a run from one rank to another have the same */
+  void* data; /* contiguous, above 0 bytes; not to be changed where it is sent */
   int64_t bytes;
 } reshard_transfer;
 
-/* Carries all of these and returns 0 when they are done; anything else ends the run with RESHARD_BACKEND_ERROR. Sends and receives must make progress together (post all, wait for all). Called only
- * on ranks that have something to send or receive, in the same order of tags on all of them. */
-typedef int32_t (*reshard_exchange)(void* context, const reshard_transfer* sends, int32_t send_count, const reshard_transfer* receives, int32_t receive_count);
+/* Carries all of these and returns 0 when they are done; anything else ends the run with
+ * RESHARD_BACKEND_ERROR. Sends and receives must make progress together (post all, wait for all).
+ * Called only on ranks that have something to send or receive, in the same order of tags on all of
+ * them. */
+typedef int32_t (*reshard_exchange)(void* context, const reshard_transfer* sends,
+                                    int32_t send_count, const reshard_transfer* receives,
+                                    int32_t receive_count);
 
 typedef struct reshard_run {
   uint32_t struct_size;
   uint32_t reserved;
   reshard_exchange exchange; /* NULL only where the program has nothing to send or receive */
   void* context;             /* handed to `exchange` */
-  const void* source;        /* the rank's source shard; NULL where it has none or is empty. Aligned to the element, as are the others */
+  const void* source; /* the rank's source shard; NULL where it has none or is empty. Aligned to the
+                         element, as are the others */
   int64_t source_bytes;      /* exactly the buffer's size */
   void* destination;         /* the rank's destination shard; overlaps neither source nor arena */
   int64_t destination_bytes; /* exactly the buffer's size */
@@ -279,8 +330,10 @@ typedef struct reshard_run {
   int64_t arena_bytes;       /* at least the program's */
 } reshard_run;
 
-/* Runs the rank's program once on host memory and returns when the destination is complete. All ranks of the plan call it. Bits are those of `reshard simulate`, whatever carries the messages.
- * Beside the arena it takes memory for what is packed: at most what the rank sends and receives in one step. Programs may run as often as asked, and on several threads at once. */
+/* Runs the rank's program once on host memory and returns when the destination is complete. All
+ * ranks of the plan call it. Bits are those of `reshard simulate`, whatever carries the messages.
+ * Beside the arena it takes memory for what is packed: at most what the rank sends and receives in
+ * one step. Programs may run as often as asked, and on several threads at once. */
 RESHARD_API int32_t reshard_execute(const reshard_program* program, const reshard_run* run);
 
 #ifdef __cplusplus

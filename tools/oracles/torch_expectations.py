@@ -26,7 +26,9 @@ WORLD = 16
 
 def write(folder, name, what, lines):
     with open(os.path.join(folder, name), "w", encoding="ascii", newline="\n") as out:
-        out.write(f"# Written by tools/oracles/torch_expectations.py with torch {torch.__version__.split('+')[0]}; do not edit.\n")
+        out.write(
+            f"# Written by tools/oracles/torch_expectations.py with torch {torch.__version__.split('+')[0]}; do not edit.\n"
+        )
         for line in what.strip().splitlines():
             out.write(f"# {line.strip()}".rstrip() + "\n")
         out.writelines(line + "\n" for line in lines)

@@ -22,7 +22,9 @@ def local(shape, mesh, coordinate, placements):
 
     offsets._get_first_offset = recording
     try:
-        size, offset = offsets._compute_local_shape_and_global_offset(shape, mesh, list(coordinate), placements)
+        size, offset = offsets._compute_local_shape_and_global_offset(
+            shape, mesh, list(coordinate), placements
+        )
     finally:
         offsets._get_first_offset = plain
     return size, offset, lists
@@ -54,10 +56,16 @@ _StridedShard means what PyTorch's main does, whatever becomes of pytorch issue 
 
 
 def index_sets():
-    cases = [((n,), [[S(0)], [SS(0, 2)], [SS(0, 3)], [SS(0, 6)]], range(18)) for n in (1, 2, 3, 4, 5, 6, 8)]
+    cases = [
+        ((n,), [[S(0)], [SS(0, 2)], [SS(0, 3)], [SS(0, 6)]], range(18))
+        for n in (1, 2, 3, 4, 5, 6, 8)
+    ]
     one = [S(0), R, SS(0, 2), SS(0, 3), SS(0, 4)]
     two = [list(p) for p in itertools.product(one, one) if p.count(R) < 2]
-    cases += [(mesh, two, (0, 1, 2, 3, 5, 6, 7, 9, 13, 16, 18)) for mesh in ((2, 2), (2, 3), (3, 2), (4, 2), (2, 4), (1, 3), (3, 1))]
+    cases += [
+        (mesh, two, (0, 1, 2, 3, 5, 6, 7, 9, 13, 16, 18))
+        for mesh in ((2, 2), (2, 3), (3, 2), (4, 2), (2, 4), (1, 3), (3, 1))
+    ]
     three = [list(p) for p in itertools.product([S(0), SS(0, 2), SS(0, 3)], repeat=3)]
     cases += [(mesh, three, (0, 1, 5, 8, 13, 16, 31)) for mesh in ((2, 2, 2), (2, 3, 2), (3, 1, 2))]
     lines = []
@@ -65,7 +73,10 @@ def index_sets():
         for placements in placements_list:
             lines.append(f"mesh {by('x', mesh)} {text(placements)}")
             for length in lengths:
-                lines.append(f"{length}: " + " ".join(index_set(length, mesh, c, placements) for c in coordinates(mesh)))
+                lines.append(
+                    f"{length}: "
+                    + " ".join(index_set(length, mesh, c, placements) for c in coordinates(mesh))
+                )
     return lines
 
 
@@ -75,13 +86,22 @@ LOCAL_SHAPES = """
 
 
 def local_shapes():
-    palettes = {1: [R, P, S(0), SS(0, 2)], 2: [R, S(0), S(1), SS(0, 2), SS(1, 3)], 3: [R, S(0), S(1), S(2), SS(0, 2), SS(2, 3)]}
+    palettes = {
+        1: [R, P, S(0), SS(0, 2)],
+        2: [R, S(0), S(1), SS(0, 2), SS(1, 3)],
+        3: [R, S(0), S(1), S(2), SS(0, 2), SS(2, 3)],
+    }
     shapes = [(0,), (7,), (5, 7), (8, 1), (0, 3), (6, 4, 3), (1, 5, 0), (9, 2, 17)]
     lines = []
-    for shape, mesh in itertools.product(shapes, [(3,), (4,), (2, 2), (4, 2), (2, 3), (2, 2, 2), (3, 2, 1)]):
+    for shape, mesh in itertools.product(
+        shapes, [(3,), (4,), (2, 2), (4, 2), (2, 3), (2, 2, 2), (3, 2, 1)]
+    ):
         lines.append(f"mesh {by('x', mesh)} shape {by(',', shape)}")
-        for number, placements in enumerate(itertools.product(palettes[len(shape)], repeat=len(mesh))):
-            # Three dims on three axes: every fifth is enough, and 5 shares no factor with the palette's size.
+        for number, placements in enumerate(
+            itertools.product(palettes[len(shape)], repeat=len(mesh))
+        ):
+            # Three dims on three axes: every fifth is enough, and 5 shares no factor with the
+            # palette's size.
             if len(shape) == 3 and len(mesh) == 3 and number % 5:
                 continue
             entries = []
@@ -116,9 +136,13 @@ class MeshAt:
 def shard_orders():
     lines = []
     shapes = [(7,), (8,), (17,), (31,), (5, 9), (13, 4)]
-    for shape, mesh in itertools.product(shapes, [(2, 2), (3, 2), (4, 2), (4, 3), (2, 2, 2), (3, 1, 2), (2, 3, 4)]):
+    for shape, mesh in itertools.product(
+        shapes, [(2, 2), (3, 2), (4, 2), (4, 3), (2, 2, 2), (3, 1, 2), (2, 3, 4)]
+    ):
         lines.append(f"mesh {by('x', mesh)} shape {by(',', shape)}")
-        for placements in itertools.product([R] + [S(d) for d in range(len(shape))], repeat=len(mesh)):
+        for placements in itertools.product(
+            [R] + [S(d) for d in range(len(shape))], repeat=len(mesh)
+        ):
             for order in orders_of(placements):
                 if DTensorSpec.is_default_device_order(order):
                     continue
@@ -126,6 +150,12 @@ def shard_orders():
                 sizes = []
                 for coordinate in coordinates(mesh):
                     planner = types.SimpleNamespace(device_mesh=MeshAt(mesh, coordinate))
-                    sizes.append(redistribute.DTensorRedistributePlanner.get_logical_shape(planner, state, -1, shape))
-                lines.append(f"{DTensorSpec.format_shard_order_str(placements, order)}: {' '.join(by(',', s) for s in sizes)}")
+                    sizes.append(
+                        redistribute.DTensorRedistributePlanner.get_logical_shape(
+                            planner, state, -1, shape
+                        )
+                    )
+                lines.append(
+                    f"{DTensorSpec.format_shard_order_str(placements, order)}: {' '.join(by(',', s) for s in sizes)}"
+                )
     return lines

@@ -13,7 +13,16 @@ from torch.distributed.tensor import _utils as offsets
 from torch.distributed.tensor.placement_types import _StridedShard
 from torch_specs import P, R, S, SS, by, device_mesh, spec
 
-PLAIN = {"r": R, "a": S(0), "b": S(1), "c": S(2), "p": P, "x": SS(0, 2), "y": SS(0, 3), "z": SS(1, 2)}
+PLAIN = {
+    "r": R,
+    "a": S(0),
+    "b": S(1),
+    "c": S(2),
+    "p": P,
+    "x": SS(0, 2),
+    "y": SS(0, 3),
+    "z": SS(1, 2),
+}
 OPS = {"r": R, "a": S(0), "p": P, "v": Partial("avg"), "m": Partial("max"), "u": Partial("product")}
 
 
@@ -32,7 +41,10 @@ def all_placements(mesh, names):
 def is_refused(source, target, mesh):
     """What PyTorch refuses: infinite cost, mixed reductions, or a Partial that cannot be made."""
     # The cost of a _StridedShard is infinite whatever becomes of it, so Shard stands for it.
-    plain = [spec(mesh, s.shape, [S(p.dim) if isinstance(p, _StridedShard) else p for p in s.placements]) for s in (source, target)]
+    plain = [
+        spec(mesh, s.shape, [S(p.dim) if isinstance(p, _StridedShard) else p for p in s.placements])
+        for s in (source, target)
+    ]
     if costs.redistribute_cost(*plain) == math.inf:
         return True
     try:
@@ -91,15 +103,24 @@ PLAN_CASES = [
 
 def on_size_one(mesh, source, target):
     """Whether each transition that ends in a Partial made from something else than R is on an axis of size 1."""
-    changed = [n for n, a, b in zip(mesh, source, target) if b.is_partial() and a != b and not a.is_replicate()]
+    changed = [
+        n
+        for n, a, b in zip(mesh, source, target)
+        if b.is_partial() and a != b and not a.is_replicate()
+    ]
     return bool(changed) and all(n == 1 for n in changed)
 
 
 def only_reshard_refuses(source, target):
-    reductions = [{p.reduce_op.replace("avg", "sum") for p in s.placements if p.is_partial()} for s in (source, target)]
+    reductions = [
+        {p.reduce_op.replace("avg", "sum") for p in s.placements if p.is_partial()}
+        for s in (source, target)
+    ]
     divides = any(a.is_replicate() and b == P for a, b in zip(source.placements, target.placements))
     dtype = source.tensor_meta.dtype
-    return (reductions[0] and reductions[1] and reductions[0] != reductions[1]) or (divides and not (dtype.is_floating_point or dtype.is_complex))
+    return (reductions[0] and reductions[1] and reductions[0] != reductions[1]) or (
+        divides and not (dtype.is_floating_point or dtype.is_complex)
+    )
 
 
 def greedy_plans():
@@ -116,7 +137,9 @@ def greedy_plans():
                 assert len(plans) == 1
                 a, b = specs[shapes[0]][source], specs[shapes[0]][target]
                 if is_refused(a, b, on):
-                    row.append("~" if on_size_one(mesh, a.placements, b.placements) else plans.pop() + "!")
+                    row.append(
+                        "~" if on_size_one(mesh, a.placements, b.placements) else plans.pop() + "!"
+                    )
                 else:
                     row.append(plans.pop() + ("?" if only_reshard_refuses(a, b) else ""))
             lines.append(f"{''.join(source)}: {' '.join(row)}")
@@ -129,9 +152,19 @@ per target the number of the cost in base 36; "!" infinite; "~" and "?" as in gr
 """
 
 F32, BF16, F64, I8 = "float32", "bfloat16", "float64", "int8"
-COST_CASES = [((4,), "rabp", *what, n) for what in (((8, 8), F32), ((8192, 8192), F32), ((5, 7), BF16), ((0, 4), F32)) for n in (1, 2, 4, 8)]
-COST_CASES += [((2, 2), "rabp", *what, n) for what in (((8, 8), F32), ((1024, 1024), F32), ((8193, 4099), I8), ((5, 7), F64)) for n in (1, 2, 4)]
-COST_CASES += [((4, 2), "rabp", shape, BF16, n) for shape in ((16, 24), (4096, 28672)) for n in (1, 2, 8)]
+COST_CASES = [
+    ((4,), "rabp", *what, n)
+    for what in (((8, 8), F32), ((8192, 8192), F32), ((5, 7), BF16), ((0, 4), F32))
+    for n in (1, 2, 4, 8)
+]
+COST_CASES += [
+    ((2, 2), "rabp", *what, n)
+    for what in (((8, 8), F32), ((1024, 1024), F32), ((8193, 4099), I8), ((5, 7), F64))
+    for n in (1, 2, 4)
+]
+COST_CASES += [
+    ((4, 2), "rabp", shape, BF16, n) for shape in ((16, 24), (4096, 28672)) for n in (1, 2, 8)
+]
 COST_CASES += [((2, 8), "rabp", (1024, 1024), F32, 8), ((3, 5), "rabp", (1000, 77), F32, 8)]
 COST_CASES += [((2, 1), "rabp", (64, 64), F32, 1), ((1, 4), "rabp", (64, 64), F32, 2)]
 COST_CASES += [((4,), "rabxp", (64, 64), F32, 4), ((2, 2), "raxp", (64, 64), F32, 4)]
@@ -152,12 +185,16 @@ def base36(number):
 def cost_tables():
     numbers, lines = {}, []
     seen = {}
-    _mesh_resources.num_devices_per_host = staticmethod(lambda device_type: seen["devices_per_host"])
+    _mesh_resources.num_devices_per_host = staticmethod(
+        lambda device_type: seen["devices_per_host"]
+    )
     for mesh, letters, shape, dtype, per_host in COST_CASES:
         seen["devices_per_host"] = per_host
         costs.MeshTopoInfo.build_from_mesh.cache_clear()
         on, names = device_mesh(mesh), palette(letters)
-        lines.append(f"{header_of(mesh, names)} shape {by(',', shape)} dtype {dtype} devices_per_host {per_host}")
+        lines.append(
+            f"{header_of(mesh, names)} shape {by(',', shape)} dtype {dtype} devices_per_host {per_host}"
+        )
         every = all_placements(mesh, names)
         specs = {w: spec(on, shape, [names[k] for k in w], getattr(torch, dtype)) for w in every}
         for source in every:
@@ -169,6 +206,10 @@ def cost_tables():
                 elif cost != math.inf:
                     row.append(base36(numbers.setdefault(repr(float(cost)), len(numbers))))
                 else:
-                    row.append("~" if on_size_one(mesh, specs[source].placements, specs[target].placements) else "!")
+                    row.append(
+                        "~"
+                        if on_size_one(mesh, specs[source].placements, specs[target].placements)
+                        else "!"
+                    )
             lines.append(f"{''.join(source)}: {' '.join(row)}")
     return [f"values {len(numbers)}"] + list(numbers) + lines

@@ -38,7 +38,9 @@ def device_mesh(mesh):
 
 
 def spec(mesh, shape, placements, dtype=torch.float32, order=None):
-    meta = TensorMeta(torch.Size(shape), torch.empty(shape, dtype=dtype, device="meta").stride(), dtype)
+    meta = TensorMeta(
+        torch.Size(shape), torch.empty(shape, dtype=dtype, device="meta").stride(), dtype
+    )
     return DTensorSpec(mesh, tuple(placements), tensor_meta=meta, shard_order=order)
 
 

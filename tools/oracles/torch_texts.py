@@ -20,7 +20,11 @@ Left out: f8e4m3fn, PyTorch's abbreviation of float8_e4m3fn, which reshard write
 
 def spec_rows():
     rows = []
-    for mesh, shape, dtype in (((4,), (8,), "float32"), ((2, 2), (8, 8), "bfloat16"), ((2, 2, 2), (5, 3), "complex64")):
+    for mesh, shape, dtype in (
+        ((4,), (8,), "float32"),
+        ((2, 2), (8, 8), "bfloat16"),
+        ((2, 2, 2), (5, 3), "complex64"),
+    ):
         on = device_mesh(mesh)
         palette_ = [R, S(0), SS(0, 2), Partial("avg")] + ([S(1)] if len(shape) > 1 else [])
         for placements in itertools.product(palette_, repeat=len(mesh)):
@@ -34,13 +38,19 @@ def spec_rows():
                     for place, axis in enumerate(entry.mesh_dims):
                         position[axis] = -1 if default else place
                 check = "read" if fewer else "same"
-                rows.append(f"spec|{by('x', mesh)}|{by(',', shape)}|{dtype}|{placements!r}|{by(',', position)}|{made}|{check}")
+                rows.append(
+                    f"spec|{by('x', mesh)}|{by(',', shape)}|{dtype}|{placements!r}|{by(',', position)}|{made}|{check}"
+                )
     return rows
 
 
 def texts():
-    placements = [R] + [S(d) for d in range(8)] + [SS(d, n) for d in (0, 1, 7) for n in (1, 2, 3, 64)]
-    placements += [Partial(op) for op in ("sum", "avg", "min", "max", "product", "band", "bor", "bxor")]
+    placements = (
+        [R] + [S(d) for d in range(8)] + [SS(d, n) for d in (0, 1, 7) for n in (1, 2, 3, 64)]
+    )
+    placements += [
+        Partial(op) for op in ("sum", "avg", "min", "max", "product", "band", "bor", "bxor")
+    ]
     lines = [f"placement|{p!s}|{p!r}" for p in placements]
     names = "float64 float32 float16 bfloat16 float8_e5m2 int64 int32 int16 int8 uint8 bool complex64".split()
     lines += [f"dtype|{getattr(torch, n)!r}|{dtype_abbrs[getattr(torch, n)]}" for n in names]

@@ -42,11 +42,15 @@ def whole(values):
 
 def row(on, mesh, length, a, b):
     source, target = spec(on, (length,), a), spec(on, (length,), b)
-    makes_partial_of_shard = any((p == S(0) or isinstance(p, _StridedShard)) and q.is_partial() for p, q in zip(a, b))
+    makes_partial_of_shard = any(
+        (p == S(0) or isinstance(p, _StridedShard)) and q.is_partial() for p, q in zip(a, b)
+    )
     if makes_partial_of_shard or only_reshard_refuses(source, target):
         return None
     try:
-        after = redistribute.redistribute_local_tensor(LocalTensor(held(length, mesh, a)), source, target)
+        after = redistribute.redistribute_local_tensor(
+            LocalTensor(held(length, mesh, a)), source, target
+        )
     except (AssertionError, RuntimeError, ValueError):
         return None
     entries = [whole(values) for _, values in sorted(after._local_tensors.items())]
@@ -57,14 +61,23 @@ def row(on, mesh, length, a, b):
 def values():
     plain = [R, S(0), P, Partial("avg"), Partial("max")]
     lines = []
-    for mesh, palette, lengths in (((3,), plain + [SS(0, 2), SS(0, 4)], (2, 7, 13)), ((2, 2), plain, (3, 5)), ((3, 2), plain, (5,))):
+    for mesh, palette, lengths in (
+        ((3,), plain + [SS(0, 2), SS(0, 4)], (2, 7, 13)),
+        ((2, 2), plain, (3, 5)),
+        ((3, 2), plain, (5,)),
+    ):
         size = len(coordinates(mesh))
         dist.init_process_group("fake", rank=0, world_size=size, store=FakeStore())
         with LocalTensorMode(size):
             on = device_mesh(mesh)
             for length in lengths:
                 lines.append(f"mesh {by('x', mesh)} length {length}")
-                rows = [row(on, mesh, length, a, b) for a, b in itertools.product(itertools.product(palette, repeat=len(mesh)), repeat=2)]
+                rows = [
+                    row(on, mesh, length, a, b)
+                    for a, b in itertools.product(
+                        itertools.product(palette, repeat=len(mesh)), repeat=2
+                    )
+                ]
                 lines += [r for r in rows if r]
         dist.destroy_process_group()
     return lines

@@ -4,6 +4,7 @@
 
 Usage: python3 tools/traces/generate.py [--check]
 """
+
 import pathlib
 import subprocess
 import sys
@@ -26,7 +27,9 @@ SHIPPED = {
 failures = 0
 for name, (script, *arguments) in SHIPPED.items():
     # -B: no bytecode beside the sources.
-    text = subprocess.run([sys.executable, "-B", str(TOOLS / script), *arguments], check=True, capture_output=True).stdout
+    text = subprocess.run(
+        [sys.executable, "-B", str(TOOLS / script), *arguments], check=True, capture_output=True
+    ).stdout
     path = TRACES / f"{name}.jsonl"
     if "--check" not in sys.argv[1:]:
         path.write_bytes(text)

@@ -13,6 +13,7 @@ Training: mesh dp=8,tp=8, one node of 8 GPUs per tensor-parallel group. FSDP2 cu
   norms (not cut by tp)                                                                       lie as S(0)R
 Inference: every data-parallel replica holds the whole tensor-parallel shard: R over dp, tp as it was. One tensor after the other, in the order of the module.
 """
+
 from trace_lines import write
 
 LAYERS, HIDDEN, HEADS, KV_HEADS, HEAD_DIM, FFN, VOCABULARY = 80, 8192, 64, 8, 128, 28672, 128256
@@ -46,7 +47,15 @@ def tensors():
 write(
     {"topology": "dgx-h100:8", "meshes": {"train": "dp=8,tp=8"}},
     [
-        {"op": "redistribute", "name": name + ".weight", "shape": shape, "dtype": "bf16", "from": side[0], "to": side[1], "mesh": "train"}
+        {
+            "op": "redistribute",
+            "name": name + ".weight",
+            "shape": shape,
+            "dtype": "bf16",
+            "from": side[0],
+            "to": side[1],
+            "mesh": "train",
+        }
         for name, shape, side in tensors()
     ],
 )

@@ -13,6 +13,7 @@ Compute: a product of [m,k] and [k,n] takes 2 m k n / tp floating-point operatio
 sheet). GeLU and other element-wise work is left out. Products run on stream 0, redistributions on stream 1; each waits for what it needs and for nothing else, so dA and
 dB overlap with communication.
 """
+
 import sys
 
 from trace_lines import write
@@ -28,13 +29,35 @@ def product(name, m, k, n, after):
     flops = 2 * m * k * n // TP
     # At half the peak, in picoseconds, rounded up.
     duration_ps = -(-flops * 2 * 10**12 // PEAK_FLOPS)
-    operations.append({"op": "compute", "id": name, "name": name, "after": after, "ranks": f"0-{TP - 1}", "duration_ps": duration_ps, "stream": 0})
+    operations.append(
+        {
+            "op": "compute",
+            "id": name,
+            "name": name,
+            "after": after,
+            "ranks": f"0-{TP - 1}",
+            "duration_ps": duration_ps,
+            "stream": 0,
+        }
+    )
     return [name]
 
 
 def move(name, source, destination, after):
-    operations.append({"op": "redistribute", "id": name, "name": name, "after": after, "shape": [TOKENS, HIDDEN], "dtype": "bf16", "from": source, "to": destination,
-                       "mesh": "tp", "stream": 1})
+    operations.append(
+        {
+            "op": "redistribute",
+            "id": name,
+            "name": name,
+            "after": after,
+            "shape": [TOKENS, HIDDEN],
+            "dtype": "bf16",
+            "from": source,
+            "to": destination,
+            "mesh": "tp",
+            "stream": 1,
+        }
+    )
     return [name]
 
 

@@ -8,6 +8,7 @@ From a post on the PyTorch forum about peer-to-peer sends in pipeline parallelis
 passes of 39.68 ms each (396.8 ms alone). Measured there: 97.441 ms for the ten copies on one stream, 75.075 ms on two streams, one per destination.
 The variants: all sends on one stream of GPU 0, or one stream per destination; without compute, or with the ten passes on a stream of their own, which nothing waits for.
 """
+
 import sys
 
 from trace_lines import write
@@ -23,8 +24,26 @@ for i in range(SENDS):
     peer = DESTINATIONS[destination]
     stream = destination if two_streams else 0
     if "compute" in sys.argv[1:] and i < PASSES:
-        operations.append({"op": "compute", "name": f"forward {i}", "ranks": "0", "duration_ps": PASS_PS, "stream": COMPUTE_STREAM})
-    operations.append({"op": "send", "name": f"activations {i}", "rank": 0, "peer": peer, "bytes": SEND_BYTES, "tag": i, "stream": stream})
+        operations.append(
+            {
+                "op": "compute",
+                "name": f"forward {i}",
+                "ranks": "0",
+                "duration_ps": PASS_PS,
+                "stream": COMPUTE_STREAM,
+            }
+        )
+    operations.append(
+        {
+            "op": "send",
+            "name": f"activations {i}",
+            "rank": 0,
+            "peer": peer,
+            "bytes": SEND_BYTES,
+            "tag": i,
+            "stream": stream,
+        }
+    )
     operations.append({"op": "recv", "rank": peer, "peer": 0, "bytes": SEND_BYTES, "tag": i})
 
 write({"topology": "pcie-8x3090"}, operations)

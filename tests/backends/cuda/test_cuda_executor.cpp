@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The CUDA backend's executor on the device made of host memory: bit for bit the store, in every order in which a GPU might run its streams; and what goes wrong is found and said.
+// The CUDA backend's executor on the device made of host memory: bit for bit the store, in every
+// order in which a GPU might run its streams; and what goes wrong is found and said.
 #include <catch2/catch.hpp>
 
 #include <cstring>
 
 #include "backends/cuda/executor.h"
 #include "core/base/errors.h"
-#include "core/plan/proof.h"
 #include "core/planners/planner.h"
+#include "core/proof/proof.h"
 #include "tests/conformance/conformance.h"
 #include "tests/support/cuda_on_host_device.h"
 #include "tests/support/host_device.h"
@@ -21,19 +22,22 @@ using Catch::Matchers::Contains;
 
 namespace {
 
-Plan planned(const char* mesh, const char* shape, const char* dtype, const char* from, const char* to, const char* planner) {
+Plan planned(const char* mesh, const char* shape, const char* dtype, const char* from,
+             const char* to, const char* planner) {
   auto ref = std::make_shared<const Mesh>(parse_mesh(mesh));
   Topology topology = star(64);
   PlannerInput input;
   input.topology = &topology;
-  Plan plan = find_planner(planner).make(Request(parse_layout(shape, dtype, ref, from), parse_layout(shape, dtype, ref, to)), input);
+  Plan plan = find_planner(planner).make(
+      Request(parse_layout(shape, dtype, ref, from), parse_layout(shape, dtype, ref, to)), input);
   prove(plan);
   return plan;
 }
 
 // An executor whose device can be looked at.
 struct Watched {
-  explicit Watched(const HostDeviceOptions& options = {}, const backends::cuda::ExecutorOptions& executor_options = {}) {
+  explicit Watched(const HostDeviceOptions& options = {},
+                   const backends::cuda::ExecutorOptions& executor_options = {}) {
     auto made = std::make_unique<HostDevice>(options);
     device = made.get();
     executor = std::make_unique<CudaExecutor>(std::move(made), executor_options);
@@ -42,14 +46,19 @@ struct Watched {
   std::unique_ptr<CudaExecutor> executor;
 };
 
-// Several independent chains of copies, each through a temporary of its own and back: work for more than one stream.
+// Several independent chains of copies, each through a temporary of its own and back: work for more
+// than one stream.
 Plan chains(int count) {
   auto mesh = std::make_shared<const Mesh>(parse_mesh("2"));
   std::string shape = std::to_string(2 * count);
-  Plan plan(Request(parse_layout(shape, "f32", mesh, "S(0)"), parse_layout(shape, "f32", mesh, "S(0)")), "by hand");
-  auto exchange = [&](BufferId from, std::int64_t from_lo, BufferId to, std::int64_t to_lo, std::vector<StepId> after) {
+  Plan plan(
+      Request(parse_layout(shape, "f32", mesh, "S(0)"), parse_layout(shape, "f32", mesh, "S(0)")),
+      "by hand");
+  auto exchange = [&](BufferId from, std::int64_t from_lo, BufferId to, std::int64_t to_lo,
+                      std::vector<StepId> after) {
     ExchangeStep step{{{0, 1, {0, 1}}, {1, 0, {1, 1}}}, MoveList(1)};
-    for (int message = 0; message < 2; ++message) step.moves.push_back({from, to, DimVector{from_lo}, DimVector{to_lo}, DimVector{1}});
+    for (int message = 0; message < 2; ++message)
+      step.moves.push_back({from, to, DimVector{from_lo}, DimVector{to_lo}, DimVector{1}});
     return plan.add_step(step, std::move(after));
   };
   std::vector<BufferId> temporaries;
@@ -63,18 +72,22 @@ Plan chains(int count) {
   for (int c = 0; c < count; ++c) out.push_back(exchange(kSourceBuffer, c, first(c), 0, {}));
   for (int c = 0; c < count; ++c) {
     CopyStep copy{{{0, {0, 1}}, {1, {1, 1}}}, MoveList(1)};
-    for (int part = 0; part < 2; ++part) copy.moves.push_back({first(c), first(count + c), DimVector{0}, DimVector{0}, DimVector{1}});
+    for (int part = 0; part < 2; ++part)
+      copy.moves.push_back({first(c), first(count + c), DimVector{0}, DimVector{0}, DimVector{1}});
     kept.push_back(plan.add_step(copy, {out[static_cast<std::size_t>(c)]}));
   }
-  for (int c = 0; c < count; ++c) exchange(first(count + c), 0, kDestinationBuffer, c, {kept[static_cast<std::size_t>(c)]});
+  for (int c = 0; c < count; ++c)
+    exchange(first(count + c), 0, kDestinationBuffer, c, {kept[static_cast<std::size_t>(c)]});
   prove(plan);
   return plan;
 }
 
-// A fork and a join on one rank: the source goes to one temporary, from there to two others, and from them to the destination.
+// A fork and a join on one rank: the source goes to one temporary, from there to two others, and
+// from them to the destination.
 Plan diamond() {
   auto mesh = std::make_shared<const Mesh>(parse_mesh("1"));
-  Plan plan(Request(parse_layout("64", "f32", mesh, "R"), parse_layout("64", "f32", mesh, "R")), "by hand");
+  Plan plan(Request(parse_layout("64", "f32", mesh, "R"), parse_layout("64", "f32", mesh, "R")),
+            "by hand");
   BufferId whole = plan.add_temporary(), left = plan.add_temporary(), right = plan.add_temporary();
   plan.buffer(whole).set_shape(0, Shape{64});
   for (BufferId half : {left, right}) plan.buffer(half).set_shape(0, Shape{32});
@@ -85,8 +98,11 @@ Plan diamond() {
   };
   DimVector zero{0}, middle{32}, half{32};
   StepId fork = copy({{kSourceBuffer, whole, zero, zero, DimVector{64}}}, {});
-  StepId a = copy({{whole, left, zero, zero, half}}, {fork}), b = copy({{whole, right, middle, zero, half}}, {fork});
-  copy({{left, kDestinationBuffer, zero, zero, half}, {right, kDestinationBuffer, zero, middle, half}}, {a, b});
+  StepId a = copy({{whole, left, zero, zero, half}}, {fork}),
+         b = copy({{whole, right, middle, zero, half}}, {fork});
+  copy({{left, kDestinationBuffer, zero, zero, half},
+        {right, kDestinationBuffer, zero, middle, half}},
+       {a, b});
   prove(plan);
   return plan;
 }
@@ -123,7 +139,8 @@ TEST_CASE("cuda on a host device: small cases through every planner equal the st
   CHECK(report.runs > 1'200);
 }
 
-TEST_CASE("cuda on a host device: nothing is left over, nothing is dropped, replicas share memory") {
+TEST_CASE(
+    "cuda on a host device: nothing is left over, nothing is dropped, replicas share memory") {
   Watched watched;
   {
     Plan plan = planned("2x2", "64,64", "bf16", "RS(0)", "S(1)R", "rule");
@@ -156,9 +173,12 @@ TEST_CASE("cuda on a host device: a plan that does not fit is refused before any
   HostDeviceOptions options;
   options.memory_bytes = 100'000;
   Watched watched(options);
-  Plan fits = planned("2", "64,64", "f32", "S(0)", "S(1)", "p2p"), does_not = planned("2", "128,128", "f32", "S(0)", "S(1)", "p2p");
+  Plan fits = planned("2", "64,64", "f32", "S(0)", "S(1)", "p2p"),
+       does_not = planned("2", "128,128", "f32", "S(0)", "S(1)", "p2p");
   CHECK_NOTHROW(watched.executor->prepare(fits));
-  CHECK_THROWS_WITH(watched.executor->prepare(does_not), Contains("128.") && Contains("KiB of memory on the device") && Contains("97.656 KiB are free"));
+  CHECK_THROWS_WITH(watched.executor->prepare(does_not),
+                    Contains("128.") && Contains("KiB of memory on the device") &&
+                        Contains("97.656 KiB are free"));
   CHECK_THROWS_AS(watched.executor->prepare(does_not), InputError);
   CHECK(watched.device->peak_bytes() < 40'000);
 }
@@ -169,8 +189,11 @@ TEST_CASE("cuda on a host device: a device that hangs ends the run within the ti
   Watched watched(options, {.time_limit_s = 0});
   Plan plan = planned("2", "8,8", "f32", "S(0)", "S(1)", "p2p");
   std::unique_ptr<PreparedPlan> prepared = watched.executor->prepare(plan);
-  prepared->fill([](Rank, std::span<std::byte> bytes) { std::memset(bytes.data(), 1, bytes.size()); });
-  CHECK_THROWS_WITH(prepared->run(), Contains("CUDA") && Contains("running the steps of the plan") && Contains("no end within 0 s"));
+  prepared->fill(
+      [](Rank, std::span<std::byte> bytes) { std::memset(bytes.data(), 1, bytes.size()); });
+  CHECK_THROWS_WITH(prepared->run(), Contains("CUDA") &&
+                                         Contains("running the steps of the plan") &&
+                                         Contains("no end within 0 s"));
 }
 
 TEST_CASE("cuda on a host device: independent chains run on streams of their own") {
@@ -194,7 +217,8 @@ TEST_CASE("cuda on a host device: a wait that is left out shows") {
   Shards sources = rough_sources(prng, plan.request);
   Watched whole;
   CHECK(moved(*whole.executor, plan, sources) == sources);
-  // Before the steps: the second stream for the origin. Between them: one side of the fork, and the join. After them: the first stream for the second.
+  // Before the steps: the second stream for the origin. Between them: one side of the fork, and the
+  // join. After them: the first stream for the second.
   REQUIRE(whole.device->waits() == 4);
   for (std::int64_t wait = 0; wait < 4; ++wait) {
     int shows = 0;
@@ -210,7 +234,8 @@ TEST_CASE("cuda on a host device: a wait that is left out shows") {
       }
     }
     INFO("wait " << wait << " left out: " << shows << " of 40 orders show it");
-    // The first only makes times comparable: the second stream's first step waits for the fork anyway.
+    // The first only makes times comparable: the second stream's first step waits for the fork
+    // anyway.
     CHECK((shows > 0) == (wait > 0));
   }
 }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Streams and waits: every dependency is kept, none is waited for twice, and what is independent has a stream of its own.
+// Streams and waits: every dependency is kept, none is waited for twice, and what is independent
+// has a stream of its own.
 #include <catch2/catch.hpp>
 
 #include "backends/cuda/step_streams.h"
-#include "core/plan/accounting.h"
-#include "core/plan/proof.h"
+#include "core/proof/proof.h"
+#include "core/schedule/accounting.h"
 #include "tests/support/prng.h"
 
 using namespace reshard;
@@ -16,7 +17,9 @@ namespace {
 using Before = std::vector<std::vector<std::int32_t>>;
 
 // Which steps are complete when a step starts, from stream order and a choice of the waits alone.
-std::vector<std::vector<bool>> complete_before(const std::vector<StreamedStep>& steps, std::size_t without_step = SIZE_MAX, std::size_t without_wait = 0) {
+std::vector<std::vector<bool>> complete_before(const std::vector<StreamedStep>& steps,
+                                               std::size_t without_step = SIZE_MAX,
+                                               std::size_t without_wait = 0) {
   std::vector<std::vector<bool>> out(steps.size(), std::vector<bool>(steps.size()));
   for (std::size_t i = 0; i < steps.size(); ++i) {
     auto take = [&](std::size_t step) {
@@ -64,7 +67,8 @@ TEST_CASE("drawn graphs: all dependencies are kept, and no wait can be left out"
   CHECK(waits > 500);
 }
 
-TEST_CASE("a chain stays on one stream, independent steps spread, more of them than streams share") {
+TEST_CASE(
+    "a chain stays on one stream, independent steps spread, more of them than streams share") {
   auto streams_of = [](const Before& before, int streams) {
     std::vector<int> out;
     for (const StreamedStep& step : assign_streams(before, streams)) {
@@ -80,10 +84,12 @@ TEST_CASE("a chain stays on one stream, independent steps spread, more of them t
 
 TEST_CASE("a temporary that takes over memory waits for all who use what lay there") {
   auto mesh = std::make_shared<const Mesh>(parse_mesh("1"));
-  Plan plan(Request(parse_layout("64", "f32", mesh, "R"), parse_layout("64", "f32", mesh, "R")), "by hand");
+  Plan plan(Request(parse_layout("64", "f32", mesh, "R"), parse_layout("64", "f32", mesh, "R")),
+            "by hand");
   BufferId first = plan.add_temporary(), second = plan.add_temporary();
   for (BufferId id : {first, second}) plan.buffer(id).set_shape(0, Shape{32});
-  auto copy = [&](BufferId from, std::int64_t from_lo, BufferId to, std::int64_t to_lo, std::int64_t extent, std::vector<StepId> after) {
+  auto copy = [&](BufferId from, std::int64_t from_lo, BufferId to, std::int64_t to_lo,
+                  std::int64_t extent, std::vector<StepId> after) {
     CopyStep step{{{0, {0, 1}}}, MoveList(1)};
     step.moves.push_back({from, to, DimVector{from_lo}, DimVector{to_lo}, DimVector{extent}});
     return plan.add_step(step, std::move(after));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The device made of host memory itself: it runs what is right in every order, and finds what is wrong.
+// The device made of host memory itself: it runs what is right in every order, and finds what is
+// wrong.
 #include <catch2/catch.hpp>
 
 #include <algorithm>
@@ -16,9 +17,12 @@ using Catch::Matchers::Contains;
 
 namespace {
 
-std::vector<std::byte> filled(std::size_t size, int value) { return std::vector<std::byte>(size, static_cast<std::byte>(value)); }
+std::vector<std::byte> filled(std::size_t size, int value) {
+  return std::vector<std::byte>(size, static_cast<std::byte>(value));
+}
 
-// Two streams, one buffer: the first writes it, the second reads it and a third write follows; `wait` and `wait_back` order them.
+// Two streams, one buffer: the first writes it, the second reads it and a third write follows;
+// `wait` and `wait_back` order them.
 struct Race {
   bool shows(std::uint64_t seed, bool wait, bool wait_back) {
     HostDevice device({.seed = seed});
@@ -47,7 +51,8 @@ void launch(HostDevice& device, CopyTile tile, int unit_bytes = 16, int lanes = 
   EventOwner end(device);
   DeviceMemory table(device, sizeof tile);
   device.upload(table.data(), std::as_bytes(std::span(&tile, 1)), stream.get());
-  device.copy({reinterpret_cast<const CopyTile*>(table.data()), 1, unit_bytes, lanes}, stream.get());
+  device.copy({reinterpret_cast<const CopyTile*>(table.data()), 1, unit_bytes, lanes},
+              stream.get());
   device.record(end.get(), stream.get());
   device.done(end.get());
 }
@@ -88,13 +93,18 @@ TEST_CASE("host device: tiles that are wrong are refused") {
     CopyTile tile{to.data(), from.data(), 64, 64, 2, 4};
     make(device, tile);
     CHECK_THROWS_WITH(launch(device, tile, unit_bytes, lanes), Contains(what));
-    CHECK_THROWS_AS(device.set_bytes(to.data(), 1, 0, device.create_stream()), CheckFailure);  // nothing runs after a failure
+    CHECK_THROWS_AS(device.set_bytes(to.data(), 1, 0, device.create_stream()),
+                    CheckFailure);  // nothing runs after a failure
   };
-  refused("destination of a copy: not aligned to 16 bytes", [](HostDevice&, CopyTile& tile) { tile.destination += 8; });
-  refused("source of a copy: not aligned to 16 bytes", [](HostDevice&, CopyTile& tile) { tile.source_pitch = 72; });
-  refused("destination of a copy: 1040 bytes at 0 of an allocation of 1024", [](HostDevice&, CopyTile& tile) { tile.destination_pitch = 976; });
+  refused("destination of a copy: not aligned to 16 bytes",
+          [](HostDevice&, CopyTile& tile) { tile.destination += 8; });
+  refused("source of a copy: not aligned to 16 bytes",
+          [](HostDevice&, CopyTile& tile) { tile.source_pitch = 72; });
+  refused("destination of a copy: 1040 bytes at 0 of an allocation of 1024",
+          [](HostDevice&, CopyTile& tile) { tile.destination_pitch = 976; });
   refused("source of a copy", [](HostDevice&, CopyTile& tile) { tile.source -= 16; });
-  refused("rows of 64 bytes, 32 apart", [](HostDevice&, CopyTile& tile) { tile.destination_pitch = 32; });
+  refused("rows of 64 bytes, 32 apart",
+          [](HostDevice&, CopyTile& tile) { tile.destination_pitch = 32; });
   refused(
       "by 3 lanes", [](HostDevice&, CopyTile&) {}, 16, 3);
   refused(
@@ -171,7 +181,9 @@ TEST_CASE("launch tables: one upload, launched on any stream as often as asked")
   std::vector<const std::byte*> odd_operands{from.data() + 1, to.data()};
   odd.fold_bytes(sum.data() + 4, odd_operands, 17);
   LaunchTables tables;
-  LaunchTables::Id copy = tables.add(copies), fold = tables.add(folds, ReduceOp::Sum, DType::I32, 1), empty = tables.add(CopyTiles(0));
+  LaunchTables::Id copy = tables.add(copies),
+                   fold = tables.add(folds, ReduceOp::Sum, DType::I32, 1),
+                   empty = tables.add(CopyTiles(0));
   LaunchTables::Id odd_fold = tables.add(odd, ReduceOp::Max, DType::U8, 1);
   CHECK(tables.bytes() > 0);
   tables.upload(device, stream.get());

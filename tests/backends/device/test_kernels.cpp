@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The GPU's kernels, compiled for the host, against core/bytes: every dtype and operator, any number of lanes, bit for bit.
+// The GPU's kernels, compiled for the host, against core/bytes: every dtype and operator, any
+// number of lanes, bit for bit.
 #include <catch2/catch.hpp>
 
 #include <sys/mman.h>
@@ -30,17 +31,20 @@ std::vector<std::byte> random_bytes(Prng& prng, std::int64_t count) {
 
 void run(const CopyTiles& tiles, int lanes) {
   for (std::size_t g = 0; g < CopyTiles::kUnits; ++g)
-    host_kernels::copy({tiles.group(g).data(), static_cast<std::int64_t>(tiles.group(g).size()), 1 << g, lanes});
+    host_kernels::copy(
+        {tiles.group(g).data(), static_cast<std::int64_t>(tiles.group(g).size()), 1 << g, lanes});
 }
 
 void run(const FoldTiles& tiles, ReduceOp op, DType dtype, std::int64_t divisor, int lanes) {
-  for (auto [group, unit] : {std::pair(&tiles.wide(), 16), std::pair(&tiles.narrow(), static_cast<int>(size_bytes(dtype)))}) {
+  for (auto [group, unit] : {std::pair(&tiles.wide(), 16),
+                             std::pair(&tiles.narrow(), static_cast<int>(size_bytes(dtype)))}) {
     std::vector<FoldTile> table;
     for (const FoldTiles::Tile& tile : *group) {
       table.push_back(tile.tile);
       table.back().operands = tiles.operands().data() + tile.first_operand;
     }
-    host_kernels::fold({table.data(), static_cast<std::int64_t>(table.size()), unit, lanes, op, dtype, divisor});
+    host_kernels::fold(
+        {table.data(), static_cast<std::int64_t>(table.size()), unit, lanes, op, dtype, divisor});
   }
 }
 
@@ -79,12 +83,16 @@ bool agree(DType dtype, const std::vector<std::byte>& a, const std::vector<std::
   DType part = dtype == DType::C64 ? DType::F32 : dtype;
   auto width = static_cast<std::size_t>(size_bytes(part));
   for (std::size_t i = 0; i < a.size(); i += width)
-    if (std::memcmp(a.data() + i, b.data() + i, width) != 0 && !(is_nan_at(part, a.data() + i) && is_nan_at(part, b.data() + i))) return false;
+    if (std::memcmp(a.data() + i, b.data() + i, width) != 0 &&
+        !(is_nan_at(part, a.data() + i) && is_nan_at(part, b.data() + i)))
+      return false;
   return a.size() == b.size();
 }
 
-// Rows of `count` elements, `pitch` apart in operands, dense in the destination, by kernel and by core/bytes.
-void compare_folds(Prng& prng, ReduceOp op, DType dtype, std::int64_t divisor, std::size_t operand_count, std::int64_t rows, std::int64_t count,
+// Rows of `count` elements, `pitch` apart in operands, dense in the destination, by kernel and by
+// core/bytes.
+void compare_folds(Prng& prng, ReduceOp op, DType dtype, std::int64_t divisor,
+                   std::size_t operand_count, std::int64_t rows, std::int64_t count,
                    std::int64_t pitch) {
   std::int64_t width = size_bytes(dtype);
   Shape dense{rows, count}, sparse{rows, pitch};
@@ -92,7 +100,8 @@ void compare_folds(Prng& prng, ReduceOp op, DType dtype, std::int64_t divisor, s
   std::vector<std::vector<std::byte>> data;
   std::vector<const std::byte*> operands;
   std::vector<BoxPlace> places(operand_count, BoxPlace{sparse, zero});
-  for (std::size_t k = 0; k < operand_count; ++k) data.push_back(draw_values(prng, dtype, rows * pitch));
+  for (std::size_t k = 0; k < operand_count; ++k)
+    data.push_back(draw_values(prng, dtype, rows * pitch));
   for (const std::vector<std::byte>& operand : data) operands.push_back(operand.data());
   auto size = static_cast<std::size_t>(rows * count * width);
   std::vector<std::byte> expected(size), found(size);
@@ -107,13 +116,15 @@ void compare_folds(Prng& prng, ReduceOp op, DType dtype, std::int64_t divisor, s
     std::fill(found.begin(), found.end(), std::byte{0x5a});
     run(tiles, op, dtype, divisor, lanes);
     if (!agree(dtype, expected, found))
-      FAIL(fmt::format("{} of {} {}, divided by {}, {} x {} elements, {} lanes", text(op), operand_count, text(dtype), divisor, rows, count, lanes));
+      FAIL(fmt::format("{} of {} {}, divided by {}, {} x {} elements, {} lanes", text(op),
+                       operand_count, text(dtype), divisor, rows, count, lanes));
   }
 }
 
 }  // namespace
 
-TEST_CASE("copies by kernel equal copies by core/bytes, in every unit and with any number of lanes") {
+TEST_CASE(
+    "copies by kernel equal copies by core/bytes, in every unit and with any number of lanes") {
   Prng prng(1);
   for (std::int64_t width : {1, 2, 4, 8})
     for (std::int64_t columns : {1, 3, 8, 31, 64, 5'000, 40'000})
@@ -121,7 +132,8 @@ TEST_CASE("copies by kernel equal copies by core/bytes, in every unit and with a
         if (rows * columns * width > 2'000'000) continue;
         Shape from{rows + 1, columns + 5}, to{rows + 2, columns + 8};
         DimVector from_lo{1, 5}, to_lo{2, prng.below(9)}, extents{rows, columns};
-        std::vector<std::byte> source = random_bytes(prng, element_count(from) * width), blank = random_bytes(prng, element_count(to) * width);
+        std::vector<std::byte> source = random_bytes(prng, element_count(from) * width),
+                               blank = random_bytes(prng, element_count(to) * width);
         std::vector<std::byte> expected = blank, cleared = blank, found;
         copy_box(expected.data(), {to, to_lo}, source.data(), {from, from_lo}, extents, width);
         clear_box(cleared.data(), {to, to_lo}, extents, width);
@@ -153,7 +165,8 @@ TEST_CASE("folds by kernel equal folds by core/bytes, for every dtype and operat
       auto op = static_cast<ReduceOp>(o);
       if (!can_fold(op, dtype, 1)) continue;
       ++pairs;
-      // 1 to 11 operands: with and without the four that are loaded side by side. Wide where rows and pitch are multiples of 16 elements.
+      // 1 to 11 operands: with and without the four that are loaded side by side. Wide where rows
+      // and pitch are multiples of 16 elements.
       for (std::size_t operands : {1u, 2u, 4u, 5u, 6u, 11u})
         for (std::int64_t divisor : {1, 3, 8}) {
           if (!can_fold(op, dtype, divisor)) continue;
@@ -183,12 +196,14 @@ TEST_CASE("16-bit floats round after every operation, in the kernel, too") {
 
 TEST_CASE("rows that lie more than 2^32 bytes apart") {
   const std::int64_t apart = std::int64_t{5} << 30, bytes = 2 * apart + 4096;
-  void* memory = mmap(nullptr, static_cast<std::size_t>(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* memory = mmap(nullptr, static_cast<std::size_t>(bytes), PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   REQUIRE(memory != MAP_FAILED);
   auto* source = static_cast<std::byte*>(memory);
   Shape far{3, apart}, near{3, 64};
   DimVector zero{0, 0};
-  for (std::int64_t row = 0; row < 3; ++row) std::memset(source + row * apart, static_cast<int>(row + 1), 64);
+  for (std::int64_t row = 0; row < 3; ++row)
+    std::memset(source + row * apart, static_cast<int>(row + 1), 64);
   std::vector<std::byte> out(3 * 64), folded(3 * 64);
   CopyTiles copies(0);
   copies.copy(out.data(), {near, zero}, source, {far, zero}, near, 1);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A program that fails on purpose, for check_failures.py: it asks the registry for the mpi backend, as `reshard` does, so that the module is opened behind dlopen and what it throws crosses that
+// A program that fails on purpose, for check_failures.py: it asks the registry for the mpi backend,
+// as `reshard` does, so that the module is opened behind dlopen and what it throws crosses that
 // border. Prints what it caught, by type, and exits with the code of that type.
 //
 //   mpi_failing world            how many processes there are; nothing fails
@@ -15,8 +16,8 @@
 
 #include "backends/registry/backend.h"
 #include "core/base/errors.h"
-#include "core/plan/proof.h"
 #include "core/planners/planner.h"
+#include "core/proof/proof.h"
 
 using namespace reshard;
 
@@ -24,7 +25,9 @@ namespace {
 
 Plan exchange_of(int ranks) {
   auto mesh = std::make_shared<const Mesh>(Mesh::row_major({ranks}));
-  Plan plan = plan_p2p(Request(parse_layout("64,64", "f32", mesh, "S(0)"), parse_layout("64,64", "f32", mesh, "S(1)")), {});
+  Plan plan = plan_p2p(Request(parse_layout("64,64", "f32", mesh, "S(0)"),
+                               parse_layout("64,64", "f32", mesh, "S(1)")),
+                       {});
   prove(plan);
   return plan;
 }

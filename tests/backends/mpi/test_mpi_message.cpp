@@ -30,7 +30,8 @@ Draw room_for(test::Prng& prng, const DimVector& extents) {
 }
 
 // Values of the box in row-major order.
-std::vector<std::uint16_t> values_of(const std::vector<std::uint16_t>& array, const Draw& draw, const DimVector& extents) {
+std::vector<std::uint16_t> values_of(const std::vector<std::uint16_t>& array, const Draw& draw,
+                                     const DimVector& extents) {
   std::vector<std::uint16_t> out;
   for (std::int64_t i = 0; i < element_count(extents); ++i) {
     std::int64_t rest = i, at = 0, stride = 1;
@@ -67,8 +68,12 @@ TEST_CASE("drawn messages are cut alike at both ends and arrive whole") {
       sources.emplace_back(static_cast<std::size_t>(element_count(from[m].shape)));
       std::iota(sources[m].begin(), sources[m].end(), static_cast<std::uint16_t>(1000 * m + 1));
       destinations.emplace_back(static_cast<std::size_t>(element_count(to[m].shape)));
-      append(sent, {reinterpret_cast<std::byte*>(sources[m].data()), from[m].shape, from[m].lo, extents}, limit);
-      append(received, {reinterpret_cast<std::byte*>(destinations[m].data()), to[m].shape, to[m].lo, extents}, limit);
+      append(sent,
+             {reinterpret_cast<std::byte*>(sources[m].data()), from[m].shape, from[m].lo, extents},
+             limit);
+      append(received,
+             {reinterpret_cast<std::byte*>(destinations[m].data()), to[m].shape, to[m].lo, extents},
+             limit);
     }
     INFO("draw " << draw);
     REQUIRE(sent.chunks.size() == received.chunks.size());
@@ -85,13 +90,17 @@ TEST_CASE("drawn messages are cut alike at both ends and arrive whole") {
       }
       unpack(received, in, way.data());
     }
-    for (std::size_t m = 0; m < moves; ++m) CHECK(values_of(destinations[m], to[m], boxes[m]) == values_of(sources[m], from[m], boxes[m]));
+    for (std::size_t m = 0; m < moves; ++m)
+      CHECK(values_of(destinations[m], to[m], boxes[m]) ==
+            values_of(sources[m], from[m], boxes[m]));
   }
   CHECK(in_place > 1000);
   CHECK(shared_chunks > 1000);
 }
 
-TEST_CASE("a box that is one stretch of its buffer is one chunk in place; a large one is cut into equal ones") {
+TEST_CASE(
+    "a box that is one stretch of its buffer is one chunk in place; a large one is cut into equal "
+    "ones") {
   std::vector<float> buffer(6 * 8);
   Message message;
   message.element_bytes = 4;
@@ -104,5 +113,6 @@ TEST_CASE("a box that is one stretch of its buffer is one chunk in place; a larg
   cut.element_bytes = 4;
   append(cut, {reinterpret_cast<std::byte*>(buffer.data()), {6, 8}, {0, 0}, {6, 8}}, 64);
   REQUIRE(cut.chunks.size() == 3);
-  for (std::size_t c = 0; c < 3; ++c) CHECK(cut.chunks[c].in_place == reinterpret_cast<std::byte*>(buffer.data() + 16 * c));
+  for (std::size_t c = 0; c < 3; ++c)
+    CHECK(cut.chunks[c].in_place == reinterpret_cast<std::byte*>(buffer.data() + 16 * c));
 }

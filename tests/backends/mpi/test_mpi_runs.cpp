@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Plans on real processes: in every way that bytes may take, on the caller's memory, again and again.
+// Plans on real processes: in every way that bytes may take, on the caller's memory, again and
+// again.
 #include <catch2/catch.hpp>
 
 #include <algorithm>
 
 #include "backends/mpi/executor.h"
 #include "core/base/errors.h"
-#include "core/layout/pattern.h"
-#include "core/plan/proof.h"
+#include "core/pattern/pattern.h"
 #include "core/planners/planner.h"
+#include "core/proof/proof.h"
 #include "sim/store/store.h"
 #include "tests/conformance/conformance.h"
 
@@ -18,7 +19,8 @@ using Catch::Matchers::Contains;
 
 namespace {
 
-Request request_of(int ranks, const char* from, const char* to, const char* shape = "16,24,5", const char* dtype = "i32") {
+Request request_of(int ranks, const char* from, const char* to, const char* shape = "16,24,5",
+                   const char* dtype = "i32") {
   auto mesh = std::make_shared<const Mesh>(Mesh::row_major({ranks}));
   return Request(parse_layout(shape, dtype, mesh, from), parse_layout(shape, dtype, mesh, to));
 }
@@ -51,8 +53,10 @@ TEST_CASE("every way of the bytes gives the store's values") {
     bool shared_memory;
   };
   constexpr std::int64_t kAny = std::int64_t{1} << 30;
-  Way way = GENERATE(Way{"rings, MPI's collectives", kAny, kAny, true}, Way{"MPI alone", kAny, kAny, false}, Way{"rings, no collective", kAny, 0, true},
-                     Way{"many chunks through rings", 24, 100, true}, Way{"many chunks through MPI", 24, 100, false});
+  Way way = GENERATE(
+      Way{"rings, MPI's collectives", kAny, kAny, true}, Way{"MPI alone", kAny, kAny, false},
+      Way{"rings, no collective", kAny, 0, true}, Way{"many chunks through rings", 24, 100, true},
+      Way{"many chunks through MPI", 24, 100, false});
   INFO(way.name);
   WorldOptions options;
   options.chunk_bytes = way.chunk_bytes;
@@ -74,16 +78,20 @@ TEST_CASE("the caller's shards are read and written where they are") {
   int size = size_of_world(), rank = rank_in_world();
   Plan plan = planned(request_of(size, "S(0)", "S(1)"), plan_p2p);
   MpiExecutor executor(MPI_COMM_WORLD, {});
-  auto count = [&](BufferId buffer) { return static_cast<std::size_t>(plan.buffer(buffer).elements(static_cast<Slot>(rank))); };
+  auto count = [&](BufferId buffer) {
+    return static_cast<std::size_t>(plan.buffer(buffer).elements(static_cast<Slot>(rank)));
+  };
   std::vector<std::int32_t> source(count(kSourceBuffer)), destination(count(kDestinationBuffer));
-  auto prepared = executor.prepare(plan, {std::as_bytes(std::span(source)), std::as_writable_bytes(std::span(destination))});
+  auto prepared = executor.prepare(
+      plan, {std::as_bytes(std::span(source)), std::as_writable_bytes(std::span(destination))});
   Pattern pattern(plan.request);
   for (int round = 0; round < 3; ++round) {
     pattern.fill(plan.request.source(), rank, round, std::as_writable_bytes(std::span(source)));
     std::fill(destination.begin(), destination.end(), -1);
     Timeline timeline = prepared->run();
     std::vector<std::int32_t> expected(destination.size());
-    pattern.fill(plan.request.destination(), rank, round, std::as_writable_bytes(std::span(expected)));
+    pattern.fill(plan.request.destination(), rank, round,
+                 std::as_writable_bytes(std::span(expected)));
     CHECK(destination == expected);
     for (std::size_t i = 0; i < timeline.spans.size(); ++i) {
       CHECK(timeline.spans[i].rank == Rank{rank});
@@ -94,10 +102,13 @@ TEST_CASE("the caller's shards are read and written where they are") {
     // No barrier: what a run has read is the caller's again as soon as it returns.
   }
   std::vector<std::int32_t> longer(source.size() + 1);
-  CHECK_THROWS_AS(executor.prepare(plan, {std::as_bytes(std::span(longer)), std::as_writable_bytes(std::span(destination))}), InputError);
+  CHECK_THROWS_AS(executor.prepare(plan, {std::as_bytes(std::span(longer)),
+                                          std::as_writable_bytes(std::span(destination))}),
+                  InputError);
 }
 
-// Rank 0 may send its part of the exchange long before the all-reduce is over; rank 1 may ask for it only afterwards. Between them the two must not be mistaken for each other.
+// Rank 0 may send its part of the exchange long before the all-reduce is over; rank 1 may ask for
+// it only afterwards. Between them the two must not be mistaken for each other.
 TEST_CASE("steps that overlap differently on two ranks") {
   int size = size_of_world();
   if (size < 2) return;
@@ -133,11 +144,14 @@ TEST_CASE("steps that overlap differently on two ranks") {
   options.time_limit_s = 20;
   MpiExecutor executor(MPI_COMM_WORLD, options);
   Pattern pattern(plan.request);
-  FillSource fill = [&](Rank rank, std::span<std::byte> bytes) { pattern.fill(plan.request.source(), to_int(rank), to_int(rank), bytes); };
+  FillSource fill = [&](Rank rank, std::span<std::byte> bytes) {
+    pattern.fill(plan.request.source(), to_int(rank), to_int(rank), bytes);
+  };
   std::vector<std::vector<std::byte>> expected(static_cast<std::size_t>(size));
   sim::Store store;
-  store.run(plan, fill,
-            [&](Rank rank, std::span<const std::byte> bytes) { expected[static_cast<std::size_t>(to_int(rank))].assign(bytes.begin(), bytes.end()); });
+  store.run(plan, fill, [&](Rank rank, std::span<const std::byte> bytes) {
+    expected[static_cast<std::size_t>(to_int(rank))].assign(bytes.begin(), bytes.end());
+  });
   auto prepared = executor.prepare(plan);
   prepared->fill(fill);
   for (int run = 0; run < 20; ++run) {
@@ -154,12 +168,16 @@ TEST_CASE("ranks that were not started are refused, by all alike") {
   Plan plan = planned(request_of(size + 1, "S(0)", "R"), plan_p2p);
   MpiExecutor executor(MPI_COMM_WORLD, {});
   CHECK_THROWS_AS(executor.prepare(plan), InputError);
-  CHECK_THROWS_WITH(executor.prepare(plan), Contains("the request names rank " + std::to_string(size)) && Contains("mpirun started " + std::to_string(size)));
+  CHECK_THROWS_WITH(executor.prepare(plan),
+                    Contains("the request names rank " + std::to_string(size)) &&
+                        Contains("mpirun started " + std::to_string(size)));
 }
 
 TEST_CASE("more memory than the machine has is refused before any is taken") {
   auto mesh = std::make_shared<const Mesh>(Mesh::row_major({1}));
-  Plan plan = planned(Request(parse_layout("1048576,1048576,1024", "f32", mesh, "R"), parse_layout("1048576,1048576,1024", "f32", mesh, "R")), plan_p2p);
+  Plan plan = planned(Request(parse_layout("1048576,1048576,1024", "f32", mesh, "R"),
+                              parse_layout("1048576,1048576,1024", "f32", mesh, "R")),
+                      plan_p2p);
   MpiExecutor executor(MPI_COMM_WORLD, {});
   if (executor.processes().is_root()) CHECK_THROWS_AS(executor.prepare(plan), InputError);
 }

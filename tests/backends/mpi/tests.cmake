@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Tests under mpirun, once per implementation of MPI that was found: N processes on however few cores there are. As root, in a container or a chroot with nothing but /proc mounted.
+# Tests under mpirun, once per implementation of MPI that was found: N processes on however few
+# cores there are. As root, in a container or a chroot with nothing but /proc mounted.
 
 # mpi_test(NAME FLAVOUR COMMAND...)
 function(mpi_test name)
@@ -24,7 +25,7 @@ endfunction()
 if(RESHARD_HAS_MPI)
   find_package(Python3 REQUIRED COMPONENTS Interpreter)
   add_executable(mpi_failing tests/backends/mpi/mpi_failing.cpp)
-  target_link_libraries(mpi_failing PRIVATE reshard_backends reshard_planners reshard_flags)
+  target_link_libraries(mpi_failing PRIVATE reshard_backends reshard_core reshard_flags)
   if(RESHARD_OPENMPI_LAUNCHER)
     mpi_tests(openmpi reshard_mpi_parts ${RESHARD_OPENMPI_LAUNCHER})
   endif()

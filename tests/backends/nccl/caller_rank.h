@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One rank of a program that brings its own communicator, stream and buffers, on the NCCL stand-in; and an executor that runs plans on them, so that the conformance suite can.
+// One rank of a program that brings its own communicator, stream and buffers, on the NCCL stand-in;
+// and an executor that runs plans on them, so that the conformance suite can.
 #pragma once
 
 #include <functional>
@@ -17,11 +18,15 @@ using backends::nccl::CallerShards;
 using backends::nccl::NcclExecutor;
 using backends::nccl::Prepared;
 
-// Device memory of the caller's. Its shards begin one element behind what a GPU aligns to: views of a framework's tensors begin anywhere.
+// Device memory of the caller's. Its shards begin one element behind what a GPU aligns to: views of
+// a framework's tensors begin anywhere.
 class CallerBuffer {
  public:
-  CallerBuffer(StandinDevice& device, std::int64_t bytes, std::int64_t offset) : memory_(device, bytes + offset), at_(memory_.data() + offset), bytes_(bytes) {}
-  std::span<std::byte> bytes() const { return bytes_ == 0 ? std::span<std::byte>() : std::span(at_, static_cast<std::size_t>(bytes_)); }
+  CallerBuffer(StandinDevice& device, std::int64_t bytes, std::int64_t offset)
+      : memory_(device, bytes + offset), at_(memory_.data() + offset), bytes_(bytes) {}
+  std::span<std::byte> bytes() const {
+    return bytes_ == 0 ? std::span<std::byte>() : std::span(at_, static_cast<std::size_t>(bytes_));
+  }
 
  private:
   backends::DeviceMemory memory_;
@@ -35,15 +40,19 @@ struct CallerRank {
   std::shared_ptr<RawRank> raw;
   CallerCommunicator lent;
 
-  CallerRank(StandinParts parts, std::int32_t rank, std::int32_t world) : raw(std::make_shared<RawRank>(std::move(parts), rank, world)) {
+  CallerRank(StandinParts parts, std::int32_t rank, std::int32_t world)
+      : raw(std::make_shared<RawRank>(std::move(parts), rank, world)) {
     // Kept by what they are parts of.
     api = {raw, raw->parts.api.get()};
     device = {raw, raw->device};
     raw->init();
     lent = {raw->comm, raw->stream};
   }
-  backends::nccl::Job job(std::chrono::milliseconds limit) const { return backends::nccl::job_on(api, device, lent, limit); }
-  // Everything of the caller's is as it was: the communicator still works, and only the caller gives it back.
+  backends::nccl::Job job(std::chrono::milliseconds limit) const {
+    return backends::nccl::job_on(api, device, lent, limit);
+  }
+  // Everything of the caller's is as it was: the communicator still works, and only the caller
+  // gives it back.
   void use_and_close() const {
     raw->wait();
     raw->api().group_start();
@@ -61,30 +70,39 @@ struct CallerPlan {
 
   static std::int64_t bytes_of(const Plan& plan, BufferId buffer, std::int32_t rank) {
     if (!std::binary_search(plan.ranks.begin(), plan.ranks.end(), Rank{rank})) return 0;
-    return plan.buffer(buffer).elements(plan.slot_of(Rank{rank})) * size_bytes(plan.request.dtype());
+    return plan.buffer(buffer).elements(plan.slot_of(Rank{rank})) *
+           size_bytes(plan.request.dtype());
   }
   CallerPlan(const Plan& plan, StandinDevice& device, std::int32_t rank)
       : source(device, bytes_of(plan, kSourceBuffer, rank), size_bytes(plan.request.dtype())),
-        destination(device, bytes_of(plan, kDestinationBuffer, rank), size_bytes(plan.request.dtype())) {}
+        destination(device, bytes_of(plan, kDestinationBuffer, rank),
+                    size_bytes(plan.request.dtype())) {}
   CallerShards shards() const { return {source.bytes(), destination.bytes()}; }
 };
 
 class CallerExecutor : public Executor {
  public:
-  CallerExecutor(const CallerRank& rank, backends::nccl::Job job) : rank_(rank), executor_(std::move(job)) {}
+  CallerExecutor(const CallerRank& rank, backends::nccl::Job job)
+      : rank_(rank), executor_(std::move(job)) {}
 
   std::string_view name() const override { return "nccl over a caller's communicator"; }
   Processes& processes() override { return executor_.processes(); }
-  bool folds_in_own_order(const Plan& plan) const override { return executor_.folds_in_own_order(plan); }
-  std::unique_ptr<PreparedPlan> prepare(const Plan& plan) override { return std::make_unique<Run>(plan, rank_, executor_); }
+  bool folds_in_own_order(const Plan& plan) const override {
+    return executor_.folds_in_own_order(plan);
+  }
+  std::unique_ptr<PreparedPlan> prepare(const Plan& plan) override {
+    return std::make_unique<Run>(plan, rank_, executor_);
+  }
   NcclExecutor& inner() { return executor_; }
 
  private:
   class Run : public PreparedPlan {
    public:
-    Run(const Plan& plan, const CallerRank& rank, NcclExecutor& executor) : plan_(plan), rank_(rank), buffers_(plan, *rank.device, rank.raw->rank) {
+    Run(const Plan& plan, const CallerRank& rank, NcclExecutor& executor)
+        : plan_(plan), rank_(rank), buffers_(plan, *rank.device, rank.raw->rank) {
       executor.prepare(plan, buffers_.shards());  // and given back
-      std::int64_t before = rank.device->free_bytes(), needed = executor.needed_bytes(plan, buffers_.shards());
+      std::int64_t before = rank.device->free_bytes(),
+                   needed = executor.needed_bytes(plan, buffers_.shards());
       RESHARD_CHECK(rank.device->free_bytes() == before, "asking takes nothing");
       prepared_ = executor.prepare(plan, buffers_.shards());
       RESHARD_CHECK(before - rank.device->free_bytes() <= needed, "no more is taken than was said");
@@ -105,7 +123,8 @@ class CallerExecutor : public Executor {
     void take(const TakeDestination& take) override {
       if (!has(kDestinationBuffer)) return;
       std::vector<std::byte> host(buffers_.destination.bytes().size());
-      if (!host.empty()) rank_.device->download(host, buffers_.destination.bytes().data(), rank_.lent.stream);
+      if (!host.empty())
+        rank_.device->download(host, buffers_.destination.bytes().data(), rank_.lent.stream);
       rank_.raw->wait();
       take(me(), host);
     }
@@ -113,7 +132,8 @@ class CallerExecutor : public Executor {
    private:
     Rank me() const { return Rank{rank_.raw->rank}; }
     bool has(BufferId buffer) const {
-      return std::binary_search(plan_.ranks.begin(), plan_.ranks.end(), me()) && plan_.buffer(buffer).exists(plan_.slot_of(me()));
+      return std::binary_search(plan_.ranks.begin(), plan_.ranks.end(), me()) &&
+             plan_.buffer(buffer).exists(plan_.slot_of(me()));
     }
     const Plan& plan_;
     const CallerRank& rank_;

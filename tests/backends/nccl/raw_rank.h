@@ -28,7 +28,8 @@ struct RawRank {
   NcclComm comm = nullptr;
   std::byte *a = nullptr, *b = nullptr;  // 4 KiB each
 
-  RawRank(StandinParts parts_in, std::int32_t rank_in, std::int32_t world_in) : parts(std::move(parts_in)), rank(rank_in), world(world_in) {
+  RawRank(StandinParts parts_in, std::int32_t rank_in, std::int32_t world_in)
+      : parts(std::move(parts_in)), rank(rank_in), world(world_in) {
     device = parts.devices[0].get();
     stream = device->create_stream();
     event = device->create_event();
@@ -58,8 +59,12 @@ struct RawRank {
     device->record(event, stream);
     while (!device->done(event)) std::this_thread::yield();
   }
-  void send(int peer, std::int64_t bytes = 64) { api().send(a, bytes, NcclType::Uint8, peer, comm, stream); }
-  void receive(int peer, std::int64_t bytes = 64) { api().receive(b, bytes, NcclType::Uint8, peer, comm, stream); }
+  void send(int peer, std::int64_t bytes = 64) {
+    api().send(a, bytes, NcclType::Uint8, peer, comm, stream);
+  }
+  void receive(int peer, std::int64_t bytes = 64) {
+    api().receive(b, bytes, NcclType::Uint8, peer, comm, stream);
+  }
   void close() {
     api().finalize(comm);
     settle(comm);

@@ -16,12 +16,17 @@ namespace {
 
 using namespace reshard::backends::nccl;
 
-// Runs the body on every rank with a registry of its own; bodies record what they see under the lock.
-StandinOutcome run_registries(const StandinJob& job, const std::function<void(Communicators& registry, std::int32_t driver)>& body) {
+// Runs the body on every rank with a registry of its own; bodies record what they see under the
+// lock.
+StandinOutcome run_registries(
+    const StandinJob& job,
+    const std::function<void(Communicators& registry, std::int32_t driver)>& body) {
   return run_parts(job, [&](StandinParts parts, std::int32_t driver) {
     std::vector<LocalRank> locals;
-    for (std::size_t i = 0; i < parts.ranks.size(); ++i) locals.push_back({parts.ranks[i], parts.devices[i].get()});
-    Communicators registry(*parts.api, *parts.meeting, job.world, locals, job.policies, job.limit, parts.warn);
+    for (std::size_t i = 0; i < parts.ranks.size(); ++i)
+      locals.push_back({parts.ranks[i], parts.devices[i].get()});
+    Communicators registry(*parts.api, *parts.meeting, job.world, locals, job.policies, job.limit,
+                           parts.warn);
     body(registry, driver);
   });
 }
@@ -52,10 +57,11 @@ TEST_CASE("the parent is made at once, or never") {
     for (Drive drive : {Drive::RankPerThread, Drive::OneThread}) {
       int found = 0;
       std::mutex mutex;
-      StandinOutcome outcome = run_registries(job_of(4, eager, drive), [&](Communicators& registry, std::int32_t) {
-        std::lock_guard lock(mutex);
-        found += registry.find(kParentKey) != nullptr;
-      });
+      StandinOutcome outcome =
+          run_registries(job_of(4, eager, drive), [&](Communicators& registry, std::int32_t) {
+            std::lock_guard lock(mutex);
+            found += registry.find(kParentKey) != nullptr;
+          });
       require_clean(outcome);
       CHECK(found == (eager ? static_cast<int>(outcome.errors.size()) : 0));
       CHECK(outcome.communicators == (eager ? 1 : 0));
@@ -66,9 +72,11 @@ TEST_CASE("the parent is made at once, or never") {
 TEST_CASE("look-ups make nothing") {
   std::set<std::string> refusals;
   std::mutex mutex;
-  StandinOutcome outcome = run_registries(job_of(3, false), [&](Communicators& registry, std::int32_t driver) {
+  StandinOutcome outcome = run_registries(job_of(3, false), [&](Communicators& registry,
+                                                                std::int32_t driver) {
     std::string text;
-    if (registry.find("0-2") != nullptr || registry.find(Communicators::pair_key(0, 1)) != nullptr) text = "found";
+    if (registry.find("0-2") != nullptr || registry.find(Communicators::pair_key(0, 1)) != nullptr)
+      text = "found";
     try {
       registry.route(0, (driver + 1) % 3);
     } catch (const CheckFailure& failure) {
@@ -79,7 +87,9 @@ TEST_CASE("look-ups make nothing") {
     refusals.insert(text.substr(text.find("ranks ")));
   });
   require_clean(outcome);
-  CHECK(refusals == std::set<std::string>{"ranks 0 and 1 are not connected", "ranks 1 and 2 are not connected", "ranks 2 and 0 are not connected"});
+  CHECK(refusals == std::set<std::string>{"ranks 0 and 1 are not connected",
+                                          "ranks 1 and 2 are not connected",
+                                          "ranks 2 and 0 are not connected"});
   CHECK(outcome.communicators == 0);
 }
 
@@ -90,23 +100,29 @@ TEST_CASE("groups are split from the parent once, all of a step together, and ca
       job.standin.version = version;
       std::vector<std::string> wrong;
       std::mutex mutex;
-      StandinOutcome outcome = run_registries(job, [&](Communicators& registry, std::int32_t driver) {
-        auto first = registry.groups({{0, 1, 2}, {5, 3}});
-        auto again = registry.groups({{0, 1, 2}, {5, 3}});
-        auto whole = registry.groups({{0, 1, 2, 3, 4, 5}});
-        auto turned = registry.groups({{2, 1, 0}});
-        std::string text;
-        if (first != again) text += "made twice. ";
-        if (whole[0] != registry.find(kParentKey)) text += "the parent was made again. ";
-        if (turned[0] == first[0] || turned[0]->place_of(0) != 2 || first[1]->place_of(3) != 1) text += "order. ";
-        if (registry.find("0-2") != first[0] || registry.find("5,3") != first[1] || registry.size() != 4) text += "keys. ";
-        for (std::size_t i = 0; i < registry.local_count(); ++i) {
-          std::int32_t rank = registry.local(i).rank;
-          if ((first[0]->comms[i] != nullptr) != (rank < 3) || (first[1]->comms[i] != nullptr) != (rank == 3 || rank == 5)) text += "members. ";
-        }
-        std::lock_guard lock(mutex);
-        if (!text.empty()) wrong.push_back(std::to_string(driver) + ": " + text);
-      });
+      StandinOutcome outcome =
+          run_registries(job, [&](Communicators& registry, std::int32_t driver) {
+            auto first = registry.groups({{0, 1, 2}, {5, 3}});
+            auto again = registry.groups({{0, 1, 2}, {5, 3}});
+            auto whole = registry.groups({{0, 1, 2, 3, 4, 5}});
+            auto turned = registry.groups({{2, 1, 0}});
+            std::string text;
+            if (first != again) text += "made twice. ";
+            if (whole[0] != registry.find(kParentKey)) text += "the parent was made again. ";
+            if (turned[0] == first[0] || turned[0]->place_of(0) != 2 || first[1]->place_of(3) != 1)
+              text += "order. ";
+            if (registry.find("0-2") != first[0] || registry.find("5,3") != first[1] ||
+                registry.size() != 4)
+              text += "keys. ";
+            for (std::size_t i = 0; i < registry.local_count(); ++i) {
+              std::int32_t rank = registry.local(i).rank;
+              if ((first[0]->comms[i] != nullptr) != (rank < 3) ||
+                  (first[1]->comms[i] != nullptr) != (rank == 3 || rank == 5))
+                text += "members. ";
+            }
+            std::lock_guard lock(mutex);
+            if (!text.empty()) wrong.push_back(std::to_string(driver) + ": " + text);
+          });
       CAPTURE(version, wrong);
       require_clean(outcome);
       CHECK(wrong.empty());
@@ -115,23 +131,27 @@ TEST_CASE("groups are split from the parent once, all of a step together, and ca
     }
 }
 
-TEST_CASE("without a parent pairs are connected, in an order that cannot deadlock, with one warning") {
+TEST_CASE(
+    "without a parent pairs are connected, in an order that cannot deadlock, with one warning") {
   for (Drive drive : {Drive::RankPerThread, Drive::OneThread}) {
     std::vector<std::int32_t> sizes;
     std::mutex mutex;
-    StandinOutcome outcome = run_registries(job_of(5, false, drive), [&](Communicators& registry, std::int32_t) {
-      registry.connect({{0, 1}});
-      registry.connect(all_pairs(5));
-      registry.connect(all_pairs(5));
-      for (std::size_t i = 0; i < registry.local_count(); ++i)
-        for (std::int32_t peer = 0; peer < 5; ++peer) {
-          if (peer == registry.local(i).rank) continue;
-          Route route = registry.route(i, peer);
-          RESHARD_CHECK(route.comm != nullptr && route.peer == (peer > registry.local(i).rank ? 1 : 0), "a pair's places");
-        }
-      std::lock_guard lock(mutex);
-      sizes.push_back(static_cast<std::int32_t>(registry.size()));
-    });
+    StandinOutcome outcome =
+        run_registries(job_of(5, false, drive), [&](Communicators& registry, std::int32_t) {
+          registry.connect({{0, 1}});
+          registry.connect(all_pairs(5));
+          registry.connect(all_pairs(5));
+          for (std::size_t i = 0; i < registry.local_count(); ++i)
+            for (std::int32_t peer = 0; peer < 5; ++peer) {
+              if (peer == registry.local(i).rank) continue;
+              Route route = registry.route(i, peer);
+              RESHARD_CHECK(
+                  route.comm != nullptr && route.peer == (peer > registry.local(i).rank ? 1 : 0),
+                  "a pair's places");
+            }
+          std::lock_guard lock(mutex);
+          sizes.push_back(static_cast<std::int32_t>(registry.size()));
+        });
     require_clean(outcome);
     CHECK(sizes == std::vector<std::int32_t>(outcome.errors.size(), 10));
     CHECK(outcome.communicators == 10);
@@ -139,7 +159,8 @@ TEST_CASE("without a parent pairs are connected, in an order that cannot deadloc
     CHECK_THAT(outcome.warnings.front(), Catch::Matchers::Contains("communicators of two ranks"));
   }
   // With a parent there is nothing to connect.
-  StandinOutcome outcome = run_registries(job_of(3), [](Communicators& registry, std::int32_t) { registry.connect(all_pairs(3)); });
+  StandinOutcome outcome = run_registries(
+      job_of(3), [](Communicators& registry, std::int32_t) { registry.connect(all_pairs(3)); });
   require_clean(outcome);
   CHECK(outcome.communicators == 1);
   CHECK(outcome.warnings.empty());
@@ -155,7 +176,8 @@ TEST_CASE("communicators that share a stream key share the stream") {
       registry.connect(all_pairs(3));
       Route left = registry.route(0, (driver + 1) % 3), other = registry.route(0, (driver + 2) % 3);
       bool same = left.stream == other.stream && left.stream == registry.stream(0, kMainStream);
-      bool apart = left.stream != other.stream && left.stream != registry.stream(0, kMainStream) && other.stream != registry.stream(0, kMainStream);
+      bool apart = left.stream != other.stream && left.stream != registry.stream(0, kMainStream) &&
+                   other.stream != registry.stream(0, kMainStream);
       std::lock_guard lock(mutex);
       right += (left.communicator != other.communicator) && (own ? apart : same);
     });
@@ -171,14 +193,15 @@ TEST_CASE("exchanges over pairs end with the same bytes as over the parent") {
       job.policies.stream_per_pair = own_streams;
       job.standin.seed = own_streams ? 11 : 12;
       std::int64_t failed = -1;
-      StandinOutcome outcome = run_on_standin(job, [&](NcclExecutor& executor, std::int32_t driver) {
-        ConformanceOptions options;
-        options.world = 5;
-        options.draws = 60;
-        options.seed = 77;
-        ConformanceReport report = check_conformance(executor, options);
-        if (driver == 0) failed = report.failed;
-      });
+      StandinOutcome outcome =
+          run_on_standin(job, [&](NcclExecutor& executor, std::int32_t driver) {
+            ConformanceOptions options;
+            options.world = 5;
+            options.draws = 60;
+            options.seed = 77;
+            ConformanceReport report = check_conformance(executor, options);
+            if (driver == 0) failed = report.failed;
+          });
       CAPTURE(own_streams);
       require_clean(outcome);
       CHECK(failed == 0);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Plans on a caller's communicator, stream and buffers, a thread per rank: against the store bit for bit, beside one another, with what goes wrong.
+// Plans on a caller's communicator, stream and buffers, a thread per rank: against the store bit
+// for bit, beside one another, with what goes wrong.
 #include <catch2/catch.hpp>
 
 #include <algorithm>
@@ -19,14 +20,17 @@ namespace {
 using namespace reshard::backends::nccl;
 using Catch::Matchers::Contains;
 
-Plan planned(std::int32_t ranks, const char* from, const char* to, const char* planner, const char* shape = "16,16", const char* dtype = "i32") {
+Plan planned(std::int32_t ranks, const char* from, const char* to, const char* planner,
+             const char* shape = "16,16", const char* dtype = "i32") {
   Topology topology = star(ranks);
   PlannerInput input;
   input.topology = &topology;
-  return find_planner(planner).make(request_on(std::to_string(ranks), shape, from, to, dtype), input);
+  return find_planner(planner).make(request_on(std::to_string(ranks), shape, from, to, dtype),
+                                    input);
 }
 
-StandinOutcome run_callers(const StandinJob& job, const std::function<void(CallerRank& rank)>& body) {
+StandinOutcome run_callers(const StandinJob& job,
+                           const std::function<void(CallerRank& rank)>& body) {
   return run_parts(job, [&](StandinParts parts, std::int32_t driver) {
     CallerRank rank(std::move(parts), driver, job.world);
     body(rank);
@@ -39,7 +43,8 @@ TEST_CASE("drawn requests on callers' buffers end with the store's bytes") {
     bool over_parent;
   };
   // 2.14.0 has no splits: ids travel over the communicator itself.
-  for (const Row& row : {Row{22809, 0, true}, Row{22809, 0, false}, Row{21400, 0, false}, Row{22809, 2, true}, Row{23007, 2, false}})
+  for (const Row& row : {Row{22809, 0, true}, Row{22809, 0, false}, Row{21400, 0, false},
+                         Row{22809, 2, true}, Row{23007, 2, false}})
     for (std::int32_t world : {2, 5, 8}) {
       StandinJob job;
       job.world = world;
@@ -79,7 +84,8 @@ TEST_CASE("drawn requests on callers' buffers end with the store's bytes") {
 bool all_are(CallerRank& rank, const CallerPlan& buffers, std::int32_t value) {
   std::vector<std::int32_t> host(buffers.destination.bytes().size() / sizeof value);
   if (host.empty()) return true;
-  rank.device->download(std::as_writable_bytes(std::span(host)), buffers.destination.bytes().data(), rank.lent.stream);
+  rank.device->download(std::as_writable_bytes(std::span(host)), buffers.destination.bytes().data(),
+                        rank.lent.stream);
   rank.raw->wait();
   return std::all_of(host.begin(), host.end(), [&](std::int32_t found) { return found == value; });
 }
@@ -87,12 +93,14 @@ bool all_are(CallerRank& rank, const CallerPlan& buffers, std::int32_t value) {
 void set_all(CallerRank& rank, const CallerPlan& buffers, std::int32_t value) {
   std::vector<std::int32_t> host(buffers.source.bytes().size() / sizeof value, value);
   if (host.empty()) return;
-  rank.device->upload(buffers.source.bytes().data(), std::as_bytes(std::span(host)), rank.lent.stream);
+  rank.device->upload(buffers.source.bytes().data(), std::as_bytes(std::span(host)),
+                      rank.lent.stream);
   rank.raw->wait();
 }
 
 TEST_CASE("plans on one communicator take turns and share its splits") {
-  Plan turn = planned(4, "S(0)", "S(1)", "p2p"), sum = planned(4, "P(sum)", "S(0)", "rule"), part = planned(2, "P(sum)", "R", "rule");
+  Plan turn = planned(4, "S(0)", "S(1)", "p2p"), sum = planned(4, "P(sum)", "S(0)", "rule"),
+       part = planned(2, "P(sum)", "R", "rule");
   for (bool over_parent : {true, false}) {
     StandinJob job;
     job.world = 4;
@@ -101,7 +109,9 @@ TEST_CASE("plans on one communicator take turns and share its splits") {
     StandinOutcome outcome = run_callers(job, [&](CallerRank& rank) {
       bool right = true;
       {
-        CallerPlan for_turn(turn, *rank.device, rank.raw->rank), for_sum(sum, *rank.device, rank.raw->rank), for_part(part, *rank.device, rank.raw->rank);
+        CallerPlan for_turn(turn, *rank.device, rank.raw->rank),
+            for_sum(sum, *rank.device, rank.raw->rank),
+            for_part(part, *rank.device, rank.raw->rank);
         Job made = rank.job(job.limit);
         made.over_parent = over_parent;
         NcclExecutor executor(std::move(made));
@@ -119,7 +129,8 @@ TEST_CASE("plans on one communicator take turns and share its splits") {
           turns->enqueue();
           parts->enqueue();
           again->enqueue();
-          right = right && all_are(rank, for_turn, round) && all_are(rank, for_sum, 40 * round) && all_are(rank, for_part, 200 * round);
+          right = right && all_are(rank, for_turn, round) && all_are(rank, for_sum, 40 * round) &&
+                  all_are(rank, for_part, 200 * round);
         }
         turns->wait();
         parts->enqueue();  // under way when all goes
@@ -181,10 +192,13 @@ TEST_CASE("what one rank finds wrong all ranks are told, and go on") {
   CHECK(found.size() == 15);
   CHECK(different.size() == 5);
   for (const char* text :
-       {"rank 1: source: expected ", "rank 1: destination: expected ", "rank 1: source: expected an address that is aligned to its elements of 4 bytes",
-        "rank 1: destination: expected memory apart from the source's", "plan: it names rank 3, the job has 3 ranks"}) {
+       {"rank 1: source: expected ", "rank 1: destination: expected ",
+        "rank 1: source: expected an address that is aligned to its elements of 4 bytes",
+        "rank 1: destination: expected memory apart from the source's",
+        "plan: it names rank 3, the job has 3 ranks"}) {
     CAPTURE(text, different);
-    CHECK(std::any_of(different.begin(), different.end(), [&](const std::string& one) { return one.find(text) == 0; }));
+    CHECK(std::any_of(different.begin(), different.end(),
+                      [&](const std::string& one) { return one.find(text) == 0; }));
   }
 }
 
@@ -200,7 +214,8 @@ TEST_CASE("temporaries that do not fit are refused by all ranks before anything 
     {
       CallerPlan buffers(plan, *rank.device, rank.raw->rank);
       NcclExecutor executor(rank.job(job.limit));
-      backends::DeviceMemory rest(*rank.device, rank.raw->rank == 2 ? rank.device->free_bytes() - 4096 : 256);
+      backends::DeviceMemory rest(*rank.device,
+                                  rank.raw->rank == 2 ? rank.device->free_bytes() - 4096 : 256);
       std::int64_t before = rank.device->free_bytes();
       try {
         executor.prepare(plan, buffers.shards());
@@ -216,10 +231,13 @@ TEST_CASE("temporaries that do not fit are refused by all ranks before anything 
   INFO(outcome.text());
   CHECK(outcome.clean());
   REQUIRE(found.size() == 3);
-  for (const std::string& one : found) CHECK_THAT(one, Contains("plan: rank 2 needs ") && Contains("4.000 KiB are free"));
+  for (const std::string& one : found)
+    CHECK_THAT(one, Contains("plan: rank 2 needs ") && Contains("4.000 KiB are free"));
 }
 
-TEST_CASE("what never ends is told at the time limit; the communicator is aborted only where that is asked for") {
+TEST_CASE(
+    "what never ends is told at the time limit; the communicator is aborted only where that is "
+    "asked for") {
   Plan plan = planned(2, "S(0)", "S(1)", "p2p");
   for (NcclFault::Kind kind : {NcclFault::Kind::Never, NcclFault::Kind::AsyncError})
     for (bool may_abort : {false, true}) {
@@ -252,8 +270,11 @@ TEST_CASE("what never ends is told at the time limit; the communicator is aborte
       CHECK(outcome.misuse.empty());
       CHECK(outcome.live_handles == (may_abort ? 0 : 2));
       REQUIRE(errors.size() == 4);
-      for (std::size_t i = 0; i < 4; i += 2) CHECK_THAT(errors[i], Contains("not done within 300ms") || Contains("reports: stand-in error 6"));
-      for (std::size_t i = 1; i < 4; i += 2) CHECK_THAT(errors[i], Contains("the first error was: "));
+      for (std::size_t i = 0; i < 4; i += 2)
+        CHECK_THAT(errors[i],
+                   Contains("not done within 300ms") || Contains("reports: stand-in error 6"));
+      for (std::size_t i = 1; i < 4; i += 2)
+        CHECK_THAT(errors[i], Contains("the first error was: "));
     }
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What goes wrong on real machines: operations that never end, errors that come later, ranks that die, memory that is not there. All ranks must end, soon, and say why.
+// What goes wrong on real machines: operations that never end, errors that come later, ranks that
+// die, memory that is not there. All ranks must end, soon, and say why.
 #include <catch2/catch.hpp>
 
 #include <algorithm>
@@ -21,15 +22,19 @@ using namespace reshard::backends::nccl;
 using Catch::Matchers::Contains;
 using std::chrono::milliseconds;
 
-Plan planned(std::int32_t ranks, const char* from, const char* to, const char* planner, const char* shape = "16,16", const char* dtype = "f32") {
+Plan planned(std::int32_t ranks, const char* from, const char* to, const char* planner,
+             const char* shape = "16,16", const char* dtype = "f32") {
   Topology topology = star(ranks);
   PlannerInput input;
   input.topology = &topology;
-  return find_planner(planner).make(request_on(std::to_string(ranks), shape, from, to, dtype), input);
+  return find_planner(planner).make(request_on(std::to_string(ranks), shape, from, to, dtype),
+                                    input);
 }
 
 void fill_with_zero(PreparedPlan& prepared) {
-  prepared.fill([](Rank, std::span<std::byte> bytes) { std::fill(bytes.begin(), bytes.end(), std::byte{0}); });
+  prepared.fill([](Rank, std::span<std::byte> bytes) {
+    std::fill(bytes.begin(), bytes.end(), std::byte{0});
+  });
 }
 
 StandinOutcome run_plan(StandinJob job, const Plan& plan, int runs = 1) {
@@ -41,11 +46,14 @@ StandinOutcome run_plan(StandinJob job, const Plan& plan, int runs = 1) {
 }
 
 bool any_contains(const StandinOutcome& outcome, const std::string& text) {
-  return std::any_of(outcome.errors.begin(), outcome.errors.end(), [&](const std::string& error) { return error.find(text) != std::string::npos; });
+  return std::any_of(outcome.errors.begin(), outcome.errors.end(), [&](const std::string& error) {
+    return error.find(text) != std::string::npos;
+  });
 }
 
 TEST_CASE("an operation that never ends is aborted at the time limit, by all ranks") {
-  Plan exchange = planned(4, "S(0)", "S(1)", "p2p"), collective = planned(4, "P(sum)", "S(0)", "rule");
+  Plan exchange = planned(4, "S(0)", "S(1)", "p2p"),
+       collective = planned(4, "P(sum)", "S(0)", "rule");
   for (Drive drive : {Drive::RankPerThread, Drive::OneThread})
     for (const Plan* plan : {&exchange, &collective}) {
       StandinJob job;
@@ -60,8 +68,10 @@ TEST_CASE("an operation that never ends is aborted at the time limit, by all ran
       CHECK(outcome.misuse.empty());
       for (const std::string& error : outcome.errors) CHECK_FALSE(error.empty());
       CHECK(any_contains(outcome, "not done within 300ms"));
-      CHECK(any_contains(outcome, plan == &exchange ? "(exchange) of rank " : "(reduce_scatter) of rank "));
-      CHECK(any_contains(outcome, plan == &exchange ? "over communicator all with ranks " : "over communicator all with ranks 0,1,2,3"));
+      CHECK(any_contains(outcome,
+                         plan == &exchange ? "(exchange) of rank " : "(reduce_scatter) of rank "));
+      CHECK(any_contains(outcome, plan == &exchange ? "over communicator all with ranks "
+                                                    : "over communicator all with ranks 0,1,2,3"));
       CHECK(outcome.live_handles == 0);
     }
 }
@@ -77,7 +87,8 @@ TEST_CASE("an asynchronous error ends all ranks with NCCL's words") {
     INFO(outcome.text());
     CHECK(outcome.misuse.empty());
     for (const std::string& error : outcome.errors) CHECK_FALSE(error.empty());
-    CHECK(any_contains(outcome, "communicator all of rank 2 reports: stand-in error 6 (as the test wants it)"));
+    CHECK(any_contains(
+        outcome, "communicator all of rank 2 reports: stand-in error 6 (as the test wants it)"));
     CHECK(outcome.live_handles == 0);
   }
 }
@@ -129,7 +140,8 @@ TEST_CASE("after an abort nothing can be used, and the first reason is told agai
   CHECK(outcome.misuse.empty());
   REQUIRE(errors.size() == 5);
   CHECK_THAT(errors[0], Contains("not done within 200ms"));
-  for (std::size_t i = 1; i < errors.size(); ++i) CHECK_THAT(errors[i], Contains("aborted") && Contains("the first error was: " + errors[0]));
+  for (std::size_t i = 1; i < errors.size(); ++i)
+    CHECK_THAT(errors[i], Contains("aborted") && Contains("the first error was: " + errors[0]));
 }
 
 TEST_CASE("slow operations, slow connections and older versions change no byte") {
@@ -138,7 +150,8 @@ TEST_CASE("slow operations, slow connections and older versions change no byte")
     bool slow, declared_order;
   };
   for (const Row& row :
-       {Row{22809, 0, true, false}, Row{22809, 3, false, false}, Row{21400, 0, false, false}, Row{21800, 2, false, false}, Row{23007, 0, false, true}})
+       {Row{22809, 0, true, false}, Row{22809, 3, false, false}, Row{21400, 0, false, false},
+        Row{21800, 2, false, false}, Row{23007, 0, false, true}})
     for (Drive drive : {Drive::RankPerThread, Drive::OneThread}) {
       StandinJob job;
       job.world = 6;
@@ -146,16 +159,20 @@ TEST_CASE("slow operations, slow connections and older versions change no byte")
       job.standin.version = row.version;
       job.standin.in_progress_polls = row.in_progress_polls;
       job.declared_order = row.declared_order;
-      if (row.slow) job.standin.faults = {{NcclFault::Kind::Slow, 1, 3}, {NcclFault::Kind::Slow, 4, 5}, {NcclFault::Kind::Slow, 0, 9}};
+      if (row.slow)
+        job.standin.faults = {{NcclFault::Kind::Slow, 1, 3},
+                              {NcclFault::Kind::Slow, 4, 5},
+                              {NcclFault::Kind::Slow, 0, 9}};
       ConformanceReport report;
-      StandinOutcome outcome = run_on_standin(job, [&](NcclExecutor& executor, std::int32_t driver) {
-        ConformanceOptions options;
-        options.world = 6;
-        options.draws = 60;
-        options.seed = 5;
-        ConformanceReport mine = check_conformance(executor, options);
-        if (driver == 0) report = mine;
-      });
+      StandinOutcome outcome =
+          run_on_standin(job, [&](NcclExecutor& executor, std::int32_t driver) {
+            ConformanceOptions options;
+            options.world = 6;
+            options.draws = 60;
+            options.seed = 5;
+            ConformanceReport mine = check_conformance(executor, options);
+            if (driver == 0) report = mine;
+          });
       CAPTURE(row.version, row.in_progress_polls, row.slow);
       INFO(outcome.text());
       INFO(text(report));
@@ -165,8 +182,10 @@ TEST_CASE("slow operations, slow connections and older versions change no byte")
     }
 }
 
-TEST_CASE("NCCL's own order of sums is owned up to, and left where the declared order is asked for") {
-  Plan sum = planned(4, "P(sum)", "R", "rule"), largest = planned(4, "P(max)", "R", "rule"), pair = planned(2, "P(sum)", "R", "rule"),
+TEST_CASE(
+    "NCCL's own order of sums is owned up to, and left where the declared order is asked for") {
+  Plan sum = planned(4, "P(sum)", "R", "rule"), largest = planned(4, "P(max)", "R", "rule"),
+       pair = planned(2, "P(sum)", "R", "rule"),
        integers = planned(4, "P(sum)", "R", "rule", "16,16", "i32");
   for (bool declared : {false, true}) {
     StandinJob job;
@@ -176,7 +195,8 @@ TEST_CASE("NCCL's own order of sums is owned up to, and left where the declared 
     StandinOutcome outcome = run_on_standin(job, [&](NcclExecutor& executor, std::int32_t) {
       RESHARD_CHECK(executor.folds_in_own_order(sum) == !declared, "a sum of four");
       RESHARD_CHECK(!executor.folds_in_own_order(largest), "a maximum");
-      RESHARD_CHECK(!executor.folds_in_own_order(integers), "a sum of integers, which is exact in any order");
+      RESHARD_CHECK(!executor.folds_in_own_order(integers),
+                    "a sum of integers, which is exact in any order");
       RESHARD_CHECK(!executor.folds_in_own_order(pair), "a sum of two, which has one order");
     });
     INFO(outcome.text());
@@ -188,7 +208,8 @@ TEST_CASE("a plan that does not fit is refused by all ranks before anything is t
   StandinJob job;
   job.world = 3;
   job.standin.memory_bytes = 1 << 16;
-  Plan large = planned(3, "S(0)", "S(1)", "p2p", "256,256"), small = planned(3, "S(0)", "S(1)", "p2p"), wide = planned(4, "S(0)", "S(1)", "p2p");
+  Plan large = planned(3, "S(0)", "S(1)", "p2p", "256,256"),
+       small = planned(3, "S(0)", "S(1)", "p2p"), wide = planned(4, "S(0)", "S(1)", "p2p");
   std::atomic<int> refused{0}, too_many{0};
   StandinOutcome outcome = run_on_standin(job, [&](NcclExecutor& executor, std::int32_t) {
     try {
@@ -226,7 +247,9 @@ TEST_CASE("a run's spans are one per step and rank, in order of time on each ran
   CHECK(outcome.clean());
   std::vector<std::pair<std::int32_t, Rank>> expected, found;
   for (std::size_t s = 0; s < plan.steps.size(); ++s)
-    for (Slot slot : slots_of(plan.steps[s])) expected.emplace_back(static_cast<std::int32_t>(s), plan.ranks[static_cast<std::size_t>(slot)]);
+    for (Slot slot : slots_of(plan.steps[s]))
+      expected.emplace_back(static_cast<std::int32_t>(s),
+                            plan.ranks[static_cast<std::size_t>(slot)]);
   std::map<Rank, std::int64_t> last;
   for (const Span& span : timeline.spans) {
     found.emplace_back(span.step, span.rank);

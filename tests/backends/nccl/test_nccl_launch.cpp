@@ -17,7 +17,9 @@ Environment environment(std::map<std::string, std::string> variables) {
   };
 }
 
-std::string place_text(const MeetingPlace& place) { return place.file.empty() ? place.host + ":" + std::to_string(place.port) : "file " + place.file; }
+std::string place_text(const MeetingPlace& place) {
+  return place.file.empty() ? place.host + ":" + std::to_string(place.port) : "file " + place.file;
+}
 
 struct Row {
   std::map<std::string, std::string> variables;
@@ -28,27 +30,49 @@ struct Row {
 
 TEST_CASE("every launcher's variables say rank, size, local rank and meeting place") {
   std::vector<Row> rows{
-      {{{"RANK", "5"}, {"WORLD_SIZE", "8"}, {"LOCAL_RANK", "1"}, {"LOCAL_WORLD_SIZE", "4"}, {"MASTER_ADDR", "n0"}, {"MASTER_PORT", "29500"}},
+      {{{"RANK", "5"},
+        {"WORLD_SIZE", "8"},
+        {"LOCAL_RANK", "1"},
+        {"LOCAL_WORLD_SIZE", "4"},
+        {"MASTER_ADDR", "n0"},
+        {"MASTER_PORT", "29500"}},
        "torchrun",
        5,
        8,
        1,
        "n0:29500"},
       // The agent's own store listens on MASTER_PORT.
-      {{{"RANK", "5"}, {"WORLD_SIZE", "8"}, {"LOCAL_RANK", "1"}, {"MASTER_ADDR", "n0"}, {"MASTER_PORT", "29500"}, {"TORCHELASTIC_USE_AGENT_STORE", "True"}},
+      {{{"RANK", "5"},
+        {"WORLD_SIZE", "8"},
+        {"LOCAL_RANK", "1"},
+        {"MASTER_ADDR", "n0"},
+        {"MASTER_PORT", "29500"},
+        {"TORCHELASTIC_USE_AGENT_STORE", "True"}},
        "torchrun",
        5,
        8,
        1,
        "n0:29501"},
-      {{{"OMPI_COMM_WORLD_RANK", "3"}, {"OMPI_COMM_WORLD_SIZE", "4"}, {"OMPI_COMM_WORLD_LOCAL_RANK", "3"}, {"OMPI_COMM_WORLD_LOCAL_SIZE", "4"}},
+      {{{"OMPI_COMM_WORLD_RANK", "3"},
+        {"OMPI_COMM_WORLD_SIZE", "4"},
+        {"OMPI_COMM_WORLD_LOCAL_RANK", "3"},
+        {"OMPI_COMM_WORLD_LOCAL_SIZE", "4"}},
        "Open MPI",
        3,
        4,
        3,
        "127.0.0.1:29571"},
-      {{{"PMI_RANK", "0"}, {"PMI_SIZE", "2"}, {"MPI_LOCALRANKID", "0"}, {"MPI_LOCALNRANKS", "2"}}, "PMI", 0, 2, 0, "127.0.0.1:29571"},
-      {{{"SLURM_PROCID", "9"}, {"SLURM_NTASKS", "16"}, {"SLURM_LOCALID", "1"}, {"SLURM_STEP_NODELIST", "gpu[012-013,20],x"}, {"SLURM_JOB_ID", "20007"}},
+      {{{"PMI_RANK", "0"}, {"PMI_SIZE", "2"}, {"MPI_LOCALRANKID", "0"}, {"MPI_LOCALNRANKS", "2"}},
+       "PMI",
+       0,
+       2,
+       0,
+       "127.0.0.1:29571"},
+      {{{"SLURM_PROCID", "9"},
+        {"SLURM_NTASKS", "16"},
+        {"SLURM_LOCALID", "1"},
+        {"SLURM_STEP_NODELIST", "gpu[012-013,20],x"},
+        {"SLURM_JOB_ID", "20007"}},
        "Slurm",
        9,
        16,
@@ -91,7 +115,8 @@ TEST_CASE("options go before the launcher's variables") {
   options.world_size = 3;
   options.local_rank = 1;
   options.rendezvous = "host:1234";
-  Environment variables = environment({{"RANK", "0"}, {"WORLD_SIZE", "8"}, {"MASTER_ADDR", "other"}});
+  Environment variables =
+      environment({{"RANK", "0"}, {"WORLD_SIZE", "8"}, {"MASTER_ADDR", "other"}});
   Launch launch = find_launch(options, variables);
   CHECK(launch.rank == 2);
   CHECK(launch.size == 3);
@@ -105,7 +130,8 @@ TEST_CASE("options go before the launcher's variables") {
   CHECK_THROWS_AS(find_launch(options, variables), InputError);
   options.rank = -1;
   options.world_size = 4;
-  CHECK_THROWS_WITH(find_launch(options, variables), "world size: torchrun started 8 ranks, 4 are asked for");
+  CHECK_THROWS_WITH(find_launch(options, variables),
+                    "world size: torchrun started 8 ranks, 4 are asked for");
   options.world_size = 8;
   CHECK(find_launch(options, variables).size == 8);
 }
@@ -125,17 +151,28 @@ TEST_CASE("a malformed or missing variable is named") {
   CHECK_THAT(message({{"RANK", ""}, {"WORLD_SIZE", "2"}}), StartsWith("RANK: expected"));
   CHECK_THAT(message({{"RANK", "1 "}, {"WORLD_SIZE", "2"}}), StartsWith("RANK: expected"));
   CHECK_THAT(message({{"RANK", "-1"}, {"WORLD_SIZE", "2"}}), StartsWith("RANK: "));
-  CHECK_THAT(message({{"RANK", "99999999999999999999"}, {"WORLD_SIZE", "2"}}), StartsWith("RANK: "));
+  CHECK_THAT(message({{"RANK", "99999999999999999999"}, {"WORLD_SIZE", "2"}}),
+             StartsWith("RANK: "));
   CHECK_THAT(message({{"RANK", "1"}}), StartsWith("WORLD_SIZE: expected beside RANK"));
-  CHECK_THAT(message({{"RANK", "2"}, {"WORLD_SIZE", "2"}}), StartsWith("RANK: expected below WORLD_SIZE"));
-  CHECK_THAT(message({{"RANK", "1"}, {"WORLD_SIZE", "2"}, {"LOCAL_RANK", "x"}}), StartsWith("LOCAL_RANK: expected"));
-  CHECK_THAT(message({{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "0"}}), StartsWith("OMPI_COMM_WORLD_SIZE: "));
+  CHECK_THAT(message({{"RANK", "2"}, {"WORLD_SIZE", "2"}}),
+             StartsWith("RANK: expected below WORLD_SIZE"));
+  CHECK_THAT(message({{"RANK", "1"}, {"WORLD_SIZE", "2"}, {"LOCAL_RANK", "x"}}),
+             StartsWith("LOCAL_RANK: expected"));
+  CHECK_THAT(message({{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "0"}}),
+             StartsWith("OMPI_COMM_WORLD_SIZE: "));
   CHECK_THAT(message({{"PMI_RANK", "0"}, {"PMI_SIZE", "0x2"}}), StartsWith("PMI_SIZE: expected"));
-  CHECK_THAT(message({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "2"}, {"SLURM_STEP_NODELIST", "n[1-2"}}), StartsWith("SLURM_STEP_NODELIST: expected"));
-  CHECK_THAT(message({{"RANK", "1"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "a"}, {"MASTER_PORT", "70000"}}), StartsWith("MASTER_PORT: "));
-  CHECK_THAT(message({{"RANK", "1"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", ""}}), StartsWith("MASTER_ADDR: expected"));
+  CHECK_THAT(
+      message({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "2"}, {"SLURM_STEP_NODELIST", "n[1-2"}}),
+      StartsWith("SLURM_STEP_NODELIST: expected"));
+  CHECK_THAT(
+      message({{"RANK", "1"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "a"}, {"MASTER_PORT", "70000"}}),
+      StartsWith("MASTER_PORT: "));
+  CHECK_THAT(message({{"RANK", "1"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", ""}}),
+             StartsWith("MASTER_ADDR: expected"));
   // Two nodes, and nobody says where rank 0 is.
-  CHECK_THAT(message({{"OMPI_COMM_WORLD_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "4"}, {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"}}),
+  CHECK_THAT(message({{"OMPI_COMM_WORLD_RANK", "1"},
+                      {"OMPI_COMM_WORLD_SIZE", "4"},
+                      {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"}}),
              Catch::Matchers::Contains("set MASTER_ADDR and MASTER_PORT"));
 }
 
@@ -156,7 +193,8 @@ TEST_CASE("the first host of a node list") {
   CHECK(first_host("node[5,1-2]") == "node5");
   CHECK(first_host("rack[1-2]n[03-04]-ib") == "rack1n03-ib");
   CHECK(first_host("dgx-a100-[1,2].cluster.local") == "dgx-a100-1.cluster.local");
-  for (const char* text : {"", ",a", "n[1", "n]1", "n[[1]]", "a b"}) CHECK_THROWS_AS(first_host(text), InputError);
+  for (const char* text : {"", ",a", "n[1", "n]1", "n[[1]]", "a b"})
+    CHECK_THROWS_AS(first_host(text), InputError);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Real connections over the loopback: threads for what all ranks do together, processes for ranks that die.
+// Real connections over the loopback: threads for what all ranks do together, processes for ranks
+// that die.
 #include <catch2/catch.hpp>
 
 #include <sys/wait.h>
@@ -24,10 +25,13 @@ std::vector<std::byte> bytes_of(std::string_view text) {
   auto bytes = std::as_bytes(std::span(text));
   return {bytes.begin(), bytes.end()};
 }
-std::string text_of(const std::vector<std::byte>& bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
+std::string text_of(const std::vector<std::byte>& bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
 
 // A connection to the listener at this port of the loopback, as a rank.
-std::unique_ptr<Star> join(int port, std::int32_t rank, std::int32_t size, milliseconds limit = kLimit) {
+std::unique_ptr<Star> join(int port, std::int32_t rank, std::int32_t size,
+                           milliseconds limit = kLimit) {
   std::string trouble;
   Socket connection = connect_once("127.0.0.1", port, Clock::now() + limit, trouble);
   if (!connection.open()) throw BackendError("system", "connect", trouble, rank);
@@ -45,13 +49,16 @@ std::string outcome(const std::function<void()>& body) {
 }
 
 // All ranks on threads, each calling body with its star; what each threw.
-std::vector<std::string> run_ranks(std::int32_t size, const std::function<void(Star&)>& body, milliseconds limit = kLimit) {
+std::vector<std::string> run_ranks(std::int32_t size, const std::function<void(Star&)>& body,
+                                   milliseconds limit = kLimit) {
   Listener listener("127.0.0.1", 0);
   int port = listener.port();
   std::vector<std::string> thrown(static_cast<std::size_t>(size));
   std::vector<std::thread> threads;
   for (std::int32_t r = 1; r < size; ++r)
-    threads.emplace_back([&, r] { thrown[static_cast<std::size_t>(r)] = outcome([&] { body(*join(port, r, size, limit)); }); });
+    threads.emplace_back([&, r] {
+      thrown[static_cast<std::size_t>(r)] = outcome([&] { body(*join(port, r, size, limit)); });
+    });
   thrown[0] = outcome([&] { body(*Star::host(std::move(listener), size, limit)); });
   for (std::thread& thread : threads) thread.join();
   return thrown;
@@ -60,13 +67,17 @@ std::vector<std::string> run_ranks(std::int32_t size, const std::function<void(S
 TEST_CASE("gather and broadcast carry every rank's bytes, of any length") {
   for (std::int32_t size : {2, 3, 8}) {
     std::vector<std::string> thrown = run_ranks(size, [size](Star& star) {
-      for (std::size_t length : {std::size_t{0}, std::size_t{1}, std::size_t{200'000}, std::size_t{5'000'000}}) {
-        std::vector<std::byte> mine(length + static_cast<std::size_t>(star.index()), std::byte(star.index()));
+      for (std::size_t length :
+           {std::size_t{0}, std::size_t{1}, std::size_t{200'000}, std::size_t{5'000'000}}) {
+        std::vector<std::byte> mine(length + static_cast<std::size_t>(star.index()),
+                                    std::byte(star.index()));
         std::vector<std::vector<std::byte>> all = star.gather(mine);
         bool right = all.size() == (star.is_root() ? static_cast<std::size_t>(size) : 0);
-        for (std::size_t r = 0; r < all.size(); ++r) right = right && all[r] == std::vector<std::byte>(length + r, std::byte(r));
+        for (std::size_t r = 0; r < all.size(); ++r)
+          right = right && all[r] == std::vector<std::byte>(length + r, std::byte(r));
         if (!right) throw std::runtime_error("gather");
-        if (star.broadcast(star.is_root() ? bytes_of("from the root") : bytes_of("ignored")) != bytes_of("from the root"))
+        if (star.broadcast(star.is_root() ? bytes_of("from the root") : bytes_of("ignored")) !=
+            bytes_of("from the root"))
           throw std::runtime_error("broadcast");
         star.check();
       }
@@ -86,7 +97,9 @@ TEST_CASE("a rank that fails ends all others with its reason") {
     });
     for (std::int32_t r = 0; r < 4; ++r) {
       CAPTURE(bad, r, thrown[static_cast<std::size_t>(r)]);
-      if (r != bad) CHECK(thrown[static_cast<std::size_t>(r)].find("rank " + std::to_string(bad) + " failed") != std::string::npos);
+      if (r != bad)
+        CHECK(thrown[static_cast<std::size_t>(r)].find("rank " + std::to_string(bad) + " failed") !=
+              std::string::npos);
     }
   }
   // The same for ranks that wait in a collective call, and with a reason.
@@ -115,7 +128,12 @@ TEST_CASE("a rank that left is missed only when it is needed") {
 TEST_CASE("waiting ends at the limit") {
   Deadline start = Clock::now();
   std::vector<std::string> thrown = run_ranks(
-      2, [](Star& star) { star.is_root() ? static_cast<void>(star.gather({})) : std::this_thread::sleep_for(milliseconds(900)); }, milliseconds(300));
+      2,
+      [](Star& star) {
+        star.is_root() ? static_cast<void>(star.gather({}))
+                       : std::this_thread::sleep_for(milliseconds(900));
+      },
+      milliseconds(300));
   CHECK(thrown[0].find("no word from rank 1 within 300ms") != std::string::npos);
   CHECK(Clock::now() - start < milliseconds(5000));
 }
@@ -136,7 +154,8 @@ TEST_CASE("peers that do not fit are refused with the reason, on both sides") {
     std::int32_t rank, size;
     std::string why;
   };
-  for (const Row& row : {Row{1, 5, "rank 0 counts 3 ranks in the job, rank 1 counts 5"}, Row{0, 3, "a second process says that it is rank 0"},
+  for (const Row& row : {Row{1, 5, "rank 0 counts 3 ranks in the job, rank 1 counts 5"},
+                         Row{0, 3, "a second process says that it is rank 0"},
                          Row{3, 3, "a second process says that it is rank 3"}}) {
     Listener listener("127.0.0.1", 0);
     int port = listener.port();
@@ -159,7 +178,8 @@ TEST_CASE("two processes that say the same rank") {
   first.join();
   second.join();
   CHECK(hosted == "rendezvous: two processes say that they are rank 1");
-  for (const std::string& text : joined) CHECK(text.find("two processes say that they are rank 1") != std::string::npos);
+  for (const std::string& text : joined)
+    CHECK(text.find("two processes say that they are rank 1") != std::string::npos);
 }
 
 TEST_CASE("strangers are passed over; a stranger in rank 0's place is no rank 0") {
@@ -208,7 +228,8 @@ TEST_CASE("frames that are too long or no frames") {
 }
 
 TEST_CASE("meeting by file: a file from another job is passed over, and it is gone afterwards") {
-  std::filesystem::path path = std::filesystem::temp_directory_path() / ("reshard_meeting_" + std::to_string(::getpid()));
+  std::filesystem::path path =
+      std::filesystem::temp_directory_path() / ("reshard_meeting_" + std::to_string(::getpid()));
   std::ofstream(path) << "1 127.0.0.1\n";  // nobody listens on port 1
   MeetingPlace place{"", 0, path.string()};
   std::vector<std::string> thrown(3);
@@ -219,7 +240,8 @@ TEST_CASE("meeting by file: a file from another job is passed over, and it is go
         if (r == 0) std::this_thread::sleep_for(milliseconds(100));
         std::unique_ptr<Meeting> meeting = meet({"options", r, 3, {}, {}}, place, kLimit);
         meeting->gather({});
-        if (text_of(meeting->broadcast(bytes_of("here"))) != "here") throw std::runtime_error("broadcast");
+        if (text_of(meeting->broadcast(bytes_of("here"))) != "here")
+          throw std::runtime_error("broadcast");
       });
     });
   for (std::thread& thread : threads) thread.join();
@@ -230,8 +252,11 @@ TEST_CASE("meeting by file: a file from another job is passed over, and it is go
 TEST_CASE("a meeting place where nobody listens") {
   MeetingPlace place{"127.0.0.1", 1, ""};
   CHECK_THROWS_WITH(meet({"options", 1, 2, {}, {}}, place, milliseconds(200)),
-                    Catch::Matchers::Contains("meeting rank 0 at 127.0.0.1:1") && Catch::Matchers::Contains("not within 200ms"));
-  CHECK_THROWS_AS(meet({"options", 0, 2, {}, {}}, {"", 0, "/nonexistent/folder/file"}, milliseconds(200)), InputError);
+                    Catch::Matchers::Contains("meeting rank 0 at 127.0.0.1:1") &&
+                        Catch::Matchers::Contains("not within 200ms"));
+  CHECK_THROWS_AS(
+      meet({"options", 0, 2, {}, {}}, {"", 0, "/nonexistent/folder/file"}, milliseconds(200)),
+      InputError);
   CHECK(meet({}, {}, milliseconds(200))->count() == 1);
 }
 
@@ -265,7 +290,10 @@ TEST_CASE("a process that dies or aborts is noticed by all others at once") {
       star->gather({});
       star->broadcast({});
       std::string text = outcome([&] { star->broadcast({}); });
-      ::_exit(text.find(aborts ? "rank 1 ended with exit code 7" : "rank 1 ended without a word") != std::string::npos ? 0 : 98);
+      ::_exit(text.find(aborts ? "rank 1 ended with exit code 7" : "rank 1 ended without a word") !=
+                      std::string::npos
+                  ? 0
+                  : 98);
     });
     std::unique_ptr<Star> star = Star::host(std::move(listener), 3, kLimit);
     star->gather({});
@@ -277,7 +305,8 @@ TEST_CASE("a process that dies or aborts is noticed by all others at once") {
         std::this_thread::sleep_for(milliseconds(1));
       }
     });
-    CHECK(text.find(aborts ? "rank 1 ended with exit code 7" : "rank 1 ended without a word") != std::string::npos);
+    CHECK(text.find(aborts ? "rank 1 ended with exit code 7" : "rank 1 ended without a word") !=
+          std::string::npos);
     int status = 0;
     ::waitpid(dying, &status, 0);
     CHECK(WEXITSTATUS(status) == (aborts ? 7 : 5));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Every check of the stand-in is shown to fire on the mistake it is for, and not to fire on right use that looks like it.
+// Every check of the stand-in is shown to fire on the mistake it is for, and not to fire on right
+// use that looks like it.
 #include <catch2/catch.hpp>
 
 #include "tests/backends/nccl/raw_rank.h"
@@ -8,7 +9,8 @@ namespace reshard::test {
 namespace {
 
 // What the stand-in found when every rank ran the body; empty where nothing was wrong.
-std::string finding(std::int32_t world, const std::function<void(RawRank&)>& body, NcclWorldOptions options = {}) {
+std::string finding(std::int32_t world, const std::function<void(RawRank&)>& body,
+                    NcclWorldOptions options = {}) {
   StandinJob job;
   job.world = world;
   job.standin = options;
@@ -30,7 +32,8 @@ TEST_CASE("right use is not complained of, and bytes arrive") {
         3,
         [&](RawRank& rank) {
           rank.init();
-          rank.device->set_bytes(rank.a, 4096, static_cast<std::uint8_t>(10 + rank.rank), rank.stream);
+          rank.device->set_bytes(rank.a, 4096, static_cast<std::uint8_t>(10 + rank.rank),
+                                 rank.stream);
           // A ring in one group, then two messages of a pair in order, then collectives.
           rank.api().group_start();
           rank.send((rank.rank + 1) % 3);
@@ -45,7 +48,8 @@ TEST_CASE("right use is not complained of, and bytes arrive") {
             rank.receive(0, 8);
             rank.receive(0, 16);
           }
-          rank.api().all_reduce(rank.a, rank.b, 4, NcclType::Int32, NcclOp::Sum, rank.comm, rank.stream);
+          rank.api().all_reduce(rank.a, rank.b, 4, NcclType::Int32, NcclOp::Sum, rank.comm,
+                                rank.stream);
           rank.api().all_to_all(rank.a, rank.b, 4, NcclType::Uint8, rank.comm, rank.stream);
           rank.wait();
           if (got != std::byte(10 + (rank.rank + 2) % 3)) right = false;
@@ -58,7 +62,8 @@ TEST_CASE("right use is not complained of, and bytes arrive") {
 }
 
 TEST_CASE("sizes, types and order of messages") {
-  auto both = [](std::int64_t sent, NcclType sent_type, std::int64_t received, NcclType received_type) {
+  auto both = [](std::int64_t sent, NcclType sent_type, std::int64_t received,
+                 NcclType received_type) {
     return finding(2, [=](RawRank& rank) {
       rank.init();
       if (rank.rank == 0)
@@ -69,8 +74,10 @@ TEST_CASE("sizes, types and order of messages") {
     });
   };
   CHECK(both(64, NcclType::Uint8, 64, NcclType::Uint8).empty());
-  CHECK_THAT(both(64, NcclType::Uint8, 32, NcclType::Uint8), Contains("rank 1 receives 32 x type 1 from rank 0, which sends 64"));
-  CHECK_THAT(both(64, NcclType::Uint8, 64, NcclType::Int8), Contains("rank 1 receives 64 x type 0"));
+  CHECK_THAT(both(64, NcclType::Uint8, 32, NcclType::Uint8),
+             Contains("rank 1 receives 32 x type 1 from rank 0, which sends 64"));
+  CHECK_THAT(both(64, NcclType::Uint8, 64, NcclType::Int8),
+             Contains("rank 1 receives 64 x type 0"));
   std::string found = finding(2, [](RawRank& rank) {
     rank.init();
     if (rank.rank == 0) {
@@ -87,32 +94,39 @@ TEST_CASE("sizes, types and order of messages") {
 
 TEST_CASE("what would hang is found, with who waits for what") {
   // Both send first, outside a group.
-  CHECK_THAT(finding(2,
-                     [](RawRank& rank) {
-                       rank.init();
-                       rank.send(1 - rank.rank);
-                       rank.receive(1 - rank.rank);
-                       rank.wait();
-                     }),
-             Contains("deadlock") && Contains("rank 0 waits in communicator of 2 ranks: send of 64 x type 1 to rank 1") &&
-                 Contains("rank 1 waits in communicator of 2 ranks: send"));
+  CHECK_THAT(
+      finding(2,
+              [](RawRank& rank) {
+                rank.init();
+                rank.send(1 - rank.rank);
+                rank.receive(1 - rank.rank);
+                rank.wait();
+              }),
+      Contains("deadlock") &&
+          Contains("rank 0 waits in communicator of 2 ranks: send of 64 x type 1 to rank 1") &&
+          Contains("rank 1 waits in communicator of 2 ranks: send"));
   // A receive that nobody sends to, one that nobody joins, a ring cut open.
-  CHECK_THAT(finding(2,
-                     [](RawRank& rank) {
-                       rank.init();
-                       if (rank.rank == 1) rank.receive(0);
-                       rank.wait();
-                     }),
-             Contains("rank 1 waits in communicator of 2 ranks: receive of 64 x type 1 from rank 0") && Contains("rank 0 has ended"));
+  CHECK_THAT(
+      finding(2,
+              [](RawRank& rank) {
+                rank.init();
+                if (rank.rank == 1) rank.receive(0);
+                rank.wait();
+              }),
+      Contains("rank 1 waits in communicator of 2 ranks: receive of 64 x type 1 from rank 0") &&
+          Contains("rank 0 has ended"));
   CHECK_THAT(finding(3,
                      [](RawRank& rank) {
                        rank.init();
-                       if (rank.rank != 2) rank.api().all_gather(rank.a, rank.b, 8, NcclType::Uint8, rank.comm, rank.stream);
+                       if (rank.rank != 2)
+                         rank.api().all_gather(rank.a, rank.b, 8, NcclType::Uint8, rank.comm,
+                                               rank.stream);
                        rank.wait();
                        rank.parts.meeting->gather({});
                        rank.parts.meeting->broadcast({});
                      }),
-             Contains("rank 0 waits in communicator of 3 ranks: all_gather") && Contains("rank 2 waits in broadcast"));
+             Contains("rank 0 waits in communicator of 3 ranks: all_gather") &&
+                 Contains("rank 2 waits in broadcast"));
   // A rank that does not come when a communicator is made.
   CHECK_THAT(finding(3,
                      [](RawRank& rank) {
@@ -137,18 +151,24 @@ TEST_CASE("what would hang is found, with who waits for what") {
                        rank.init();
                        NcclComm second = rank.comm;
                        for (int i = 0; i < 2; ++i)
-                         rank.api().all_gather(rank.a, rank.b, 8, NcclType::Uint8, (i == rank.rank) ? first : second,
+                         rank.api().all_gather(rank.a, rank.b, 8, NcclType::Uint8,
+                                               (i == rank.rank) ? first : second,
                                                i == 0 ? rank.stream : rank.device->create_stream());
                        rank.wait();
                      }),
              Contains("deadlock"));
   // And hosts that wait for each other without NCCL.
-  CHECK_THAT(finding(2, [](RawRank& rank) { rank.rank == 0 ? rank.parts.meeting->gather({}).clear() : rank.parts.meeting->broadcast({}).clear(); }),
+  CHECK_THAT(finding(2,
+                     [](RawRank& rank) {
+                       rank.rank == 0 ? rank.parts.meeting->gather({}).clear()
+                                      : rank.parts.meeting->broadcast({}).clear();
+                     }),
              Contains("rank 0 waits in gather; rank 1 waits in broadcast"));
 }
 
 TEST_CASE("collectives must agree") {
-  auto pair = [](const std::function<void(RawRank&)>& first, const std::function<void(RawRank&)>& second) {
+  auto pair = [](const std::function<void(RawRank&)>& first,
+                 const std::function<void(RawRank&)>& second) {
     return finding(2, [&](RawRank& rank) {
       rank.init();
       (rank.rank == 0 ? first : second)(rank);
@@ -156,13 +176,21 @@ TEST_CASE("collectives must agree") {
     });
   };
   auto reduce = [](std::int64_t count, NcclType type, NcclOp op) {
-    return [=](RawRank& rank) { rank.api().all_reduce(rank.a, rank.b, count, type, op, rank.comm, rank.stream); };
+    return [=](RawRank& rank) {
+      rank.api().all_reduce(rank.a, rank.b, count, type, op, rank.comm, rank.stream);
+    };
   };
   auto right = reduce(4, NcclType::Int32, NcclOp::Sum);
   CHECK(pair(right, right).empty());
-  for (auto& wrong : {reduce(5, NcclType::Int32, NcclOp::Sum), reduce(4, NcclType::Float32, NcclOp::Sum), reduce(4, NcclType::Int32, NcclOp::Max)})
+  for (auto& wrong :
+       {reduce(5, NcclType::Int32, NcclOp::Sum), reduce(4, NcclType::Float32, NcclOp::Sum),
+        reduce(4, NcclType::Int32, NcclOp::Max)})
     CHECK_THAT(pair(right, wrong), Contains("collective 0 of communicator of 2 ranks"));
-  CHECK_THAT(pair(right, [](RawRank& rank) { rank.api().all_gather(rank.a, rank.b, 4, NcclType::Int32, rank.comm, rank.stream); }),
+  CHECK_THAT(pair(right,
+                  [](RawRank& rank) {
+                    rank.api().all_gather(rank.a, rank.b, 4, NcclType::Int32, rank.comm,
+                                          rank.stream);
+                  }),
              Contains("calls all_") && Contains("another all_"));
 }
 
@@ -177,7 +205,8 @@ TEST_CASE("groups and life of communicators") {
         options);
   };
   CHECK(alone([](RawRank& rank) { rank.close(); }).empty());
-  CHECK_THAT(alone([](RawRank& rank) { rank.api().group_end(); }), Contains("ncclGroupEnd without ncclGroupStart"));
+  CHECK_THAT(alone([](RawRank& rank) { rank.api().group_end(); }),
+             Contains("ncclGroupEnd without ncclGroupStart"));
   CHECK_THAT(alone([](RawRank& rank) {
                NcclComm child = nullptr;
                rank.api().group_start();
@@ -187,7 +216,8 @@ TEST_CASE("groups and life of communicators") {
                rank.api().group_end();
              }),
              Contains("communicators are made and used in one group"));
-  CHECK_THAT(alone([](RawRank& rank) { rank.send(1); }), Contains("names peer 1 of a communicator of 1: not a member"));
+  CHECK_THAT(alone([](RawRank& rank) { rank.send(1); }),
+             Contains("names peer 1 of a communicator of 1: not a member"));
   CHECK_THAT(alone([](RawRank& rank) {
                rank.close();
                rank.send(0);
@@ -222,11 +252,15 @@ TEST_CASE("groups and life of communicators") {
   CHECK_THAT(alone([](RawRank& rank) {
                rank.api().group_start();
                rank.send(0);
-               rank.api().receive(rank.b, 64, NcclType::Uint8, 0, rank.comm, rank.device->create_stream());
+               rank.api().receive(rank.b, 64, NcclType::Uint8, 0, rank.comm,
+                                  rank.device->create_stream());
                rank.api().group_end();
              }),
              Contains("on two streams in one group"));
-  CHECK_THAT(alone([](RawRank& rank) { rank.api().send(rank.a, 64, NcclType::Uint8, 0, reinterpret_cast<NcclComm>(rank.a), rank.stream); }),
+  CHECK_THAT(alone([](RawRank& rank) {
+               rank.api().send(rank.a, 64, NcclType::Uint8, 0, reinterpret_cast<NcclComm>(rank.a),
+                               rank.stream);
+             }),
              Contains("what is no communicator"));
   NcclWorldOptions old;
   old.version = 21700;
@@ -237,7 +271,12 @@ TEST_CASE("groups and life of communicators") {
                  },
                  old),
              Contains("ncclCommSplit is not in this version"));
-  CHECK_THAT(alone([](RawRank& rank) { rank.api().all_to_all(rank.a, rank.b, 8, NcclType::Uint8, rank.comm, rank.stream); }, old),
+  CHECK_THAT(alone(
+                 [](RawRank& rank) {
+                   rank.api().all_to_all(rank.a, rank.b, 8, NcclType::Uint8, rank.comm,
+                                         rank.stream);
+                 },
+                 old),
              Contains("ncclAlltoAll is not in this version"));
   NcclWorldOptions slow;
   slow.in_progress_polls = 3;
@@ -266,7 +305,8 @@ TEST_CASE("making communicators is collective and must agree") {
                        rank.init(2, 0, id);
                      }),
              Contains("two ranks 0 in one communicator"));
-  CHECK_THAT(finding(1, [](RawRank& rank) { rank.init(1, 0, NcclUniqueId{}); }), Contains("a unique id that nobody made"));
+  CHECK_THAT(finding(1, [](RawRank& rank) { rank.init(1, 0, NcclUniqueId{}); }),
+             Contains("a unique id that nobody made"));
   NcclWorldOptions one_gpu;
   one_gpu.one_gpu = true;
   CHECK_THAT(finding(
@@ -288,8 +328,10 @@ TEST_CASE("buffers must be device memory, all of them") {
                        RawRank rank(std::move(parts), driver, 1);
                        rank.init();
                        rank.api().group_start();
-                       rank.api().send(rank.a + offset, bytes, NcclType::Uint8, 0, rank.comm, rank.stream);
-                       rank.api().receive(rank.b, bytes, NcclType::Uint8, 0, rank.comm, rank.stream);
+                       rank.api().send(rank.a + offset, bytes, NcclType::Uint8, 0, rank.comm,
+                                       rank.stream);
+                       rank.api().receive(rank.b, bytes, NcclType::Uint8, 0, rank.comm,
+                                          rank.stream);
                        rank.api().group_end();
                        rank.wait();
                      })

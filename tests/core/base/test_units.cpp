@@ -14,7 +14,8 @@ TEST_CASE("sizes are exact") {
   CHECK(parse_bytes("64M", "s") == 64 << 20);
   CHECK(parse_bytes("4096", "s") == 4096);
   CHECK(parse_bytes("0", "s") == 0);
-  for (const char* bad : {"", "x", "-1", "1e60", "5 parsecs", "nan", "0x10", "9999999999GiB", "1.2.3", "1e", ".", "99999999999999999999999999999999999"})
+  for (const char* bad : {"", "x", "-1", "1e60", "5 parsecs", "nan", "0x10", "9999999999GiB",
+                          "1.2.3", "1e", ".", "99999999999999999999999999999999999"})
     CHECK_THROWS_AS(parse_bytes(bad, "s"), InputError);
 }
 
@@ -22,11 +23,13 @@ TEST_CASE("rates and times are exact") {
   CHECK(parse_bytes_per_s("6.887e9", "r") == 6'887'000'000);
   CHECK(parse_bytes_per_s("6.887e9B/s", "r") == 6'887'000'000);
   CHECK(parse_bytes_per_s("450GB/s", "r") == 450'000'000'000);
-  for (const char* bad : {"nan", "inf", "-5GB/s", "0", "1GB", "0.4B/s", "1e30"}) CHECK_THROWS_AS(parse_bytes_per_s(bad, "r"), InputError);
+  for (const char* bad : {"nan", "inf", "-5GB/s", "0", "1GB", "0.4B/s", "1e30"})
+    CHECK_THROWS_AS(parse_bytes_per_s(bad, "r"), InputError);
   CHECK(parse_duration_ps("8us", "t") == 8'000'000);
   CHECK(parse_duration_ps("39.68ms", "t") == 39'680'000'000);
   CHECK(parse_duration_ps("0", "t") == 0);
-  for (const char* bad : {"8", "-1us", "1 fortnight", "1e9s"}) CHECK_THROWS_AS(parse_duration_ps(bad, "t"), InputError);
+  for (const char* bad : {"8", "-1us", "1 fortnight", "1e9s"})
+    CHECK_THROWS_AS(parse_duration_ps(bad, "t"), InputError);
 }
 
 TEST_CASE("quantities for people") {
@@ -60,7 +63,8 @@ TEST_CASE("a failed check names its condition and file, not its path") {
     RESHARD_CHECK(1 + 1 == 3, "arithmetic");
     FAIL("did not throw");
   } catch (const CheckFailure& failure) {
-    CHECK_THAT(failure.what(),
-               Catch::Contains("1 + 1 == 3") && Catch::Contains("at test_units.cpp:") && Catch::Contains("arithmetic") && !Catch::Contains("/"));
+    CHECK_THAT(failure.what(), Catch::Contains("1 + 1 == 3") &&
+                                   Catch::Contains("at test_units.cpp:") &&
+                                   Catch::Contains("arithmetic") && !Catch::Contains("/"));
   }
 }

@@ -29,7 +29,8 @@ struct Case {
 Case draw_case(Prng& prng, std::int64_t dims, std::int64_t largest) {
   Case out;
   for (std::int64_t d = 0; d < dims; ++d) {
-    std::int64_t extent = prng.between(1, largest), lo = prng.one_in(2) ? 0 : prng.below(3), to_lo = prng.one_in(2) ? 0 : prng.below(3);
+    std::int64_t extent = prng.between(1, largest), lo = prng.one_in(2) ? 0 : prng.below(3),
+                 to_lo = prng.one_in(2) ? 0 : prng.below(3);
     out.extents.push_back(extent);
     out.from_lo.push_back(lo);
     out.to_lo.push_back(to_lo);
@@ -46,7 +47,8 @@ std::vector<std::byte> random_bytes(Prng& prng, const Shape& shape, std::int64_t
 }
 
 // Element by element.
-std::vector<std::byte> copied_plainly(std::vector<std::byte> to, const std::vector<std::byte>& from, const Case& c, std::int64_t width) {
+std::vector<std::byte> copied_plainly(std::vector<std::byte> to, const std::vector<std::byte>& from,
+                                      const Case& c, std::int64_t width) {
   DimVector index(c.extents.size(), 0);
   for (std::int64_t i = 0; i < element_count(c.extents); ++i) {
     std::int64_t rest = i;
@@ -59,13 +61,15 @@ std::vector<std::byte> copied_plainly(std::vector<std::byte> to, const std::vect
       a[d] += c.from_lo[d];
       b[d] += c.to_lo[d];
     }
-    std::memcpy(to.data() + offset_of(c.to, b, width), from.data() + offset_of(c.from, a, width), static_cast<std::size_t>(width));
+    std::memcpy(to.data() + offset_of(c.to, b, width), from.data() + offset_of(c.from, a, width),
+                static_cast<std::size_t>(width));
   }
   return to;
 }
 
 void check_copy(Prng& prng, const Case& c, std::int64_t width) {
-  std::vector<std::byte> from = random_bytes(prng, c.from, width), to = random_bytes(prng, c.to, width);
+  std::vector<std::byte> from = random_bytes(prng, c.from, width),
+                         to = random_bytes(prng, c.to, width);
   std::vector<std::byte> expected = copied_plainly(to, from, c, width);
   // In the store's own memory, whose alignment decides how rows are written.
   Block block(static_cast<std::int64_t>(to.size()));
@@ -80,21 +84,25 @@ TEST_CASE("boxes of 1 to 8 dims are copied, and nothing beside them") {
   Prng prng(5);
   for (std::int64_t dims = 1; dims <= 8; ++dims)
     for (int round = 0; round < 150; ++round)
-      for (std::int64_t width : {1, 2, 4, 8}) check_copy(prng, draw_case(prng, dims, dims <= 3 ? 9 : dims <= 5 ? 4 : 2), width);
+      for (std::int64_t width : {1, 2, 4, 8})
+        check_copy(prng, draw_case(prng, dims, dims <= 3 ? 9 : dims <= 5 ? 4 : 2), width);
 }
 
 TEST_CASE("large boxes are copied, whatever the alignment of their rows") {
   Prng prng(6);
   for (std::int64_t column : {0, 3, 61})
     for (std::int64_t width : {1, 4}) {
-      Case c{Shape{700, 1700}, Shape{701, 1801}, DimVector{1, column}, DimVector{0, 2 * column}, DimVector{698, 1603}};
+      Case c{Shape{700, 1700}, Shape{701, 1801}, DimVector{1, column}, DimVector{0, 2 * column},
+             DimVector{698, 1603}};
       check_copy(prng, c, width);
     }
   // Rows of whole cache lines, a number of them that is no multiple of four.
-  Case lines{Shape{1030, 2048}, Shape{1027, 1024}, DimVector{2, 512}, DimVector{0, 0}, DimVector{1027, 1024}};
+  Case lines{Shape{1030, 2048}, Shape{1027, 1024}, DimVector{2, 512}, DimVector{0, 0},
+             DimVector{1027, 1024}};
   check_copy(prng, lines, 1);
   // A whole array is one row.
-  Case whole{Shape{1100, 1000}, Shape{1100, 1000}, DimVector{0, 0}, DimVector{0, 0}, DimVector{1100, 1000}};
+  Case whole{Shape{1100, 1000}, Shape{1100, 1000}, DimVector{0, 0}, DimVector{0, 0},
+             DimVector{1100, 1000}};
   check_copy(prng, whole, 1);
 }
 
@@ -122,7 +130,8 @@ TEST_CASE("a cleared box is zero and its surroundings are kept") {
   Prng prng(8);
   for (int round = 0; round < 200; ++round) {
     Case c = draw_case(prng, prng.between(1, 5), 4);
-    std::vector<std::byte> to = random_bytes(prng, c.to, 2), zeros(static_cast<std::size_t>(element_count(c.from)) * 2);
+    std::vector<std::byte> to = random_bytes(prng, c.to, 2),
+                           zeros(static_cast<std::size_t>(element_count(c.from)) * 2);
     std::vector<std::byte> expected = copied_plainly(to, zeros, c, 2);
     clear_box(to.data(), {c.to, c.to_lo}, c.extents, 2);
     REQUIRE(to == expected);

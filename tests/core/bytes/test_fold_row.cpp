@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The store's arithmetic against the oracle's, on random bits and on the values where arithmetic goes wrong.
+// The store's arithmetic against the oracle's, on random bits and on the values where arithmetic
+// goes wrong.
 #include <catch2/catch.hpp>
 
 #include <bit>
@@ -19,38 +20,49 @@ namespace {
 
 std::uint64_t bits_at(const std::vector<std::byte>& row, std::size_t i, std::int64_t width) {
   std::uint64_t out = 0;
-  std::memcpy(&out, row.data() + i * static_cast<std::size_t>(width), static_cast<std::size_t>(width));
+  std::memcpy(&out, row.data() + i * static_cast<std::size_t>(width),
+              static_cast<std::size_t>(width));
   return out;
 }
 
 // Equal bits, or two NaNs: hardware chooses which payload survives.
 bool agree(DType dtype, std::uint64_t a, std::uint64_t b) {
-  if (dtype == DType::C64) return agree(DType::F32, a & 0xffffffff, b & 0xffffffff) && agree(DType::F32, a >> 32, b >> 32);
+  if (dtype == DType::C64)
+    return agree(DType::F32, a & 0xffffffff, b & 0xffffffff) && agree(DType::F32, a >> 32, b >> 32);
   return a == b || (is_nan(dtype, a) && is_nan(dtype, b));
 }
 
-// A mix of plain bits and of zeros, ones, infinities, NaNs, the largest, the smallest and subnormal values.
+// A mix of plain bits and of zeros, ones, infinities, NaNs, the largest, the smallest and subnormal
+// values.
 std::uint64_t draw_bits(Prng& prng, DType dtype) {
   std::uint64_t mask = ~std::uint64_t{0} >> (64 - 8 * size_bytes(dtype));
   if (dtype == DType::Bool) return prng.next() & 1;
   if (dtype == DType::C64) return draw_bits(prng, DType::F32) << 32 | draw_bits(prng, DType::F32);
   if (!is_floating(dtype) || !prng.one_in(3)) return prng.next() & mask;
-  std::uint64_t infinity = dtype == DType::F64 ? 0x7ff0000000000000 : dtype == DType::F32 ? 0x7f800000 : dtype == DType::F16 ? 0x7c00 : 0x7f80;
+  std::uint64_t infinity = dtype == DType::F64   ? 0x7ff0000000000000
+                           : dtype == DType::F32 ? 0x7f800000
+                           : dtype == DType::F16 ? 0x7c00
+                                                 : 0x7f80;
   std::uint64_t sign = prng.next() & (mask ^ mask >> 1);
-  const std::vector<std::uint64_t> odd{0, 1, infinity, infinity - 1, infinity | infinity >> 1 | infinity >> 2, prng.next() & 0x7f};
+  const std::vector<std::uint64_t> odd{
+      0, 1, infinity, infinity - 1, infinity | infinity >> 1 | infinity >> 2, prng.next() & 0x7f};
   return prng.pick(odd) | sign;
 }
 
 std::vector<std::byte> row_of(const std::vector<std::uint64_t>& values, std::int64_t width) {
   std::vector<std::byte> out(values.size() * static_cast<std::size_t>(width));
-  for (std::size_t i = 0; i < values.size(); ++i) std::memcpy(out.data() + i * static_cast<std::size_t>(width), &values[i], static_cast<std::size_t>(width));
+  for (std::size_t i = 0; i < values.size(); ++i)
+    std::memcpy(out.data() + i * static_cast<std::size_t>(width), &values[i],
+                static_cast<std::size_t>(width));
   return out;
 }
 
-const std::vector<DType> kAll{DType::F64, DType::F32, DType::F16, DType::BF16, DType::F8E4M3, DType::F8E5M2, DType::I64,
-                              DType::I32, DType::I16, DType::I8,  DType::U8,   DType::Bool,   DType::C64};
+const std::vector<DType> kAll{DType::F64,    DType::F32,  DType::F16, DType::BF16, DType::F8E4M3,
+                              DType::F8E5M2, DType::I64,  DType::I32, DType::I16,  DType::I8,
+                              DType::U8,     DType::Bool, DType::C64};
 
-void compare(Prng& prng, ReduceOp op, DType dtype, std::int64_t divisor, std::size_t operands, std::size_t count) {
+void compare(Prng& prng, ReduceOp op, DType dtype, std::int64_t divisor, std::size_t operands,
+             std::size_t count) {
   std::vector<std::vector<std::uint64_t>> values(operands);
   std::vector<std::vector<std::byte>> rows;
   std::vector<const std::byte*> pointers;
@@ -64,9 +76,11 @@ void compare(Prng& prng, ReduceOp op, DType dtype, std::int64_t divisor, std::si
   for (std::size_t i = 0; i < count; ++i) {
     std::vector<std::uint64_t> column;
     for (const std::vector<std::uint64_t>& row : values) column.push_back(row[i]);
-    std::uint64_t expected = folded(op, dtype, divisor, column), found = bits_at(out, i, size_bytes(dtype));
+    std::uint64_t expected = folded(op, dtype, divisor, column),
+                  found = bits_at(out, i, size_bytes(dtype));
     if (agree(dtype, expected, found)) continue;
-    FAIL(fmt::format("{} {} / {} of {} operands, element {}: expected {:#x}, found {:#x}", text(op), text(dtype), divisor, operands, i, expected, found));
+    FAIL(fmt::format("{} {} / {} of {} operands, element {}: expected {:#x}, found {:#x}", text(op),
+                     text(dtype), divisor, operands, i, expected, found));
   }
 }
 
@@ -80,7 +94,8 @@ TEST_CASE("folds of random bits agree with the oracle, whatever the rounding") {
       auto op = static_cast<ReduceOp>(o);
       if (op == ReduceOp::Avg || !can_reduce(op, dtype)) continue;
       // One more than a stretch of 8 KiB, so that the seam is crossed.
-      for (std::size_t count : {std::size_t{1}, std::size_t{37}, static_cast<std::size_t>(8192 / size_bytes(dtype) + 1)})
+      for (std::size_t count : {std::size_t{1}, std::size_t{37},
+                                static_cast<std::size_t>(8192 / size_bytes(dtype) + 1)})
         for (std::size_t operands : {1u, 2u, 3u, 8u})
           for (std::int64_t divisor : {1, 3, 8, 1000}) {
             if (divisor != 1 && !can_divide(dtype)) continue;
@@ -88,7 +103,8 @@ TEST_CASE("folds of random bits agree with the oracle, whatever the rounding") {
             ++folds;
           }
     }
-  // Floating: sum, product, min, max of 4 types and sum, product of c64 with 4 divisors; 5 integer types with 7 operators; bool with 5.
+  // Floating: sum, product, min, max of 4 types and sum, product of c64 with 4 divisors; 5 integer
+  // types with 7 operators; bool with 5.
   CHECK(folds == 12 * (4 * (4 * 4 + 2) + 5 * 7 + 5));
 }
 

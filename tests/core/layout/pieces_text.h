@@ -22,10 +22,13 @@ inline std::string runs_text(Runs runs) {
 }
 
 // Dim 0 of every rank, row-major.
-inline std::vector<std::string> pieces_text(std::int64_t length, const std::string& mesh, const std::string& placements) {
-  Layout layout = parse_layout(std::to_string(length), "f32", std::make_shared<const Mesh>(parse_mesh(mesh)), placements);
+inline std::vector<std::string> pieces_text(std::int64_t length, const std::string& mesh,
+                                            const std::string& placements) {
+  Layout layout = parse_layout(std::to_string(length), "f32",
+                               std::make_shared<const Mesh>(parse_mesh(mesh)), placements);
   std::vector<std::string> out;
-  for (std::int32_t position = 0; position < layout.mesh().size(); ++position) out.push_back(runs_text(layout.runs(0, position)));
+  for (std::int32_t position = 0; position < layout.mesh().size(); ++position)
+    out.push_back(runs_text(layout.runs(0, position)));
   return out;
 }
 

@@ -14,13 +14,16 @@ TEST_CASE("a mesh in all its spellings") {
   CHECK(shape_text(named) == "dp=4,tp=2");
   Mesh nested = parse_mesh("[[0,1],[2,3]]");
   CHECK(nested == parse_mesh("2x2"));
-  CHECK(parse_mesh("[[3, 1], [0, 2]]").ranks() == std::vector<Rank>{Rank{3}, Rank{1}, Rank{0}, Rank{2}});
+  CHECK(parse_mesh("[[3, 1], [0, 2]]").ranks() ==
+        std::vector<Rank>{Rank{3}, Rank{1}, Rank{0}, Rank{2}});
   CHECK(parse_mesh("[5,6]").shape() == std::vector<std::int32_t>{2});
-  CHECK(parse_mesh("2x2", "8-9,4,5").ranks() == std::vector<Rank>{Rank{8}, Rank{9}, Rank{4}, Rank{5}});
+  CHECK(parse_mesh("2x2", "8-9,4,5").ranks() ==
+        std::vector<Rank>{Rank{8}, Rank{9}, Rank{4}, Rank{5}});
 }
 
 TEST_CASE("positions, coordinates and ranks are inverse to each other") {
-  for (const Mesh& mesh : {parse_mesh("2x3x4"), parse_mesh("2x2", "7,3,9,1"), parse_mesh("5", "10-14")})
+  for (const Mesh& mesh :
+       {parse_mesh("2x3x4"), parse_mesh("2x2", "7,3,9,1"), parse_mesh("5", "10-14")})
     for (std::int32_t position = 0; position < mesh.size(); ++position) {
       CHECK(mesh.position_at(mesh.coordinate(position)) == position);
       CHECK(mesh.position_of(mesh.rank_at(position)) == position);

@@ -10,18 +10,24 @@ namespace {
 
 MeshRef mesh(const char* text) { return std::make_shared<const Mesh>(parse_mesh(text)); }
 // What a spelling means on a 2x2 mesh and a 3-d tensor.
-std::string read(const char* text) { return parse_layout("8,8,8", "f32", mesh("2x2"), text).placements_text(); }
+std::string read(const char* text) {
+  return parse_layout("8,8,8", "f32", mesh("2x2"), text).placements_text();
+}
 
 }  // namespace
 
 TEST_CASE("every spelling of placements is read") {
-  for (const char* spelling : {"S(0)R", "S(0),R", "S0,R", "S0R", "Shard(0),Replicate()", "Shard(dim=0), Replicate()", "[Shard(dim=0), Replicate()]",
-                               "(Shard(0), Replicate())", "S(0) R", "S(-3)R", " S( 0 ) , R ", "Shard(dim=-3),R"}) {
+  for (const char* spelling :
+       {"S(0)R", "S(0),R", "S0,R", "S0R", "Shard(0),Replicate()", "Shard(dim=0), Replicate()",
+        "[Shard(dim=0), Replicate()]", "(Shard(0), Replicate())", "S(0) R", "S(-3)R",
+        " S( 0 ) , R ", "Shard(dim=-3),R"}) {
     INFO(spelling);
     CHECK(read(spelling) == "S(0)R");
   }
-  for (const char* spelling : {"_S(0,2)P", "_S(0, 2),P(sum)", "_StridedShard(dim=0, sf=2),Partial()", "_StridedShard(0,2)Partial(sum)",
-                               "_StridedShard(dim=0, split_factor=2), Partial('sum')", "_S(0,2)Partial(reduce_op=sum)"}) {
+  for (const char* spelling :
+       {"_S(0,2)P", "_S(0, 2),P(sum)", "_StridedShard(dim=0, sf=2),Partial()",
+        "_StridedShard(0,2)Partial(sum)", "_StridedShard(dim=0, split_factor=2), Partial('sum')",
+        "_S(0,2)Partial(reduce_op=sum)"}) {
     INFO(spelling);
     CHECK(read(spelling) == "_S(0, 2)P(sum)");
   }
@@ -48,7 +54,8 @@ TEST_CASE("bad placements are one clear sentence") {
   auto refused = [](const char* shape, const char* text, const char* what) {
     INFO(text);
     CHECK_THROWS_AS(parse_layout(shape, "f32", mesh("2x2"), text, "--from"), InputError);
-    CHECK_THROWS_WITH(parse_layout(shape, "f32", mesh("2x2"), text, "--from"), Catch::Contains(what));
+    CHECK_THROWS_WITH(parse_layout(shape, "f32", mesh("2x2"), text, "--from"),
+                      Catch::Contains(what));
   };
   refused("8,8", "S(0)", "--from: expected 2 placements, one per mesh axis, found 1");
   refused("8,8", "RRR", "--from: expected 2 placements, one per mesh axis, and no more");
@@ -79,5 +86,6 @@ TEST_CASE("dtypes in the spellings of torch") {
   CHECK(parse_dtype("float8_e4m3fn") == DType::F8E4M3);
   CHECK(parse_dtype("f8e4m3fn") == DType::F8E4M3);  // as PyTorch abbreviates it in specs
   CHECK_THROWS_WITH(parse_dtype("f33"), Catch::Contains("found 'f33'"));
-  for (int i = 0; i < kDTypeCount; ++i) CHECK(parse_dtype(text(static_cast<DType>(i))) == static_cast<DType>(i));
+  for (int i = 0; i < kDTypeCount; ++i)
+    CHECK(parse_dtype(text(static_cast<DType>(i))) == static_cast<DType>(i));
 }

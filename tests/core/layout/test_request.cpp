@@ -9,10 +9,13 @@ using namespace reshard;
 
 namespace {
 
-Request request(const char* from, const char* to, const char* dtype = "f32", const char* mesh = "2x3", const char* to_mesh = "", const char* to_ranks = "") {
+Request request(const char* from, const char* to, const char* dtype = "f32",
+                const char* mesh = "2x3", const char* to_mesh = "", const char* to_ranks = "") {
   auto source = std::make_shared<const Mesh>(parse_mesh(mesh));
-  auto destination = *to_mesh == '\0' ? source : std::make_shared<const Mesh>(parse_mesh(to_mesh, to_ranks));
-  return Request(parse_layout("4,4", dtype, source, from), parse_layout("4,4", dtype, destination, to));
+  auto destination =
+      *to_mesh == '\0' ? source : std::make_shared<const Mesh>(parse_mesh(to_mesh, to_ranks));
+  return Request(parse_layout("4,4", dtype, source, from),
+                 parse_layout("4,4", dtype, destination, to));
 }
 
 void refused(const char* from, const char* to, const char* dtype, const char* what) {
@@ -25,7 +28,8 @@ void refused(const char* from, const char* to, const char* dtype, const char* wh
 
 TEST_CASE("forbidden transitions say what and why") {
   refused("S(0)R", "P(sum)R", "f32", "axis 0: S(0)->P(sum) is forbidden: a shard has no addends");
-  refused("RP(sum)", "RP(max)", "f32", "axis 1: P(sum)->P(max) is forbidden: addends of one operator");
+  refused("RP(sum)", "RP(max)", "f32",
+          "axis 1: P(sum)->P(max) is forbidden: addends of one operator");
   refused("P(sum)R", "P(avg)R", "f32", "P(sum)->P(avg) is forbidden");
   refused("RR", "P(product)R", "f32", "R->P(product) is forbidden");
   refused("RR", "P(bxor)R", "i32", "R->P(bxor) is forbidden");
@@ -82,9 +86,11 @@ TEST_CASE("folds, kept addends and divisors") {
 
 TEST_CASE("fingerprints tell requests apart by everything but names") {
   CHECK(request("S(0)R", "RR").fingerprint() == request("S(0)R", "RR").fingerprint());
-  CHECK(request("S(0)R", "RR", "f32", "dp=2,tp=3").fingerprint() == request("S(0)R", "RR").fingerprint());
+  CHECK(request("S(0)R", "RR", "f32", "dp=2,tp=3").fingerprint() ==
+        request("S(0)R", "RR").fingerprint());
   CHECK(request("S(0)R", "RR").fingerprint() != request("RR", "S(0)R").fingerprint());
-  CHECK(request("S(0)R", "RR", "f16").fingerprint() != request("S(0)R", "RR", "bf16").fingerprint());
+  CHECK(request("S(0)R", "RR", "f16").fingerprint() !=
+        request("S(0)R", "RR", "bf16").fingerprint());
   CHECK(request("S(0)S(0)", "RR").fingerprint() != request("S(0)[1]S(0)[0]", "RR").fingerprint());
   CHECK(request("_S(0,2)R", "RR").fingerprint() != request("_S(0,3)R", "RR").fingerprint());
   CHECK(request("P(sum)R", "RR").fingerprint() != request("P(avg)R", "RR").fingerprint());
@@ -92,6 +98,10 @@ TEST_CASE("fingerprints tell requests apart by everything but names") {
 
 TEST_CASE("both sides need one shape and dtype") {
   auto mesh = std::make_shared<const Mesh>(parse_mesh("2"));
-  CHECK_THROWS_WITH(Request(parse_layout("4", "f32", mesh, "R"), parse_layout("5", "f32", mesh, "R")), Catch::Contains("one shape and dtype"));
-  CHECK_THROWS_WITH(Request(parse_layout("4", "f32", mesh, "R"), parse_layout("4", "f64", mesh, "R")), Catch::Contains("one shape and dtype"));
+  CHECK_THROWS_WITH(
+      Request(parse_layout("4", "f32", mesh, "R"), parse_layout("5", "f32", mesh, "R")),
+      Catch::Contains("one shape and dtype"));
+  CHECK_THROWS_WITH(
+      Request(parse_layout("4", "f32", mesh, "R"), parse_layout("4", "f64", mesh, "R")),
+      Catch::Contains("one shape and dtype"));
 }

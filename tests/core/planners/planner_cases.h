@@ -10,7 +10,8 @@
 
 namespace reshard {
 
-inline Request request_on(std::string_view mesh, std::string_view shape, std::string_view from, std::string_view to, std::string_view dtype = "f32") {
+inline Request request_on(std::string_view mesh, std::string_view shape, std::string_view from,
+                          std::string_view to, std::string_view dtype = "f32") {
   MeshRef ref = std::make_shared<const Mesh>(parse_mesh(mesh));
   return Request(parse_layout(shape, dtype, ref, from), parse_layout(shape, dtype, ref, to));
 }
@@ -33,7 +34,8 @@ inline std::string step_kinds(const Plan& plan) {
 
 inline int collectives(const Plan& plan) {
   int count = 0;
-  for (const Step& step : plan.steps) count += std::holds_alternative<CollectiveStep>(step.body) ? 1 : 0;
+  for (const Step& step : plan.steps)
+    count += std::holds_alternative<CollectiveStep>(step.body) ? 1 : 0;
   return count;
 }
 

@@ -3,8 +3,8 @@
 #include <catch2/catch.hpp>
 
 #include "core/base/errors.h"
-#include "core/plan/accounting.h"
 #include "core/planners/planner.h"
+#include "core/schedule/accounting.h"
 #include "core/topology/topology_text.h"
 #include "tests/core/planners/planner_cases.h"
 
@@ -12,15 +12,20 @@ namespace reshard {
 namespace {
 
 Topology switch_of_eight() {
-  return build_topology(parse_topology("reshard-topology 1\nname test\ndevices 8\ncount nothing\nport link 1GB/s\n"
-                                       "route within via link.out link.in latency 1us transport nvlink\n",
-                                       "test.topo"),
-                        std::nullopt);
+  return build_topology(
+      parse_topology("reshard-topology 1\nname test\ndevices 8\ncount nothing\nport link 1GB/s\n"
+                     "route within via link.out link.in latency 1us transport nvlink\n",
+                     "test.topo"),
+      std::nullopt);
 }
 
 // A machine on which every step costs one picosecond, or one on which every byte does.
-std::int64_t steps_time(const Plan& plan, const Topology&) { return static_cast<std::int64_t>(plan.steps.size()); }
-std::int64_t bytes_time(const Plan& plan, const Topology&) { return count_bytes(plan).received_total; }
+std::int64_t steps_time(const Plan& plan, const Topology&) {
+  return static_cast<std::int64_t>(plan.steps.size());
+}
+std::int64_t bytes_time(const Plan& plan, const Topology&) {
+  return count_bytes(plan).received_total;
+}
 
 }  // namespace
 
@@ -32,12 +37,15 @@ TEST_CASE("auto takes the least time, ties by peak and then by the registry") {
   input.plan_time = steps_time;
   Request transpose = request_on("2x2", "8,8", "S0,S1", "S1,S0");
   CHECK(plan_auto(transpose, input).planner == "p2p");
-  // One step each: rule's and hybrid's are the same plan, and p2p's peak is the same; rule stands first.
+  // One step each: rule's and hybrid's are the same plan, and p2p's peak is the same; rule stands
+  // first.
   Request gather = request_on("4", "8,8", "S0", "R");
   CHECK(step_kinds(plan_auto(gather, input)) == "all_gather[0]");
   CHECK(plan_auto(gather, input).planner == "rule");
 
-  input.plan_time = [](const Plan& plan, const Topology&) { return std::int64_t{plan.planner == "hybrid" ? 1 : 2}; };
+  input.plan_time = [](const Plan& plan, const Topology&) {
+    return std::int64_t{plan.planner == "hybrid" ? 1 : 2};
+  };
   CHECK(plan_auto(request_on("2x2", "8,8", "S0,S0", "R,R"), input).planner == "hybrid");
   input.plan_time = bytes_time;
   CHECK(plan_auto(request_on("2x2", "8,8", "S0,S0", "R,S0"), input).planner == "p2p");
@@ -58,7 +66,8 @@ TEST_CASE("auto skips planners that do not do the request") {
   PlannerInput input;
   input.topology = &topology;
   input.plan_time = steps_time;
-  auto mesh = std::make_shared<const Mesh>(parse_mesh("4")), other = std::make_shared<const Mesh>(parse_mesh("2x2"));
+  auto mesh = std::make_shared<const Mesh>(parse_mesh("4")),
+       other = std::make_shared<const Mesh>(parse_mesh("2x2"));
   Request across(parse_layout("8", "f32", mesh, "S0"), parse_layout("8", "f32", other, "S0,R"));
   CHECK(plan_auto(across, input).planner == "p2p");
 }
@@ -68,16 +77,20 @@ TEST_CASE("auto keeps to the memory limit or says the least that would do") {
   PlannerInput input;
   input.topology = &topology;
   Request request = request_on("2x2", "8,8", "S0,S1", "S1,S0");
-  std::int64_t rule_peak = count_bytes(plan_rule(request, input)).peak_max, p2p_peak = count_bytes(plan_p2p(request, input)).peak_max;
+  std::int64_t rule_peak = count_bytes(plan_rule(request, input)).peak_max,
+               p2p_peak = count_bytes(plan_p2p(request, input)).peak_max;
   REQUIRE(p2p_peak < rule_peak);
-  input.plan_time = [](const Plan& plan, const Topology&) { return std::int64_t{plan.planner == "rule" ? 1 : 2}; };
+  input.plan_time = [](const Plan& plan, const Topology&) {
+    return std::int64_t{plan.planner == "rule" ? 1 : 2};
+  };
   input.memory_limit_bytes = rule_peak;
   CHECK(plan_auto(request, input).planner == "rule");
   input.memory_limit_bytes = rule_peak - 1;
   CHECK(plan_auto(request, input).planner == "p2p");
   input.memory_limit_bytes = p2p_peak - 1;
   CHECK_THROWS_AS(plan_auto(request, input), InputError);
-  CHECK_THROWS_WITH(plan_auto(request, input), Catch::Contains(std::to_string(p2p_peak)) && Catch::Contains("p2p"));
+  CHECK_THROWS_WITH(plan_auto(request, input),
+                    Catch::Contains(std::to_string(p2p_peak)) && Catch::Contains("p2p"));
 }
 
 TEST_CASE("auto explains all candidates") {
@@ -90,7 +103,8 @@ TEST_CASE("auto explains all candidates") {
   plan_auto(request_on("2x2", "8,8", "S0,S1", "S1,S0"), input);
   std::string all;
   for (const Explanation::Line& line : explanation.lines()) all += line.why;
-  CHECK_THAT(all, Catch::Contains("rule takes") && Catch::Contains("hybrid takes") && Catch::Contains("auto takes p2p"));
+  CHECK_THAT(all, Catch::Contains("rule takes") && Catch::Contains("hybrid takes") &&
+                      Catch::Contains("auto takes p2p"));
 }
 
 TEST_CASE("auto without a way to time plans is our mistake") {
@@ -110,7 +124,8 @@ TEST_CASE("planners are found by name") {
   }
   CHECK(names == "rule p2p hybrid auto ");
   CHECK_THROWS_AS(find_planner("fast"), InputError);
-  CHECK_THROWS_WITH(find_planner("fast"), Catch::Contains("rule, p2p, hybrid, auto") && Catch::Contains("fast"));
+  CHECK_THROWS_WITH(find_planner("fast"),
+                    Catch::Contains("rule, p2p, hybrid, auto") && Catch::Contains("fast"));
 }
 
 TEST_CASE("make_plan refuses a plan over the memory limit and says its peak") {
@@ -121,7 +136,8 @@ TEST_CASE("make_plan refuses a plan over the memory limit and says its peak") {
   CHECK(make_plan(find_planner("rule"), request, input).planner == "rule");
   input.memory_limit_bytes = 319;
   CHECK_THROWS_AS(make_plan(find_planner("rule"), request, input), InputError);
-  CHECK_THROWS_WITH(make_plan(find_planner("rule"), request, input), Catch::Contains("320") && Catch::Contains("319"));
+  CHECK_THROWS_WITH(make_plan(find_planner("rule"), request, input),
+                    Catch::Contains("320") && Catch::Contains("319"));
 }
 
 }  // namespace reshard

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which requests `hybrid` does with one collective, with which local steps around it, and which it leaves to p2p.
+// Which requests `hybrid` does with one collective, with which local steps around it, and which it
+// leaves to p2p.
 #include <catch2/catch.hpp>
 
 #include "core/base/errors.h"
-#include "core/plan/accounting.h"
-#include "core/plan/proof.h"
 #include "core/planners/planner.h"
+#include "core/proof/proof.h"
+#include "core/schedule/accounting.h"
 #include "tests/core/planners/planner_cases.h"
 
 namespace reshard {
@@ -114,10 +115,11 @@ TEST_CASE("local steps alone") {
 
 TEST_CASE("everything else is left to p2p") {
   check({
-      {"2x2", "8,8", "S0,S1", "S1,S0", "p2p"},                  // a dim both gathered and cut
-      {"2x2", "8,8", "S0,S0", "S1,S0", "p2p"},                  // what stays lies deeper than before
-      {"2x2", "8,8", "S0,S0", "R,S0", "p2p"},                   // the same
-      {"2x2", "8,8", "R,S0", "S0,S0", "p2p"},                   // no axis communicates by its name, but ranks need what others hold
+      {"2x2", "8,8", "S0,S1", "S1,S0", "p2p"},  // a dim both gathered and cut
+      {"2x2", "8,8", "S0,S0", "S1,S0", "p2p"},  // what stays lies deeper than before
+      {"2x2", "8,8", "S0,S0", "R,S0", "p2p"},   // the same
+      {"2x2", "8,8", "R,S0", "S0,S0",
+       "p2p"},  // no axis communicates by its name, but ranks need what others hold
       {"2x2", "8", "S(0)[0]S(0)[1]", "S(0)[1]S(0)[0]", "p2p"},  // the same
       {"2x2", "8,8", "P,S0", "S0,R", "p2p"},                    // two different collectives
       {"2x2", "8,8", "P,P", "R,S0", "p2p"},                     // the same
@@ -127,7 +129,8 @@ TEST_CASE("everything else is left to p2p") {
 }
 
 TEST_CASE("an uneven strided shard is p2p's where it is no shard order") {
-  // (3,2), 7 rows: [_S(0,2), S0] and order (1,0) differ, so gathering axis 0 alone does not give R,S0.
+  // (3,2), 7 rows: [_S(0,2), S0] and order (1,0) differ, so gathering axis 0 alone does not give
+  // R,S0.
   CHECK(choice(request_on("3x2", "12", "_S(0,2)S(0)", "R,S0")) == "all_gather[0]");
   CHECK(choice(request_on("3x2", "7", "_S(0,2)S(0)", "R,S0")) == "p2p");
 }
@@ -139,7 +142,9 @@ TEST_CASE("hybrid says why") {
     input.explanation = &explanation;
     plan_hybrid(request, input);
     std::string out;
-    for (const Explanation::Line& line : explanation.lines()) out += (line.step ? std::to_string(static_cast<int>(*line.step)) : "-") + ' ' + line.why + '\n';
+    for (const Explanation::Line& line : explanation.lines())
+      out +=
+          (line.step ? std::to_string(static_cast<int>(*line.step)) : "-") + ' ' + line.why + '\n';
     return out;
   };
   CHECK(lines(request_on("2x2", "8,8", "S0,R", "R,S1")) ==
@@ -150,12 +155,14 @@ TEST_CASE("hybrid says why") {
         "- hybrid: local steps are enough\n"
         "- what every rank holds now is the destination (only the label changes)\n"
         "0 every rank holds what it needs: source becomes destination\n");
-  CHECK_THAT(lines(request_on("2x2x2", "8,8", "S0,R,S0", "R,R,R")),
-             Catch::StartsWith("- hybrid takes p2p: the axes that need communication are not adjacent\n"));
+  CHECK_THAT(
+      lines(request_on("2x2x2", "8,8", "S0,R,S0", "R,R,R")),
+      Catch::StartsWith("- hybrid takes p2p: the axes that need communication are not adjacent\n"));
 }
 
 TEST_CASE("hybrid refuses two meshes and says who does not") {
-  auto mesh = std::make_shared<const Mesh>(parse_mesh("4")), other = std::make_shared<const Mesh>(parse_mesh("2x2"));
+  auto mesh = std::make_shared<const Mesh>(parse_mesh("4")),
+       other = std::make_shared<const Mesh>(parse_mesh("2x2"));
   Request across(parse_layout("8", "f32", mesh, "S0"), parse_layout("8", "f32", other, "S0,R"));
   CHECK_THROWS_WITH(plan_hybrid(across, {}), Catch::Contains("hybrid") && Catch::Contains("p2p"));
 }

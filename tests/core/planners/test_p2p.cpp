@@ -2,19 +2,22 @@
 #include <catch2/catch.hpp>
 
 #include "core/base/errors.h"
-#include "core/plan/accounting.h"
-#include "core/plan/proof.h"
 #include "core/planners/planner.h"
+#include "core/proof/proof.h"
+#include "core/schedule/accounting.h"
 
 using namespace reshard;
 
 namespace {
 
-Request request(const std::string& shape, const std::string& mesh, const std::string& from, const std::string& to, const std::string& to_mesh = "",
+Request request(const std::string& shape, const std::string& mesh, const std::string& from,
+                const std::string& to, const std::string& to_mesh = "",
                 const std::string& to_ranks = "", const std::string& dtype = "f32") {
   auto source = std::make_shared<const Mesh>(parse_mesh(mesh));
-  auto destination = to_mesh.empty() ? source : std::make_shared<const Mesh>(parse_mesh(to_mesh, to_ranks));
-  return Request(parse_layout(shape, dtype, source, from), parse_layout(shape, dtype, destination, to));
+  auto destination =
+      to_mesh.empty() ? source : std::make_shared<const Mesh>(parse_mesh(to_mesh, to_ranks));
+  return Request(parse_layout(shape, dtype, source, from),
+                 parse_layout(shape, dtype, destination, to));
 }
 
 // Bytes received in all, after the proof.
@@ -30,16 +33,19 @@ std::int64_t received(const Request& request) {
 
 TEST_CASE("p2p receives the fewest bytes possible") {
   // 8x8 f32 on 2x2: 256 bytes in all, 64 per quarter.
-  CHECK(received(request("8,8", "2x2", "S(0)S(1)", "S(1)S(0)")) == 128);  // two of four ranks swap their quarter
-  CHECK(received(request("8,8", "2x2", "S(0)S(0)", "S(1)S(1)")) == 192);  // each keeps a quarter of its shard
-  CHECK(received(request("8,8", "2x2", "S(0)S(0)", "RR")) == 768);        // each misses three quarters
+  CHECK(received(request("8,8", "2x2", "S(0)S(1)", "S(1)S(0)")) ==
+        128);  // two of four ranks swap their quarter
+  CHECK(received(request("8,8", "2x2", "S(0)S(0)", "S(1)S(1)")) ==
+        192);  // each keeps a quarter of its shard
+  CHECK(received(request("8,8", "2x2", "S(0)S(0)", "RR")) == 768);  // each misses three quarters
   CHECK(received(request("8,8", "2x2", "RR", "S(0)S(1)")) == 0);
   CHECK(received(request("8,8", "2x2", "P(sum)P(sum)", "RR")) == 6 * 256);        // 2 (p - 1) T
   CHECK(received(request("8,8", "2x2", "P(sum)P(sum)", "S(0)S(0)")) == 3 * 256);  // (p - 1) T
   CHECK(received(request("8,8", "2x2", "P(sum)R", "RR")) == (1 + 3) * 256);       // k = 2, m = 4
   CHECK(received(request("8,8", "4", "R", "S(0)", "4", "4-7")) == 256);
-  CHECK(received(request("8,8", "4", "P(sum)", "S(0)", "4", "4-7")) == 4 * 256);  // k + m - 1 with m = 1
-  CHECK(received(request("8,8", "2", "P(sum)", "R", "4", "4-7")) == 5 * 256);     // k + m - 1
+  CHECK(received(request("8,8", "4", "P(sum)", "S(0)", "4", "4-7")) ==
+        4 * 256);  // k + m - 1 with m = 1
+  CHECK(received(request("8,8", "2", "P(sum)", "R", "4", "4-7")) == 5 * 256);  // k + m - 1
   CHECK(received(request("8,8", "2x2", "P(sum)R", "P(sum)S(0)")) == 0);
 }
 
@@ -52,7 +58,8 @@ TEST_CASE("p2p balances senders over replicas by bytes") {
 }
 
 TEST_CASE("p2p plans are proved over small shapes, meshes and placements") {
-  const std::vector<std::string> words{"R", "S(0)", "S(1)", "_S(0,2)", "_S(1,3)", "P(sum)", "P(avg)"};
+  const std::vector<std::string> words{"R",       "S(0)",   "S(1)",  "_S(0,2)",
+                                       "_S(1,3)", "P(sum)", "P(avg)"};
   std::int64_t proved = 0, refused = 0;
   for (const char* mesh : {"1x2", "2x2", "3x2", "2x4"})
     for (const char* shape : {"4,4", "5,3", "1,7", "0,3", "6,6"})

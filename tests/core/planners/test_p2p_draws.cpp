@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// p2p on drawn requests: proved, as few bytes as the bound says any plan must receive, one message per pair and phase, and the plan's text reads back.
+// p2p on drawn requests: proved, as few bytes as the bound says any plan must receive, one message
+// per pair and phase, and the plan's text reads back.
 #include <catch2/catch.hpp>
 
 #include <optional>
 
 #include "core/base/errors.h"
-#include "core/plan/accounting.h"
-#include "core/plan/plan_text.h"
-#include "core/plan/proof.h"
-#include "core/planners/bounds.h"
+#include "core/bounds/bounds.h"
+#include "core/text/plan_text.h"
 #include "core/planners/planner.h"
+#include "core/proof/proof.h"
+#include "core/schedule/accounting.h"
 #include "tests/support/cases.h"
 
 using namespace reshard;

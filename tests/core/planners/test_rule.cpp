@@ -3,9 +3,9 @@
 #include <catch2/catch.hpp>
 
 #include "core/base/errors.h"
-#include "core/plan/accounting.h"
-#include "core/plan/proof.h"
 #include "core/planners/planner.h"
+#include "core/proof/proof.h"
+#include "core/schedule/accounting.h"
 #include "tests/core/planners/planner_cases.h"
 
 namespace reshard {
@@ -17,7 +17,8 @@ Plan rule(const Request& request) {
   return plan;
 }
 
-Plan rule(std::string_view mesh, std::string_view shape, std::string_view from, std::string_view to, std::string_view dtype = "f32") {
+Plan rule(std::string_view mesh, std::string_view shape, std::string_view from, std::string_view to,
+          std::string_view dtype = "f32") {
   return rule(request_on(mesh, shape, from, to, dtype));
 }
 
@@ -114,7 +115,8 @@ TEST_CASE("avg folds like sum and divides once by the axis size") {
 }
 
 TEST_CASE("strided shards change through R") {
-  CHECK(step_kinds(rule("2x2", "8", "_S(0,2)S(0)", "R,S0")) == "all_gather[1] all_gather[0] copy copy");
+  CHECK(step_kinds(rule("2x2", "8", "_S(0,2)S(0)", "R,S0")) ==
+        "all_gather[1] all_gather[0] copy copy");
   CHECK(step_kinds(rule("2", "8", "P", "_S(0,2)")) == "all_reduce[0] copy");
   CHECK(step_kinds(rule("2", "8", "S0", "_S(0,2)")) == "all_gather[0] copy");
 }
@@ -153,15 +155,18 @@ TEST_CASE("the last transition writes the destination itself") {
 
 TEST_CASE("scattered ranks keep their groups in mesh order") {
   auto mesh = std::make_shared<const Mesh>(parse_mesh("[[9,2],[4,7]]"));
-  Plan plan = rule(Request(parse_layout("8", "f32", mesh, "R,S0"), parse_layout("8", "f32", mesh, "R,R")));
+  Plan plan =
+      rule(Request(parse_layout("8", "f32", mesh, "R,S0"), parse_layout("8", "f32", mesh, "R,R")));
   // Slots 0..3 are ranks 2, 4, 7, 9.
   CHECK(std::get<CollectiveStep>(plan.steps[0].body).members == std::vector<Slot>{3, 0, 1, 2});
 }
 
 TEST_CASE("rule refuses two meshes and says who does not") {
-  auto mesh = std::make_shared<const Mesh>(parse_mesh("4")), other = std::make_shared<const Mesh>(parse_mesh("2x2"));
+  auto mesh = std::make_shared<const Mesh>(parse_mesh("4")),
+       other = std::make_shared<const Mesh>(parse_mesh("2x2"));
   Request across(parse_layout("8", "f32", mesh, "S0"), parse_layout("8", "f32", other, "S0,R"));
-  CHECK_THAT(message_of(across), Catch::Contains("rule") && Catch::Contains("one mesh") && Catch::Contains("p2p"));
+  CHECK_THAT(message_of(across),
+             Catch::Contains("rule") && Catch::Contains("one mesh") && Catch::Contains("p2p"));
 }
 
 TEST_CASE("a collective of too many packed blocks is refused before it is worked out") {
@@ -171,7 +176,8 @@ TEST_CASE("a collective of too many packed blocks is refused before it is worked
 }
 
 TEST_CASE("padding that would leave 2^62 bytes is refused") {
-  CHECK_THAT(message_of(request_on("4", "1,4611686018427387904", "S0", "R", "i8")), Catch::Contains("2^62"));
+  CHECK_THAT(message_of(request_on("4", "1,4611686018427387904", "S0", "R", "i8")),
+             Catch::Contains("2^62"));
 }
 
 TEST_CASE("empty tensors with huge other dims are planned") {
@@ -185,7 +191,9 @@ TEST_CASE("every step of rule is explained") {
   input.explanation = &explanation;
   Plan plan = plan_rule(request_on("2x2", "7,8", "S0,S1", "S1,S0"), input);
   for (std::size_t step = 0; step < plan.steps.size(); ++step) {
-    auto of_step = [&](const Explanation::Line& line) { return line.step == StepId{static_cast<std::int32_t>(step)} && !line.why.empty(); };
+    auto of_step = [&](const Explanation::Line& line) {
+      return line.step == StepId{static_cast<std::int32_t>(step)} && !line.why.empty();
+    };
     CHECK(std::count_if(explanation.lines().begin(), explanation.lines().end(), of_step) == 1);
   }
 }

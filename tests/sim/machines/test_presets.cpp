@@ -12,17 +12,21 @@
 namespace reshard::sim {
 namespace {
 
-Route route(const Topology& topology, std::int32_t from, std::int32_t to) { return topology.route(static_cast<Rank>(from), static_cast<Rank>(to)); }
+Route route(const Topology& topology, std::int32_t from, std::int32_t to) {
+  return topology.route(static_cast<Rank>(from), static_cast<Rank>(to));
+}
 
 std::vector<std::string> names(const Topology& topology, std::int32_t from, std::int32_t to) {
   std::vector<std::string> out;
-  for (ResourceId id : route(topology, from, to).resources) out.push_back(topology.resource_name(id));
+  for (ResourceId id : route(topology, from, to).resources)
+    out.push_back(topology.resource_name(id));
   return out;
 }
 
 std::vector<std::int64_t> rates(const Topology& topology, std::int32_t from, std::int32_t to) {
   std::vector<std::int64_t> out;
-  for (ResourceId id : route(topology, from, to).resources) out.push_back(topology.resource_bytes_per_s(id));
+  for (ResourceId id : route(topology, from, to).resources)
+    out.push_back(topology.resource_bytes_per_s(id));
   return out;
 }
 
@@ -38,7 +42,8 @@ std::string error_of(const std::string& spec) {
 // A file in the folder for temporary files, gone afterwards.
 struct ScratchFile {
   std::string path;
-  ScratchFile(std::string name, const std::string& text) : path((std::filesystem::temp_directory_path() / ("reshard-test-" + name)).string()) {
+  ScratchFile(std::string name, const std::string& text)
+      : path((std::filesystem::temp_directory_path() / ("reshard-test-" + name)).string()) {
     std::ofstream(path, std::ios::binary) << text;
   }
   ~ScratchFile() { std::filesystem::remove(path); }
@@ -52,10 +57,13 @@ TEST_CASE("the presets, each the file of its name") {
     CHECK_FALSE(preset.summary.empty());
     CHECK(preset.text == read_text_file("traces/topologies/" + preset.name + ".topo", 1 << 20));
     CHECK(parse_topology(preset.text, "file").name == preset.name);
-    CHECK(find_topology(preset.name).fingerprint() == find_topology("traces/topologies/" + preset.name + ".topo").fingerprint());
+    CHECK(find_topology(preset.name).fingerprint() ==
+          find_topology("traces/topologies/" + preset.name + ".topo").fingerprint());
   }
   CHECK(found == std::vector<std::string>{"dgx-a100", "dgx-h100", "nvswitch", "pcie-8x3090"});
-  CHECK(presets()[1].summary == "DGX H100: nodes of 8 GPUs behind NVSwitch, one 400 Gb/s NIC per GPU; dgx-h100:n has n nodes.");
+  CHECK(presets()[1].summary ==
+        "DGX H100: nodes of 8 GPUs behind NVSwitch, one 400 Gb/s NIC per GPU; dgx-h100:n has n "
+        "nodes.");
 }
 
 TEST_CASE("nvswitch") {
@@ -64,7 +72,8 @@ TEST_CASE("nvswitch") {
   CHECK(topology.name() == "nvswitch:4096");
   CHECK(topology.devices() == 4096);
   CHECK(topology.nodes() == 1);
-  CHECK(names(topology, 7, 4095) == std::vector<std::string>{"node0.gpu7.nvlink.out", "node0.gpu4095.nvlink.in"});
+  CHECK(names(topology, 7, 4095) ==
+        std::vector<std::string>{"node0.gpu7.nvlink.out", "node0.gpu4095.nvlink.in"});
   CHECK(rates(topology, 7, 4095) == std::vector<std::int64_t>{450'000'000'000, 450'000'000'000});
   CHECK(route(topology, 0, 1).latency_ps == 8'000'000);
   CHECK(route(topology, 0, 1).transport == Transport::NVLink);
@@ -76,7 +85,8 @@ TEST_CASE("dgx-h100 and dgx-a100") {
     std::string name;
     std::int64_t nvlink, nic;
   };
-  Machine machine = GENERATE(values<Machine>({{"dgx-h100", 450'000'000'000, 50'000'000'000}, {"dgx-a100", 300'000'000'000, 25'000'000'000}}));
+  Machine machine = GENERATE(values<Machine>({{"dgx-h100", 450'000'000'000, 50'000'000'000},
+                                              {"dgx-a100", 300'000'000'000, 25'000'000'000}}));
   Topology one = find_topology(machine.name), two = find_topology(machine.name + ":2");
   CHECK(one.devices() == 8);
   CHECK(one.name() == machine.name + ":1");
@@ -84,7 +94,8 @@ TEST_CASE("dgx-h100 and dgx-a100") {
   CHECK(two.devices() == 16);
   CHECK(two.nodes() == 2);
   CHECK(two.node_of(static_cast<Rank>(8)) == 1);
-  CHECK(names(two, 9, 15) == std::vector<std::string>{"node1.gpu1.nvlink.out", "node1.gpu7.nvlink.in"});
+  CHECK(names(two, 9, 15) ==
+        std::vector<std::string>{"node1.gpu1.nvlink.out", "node1.gpu7.nvlink.in"});
   CHECK(rates(two, 9, 15) == std::vector<std::int64_t>{machine.nvlink, machine.nvlink});
   // Any NIC to any NIC: no rails.
   CHECK(names(two, 3, 12) == std::vector<std::string>{"node0.gpu3.nic.out", "node1.gpu4.nic.in"});
@@ -106,23 +117,31 @@ TEST_CASE("pcie-8x3090: bridges on pairs, one shared staging resource on every o
       Route found = route(topology, from, to);
       if (from / 2 == to / 2) {
         CHECK(found.transport == Transport::NVLink);
-        CHECK(rates(topology, from, to) == std::vector<std::int64_t>{50'800'000'000, 50'800'000'000});
+        CHECK(rates(topology, from, to) ==
+              std::vector<std::int64_t>{50'800'000'000, 50'800'000'000});
         CHECK(found.latency_ps == 8'000'000);
         CHECK_FALSE(found.cap_bytes_per_s.has_value());
         continue;
       }
       bool across = from / 4 != to / 4;
       CHECK(found.transport == Transport::Host);
-      CHECK(names(topology, from, to) == std::vector<std::string>{across ? "node0.staging-across" : from < 4 ? "node0.staging0" : "node0.staging1"});
-      CHECK(rates(topology, from, to) == std::vector<std::int64_t>{across ? 7'869'000'000 : from < 4 ? 8'604'000'000 : 7'535'000'000});
+      CHECK(names(topology, from, to) == std::vector<std::string>{across ? "node0.staging-across"
+                                                                  : from < 4 ? "node0.staging0"
+                                                                             : "node0.staging1"});
+      CHECK(rates(topology, from, to) == std::vector<std::int64_t>{across     ? 7'869'000'000
+                                                                   : from < 4 ? 8'604'000'000
+                                                                              : 7'535'000'000});
       CHECK(found.cap_bytes_per_s == 6'887'000'000);
       CHECK(found.latency_ps == 25'000'000);
     }
-  CHECK(error_of("pcie-8x3090:2") == "topology pcie-8x3090: expected no count (the machine is as it is), found :2");
+  CHECK(error_of("pcie-8x3090:2") ==
+        "topology pcie-8x3090: expected no count (the machine is as it is), found :2");
 }
 
 TEST_CASE("unknown names and wrong counts") {
-  std::string list = "topology: expected one of dgx-a100, dgx-h100, nvswitch, pcie-8x3090, or a path to a topology file, found ";
+  std::string list =
+      "topology: expected one of dgx-a100, dgx-h100, nvswitch, pcie-8x3090, or a path to a "
+      "topology file, found ";
   CHECK(error_of("dgx-h10") == list + "'dgx-h10' (did you mean dgx-h100?)");
   CHECK(error_of("nvswich:4") == list + "'nvswich' (did you mean nvswitch?)");
   CHECK(error_of("cray") == list + "'cray'");
@@ -133,24 +152,34 @@ TEST_CASE("unknown names and wrong counts") {
   CHECK(error_of("dgx-h100:two") == "topology: expected a count behind 'dgx-h100:', found 'two'");
   CHECK(error_of("dgx-h100:0") == "topology dgx-h100: expected 1 to 131072 nodes, found 0");
   CHECK(error_of("dgx-h100:-1") == "topology dgx-h100: expected 1 to 131072 nodes, found -1");
-  CHECK(error_of("dgx-h100:131073") == "topology dgx-h100: expected 1 to 131072 nodes, found 131073");
-  CHECK(error_of("dgx-h100:99999999999999999999") == "topology: expected a count behind 'dgx-h100:', found '99999999999999999999'");
-  CHECK(error_of("nvswitch:1000000000000") == "topology nvswitch: expected 1 to 1048576 devices, found 1000000000000");
+  CHECK(error_of("dgx-h100:131073") ==
+        "topology dgx-h100: expected 1 to 131072 nodes, found 131073");
+  CHECK(error_of("dgx-h100:99999999999999999999") ==
+        "topology: expected a count behind 'dgx-h100:', found '99999999999999999999'");
+  CHECK(error_of("nvswitch:1000000000000") ==
+        "topology nvswitch: expected 1 to 1048576 devices, found 1000000000000");
   CHECK(find_topology("dgx-h100:131072").devices() == 1 << 20);
 }
 
 TEST_CASE("files") {
-  std::string text = "reshard-topology 1\nname mine\ndevices 2\ncount nodes\nport a 1GB/s\nroute within via a.out latency 1us transport pcie\n";
+  std::string text =
+      "reshard-topology 1\nname mine\ndevices 2\ncount nodes\nport a 1GB/s\nroute within via a.out "
+      "latency 1us transport pcie\n";
   std::string between = "route between via a.in latency 2us transport network\n";
-  ScratchFile good("good.topo", text + between), bad("bad.topo", text), long_line("long.topo", text + "#" + std::string((64 << 20) + 1, 'x'));
+  ScratchFile good("good.topo", text + between), bad("bad.topo", text),
+      long_line("long.topo", text + "#" + std::string((64 << 20) + 1, 'x'));
   CHECK(find_topology(good.path).name() == "mine:1");
   CHECK(find_topology(good.path + ":3").devices() == 6);
-  CHECK(error_of(bad.path) == bad.path + ":6: expected a line 'route between' where there may be several nodes, found the end");
+  CHECK(error_of(bad.path) ==
+        bad.path +
+            ":6: expected a line 'route between' where there may be several nodes, found the end");
   CHECK(error_of("nowhere/m.topo") == "nowhere/m.topo: expected a file, found none");
   CHECK(error_of("m.topo:2") == "m.topo: expected a file, found none");
   CHECK(error_of("traces/topologies") == "traces/topologies: expected a file, found a directory");
-  CHECK(error_of(long_line.path) == long_line.path + ": expected at most 67108864 bytes, found more");
-  CHECK_THROWS_WITH(read_text_file(long_line.path, std::size_t{1} << 30), long_line.path + ":7: expected lines of at most 64 MiB, found a longer one");
+  CHECK(error_of(long_line.path) ==
+        long_line.path + ": expected at most 67108864 bytes, found more");
+  CHECK_THROWS_WITH(read_text_file(long_line.path, std::size_t{1} << 30),
+                    long_line.path + ":7: expected lines of at most 64 MiB, found a longer one");
   CHECK(read_text_file(good.path, 1000) == text + between);
 }
 
@@ -159,9 +188,12 @@ TEST_CASE("the default machine holds all ranks, with as few nodes as can be") {
   CHECK(default_topology(8).name() == "dgx-h100:1");
   CHECK(default_topology(9).name() == "dgx-h100:2");
   CHECK(default_topology(1 << 20).devices() == 1 << 20);
-  CHECK_THROWS_WITH(default_topology((1 << 20) + 1), "topology dgx-h100: expected 1 to 131072 nodes, found 131073");
+  CHECK_THROWS_WITH(default_topology((1 << 20) + 1),
+                    "topology dgx-h100: expected 1 to 131072 nodes, found 131073");
   require_devices(default_topology(16), 15);
-  CHECK_THROWS_WITH(require_devices(find_topology("dgx-h100"), 15), "topology dgx-h100:1: expected a device for every rank, found 8 devices and rank 15");
+  CHECK_THROWS_WITH(
+      require_devices(find_topology("dgx-h100"), 15),
+      "topology dgx-h100:1: expected a device for every rank, found 8 devices and rank 15");
 }
 
 }  // namespace

@@ -8,7 +8,8 @@ namespace reshard::test {
 namespace {
 
 bool crosses(const SlowFlow& flow, std::size_t resource) {
-  return std::find(flow.path.begin(), flow.path.end(), static_cast<std::int32_t>(resource)) != flow.path.end();
+  return std::find(flow.path.begin(), flow.path.end(), static_cast<std::int32_t>(resource)) !=
+         flow.path.end();
 }
 
 Fraction lowest(Int128 top, Int128 bottom) {
@@ -25,8 +26,11 @@ bool less(const Fraction& a, const Fraction& b) { return a.top * b.bottom < b.to
 
 }  // namespace
 
-// Looks at everything in every round: caps first, then resources by id, strictly smaller shares only.
-std::vector<std::int64_t> slow_integer_rates(const std::vector<std::int64_t>& capacities, const std::vector<SlowFlow>& flows, const std::vector<bool>& alive) {
+// Looks at everything in every round: caps first, then resources by id, strictly smaller shares
+// only.
+std::vector<std::int64_t> slow_integer_rates(const std::vector<std::int64_t>& capacities,
+                                             const std::vector<SlowFlow>& flows,
+                                             const std::vector<bool>& alive) {
   std::vector<std::int64_t> rates(flows.size(), 0);
   for (;;) {
     std::int64_t best = -1;
@@ -53,7 +57,8 @@ std::vector<std::int64_t> slow_integer_rates(const std::vector<std::int64_t>& ca
   }
 }
 
-std::vector<Fraction> exact_rates(const std::vector<std::int64_t>& capacities, const std::vector<SlowFlow>& flows) {
+std::vector<Fraction> exact_rates(const std::vector<std::int64_t>& capacities,
+                                  const std::vector<SlowFlow>& flows) {
   std::vector<Fraction> rates(flows.size());
   for (;;) {
     bool found = false;
@@ -72,10 +77,12 @@ std::vector<Fraction> exact_rates(const std::vector<std::int64_t>& capacities, c
       std::vector<std::size_t> free;
       for (std::size_t f = 0; f < flows.size(); ++f) {
         if (!crosses(flows[f], r)) continue;
-        rest = lowest(rest.top * rates[f].bottom - rates[f].top * rest.bottom, rest.bottom * rates[f].bottom);
+        rest = lowest(rest.top * rates[f].bottom - rates[f].top * rest.bottom,
+                      rest.bottom * rates[f].bottom);
         if (rates[f].top == 0) free.push_back(f);
       }
-      if (!free.empty()) consider(lowest(rest.top, rest.bottom * static_cast<Int128>(free.size())), free);
+      if (!free.empty())
+        consider(lowest(rest.top, rest.bottom * static_cast<Int128>(free.size())), free);
     }
     if (!found) return rates;
     for (std::size_t f : chosen) rates[f] = best;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Slow and obvious progressive filling, once in integers with the floors of the real one and once in exact fractions.
+// Slow and obvious progressive filling, once in integers with the floors of the real one and once
+// in exact fractions.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +16,15 @@ struct SlowFlow {
 };
 
 // Rates by flow; those not alive get 0.
-std::vector<std::int64_t> slow_integer_rates(const std::vector<std::int64_t>& capacities, const std::vector<SlowFlow>& flows, const std::vector<bool>& alive);
+std::vector<std::int64_t> slow_integer_rates(const std::vector<std::int64_t>& capacities,
+                                             const std::vector<SlowFlow>& flows,
+                                             const std::vector<bool>& alive);
 
 // In lowest terms, bottom > 0.
 struct Fraction {
   Int128 top = 0, bottom = 1;
 };
-std::vector<Fraction> exact_rates(const std::vector<std::int64_t>& capacities, const std::vector<SlowFlow>& flows);
+std::vector<Fraction> exact_rates(const std::vector<std::int64_t>& capacities,
+                                  const std::vector<SlowFlow>& flows);
 
 }  // namespace reshard::test

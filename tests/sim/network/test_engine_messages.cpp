@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Messages on small networks, to the picosecond. B bytes at r bytes/s take ceil(B * 10^12 / r) ps; 1 GB/s moves 1 byte per 1000 ps.
+// Messages on small networks, to the picosecond. B bytes at r bytes/s take ceil(B * 10^12 / r) ps;
+// 1 GB/s moves 1 byte per 1000 ps.
 #include <catch2/catch.hpp>
 
 #include "core/base/errors.h"
@@ -30,7 +31,8 @@ TEST_CASE("one message takes its latency and its bytes at the full rate") {
   Workload w{{message(0, 1, 1001, 0)}};
   Timeline t = sim::run(w, star(2, kGB, 500), kAll);
   CHECK(t.end_ps == 1'001'500);
-  CHECK(t.spans == std::vector<Span>{{OpId{0}, -1, Rank{0}, 0, 1'001'500}, {OpId{0}, -1, Rank{1}, 0, 1'001'500}});
+  CHECK(t.spans == std::vector<Span>{{OpId{0}, -1, Rank{0}, 0, 1'001'500},
+                                     {OpId{0}, -1, Rank{1}, 0, 1'001'500}});
   CHECK(t.flows == std::vector<FlowSpan>{{OpId{0}, -1, Rank{0}, Rank{1}, 1001, 0, 1'001'500}});
   REQUIRE(t.resources.size() == 4);
   CHECK(t.resources[to_index(out_of(0))] == ResourceUse{1001, 1'001'000});
@@ -50,8 +52,10 @@ TEST_CASE("a cap holds where the ports would give more") {
   CHECK(sim::run(w, star(2, kGB, 0, kGB / 4)).end_ps == 4'000'000);
 }
 
-TEST_CASE("two messages into one port halve it, and the longer speeds up when the shorter is gone") {
-  // x0 + x1 <= 1 GB/s. Both 1000 bytes at 1/2: the short one ends at 2,000,000. Then 2000 bytes at 1: ends at 4,000,000.
+TEST_CASE(
+    "two messages into one port halve it, and the longer speeds up when the shorter is gone") {
+  // x0 + x1 <= 1 GB/s. Both 1000 bytes at 1/2: the short one ends at 2,000,000. Then 2000 bytes at
+  // 1: ends at 4,000,000.
   Workload w{{message(0, 2, 1000, 0), message(1, 2, 3000, 1, {}, 0, 1)}};
   Timeline t = sim::run(w, star(3, kGB), kAll);
   CHECK(ends(t, 2) == Times{2'000'000, 4'000'000});
@@ -65,9 +69,10 @@ TEST_CASE("both directions of a port do not disturb each other") {
 }
 
 TEST_CASE("a message shares only after its latency") {
-  // Message 1 starts at 1,000,000 (after a compute) and shares from 1,500,000 on. Message 0 shares from 500,000 on:
-  //   500,000 .. 1,500,000 alone, 1000 bytes; then halves: its other 1000 bytes need 2,000,000: ends at 3,500,000
-  //   message 1 by then 1000 bytes, the other 2000 alone: ends at 5,500,000
+  // Message 1 starts at 1,000,000 (after a compute) and shares from 1,500,000 on. Message 0 shares
+  // from 500,000 on:
+  //   500,000 .. 1,500,000 alone, 1000 bytes; then halves: its other 1000 bytes need 2,000,000:
+  //   ends at 3,500,000 message 1 by then 1000 bytes, the other 2000 alone: ends at 5,500,000
   Workload w;
   w.operations.push_back(message(0, 2, 2000, 0));
   w.operations.push_back({Compute{ranks(1, 1), 1'000'000}, 0, {}});
@@ -94,7 +99,8 @@ TEST_CASE("a rank's message to itself takes no time, on one stream or two") {
     w.operations.push_back({Compute{ranks(1), 10}, other, {}});
     Timeline t = sim::run(w, star(2, kGB, 500), kAll);
     INFO("stream " << other);
-    CHECK(t.end_ps == 110);  // the receiving end waits for the sending one: the second compute comes after the first
+    CHECK(t.end_ps == 110);  // the receiving end waits for the sending one: the second compute
+                             // comes after the first
     CHECK(t.flows.empty());
   }
 }
@@ -112,7 +118,8 @@ TEST_CASE("a latency begins when both ends have come to their part") {
 }
 
 TEST_CASE("a receiving end runs where it is placed") {
-  // Rank 1: compute A (1000 ps) is operation 0, compute B operation 1; message 2 from rank 0, 1 byte = 1000 ps.
+  // Rank 1: compute A (1000 ps) is operation 0, compute B operation 1; message 2 from rank 0, 1
+  // byte = 1000 ps.
   auto build = [](std::int32_t place) {
     Workload w;
     w.operations.push_back({Compute{ranks(1, 1), 1000}, 0, {}});
@@ -120,7 +127,9 @@ TEST_CASE("a receiving end runs where it is placed") {
     w.operations.push_back({Message{Rank{0}, Rank{1}, 1, 0, OpId{place}}, 0, {}});
     return w;
   };
-  auto received = [&](std::int32_t place) { return sim::run(build(place), star(2, kGB), kAll).flows.front().end_ps; };
+  auto received = [&](std::int32_t place) {
+    return sim::run(build(place), star(2, kGB), kAll).flows.front().end_ps;
+  };
   CHECK(received(0) == 1000);  // first of all
   CHECK(received(1) == 2000);  // between A and B
   CHECK(received(2) == 7000);  // where it stands itself
@@ -139,13 +148,16 @@ TEST_CASE("receiving ends of one place come in the order of their operations") {
 }
 
 TEST_CASE("staged copies: one stream runs at the cap, two at the staging") {
-  // Ten messages of 64 MiB from GPU 0 to 2 and 3 in turn; cap 6.887e9 per flow, staging 8.604e9 shared.
+  // Ten messages of 64 MiB from GPU 0 to 2 and 3 in turn; cap 6.887e9 per flow, staging 8.604e9
+  // shared.
   //   one stream:   10 * ceil(67108864e12 / 6.887e9)           = 10 * 9,744,281,110   =  97.44 ms
-  //   two streams:  two at a time at 4.302e9 each: 5 * ceil(67108864e12 / 4.302e9)    =  5 * 15,599,456,997 =  78.00 ms
+  //   two streams:  two at a time at 4.302e9 each: 5 * ceil(67108864e12 / 4.302e9)    =  5 *
+  //   15,599,456,997 =  78.00 ms
   constexpr std::int64_t kBytes = 64 << 20;
   auto build = [](std::int32_t streams) {
     Workload w;
-    for (std::int32_t i = 0; i < 10; ++i) w.operations.push_back(message(0, 2 + i % 2, kBytes, i, {}, i % streams, i % streams));
+    for (std::int32_t i = 0; i < 10; ++i)
+      w.operations.push_back(message(0, 2 + i % 2, kBytes, i, {}, i % streams, i % streams));
     return w;
   };
   Topology box = shared_medium(4, 8'604'000'000, 0, 6'887'000'000);

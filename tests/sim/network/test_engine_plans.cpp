@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Plans: dependencies per rank and without a barrier, steps that take no time, collectives by their default expansion.
+// Plans: dependencies per rank and without a barrier, steps that take no time, collectives by their
+// default expansion.
 #include <catch2/catch.hpp>
 
 #include "sim/network/engine.h"
@@ -12,9 +13,13 @@ namespace {
 
 constexpr std::int64_t kRate = 1'000'000'000;  // a byte takes 1000 ps
 
-Timeline run_plan(const Plan& plan, const Topology& topology) { return sim::run(workload_of(std::make_shared<const Plan>(plan)), topology, {true, true}); }
+Timeline run_plan(const Plan& plan, const Topology& topology) {
+  return sim::run(workload_of(std::make_shared<const Plan>(plan)), topology, {true, true});
+}
 
-Span span(std::int32_t step, std::int32_t rank, std::int64_t start_ps, std::int64_t end_ps) { return {OpId{0}, step, Rank{rank}, start_ps, end_ps}; }
+Span span(std::int32_t step, std::int32_t rank, std::int64_t start_ps, std::int64_t end_ps) {
+  return {OpId{0}, step, Rank{rank}, start_ps, end_ps};
+}
 
 }  // namespace
 
@@ -23,12 +28,14 @@ TEST_CASE("an exchange is done on a rank when its own messages are") {
   Plan plan = empty_plan(4);
   plan.add_step(exchange({{0, 1, 10}, {2, 3, 30}}), {});
   Timeline t = run_plan(plan, star(4, kRate, 500));
-  CHECK(t.spans == std::vector<Span>{span(0, 0, 0, 10'500), span(0, 1, 0, 10'500), span(0, 2, 0, 30'500), span(0, 3, 0, 30'500)});
+  CHECK(t.spans == std::vector<Span>{span(0, 0, 0, 10'500), span(0, 1, 0, 10'500),
+                                     span(0, 2, 0, 30'500), span(0, 3, 0, 30'500)});
   CHECK(t.end_ps == sim::time_of(plan, star(4, kRate, 500)));
 }
 
 TEST_CASE("there is no barrier between steps: each rank goes on by itself") {
-  // Step 1 depends on step 0. Ranks 0 and 1 are done with step 0 at 10,000 and go on; 2 and 3 at 30,000.
+  // Step 1 depends on step 0. Ranks 0 and 1 are done with step 0 at 10,000 and go on; 2 and 3 at
+  // 30,000.
   Plan plan = empty_plan(4);
   StepId first = plan.add_step(exchange({{0, 1, 10}, {2, 3, 30}}), {});
   plan.add_step(exchange({{0, 1, 5}, {2, 3, 5}}), {first});
@@ -39,13 +46,15 @@ TEST_CASE("there is no barrier between steps: each rank goes on by itself") {
 }
 
 TEST_CASE("a step in which a rank has no part is passed over, not waited through") {
-  // Step 1 (on rank 0 only) depends on step 0; step 2 names step 1 only. Rank 1 has no part in step 1, so its part of step 2 starts at once; the message needs both.
+  // Step 1 (on rank 0 only) depends on step 0; step 2 names step 1 only. Rank 1 has no part in step
+  // 1, so its part of step 2 starts at once; the message needs both.
   Plan plan = empty_plan(4);
   StepId first = plan.add_step(exchange({{0, 3, 10}}), {});
   StepId second = plan.add_step(copies({0}), {first});
   plan.add_step(exchange({{0, 1, 5}, {1, 2, 7}}), {second});
   Timeline t = run_plan(plan, star(4, kRate));
-  CHECK(t.spans == std::vector<Span>{span(0, 0, 0, 10'000), span(0, 3, 0, 10'000), span(1, 0, 10'000, 10'000), span(2, 0, 10'000, 15'000),
+  CHECK(t.spans == std::vector<Span>{span(0, 0, 0, 10'000), span(0, 3, 0, 10'000),
+                                     span(1, 0, 10'000, 10'000), span(2, 0, 10'000, 15'000),
                                      span(2, 1, 0, 15'000), span(2, 2, 0, 7'000)});
 }
 
@@ -74,9 +83,18 @@ TEST_CASE("copy, fill and reduce leave spans of no length at the right time") {
 }
 
 TEST_CASE("a plan's collective runs by its default expansion in every group at once") {
-  // all_gather of 16 bytes per rank in groups {0,1} and {2,3}: one round of 16 bytes, both at the full rate.
+  // all_gather of 16 bytes per rank in groups {0,1} and {2,3}: one round of 16 bytes, both at the
+  // full rate.
   Plan plan = empty_plan(4);
-  CollectiveStep step{CollectiveKind::AllGather, ReduceOp::Sum, 1, kSourceBuffer, kDestinationBuffer, 0, 0, 2, {0, 1, 2, 3}};
+  CollectiveStep step{CollectiveKind::AllGather,
+                      ReduceOp::Sum,
+                      1,
+                      kSourceBuffer,
+                      kDestinationBuffer,
+                      0,
+                      0,
+                      2,
+                      {0, 1, 2, 3}};
   plan.add_step(step, {});
   Timeline t = run_plan(plan, star(4, kRate, 100));
   CHECK(t.end_ps == 16'100);
@@ -86,18 +104,52 @@ TEST_CASE("a plan's collective runs by its default expansion in every group at o
 }
 
 TEST_CASE("element counts of a collective follow its kind and dtype") {
-  // f32 on 4 ranks: all_to_all of 16 elements per rank sends 3 blocks of 4 elements, 16 bytes, at a third of the port each: 48,000 + 2 (1/3 does not divide).
+  // f32 on 4 ranks: all_to_all of 16 elements per rank sends 3 blocks of 4 elements, 16 bytes, at a
+  // third of the port each: 48,000 + 2 (1/3 does not divide).
   auto mesh = std::make_shared<const Mesh>(Mesh::row_major({4}));
-  Plan plan(Request(parse_layout("8,8", "f32", mesh, "S(0)"), parse_layout("8,8", "f32", mesh, "S(1)")), "test");
-  plan.add_step(CollectiveStep{CollectiveKind::AllToAll, ReduceOp::Sum, 1, kSourceBuffer, kDestinationBuffer, 1, 0, 4, {0, 1, 2, 3}}, {});
+  Plan plan(
+      Request(parse_layout("8,8", "f32", mesh, "S(0)"), parse_layout("8,8", "f32", mesh, "S(1)")),
+      "test");
+  plan.add_step(CollectiveStep{CollectiveKind::AllToAll,
+                               ReduceOp::Sum,
+                               1,
+                               kSourceBuffer,
+                               kDestinationBuffer,
+                               1,
+                               0,
+                               4,
+                               {0, 1, 2, 3}},
+                {});
   CHECK(sim::time_of(plan, star(4, kRate)) == transfer_ps(16, 333'333'333));
   // reduce_scatter: 3 rounds of the output, 16 elements = 64 bytes.
-  Plan scatter(Request(parse_layout("8,8", "f32", mesh, "P(sum)"), parse_layout("8,8", "f32", mesh, "S(0)")), "test");
-  scatter.add_step(CollectiveStep{CollectiveKind::ReduceScatter, ReduceOp::Sum, 1, kSourceBuffer, kDestinationBuffer, 0, 0, 4, {0, 1, 2, 3}}, {});
+  Plan scatter(
+      Request(parse_layout("8,8", "f32", mesh, "P(sum)"), parse_layout("8,8", "f32", mesh, "S(0)")),
+      "test");
+  scatter.add_step(CollectiveStep{CollectiveKind::ReduceScatter,
+                                  ReduceOp::Sum,
+                                  1,
+                                  kSourceBuffer,
+                                  kDestinationBuffer,
+                                  0,
+                                  0,
+                                  4,
+                                  {0, 1, 2, 3}},
+                   {});
   CHECK(sim::time_of(scatter, star(4, kRate)) == 3 * 64'000);
   // all_reduce: 6 rounds of a quarter of 64 elements.
-  Plan reduce(Request(parse_layout("8,8", "f32", mesh, "P(sum)"), parse_layout("8,8", "f32", mesh, "R")), "test");
-  reduce.add_step(CollectiveStep{CollectiveKind::AllReduce, ReduceOp::Sum, 1, kSourceBuffer, kDestinationBuffer, 0, 0, 4, {0, 1, 2, 3}}, {});
+  Plan reduce(
+      Request(parse_layout("8,8", "f32", mesh, "P(sum)"), parse_layout("8,8", "f32", mesh, "R")),
+      "test");
+  reduce.add_step(CollectiveStep{CollectiveKind::AllReduce,
+                                 ReduceOp::Sum,
+                                 1,
+                                 kSourceBuffer,
+                                 kDestinationBuffer,
+                                 0,
+                                 0,
+                                 4,
+                                 {0, 1, 2, 3}},
+                  {});
   CHECK(sim::time_of(reduce, star(4, kRate)) == 6 * 64'000);
 }
 
@@ -109,8 +161,11 @@ TEST_CASE("a plan without steps takes no time and its ranks pass on") {
   CHECK(t.spans.size() == 2);
 }
 
-TEST_CASE("a plan's operation is complete when all its ranks are, and a rank's stream when its own parts are") {
-  // After the plan: rank 0 goes on at 10,000 on its stream; the compute that comes after the operation at 30,000.
+TEST_CASE(
+    "a plan's operation is complete when all its ranks are, and a rank's stream when its own parts "
+    "are") {
+  // After the plan: rank 0 goes on at 10,000 on its stream; the compute that comes after the
+  // operation at 30,000.
   Plan plan = empty_plan(4);
   plan.add_step(exchange({{0, 1, 10}, {2, 3, 30}}), {});
   Workload w = workload_of(std::make_shared<const Plan>(plan));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Many flows: the engine against a slow one on random networks, the 128-rank all-to-all with its known figures, and that two runs are one.
+// Many flows: the engine against a slow one on random networks, the 128-rank all-to-all with its
+// known figures, and that two runs are one.
 #include <algorithm>
 #include <catch2/catch.hpp>
 
@@ -15,13 +16,18 @@ namespace {
 
 constexpr std::int64_t kNone = INT64_MAX;
 
-// Two nodes of four: NVLink ports within, NIC ports and a spine between, with latencies and a cap on flows between nodes.
+// Two nodes of four: NVLink ports within, NIC ports and a spine between, with latencies and a cap
+// on flows between nodes.
 Topology cluster() {
   NodeTemplate node;
   node.devices = 4;
   node.ports = {{"nvlink", 900, 800}, {"nic", 500, 450}};
-  node.rules = {{{{Hop::Kind::SourceOut, 0}, {Hop::Kind::DestinationIn, 0}}, 30, {}, Transport::NVLink},
-                {{{Hop::Kind::SourceOut, 1}, {Hop::Kind::Fabric, 0}, {Hop::Kind::DestinationIn, 1}}, 70, 333, Transport::Network}};
+  node.rules = {
+      {{{Hop::Kind::SourceOut, 0}, {Hop::Kind::DestinationIn, 0}}, 30, {}, Transport::NVLink},
+      {{{Hop::Kind::SourceOut, 1}, {Hop::Kind::Fabric, 0}, {Hop::Kind::DestinationIn, 1}},
+       70,
+       333,
+       Transport::Network}};
   node.rule_within = {0};
   node.rule_between = 1;
   return Topology("cluster", node, {{"spine", 1000}}, 2);
@@ -34,7 +40,8 @@ struct Started {
 };
 
 // Event by event, everything looked at every time.
-std::vector<std::int64_t> slow_ends(const std::vector<std::int64_t>& capacities, const std::vector<Started>& flows) {
+std::vector<std::int64_t> slow_ends(const std::vector<std::int64_t>& capacities,
+                                    const std::vector<Started>& flows) {
   std::vector<std::int64_t> ends(flows.size(), -1);
   std::vector<Int128> left;
   std::vector<SlowFlow> slow;
@@ -45,11 +52,13 @@ std::vector<std::int64_t> slow_ends(const std::vector<std::int64_t>& capacities,
   std::int64_t now = 0;
   for (;;) {
     std::vector<bool> alive;
-    for (std::size_t f = 0; f < flows.size(); ++f) alive.push_back(ends[f] < 0 && flows[f].share_ps <= now);
+    for (std::size_t f = 0; f < flows.size(); ++f)
+      alive.push_back(ends[f] < 0 && flows[f].share_ps <= now);
     std::vector<std::int64_t> rates = slow_integer_rates(capacities, slow, alive);
     std::int64_t next = kNone;
     for (std::size_t f = 0; f < flows.size(); ++f) {
-      if (alive[f]) next = std::min(next, now + static_cast<std::int64_t>(ceil_div(left[f], Int128{rates[f]})));
+      if (alive[f])
+        next = std::min(next, now + static_cast<std::int64_t>(ceil_div(left[f], Int128{rates[f]})));
       if (ends[f] < 0 && !alive[f]) next = std::min(next, flows[f].share_ps);
     }
     if (next == kNone) return ends;
@@ -67,7 +76,8 @@ std::vector<std::int64_t> slow_ends(const std::vector<std::int64_t>& capacities,
 TEST_CASE("random messages on random starts end when the slow engine says") {
   Topology topology = cluster();
   std::vector<std::int64_t> capacities;
-  for (std::int32_t r = 0; r < topology.resource_count(); ++r) capacities.push_back(topology.resource_bytes_per_s(ResourceId{r}));
+  for (std::int32_t r = 0; r < topology.resource_count(); ++r)
+    capacities.push_back(topology.resource_bytes_per_s(ResourceId{r}));
   int flows_seen = 0;
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
     INFO("seed " << seed);
@@ -85,7 +95,8 @@ TEST_CASE("random messages on random starts end when the slow engine says") {
       w.operations.push_back(message(source, destination, bytes, 2 * i + 1, {}, i, i));
       Route route = topology.route(Rank{source}, Rank{destination});
       SlowFlow flow{{}, route.cap_bytes_per_s.value_or(kNone)};
-      for (ResourceId resource : route.resources) flow.path.push_back(static_cast<std::int32_t>(to_index(resource)));
+      for (ResourceId resource : route.resources)
+        flow.path.push_back(static_cast<std::int32_t>(to_index(resource)));
       started.push_back({begin + route.latency_ps, bytes, flow});
     }
     Timeline t = sim::run(w, topology, {true, false});
@@ -99,17 +110,21 @@ TEST_CASE("random messages on random starts end when the slow engine says") {
 }
 
 TEST_CASE("16,256 equal messages all end together") {
-  // Each of 256 port sides carries 127 flows: 25.4e9 / 127 = 200e6 bytes/s each, 25e6 bytes take 125 ms.
+  // Each of 256 port sides carries 127 flows: 25.4e9 / 127 = 200e6 bytes/s each, 25e6 bytes take
+  // 125 ms.
   Workload w = all_pairs(128, [](std::int32_t, std::int32_t) { return std::int64_t{25'000'000}; });
   Timeline t = sim::run(w, star(128, 25'400'000'000), {true, false});
   REQUIRE(t.flows.size() == 16'256);
-  CHECK(std::all_of(t.flows.begin(), t.flows.end(), [](const FlowSpan& flow) { return flow.end_ps == 125'000'000'000; }));
-  // 25e9 does not divide: the slowest get floor(25e9 / 127), some a byte/s or two of what rounding leaves.
+  CHECK(std::all_of(t.flows.begin(), t.flows.end(),
+                    [](const FlowSpan& flow) { return flow.end_ps == 125'000'000'000; }));
+  // 25e9 does not divide: the slowest get floor(25e9 / 127), some a byte/s or two of what rounding
+  // leaves.
   std::int64_t slowest = transfer_ps(25'000'000, 25'000'000'000 / 127);
   CHECK(sim::run(w, star(128, 25'000'000'000)).end_ps == slowest);
   // The collective is the same traffic.
   Workload one;
-  one.operations.push_back({BareCollective{CollectiveKind::AllToAll, Algorithm::Direct, ranks(128), 25'000'000}, 0, {}});
+  one.operations.push_back(
+      {BareCollective{CollectiveKind::AllToAll, Algorithm::Direct, ranks(128), 25'000'000}, 0, {}});
   CHECK(sim::run(one, star(128, 25'000'000'000)).end_ps == slowest);
 }
 
@@ -136,8 +151,12 @@ TEST_CASE("16,256 messages of 97 sizes end as other solvers say", "[slow]") {
 
 TEST_CASE("two runs give the same timeline, span by span") {
   Workload w = all_pairs(24, uneven_bytes);
-  w.operations.push_back({BareCollective{CollectiveKind::AllReduce, Algorithm::Ring, ranks(24), 1'000'003}, 100, {}});
-  w.operations.push_back({BareCollective{CollectiveKind::AllToAll, Algorithm::Direct, ranks(12, 6), 777}, 101, {OpId{5}}});
+  w.operations.push_back(
+      {BareCollective{CollectiveKind::AllReduce, Algorithm::Ring, ranks(24), 1'000'003}, 100, {}});
+  w.operations.push_back(
+      {BareCollective{CollectiveKind::AllToAll, Algorithm::Direct, ranks(12, 6), 777},
+       101,
+       {OpId{5}}});
   Topology topology = star(24, 25'000'000'000, 1'000'000);
   Timeline a = sim::run(w, topology, {true, true}), b = sim::run(w, topology, {true, true});
   CHECK(a.end_ps == b.end_ps);
@@ -155,7 +174,10 @@ TEST_CASE("two runs give the same timeline, span by span") {
 TEST_CASE("a ring all-reduce of 1024 ranks is 2046 rounds") {
   // 2 * 1023 * (1 us + ceil(2^20 bytes / 25e9)) = 2046 * (1,000,000 + 41,943,040)
   Workload w;
-  w.operations.push_back({BareCollective{CollectiveKind::AllReduce, Algorithm::Ring, ranks(1024), std::int64_t{1} << 30}, 0, {}});
+  w.operations.push_back({BareCollective{CollectiveKind::AllReduce, Algorithm::Ring, ranks(1024),
+                                         std::int64_t{1} << 30},
+                          0,
+                          {}});
   Timeline t = sim::run(w, star(1024, 25'000'000'000, 1'000'000));
   CHECK(t.end_ps == 2046 * std::int64_t{42'943'040});
   CHECK(t.resources[to_index(out_of(7))].bytes == 2046 * std::int64_t{1 << 20});

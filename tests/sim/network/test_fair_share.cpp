@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The fair-share solver alone: small systems with their equations, then random ones against slow oracles.
+// The fair-share solver alone: small systems with their equations, then random ones against slow
+// oracles.
 #include "sim/network/fair_share.h"
 
 #include <catch2/catch.hpp>
@@ -77,7 +78,8 @@ TEST_CASE("what a narrow resource leaves goes to the other flow") {
 
 TEST_CASE("the long flow of a chain gets the least everywhere") {
   // x0 + x1 <= 100, x0 + x2 <= 60, x0 + x3 + x4 <= 90
-  // shares 50, 30, 30: resource 1 first (30, smaller id): x0 = x2 = 30. Then resource 2: (90-30)/2 = 30 for x3, x4; resource 0: 70 for x1.
+  // shares 50, 30, 30: resource 1 first (30, smaller id): x0 = x2 = 30. Then resource 2: (90-30)/2
+  // = 30 for x3, x4; resource 0: 70 for x1.
   System s({100, 60, 90});
   s.add({0, 1, 2});
   s.add({0});
@@ -108,7 +110,8 @@ TEST_CASE("a cap above the share does not bind until others leave") {
 }
 
 TEST_CASE("a cap equal to the share comes before the resource") {
-  // x0 <= 3, x0 + x1 <= 7: floor(7/2) = 3 = cap. The cap first: x0 = 3, x1 = 7 - 3. The resource first would give x1 = 3.
+  // x0 <= 3, x0 + x1 <= 7: floor(7/2) = 3 = cap. The cap first: x0 = 3, x1 = 7 - 3. The resource
+  // first would give x1 = 3.
   System s({7});
   s.add({0}, 3);
   s.add({0});
@@ -148,7 +151,8 @@ TEST_CASE("no flow goes without a byte per second") {
   CHECK_THROWS_AS(s.add({0}), CheckFailure);
 }
 
-TEST_CASE("random systems under arrivals and departures equal the slow integer filling at every step") {
+TEST_CASE(
+    "random systems under arrivals and departures equal the slow integer filling at every step") {
   constexpr int kSystems = 400, kSteps = 40;
   int solutions = 0;
   for (int seed = 0; seed < kSystems; ++seed) {
@@ -157,7 +161,8 @@ TEST_CASE("random systems under arrivals and departures equal the slow integer f
     auto resources = static_cast<std::int32_t>(prng.between(1, 12));
     std::int64_t scale = prng.pick(std::vector<std::int64_t>{60, 1000, 1'000'000'007});
     std::vector<std::int64_t> capacities;
-    for (std::int32_t r = 0; r < resources; ++r) capacities.push_back(scale + prng.below(scale * (seed % 3) + 1));
+    for (std::int32_t r = 0; r < resources; ++r)
+      capacities.push_back(scale + prng.below(scale * (seed % 3) + 1));
     FairShare shares(capacities, 4);
     std::vector<SlowFlow> slow;  // by flow number
     std::vector<bool> alive;
@@ -208,7 +213,9 @@ TEST_CASE("random systems under arrivals and departures equal the slow integer f
   CHECK(solutions == kSystems * kSteps);
 }
 
-TEST_CASE("random systems come within a few bytes per second of exact rationals, and meet them where these are whole") {
+TEST_CASE(
+    "random systems come within a few bytes per second of exact rationals, and meet them where "
+    "these are whole") {
   int exact = 0, flows_seen = 0;
   std::int64_t worst = 0;
   for (int seed = 0; seed < 300; ++seed) {
@@ -217,7 +224,8 @@ TEST_CASE("random systems come within a few bytes per second of exact rationals,
     auto resources = static_cast<std::int32_t>(prng.between(1, 6));
     std::vector<std::int64_t> capacities;
     // 2^8 * 3^4 * 5^2 * 7 divides by most small counts several times over.
-    for (std::int32_t r = 0; r < resources; ++r) capacities.push_back(3'628'800 * prng.between(100, 1000));
+    for (std::int32_t r = 0; r < resources; ++r)
+      capacities.push_back(3'628'800 * prng.between(100, 1000));
     std::vector<SlowFlow> slow;
     FairShare shares(capacities, 3);
     std::int64_t flows = prng.between(1, 10);
@@ -226,7 +234,8 @@ TEST_CASE("random systems come within a few bytes per second of exact rationals,
       for (std::int32_t r = 0; r < resources; ++r) order.push_back(r);
       prng.shuffle(order);
       order.resize(static_cast<std::size_t>(prng.between(1, std::min(resources, 3))));
-      slow.push_back({order, prng.one_in(4) ? 3'628'800 * prng.between(1, 300) : FairShare::kNoCap});
+      slow.push_back(
+          {order, prng.one_in(4) ? 3'628'800 * prng.between(1, 300) : FairShare::kNoCap});
       std::vector<ResourceId> ids;
       for (std::int32_t r : order) ids.push_back(ResourceId{r});
       shares.add(static_cast<std::int32_t>(flow), ids, slow.back().cap);
@@ -237,7 +246,8 @@ TEST_CASE("random systems come within a few bytes per second of exact rationals,
     bool whole = true;
     for (const test::Fraction& rate : expected) whole = whole && rate.bottom == 1;
     for (std::size_t flow = 0; flow < slow.size(); ++flow, ++flows_seen) {
-      auto rate = static_cast<std::int64_t>(expected[flow].top / expected[flow].bottom), got = shares.rate(static_cast<std::int32_t>(flow));
+      auto rate = static_cast<std::int64_t>(expected[flow].top / expected[flow].bottom),
+           got = shares.rate(static_cast<std::int32_t>(flow));
       if (whole) REQUIRE(got == rate);
       worst = std::max({worst, got - rate, rate - got});
     }

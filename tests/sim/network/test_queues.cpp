@@ -26,7 +26,8 @@ TEST_CASE("events come by time, then in the order of arrival") {
       REQUIRE(queue.next_time_ps() == EventQueue<int>::kNever);
       continue;
     }
-    std::stable_sort(waiting.begin(), waiting.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::stable_sort(waiting.begin(), waiting.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
     REQUIRE(queue.next_time_ps() == waiting.front().first);
     queue.pop(taken);
     REQUIRE_FALSE(taken.empty());
@@ -69,7 +70,8 @@ TEST_CASE("the tree of minima finds every entry of the least value") {
       std::vector<std::int32_t> found, expected;
       tree.find_minimum(found);
       for (std::int32_t i = 0; i < size; ++i)
-        if (plain[static_cast<std::size_t>(i)] == least && least != MinimumTree::kNever) expected.push_back(i);
+        if (plain[static_cast<std::size_t>(i)] == least && least != MinimumTree::kNever)
+          expected.push_back(i);
       REQUIRE(found == expected);
       // The next minimum is another one.
       for (std::int32_t i : found) {

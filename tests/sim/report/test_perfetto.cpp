@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A Perfetto file is read back and held against the rules that its importer has: slices of a thread never overlap, every begin has its end, counters return to 0.
+// A Perfetto file is read back and held against the rules that its importer has: slices of a thread
+// never overlap, every begin has its end, counters return to 0.
 #include <catch2/catch.hpp>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -30,7 +31,8 @@ Topology star() {
 
 constexpr std::int64_t kUs = 1'000'000;
 
-// Two compute operations that overlap on rank 0, and two messages out of it: the first alone, the second overlapping it.
+// Two compute operations that overlap on rank 0, and two messages out of it: the first alone, the
+// second overlapping it.
 struct Scene {
   Workload workload;
   std::vector<std::string> labels;
@@ -39,15 +41,18 @@ struct Scene {
 
 Scene scene() {
   Scene out;
-  for (int i = 0; i < 2; ++i) out.workload.operations.push_back({Compute{{Rank{0}}, 5 * kUs}, i, {}});
-  for (int i = 1; i <= 2; ++i) out.workload.operations.push_back({Message{Rank{0}, Rank{i}, 1000, 0, OpId{1 + i}}, 0, {}});
+  for (int i = 0; i < 2; ++i)
+    out.workload.operations.push_back({Compute{{Rank{0}}, 5 * kUs}, i, {}});
+  for (int i = 1; i <= 2; ++i)
+    out.workload.operations.push_back({Message{Rank{0}, Rank{i}, 1000, 0, OpId{1 + i}}, 0, {}});
   out.labels = {"forward \"1\"", "forward 2", "send 1", "send 2"};
   out.timeline.end_ps = 9 * kUs + 1234;
   out.timeline.spans = {{OpId{0}, -1, Rank{0}, 0, 5 * kUs},
                         {OpId{1}, -1, Rank{0}, 2 * kUs, 7 * kUs},
                         {OpId{2}, -1, Rank{0}, 5 * kUs, 7 * kUs},
                         {OpId{3}, -1, Rank{0}, 6 * kUs, 9 * kUs + 1234}};
-  out.timeline.flows = {{OpId{2}, -1, Rank{0}, Rank{1}, 1000, 5 * kUs, 7 * kUs}, {OpId{3}, -1, Rank{0}, Rank{2}, 1000, 6 * kUs, 9 * kUs + 1234}};
+  out.timeline.flows = {{OpId{2}, -1, Rank{0}, Rank{1}, 1000, 5 * kUs, 7 * kUs},
+                        {OpId{3}, -1, Rank{0}, Rank{2}, 1000, 6 * kUs, 9 * kUs + 1234}};
   return out;
 }
 
@@ -76,7 +81,8 @@ TEST_CASE("slices of a thread do not overlap, and every kind of track is there")
     double start = event["ts"];
     slices[{event["pid"], event["tid"]}].push_back({start, start + event["dur"].get<double>()});
   }
-  CHECK(names == std::set<std::string>{"forward \"1\"", "forward 2", "send 1", "send 2", "send", "recv"});
+  CHECK(names ==
+        std::set<std::string>{"forward \"1\"", "forward 2", "send 1", "send 2", "send", "recv"});
   CHECK(slices.size() == 6);  // rank 0: three lanes of steps and "send"; ranks 1 and 2: "recv"
   for (auto& [thread, list] : slices) {
     std::sort(list.begin(), list.end());
@@ -95,7 +101,8 @@ TEST_CASE("flows begin and end, arrows start and finish, counters return to 0") 
   }
   CHECK((count["b"] == 2 && count["e"] == 2 && count["s"] == 2 && count["f"] == 2));
   REQUIRE(counters.size() == 3);
-  // Rank 0's port: 1000 B in [6, 7] us make 1 GB/s; 1000 B in [7, 9.001] us make 0.499. They touch at 7.
+  // Rank 0's port: 1000 B in [6, 7] us make 1 GB/s; 1000 B in [7, 9.001] us make 0.499. They touch
+  // at 7.
   CHECK(counters["node0.gpu0.port.out"] == std::vector<double>{1.0, 0.5, 0.0});
   for (const auto& [name, values] : counters) CHECK(values.back() == 0.0);
 }
@@ -112,18 +119,24 @@ TEST_CASE("a measured run is drawn below each rank's prediction, in processes of
   Scene predicted = scene();
   Timeline run;
   run.end_ps = 21 * kUs;
-  run.spans = {{OpId{0}, -1, Rank{0}, 0, 6 * kUs}, {OpId{1}, -1, Rank{0}, 5 * kUs, 20 * kUs}, {OpId{2}, -1, Rank{1}, kUs, 21 * kUs}};
+  run.spans = {{OpId{0}, -1, Rank{0}, 0, 6 * kUs},
+               {OpId{1}, -1, Rank{0}, 5 * kUs, 20 * kUs},
+               {OpId{2}, -1, Rank{1}, kUs, 21 * kUs}};
   MeasuredRun measured{"mpi", run};
   std::ostringstream out;
-  write_perfetto(out, predicted.workload, predicted.labels, predicted.timeline, topology, &measured);
+  write_perfetto(out, predicted.workload, predicted.labels, predicted.timeline, topology,
+                 &measured);
   nlohmann::json file = nlohmann::json::parse(out.str());
-  CHECK((file["metadata"]["measured_by"] == "mpi" && file["metadata"]["measured_end_ps"] == 21 * kUs));
+  CHECK((file["metadata"]["measured_by"] == "mpi" &&
+         file["metadata"]["measured_end_ps"] == 21 * kUs));
   std::map<std::string, int> pid_of, place_of;
   for (const auto& event : file["traceEvents"])
-    if (event["ph"] == "M" && event["name"] == "process_name") pid_of[event["args"]["name"]] = event["pid"];
+    if (event["ph"] == "M" && event["name"] == "process_name")
+      pid_of[event["args"]["name"]] = event["pid"];
   for (const auto& event : file["traceEvents"])
     for (const auto& [name, pid] : pid_of)
-      if (event["ph"] == "M" && event["name"] == "process_sort_index" && event["pid"] == pid) place_of[name] = event["args"]["sort_index"];
+      if (event["ph"] == "M" && event["name"] == "process_sort_index" && event["pid"] == pid)
+        place_of[name] = event["args"]["sort_index"];
   CHECK(place_of["measured rank 0"] == place_of["rank 0 (node0 gpu0)"] + 1);
   CHECK(place_of["rank 1 (node0 gpu1)"] == place_of["measured rank 0"] + 1);
   std::set<int> lanes;
@@ -136,7 +149,8 @@ TEST_CASE("a measured run is drawn below each rank's prediction, in processes of
   CHECK((slices == 2 && lanes.size() == 2));  // they overlap
   // What is predicted is drawn as without a measurement.
   nlohmann::json alone = nlohmann::json::parse(file_of(predicted, topology));
-  for (std::size_t i = 0; i < alone["traceEvents"].size(); ++i) CHECK(file["traceEvents"][i] == alone["traceEvents"][i]);
+  for (std::size_t i = 0; i < alone["traceEvents"].size(); ++i)
+    CHECK(file["traceEvents"][i] == alone["traceEvents"][i]);
 }
 
 TEST_CASE("links are ordered by the time that their bytes need") {
@@ -148,7 +162,8 @@ TEST_CASE("links are ordered by the time that their bytes need") {
   timeline.resources[5] = {1000, kUs};
   std::vector<LinkUse> links = busiest_links(timeline, topology, 2);
   REQUIRE(links.size() == 2);
-  CHECK((links[0].name == "node0.gpu0.port.out" && links[0].bytes == 2000 && links[0].busy_ps == 4 * kUs));
+  CHECK((links[0].name == "node0.gpu0.port.out" && links[0].bytes == 2000 &&
+         links[0].busy_ps == 4 * kUs));
   CHECK(links[1].name == topology.resource_name(ResourceId{3}));
   CHECK(utilisation_e4(links[0], 4 * kUs) == 5000);  // 2000 B of the 4000 that 4 us at 1 GB/s carry
   std::vector<ClassBytes> classes = bytes_by_class(timeline, topology);

@@ -40,8 +40,10 @@ TEST_CASE("ratios have four decimals, rounded half up, and none at bound 0") {
 }
 
 TEST_CASE("overlapping slices go to different lanes, touching ones share") {
-  CHECK(pack_lanes({{0, 10}, {0, 5}, {5, 7}, {10, 12}, {11, 13}}) == std::vector<std::int32_t>{0, 1, 1, 0, 1});
-  CHECK(pack_lanes({{3, 3}, {3, 3}, {3, 9}}) == std::vector<std::int32_t>{0, 0, 0});  // empty slices overlap nothing
+  CHECK(pack_lanes({{0, 10}, {0, 5}, {5, 7}, {10, 12}, {11, 13}}) ==
+        std::vector<std::int32_t>{0, 1, 1, 0, 1});
+  CHECK(pack_lanes({{3, 3}, {3, 3}, {3, 9}}) ==
+        std::vector<std::int32_t>{0, 0, 0});  // empty slices overlap nothing
   CHECK_THROWS_AS(pack_lanes({{5, 6}, {4, 5}}), CheckFailure);
 }
 

@@ -22,7 +22,8 @@ ValidateReport two_ranks() {
   predicted.topology_devices = 4;
   predicted.request_ranks = 2;
   predicted.planner = predicted.planner_asked = "p2p";
-  predicted.steps = {{"copy", {}, "0-1", 0, 0, 0, {}}, {"exchange", {}, "0-1", 4000, 0, 10 * kUs, {}}};
+  predicted.steps = {{"copy", {}, "0-1", 0, 0, 0, {}},
+                     {"exchange", {}, "0-1", 4000, 0, 10 * kUs, {}}};
   predicted.time_ps = 10 * kUs;
   predicted.bytes_received_max = 2000;
   predicted.bytes_received_total = 4000;
@@ -33,7 +34,8 @@ ValidateReport two_ranks() {
   report.warm_up = 1;
   report.measured.steps = {Spread{kUs, kUs, 2 * kUs}, Spread{15 * kUs, 14 * kUs, 16 * kUs}};
   report.measured.total = {16 * kUs, 15 * kUs, 18 * kUs};
-  report.values.shards = {{Rank{0}, 2, Digest{1, 2}, std::nullopt, Digest{1, 2}}, {Rank{1}, 2, Digest{3, 4}, std::nullopt, Digest{3, 4}}};
+  report.values.shards = {{Rank{0}, 2, Digest{1, 2}, std::nullopt, Digest{1, 2}},
+                          {Rank{1}, 2, Digest{3, 4}, std::nullopt, Digest{3, 4}}};
   report.values.store_ran = true;
   report.values.digest = Digest{5, 6};
   return report;
@@ -57,7 +59,8 @@ TEST_CASE("the table of a validation that holds") {
         "values     4 elements on 2 ranks, each as the request defines it\n"
         "store      the same bytes on all 2 ranks\n"
         "digest     00000000000000050000000000000006\n"
-        "measured   16.000 us, 125.000 MB/s into the fullest rank (1.953 KiB); median of 3 runs after 1 to warm up\n"
+        "measured   16.000 us, 125.000 MB/s into the fullest rank (1.953 KiB); median of 3 runs "
+        "after 1 to warm up\n"
         "predicted  10.000 us, 200.000 MB/s into the fullest rank (1.953 KiB)\n"
         "ratio      1.6000 measured to predicted\n"
         "           the prediction is for star, not for the machine that ran the plan\n");
@@ -72,10 +75,14 @@ TEST_CASE("what the table says of sums, hosts and a store that did not run") {
   report.values.digest.reset();
   for (ShardFacts& shard : report.values.shards) shard.expected.reset();
   std::string table = validate_table(report, true);
-  for (const char* part : {"backend   mpi: Open MPI 4.1.4; 2 processes on 2 hosts\n",
-                           "sums are ordered by the library; the inputs were chosen so that they are exact in any order\n",
-                           "store              not run: it needs 3 B, above the data budget of 2 B\n", "digest of digests  ",
-                           "rank  elements  digest                            store's digest\n   0         2  00000000000000010000000000000002  -\n"})
+  for (const char* part :
+       {"backend   mpi: Open MPI 4.1.4; 2 processes on 2 hosts\n",
+        "sums are ordered by the library; the inputs were chosen so that they are exact in any "
+        "order\n",
+        "store              not run: it needs 3 B, above the data budget of 2 B\n",
+        "digest of digests  ",
+        "rank  elements  digest                            store's digest\n   0         2  "
+        "00000000000000010000000000000002  -\n"})
     CHECK(table.find(part) != std::string::npos);
   CHECK(table.find("not for the machine") == std::string::npos);
 }
@@ -87,20 +94,25 @@ TEST_CASE("a difference stands in table, JSON and on standard error") {
   report.values.shards[1].digest = Digest{3, 5};
   CHECK(faults_of(two_ranks(), Shape{2, 2}).empty());
   CHECK(faults_of(report, Shape{2, 2}) ==
-        std::vector<std::string>{
-            "values of f16[2,2] S(0) on 2 -> S(1): rank 1 holds a wrong value at global index [0,1]: expected 0x00ab, found 0x00aa (2 of its "
-            "elements are wrong, 2 on all ranks)",
-            "values of f16[2,2] S(0) on 2 -> S(1): rank 1's shard has digest 00000000000000030000000000000005, in the store's run of the same "
-            "plan 00000000000000030000000000000004 (1 of 2 shards differ)"});
+        std::vector<std::string>{"values of f16[2,2] S(0) on 2 -> S(1): rank 1 holds a wrong value "
+                                 "at global index [0,1]: expected 0x00ab, found 0x00aa (2 of its "
+                                 "elements are wrong, 2 on all ranks)",
+                                 "values of f16[2,2] S(0) on 2 -> S(1): rank 1's shard has digest "
+                                 "00000000000000030000000000000005, in the store's run of the same "
+                                 "plan 00000000000000030000000000000004 (1 of 2 shards differ)"});
   std::string table = validate_table(report, false);
-  CHECK(table.find("values             WRONG: 2 of 4 elements, on 1 of 2 ranks\n") != std::string::npos);
+  CHECK(table.find("values             WRONG: 2 of 4 elements, on 1 of 2 ranks\n") !=
+        std::string::npos);
   CHECK(table.find("store              OTHER BYTES on 1 of 2 ranks\n") != std::string::npos);
   nlohmann::json json = nlohmann::json::parse(validate_json(report));
   CHECK(json["values"]["hold"] == false);
   CHECK(json["values"]["wrong"] == 2);
-  CHECK(json["values"]["first_difference"] == nlohmann::json::parse(R"({"rank": 1, "index": [0, 1], "expected": "0x00ab", "found": "0x00aa"})"));
+  CHECK(json["values"]["first_difference"] ==
+        nlohmann::json::parse(
+            R"({"rank": 1, "index": [0, 1], "expected": "0x00ab", "found": "0x00aa"})"));
   CHECK(json["values"]["digest"].is_null());
-  // The store alone may differ, where a backend and the request's definition agree and the plan does not: then that is what is said.
+  // The store alone may differ, where a backend and the request's definition agree and the plan
+  // does not: then that is what is said.
   report.values.shards[1].wrong.reset();
   CHECK(faults_of(report, Shape{2, 2}).size() == 1);
   CHECK_FALSE(report.values.hold());
@@ -117,5 +129,6 @@ TEST_CASE("ratios and rates are absent where nothing was to be done") {
   CHECK(table.find("no steps: nothing has to be done\n") != std::string::npos);
   CHECK(table.find("ratio      - measured to predicted\n") != std::string::npos);
   nlohmann::json json = nlohmann::json::parse(validate_json(report));
-  CHECK((json["ratio"].is_null() && json["measured_bytes_per_s"].is_null() && json["measured_ps"]["median"] == 0));
+  CHECK((json["ratio"].is_null() && json["measured_bytes_per_s"].is_null() &&
+         json["measured_ps"]["median"] == 0));
 }

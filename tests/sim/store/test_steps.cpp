@@ -17,9 +17,11 @@ namespace {
 using Values = std::vector<float>;
 using Shards = std::map<int, Values>;  // by rank
 
-Plan plan_of(const char* shape, int ranks, const char* from, const char* to, std::string_view dtype = "f32") {
+Plan plan_of(const char* shape, int ranks, const char* from, const char* to,
+             std::string_view dtype = "f32") {
   auto mesh = std::make_shared<const Mesh>(Mesh::row_major({ranks}));
-  return Plan(Request(parse_layout(shape, dtype, mesh, from), parse_layout(shape, dtype, mesh, to)), "by hand");
+  return Plan(Request(parse_layout(shape, dtype, mesh, from), parse_layout(shape, dtype, mesh, to)),
+              "by hand");
 }
 
 // Runs a plan of f32 on the given source shards.
@@ -42,10 +44,12 @@ Shards run(const Plan& plan, const Shards& sources) {
 }
 
 void set_all(Plan& plan, BufferId buffer, const Shape& shape) {
-  for (Slot slot = 0; slot < static_cast<Slot>(plan.slot_count()); ++slot) plan.buffer(buffer).set_shape(slot, shape);
+  for (Slot slot = 0; slot < static_cast<Slot>(plan.slot_count()); ++slot)
+    plan.buffer(buffer).set_shape(slot, shape);
 }
 
-CollectiveStep collective(CollectiveKind kind, BufferId input, BufferId output, std::vector<Slot> members, std::int32_t group_size) {
+CollectiveStep collective(CollectiveKind kind, BufferId input, BufferId output,
+                          std::vector<Slot> members, std::int32_t group_size) {
   CollectiveStep step{};
   step.kind = kind;
   step.input = input;
@@ -60,8 +64,10 @@ CollectiveStep collective(CollectiveKind kind, BufferId input, BufferId output, 
 TEST_CASE("copy: boxes between buffers of one rank") {
   Plan plan = plan_of("2,3", 2, "R", "S(1)");  // 2 columns and 1 column
   CopyStep step{{{0, {0, 1}}, {1, {1, 1}}}, MoveList(2)};
-  step.moves.push_back({kSourceBuffer, kDestinationBuffer, DimVector{0, 0}, DimVector{0, 0}, DimVector{2, 2}});
-  step.moves.push_back({kSourceBuffer, kDestinationBuffer, DimVector{0, 2}, DimVector{0, 0}, DimVector{2, 1}});
+  step.moves.push_back(
+      {kSourceBuffer, kDestinationBuffer, DimVector{0, 0}, DimVector{0, 0}, DimVector{2, 2}});
+  step.moves.push_back(
+      {kSourceBuffer, kDestinationBuffer, DimVector{0, 2}, DimVector{0, 0}, DimVector{2, 1}});
   plan.add_step(step, {});
   CHECK(run(plan, {{0, {1, 2, 3, 4, 5, 6}}}) == Shards{{0, {1, 2, 4, 5}}, {1, {3, 6}}});
 }
@@ -69,11 +75,15 @@ TEST_CASE("copy: boxes between buffers of one rank") {
 TEST_CASE("exchange: messages of several boxes") {
   Plan plan = plan_of("2,2", 2, "S(0)", "S(1)");
   CopyStep own{{{0, {0, 1}}, {1, {1, 1}}}, MoveList(2)};
-  own.moves.push_back({kSourceBuffer, kDestinationBuffer, DimVector{0, 0}, DimVector{0, 0}, DimVector{1, 1}});
-  own.moves.push_back({kSourceBuffer, kDestinationBuffer, DimVector{0, 1}, DimVector{1, 0}, DimVector{1, 1}});
+  own.moves.push_back(
+      {kSourceBuffer, kDestinationBuffer, DimVector{0, 0}, DimVector{0, 0}, DimVector{1, 1}});
+  own.moves.push_back(
+      {kSourceBuffer, kDestinationBuffer, DimVector{0, 1}, DimVector{1, 0}, DimVector{1, 1}});
   ExchangeStep step{{{0, 1, {0, 1}}, {1, 0, {1, 1}}}, MoveList(2)};
-  step.moves.push_back({kSourceBuffer, kDestinationBuffer, DimVector{0, 1}, DimVector{0, 0}, DimVector{1, 1}});
-  step.moves.push_back({kSourceBuffer, kDestinationBuffer, DimVector{0, 0}, DimVector{1, 0}, DimVector{1, 1}});
+  step.moves.push_back(
+      {kSourceBuffer, kDestinationBuffer, DimVector{0, 1}, DimVector{0, 0}, DimVector{1, 1}});
+  step.moves.push_back(
+      {kSourceBuffer, kDestinationBuffer, DimVector{0, 0}, DimVector{1, 0}, DimVector{1, 1}});
   plan.add_step(own, {});
   plan.add_step(step, {});
   CHECK(run(plan, {{0, {1, 2}}, {1, {3, 4}}}) == Shards{{0, {1, 3}}, {1, {2, 4}}});
@@ -89,17 +99,20 @@ TEST_CASE("fill, all_gather and what padding leaves: 5 elements on 2 ranks") {
   in.moves.push_back({kSourceBuffer, padded, DimVector{0}, DimVector{0}, DimVector{2}});
   plan.add_step(in, {});
   plan.add_step(FillStep{{{1, padded, Box{DimVector{2}, DimVector{3}}}}}, {});
-  plan.add_step(collective(CollectiveKind::AllGather, padded, gathered, {0, 1}, 2), {StepId{0}, StepId{1}});
+  plan.add_step(collective(CollectiveKind::AllGather, padded, gathered, {0, 1}, 2),
+                {StepId{0}, StepId{1}});
   CopyStep out{{{0, {0, 1}}, {1, {0, 1}}}, MoveList(1)};
   out.moves.push_back({gathered, kDestinationBuffer, DimVector{0}, DimVector{0}, DimVector{5}});
   plan.add_step(out, {StepId{2}});
-  CHECK(run(plan, {{0, {1, 2, 3}}, {1, {4, 5}}}) == Shards{{0, {1, 2, 3, 4, 5}}, {1, {1, 2, 3, 4, 5}}});
+  CHECK(run(plan, {{0, {1, 2, 3}}, {1, {4, 5}}}) ==
+        Shards{{0, {1, 2, 3, 4, 5}}, {1, {1, 2, 3, 4, 5}}});
 }
 
 TEST_CASE("filled boxes hold zeros") {
   Plan plan = plan_of("4", 1, "R", "R");
   CopyStep copy{{{0, {0, 1}}}, MoveList(1)};
-  copy.moves.push_back({kSourceBuffer, kDestinationBuffer, DimVector{0}, DimVector{0}, DimVector{1}});
+  copy.moves.push_back(
+      {kSourceBuffer, kDestinationBuffer, DimVector{0}, DimVector{0}, DimVector{1}});
   plan.add_step(copy, {});
   plan.add_step(FillStep{{{0, kDestinationBuffer, Box{DimVector{1}, DimVector{4}}}}}, {});
   CHECK(run(plan, {{0, {7, 8, 9, 10}}}) == Shards{{0, {7, 0, 0, 0}}});
@@ -108,10 +121,12 @@ TEST_CASE("filled boxes hold zeros") {
 TEST_CASE("all_to_all: block i of member j becomes block j of member i") {
   Plan plan = plan_of("3,3", 3, "S(0)", "S(1)");
   // A row of three blocks of one element each goes out; what comes in is already the column.
-  CollectiveStep step = collective(CollectiveKind::AllToAll, kSourceBuffer, kDestinationBuffer, {0, 1, 2}, 3);
+  CollectiveStep step =
+      collective(CollectiveKind::AllToAll, kSourceBuffer, kDestinationBuffer, {0, 1, 2}, 3);
   step.input_dim = 1;
   plan.add_step(step, {});
-  CHECK(run(plan, {{0, {1, 2, 3}}, {1, {4, 5, 6}}, {2, {7, 8, 9}}}) == Shards{{0, {1, 4, 7}}, {1, {2, 5, 8}}, {2, {3, 6, 9}}});
+  CHECK(run(plan, {{0, {1, 2, 3}}, {1, {4, 5, 6}}, {2, {7, 8, 9}}}) ==
+        Shards{{0, {1, 4, 7}}, {1, {2, 5, 8}}, {2, {3, 6, 9}}});
 }
 
 TEST_CASE("collectives follow the order of their group, and groups are apart") {
@@ -121,7 +136,8 @@ TEST_CASE("collectives follow the order of their group, and groups are apart") {
   set_all(plan, pair, Shape{4, 2});
   plan.add_step(collective(CollectiveKind::AllGather, kSourceBuffer, pair, {2, 0, 1, 3}, 2), {});
   CopyStep copy{{{0, {0, 1}}, {1, {0, 1}}, {2, {0, 1}}, {3, {0, 1}}}, MoveList(2)};
-  copy.moves.push_back({pair, kDestinationBuffer, DimVector{1, 0}, DimVector{0, 0}, DimVector{2, 2}});
+  copy.moves.push_back(
+      {pair, kDestinationBuffer, DimVector{1, 0}, DimVector{0, 0}, DimVector{2, 2}});
   plan.add_step(copy, {StepId{0}});
   // Replicas share one shard, so that order cannot show in it; the seam between blocks does.
   CHECK(run(plan, {{0, {1, 2, 3, 4}}}).at(3) == Values{3, 4, 1, 2});
@@ -136,12 +152,14 @@ TEST_CASE("reducing collectives fold in group order, rounding after every operat
     Shards sources{{0, {big, 1, 3}}, {1, {1, 1, 3}}, {2, {1, big, 3}}};
 
     Plan all = plan_of("3", 3, "P(sum)", "R");
-    all.add_step(collective(CollectiveKind::AllReduce, kSourceBuffer, kDestinationBuffer, order, 3), {});
+    all.add_step(collective(CollectiveKind::AllReduce, kSourceBuffer, kDestinationBuffer, order, 3),
+                 {});
     Values expected{sum, big_first ? big + 2 : big, 9};
     CHECK(run(all, sources) == Shards{{0, expected}, {1, expected}, {2, expected}});
 
     Plan scatter = plan_of("3", 3, "P(sum)", "S(0)");
-    CollectiveStep step = collective(CollectiveKind::ReduceScatter, kSourceBuffer, kDestinationBuffer, order, 3);
+    CollectiveStep step =
+        collective(CollectiveKind::ReduceScatter, kSourceBuffer, kDestinationBuffer, order, 3);
     step.divisor = 2;
     scatter.add_step(step, {});
     // Block i goes to the i-th of the group.
@@ -155,13 +173,15 @@ TEST_CASE("reduce: operands in listed order from boxes of several buffers, then 
   BufferId other = plan.add_temporary();
   set_all(plan, other, Shape{3, 4});
   ExchangeStep exchange{{{0, 1, {0, 1}}, {1, 0, {0, 1}}}, MoveList(2)};
-  exchange.moves.push_back({kSourceBuffer, other, DimVector{0, 0}, DimVector{1, 1}, DimVector{2, 3}});
+  exchange.moves.push_back(
+      {kSourceBuffer, other, DimVector{0, 0}, DimVector{1, 1}, DimVector{2, 3}});
   plan.add_step(exchange, {});
   ReduceStep reduce{};
   reduce.divisor = 2;
   // Rank 0: own first; rank 1: in two parts, the other's first.
-  reduce.operands = {{kSourceBuffer, DimVector{0, 0}}, {other, DimVector{1, 1}}, {other, DimVector{1, 1}},
-                     {kSourceBuffer, DimVector{0, 0}}, {other, DimVector{1, 3}}, {kSourceBuffer, DimVector{0, 2}}};
+  reduce.operands = {{kSourceBuffer, DimVector{0, 0}}, {other, DimVector{1, 1}},
+                     {other, DimVector{1, 1}},         {kSourceBuffer, DimVector{0, 0}},
+                     {other, DimVector{1, 3}},         {kSourceBuffer, DimVector{0, 2}}};
   reduce.parts = {{0, kDestinationBuffer, DimVector{0, 0}, DimVector{2, 3}, 0, 2},
                   {1, kDestinationBuffer, DimVector{0, 0}, DimVector{2, 2}, 2, 2},
                   {1, kDestinationBuffer, DimVector{0, 2}, DimVector{2, 1}, 4, 2}};
@@ -178,13 +198,18 @@ TEST_CASE("floating sums in many orders equal the oracle bit for bit") {
   std::vector<Slot> order{0, 1, 2, 3};
   do {
     Plan plan = plan_of("1", 4, "P(sum)", "R");
-    CollectiveStep step = collective(CollectiveKind::AllReduce, kSourceBuffer, kDestinationBuffer, order, 4);
+    CollectiveStep step =
+        collective(CollectiveKind::AllReduce, kSourceBuffer, kDestinationBuffer, order, 4);
     step.divisor = 4;
     plan.add_step(step, {});
-    Shards out = run(plan, {{0, {addends[0]}}, {1, {addends[1]}}, {2, {addends[2]}}, {3, {addends[3]}}});
+    Shards out =
+        run(plan, {{0, {addends[0]}}, {1, {addends[1]}}, {2, {addends[2]}}, {3, {addends[3]}}});
     std::vector<std::uint64_t> operands;
-    for (Slot slot : order) operands.push_back(std::bit_cast<std::uint32_t>(addends[static_cast<std::size_t>(slot)]));
-    for (const auto& [rank, values] : out) CHECK(std::bit_cast<std::uint32_t>(values[0]) == folded(ReduceOp::Sum, DType::F32, 4, operands));
+    for (Slot slot : order)
+      operands.push_back(std::bit_cast<std::uint32_t>(addends[static_cast<std::size_t>(slot)]));
+    for (const auto& [rank, values] : out)
+      CHECK(std::bit_cast<std::uint32_t>(values[0]) ==
+            folded(ReduceOp::Sum, DType::F32, 4, operands));
     ++results[out[0][0]];
   } while (std::next_permutation(order.begin(), order.end()));
   CHECK(results.size() >= 4);
@@ -192,7 +217,8 @@ TEST_CASE("floating sums in many orders equal the oracle bit for bit") {
 
 TEST_CASE("a 0-d tensor is one element") {
   Plan plan = plan_of("", 2, "P(avg)", "R");
-  CollectiveStep step = collective(CollectiveKind::AllReduce, kSourceBuffer, kDestinationBuffer, {0, 1}, 2);
+  CollectiveStep step =
+      collective(CollectiveKind::AllReduce, kSourceBuffer, kDestinationBuffer, {0, 1}, 2);
   step.divisor = 2;
   plan.add_step(step, {});
   CHECK(run(plan, {{0, {1}}, {1, {4}}}) == Shards{{0, {2.5f}}, {1, {2.5f}}});
@@ -201,9 +227,11 @@ TEST_CASE("a 0-d tensor is one element") {
 TEST_CASE("empty shards come out empty, in rank order") {
   Plan plan = plan_of("2", 4, "S(0)", "S(0)");
   CopyStep step{{{0, {0, 1}}, {1, {0, 1}}}, MoveList(1)};
-  step.moves.push_back({kSourceBuffer, kDestinationBuffer, DimVector{0}, DimVector{0}, DimVector{1}});
+  step.moves.push_back(
+      {kSourceBuffer, kDestinationBuffer, DimVector{0}, DimVector{0}, DimVector{1}});
   plan.add_step(step, {});
-  CHECK(run(plan, {{0, {1}}, {1, {2}}, {2, {}}, {3, {}}}) == Shards{{0, {1}}, {1, {2}}, {2, {}}, {3, {}}});
+  CHECK(run(plan, {{0, {1}}, {1, {2}}, {2, {}}, {3, {}}}) ==
+        Shards{{0, {1}}, {1, {2}}, {2, {}}, {3, {}}});
 }
 
 TEST_CASE("what lies outside a buffer, is not there, or was not written is refused") {
@@ -212,18 +240,31 @@ TEST_CASE("what lies outside a buffer, is not there, or was not written is refus
     BufferId lonely = plan.add_temporary();
     plan.buffer(lonely).set_shape(0, Shape{2});
     CopyStep step{{{0, {0, 1}}, {1, {1, 1}}}, MoveList(1)};
-    step.moves.push_back({kSourceBuffer, kDestinationBuffer, DimVector{0}, DimVector{0}, DimVector{2}});
+    step.moves.push_back(
+        {kSourceBuffer, kDestinationBuffer, DimVector{0}, DimVector{0}, DimVector{2}});
     step.moves.push_back(move);
     plan.add_step(step, {});
     run(plan, {{0, {1, 2}}, {1, {3, 4}}});
   };
-  CHECK_THROWS_AS(copy_with({kSourceBuffer, kDestinationBuffer, DimVector{1}, DimVector{0}, DimVector{2}}), CheckFailure);
-  CHECK_THROWS_AS(copy_with({kSourceBuffer, kDestinationBuffer, DimVector{0}, DimVector{1}, DimVector{2}}), CheckFailure);
-  CHECK_THROWS_AS(copy_with({kSourceBuffer, kDestinationBuffer, DimVector{-1}, DimVector{0}, DimVector{1}}), CheckFailure);
-  CHECK_THROWS_AS(copy_with({kDestinationBuffer, BufferId{2}, DimVector{0}, DimVector{0}, DimVector{1}}), CheckFailure);  // slot 1 does not have it
-  CHECK_THROWS_AS(copy_with({kSourceBuffer, kSourceBuffer, DimVector{0}, DimVector{1}, DimVector{1}}), CheckFailure);
-  CHECK_THROWS_AS(copy_with({kSourceBuffer, BufferId{7}, DimVector{0}, DimVector{0}, DimVector{1}}), CheckFailure);
-  CHECK_NOTHROW(copy_with({kSourceBuffer, kDestinationBuffer, DimVector{0}, DimVector{0}, DimVector{2}}));
+  CHECK_THROWS_AS(
+      copy_with({kSourceBuffer, kDestinationBuffer, DimVector{1}, DimVector{0}, DimVector{2}}),
+      CheckFailure);
+  CHECK_THROWS_AS(
+      copy_with({kSourceBuffer, kDestinationBuffer, DimVector{0}, DimVector{1}, DimVector{2}}),
+      CheckFailure);
+  CHECK_THROWS_AS(
+      copy_with({kSourceBuffer, kDestinationBuffer, DimVector{-1}, DimVector{0}, DimVector{1}}),
+      CheckFailure);
+  CHECK_THROWS_AS(
+      copy_with({kDestinationBuffer, BufferId{2}, DimVector{0}, DimVector{0}, DimVector{1}}),
+      CheckFailure);  // slot 1 does not have it
+  CHECK_THROWS_AS(
+      copy_with({kSourceBuffer, kSourceBuffer, DimVector{0}, DimVector{1}, DimVector{1}}),
+      CheckFailure);
+  CHECK_THROWS_AS(copy_with({kSourceBuffer, BufferId{7}, DimVector{0}, DimVector{0}, DimVector{1}}),
+                  CheckFailure);
+  CHECK_NOTHROW(
+      copy_with({kSourceBuffer, kDestinationBuffer, DimVector{0}, DimVector{0}, DimVector{2}}));
 
   Plan unread = plan_of("4", 1, "R", "R");
   BufferId temporary = unread.add_temporary();
@@ -236,9 +277,11 @@ TEST_CASE("what lies outside a buffer, is not there, or was not written is refus
 
 TEST_CASE("collectives whose buffers do not match are refused") {
   Plan plan = plan_of("4", 2, "R", "S(0)");
-  plan.add_step(collective(CollectiveKind::AllGather, kSourceBuffer, kDestinationBuffer, {0, 1}, 2), {});
+  plan.add_step(collective(CollectiveKind::AllGather, kSourceBuffer, kDestinationBuffer, {0, 1}, 2),
+                {});
   CHECK_THROWS_AS(run(plan, {{0, {1, 2, 3, 4}}}), CheckFailure);
   Plan uneven = plan_of("3", 2, "S(0)", "R");
-  uneven.add_step(collective(CollectiveKind::AllGather, kSourceBuffer, kDestinationBuffer, {0, 1}, 2), {});
+  uneven.add_step(
+      collective(CollectiveKind::AllGather, kSourceBuffer, kDestinationBuffer, {0, 1}, 2), {});
   CHECK_THROWS_AS(run(uneven, {{0, {1, 2}}, {1, {3}}}), CheckFailure);
 }

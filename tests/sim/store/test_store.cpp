@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Memory: what is shared, what is a rank's own, when it is freed; shrinking; the data check with its budget and limit.
+// Memory: what is shared, what is a rank's own, when it is freed; shrinking; the data check with
+// its budget and limit.
 #include <catch2/catch.hpp>
 
 #include <cstring>
 
 #include "core/base/errors.h"
 #include "core/layout/replicas.h"
-#include "core/plan/proof.h"
 #include "core/planners/planner.h"
+#include "core/proof/proof.h"
 #include "sim/store/data_check.h"
 #include "sim/store/store.h"
 #include "tests/support/oracle.h"
@@ -20,7 +21,8 @@ using reshard::sim::DataReport;
 
 namespace {
 
-Request request_of(const char* mesh, const char* shape, const char* from, const char* to, std::string_view dtype = "f32") {
+Request request_of(const char* mesh, const char* shape, const char* from, const char* to,
+                   std::string_view dtype = "f32") {
   auto ref = std::make_shared<const Mesh>(parse_mesh(mesh));
   return Request(parse_layout(shape, dtype, ref, from), parse_layout(shape, dtype, ref, to));
 }
@@ -36,16 +38,19 @@ std::shared_ptr<const Plan> planned(const Request& request, std::string_view pla
 
 constexpr std::int64_t kNoLimit = kMaxBytes;
 
-DataReport checked(const Request& request, std::int64_t budget = kNoLimit, std::int64_t limit = kNoLimit, std::string_view planner = "p2p") {
+DataReport checked(const Request& request, std::int64_t budget = kNoLimit,
+                   std::int64_t limit = kNoLimit, std::string_view planner = "p2p") {
   return sim::move_and_check(
-      request, planned(request, planner), [&](const Request& smaller) { return planned(smaller, planner); }, budget, limit);
+      request, planned(request, planner),
+      [&](const Request& smaller) { return planned(smaller, planner); }, budget, limit);
 }
 
 }  // namespace
 
 TEST_CASE("source replicas share memory, addends do not") {
   Plan plan(request_of("2x3x2", "6", "S(0)RP(sum)", "RRR"), "none");
-  CHECK(first_replicas(plan.request) == std::vector<std::int32_t>{0, 1, 0, 1, 0, 1, 6, 7, 6, 7, 6, 7});
+  CHECK(first_replicas(plan.request) ==
+        std::vector<std::int32_t>{0, 1, 0, 1, 0, 1, 6, 7, 6, 7, 6, 7});
   sim::StoreMemory memory(plan);
   std::vector<int> filled;
   sim::fill_sources(
@@ -61,14 +66,17 @@ TEST_CASE("source replicas share memory, addends do not") {
 
 TEST_CASE("the first rank of a set of replicas is filled, whatever the order of the mesh") {
   auto mesh = std::make_shared<const Mesh>(parse_mesh("[[5,1],[2,9]]"));
-  Plan plan(Request(parse_layout("4", "i8", mesh, "RS(0)"), parse_layout("4", "i8", mesh, "RR")), "none");
+  Plan plan(Request(parse_layout("4", "i8", mesh, "RS(0)"), parse_layout("4", "i8", mesh, "RR")),
+            "none");
   sim::StoreMemory memory(plan);
   std::vector<int> filled;
   sim::fill_sources(
       plan, [&](Rank rank, std::span<std::byte>) { filled.push_back(to_int(rank)); }, memory);
   CHECK(filled == std::vector<int>{1, 2});  // slots 0 and 1; ranks 9 and 5 share
-  CHECK(memory.read(kSourceBuffer, plan.slot_of(Rank{9})) == memory.read(kSourceBuffer, plan.slot_of(Rank{1})));
-  CHECK(memory.read(kSourceBuffer, plan.slot_of(Rank{5})) == memory.read(kSourceBuffer, plan.slot_of(Rank{2})));
+  CHECK(memory.read(kSourceBuffer, plan.slot_of(Rank{9})) ==
+        memory.read(kSourceBuffer, plan.slot_of(Rank{1})));
+  CHECK(memory.read(kSourceBuffer, plan.slot_of(Rank{5})) ==
+        memory.read(kSourceBuffer, plan.slot_of(Rank{2})));
 }
 
 TEST_CASE("temporaries live from their first write to their last use") {
@@ -78,7 +86,8 @@ TEST_CASE("temporaries live from their first write to their last use") {
     CopyStep step{{{0, {0, 1}}}, MoveList(1)};
     step.moves.push_back({from, to, DimVector{0}, DimVector{0}, DimVector{1024}});
     std::vector<StepId> after;
-    for (std::size_t s = 0; s < plan.steps.size(); ++s) after.push_back(StepId{static_cast<std::int32_t>(s)});
+    for (std::size_t s = 0; s < plan.steps.size(); ++s)
+      after.push_back(StepId{static_cast<std::int32_t>(s)});
     plan.add_step(step, after);
   };
   for (BufferId id : {a, b, c}) plan.buffer(id).set_shape(0, Shape{1024});
@@ -116,7 +125,8 @@ TEST_CASE("the digest is that of the destination shards, rank after rank") {
   REQUIRE(report.digest);
   CHECK(*report.digest == hasher.digest());
   // All planners give the same bytes.
-  for (const char* planner : {"rule", "hybrid"}) CHECK(checked(request, kNoLimit, kNoLimit, planner).digest == report.digest);
+  for (const char* planner : {"rule", "hybrid"})
+    CHECK(checked(request, kNoLimit, kNoLimit, planner).digest == report.digest);
 }
 
 TEST_CASE("nothing to move has no digest") {
@@ -127,13 +137,17 @@ TEST_CASE("nothing to move has no digest") {
 }
 
 TEST_CASE("every dtype and operator passes the check at a size with several chunks") {
-  for (const char* dtype : {"f64", "f32", "f16", "bf16", "f8e4m3", "f8e5m2", "i64", "i32", "i16", "i8", "u8", "bool", "c64"}) {
-    CHECK(checked(request_of("3x2", "37,41", "S(0)S(1)", "_S(1,4)R", dtype)).elements == 37 * 41 * 2);
+  for (const char* dtype : {"f64", "f32", "f16", "bf16", "f8e4m3", "f8e5m2", "i64", "i32", "i16",
+                            "i8", "u8", "bool", "c64"}) {
+    CHECK(checked(request_of("3x2", "37,41", "S(0)S(1)", "_S(1,4)R", dtype)).elements ==
+          37 * 41 * 2);
     for (const char* op : {"sum", "avg", "min", "max", "product", "band", "bor", "bxor"}) {
       if (!can_reduce(parse_reduce_op(op), parse_dtype(dtype))) continue;
       std::string from = std::string("P(") + op + ")P(" + op + ")";
       for (const char* planner : {"rule", "p2p", "hybrid"})
-        CHECK(checked(request_of("3x2", "37,41", from.c_str(), "S(1)R", dtype), kNoLimit, kNoLimit, planner).elements == 37 * 41 * 2);
+        CHECK(checked(request_of("3x2", "37,41", from.c_str(), "S(1)R", dtype), kNoLimit, kNoLimit,
+                      planner)
+                  .elements == 37 * 41 * 2);
     }
   }
 }
@@ -155,28 +169,38 @@ TEST_CASE("a wrong value is named with rank, index and bits") {
   // A plan that swaps two destination rows on rank 1.
   Plan wrong(request, "by hand");
   ExchangeStep exchange{{{0, 1, {0, 1}}, {1, 0, {1, 1}}}, MoveList(2)};
-  exchange.moves.push_back({kSourceBuffer, kDestinationBuffer, DimVector{0, 2}, DimVector{0, 0}, DimVector{2, 2}});
-  exchange.moves.push_back({kSourceBuffer, kDestinationBuffer, DimVector{0, 0}, DimVector{2, 0}, DimVector{2, 2}});
+  exchange.moves.push_back(
+      {kSourceBuffer, kDestinationBuffer, DimVector{0, 2}, DimVector{0, 0}, DimVector{2, 2}});
+  exchange.moves.push_back(
+      {kSourceBuffer, kDestinationBuffer, DimVector{0, 0}, DimVector{2, 0}, DimVector{2, 2}});
   CopyStep own{{{0, {0, 1}}, {1, {1, 2}}}, MoveList(2)};
-  own.moves.push_back({kSourceBuffer, kDestinationBuffer, DimVector{0, 0}, DimVector{0, 0}, DimVector{2, 2}});
-  own.moves.push_back({kSourceBuffer, kDestinationBuffer, DimVector{0, 2}, DimVector{3, 0}, DimVector{1, 2}});
-  own.moves.push_back({kSourceBuffer, kDestinationBuffer, DimVector{1, 2}, DimVector{2, 0}, DimVector{1, 2}});
+  own.moves.push_back(
+      {kSourceBuffer, kDestinationBuffer, DimVector{0, 0}, DimVector{0, 0}, DimVector{2, 2}});
+  own.moves.push_back(
+      {kSourceBuffer, kDestinationBuffer, DimVector{0, 2}, DimVector{3, 0}, DimVector{1, 2}});
+  own.moves.push_back(
+      {kSourceBuffer, kDestinationBuffer, DimVector{1, 2}, DimVector{2, 0}, DimVector{1, 2}});
   wrong.add_step(own, {});
   wrong.add_step(exchange, {});
   CHECK(check_plan(wrong).refutation.has_value());
-  auto run = [&] { sim::move_and_check(request, std::make_shared<const Plan>(wrong), nullptr, kNoLimit, kNoLimit); };
+  auto run = [&] {
+    sim::move_and_check(request, std::make_shared<const Plan>(wrong), nullptr, kNoLimit, kNoLimit);
+  };
   CHECK_THROWS_AS(run(), CheckFailure);
-  CHECK_THROWS_WITH(run(), Contains("rank 1") && Contains("[2,2]") && Contains("4 of its elements"));
+  CHECK_THROWS_WITH(run(),
+                    Contains("rank 1") && Contains("[2,2]") && Contains("4 of its elements"));
 }
 
 TEST_CASE("shrinking keeps what is even even, and halves the longest pieces first") {
-  auto shape_after = [](const char* mesh, const char* shape, const char* from, const char* to, int halvings) {
+  auto shape_after = [](const char* mesh, const char* shape, const char* from, const char* to,
+                        int halvings) {
     return sim::shrunk(request_of(mesh, shape, from, to), halvings).shape();
   };
   CHECK(shape_after("4", "1024,64", "S(0)", "S(1)", 1) == Shape{512, 64});
   CHECK(shape_after("4", "1024,64", "S(0)", "S(1)", 4) == Shape{64, 64});
   CHECK(shape_after("4", "1024,64", "S(0)", "S(1)", 6) == Shape{32, 32});
-  // As far as even pieces go: 4 x 4. Then uneven ones, as long as no shard becomes empty; 3 would leave rank 3 without any.
+  // As far as even pieces go: 4 x 4. Then uneven ones, as long as no shard becomes empty; 3 would
+  // leave rank 3 without any.
   CHECK(shape_after("4", "1024,64", "S(0)", "S(1)", 12) == Shape{4, 4});
   CHECK(shape_after("4", "4,64", "S(0)", "R", 6) == Shape{4, 1});
   // Uneven dims last: 30 over 4 ranks stays, 64 gives.
@@ -208,17 +232,20 @@ TEST_CASE("what does not fit the memory limit is refused with a budget that woul
   Request request = request_of("4", "1024,1024", "S(0)", "S(1)");
   auto run = [&](std::int64_t limit) { checked(request, kNoLimit, limit); };
   CHECK_THROWS_AS(run(1000), InputError);
-  CHECK_THROWS_WITH(run(1 << 20), Contains("8.000 MiB") && Contains("1.000 MiB") && Contains("--data-budget 1048576 would do"));
+  CHECK_THROWS_WITH(run(1 << 20), Contains("8.000 MiB") && Contains("1.000 MiB") &&
+                                      Contains("--data-budget 1048576 would do"));
   CHECK_THROWS_WITH(run(1), Contains("even the smallest tensor"));
   // The budget that is named does.
   CHECK(checked(request, 1048576, 1 << 20).shape == Shape{256, 512});
 }
 
 TEST_CASE("the size of everything does not overflow") {
-  // 2^20 elements on 2^20 ranks would be 2^60 elements in all; times 8 bytes and two sides is above 2^62.
+  // 2^20 elements on 2^20 ranks would be 2^60 elements in all; times 8 bytes and two sides is above
+  // 2^62.
   auto mesh = std::make_shared<const Mesh>(Mesh::row_major({64}));
   Shape shape{std::int64_t{1} << 59};
-  Request request(Layout(shape, DType::I8, mesh, {Placement::replicate()}), Layout(shape, DType::I8, mesh, {Placement::replicate()}));
+  Request request(Layout(shape, DType::I8, mesh, {Placement::replicate()}),
+                  Layout(shape, DType::I8, mesh, {Placement::replicate()}));
   CHECK(sim::store_bytes(Plan(request, "none")) == kMaxBytes);
 }
 

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "core/bounds/atoms.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "core/base/errors.h"
+
+namespace reshard {
+
+std::int32_t index_in(const std::vector<Rank>& job, Rank rank) {
+  auto at = std::lower_bound(job.begin(), job.end(), rank);
+  RESHARD_CHECK(at != job.end() && *at == rank, "a rank of the request is not of the job");
+  return static_cast<std::int32_t>(at - job.begin());
+}
+
+namespace {
+
+// Number of the cell that the rank at `coordinate` holds; the last dim's pieces count fastest, as
+// in Atoms.
+std::int64_t cell_of(const Layout& layout, const MeshCoordinate& coordinate) {
+  std::int64_t cell = 0;
+  for (int dim = 0; dim < layout.dims(); ++dim)
+    cell = cell * layout.pieces(dim).count() + layout.piece_of(dim, coordinate);
+  return cell;
+}
+
+std::int64_t cell_count(const Layout& layout) {
+  std::int64_t count = 1;
+  for (int dim = 0; dim < layout.dims(); ++dim) count *= layout.pieces(dim).count();
+  return count;
+}
+
+// A coordinate's place among the kept and among the folded addends.
+struct AddendPlace {
+  std::int64_t kept = 0, folded = 0;
+};
+
+AddendPlace addend_place(const FoldMeaning& fold, const MeshCoordinate& coordinate) {
+  AddendPlace place;
+  for (const FoldMeaning::Axis& axis : fold.axes) {
+    std::int64_t& part = axis.folded ? place.folded : place.kept;
+    part = part * axis.size + coordinate[static_cast<std::size_t>(axis.axis)];
+  }
+  return place;
+}
+
+MemberLists lists_of(const Request& request, const Layout& layout, const std::vector<Rank>& job,
+                     bool holds) {
+  struct Entry {
+    std::int64_t list;
+    Member member;
+    auto operator<=>(const Entry&) const = default;
+  };
+  const FoldMeaning& fold = request.fold();
+  MemberLists out;
+  out.kept = fold.addend_count / fold.fold_count;
+  std::vector<Entry> entries;
+  for (std::int32_t position = 0; position < layout.mesh().size(); ++position) {
+    MeshCoordinate coordinate = layout.mesh().coordinate(position);
+    // Kept axes exist only where both meshes have one shape, so a destination coordinate has its
+    // place too.
+    AddendPlace place = holds || out.kept > 1 ? addend_place(fold, coordinate) : AddendPlace{};
+    std::int64_t list = cell_of(layout, coordinate) * out.kept + place.kept;
+    entries.push_back(
+        {list, {index_in(job, layout.mesh().rank_at(position)), holds ? place.folded : 0}});
+  }
+  std::sort(entries.begin(), entries.end());
+  out.begins.assign(static_cast<std::size_t>(cell_count(layout) * out.kept) + 1, 0);
+  for (const Entry& entry : entries) {
+    ++out.begins[static_cast<std::size_t>(entry.list) + 1];
+    out.members.push_back(entry.member);
+  }
+  for (std::size_t list = 1; list < out.begins.size(); ++list)
+    out.begins[list] += out.begins[list - 1];
+  return out;
+}
+
+struct PieceRun {
+  std::int64_t lo, hi, piece;
+  auto operator<=>(const PieceRun&) const = default;
+};
+
+// The runs of all pieces of one dim, ascending; they are disjoint and cover it.
+std::vector<PieceRun> sorted_runs(const PieceTable& pieces) {
+  std::vector<PieceRun> out;
+  for (int piece = 0; piece < pieces.count(); ++piece)
+    for (const Run& run : pieces.runs(piece))
+      out.push_back({run.global_lo, run.global_hi(), piece});
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+std::vector<PieceOverlap> overlaps_of(const PieceTable& source, const PieceTable& destination) {
+  std::vector<PieceRun> a = sorted_runs(source), b = sorted_runs(destination);
+  std::vector<PieceOverlap> found;
+  for (std::size_t i = 0, j = 0; i < a.size() && j < b.size();) {
+    std::int64_t lo = std::max(a[i].lo, b[j].lo), hi = std::min(a[i].hi, b[j].hi);
+    if (lo < hi) found.push_back({a[i].piece, b[j].piece, hi - lo});
+    if (a[i].hi < b[j].hi)
+      ++i;
+    else
+      ++j;
+  }
+  auto key = [](const PieceOverlap& o) { return std::pair(o.source, o.destination); };
+  std::sort(found.begin(), found.end(),
+            [&](const PieceOverlap& x, const PieceOverlap& y) { return key(x) < key(y); });
+  std::vector<PieceOverlap> out;
+  for (const PieceOverlap& overlap : found) {
+    if (!out.empty() && key(out.back()) == key(overlap))
+      out.back().size += overlap.size;
+    else
+      out.push_back(overlap);
+  }
+  return out;
+}
+
+}  // namespace
+
+MemberLists holders_of(const Request& request, const std::vector<Rank>& job) {
+  return lists_of(request, request.source(), job, true);
+}
+
+MemberLists needers_of(const Request& request, const std::vector<Rank>& job) {
+  return lists_of(request, request.destination(), job, false);
+}
+
+Atoms::Atoms(const Request& request) {
+  for (int dim = 0; dim < request.source().dims(); ++dim) {
+    const PieceTable& source = request.source().pieces(dim);
+    const PieceTable& destination = request.destination().pieces(dim);
+    dims_.push_back({overlaps_of(source, destination), source.count(), destination.count()});
+  }
+}
+
+std::int64_t Atoms::count() const {
+  std::int64_t count = 1;
+  for (const Dim& dim : dims_) {
+    auto here = static_cast<std::int64_t>(dim.overlaps.size());
+    if (here == 0) return 0;
+    count = count > std::numeric_limits<std::int64_t>::max() / here
+                ? std::numeric_limits<std::int64_t>::max()
+                : count * here;
+  }
+  return count;
+}
+
+}  // namespace reshard

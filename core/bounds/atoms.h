@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Who holds and who needs what, on the common refinement of source and destination pieces.
+//
+// A *cell* of a layout is one choice of a piece per dim; the ranks that hold it differ only along
+// axes that do not shard. An *atom* is what a source cell and a destination cell share: all its
+// elements have the same holders and needers. Kept Partial axes (P->P) multiply the elements: the
+// addends of different kept coordinates are different items with holders and needers of their own.
+// So holders are listed per (source cell, kept coordinate), needers per (destination cell, kept
+// coordinate), each list once however many atoms use it, and the atoms are the products over dims
+// of the overlaps of single pieces.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/layout/request.h"
+
+namespace reshard {
+
+// One rank in a list of holders or needers.
+struct Member {
+  std::int32_t rank;    // index in the job's ranks
+  std::int64_t addend;  // which of the folded addends it holds; 0 for needers
+  friend auto operator<=>(const Member&, const Member&) = default;
+};
+
+// Lists of members by (cell, kept coordinate): list number cell * kept + k. Sorted.
+struct MemberLists {
+  std::vector<Member> members;
+  std::vector<std::size_t> begins;  // one more than lists
+  std::int64_t kept = 1;
+};
+
+// Index of a rank in the job's ascending ranks. CheckFailure where it is none of them.
+std::int32_t index_in(const std::vector<Rank>& job, Rank rank);
+
+MemberLists holders_of(const Request& request, const std::vector<Rank>& job);
+MemberLists needers_of(const Request& request, const std::vector<Rank>& job);
+
+// Elements that piece `source` and piece `destination` of one dim share. size > 0.
+struct PieceOverlap {
+  std::int64_t source, destination, size;
+};
+
+// All atoms of a request, dim by dim.
+class Atoms {
+ public:
+  explicit Atoms(const Request& request);
+
+  // Number of atoms, cut to int64's greatest.
+  std::int64_t count() const;
+  // Calls visit(source cell, destination cell, elements) for each.
+  template <typename Visit>
+  void for_each(const Visit& visit) const {
+    walk(0, 0, 0, 1, visit);
+  }
+
+ private:
+  struct Dim {
+    std::vector<PieceOverlap> overlaps;
+    std::int64_t source_pieces, destination_pieces;
+  };
+
+  template <typename Visit>
+  void walk(std::size_t dim, std::int64_t source, std::int64_t destination, std::int64_t elements,
+            const Visit& visit) const {
+    if (dim == dims_.size()) return visit(source, destination, elements);
+    const Dim& here = dims_[dim];
+    for (const PieceOverlap& overlap : here.overlaps)
+      walk(dim + 1, source * here.source_pieces + overlap.source,
+           destination * here.destination_pieces + overlap.destination, elements * overlap.size,
+           visit);
+  }
+
+  std::vector<Dim> dims_;
+};
+
+}  // namespace reshard

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Finding pieces. Lookups go by binary search along the dim that tells pieces apart best. Overlaps
+// are searched by cutting: sort along a dim, cut wherever no piece crosses, go on inside each part
+// along the other dims. Pieces of layouts always fall apart that way; what does not is compared
+// pair by pair.
+#include "core/proof/contents.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace reshard {
+
+Piece Contents::piece(std::size_t i) const {
+  Piece out{{DimVector(dims_), DimVector(dims_)}, DimVector(dims_), tags_[i].fold, tags_[i].writer};
+  const std::int64_t* values = at(i);
+  for (int d = 0; d < dims_; ++d) {
+    out.box.lo[d] = values[d];
+    out.box.hi[d] = values[dims_ + d];
+    out.shift[d] = values[2 * dims_ + d];
+  }
+  return out;
+}
+
+void Contents::write(const Piece& piece) {
+  for (const DimVector* values : {&piece.box.lo, &piece.box.hi, &piece.shift})
+    coordinates_.insert(coordinates_.end(), values->begin(), values->begin() + dims_);
+  tags_.push_back({piece.fold, piece.writer});
+  volume_ += piece.box.volume();
+}
+
+bool Contents::meets(std::size_t i, const Box& box) const {
+  for (int d = 0; d < dims_; ++d)
+    if (lo(i, d) >= box.hi[d] || hi(i, d) <= box.lo[d]) return false;
+  return true;
+}
+
+bool Contents::overlap(std::size_t i, std::size_t j) const {
+  for (int d = 0; d < dims_; ++d)
+    if (lo(i, d) >= hi(j, d) || hi(i, d) <= lo(j, d)) return false;
+  return true;
+}
+
+void Contents::build_index() const {
+  if (order_.size() == size()) return;
+  order_.resize(size());
+  std::iota(order_.begin(), order_.end(), 0U);
+  std::size_t best = 0;
+  for (int d = 0; d < dims_; ++d) {
+    std::vector<std::int64_t> starts(size());
+    for (std::size_t i = 0; i < size(); ++i) starts[i] = lo(i, d);
+    std::sort(starts.begin(), starts.end());
+    auto distinct =
+        static_cast<std::size_t>(std::unique(starts.begin(), starts.end()) - starts.begin());
+    if (distinct > best) {
+      best = distinct;
+      index_dim_ = d;
+    }
+  }
+  std::sort(order_.begin(), order_.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return std::pair(lo(a, index_dim_), a) < std::pair(lo(b, index_dim_), b);
+  });
+  reach_.resize(size());
+  for (std::size_t k = 0; k < size(); ++k)
+    reach_[k] =
+        std::max(k == 0 ? hi(order_[0], index_dim_) : reach_[k - 1], hi(order_[k], index_dim_));
+}
+
+std::size_t Contents::first_candidate_end(const Box& box) const {
+  auto it = std::partition_point(order_.begin(), order_.end(), [&](std::uint32_t i) {
+    return lo(i, index_dim_) < box.hi[index_dim_];
+  });
+  return static_cast<std::size_t>(it - order_.begin());
+}
+
+std::optional<std::pair<std::size_t, std::size_t>> Contents::first_overlap() const {
+  if (size() < 2) return std::nullopt;
+  std::vector<std::uint32_t> pieces(size());
+  std::iota(pieces.begin(), pieces.end(), 0U);
+  // An explicit stack: the depth depends on the plan's text.
+  std::vector<std::pair<std::size_t, std::size_t>> parts{{0, size()}};
+  while (!parts.empty()) {
+    auto [begin, end] = parts.back();
+    parts.pop_back();
+    if (end - begin < 2) continue;
+    bool cut = false;
+    for (int d = 0; d < dims_ && !cut; ++d) {
+      std::sort(pieces.begin() + static_cast<std::ptrdiff_t>(begin),
+                pieces.begin() + static_cast<std::ptrdiff_t>(end),
+                [&](std::uint32_t a, std::uint32_t b) {
+                  return std::pair(lo(a, d), a) < std::pair(lo(b, d), b);
+                });
+      std::int64_t reach = hi(pieces[begin], d);
+      std::size_t part_begin = begin;
+      for (std::size_t k = begin + 1; k < end; ++k) {
+        if (lo(pieces[k], d) >= reach) {
+          parts.emplace_back(part_begin, k);
+          part_begin = k;
+        }
+        reach = std::max(reach, hi(pieces[k], d));
+      }
+      cut = part_begin != begin;
+      if (cut) parts.emplace_back(part_begin, end);
+    }
+    if (cut) continue;
+    if (auto found = overlap_among(pieces, begin, end)) return found;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::pair<std::size_t, std::size_t>> Contents::overlap_among(
+    std::vector<std::uint32_t>& pieces, std::size_t begin, std::size_t end) const {
+  for (std::size_t a = begin; a < end; ++a)
+    for (std::size_t b = a + 1; b < end; ++b)
+      if (overlap(pieces[a], pieces[b]))
+        return std::pair<std::size_t, std::size_t>(pieces[a], pieces[b]);
+  return std::nullopt;
+}
+
+}  // namespace reshard

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the proof knows of one buffer on one rank: disjoint boxes, each with where its elements come
+// from and who wrote them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "core/layout/box.h"
+#include "core/proof/fold_sets.h"
+
+namespace reshard {
+
+// Elements of `box` (local): the global index is the local one + shift, the value is `fold`.
+struct Piece {
+  Box box;
+  DimVector shift;
+  FoldId fold;
+  std::int32_t writer;  // step; -1: the source was there from the start
+};
+
+class Contents {
+ public:
+  explicit Contents(int dims = 1) : dims_(dims) {}
+
+  std::size_t size() const { return tags_.size(); }
+  Piece piece(std::size_t i) const;
+  void write(const Piece& piece);
+  // Calls visit(piece cut to `box`) for every piece that meets `box`; returns the volume they
+  // cover. Pieces count twice where they overlap, which first_overlap finds in the end.
+  template <class Visit>
+  std::int64_t read(const Box& box, Visit&& visit) const {
+    std::int64_t covered = 0;
+    auto look = [&](std::size_t i) {
+      if (!meets(i, box)) return;
+      Piece found = piece(i);
+      found.box = intersect(found.box, box);
+      covered += found.box.volume();
+      visit(found);
+    };
+    if (size() <= kScanLimit) {
+      for (std::size_t i = 0; i < size(); ++i) look(i);
+      return covered;
+    }
+    build_index();
+    for (std::size_t k = first_candidate_end(box); k-- > 0 && reach_[k] > box.lo[index_dim_];)
+      look(order_[k]);
+    return covered;
+  }
+  std::int64_t volume() const { return volume_; }
+  // Two pieces that overlap, if any. n log n for pieces that straight cuts can separate, as all
+  // layouts' pieces are.
+  std::optional<std::pair<std::size_t, std::size_t>> first_overlap() const;
+
+ private:
+  static constexpr std::size_t kScanLimit = 16;
+  struct Tag {
+    FoldId fold;
+    std::int32_t writer;
+  };
+  const std::int64_t* at(std::size_t i) const {
+    return coordinates_.data() + i * 3 * static_cast<std::size_t>(dims_);
+  }
+  std::int64_t lo(std::size_t i, int d) const { return at(i)[d]; }
+  std::int64_t hi(std::size_t i, int d) const { return at(i)[dims_ + d]; }
+  bool meets(std::size_t i, const Box& box) const;
+  bool overlap(std::size_t i, std::size_t j) const;
+  void build_index() const;
+  std::size_t first_candidate_end(const Box& box) const;
+  std::optional<std::pair<std::size_t, std::size_t>> overlap_among(
+      std::vector<std::uint32_t>& pieces, std::size_t begin, std::size_t end) const;
+
+  int dims_;
+  std::vector<std::int64_t> coordinates_;  // per piece lo, hi, shift
+  std::vector<Tag> tags_;
+  std::int64_t volume_ = 0;  // of all pieces
+  // Pieces by ascending lo along index_dim_; reach_[k] is the greatest hi among the first k + 1 of
+  // them. Valid for the first order_.size() pieces.
+  mutable int index_dim_ = 0;
+  mutable std::vector<std::uint32_t> order_;
+  mutable std::vector<std::int64_t> reach_;
+};
+
+}  // namespace reshard

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The symbolic run: every step moves boxes of indices instead of bytes.
+#include "core/proof/proof.h"
+
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "core/base/errors.h"
+#include "core/proof/structure.h"
+#include "core/proof/symbolic_memory.h"
+
+namespace reshard {
+namespace {
+
+class SymbolicRun {
+ public:
+  explicit SymbolicRun(const Plan& plan)
+      : plan_(plan), memory_(plan), padding_(plan.steps.size(), 0) {}
+
+  std::vector<std::int64_t> run() {
+    for (std::size_t step = 0; step < plan_.steps.size(); ++step) {
+      memory_.begin(static_cast<std::int32_t>(step));
+      std::visit([&](const auto& body) { execute(body); }, plan_.steps[step].body);
+    }
+    memory_.check_single_writes();
+    memory_.check_destination();
+    return std::move(padding_);
+  }
+
+ private:
+  using Pieces = std::vector<Piece>;
+
+  void count_padding(const Piece& piece, std::int64_t receivers) {
+    if (piece.fold == kPadding)
+      padding_[static_cast<std::size_t>(memory_.step())] +=
+          piece.box.volume() * receivers * size_bytes(plan_.request.dtype());
+  }
+
+  void execute(const CopyStep& step) {
+    for (const CopyStep::Part& part : step.parts)
+      for (std::uint32_t i = part.moves.first; i < part.moves.first + part.moves.count; ++i) {
+        Move move = step.moves[i];
+        memory_.read(move.source, part.slot, move.source_box(), [&](const Piece& piece) {
+          memory_.write(move.destination, part.slot, piece, move.source_lo, move.destination_lo);
+        });
+      }
+  }
+
+  void execute(const FillStep& step) {
+    for (const FillStep::Part& part : step.parts)
+      memory_.write(part.buffer, part.slot, {part.box, DimVector(plan_.dims()), kPadding, -1},
+                    DimVector(plan_.dims()), DimVector(plan_.dims()));
+  }
+
+  void execute(const ExchangeStep& step) {
+    for (const ExchangeStep::Message& message : step.messages)
+      for (std::uint32_t i = message.moves.first; i < message.moves.first + message.moves.count;
+           ++i) {
+        Move move = step.moves[i];
+        memory_.read(move.source, message.source, move.source_box(), [&](const Piece& piece) {
+          count_padding(piece, 1);
+          memory_.write(move.destination, message.destination, piece, move.source_lo,
+                        move.destination_lo);
+        });
+      }
+  }
+
+  // Refines `sum` (pieces relative to `sum_lo`) by one more operand read at `lo` in buffer on slot.
+  void fold_in(Pieces& sum, const DimVector& sum_lo, BufferId buffer, Slot slot,
+               const DimVector& lo) {
+    Pieces next;
+    for (const Piece& piece : sum) {
+      Box box = piece.box;
+      for (int d = 0; d < plan_.dims(); ++d) {
+        box.lo[d] += lo[d] - sum_lo[d];
+        box.hi[d] += lo[d] - sum_lo[d];
+      }
+      memory_.read(buffer, slot, box, [&](const Piece& other) {
+        Piece joined = other;
+        for (int d = 0; d < plan_.dims(); ++d) {
+          std::int64_t by = sum_lo[d] - lo[d];
+          joined.box.lo[d] += by;
+          joined.box.hi[d] += by;
+          joined.shift[d] -= by;
+        }
+        if (piece.fold >= 0 && joined.fold >= 0 && joined.shift != piece.shift)
+          memory_.refute(
+              fmt::format("folds different elements of the tensor on rank {}", memory_.rank(slot)));
+        std::optional<FoldId> fold = memory_.folds().join(piece.fold, joined.fold);
+        if (!fold)
+          memory_.refute(
+              fmt::format("folds an addend twice, or values divided differently, on rank {}",
+                          memory_.rank(slot)));
+        joined.fold = *fold;
+        if (piece.fold >= 0) joined.shift = piece.shift;
+        next.push_back(joined);
+      });
+    }
+    sum = std::move(next);
+  }
+
+  void finish_fold(Pieces& sum, ReduceOp op, std::int64_t divisor, std::size_t operands) {
+    if (operands > 1 && op != plan_.request.fold().op)
+      memory_.refute(
+          fmt::format("folds by {}, the request by {}", text(op), text(plan_.request.fold().op)));
+    for (Piece& piece : sum) {
+      std::optional<FoldId> fold = memory_.folds().divide(piece.fold, divisor);
+      if (!fold) memory_.refute("divides too often");
+      piece.fold = *fold;
+    }
+  }
+
+  void execute(const ReduceStep& step) {
+    for (const ReduceStep::Part& part : step.parts) {
+      const ReduceStep::Operand& first = step.operands[part.first_operand];
+      Pieces sum;
+      memory_.read(first.buffer, part.slot, box_at(first.lo, part.extents),
+                   [&](const Piece& piece) { sum.push_back(piece); });
+      for (std::uint32_t k = 1; k < part.operand_count; ++k) {
+        const ReduceStep::Operand& operand = step.operands[part.first_operand + k];
+        fold_in(sum, first.lo, operand.buffer, part.slot, operand.lo);
+      }
+      finish_fold(sum, step.op, step.divisor, part.operand_count);
+      for (const Piece& piece : sum)
+        memory_.write(part.destination, part.slot, piece, first.lo, part.destination_lo);
+    }
+  }
+
+  // Box of block i of n along dim.
+  static Box block(const Shape& shape, int dim, std::int64_t i, std::int64_t n) {
+    Box box = box_of(shape);
+    box.lo[dim] = shape[dim] / n * i;
+    box.hi[dim] = shape[dim] / n * (i + 1);
+    return box;
+  }
+
+  void execute(const CollectiveStep& step) {
+    for (std::size_t g = 0; g < step.group_count(); ++g) {
+      std::span<const Slot> group = step.group(g);
+      Shape input = plan_.buffer(step.input).shape(group[0]),
+            output = plan_.buffer(step.output).shape(group[0]);
+      switch (step.kind) {
+        case CollectiveKind::AllGather:
+          all_gather(step, group, box_of(input), output);
+          break;
+        case CollectiveKind::AllToAll:
+          all_to_all(step, group, input, output);
+          break;
+        case CollectiveKind::ReduceScatter:
+          for (std::int32_t i = 0; i < step.group_size; ++i) {
+            Pieces sum = folded(step, group, block(input, step.input_dim, i, step.group_size));
+            for (const Piece& piece : sum) count_padding(piece, step.group_size - 1);
+            for (const Piece& piece : sum)
+              memory_.write(step.output, group[static_cast<std::size_t>(i)], piece,
+                            block(input, step.input_dim, i, step.group_size).lo,
+                            DimVector(plan_.dims()));
+          }
+          break;
+        case CollectiveKind::AllReduce: {
+          Pieces sum = folded(step, group, box_of(input));
+          for (const Piece& piece : sum) count_padding(piece, 2 * (step.group_size - 1));
+          auto result = std::make_shared<Contents>(plan_.dims());
+          for (const Piece& piece : sum)
+            result->write(memory_.moved(piece, DimVector(plan_.dims()), DimVector(plan_.dims())));
+          memory_.write_on_all(step.output, group, result);
+          break;
+        }
+      }
+    }
+  }
+
+  void all_gather(const CollectiveStep& step, std::span<const Slot> group, const Box& input,
+                  const Shape& output) {
+    auto result = std::make_shared<Contents>(plan_.dims());
+    for (std::int32_t i = 0; i < step.group_size; ++i) {
+      DimVector to = block(output, step.output_dim, i, step.group_size).lo;
+      memory_.read(step.input, group[static_cast<std::size_t>(i)], input, [&](const Piece& piece) {
+        count_padding(piece, step.group_size - 1);
+        result->write(memory_.moved(piece, input.lo, to));
+      });
+    }
+    memory_.write_on_all(step.output, group, result);
+  }
+
+  void all_to_all(const CollectiveStep& step, std::span<const Slot> group, const Shape& input,
+                  const Shape& output) {
+    for (std::int32_t i = 0; i < step.group_size; ++i)
+      for (std::int32_t j = 0; j < step.group_size; ++j) {
+        Box from = block(input, step.input_dim, j, step.group_size),
+            to = block(output, step.output_dim, i, step.group_size);
+        memory_.read(step.input, group[static_cast<std::size_t>(i)], from, [&](const Piece& piece) {
+          count_padding(piece, i == j ? 0 : 1);
+          memory_.write(step.output, group[static_cast<std::size_t>(j)], piece, from.lo, to.lo);
+        });
+      }
+  }
+
+  Pieces folded(const CollectiveStep& step, std::span<const Slot> group, const Box& box) {
+    Pieces sum;
+    memory_.read(step.input, group[0], box, [&](const Piece& piece) { sum.push_back(piece); });
+    for (std::size_t j = 1; j < group.size(); ++j)
+      fold_in(sum, box.lo, step.input, group[j], box.lo);
+    finish_fold(sum, step.op, step.divisor, group.size());
+    return sum;
+  }
+
+  const Plan& plan_;
+  SymbolicMemory memory_;
+  std::vector<std::int64_t> padding_;
+};
+
+}  // namespace
+
+ProofResult check_plan(const Plan& plan) {
+  ProofResult result;
+  result.refutation = check_structure(plan);
+  if (result.refutation) return result;
+  try {
+    result.padding_bytes = SymbolicRun(plan).run();
+  } catch (Refuted& refuted) {
+    result.refutation = std::move(refuted.refutation);
+  }
+  return result;
+}
+
+ProofResult prove(const Plan& plan) {
+  ProofResult result = check_plan(plan);
+  RESHARD_CHECK(result.proved(), fmt::format("planner {} on {}: {}", plan.planner,
+                                             plan.request.text(), result.refutation->what));
+  return result;
+}
+
+}  // namespace reshard

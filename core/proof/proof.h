@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The proof that a plan is right, from index sets alone.
+//
+// The plan is run symbolically. Per rank and buffer the contents are kept as disjoint boxes, each
+// either padding or "global box + which addends were folded + divisor"; every step moves such
+// boxes. At the end each destination element must hold its request's value exactly. On the way:
+// every read was written, by a step the reader is ordered after on its rank; nothing is written
+// twice; boxes lie inside their buffers; peers, sizes, groups and shapes match; steps depend on
+// earlier ones only. A message's two ends are parts of one step, so a plan that passes can be
+// issued in listed order without deadlock. Cost: linear in messages and boxes but for sorting.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/plan/plan.h"
+
+namespace reshard {
+
+// Why a plan is wrong.
+struct Refutation {
+  std::optional<StepId> step;  // none: the plan as a whole, or its end state
+  std::string what;            // one sentence
+};
+
+struct ProofResult {
+  std::optional<Refutation> refutation;  // none: the plan is proved
+  // Padding received from other ranks, per step, in bytes, by each collective's default expansion.
+  // Only where proved.
+  std::vector<std::int64_t> padding_bytes;
+  bool proved() const { return !refutation.has_value(); }
+};
+
+ProofResult check_plan(const Plan& plan);
+
+// For plans of our own making: throws CheckFailure when refuted.
+ProofResult prove(const Plan& plan);
+
+}  // namespace reshard

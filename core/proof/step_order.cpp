@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "core/proof/step_order.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "core/base/errors.h"
+
+namespace reshard {
+namespace {
+
+constexpr std::size_t kMaxTableBits = std::size_t{1} << 33;
+
+std::optional<std::size_t> place_of(const std::vector<std::int32_t>& steps, std::int32_t step) {
+  auto it = std::lower_bound(steps.begin(), steps.end(), step);
+  if (it == steps.end() || *it != step) return std::nullopt;
+  return static_cast<std::size_t>(it - steps.begin());
+}
+
+}  // namespace
+
+StepOrder::StepOrder(const Plan& plan) : class_of_(plan.slot_count()) {
+  std::vector<std::vector<std::int32_t>> steps_of(plan.slot_count());
+  for (std::size_t s = 0; s < plan.steps.size(); ++s)
+    for_each_slot(plan.steps[s], [&](Slot slot) {
+      std::vector<std::int32_t>& steps = steps_of[static_cast<std::size_t>(slot)];
+      if (steps.empty() || steps.back() != static_cast<std::int32_t>(s))
+        steps.push_back(static_cast<std::int32_t>(s));
+    });
+
+  std::map<std::vector<std::int32_t>, std::int32_t> classes;
+  std::size_t bits = 0;
+  for (std::size_t slot = 0; slot < steps_of.size(); ++slot) {
+    auto [it, added] =
+        classes.try_emplace(steps_of[slot], static_cast<std::int32_t>(tables_.size()));
+    class_of_[slot] = it->second;
+    if (!added) continue;
+    bits += it->first.size() * it->first.size();
+    if (bits > kMaxTableBits)
+      throw InputError(
+          "plan: expected steps few enough for a proof in 1 GiB, found too many on one rank");
+    tables_.push_back(table_of(plan, it->first));
+  }
+}
+
+StepOrder::Table StepOrder::table_of(const Plan& plan, const std::vector<std::int32_t>& steps) {
+  Table table{steps, std::vector<Bits>(steps.size(), Bits((steps.size() + 63) / 64, 0))};
+  for (std::size_t place = 0; place < steps.size(); ++place)
+    for (StepId id : plan.steps[static_cast<std::size_t>(steps[place])].after) {
+      std::optional<std::size_t> before = place_of(steps, static_cast<std::int32_t>(id));
+      if (!before) continue;
+      table.ancestors[place][*before / 64] |= std::uint64_t{1} << *before % 64;
+      for (std::size_t w = 0; w < table.ancestors[place].size(); ++w)
+        table.ancestors[place][w] |= table.ancestors[*before][w];
+    }
+  return table;
+}
+
+bool StepOrder::ordered(Slot slot, std::int32_t earlier, std::int32_t step) const {
+  const Table& table = tables_[static_cast<std::size_t>(class_of_[static_cast<std::size_t>(slot)])];
+  std::optional<std::size_t> from = place_of(table.steps, earlier),
+                             to = place_of(table.steps, step);
+  return from && to && (table.ancestors[*to][*from / 64] >> *from % 64 & 1) != 0;
+}
+
+}  // namespace reshard

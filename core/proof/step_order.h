@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Which steps a rank's part of a step is ordered after. Dependencies hold per rank, so the answer
+// depends on the steps in which the rank takes part; ranks that take part in the same steps share
+// one table, over those steps only.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/plan/plan.h"
+
+namespace reshard {
+
+class StepOrder {
+ public:
+  // Every step's `after` must name earlier steps only. Throws InputError when the tables would take
+  // more than 1 GiB: some ten thousand steps on one rank.
+  explicit StepOrder(const Plan& plan);
+
+  // Whether `slot` starts its part of `step` only when its part of `earlier` is done. False where
+  // it has no part in either.
+  bool ordered(Slot slot, std::int32_t earlier, std::int32_t step) const;
+
+ private:
+  using Bits = std::vector<std::uint64_t>;
+  struct Table {
+    std::vector<std::int32_t> steps;  // in which the ranks of the class take part, ascending
+    std::vector<Bits> ancestors;      // per place in `steps`, over places
+  };
+  static Table table_of(const Plan& plan, const std::vector<std::int32_t>& steps);
+
+  std::vector<std::int32_t> class_of_;  // per slot
+  std::vector<Table> tables_;           // per class
+};
+
+}  // namespace reshard

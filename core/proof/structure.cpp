@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "core/proof/structure.h"
+
+#include <set>
+
+#include <fmt/format.h>
+
+namespace reshard {
+namespace {
+
+// Checks one step; `what_` is the first fault.
+class StepCheck {
+ public:
+  StepCheck(const Plan& plan, std::int32_t step) : plan_(plan), step_(step) {}
+
+  std::string run() {
+    const Step& step = plan_.steps[static_cast<std::size_t>(step_)];
+    for (std::size_t i = 0; i < step.after.size(); ++i) {
+      auto id = static_cast<std::int32_t>(step.after[i]);
+      if (id < 0 || id >= step_)
+        fail(fmt::format("depends on step {}, which is not an earlier one", id));
+      if (i > 0 && step.after[i] <= step.after[i - 1]) fail("names its dependencies out of order");
+    }
+    std::visit([&](const auto& body) { check(body); }, step.body);
+    return what_;
+  }
+
+ private:
+  void fail(std::string what) {
+    if (what_.empty()) what_ = std::move(what);
+  }
+  int rank(Slot slot) const { return to_int(plan_.ranks[static_cast<std::size_t>(slot)]); }
+
+  bool check_slot(Slot slot) {
+    if (slot >= 0 && static_cast<std::size_t>(slot) < plan_.slot_count()) return true;
+    fail("names a rank that is not in the plan");
+    return false;
+  }
+  bool check_buffer(BufferId id, Slot slot) {
+    if (static_cast<std::int32_t>(id) < 0 || to_index(id) >= plan_.buffers.size())
+      fail(fmt::format("names buffer {}, which does not exist", static_cast<std::int32_t>(id)));
+    else if (!plan_.buffer(id).exists(slot))
+      fail(fmt::format("names buffer {} on rank {}, which does not have it",
+                       static_cast<std::int32_t>(id), rank(slot)));
+    else
+      return true;
+    return false;
+  }
+  bool check_box(BufferId id, Slot slot, const DimVector& lo, const DimVector& extents) {
+    if (!check_buffer(id, slot)) return false;
+    for (int d = 0; d < plan_.dims(); ++d) {
+      // Ordered so that nothing overflows: lo and extent are at most the buffer's extent before
+      // they are added.
+      std::int64_t limit = plan_.buffer(id).extent(slot, d);
+      if (extents[d] >= 1 && lo[d] >= 0 && lo[d] <= limit && extents[d] <= limit - lo[d]) continue;
+      fail(fmt::format(
+          "has a box at ({}) of extents ({}) outside buffer {} of shape ({}) on rank {}", text(lo),
+          text(extents), static_cast<std::int32_t>(id), text(plan_.buffer(id).shape(slot)),
+          rank(slot)));
+      return false;
+    }
+    return true;
+  }
+  bool check_target(BufferId id) {
+    if (id != kSourceBuffer) return true;
+    fail("writes the source buffer");
+    return false;
+  }
+  void check_moves(const MoveList& moves, MoveRange range, std::uint32_t& next, Slot from,
+                   Slot to) {
+    if (range.first != next || range.count == 0 || range.count > moves.size() - next)
+      return fail("has an empty or overlapping list of boxes");
+    next += range.count;
+    for (std::uint32_t i = range.first; i < next; ++i) {
+      Move move = moves[i];
+      if (!check_box(move.source, from, move.source_lo, move.extents) ||
+          !check_target(move.destination) ||
+          !check_box(move.destination, to, move.destination_lo, move.extents))
+        return;
+    }
+  }
+
+  void check(const CopyStep& step) {
+    if (step.parts.empty()) fail("is empty");
+    if (step.moves.dims() != plan_.dims()) return fail("has boxes of other dims than the plan");
+    std::uint32_t next = 0;
+    for (std::size_t i = 0; i < step.parts.size() && what_.empty(); ++i) {
+      if (!check_slot(step.parts[i].slot)) return;
+      if (i > 0 && step.parts[i].slot <= step.parts[i - 1].slot)
+        return fail("lists its ranks out of order");
+      check_moves(step.moves, step.parts[i].moves, next, step.parts[i].slot, step.parts[i].slot);
+    }
+    if (what_.empty() && next != step.moves.size()) fail("has boxes that no rank moves");
+  }
+
+  void check(const FillStep& step) {
+    if (step.parts.empty()) fail("is empty");
+    for (std::size_t i = 0; i < step.parts.size() && what_.empty(); ++i) {
+      const FillStep::Part& part = step.parts[i];
+      if (!check_slot(part.slot) || !check_target(part.buffer)) return;
+      if (part.box.dims() != plan_.dims()) return fail("has boxes of other dims than the plan");
+      if (i > 0 && part.slot < step.parts[i - 1].slot) return fail("lists its ranks out of order");
+      check_box(part.buffer, part.slot, part.box.lo, part.box.extents());
+    }
+  }
+
+  void check(const ExchangeStep& step) {
+    if (step.messages.empty()) fail("is empty");
+    if (step.moves.dims() != plan_.dims()) return fail("has boxes of other dims than the plan");
+    std::uint32_t next = 0;
+    for (std::size_t i = 0; i < step.messages.size() && what_.empty(); ++i) {
+      const ExchangeStep::Message& message = step.messages[i];
+      if (!check_slot(message.source) || !check_slot(message.destination)) return;
+      if (message.source == message.destination)
+        return fail(fmt::format("has a message from rank {} to itself", rank(message.source)));
+      if (i > 0) {
+        const ExchangeStep::Message& before = step.messages[i - 1];
+        if (std::pair(message.source, message.destination) <=
+            std::pair(before.source, before.destination))
+          return fail(fmt::format("has its message from rank {} to rank {} out of order or twice",
+                                  rank(message.source), rank(message.destination)));
+      }
+      check_moves(step.moves, message.moves, next, message.source, message.destination);
+    }
+    if (what_.empty() && next != step.moves.size()) fail("has boxes that no message carries");
+  }
+
+  void check_operator(ReduceOp op, std::int64_t divisor) {
+    if (op == ReduceOp::Avg) fail("reduces by avg, which plans write as sum and a divisor");
+    if (!can_reduce(op, plan_.request.dtype()))
+      fail(fmt::format("reduces by {}, which {} does not have", text(op),
+                       text(plan_.request.dtype())));
+    if (divisor < 1 || divisor > kMaxBytes) fail("has a divisor below 1 or above 2^62");
+    if (divisor > 1 && !can_divide(plan_.request.dtype()))
+      fail(fmt::format("divides {}", text(plan_.request.dtype())));
+  }
+
+  void check(const ReduceStep& step) {
+    if (step.parts.empty()) fail("is empty");
+    std::size_t next = 0;
+    for (std::size_t i = 0; i < step.parts.size() && what_.empty(); ++i) {
+      const ReduceStep::Part& part = step.parts[i];
+      if (!check_slot(part.slot) || !check_target(part.destination)) return;
+      if (i > 0 && part.slot < step.parts[i - 1].slot) return fail("lists its ranks out of order");
+      if (part.first_operand != next || part.operand_count == 0 ||
+          part.operand_count > step.operands.size() - next)
+        return fail("has an empty or overlapping list of operands");
+      next += part.operand_count;
+      if (part.operand_count > 1 || step.divisor != 1) check_operator(step.op, step.divisor);
+      if (!check_box(part.destination, part.slot, part.destination_lo, part.extents)) return;
+      for (std::size_t k = part.first_operand; k < next; ++k)
+        if (!check_box(step.operands[k].buffer, part.slot, step.operands[k].lo, part.extents))
+          return;
+    }
+    if (what_.empty() && next != step.operands.size()) fail("has operands that nothing folds");
+  }
+
+  // Block i of n along `dim`; extents of one block, or nothing when the buffer does not divide into
+  // contiguous blocks.
+  std::optional<Shape> block(const Shape& shape, int dim, std::int32_t n) {
+    if (dim < 0 || dim >= plan_.dims()) {
+      fail("lays blocks along a dim that does not exist");
+      return std::nullopt;
+    }
+    for (int d = 0; d < dim; ++d)
+      if (shape[d] != 1) {
+        fail(fmt::format(
+            "lays blocks along dim {} of a buffer of shape ({}), where they are not contiguous",
+            dim, text(shape)));
+        return std::nullopt;
+      }
+    if (shape[dim] % n != 0) {
+      fail(fmt::format("cuts extent {} into {} equal blocks", shape[dim], n));
+      return std::nullopt;
+    }
+    Shape out = shape;
+    out[dim] /= n;
+    return out;
+  }
+
+  void check_shapes(const CollectiveStep& step, const Shape& input, const Shape& output) {
+    bool scatter =
+        step.kind == CollectiveKind::ReduceScatter || step.kind == CollectiveKind::AllToAll;
+    bool gather = step.kind == CollectiveKind::AllGather || step.kind == CollectiveKind::AllToAll;
+    std::optional<Shape> from = scatter ? block(input, step.input_dim, step.group_size) : input;
+    std::optional<Shape> to = gather ? block(output, step.output_dim, step.group_size) : output;
+    if (!from || !to) return;
+    if (*from != *to)
+      fail(fmt::format("has blocks of shape ({}) in its input and ({}) in its output", text(*from),
+                       text(*to)));
+    if (element_count(*from) == 0) fail("moves no element");
+  }
+
+  void check(const CollectiveStep& step) {
+    if (step.group_size < 2 || step.members.empty() ||
+        step.members.size() % static_cast<std::size_t>(step.group_size) != 0)
+      return fail("expects groups of at least 2 ranks, all of one size");
+    bool reduces =
+        step.kind == CollectiveKind::ReduceScatter || step.kind == CollectiveKind::AllReduce;
+    if (reduces) check_operator(step.op, step.divisor);
+    if (!check_target(step.output)) return;
+    std::set<Slot> seen;
+    for (std::size_t g = 0; g < step.group_count() && what_.empty(); ++g) {
+      std::span<const Slot> group = step.group(g);
+      for (Slot slot : group) {
+        if (!check_slot(slot)) return;
+        if (!seen.insert(slot).second) return fail(fmt::format("names rank {} twice", rank(slot)));
+        if (!check_buffer(step.input, slot) || !check_buffer(step.output, slot)) return;
+        if (plan_.buffer(step.input).shape(slot) != plan_.buffer(step.input).shape(group[0]) ||
+            plan_.buffer(step.output).shape(slot) != plan_.buffer(step.output).shape(group[0]))
+          return fail(fmt::format("has buffers of different shapes on ranks {} and {} of one group",
+                                  rank(group[0]), rank(slot)));
+      }
+      check_shapes(step, plan_.buffer(step.input).shape(group[0]),
+                   plan_.buffer(step.output).shape(group[0]));
+    }
+  }
+
+  const Plan& plan_;
+  std::int32_t step_;
+  std::string what_;
+};
+
+}  // namespace
+
+std::optional<Refutation> check_structure(const Plan& plan) {
+  for (std::size_t s = 0; s < plan.steps.size(); ++s) {
+    std::string what = StepCheck(plan, static_cast<std::int32_t>(s)).run();
+    if (!what.empty())
+      return Refutation{StepId{static_cast<std::int32_t>(s)},
+                        fmt::format("step {} ({}) {}", s, kind_text(plan.steps[s]), what)};
+  }
+  return std::nullopt;
+}
+
+}  // namespace reshard

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "core/proof/symbolic_memory.h"
+
+#include <array>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "core/base/errors.h"
+
+namespace reshard {
+namespace {
+
+constexpr std::int64_t kMaxPieces = std::int64_t{1} << 25;
+
+[[noreturn]] void refute_end(std::string what) { throw Refuted{{std::nullopt, std::move(what)}}; }
+
+// Index set of one rank under a layout as (local box, shift) pairs in plan dims.
+template <class Visit>
+void for_each_run_box(const Layout& layout, std::int32_t position, Visit&& visit) {
+  if (layout.dims() == 0) return visit(Box{{0}, {1}}, DimVector{0});
+  MeshCoordinate coordinate = layout.mesh().coordinate(position);
+  std::array<Runs, kMaxDims> runs;
+  DimVector at(layout.dims());
+  for (int d = 0; d < layout.dims(); ++d) {
+    runs[static_cast<std::size_t>(d)] = layout.pieces(d).runs(layout.piece_of(d, coordinate));
+    if (runs[static_cast<std::size_t>(d)].empty()) return;
+  }
+  for (;;) {
+    Box box{DimVector(layout.dims()), DimVector(layout.dims())};
+    DimVector shift(layout.dims());
+    for (int d = 0; d < layout.dims(); ++d) {
+      const Run& run = runs[static_cast<std::size_t>(d)][static_cast<std::size_t>(at[d])];
+      box.lo[d] = run.local_lo;
+      box.hi[d] = run.local_hi();
+      shift[d] = run.global_lo - run.local_lo;
+    }
+    visit(box, shift);
+    int d = layout.dims() - 1;
+    for (; d >= 0; --d) {
+      if (++at[d] < static_cast<std::int64_t>(runs[static_cast<std::size_t>(d)].size())) break;
+      at[d] = 0;
+    }
+    if (d < 0) return;
+  }
+}
+
+}  // namespace
+
+SymbolicMemory::SymbolicMemory(const Plan& plan)
+    : plan_(plan), order_(plan), contents_(plan.buffers.size() * plan.slot_count()) {
+  load_source();
+}
+
+void SymbolicMemory::load_source() {
+  const Layout& layout = plan_.request.source();
+  std::map<std::int64_t, FoldId> fold_of;
+  for (std::int32_t position = 0; position < layout.mesh().size(); ++position) {
+    Slot slot = plan_.slot_of(layout.mesh().rank_at(position));
+    std::int64_t addend = plan_.request.addend_of(position);
+    auto [fold, added] = fold_of.try_emplace(addend, 0);
+    if (added) fold->second = folds_.of({addend}, 1);
+    FoldId id = fold->second;
+    for_each_run_box(layout, position, [&](const Box& box, const DimVector& shift) {
+      put(kSourceBuffer, slot, {box, shift, id, -1});
+    });
+  }
+}
+
+void SymbolicMemory::refute(const std::string& what) const {
+  throw Refuted{
+      {StepId{step_}, fmt::format("step {} ({}) {}", step_,
+                                  kind_text(plan_.steps[static_cast<std::size_t>(step_)]), what)}};
+}
+
+void SymbolicMemory::put(BufferId buffer, Slot slot, const Piece& piece) {
+  if (++pieces_ > kMaxPieces)
+    throw InputError("plan: expected a proof of at most 2^25 boxes, found more (use fewer ranks)");
+  ContentsRef& held = contents(buffer, slot);
+  if (!held) held = std::make_shared<Contents>(plan_.dims());
+  if (held.use_count() > 1) held = std::make_shared<Contents>(*held);
+  held->write(piece);
+}
+
+Piece SymbolicMemory::moved(Piece piece, const DimVector& from, const DimVector& to) const {
+  for (int d = 0; d < plan_.dims(); ++d) {
+    std::int64_t by = to[d] - from[d];
+    piece.box.lo[d] += by;
+    piece.box.hi[d] += by;
+    piece.shift[d] -= by;
+  }
+  piece.writer = step_;
+  return piece;
+}
+
+void SymbolicMemory::write(BufferId buffer, Slot slot, Piece piece, const DimVector& from,
+                           const DimVector& to) {
+  put(buffer, slot, moved(piece, from, to));
+}
+
+void SymbolicMemory::write_on_all(BufferId buffer, std::span<const Slot> group,
+                                  const std::shared_ptr<Contents>& result) {
+  for (Slot slot : group) {
+    ContentsRef& held = contents(buffer, slot);
+    if (!held)
+      held = result;
+    else
+      for (std::size_t i = 0; i < result->size(); ++i) put(buffer, slot, result->piece(i));
+  }
+}
+
+void SymbolicMemory::check_order(BufferId buffer, Slot slot, const Piece& piece) const {
+  if (piece.writer < 0 || order_.ordered(slot, piece.writer, step_)) return;
+  refute(fmt::format(
+      "reads buffer {} on rank {}, which step {} writes, without being ordered after it",
+      static_cast<std::int32_t>(buffer), rank(slot), piece.writer));
+}
+
+void SymbolicMemory::check_covered(BufferId buffer, Slot slot, const Box& box,
+                                   std::int64_t covered) const {
+  if (covered >= box.volume()) return;
+  refute(fmt::format("reads {} of buffer {} on rank {}, of which {} elements were never written",
+                     text(box), static_cast<std::int32_t>(buffer), rank(slot),
+                     box.volume() - covered));
+}
+
+void SymbolicMemory::check_single_writes() const {
+  std::set<const Contents*> seen;
+  for (std::size_t i = 0; i < contents_.size(); ++i) {
+    if (!contents_[i] || (contents_[i].use_count() > 1 && !seen.insert(contents_[i].get()).second))
+      continue;
+    auto overlap = contents_[i]->first_overlap();
+    if (!overlap) continue;
+    Piece a = contents_[i]->piece(overlap->first), b = contents_[i]->piece(overlap->second);
+    auto slot = static_cast<Slot>(i % plan_.slot_count());
+    throw Refuted{
+        {StepId{std::max(a.writer, b.writer)},
+         fmt::format("step {} writes {} of buffer {} on rank {}, which step {} writes too",
+                     std::max(a.writer, b.writer), text(intersect(a.box, b.box)),
+                     i / plan_.slot_count(), rank(slot), std::min(a.writer, b.writer))}};
+  }
+}
+
+// The fold that each destination rank must hold; ranks that agree on the kept Partial axes share
+// one.
+FoldId SymbolicMemory::wanted(std::int32_t position) {
+  std::int64_t key = 0;
+  MeshCoordinate coordinate = plan_.request.destination().mesh().coordinate(position);
+  for (const FoldMeaning::Axis& axis : plan_.request.fold().axes)
+    if (!axis.folded) key = key * axis.size + coordinate[static_cast<std::size_t>(axis.axis)];
+  auto [it, added] = wanted_.try_emplace(key, 0);
+  if (added)
+    it->second = folds_.of(plan_.request.addends_wanted(position), plan_.request.fold().divisor);
+  return it->second;
+}
+
+void SymbolicMemory::check_destination() {
+  const Layout& layout = plan_.request.destination();
+  // Ranks that hold the same contents and want the same index set need one look.
+  std::set<std::pair<const Contents*, std::vector<std::int64_t>>> seen;
+  for (std::int32_t position = 0; position < layout.mesh().size(); ++position) {
+    Slot slot = plan_.slot_of(layout.mesh().rank_at(position));
+    ContentsRef held = contents(kDestinationBuffer, slot);
+    // Nothing overlaps by now, so equal volumes mean that every element is there.
+    std::int64_t missing =
+        plan_.buffer(kDestinationBuffer).elements(slot) - (held ? held->volume() : 0);
+    if (missing != 0)
+      refute_end(fmt::format("{} elements of the destination on rank {} are never written", missing,
+                             rank(slot)));
+    if (!held) continue;
+    FoldId fold = wanted(position);
+    if (held.use_count() > 2) {
+      std::vector<std::int64_t> key{fold};
+      for (int d = 0; d < layout.dims(); ++d)
+        key.push_back(layout.piece_of(d, layout.mesh().coordinate(position)));
+      if (!seen.emplace(held.get(), std::move(key)).second) continue;
+    }
+    for_each_run_box(layout, position, [&](const Box& box, const DimVector& shift) {
+      check_box(*held, slot, box, shift, fold);
+    });
+  }
+}
+
+void SymbolicMemory::check_box(const Contents& held, Slot slot, const Box& box,
+                               const DimVector& shift, FoldId fold) const {
+  held.read(box, [&](const Piece& piece) {
+    if (piece.fold < 0)
+      refute_end(fmt::format("padding reaches {} of the destination on rank {}", text(piece.box),
+                             rank(slot)));
+    if (piece.shift != shift)
+      refute_end(
+          fmt::format("{} of the destination on rank {} holds the elements at {} instead of {}",
+                      text(piece.box), rank(slot), text(shifted(piece.box, piece.shift)),
+                      text(shifted(piece.box, shift))));
+    if (piece.fold != fold)
+      refute_end(fmt::format(
+          "{} of the destination on rank {} is not the complete fold that the request asks for",
+          text(piece.box), rank(slot)));
+  });
+}
+
+}  // namespace reshard

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A collective's expansion: which contiguous parts go between which members, and what waits for
+// what. The engine times it and byte counts come from it; the meaning (plan.h) alone says what the
+// result is.
+//
+// Buffers are seen as `n` consecutive chunks. Chunk sizes: all_gather, reduce_scatter, all_to_all n
+// equal blocks; all_reduce the count cut into n by floor and ceiling (the first count mod n chunks
+// are one element larger). Transfers of zero bytes are listed but move nothing.
+//
+//   ring      all_gather: n-1 rounds, member i sends to i+1 the chunk it got last. reduce_scatter:
+//   the same with folding, member i ends with chunk i.
+//             all_reduce: reduce_scatter, then all_gather. all_to_all: round k, member i sends to
+//             i+k+1 (pairwise).
+//   direct    every pair at once: all_gather, all_to_all, reduce_scatter. all_reduce:
+//   reduce_scatter, then all_gather. tree      all_reduce only: binomial reduction to member 0,
+//   then binomial broadcast, whole buffer.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/plan/plan.h"
+
+namespace reshard {
+
+enum class Algorithm : std::uint8_t { Ring, Direct, Tree };
+
+// Ring for all_gather, reduce_scatter and all_reduce; direct for all_to_all.
+Algorithm default_algorithm(CollectiveKind kind);
+bool has_algorithm(CollectiveKind kind, Algorithm algorithm);
+
+struct Transfer {
+  std::int32_t source, destination;  // members, 0 .. n-1
+  std::int32_t first_chunk,
+      chunks;  // consecutive chunks of the *result's* numbering (all_to_all: the chunk that
+               // `destination` gets from `source` is numbered `source`)
+  bool fold;   // the receiver folds what arrives into what it has; else it stores it
+};
+
+// Transfers are numbered round by round, so that every one comes after those it waits for. Closed
+// form: nothing is stored per transfer.
+//
+// A transfer belongs to one round, the same for both its members. A member takes part in a round
+// when all its own transfers of earlier rounds are complete; in a round it may send and receive
+// several (direct), one each (ring) or one or none in all (tree).
+class Expansion {
+ public:
+  // n >= 2; `elements` is the collective's count: per-member input of all_gather, output of
+  // reduce_scatter, buffer of all_reduce, block of all_to_all. Throws InputError when a member
+  // would receive more than 2^62 elements.
+  Expansion(CollectiveKind kind, Algorithm algorithm, std::int32_t n, std::int64_t elements);
+
+  std::int32_t members() const { return n_; }
+  std::int64_t size() const { return size_; }
+  Transfer transfer(std::int64_t i) const;
+  std::int64_t elements(std::int64_t i) const {
+    return elements(transfer(i));
+  }  // carried by transfer i
+  std::int64_t elements(const Transfer& transfer) const {
+    return tree() ? elements_ : chunk_elements(transfer.first_chunk);
+  }
+  // Transfers that must be complete before transfer i starts: those that bring what it sends, and
+  // the sender's and receiver's previous round. Appended to `out`, ascending, each once.
+  void waits_for(std::int64_t i, std::vector<std::int64_t>& out) const;
+  // Elements that member m receives in all.
+  std::int64_t received(std::int32_t member) const;
+
+  // The rounds, seen from one member: how many transfers it has in a round, and which the k-th is.
+  std::int32_t rounds() const { return rounds_; }
+  std::int32_t round_of(std::int64_t i) const;
+  std::int32_t sends(std::int32_t round, std::int32_t member) const;
+  std::int32_t receives(std::int32_t round, std::int32_t member) const;
+  std::int64_t send(std::int32_t round, std::int32_t member, std::int32_t k) const;
+  std::int64_t receive(std::int32_t round, std::int32_t member, std::int32_t k) const;
+
+ private:
+  bool tree() const { return algorithm_ == Algorithm::Tree; }
+  bool direct() const { return algorithm_ == Algorithm::Direct; }
+  // How many rounds reduce (reduce_scatter, and the first half of all_reduce).
+  std::int32_t folding_rounds() const;
+  // Tree: the distance that the round's transfers span, and the number of the round's first
+  // transfer.
+  std::int32_t reach(std::int32_t round) const;
+  std::int64_t tree_first(std::int32_t round) const;
+  Transfer tree_transfer(std::int64_t i) const;
+  std::int64_t chunk_elements(std::int32_t chunk) const;
+  void add_round(std::int32_t before, std::int32_t member, std::vector<std::int64_t>& out) const;
+
+  CollectiveKind kind_;
+  Algorithm algorithm_;
+  std::int32_t n_, rounds_;
+  std::int64_t elements_, size_;
+};
+
+}  // namespace reshard

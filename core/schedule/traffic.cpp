@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Pairs are gathered step by step, then sorted and summed: a plan names few of the pairs that its
+// ranks could form, except in an all_to_all of all.
+#include "core/schedule/traffic.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "core/base/errors.h"
+#include "core/schedule/accounting.h"
+#include "core/schedule/expansion.h"
+#include "core/schedule/rank_program.h"
+
+namespace reshard {
+namespace {
+
+constexpr std::int64_t kMaxPairs = std::int64_t{1} << 26;
+
+void add(std::vector<PairBytes>& pairs, Slot source, Slot destination, std::int64_t bytes) {
+  if (bytes > 0) pairs.push_back({source, destination, bytes});
+}
+
+void add_group(const Plan& plan, const CollectiveStep& step, std::span<const Slot> group,
+               std::vector<PairBytes>& pairs) {
+  Algorithm algorithm = default_algorithm(step.kind);
+  Expansion expansion(step.kind, algorithm, step.group_size,
+                      expansion_elements(step, plan, group[0]));
+  std::int64_t size = size_bytes(plan.request.dtype());
+  auto slot = [&](std::int32_t member) { return group[static_cast<std::size_t>(member)]; };
+  if (algorithm == Algorithm::Ring && step.kind != CollectiveKind::AllToAll) {
+    // All that a member receives comes from the one before it: no need to walk n * (n - 1)
+    // transfers.
+    for (std::int32_t m = 0; m < step.group_size; ++m)
+      add(pairs, slot(m == 0 ? step.group_size - 1 : m - 1), slot(m), expansion.received(m) * size);
+    return;
+  }
+  if (static_cast<std::int64_t>(pairs.size()) + expansion.size() > kMaxPairs)
+    throw InputError(
+        "traffic: expected collectives that connect at most 2^26 pairs of ranks, found " +
+        std::to_string(expansion.size()) + " in a group");
+  for (std::int64_t i = 0; i < expansion.size(); ++i) {
+    Transfer transfer = expansion.transfer(i);
+    add(pairs, slot(transfer.source), slot(transfer.destination),
+        expansion.elements(transfer) * size);
+  }
+}
+
+}  // namespace
+
+std::vector<PairBytes> traffic_of(const Plan& plan) {
+  std::vector<PairBytes> pairs;
+  for (const Step& step : plan.steps) {
+    if (const auto* exchange = std::get_if<ExchangeStep>(&step.body)) {
+      for (const ExchangeStep::Message& message : exchange->messages)
+        add(pairs, message.source, message.destination, message_bytes(plan, *exchange, message));
+    } else if (const auto* collective = std::get_if<CollectiveStep>(&step.body)) {
+      for (std::size_t g = 0; g < collective->group_count(); ++g)
+        add_group(plan, *collective, collective->group(g), pairs);
+    }
+  }
+  std::sort(pairs.begin(), pairs.end(), [](const PairBytes& a, const PairBytes& b) {
+    return std::tie(a.source, a.destination) < std::tie(b.source, b.destination);
+  });
+  std::size_t kept = 0;
+  for (const PairBytes& pair : pairs) {
+    if (kept > 0 && pairs[kept - 1].source == pair.source &&
+        pairs[kept - 1].destination == pair.destination)
+      pairs[kept - 1].bytes += pair.bytes;
+    else
+      pairs[kept++] = pair;
+  }
+  pairs.resize(kept);
+  return pairs;
+}
+
+AlltoallvMatrix alltoallv_matrix(const Plan& plan) {
+  std::int64_t ranks = to_int(plan.ranks.back()) + std::int64_t{1};
+  if (ranks > kMaxMatrixRanks)
+    throw InputError("alltoallv matrix: expected ranks below " + std::to_string(kMaxMatrixRanks) +
+                     ", found rank " + std::to_string(ranks - 1));
+  std::vector<PairBytes> pairs = traffic_of(plan);
+  AlltoallvMatrix out;
+  std::vector<std::int64_t> received(static_cast<std::size_t>(ranks), 0);
+  std::size_t next = 0;
+  for (std::int64_t source = 0; source < ranks; ++source) {
+    std::int64_t sent = 0;
+    for (std::int64_t destination = 0; destination < ranks; ++destination) {
+      auto rank_of = [&](Slot slot) { return to_int(plan.ranks[static_cast<std::size_t>(slot)]); };
+      std::int64_t bytes = 0;
+      if (next < pairs.size() && rank_of(pairs[next].source) == source &&
+          rank_of(pairs[next].destination) == destination)
+        bytes = pairs[next++].bytes;
+      sent += bytes;
+      received[static_cast<std::size_t>(destination)] += bytes;
+      out.text += std::to_string(bytes) + (destination + 1 < ranks ? ' ' : '\n');
+    }
+    out.size_bytes = std::max(out.size_bytes, sent);
+  }
+  out.size_bytes = std::max(out.size_bytes, *std::max_element(received.begin(), received.end()));
+  return out;
+}
+
+}  // namespace reshard

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Writing plans. The reader is plan_reader.cpp; traces/plan-format.md shows the format.
+#include "core/text/plan_text.h"
+
+#include <fmt/format.h>
+
+namespace reshard {
+namespace {
+
+using Out = fmt::memory_buffer;
+
+template <class... Args>
+void put(Out& out, fmt::format_string<Args...> format, Args&&... args) {
+  fmt::format_to(std::back_inserter(out), format, std::forward<Args>(args)...);
+}
+
+void put_box(Out& out, BufferId buffer, const DimVector& lo, const DimVector& extents) {
+  put(out, "b{}[", static_cast<std::int32_t>(buffer));
+  for (int d = 0; d < lo.size(); ++d)
+    put(out, "{}{}:{}", d == 0 ? "" : ",", lo[d], lo[d] + extents[d]);
+  put(out, "]");
+}
+
+class Writer {
+ public:
+  explicit Writer(const Plan& plan) : plan_(plan) {}
+
+  std::string run() {
+    put(out_, "reshard-plan 1\nplanner {}\nshape {}\ndtype {}\n", plan_.planner,
+        text(plan_.request.shape()), text(plan_.request.dtype()));
+    layout("source", plan_.request.source());
+    layout("destination", plan_.request.destination());
+    for (std::size_t b = 2; b < plan_.buffers.size(); ++b) temporary(b);
+    for (std::size_t s = 0; s < plan_.steps.size(); ++s) step(s);
+    put(out_, "end\n");
+    return fmt::to_string(out_);
+  }
+
+ private:
+  int rank(Slot slot) const { return to_int(plan_.ranks[static_cast<std::size_t>(slot)]); }
+
+  void layout(const char* side, const Layout& layout) {
+    put(out_, "{} mesh {} ranks {} placements {}\n", side, shape_text(layout.mesh()),
+        ranks_text(layout.mesh().ranks()), layout.placements_text());
+  }
+
+  // Runs of consecutive ranks of one shape share a line.
+  void temporary(std::size_t b) {
+    const Buffer& buffer = plan_.buffers[b];
+    put(out_, "temporary {}\n", b);
+    auto slots = static_cast<Slot>(plan_.slot_count());
+    for (Slot first = 0; first < slots;) {
+      if (!buffer.exists(first)) {
+        ++first;
+        continue;
+      }
+      Slot last = first;
+      while (last + 1 < slots && buffer.exists(last + 1) && rank(last + 1) == rank(last) + 1 &&
+             buffer.shape(last + 1) == buffer.shape(first))
+        ++last;
+      put(out_, "  {}", rank(first));
+      if (last > first) put(out_, "-{}", rank(last));
+      put(out_, ": {}\n", text(buffer.shape(first)));
+      first = last + 1;
+    }
+  }
+
+  void step(std::size_t s) {
+    const Step& step = plan_.steps[s];
+    put(out_, "step {} {}", s, kind_text(step));
+    std::visit([&](const auto& body) { head(body); }, step.body);
+    for (std::size_t i = 0; i < step.after.size(); ++i)
+      put(out_, "{}{}", i == 0 ? " after " : ",", static_cast<std::int32_t>(step.after[i]));
+    for (std::size_t i = 0; i < step.axes.size(); ++i)
+      put(out_, "{}{}", i == 0 ? " axes " : ",", step.axes[i]);
+    put(out_, "\n");
+    std::visit([&](const auto& body) { lines(body); }, step.body);
+  }
+
+  void head(const CopyStep&) {}
+  void head(const FillStep&) {}
+  void head(const ExchangeStep&) {}
+  void head(const ReduceStep& step) { put(out_, " {} divisor {}", text(step.op), step.divisor); }
+  void head(const CollectiveStep& step) {
+    put(out_, " b{} dim {} -> b{} dim {}", static_cast<std::int32_t>(step.input), step.input_dim,
+        static_cast<std::int32_t>(step.output), step.output_dim);
+    if (step.kind == CollectiveKind::AllReduce || step.kind == CollectiveKind::ReduceScatter)
+      put(out_, " {} divisor {}", text(step.op), step.divisor);
+  }
+
+  void moves(const MoveList& list, MoveRange range) {
+    for (std::uint32_t i = range.first; i < range.first + range.count; ++i) {
+      Move move = list[i];
+      put(out_, "{}", i == range.first ? " " : "; ");
+      put_box(out_, move.source, move.source_lo, move.extents);
+      put(out_, " -> ");
+      put_box(out_, move.destination, move.destination_lo, move.extents);
+    }
+    put(out_, "\n");
+  }
+  void lines(const CopyStep& step) {
+    for (const CopyStep::Part& part : step.parts) {
+      put(out_, "  {}:", rank(part.slot));
+      moves(step.moves, part.moves);
+    }
+  }
+  void lines(const FillStep& step) {
+    for (const FillStep::Part& part : step.parts) {
+      put(out_, "  {}: ", rank(part.slot));
+      put_box(out_, part.buffer, part.box.lo, part.box.extents());
+      put(out_, " = 0\n");
+    }
+  }
+  void lines(const ExchangeStep& step) {
+    for (const ExchangeStep::Message& message : step.messages) {
+      put(out_, "  {} -> {}:", rank(message.source), rank(message.destination));
+      moves(step.moves, message.moves);
+    }
+  }
+  void lines(const CollectiveStep& step) {
+    for (std::size_t g = 0; g < step.group_count(); ++g) {
+      std::vector<Rank> ranks;
+      for (Slot slot : step.group(g)) ranks.push_back(plan_.ranks[static_cast<std::size_t>(slot)]);
+      put(out_, "  group {}\n", ranks_text(ranks));
+    }
+  }
+  void lines(const ReduceStep& step) {
+    for (const ReduceStep::Part& part : step.parts) {
+      put(out_, "  {}: ", rank(part.slot));
+      put_box(out_, part.destination, part.destination_lo, part.extents);
+      for (std::uint32_t k = 0; k < part.operand_count; ++k) {
+        put(out_, "{}", k == 0 ? " = " : " + ");
+        const ReduceStep::Operand& operand = step.operands[part.first_operand + k];
+        put_box(out_, operand.buffer, operand.lo, part.extents);
+      }
+      put(out_, "\n");
+    }
+  }
+
+  const Plan& plan_;
+  Out out_;
+};
+
+}  // namespace
+
+std::string to_text(const Plan& plan) { return Writer(plan).run(); }
+
+}  // namespace reshard

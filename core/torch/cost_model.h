@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// PyTorch's redistribution cost model (torch/distributed/tensor/_collective_utils.py), in
+// microseconds, IEEE double in PyTorch's operation order. It decides nothing outside planners that
+// imitate PyTorch; reports show it beside our own topology-aware time.
+#pragma once
+
+#include <vector>
+
+#include "core/layout/layout.h"
+#include "core/layout/request.h"
+
+namespace reshard {
+
+// Bandwidth and latency that the model gives each mesh axis: walk axes from last to first
+// multiplying sizes; an axis at which the product exceeds `devices_per_host` is inter-host.
+struct TorchMeshTopology {
+  std::vector<double>
+      bandwidth_gb_per_s;          // "GB/s" that GiB are divided by: PyTorch's own 7.4 % slip, kept
+  std::vector<double> latency_us;  // per hop
+  std::vector<std::int32_t> sizes;
+};
+TorchMeshTopology torch_mesh_topology(const Mesh& mesh, std::int32_t devices_per_host);
+
+double torch_allgather_cost_us(double gib, const TorchMeshTopology& topology, int axis);
+double torch_allreduce_cost_us(double gib, const TorchMeshTopology& topology, int axis);
+double torch_reduce_scatter_cost_us(double gib, const TorchMeshTopology& topology, int axis);
+
+// One step of a rule-based plan: axis, from, to.
+struct TorchStep {
+  int axis;
+  Placement from, to;
+  friend bool operator==(const TorchStep&, const TorchStep&) = default;
+};
+
+// Cost of a list of steps that starts at `source`; infinite for forbidden steps. 0 when the source
+// is fully replicated or nothing differs.
+double torch_steps_cost_us(const Layout& source, const std::vector<TorchStep>& steps,
+                           std::int32_t devices_per_host);
+
+// The greedy planner's steps (dtensor.md 2.2), generalised to shard orders and _StridedShard as
+// rule.cpp describes.
+std::vector<TorchStep> torch_greedy_steps(const Request& request);
+
+// Cost of the whole request by the greedy steps; infinite across meshes.
+double torch_redistribute_cost_us(const Request& request, std::int32_t devices_per_host);
+
+}  // namespace reshard

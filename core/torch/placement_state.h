@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Placements and stacks while a planner changes one axis after the other; a Layout is made from
+// them only where data moves.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "core/layout/layout.h"
+
+namespace reshard {
+
+struct PlacementState {
+  std::vector<Placement> placements;
+  ShardStacks stacks;
+
+  explicit PlacementState(const Layout& layout)
+      : placements(layout.placements()), stacks(layout.stacks()) {}
+
+  const Placement& of(int axis) const { return placements[static_cast<std::size_t>(axis)]; }
+  std::vector<int>& stack(int dim) { return stacks[static_cast<std::size_t>(dim)]; }
+  const std::vector<int>& stack(int dim) const { return stacks[static_cast<std::size_t>(dim)]; }
+
+  // Takes the axis out of its stack, if it is in one, and puts it innermost on the stack of its new
+  // dim, if it has one.
+  void place(int axis, const Placement& to) {
+    if (of(axis).is_shard_like()) {
+      std::vector<int>& old = stack(of(axis).dim);
+      old.erase(std::find(old.begin(), old.end(), axis));
+    }
+    if (to.is_shard_like()) stack(to.dim).push_back(axis);
+    placements[static_cast<std::size_t>(axis)] = to;
+  }
+
+  Layout layout_like(const Layout& model) const {
+    return Layout(model.shape(), model.dtype(), model.mesh_ref(), placements, stacks);
+  }
+};
+
+}  // namespace reshard

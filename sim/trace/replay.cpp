@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "sim/trace/replay.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "core/base/errors.h"
+#include "core/base/units.h"
+#include "core/schedule/accounting.h"
+#include "sim/network/engine.h"
+#include "sim/trace/operation_bound.h"
+#include "sim/trace/trace_workload.h"
+
+namespace reshard::sim {
+namespace {
+
+// One of the different requests of a trace.
+struct Different {
+  const Request* request = nullptr;
+  OpId first{0};  // the line that brought it
+  std::shared_ptr<const Plan> plan;
+  std::int64_t bytes_received = 0;
+  DataSummary data;
+};
+
+class Replay {
+ public:
+  Replay(const Trace& trace, const Topology& topology, const ReplayHooks& hooks,
+         std::int64_t data_budget_bytes)
+      : trace_(trace), topology_(topology), hooks_(hooks), budget_bytes_(data_budget_bytes) {}
+
+  // The passes, in order; each needs what those before it made.
+  ReplayReport run() {
+    report_.findings = trace_.findings;
+    if (!report_.findings.empty()) return std::move(report_);
+    check_ranks();
+    make_plans();
+    report_.workload = workload_of(trace_, plans_);
+    if (std::optional<TraceFinding> deadlock =
+            find_deadlock(trace_, report_.workload, topology_.devices())) {
+      ReplayReport blocked;
+      blocked.findings = {*deadlock};
+      return blocked;
+    }
+    move_data();
+    time();
+    bound();
+    fill_rows();
+    fill_links();
+    fill_totals();
+    return std::move(report_);
+  }
+
+ private:
+  void progress(std::string_view stage, std::size_t done, std::size_t total) const {
+    if (hooks_.progress)
+      hooks_.progress(stage, static_cast<std::int64_t>(done), static_cast<std::int64_t>(total));
+  }
+
+  void check_ranks() const {
+    for (std::size_t op = 0; op < trace_.operations.size(); ++op)
+      for (Rank rank : ranks_of(trace_.operations[op]))
+        if (to_int(rank) >= topology_.devices())
+          throw InputError(
+              fmt::format("{}: expected ranks below {}, the number of devices of {}, found rank {}",
+                          trace_.place_of(OpId{static_cast<std::int32_t>(op)}), topology_.devices(),
+                          topology_.name(), to_int(rank)));
+  }
+
+  void make_plans() {
+    std::size_t count = trace_.operations.size();
+    plans_.resize(count);
+    for (std::size_t i = 0; i < count; ++i) {
+      OpId op{static_cast<std::int32_t>(i)};
+      const auto* line = std::get_if<TraceRedistribute>(&trace_.operations[i].body);
+      if (line == nullptr) continue;
+      progress("planning", i, count);
+      std::shared_ptr<const Plan> plan;
+      try {
+        plan = hooks_.plan(*line->request);
+      } catch (const InputError& error) {
+        throw error.in(trace_.place_of(op));
+      }
+      RESHARD_CHECK(plan != nullptr, "no plan for " + line->request->text());
+      auto [it, is_new] = number_of_.try_emplace(line->request->fingerprint(), different_.size());
+      if (is_new)
+        different_.push_back(
+            {line->request.get(), op, plan, count_bytes(*plan).received_total, {}});
+      // Where the cache dropped it and it was made again, one copy is enough.
+      plans_[i] = different_[it->second].plan;
+    }
+    progress("planning", count, count);
+  }
+
+  void move_data() {
+    report_.different_requests = static_cast<std::int64_t>(different_.size());
+    if (!hooks_.check_data || different_.empty()) return;
+    report_.data_budget_bytes = budget_bytes_ / report_.different_requests;
+    for (std::size_t i = 0; i < different_.size(); ++i) {
+      progress("moving data", i, different_.size());
+      Different& different = different_[i];
+      try {
+        different.data =
+            hooks_.check_data(*different.request, different.plan, report_.data_budget_bytes);
+      } catch (const InputError& error) {
+        throw error.in(trace_.place_of(different.first));
+      }
+      ++report_.data_checked;
+      report_.data_full_size += different.data.full_size ? 1 : 0;
+      report_.elements_checked += different.data.elements;
+    }
+    progress("moving data", different_.size(), different_.size());
+  }
+
+  void time() {
+    progress("timing", 0, 1);
+    report_.timeline =
+        sim::run(report_.workload, topology_, {.record_flows = true, .record_spans = true});
+    report_.time_ps = report_.timeline.end_ps;
+    progress("timing", 1, 1);
+  }
+
+  void bound() {
+    OperationBounds bounds(topology_);
+    for (std::size_t op = 0; op < report_.workload.operations.size(); ++op) {
+      try {
+        bounds_.push_back(bounds.of(report_.workload.operations[op]));
+      } catch (const InputError& error) {
+        throw error.in(trace_.place_of(OpId{static_cast<std::int32_t>(op)}));
+      }
+    }
+    report_.path_bound_ps = longest_path_ps(report_.workload, bounds_);
+    report_.cut_bound_ps = summed_cut_bound_ps(report_.workload, topology_);
+    report_.bound_ps = std::max(report_.path_bound_ps, report_.cut_bound_ps);
+    RESHARD_CHECK(report_.time_ps >= report_.bound_ps,
+                  fmt::format("{} takes {}, less than its bound {}", trace_.file,
+                              duration_text(report_.time_ps), duration_text(report_.bound_ps)));
+  }
+
+  ReplayRow row_of(std::size_t op) const {
+    const TraceOperation& line = trace_.operations[op];
+    const Operation& operation = report_.workload.operations[op];
+    ReplayRow row{line.line,
+                  std::string(op_text(line)),
+                  line.id,
+                  line.name,
+                  reshard::text(operation),
+                  {},
+                  {},
+                  {},
+                  0,
+                  bounds_[op]->time_ps};
+    if (std::holds_alternative<TraceRedistribute>(line.body)) {
+      const Different& different = different_[number_of_.at(plans_[op]->request.fingerprint())];
+      row.text = different.request->text();
+      row.planner = plans_[op]->planner;
+      row.bytes_received = different.bytes_received;
+    } else if (const auto* message = std::get_if<Message>(&operation.body)) {
+      row.op = "message";
+      row.bytes_received = message->bytes;
+    }
+    return row;
+  }
+
+  void fill_rows() {
+    std::vector<ReplayRow> rows;
+    for (std::size_t op = 0; op < trace_.operations.size(); ++op) rows.push_back(row_of(op));
+    for (const Span& span : report_.timeline.spans) {
+      ReplayRow& row = rows[to_index(span.op)];
+      row.start_ps = std::min(row.start_ps.value_or(span.start_ps), span.start_ps);
+      row.end_ps = std::max(row.end_ps.value_or(span.end_ps), span.end_ps);
+    }
+    std::vector<std::int64_t> collective_bytes(rows.size(), 0);
+    for (const FlowSpan& flow : report_.timeline.flows)
+      collective_bytes[to_index(flow.op)] += flow.bytes;
+    for (std::size_t op = 0; op < rows.size(); ++op) {
+      const TraceOperation& line = trace_.operations[op];
+      ReplayRow& row = rows[op];
+      if (std::holds_alternative<TraceCollective>(line.body))
+        row.bytes_received = collective_bytes[op];
+      report_.labels.push_back(!row.name.empty() ? row.name
+                               : !row.id.empty() ? row.id
+                                                 : fmt::format("{} (line {})", row.op, row.line));
+      const auto* end = std::get_if<TraceEnd>(&line.body);
+      if (end != nullptr && end->side == TraceEnd::Side::Receive) continue;
+      report_.bytes_received_total += row.bytes_received;
+      bool redistributes = std::holds_alternative<TraceRedistribute>(line.body);
+      (redistributes ? report_.requests : report_.others).push_back(std::move(row));
+    }
+  }
+
+  void fill_links() {
+    std::vector<std::pair<ReplayLink, std::size_t>> links;
+    const std::vector<ResourceUse>& uses = report_.timeline.resources;
+    for (std::size_t i = 0; i < uses.size(); ++i) {
+      if (uses[i].bytes == 0) continue;
+      ResourceId id{static_cast<std::int32_t>(i)};
+      ReplayLink link{topology_.resource_name(id), uses[i].bytes, uses[i].busy_ps,
+                      topology_.resource_bytes_per_s(id), 0};
+      Int128 possible = Int128{link.bytes_per_s} *
+                        report_.time_ps;  // in 10^-12 byte; bytes flow, so the time is above 0
+      Int128 carried = Int128{link.bytes} * 1'000'000'000'000;
+      // At most 2^62 * 10^12 * 2 * 10^6 < 2^127.
+      link.utilisation_ppm =
+          static_cast<std::int64_t>((carried * 2'000'000 + possible) / (2 * possible));
+      links.push_back({link, i});
+    }
+    std::sort(links.begin(), links.end(), [](const auto& a, const auto& b) {
+      Int128 left = Int128{a.first.bytes} * b.first.bytes_per_s,
+             right = Int128{b.first.bytes} * a.first.bytes_per_s;
+      return left != right ? left > right : a.second < b.second;
+    });
+    for (auto& [link, id] : links) report_.links.push_back(std::move(link));
+
+    std::array<ReplayClass, 4> classes{};
+    for (const FlowSpan& flow : report_.timeline.flows) {
+      ReplayClass& use = classes[static_cast<std::size_t>(
+          topology_.rule(flow.source, flow.destination).transport)];
+      use.bytes += flow.bytes;
+      ++use.flows;
+    }
+    for (std::size_t i = 0; i < classes.size(); ++i)
+      if (classes[i].flows > 0)
+        report_.classes.push_back({static_cast<Transport>(i), classes[i].bytes, classes[i].flows});
+  }
+
+  void fill_totals() {
+    report_.trace = trace_.file;
+    report_.topology = topology_.name();
+    report_.lines = static_cast<std::int64_t>(trace_.operations.size());
+    if (hooks_.cache_statistics) report_.cache = hooks_.cache_statistics();
+    Hasher hasher;
+    hasher.add(report_.time_ps);
+    for (const Span& span : report_.timeline.spans)
+      for (std::int64_t value :
+           {static_cast<std::int64_t>(to_index(span.op)), std::int64_t{span.step},
+            std::int64_t{to_int(span.rank)}, span.start_ps, span.end_ps})
+        hasher.add(value);
+    for (const Different& different : different_)
+      hasher.add(different.data.digest ? different.data.digest->hex() : "none");
+    report_.digest = hasher.digest();
+  }
+
+  const Trace& trace_;
+  const Topology& topology_;
+  const ReplayHooks& hooks_;
+  std::int64_t budget_bytes_;
+  ReplayReport report_;
+  std::vector<std::shared_ptr<const Plan>> plans_;  // by operation
+  std::map<Digest, std::size_t> number_of_;         // by fingerprint: index in different_
+  std::vector<Different> different_;                // in order of first appearance
+  std::vector<std::shared_ptr<const OperationBound>> bounds_;  // by operation
+};
+
+}  // namespace
+
+ReplayReport replay(const Trace& trace, const Topology& topology, const ReplayHooks& hooks,
+                    std::int64_t data_budget_bytes) {
+  return Replay(trace, topology, hooks, data_budget_bytes).run();
+}
+
+}  // namespace reshard::sim

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A whole trace: every redistribution planned (each different one once), proved and its bytes
+// moved; everything timed together; the result beside the least time that physics allows.
+//
+//   trace ──> plans (handed in: cached and proved) ──> data (handed in: moved and compared) ──>
+//   workload ──> engine ──> report
+//
+// Planner, cache and store are functions of the caller, so that replay knows none of them.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/digest.h"
+#include "core/plan/plan.h"
+#include "core/plan/timeline.h"
+#include "core/schedule/workload.h"
+#include "core/topology/topology.h"
+#include "sim/study/plan_cache.h"
+#include "sim/trace/trace.h"
+
+namespace reshard::sim {
+
+// What became of the bytes of one request.
+struct DataSummary {
+  bool full_size = true;  // else the tensor was shrunk to fit the budget
+  std::int64_t elements = 0;
+  std::optional<Digest> digest;  // none where there are no elements
+};
+
+struct ReplayHooks {
+  // A proved plan at full size; asked once per redistribute line, so that the cache sees what the
+  // job does.
+  std::function<std::shared_ptr<const Plan>(const Request& request)> plan;
+  // Moves and compares the bytes, within the budget; asked once per different request. Not set: no
+  // bytes are moved.
+  std::function<DataSummary(const Request& request, const std::shared_ptr<const Plan>& plan,
+                            std::int64_t budget_bytes)>
+      check_data;
+  std::function<PlanCacheStatistics()> cache_statistics;  // may be empty
+  // How far the work is, for people who wait: "planning", "moving data", "timing". May be empty.
+  std::function<void(std::string_view stage, std::int64_t done, std::int64_t total)> progress;
+};
+
+// One line of the trace and what came of it. A message is one row, that of its send.
+struct ReplayRow {
+  std::int64_t line = 0;
+  std::string op, id, name;
+  std::string text;     // "bf16[8,8] S(0)R on 2x2 -> RS(0)", "message from rank 0 to rank 2"
+  std::string planner;  // redistribute: whose steps were run
+  std::optional<std::int64_t> start_ps,
+      end_ps;  // first start and last end on any rank; none where nothing had to be done
+  std::int64_t bytes_received = 0;  // from other ranks, summed
+  std::int64_t bound_ps = 0;        // of the operation alone
+};
+
+struct ReplayLink {
+  std::string name;
+  std::int64_t bytes = 0, busy_ps = 0, bytes_per_s = 0;
+  std::int64_t utilisation_ppm = 0;  // bytes / (capacity x time of the trace), rounded half up
+};
+
+struct ReplayClass {
+  Transport transport;
+  std::int64_t bytes = 0, flows = 0;
+};
+
+struct ReplayReport {
+  // Not empty: the trace cannot run (exit code 1), and nothing below is set.
+  std::vector<TraceFinding> findings;
+
+  std::string trace, topology;
+  std::int64_t lines = 0;  // operations, both ends of messages counted
+  std::int64_t time_ps = 0;
+  std::int64_t path_bound_ps = 0;  // longest path, every operation at its own bound
+  std::int64_t cut_bound_ps =
+      0;  // cut bound of what all operations together must bring into each set of ranks
+  std::int64_t bound_ps = 0;  // the larger
+  std::int64_t bytes_received_total = 0;
+  std::vector<ReplayRow> requests;      // redistribute lines, in line order
+  std::vector<ReplayRow> others;        // compute, messages, collectives, in line order
+  std::int64_t different_requests = 0;  // plans proved, at full size
+  std::int64_t data_checked = 0;        // different requests whose bytes were moved and compared
+  std::int64_t data_full_size = 0;      // of these, at full size
+  std::int64_t elements_checked = 0;
+  std::int64_t data_budget_bytes = 0;  // of each different request
+  std::vector<ReplayLink> links;       // those that carried bytes, most utilised first, then by id
+  std::vector<ReplayClass>
+      classes;  // bytes by kind of route, in the order of Transport; those without are left out
+  std::optional<PlanCacheStatistics> cache;
+  Digest digest;  // over the timeline and all data digests
+
+  // For drawing: the workload that ran, a label per operation, and its timeline with flows.
+  Workload workload;
+  std::vector<std::string> labels;
+  Timeline timeline;
+};
+
+// Throws InputError "FILE:LINE: ..." where a rank has no device or a planner refuses a request;
+// CheckFailure where data is wrong or the time is below the bound.
+ReplayReport replay(const Trace& trace, const Topology& topology, const ReplayHooks& hooks,
+                    std::int64_t data_budget_bytes);
+
+}  // namespace reshard::sim

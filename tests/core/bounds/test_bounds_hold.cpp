@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// No plan beats its bounds: a simulated time below one is a bug in the engine or in the bound.
+// Every planner, machines of every kind, ranks anywhere on partly used nodes; small tensors that
+// latency limits and larger ones that bandwidth limits. And where a plan is known to be the best
+// there is, the bound says so to the picosecond.
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <string>
+
+#include "core/bounds/bounds.h"
+#include "core/planners/planner.h"
+#include "core/schedule/accounting.h"
+#include "sim/machines/presets.h"
+#include "sim/network/engine.h"
+#include "tests/core/bounds/bounds_cases.h"
+#include "tests/support/star.h"
+
+namespace reshard::test {
+namespace {
+
+std::vector<Topology> all_machines() {
+  std::vector<Topology> out = machines();
+  for (const char* spec : {"dgx-h100:2", "dgx-a100:3", "pcie-8x3090", "nvswitch:8"})
+    out.push_back(sim::find_topology(spec));
+  return out;
+}
+
+Plan plan_of(const char* planner, const Request& request, const Topology& topology) {
+  PlannerInput input;
+  input.topology = &topology;
+  return make_plan(find_planner(planner), request, input);
+}
+
+// The bytes that the plan brings to each rank and in all are at least those of the demand.
+void check_bytes(const Plan& plan, const Request& request, const CutSets& sets,
+                 const RequestDemand& demand) {
+  PlanBytes bytes = count_bytes(plan);
+  REQUIRE(bytes.received_total >= least_volume_bytes(request));
+  for (std::size_t slot = 0; slot < plan.ranks.size() && !sets.levels().empty(); ++slot) {
+    auto at = std::lower_bound(sets.ranks().begin(), sets.ranks().end(), plan.ranks[slot]) -
+              sets.ranks().begin();
+    REQUIRE((bytes.received_per_slot[slot] >= demand.in_bytes[2 * static_cast<std::size_t>(at)]));
+  }
+}
+
+TEST_CASE("no plan is faster than its bound or moves fewer bytes") {
+  std::vector<Topology> topologies = all_machines();
+  std::int64_t runs = 0, limited_by_cut = 0, limited_by_volume = 0, limited_by_latency = 0;
+  for (std::uint64_t seed = 0; seed < 1500; ++seed) {
+    Prng prng(seed);
+    const Topology& topology = prng.pick(topologies);
+    Request request =
+        random_request(prng, topology.devices(), prng.pick(std::vector<std::int64_t>{1, 17, 300}));
+    CAPTURE(seed, topology.name(), request.text());
+    CutSets sets(topology, request.ranks());
+    RequestDemand demand = demand_of(request, sets);
+    Bound bound = bound_of(demand, sets);
+    for (const char* name : {"rule", "p2p", "hybrid"}) {
+      if (!request.same_mesh() && std::string(name) != "p2p") continue;
+      CAPTURE(name);
+      Plan plan = plan_of(name, request, topology);
+      REQUIRE(sim::time_of(plan, topology) >= bound.time_ps());
+      check_bytes(plan, request, sets, demand);
+      ++runs;
+    }
+    limited_by_cut += bound.limited_by() == LimitedBy::Cut;
+    limited_by_volume += bound.limited_by() == LimitedBy::Volume;
+    limited_by_latency += bound.limited_by() == LimitedBy::Latency;
+  }
+  CHECK(runs > 2500);
+  CHECK(limited_by_cut > 75);
+  CHECK(limited_by_volume > 50);
+  CHECK(limited_by_latency > 150);
+}
+
+// 5 ranks on a star of 100e9 bytes/s and 1 us, 1000 x 1000 f32: every rank sends 200 * 200 * 4 B to
+// each of the 4 others, and all ports are busy from the first byte to the last:
+//   latency + 4 * 160,000 B / 100e9 B/s = 1 us + 6.4 us
+TEST_CASE("an even all-to-all on a star takes one latency more than its bound") {
+  Topology topology = star(5);
+  MeshRef mesh = std::make_shared<const Mesh>(parse_mesh("5"));
+  Request request(parse_layout("1000,1000", "f32", mesh, "S0"),
+                  parse_layout("1000,1000", "f32", mesh, "S1"));
+  Bound bound = bound_of(request, topology);
+  CHECK(bound.cut_ps == 6'400'000);
+  CHECK(bound.volume_ps == 6'400'000);
+  CHECK(bound.latency_ps == 1'000'000);
+  CHECK(sim::time_of(plan_of("p2p", request, topology), topology) == 7'400'000);
+}
+
+// Both directions share the staging: 0 and 2 exchange 64 MiB through 8.604e9 bytes/s. Into either
+// rank its half could take all of it, so the cut is half of the time; the volume bound counts the
+// staging once.
+TEST_CASE("a resource that both directions share counts once in the volume bound") {
+  Topology topology = sim::find_topology("pcie-8x3090");
+  MeshRef mesh = std::make_shared<const Mesh>(parse_mesh("2", "0,2"));
+  Request request(parse_layout("8192,4096", "f32", mesh, "S0"),
+                  parse_layout("8192,4096", "f32", mesh, "S1"));
+  CutSets sets(topology, request.ranks());
+  for (std::size_t set = 0; set < sets.size(); ++set)
+    CHECK((sets.capacity_in(set) == 8'604'000'000));
+  CHECK((sets.levels()[0].capacity == 8'604'000'000));
+  Bound bound = bound_of(request, topology);
+  CHECK(bound.cut_ps == transfer_ps(32 << 20, 8'604'000'000));
+  CHECK(bound.volume_ps == transfer_ps(64 << 20, 8'604'000'000));
+  CHECK(bound.limited_by() == LimitedBy::Volume);
+  // Each flow gets half of the staging, 4.302e9 bytes/s, below its own cap: the plan is at the
+  // bound, one latency aside.
+  CHECK(sim::time_of(plan_of("p2p", request, topology), topology) == 25'000'000 + bound.volume_ps);
+}
+
+// Staging in the middle of a route: 4 devices with ports of 100e9 into a memory of 10e9 bytes/s,
+// all-to-all of 4 x 4 blocks of 1 MB. All 12 MB cross the memory.
+TEST_CASE("the narrowest hop of a route may be in its middle") {
+  Topology topology = build_topology(
+      parse_topology(
+          "reshard-topology 1\nname staged\ndevices 4\nport pcie 100GB/s\nshared memory 10GB/s\n"
+          "route within via pcie.out memory pcie.in latency 0 transport host\n",
+          "staged.topo"),
+      std::nullopt);
+  MeshRef mesh = std::make_shared<const Mesh>(parse_mesh("4"));
+  Request request(parse_layout("4000,1000", "f32", mesh, "S0"),
+                  parse_layout("4000,1000", "f32", mesh, "S1"));
+  Bound bound = bound_of(request, topology);
+  CHECK(bound.cut_ps == transfer_ps(3'000'000, 10'000'000'000));
+  CHECK(bound.volume_ps == transfer_ps(12'000'000, 10'000'000'000));
+  CHECK(sim::time_of(plan_of("p2p", request, topology), topology) >= bound.volume_ps);
+}
+
+}  // namespace
+}  // namespace reshard::test

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The worked examples: 1 GiB on two nodes of eight GPUs, 450 GB/s NVLink and one 50 GB/s NIC per
+// GPU and direction. A rank's cap_in is 500 GB/s, a node's 400 GB/s.
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <limits>
+#include <string>
+
+#include "core/base/errors.h"
+#include "core/base/units.h"
+#include "core/bounds/bounds.h"
+#include "sim/machines/presets.h"
+
+namespace reshard {
+namespace {
+
+Request request_of(const std::string& mesh, const std::string& from, const std::string& to) {
+  MeshRef ranks = std::make_shared<const Mesh>(parse_mesh(mesh));
+  return Request(parse_layout("16384,16384", "f32", ranks, from),
+                 parse_layout("16384,16384", "f32", ranks, to));
+}
+
+constexpr std::int64_t kMiB = 1 << 20;
+
+// Whole MiB, or the test fails.
+std::int64_t mib(Int128 bytes) {
+  REQUIRE(bytes % kMiB == 0);
+  return static_cast<std::int64_t>(bytes / kMiB);
+}
+
+// Whole microseconds, rounded half up: the printed digits.
+std::string printed_us(std::int64_t ps) { return decimal_text(ps, 1'000'000, 0); }
+
+struct Row {
+  std::string mesh, from, to;
+  std::int64_t in_max, in_average, total_per_rank, in_node;  // MiB
+  std::string rank_us, total_us, node_us, bound_us;
+};
+
+TEST_CASE("bounds of the worked examples, to the printed digits") {
+  Row row = GENERATE(values<Row>({
+      {"4x4", "S0,S1", "S1,S0", 64, 48, 48, 256, "134", "101", "671", "671"},
+      {"2x8", "S0,S1", "S1,S0", 64, 56, 56, 256, "134", "117", "671", "671"},
+      {"4x4", "S0,S0", "S1,S1", 60, 60, 60, 256, "126", "126", "671", "671"},
+      {"4x4", "S0,S0", "R,R", 960, 960, 960, 512, "2013", "2013", "1342", "2013"},
+      {"4x4", "R,R", "S0,S0", 0, 0, 0, 0, "0", "0", "0", "0"},
+      {"4x4", "P,P", "R,R", 1024, 1024, 1920, 1024, "2147", "4027", "2684", "4027"},
+      {"4x4", "P,P", "S0,S0", 64, 64, 960, 512, "134", "2013", "1342", "2013"},
+      {"4x4", "P,R", "R,R", 1024, 1024, 1152, 1024, "2147", "2416", "2684", "2684"},
+      {"4x4", "R,P", "R,R", 1024, 1024, 1152, 0, "2147", "2416", "0", "2416"},
+      {"4x4", "S0,R", "R,S0", 256, 192, 192, 512, "537", "403", "1342", "1342"},
+      {"4x4", "S0,S0", "R,S0", 256, 240, 240, 512, "537", "503", "1342", "1342"},
+      {"4x4", "P,S0", "S0,R", 256, 256, 384, 512, "537", "805", "1342", "1342"},
+      {"2x8", "P,S0", "S0,R", 512, 512, 512, 512, "1074", "1074", "1342", "1342"},
+  }));
+  CAPTURE(row.mesh, row.from, row.to);
+  Topology topology = sim::find_topology("dgx-h100:2");
+  Request request = request_of(row.mesh, row.from, row.to);
+  CutSets sets(topology, request.ranks());
+  RequestDemand demand = demand_of(request, sets);
+  REQUIRE(sets.levels().size() == 2);
+  const CutLevel &ranks = sets.levels()[0], &nodes = sets.levels()[1];
+  REQUIRE(ranks.names.size() == 16);
+  REQUIRE(nodes.names.size() == 2);
+
+  Int128 in_max = 0, in_sum = 0, in_node = 0;
+  for (std::size_t set = 0; set < 16; ++set) {
+    CHECK((sets.capacity_in(ranks.first_set + 2 * set) == 500'000'000'000));
+    in_max = std::max(in_max, demand.in_bytes[ranks.first_set + 2 * set]);
+    in_sum += demand.in_bytes[ranks.first_set + 2 * set];
+  }
+  for (std::size_t set = 0; set < 2; ++set) {
+    CHECK((sets.capacity_in(nodes.first_set + 2 * set) == 400'000'000'000));
+    in_node = std::max(in_node, demand.in_bytes[nodes.first_set + 2 * set]);
+  }
+  CHECK(mib(in_max) == row.in_max);
+  CHECK(mib(in_sum / 16) == row.in_average);
+  CHECK(mib(demand.receipts_bytes[0] / 16) == row.total_per_rank);
+  CHECK(mib(in_node) == row.in_node);
+
+  CHECK(printed_us(transfer_ps(in_max, 500'000'000'000)) == row.rank_us);
+  CHECK(printed_us(transfer_ps(demand.receipts_bytes[0], 16 * Int128{500'000'000'000})) ==
+        row.total_us);
+  CHECK(printed_us(transfer_ps(in_node, 400'000'000'000)) == row.node_us);
+  Bound bound = bound_of(request, topology);
+  CHECK(printed_us(bound.time_ps()) == row.bound_us);
+  CHECK(least_volume_bytes(request) == row.total_per_rank * 16 * kMiB);
+  // Some rank needs something: with 256 MiB crossing nodes or not, its nearest source is a GPU of
+  // its own node.
+  CHECK(bound.latency_ps == (row.in_max == 0 ? 0 : 8'000'000));
+}
+
+TEST_CASE("a bound names what limits it") {
+  Topology topology = sim::find_topology("dgx-h100:2");
+  CHECK(bound_of(request_of("4x4", "S0,S1", "S1,S0"), topology).limited_by() == LimitedBy::Cut);
+  CHECK(bound_of(request_of("4x4", "P,P", "R,R"), topology).limited_by() == LimitedBy::Volume);
+  Bound nothing = bound_of(request_of("4x4", "R,R", "S0,S0"), topology);
+  CHECK(nothing.limited_by() == LimitedBy::None);
+  CHECK(nothing.time_ps() == 0);
+  // 16 elements of f32: 4 bytes into each of 4 ranks from each of 3 others; 12 bytes take 1 ps less
+  // than a nanosecond.
+  MeshRef four = std::make_shared<const Mesh>(parse_mesh("4"));
+  Bound tiny = bound_of(
+      Request(parse_layout("4,4", "f32", four, "S0"), parse_layout("4,4", "f32", four, "S1")),
+      topology);
+  CHECK(tiny.limited_by() == LimitedBy::Latency);
+  CHECK(tiny.time_ps() == 8'000'000);
+  CHECK(tiny.cut_ps == 27);  // 12 bytes at 450e9 bytes/s: 26.67 ps
+  CHECK(text(LimitedBy::Latency) == "latency");
+}
+
+// [P,P] -> [S0,S0] over q = 8 nodes of 8 GPUs. In(node) = T/8, but (q-1)/q * T enters each node on
+// average; and as much must leave each: In of its complement.
+TEST_CASE("partial sums over many nodes are limited between nodes, not by what one node needs") {
+  Topology topology = sim::find_topology("dgx-h100:8");
+  MeshRef mesh = std::make_shared<const Mesh>(parse_mesh("8x8"));
+  Request request(parse_layout("16384,16384", "f32", mesh, "P,P"),
+                  parse_layout("16384,16384", "f32", mesh, "S0,S0"));
+  CutSets sets(topology, request.ranks());
+  RequestDemand demand = demand_of(request, sets);
+  CHECK(mib(demand.receipts_bytes[0]) == 63 * 1024);
+  CHECK(mib(demand.receipts_bytes[1]) == 7 * 1024);
+  CHECK(mib(demand.in_bytes[sets.levels()[1].first_set]) == 128);
+  // 7 GiB into 8 * 400e9 bytes/s take 2349 us; 63 GiB into 64 * 500e9 bytes/s only 2114 us.
+  Bound bound = bound_of(demand, sets);
+  CHECK(bound.volume_ps == transfer_ps(Int128{7} * 1024 * kMiB, 8 * Int128{400'000'000'000}));
+  CHECK(printed_us(bound.volume_ps) == "2349");
+  CHECK(mib(demand.in_bytes[sets.levels()[1].first_set + 1]) == 896);
+  CHECK(bound.cut_ps == bound.volume_ps);
+}
+
+// A flat all-to-all over p = 1024 ranks in q = 128 nodes, T = 4 GiB: 10^6 atoms. In(rank) = T/p (1
+// - 1/p), In(node) = T/q (1 - 1/q), and as much leaves each.
+TEST_CASE("a thousand ranks and a million atoms") {
+  Topology topology = sim::find_topology("dgx-h100:128");
+  MeshRef mesh = std::make_shared<const Mesh>(parse_mesh("32x32"));
+  Request request(parse_layout("32768,32768", "f32", mesh, "S0,S0"),
+                  parse_layout("32768,32768", "f32", mesh, "S1,S1"));
+  CutSets sets(topology, request.ranks());
+  RequestDemand demand = demand_of(request, sets);
+  Int128 total = Int128{4} * 1024 * kMiB;
+  for (std::size_t set = 0; set < sets.size(); ++set) {
+    bool of_rank = set < 2 * 1024;
+    std::int64_t parts = of_rank ? 1024 : 128;
+    REQUIRE((demand.in_bytes[set] == total / parts * (parts - 1) / parts));
+    // Into and out of a rank: NVLink and NIC. Into and out of a node: its NICs.
+    REQUIRE((sets.capacity_in(set) == (of_rank ? 500'000'000'000 : 400'000'000'000)));
+  }
+  CHECK(sets.size() == 2 * (1024 + 128));
+  CHECK((demand.receipts_bytes[0] == total / 1024 * 1023));
+  CHECK(bound_of(demand, sets).cut_ps == transfer_ps(total / 128 * 127 / 128, 400'000'000'000));
+}
+
+TEST_CASE("many devices of one node, all alike") {
+  Topology topology = sim::find_topology("nvswitch:4096");
+  MeshRef mesh = std::make_shared<const Mesh>(parse_mesh("4096"));
+  Request request(parse_layout("4096,64", "u8", mesh, "S0"),
+                  parse_layout("4096,64", "u8", mesh, "R"));
+  CutSets sets(topology, request.ranks());
+  CHECK(sets.size() == 2 * 4096);
+  for (std::size_t set = 0; set < sets.size(); ++set)
+    REQUIRE((sets.capacity_in(set) == 450'000'000'000));
+  // All but 64 of 4096 * 64 bytes into every rank, out of 450e9 bytes/s.
+  CHECK(bound_of(request, topology).cut_ps == transfer_ps(4095 * 64, 450'000'000'000));
+}
+
+TEST_CASE("what a bound cannot be worked out for is refused, not tried") {
+  MeshRef mesh = std::make_shared<const Mesh>(parse_mesh("1048576"));
+  Request request(parse_layout("1048576,1048576", "u8", mesh, "S0"),
+                  parse_layout("1048576,1048576", "u8", mesh, "S1"));
+  CHECK_THROWS_AS(least_volume_bytes(request), InputError);
+  Topology topology = sim::find_topology("dgx-h100");
+  MeshRef sixteen = std::make_shared<const Mesh>(parse_mesh("16"));
+  Request large(parse_layout("16", "u8", sixteen, "S0"), parse_layout("16", "u8", sixteen, "R"));
+  CHECK_THROWS_WITH(
+      bound_of(large, topology),
+      "topology dgx-h100:1: expected a device for every rank, found 8 devices and rank 15");
+}
+
+// 2^62 bytes into each of 8 ranks at one byte per second would be 10^30 ps.
+TEST_CASE("times beyond int64 are cut, never wrapped") {
+  Topology topology =
+      build_topology(parse_topology("reshard-topology 1\nname slow\ndevices 8\nport a 1\nroute "
+                                    "within via a.out a.in latency 0 transport pcie\n",
+                                    "slow.topo"),
+                     std::nullopt);
+  MeshRef mesh = std::make_shared<const Mesh>(parse_mesh("8"));
+  Request request(parse_layout("4611686018427387904", "u8", mesh, "P"),
+                  parse_layout("4611686018427387904", "u8", mesh, "R"));
+  Bound bound = bound_of(request, topology);
+  CHECK(bound.cut_ps == std::numeric_limits<std::int64_t>::max());
+  CHECK(bound.volume_ps == std::numeric_limits<std::int64_t>::max());
+  CHECK(least_volume_bytes(request) == std::numeric_limits<std::int64_t>::max());
+}
+
+// From a replicated node to g shards: T/g each, In(node) = T; the way back is a plain gather.
+TEST_CASE("bounds across meshes") {
+  Topology topology = sim::find_topology("dgx-h100:2");
+  MeshRef left = std::make_shared<const Mesh>(parse_mesh("8", "0-7")),
+          right = std::make_shared<const Mesh>(parse_mesh("8", "8-15"));
+  Request scatter(parse_layout("16384,16384", "f32", left, "R"),
+                  parse_layout("16384,16384", "f32", right, "S0"));
+  Bound bound = bound_of(scatter, topology);
+  CHECK(bound.cut_ps == transfer_ps(Int128{1024} * kMiB, 400'000'000'000));
+  CHECK(printed_us(bound.cut_ps) == "2684");
+  CHECK(bound.latency_ps == 8'000'000);  // a byte may come by way of a GPU of its node
+  CHECK(least_volume_bytes(scatter) == 1024 * kMiB);
+
+  Request gather(parse_layout("16384,16384", "f32", left, "S0"),
+                 parse_layout("16384,16384", "f32", right, "R"));
+  CHECK(bound_of(gather, topology).cut_ps == transfer_ps(Int128{1024} * kMiB, 400'000'000'000));
+  CHECK(least_volume_bytes(gather) == 8 * 1024 * kMiB);
+}
+
+}  // namespace
+}  // namespace reshard

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <set>
+
+#include "core/base/errors.h"
+#include "core/planners/planner.h"
+#include "core/schedule/temporaries.h"
+#include "tests/support/cases.h"
+#include "tests/support/star.h"
+
+using namespace reshard;
+using namespace reshard::test;
+
+TEST_CASE("temporaries: the third of a chain takes the place of the first") {
+  auto mesh = std::make_shared<const Mesh>(parse_mesh("1"));
+  Plan plan = plan_p2p(
+      Request(parse_layout("1000", "u8", mesh, "R"), parse_layout("1000", "u8", mesh, "R")), {});
+  plan.steps.clear();
+  BufferId a = plan.add_temporary(), b = plan.add_temporary(), c = plan.add_temporary(),
+           unused = plan.add_temporary();
+  auto copy = [&](BufferId from, BufferId to) {
+    CopyStep step{{{0, {0, 1}}}, MoveList(1)};
+    step.moves.push_back({from, to, DimVector{0}, DimVector{0}, DimVector{1000}});
+    plan.add_step(step, {});
+  };
+  for (BufferId id : {a, b, c, unused}) plan.buffer(id).set_shape(0, Shape{1000});
+  copy(kSourceBuffer, a);
+  copy(a, b);
+  copy(b, c);
+  copy(c, kDestinationBuffer);
+  TemporaryLayout layout = lay_out_temporaries(plan, lives_of(plan), 0, 256);
+  CHECK(layout.offset == std::vector<std::int64_t>{-1, -1, 0, 1024, 0, -1});
+  CHECK(layout.total_bytes == 2024);
+  CHECK(layout.reuses == std::vector<TemporaryLayout::Reuse>{{a, c}});
+  CHECK_THROWS_AS(lay_out_temporaries(plan, lives_of(plan), 0, 3), CheckFailure);
+}
+
+TEST_CASE(
+    "temporaries: of drawn plans none overlaps another that lives, and who takes over memory is "
+    "named") {
+  Topology topology = star(kDrawnRanks);
+  PlannerInput input;
+  input.topology = &topology;
+  std::int64_t layouts = 0, pairs_reused = 0;
+  for (std::uint64_t seed = 1; layouts < 20'000; ++seed) {
+    Prng prng(seed);
+    std::optional<Request> request = draw_request(prng);
+    if (!request) continue;
+    Plan plan = find_planner(request->same_mesh() ? "rule" : "p2p").make(*request, input);
+    if (plan.buffers.size() <= 2) continue;
+    Lives lives = lives_of(plan);
+    for (std::size_t slot = 0; slot < plan.slot_count(); ++slot, ++layouts) {
+      TemporaryLayout layout = lay_out_temporaries(plan, lives, static_cast<Slot>(slot), 16);
+      std::set<std::pair<std::size_t, std::size_t>> reuses;
+      for (const TemporaryLayout::Reuse& reuse : layout.reuses)
+        reuses.emplace(to_index(reuse.taken), to_index(reuse.taker));
+      std::int64_t end = 0;
+      auto bytes = [&](std::size_t b) {
+        return plan.buffers[b].elements(static_cast<Slot>(slot)) * size_bytes(request->dtype());
+      };
+      auto begin_step = [&](std::size_t b) { return lives.begin[b * plan.slot_count() + slot]; };
+      auto end_step = [&](std::size_t b) { return lives.end[b * plan.slot_count() + slot]; };
+      for (std::size_t x = 2; x < plan.buffers.size(); ++x) {
+        if (layout.offset[x] < 0) continue;
+        CHECK(layout.offset[x] % 16 == 0);
+        end = std::max(end, layout.offset[x] + bytes(x));
+        for (std::size_t y = 2; y < plan.buffers.size(); ++y) {
+          if (x == y || layout.offset[y] < 0) continue;
+          bool share = layout.offset[x] < layout.offset[y] + bytes(y) &&
+                       layout.offset[y] < layout.offset[x] + bytes(x);
+          bool before = end_step(x) < begin_step(y), after = end_step(y) < begin_step(x);
+          if (share) CHECK((before || after));
+          CHECK(reuses.contains({x, y}) == (share && before));
+          pairs_reused += share && before;
+        }
+      }
+      CHECK(end == layout.total_bytes);
+    }
+  }
+  CHECK(pairs_reused > 100);
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <catch2/catch.hpp>
+
+#include "core/base/errors.h"
+#include "core/text/plan_text.h"
+#include "core/planners/planner.h"
+
+using namespace reshard;
+
+namespace {
+
+Plan p2p(const char* shape, const char* mesh, const char* from, const char* to,
+         const char* to_mesh = "", const char* to_ranks = "") {
+  auto source = std::make_shared<const Mesh>(parse_mesh(mesh));
+  auto destination =
+      *to_mesh == '\0' ? source : std::make_shared<const Mesh>(parse_mesh(to_mesh, to_ranks));
+  return plan_p2p(Request(parse_layout(shape, "f32", source, from),
+                          parse_layout(shape, "f32", destination, to)),
+                  {});
+}
+
+constexpr const char* kSwap = R"(reshard-plan 1
+planner p2p
+shape 4,4
+dtype f32
+source mesh 2x2 ranks 0-3 placements S(0)S(1)
+destination mesh 2x2 ranks 0-3 placements S(1)S(0)
+step 0 copy
+  0: b0[0:2,0:2] -> b1[0:2,0:2]
+  3: b0[0:2,0:2] -> b1[0:2,0:2]
+step 1 exchange
+  1 -> 2: b0[0:2,0:2] -> b1[0:2,0:2]
+  2 -> 1: b0[0:2,0:2] -> b1[0:2,0:2]
+end
+)";
+
+// kSwap with `from` replaced by `to` (once).
+std::string edited(std::string_view from, std::string_view to) {
+  std::string text = kSwap;
+  std::size_t at = text.find(from);
+  REQUIRE(at != std::string::npos);
+  return text.replace(at, from.size(), to);
+}
+
+}  // namespace
+
+TEST_CASE("plan text is written as documented") {
+  CHECK(to_text(p2p("4,4", "2x2", "S(0)S(1)", "S(1)S(0)")) == kSwap);
+}
+
+TEST_CASE("plan text round trips byte for byte") {
+  for (const Plan& plan :
+       {p2p("7,5", "2x3", "_S(0,2)P(sum)", "S(1)R"), p2p("4", "dp=2,tp=2", "P(avg)R", "RS(0)"),
+        p2p("", "3", "P(max)", "R"), p2p("3,4", "2x2", "S(0)[1]S(0)[0]", "RR"),
+        p2p("6,6", "4", "P(sum)", "S(0)R", "2x2", "5,9,7,4"), p2p("8", "4", "R", "P(sum)"),
+        p2p("0,3", "2", "S(0)", "R")}) {
+    std::string text = to_text(plan);
+    CHECK(to_text(parse_plan(text, "plan.txt")) == text);
+  }
+}
+
+TEST_CASE("a plan edited by hand is refused at its line") {
+  auto refused = [](const std::string& text, const char* what) {
+    INFO(text);
+    CHECK_THROWS_WITH(parse_plan(text, "p"), Catch::Contains(what));
+    CHECK_THROWS_AS(parse_plan(text, "p"), InputError);
+  };
+  refused("", "p:1: expected more lines");
+  refused("junk", "p:1: expected 'reshard-plan 1', found 'junk'");
+  refused(edited("end\n", ""), "p:13: expected more lines up to 'end'");
+  refused(edited("end\n", "end\nmore\n"), "p:14: expected nothing after 'end'");
+  refused(edited("shape 4,4", "shape 4,x"),
+          "p:5: shape: expected an extent (an integer), found 'x'");
+  refused(edited("2 -> 1", "2 -> 9"), "p:12: expected a rank of the plan instead of 9");
+  refused(edited("2 -> 1: b0[0:2,0:2] -> b1[0:2,0:2]", "2 -> 1: b0[0:2,0:2] -> b1[0:2,0:1]"),
+          "p:12: expected boxes of equal extents");
+  refused(edited("  2 -> 1: b0[0:2,0:2] -> b1[0:2,0:2]\n", ""),
+          "p:12: expected a plan that does what it says, found: 4 elements of the destination on "
+          "rank 1");
+  refused(
+      edited("step 1 exchange", "step 1 exchange after 1"),
+      "p:10: expected a plan that does what it says, found: step 1 (exchange) depends on step 1");
+  refused(edited("2 -> 1: b0[0:2,0:2] -> b1[0:2,0:2]", "2 -> 1: b0[0:2,0:2] -> b1[1:3,0:2]"),
+          "outside buffer 1 of shape (2,2)");
+  refused(edited("2 -> 1: b0[0:2,0:2] -> b1[0:2,0:2]", "2 -> 1: b0[0:2,0:2] -> b7[0:2,0:2]"),
+          "names buffer 7, which does not exist");
+  refused(edited("0: b0[0:2,0:2] -> b1", "0: b0[0:2,0:2] -> b0"), "writes the source buffer");
+  refused(edited("0: b0[0:2,0:2] -> b1", "0: b1[0:2,0:2] -> b1"), "never written");
+  refused(edited("1 -> 2", "0 -> 2"), "instead of");
+  refused(edited("mesh 2x2 ranks 0-3 placements S(0)S(1)", "mesh 2x2 ranks 0-3 placements S(0)"),
+          "p:5: placements: expected 2 placements");
+  refused(edited("step 0 copy", "step 0 jump"), "p:7: expected copy, fill");
+  refused(edited("step 0 copy\n  0: b0[0:2,0:2] -> b1[0:2,0:2]\n  3: b0[0:2,0:2] -> b1[0:2,0:2]\n",
+                 "step 0 copy\n"),
+          "step 0 (copy) is empty");
+}
+
+TEST_CASE("temporaries are bounded before they are allocated") {
+  std::string text =
+      "reshard-plan 1\nplanner x\nshape 2\ndtype f32\nsource mesh 1048576 ranks 0-1048575 "
+      "placements R\n"
+      "destination mesh 1048576 ranks 0-1048575 placements R\n";
+  for (int b = 2; b < 400; ++b) text += "temporary " + std::to_string(b) + "\n";
+  CHECK_THROWS_WITH(parse_plan(text, "p"), Catch::Contains("fewer temporaries"));
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the replay tests share: traces from text, and hooks made of the real planners, proof, cache
+// and store, as the tools make them.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/planners/planner.h"
+#include "core/proof/proof.h"
+#include "sim/network/engine.h"
+#include "sim/store/data_check.h"
+#include "sim/study/plan_cache.h"
+#include "sim/trace/replay.h"
+#include "sim/trace/trace.h"
+
+namespace reshard::test {
+
+inline sim::Trace trace_of(const std::string& text) {
+  std::istringstream in(text);
+  return sim::parse_trace(in, "t.jsonl");
+}
+
+// The header, then the lines.
+inline sim::Trace trace_of(const std::string& header, const std::vector<std::string>& lines) {
+  std::string text = header + "\n";
+  for (const std::string& line : lines) text += line + "\n";
+  return trace_of(text);
+}
+
+// `more`: further fields, each behind ", ".
+inline std::string redistribute(const std::string& dtype, const std::string& shape,
+                                const std::string& from, const std::string& to,
+                                const std::string& mesh, const std::string& more = "") {
+  return "{\"op\": \"redistribute\", \"dtype\": \"" + dtype + "\", \"shape\": " + shape +
+         ", \"from\": \"" + from + "\", \"to\": \"" + to + "\", \"mesh\": \"" + mesh + "\"" + more +
+         "}";
+}
+
+class Rig {
+ public:
+  explicit Rig(const Topology& topology, std::string_view planner = "auto",
+               std::int64_t capacity = 4096)
+      : topology_(topology), planner_(find_planner(planner)), cache_(capacity) {
+    hooks.plan = [this](const Request& request) { return plan(request); };
+    hooks.check_data = [this](const Request& request, const std::shared_ptr<const Plan>& plan,
+                              std::int64_t budget_bytes) {
+      budgets.push_back(budget_bytes);
+      sim::DataReport report = sim::move_and_check(
+          request, plan, [this](const Request& smaller) { return this->plan(smaller); },
+          budget_bytes, std::int64_t{8} << 30);
+      return sim::DataSummary{report.full_size, report.elements, report.digest};
+    };
+    hooks.cache_statistics = [this] { return cache_.statistics(); };
+  }
+
+  sim::ReplayReport replay(const sim::Trace& trace,
+                           std::int64_t budget_bytes = std::int64_t{2} << 30) {
+    return sim::replay(trace, topology_, hooks, budget_bytes);
+  }
+
+  sim::ReplayHooks hooks;
+  std::vector<std::int64_t> budgets;  // as handed to check_data
+
+ private:
+  std::shared_ptr<const Plan> plan(const Request& request) {
+    auto row = static_cast<std::int32_t>(&planner_ - planners().data());
+    return cache_.get({request.fingerprint(), topology_.fingerprint(), row, -1}, [&] {
+      PlannerInput input;
+      input.topology = &topology_;
+      input.plan_time = sim::time_of;
+      auto plan = std::make_shared<const Plan>(make_plan(planner_, request, input));
+      prove(*plan);
+      return plan;
+    });
+  }
+
+  const Topology& topology_;
+  const PlannerRow& planner_;
+  PlanCache cache_;
+};
+
+}  // namespace reshard::test

@@ -43,7 +43,7 @@ void run_simulate(const SimulateOptions& options) {
     report.data = moved(proved, pipeline, budget, subject.plan != nullptr);
   } else {
     report.data = sim::DataFacts{};
-    report.data->shape = text(proved.plan->request.shape());
+    report.data->shape = text(proved.plan->request().shape());
     report.data->note = "--data proof";
   }
   report.cache = pipeline.cache_statistics();

@@ -9,8 +9,8 @@
 
 #include "core/base/errors.h"
 #include "core/base/units.h"
-#include "core/text/plan_text.h"
 #include "core/schedule/workload.h"
+#include "core/text/plan_text.h"
 #include "sim/machines/presets.h"
 #include "sim/machines/text_file.h"
 #include "sim/network/engine.h"
@@ -85,9 +85,9 @@ Timeline timed(const std::shared_ptr<const Plan>& plan, const Topology& topology
 sim::RunReport run_report(const ProvedPlan& proved, const Topology& topology,
                           const Timeline& timeline) {
   const Plan& plan = *proved.plan;
-  Bound bound = bound_of(plan.request, topology);
+  Bound bound = bound_of(plan.request(), topology);
   RESHARD_CHECK(timeline.end_ps >= bound.time_ps(),
-                plan.request.text() + " takes " + duration_text(timeline.end_ps) +
+                plan.request().text() + " takes " + duration_text(timeline.end_ps) +
                     ", less than its bound " + duration_text(bound.time_ps()));
   return sim::report_on(plan, count_bytes(plan), proved.proof, timeline, topology, bound);
 }
@@ -96,7 +96,7 @@ sim::DataFacts moved(const ProvedPlan& proved, const Pipeline& pipeline, std::in
                      bool from_file) {
   if (from_file && sim::store_bytes(*proved.plan) > budget_bytes) {
     sim::DataFacts facts;
-    facts.shape = text(proved.plan->request.shape());
+    facts.shape = text(proved.plan->request().shape());
     facts.note =
         "a plan from a file cannot be made smaller, and its full size is above the data budget";
     return facts;
@@ -104,7 +104,7 @@ sim::DataFacts moved(const ProvedPlan& proved, const Pipeline& pipeline, std::in
   sim::MakePlan replan = [&](const Request& smaller) {
     return pipeline.proved_like(*proved.plan, smaller);
   };
-  sim::DataReport report = sim::move_and_check(proved.plan->request, proved.plan, replan,
+  sim::DataReport report = sim::move_and_check(proved.plan->request(), proved.plan, replan,
                                                budget_bytes, memory_of_machine_bytes());
   sim::DataFacts facts;
   facts.checked = report.checked;
@@ -151,8 +151,8 @@ Subject subject_of(const RequestOptions& options) {
     if (given)
       throw InputError(std::string(name) +
                        ": the request of --plan FILE stands in the file; give one or the other");
-  subject.plan = std::make_shared<const Plan>(
-      parse_plan(sim::read_text_file(options.plan_file, kMaxPlanTextBytes), options.plan_file));
+  subject.plan = std::make_shared<const Plan>(parse_plan_of_one(
+      sim::read_text_file(options.plan_file, kMaxPlanTextBytes), options.plan_file));
   return subject;
 }
 

@@ -85,7 +85,7 @@ Topology topology_for(const std::string& spec, const Request& request);
 struct Subject {
   std::optional<Request> request;
   std::shared_ptr<const Plan> plan;  // set for --plan
-  const Request& asked() const { return plan ? plan->request : *request; }
+  const Request& asked() const { return plan ? plan->request() : *request; }
 };
 Subject subject_of(const RequestOptions& options);
 

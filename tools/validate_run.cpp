@@ -107,7 +107,7 @@ void require_all_parts(const Plan& plan, const std::vector<Timeline>& runs) {
 }
 
 std::vector<Rank> destination_ranks(const Plan& plan) {
-  std::vector<Rank> out = plan.request.destination().mesh().ranks();
+  std::vector<Rank> out = plan.request().destination().mesh().ranks();
   std::sort(out.begin(), out.end());
   return out;
 }
@@ -200,11 +200,11 @@ void compare_with_store(const Plan& plan, std::int64_t data_budget_bytes, std::i
                                    bytes_text(memory_bytes));
     return;
   }
-  Pattern pattern(plan.request);
+  Pattern pattern(plan.request());
   Hasher all;
   std::size_t next = 0;
   std::int64_t elements = 0;
-  sim::Store().run(plan, pattern_fill(plan.request, pattern),
+  sim::Store().run(plan, pattern_fill(plan.request(), pattern),
                    [&](Rank rank, std::span<const std::byte> bytes) {
                      RESHARD_CHECK(next < facts.shards.size() && facts.shards[next].rank == rank,
                                    "the store has other shards");

@@ -96,11 +96,11 @@ struct Findings {
 
 Findings run_all(const ValidateOptions& options, Processes& processes, Setup& setup) {
   const Plan& plan = setup.plan();
-  Pattern pattern(plan.request);
-  setup.prepared->fill(pattern_fill(plan.request, pattern));
+  Pattern pattern(plan.request());
+  setup.prepared->fill(pattern_fill(plan.request(), pattern));
   Findings out;
   out.runs = gathered_runs(processes, plan, timed_runs(*setup.prepared, options.carrier.counts));
-  CheckedShards checked = checked_shards(*setup.prepared, plan.request, pattern);
+  CheckedShards checked = checked_shards(*setup.prepared, plan.request(), pattern);
   setup.prepared.reset();  // its memory is free before the root runs the store
   out.values.shards = gathered_shards(processes, plan, checked.shards);
   if (processes.count() == 1 && out.values.hold()) out.values.digest = checked.digest;
@@ -144,7 +144,7 @@ void write_outputs(const ValidateOptions& options, const Setup& setup, const Tim
   sim::Measurements measurements{kVersion,
                                  report.backend,
                                  report.library,
-                                 plan.request.text(),
+                                 plan.request().text(),
                                  plan.planner,
                                  setup.topology->name(),
                                  plan.ranks,
@@ -171,7 +171,7 @@ void conclude(const ValidateOptions& options, const BackendInfo& backend, Execut
   if (options.output.perfetto != "-" && options.measurements != "-")
     print(options.output.json ? sim::validate_json(report)
                               : sim::validate_table(report, options.output.verbose));
-  std::vector<std::string> faults = faults_of(report, setup.plan().request.shape());
+  std::vector<std::string> faults = faults_of(report, setup.plan().request().shape());
   if (!faults.empty()) throw CheckNotHeld{faults};
 }
 

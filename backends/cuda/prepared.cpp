@@ -64,7 +64,7 @@ void Prepared::finish(Stream stream, const std::string& what) {
   throw BackendError("CUDA", what, fmt::format("no end within {} s", options_.time_limit_s), -1);
 }
 
-void Prepared::fill(const FillSource& fill) {
+void Prepared::fill(const FillSource& fill, TensorId) {
   Block staging(largest_bytes(kSourceBuffer, shards_.sources()));
   for (Slot slot : shards_.sources()) {
     std::span<std::byte> bytes(staging.data(),
@@ -109,7 +109,7 @@ Timeline Prepared::run() {
   return timeline;
 }
 
-void Prepared::take(const TakeDestination& take) {
+void Prepared::take(const TakeDestination& take, TensorId) {
   Block staging(largest_bytes(kDestinationBuffer, shards_.destinations()));
   for (Slot slot : shards_.destinations()) {
     std::span<std::byte> bytes(staging.data(),

@@ -18,9 +18,9 @@ class Prepared : public PreparedPlan {
   // Takes the memory that the shards need; the tables' sizes have been looked at before.
   Prepared(Device& device, const Plan& plan, Shards shards, const ExecutorOptions& options);
 
-  void fill(const FillSource& fill) override;
+  void fill(const FillSource& fill, TensorId) override;
   Timeline run() override;
-  void take(const TakeDestination& take) override;
+  void take(const TakeDestination& take, TensorId) override;
 
  private:
   struct StepRun {

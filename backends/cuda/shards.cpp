@@ -30,11 +30,11 @@ std::vector<Slot> slots_of_mesh(const Plan& plan, const Mesh& mesh) {
 
 Shards::Shards(const Plan& plan)
     : plan_(plan),
-      element_bytes_(size_bytes(plan.request.dtype())),
+      element_bytes_(size_bytes(plan.request().dtype())),
       holder_(plan.slot_count(), -1) {
   for (std::vector<Allocation>& all : allocations_) all.resize(plan.slot_count());
-  std::vector<Slot> slots = slots_of_mesh(plan, plan.request.source().mesh());
-  std::vector<std::int32_t> replicas = first_replicas(plan.request);
+  std::vector<Slot> slots = slots_of_mesh(plan, plan.request().source().mesh());
+  std::vector<std::int32_t> replicas = first_replicas(plan.request());
   // By name of a set of replicas: its lowest slot.
   std::vector<Slot> first(replicas.size(), -1);
   for (std::size_t p = 0; p < slots.size(); ++p) {
@@ -47,7 +47,7 @@ Shards::Shards(const Plan& plan)
     if (holder == slots[p]) sources_.push_back(holder);
   }
   std::sort(sources_.begin(), sources_.end());
-  destinations_ = slots_of_mesh(plan, plan.request.destination().mesh());
+  destinations_ = slots_of_mesh(plan, plan.request().destination().mesh());
   std::sort(destinations_.begin(), destinations_.end());
 
   for (Slot slot : sources_)

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "core/schedule/accesses.h"
+#include "core/schedule/lowering.h"
 
 namespace reshard::backends::cuda {
 namespace {

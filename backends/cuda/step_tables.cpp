@@ -13,7 +13,7 @@ class StepLaunches {
       : plan_(plan),
         shards_(shards),
         tables_(tables),
-        dtype_(plan.request.dtype()),
+        dtype_(plan.request().dtype()),
         width_(size_bytes(dtype_)) {}
 
   std::vector<LaunchTables::Id> operator()(const CopyStep& step) {

@@ -17,14 +17,14 @@ Group group_of(const Plan& plan, const CollectiveStep& step, std::size_t g) {
 
 bool taken_by_mpi(const Plan& plan, const CollectiveStep& step, const WorldOptions& options) {
   bool folds = step.kind == CollectiveKind::ReduceScatter || step.kind == CollectiveKind::AllReduce;
-  if (folds && !mpi_may_fold(step, plan.request.dtype())) return false;
+  if (folds && !mpi_may_fold(step, plan.request().dtype())) return false;
   // Also what an implementation may add up within: the larger of the two buffers. All groups of a
   // step are looked at, as all processes keep books about all groups.
   std::int64_t most = 0;
   for (Slot slot : step.members)
     most = std::max(
         {most, plan.buffer(step.input).elements(slot), plan.buffer(step.output).elements(slot)});
-  return most * size_bytes(plan.request.dtype()) <= options.collective_bytes;
+  return most * size_bytes(plan.request().dtype()) <= options.collective_bytes;
 }
 
 std::vector<std::shared_ptr<Communicator>> make_groups(const Plan& plan, World& world) {

@@ -97,7 +97,7 @@ class FillPart : public LocalPart {
 class ReducePart : public LocalPart {
  public:
   ReducePart(const PartContext& context, const ReduceStep& step)
-      : op_(step.op), dtype_(context.plan.request.dtype()), divisor_(step.divisor) {
+      : op_(step.op), dtype_(context.plan.request().dtype()), divisor_(step.divisor) {
     for (std::uint32_t p = context.step.first_part;
          p < context.step.first_part + context.step.part_count; ++p)
       if (element_count(step.parts[p].extents) > 0)

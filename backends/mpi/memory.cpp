@@ -19,7 +19,7 @@ LocalMemory::LocalMemory(const Plan& plan, Slot slot, const TemporaryLayout& lay
                          const CallerShards* shards)
     : at_(plan.buffers.size(), nullptr) {
   auto bytes = [&](BufferId buffer) {
-    return plan.buffer(buffer).elements(slot) * size_bytes(plan.request.dtype());
+    return plan.buffer(buffer).elements(slot) * size_bytes(plan.request().dtype());
   };
   source_bytes_ = static_cast<std::size_t>(bytes(kSourceBuffer));
   destination_bytes_ = static_cast<std::size_t>(bytes(kDestinationBuffer));

@@ -58,7 +58,7 @@ class MpiCollectivePart : public Part {
       case CollectiveKind::AllReduce:
         count_ = out;
         // min and max tell signed from unsigned, the others do not.
-        type_ = integer_type(context.plan.request.dtype(),
+        type_ = integer_type(context.plan.request().dtype(),
                              step.op != ReduceOp::Min && step.op != ReduceOp::Max);
         op_ = mpi_op(step.op);
         break;

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "backends/mpi/prepared.h"
-#include "core/schedule/accesses.h"
+#include "core/schedule/lowering.h"
 
 namespace reshard::backends::mpi {
 namespace {

@@ -130,7 +130,7 @@ class PairwisePart : public Part {
   }
   void fold(const PartContext& context, const CollectiveStep& step, std::byte* to) {
     op_ = step.op;
-    dtype_ = context.plan.request.dtype();
+    dtype_ = context.plan.request().dtype();
     divisor_ = step.divisor;
     fold_to_ = to;
     fold_count_ = my_block().count;

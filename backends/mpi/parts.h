@@ -42,7 +42,7 @@ struct PartContext {
       comm;  // of the rank's group, where the step is MPI's own collective
 
   const Step& body() const { return plan.steps[to_index(step.step)]; }
-  std::int64_t element_bytes() const { return size_bytes(plan.request.dtype()); }
+  std::int64_t element_bytes() const { return size_bytes(plan.request().dtype()); }
   int process(Slot other) const { return to_int(plan.ranks[static_cast<std::size_t>(other)]); }
   // Equal on both ends; 0 is not for steps. Messages of one tag are matched in order, those of
   // steps that are under way at a time have tags of their own.

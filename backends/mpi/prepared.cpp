@@ -50,12 +50,12 @@ std::unique_ptr<Part> MpiPrepared::part_of(const RankStep& step,
   return make_local_part(context);
 }
 
-void MpiPrepared::fill(const FillSource& fill) {
+void MpiPrepared::fill(const FillSource& fill, TensorId) {
   if (memory_ && plan_.buffer(kSourceBuffer).exists(program_.slot))
     fill(Rank{world_->rank}, memory_->source());
 }
 
-void MpiPrepared::take(const TakeDestination& take) {
+void MpiPrepared::take(const TakeDestination& take, TensorId) {
   if (memory_ && plan_.buffer(kDestinationBuffer).exists(program_.slot))
     take(Rank{world_->rank}, memory_->destination());
 }

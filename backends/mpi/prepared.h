@@ -24,9 +24,9 @@ class MpiPrepared : public PreparedPlan {
   MpiPrepared(const Plan& plan, std::shared_ptr<World> world, const CallerShards* shards);
   ~MpiPrepared() override;
 
-  void fill(const FillSource& fill) override;
+  void fill(const FillSource& fill, TensorId) override;
   Timeline run() override;
-  void take(const TakeDestination& take) override;
+  void take(const TakeDestination& take, TensorId) override;
 
  private:
   using Clock = std::chrono::steady_clock;

@@ -70,7 +70,7 @@ Action reductions(const RankMemory& memory, const RankStep& part, const ReduceSt
     tiles.fold(memory.at(reduce.destination), {to, reduce.destination_lo}, operands, places,
                reduce.extents);
   }
-  return Kernel{tables.add(tiles, step.op, plan.request.dtype(), step.divisor)};
+  return Kernel{tables.add(tiles, step.op, plan.request().dtype(), step.divisor)};
 }
 
 std::optional<NcclType> nccl_type(DType dtype) {

@@ -26,7 +26,7 @@ std::string trouble_with(const char* name, std::span<const std::byte> bytes, std
 }  // namespace
 
 std::string trouble_with(const Plan& plan, Rank rank, const CallerShards& shards) {
-  std::int64_t element_bytes = size_bytes(plan.request.dtype()), source = 0, destination = 0;
+  std::int64_t element_bytes = size_bytes(plan.request().dtype()), source = 0, destination = 0;
   if (std::binary_search(plan.ranks.begin(), plan.ranks.end(), rank)) {
     Slot slot = plan.slot_of(rank);
     source = plan.buffer(kSourceBuffer).elements(slot) * element_bytes;

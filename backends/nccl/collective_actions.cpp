@@ -48,7 +48,7 @@ class Collective {
     return step_.kind == CollectiveKind::ReduceScatter || step_.kind == CollectiveKind::AllReduce;
   }
   std::optional<NativeFold> native() const {
-    return native_fold(step_.op, memory_.plan().request.dtype(), options_);
+    return native_fold(step_.op, memory_.plan().request().dtype(), options_);
   }
   std::int32_t rank(std::int64_t member) const {
     return to_int(
@@ -113,7 +113,7 @@ class Collective {
       FoldTiles tiles(output_bytes_, memory_.element_bytes());
       tiles.fold_bytes(memory_.at(step_.output), std::span(&operand, 1), output_bytes_);
       out.push_back(
-          Kernel{tables.add(tiles, step_.op, memory_.plan().request.dtype(), step_.divisor)});
+          Kernel{tables.add(tiles, step_.op, memory_.plan().request().dtype(), step_.divisor)});
     }
     return out;
   }
@@ -141,7 +141,7 @@ class Collective {
     std::vector<Action> out;
     out.push_back(in_order(std::move(scatter)));
     out.push_back(
-        Kernel{tables.add(tiles, step_.op, memory_.plan().request.dtype(), step_.divisor)});
+        Kernel{tables.add(tiles, step_.op, memory_.plan().request().dtype(), step_.divisor)});
     if (all) out.push_back(in_order(std::move(gather)));
     return out;
   }

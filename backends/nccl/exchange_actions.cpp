@@ -10,6 +10,7 @@
 #include "backends/nccl/actions.h"
 #include "core/base/integers.h"
 #include "core/bytes/box_copy.h"
+#include "core/schedule/transfers.h"
 
 namespace reshard::backends::nccl {
 namespace {

@@ -100,7 +100,7 @@ void NcclExecutor::make_communicators(const Plan& plan) {
 }
 
 bool NcclExecutor::folds_in_own_order(const Plan& plan) const {
-  DType dtype = plan.request.dtype();
+  DType dtype = plan.request().dtype();
   if (!is_floating(dtype)) return false;
   return std::any_of(plan.steps.begin(), plan.steps.end(), [&](const Step& step) {
     const auto* collective = std::get_if<CollectiveStep>(&step.body);

@@ -95,7 +95,7 @@ void Prepared::finish(RankRun& rank, const std::string& what) {
   communicators_.wait([&] { return device(rank).done(event); }, [&] { return what; });
 }
 
-void Prepared::fill(const FillSource& fill) {
+void Prepared::fill(const FillSource& fill, TensorId) {
   communicators_.ensure_usable();
   for (RankRun& rank : ranks_) {
     if (!plan_.buffer(kSourceBuffer).exists(rank.memory.slot())) continue;
@@ -108,7 +108,7 @@ void Prepared::fill(const FillSource& fill) {
   }
 }
 
-void Prepared::take(const TakeDestination& take) {
+void Prepared::take(const TakeDestination& take, TensorId) {
   communicators_.ensure_usable();
   for (RankRun& rank : ranks_) {
     if (!plan_.buffer(kDestinationBuffer).exists(rank.memory.slot())) continue;

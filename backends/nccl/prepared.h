@@ -36,9 +36,9 @@ class Prepared : public PreparedPlan {
   // Allocates and uploads. All communicators that the plan needs are there.
   void make_ready();
 
-  void fill(const FillSource& fill) override;
+  void fill(const FillSource& fill, TensorId) override;
   Timeline run() override;
-  void take(const TakeDestination& take) override;
+  void take(const TakeDestination& take, TensorId) override;
 
   // The parts of a run. Gives all steps to the streams and returns; a later one begins where an
   // earlier one ends.

@@ -15,7 +15,7 @@ constexpr std::uintptr_t kMadeUp = std::uintptr_t{1} << 60;
 }  // namespace
 
 RankMemory::RankMemory(const Plan& plan, const Lives& lives, Slot slot, const CallerShards* shards)
-    : plan_(plan), slot_(slot), element_bytes_(size_bytes(plan.request.dtype())) {
+    : plan_(plan), slot_(slot), element_bytes_(size_bytes(plan.request().dtype())) {
   temporaries_ = lay_out_temporaries(plan, lives, slot, kAlignment);
   needed_ = {bytes(kSourceBuffer), bytes(kDestinationBuffer), temporaries_.total_bytes, 0};
   if (shards == nullptr) return;

@@ -13,6 +13,10 @@ enum class Rank : std::int32_t {};
 inline constexpr std::int64_t kMaxRanks = std::int64_t{1} << 20;
 constexpr std::int32_t to_int(Rank rank) { return static_cast<std::int32_t>(rank); }
 
+// A tensor of a plan: index into Plan::tensors. Most plans have one, 0.
+enum class TensorId : std::int32_t {};
+constexpr std::size_t to_index(TensorId id) { return static_cast<std::size_t>(id); }
+
 // A buffer of a plan: index into Plan::buffers.
 enum class BufferId : std::int32_t {};
 constexpr std::size_t to_index(BufferId id) { return static_cast<std::size_t>(id); }

@@ -51,15 +51,17 @@ class Processes {
 class PreparedPlan {
  public:
   virtual ~PreparedPlan() = default;
-  // Once before the first run.
-  virtual void fill(const FillSource& fill) = 0;
+  // Once per tensor of the plan before the first run.
+  virtual void fill(const FillSource& fill, TensorId tensor) = 0;
+  void fill(const FillSource& fill) { this->fill(fill, TensorId{0}); }
   // Runs all steps once and waits for them. Spans of the ranks that this process holds, ascending
   // (step, rank), op 0; the clock stands at 0 when all processes are ready to start. Times are the
   // only thing that may differ between two runs. Throws BackendError where a call fails or takes
   // longer than the time limit.
   virtual Timeline run() = 0;
-  // After a run.
-  virtual void take(const TakeDestination& take) = 0;
+  // Per tensor, after a run.
+  virtual void take(const TakeDestination& take, TensorId tensor) = 0;
+  void take(const TakeDestination& take) { this->take(take, TensorId{0}); }
 };
 
 class Executor {
@@ -75,7 +77,7 @@ class Executor {
   // only where the fold is exact in any order.
   virtual bool folds_in_own_order(const Plan& plan) const { return static_cast<void>(plan), false; }
 
-  // Prepares, fills, runs once, takes.
+  // Prepares, fills, runs once, takes: a plan of one tensor.
   Timeline run(const Plan& plan, const FillSource& fill, const TakeDestination& take);
 
  private:

@@ -42,18 +42,47 @@ namespace {
 void shape_buffer(Buffer& buffer, const Layout& layout, const Plan& plan) {
   for (std::int32_t position = 0; position < layout.mesh().size(); ++position)
     buffer.set_shape(plan.slot_of(layout.mesh().rank_at(position)),
-                     plan_shape(layout.local_shape(position)));
+                     plan_shape(layout.local_shape(position), buffer.dims()));
+}
+
+std::vector<Rank> ranks_of(const std::vector<Request>& requests) {
+  if (requests.size() == 1) return requests.front().ranks();
+  std::vector<Rank> out;
+  for (const Request& request : requests)
+    out.insert(out.end(), request.ranks().begin(), request.ranks().end());
+  std::sort(out.begin(), out.end());
+  out.erase(std::unique(out.begin(), out.end()), out.end());
+  return out;
 }
 
 }  // namespace
 
-Plan::Plan(Request request_in, std::string planner_in)
-    : request(std::move(request_in)), planner(std::move(planner_in)), ranks(request.ranks()) {
-  int dims = plan_shape(request.shape()).size();
-  buffers.emplace_back(BufferRole::Source, dims, ranks.size());
-  buffers.emplace_back(BufferRole::Destination, dims, ranks.size());
-  shape_buffer(buffers[0], request.source(), *this);
-  shape_buffer(buffers[1], request.destination(), *this);
+Shape plan_shape(const Shape& shape, int dims) {
+  Shape out(dims - shape.size(), 1);
+  for (std::int64_t extent : shape) out.push_back(extent);
+  return out;
+}
+
+Plan::Plan(Request request, std::string planner_in)
+    : Plan(std::vector<Request>{std::move(request)}, std::move(planner_in)) {}
+
+Plan::Plan(std::vector<Request> requests, std::string planner_in)
+    : tensors(std::move(requests)), planner(std::move(planner_in)), ranks(ranks_of(tensors)) {
+  int dims = 1;
+  for (const Request& request : tensors) dims = std::max(dims, request.shape().size());
+  for (std::size_t t = 0; t < tensors.size(); ++t) {
+    TensorId tensor{static_cast<std::int32_t>(t)};
+    for (BufferRole role : {BufferRole::Source, BufferRole::Destination}) {
+      Buffer& buffer = buffers.emplace_back(role, tensor, dims, ranks.size());
+      bool source = role == BufferRole::Source;
+      shape_buffer(buffer, source ? tensors[t].source() : tensors[t].destination(), *this);
+    }
+  }
+}
+
+const Request& Plan::request() const {
+  RESHARD_CHECK(tensors.size() == 1, "the request of a plan of several tensors");
+  return tensors.front();
 }
 
 Slot Plan::slot_of(Rank rank) const {
@@ -68,14 +97,32 @@ Slot Plan::slot_of(Rank rank) const {
   return static_cast<Slot>(it - ranks.begin());
 }
 
-BufferId Plan::add_temporary() {
-  buffers.emplace_back(BufferRole::Temporary, dims(), ranks.size());
+BufferId Plan::add_temporary(TensorId tensor) {
+  buffers.emplace_back(BufferRole::Temporary, tensor, dims(), ranks.size());
   return BufferId{static_cast<std::int32_t>(buffers.size()) - 1};
 }
 
 StepId Plan::add_step(StepBody body, std::vector<StepId> after, std::vector<int> axes) {
   steps.push_back({std::move(body), std::move(after), std::move(axes)});
   return StepId{static_cast<std::int32_t>(steps.size()) - 1};
+}
+
+Box input_of(const Plan& plan, const CollectiveStep& step, std::size_t group) {
+  if (!step.input_boxes.empty()) return step.input_boxes[group];
+  return box_of(plan.buffer(step.input).shape(step.group(group)[0]));
+}
+
+Box output_of(const Plan& plan, const CollectiveStep& step, std::size_t group) {
+  if (!step.output_boxes.empty()) return step.output_boxes[group];
+  return box_of(plan.buffer(step.output).shape(step.group(group)[0]));
+}
+
+Box block_of(const Box& operand, int dim, std::int64_t i, std::int64_t n) {
+  Box out = operand;
+  std::int64_t length = operand.extent(dim) / n;
+  out.lo[dim] = operand.lo[dim] + i * length;
+  out.hi[dim] = out.lo[dim] + length;
+  return out;
 }
 
 std::string_view text(CollectiveKind kind) {

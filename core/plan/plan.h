@@ -2,11 +2,16 @@
 // The plan: everything that planners decide and everything that proof, store, engine and backends
 // need, as plain data.
 //
-// Buffers. Buffer 0 is the source, buffer 1 the destination, the rest are temporaries. Each has a
-// local shape per rank (none where the rank does not have it), dense row-major, elements of the
-// request's dtype. A 0-d tensor is planned as one of shape (1), so plan dims = max(1, tensor dims).
-// Every element of a buffer is written at most once (the source: never), so the only hazard is to
-// read before the write.
+// Tensors. A plan redistributes one tensor or several, each with a request of its own (dtype,
+// shape, meshes, placements). All boxes of a plan have the same dims: those of its tensor with
+// most, at least 1; a tensor of fewer has leading dims of extent 1, so a 0-d tensor is one of
+// shape (1). Ranks are those of all tensors.
+//
+// Buffers. Each belongs to a tensor, whose dtype its elements have: first source and destination of
+// every tensor in turn, so that 0 and 1 are those of the first, then temporaries. Each has a local
+// shape per rank (none where the rank does not have it), dense row-major. Every element of a buffer
+// is written at most once (a source: never), so the only hazard is to read before the write. What
+// is moved or folded stays within its tensor.
 //
 // Steps. A step is one phase over many ranks; a rank's *part* of it is what names that rank.
 // Running the steps one by one in listed order is correct. Dependencies hold per rank: a rank
@@ -29,6 +34,7 @@
 
 namespace reshard {
 
+// Of the first tensor, in most plans the only one.
 inline constexpr BufferId kSourceBuffer{0};
 inline constexpr BufferId kDestinationBuffer{1};
 
@@ -38,10 +44,14 @@ enum class BufferRole : std::uint8_t { Source, Destination, Temporary };
 class Buffer {
  public:
   // No rank has it yet.
-  Buffer(BufferRole role, int dims, std::size_t slots)
-      : role_(role), dims_(dims), extents_(slots * static_cast<std::size_t>(dims), -1) {}
+  Buffer(BufferRole role, TensorId tensor, int dims, std::size_t slots)
+      : role_(role),
+        tensor_(tensor),
+        dims_(dims),
+        extents_(slots * static_cast<std::size_t>(dims), -1) {}
 
   BufferRole role() const { return role_; }
+  TensorId tensor() const { return tensor_; }
   int dims() const { return dims_; }
   bool exists(Slot slot) const { return extents_[at(slot)] >= 0; }
   Shape shape(Slot slot) const {
@@ -65,6 +75,7 @@ class Buffer {
   }
 
   BufferRole role_;
+  TensorId tensor_;
   int dims_;
   std::vector<std::int64_t> extents_;
 };
@@ -90,6 +101,7 @@ class MoveList {
   void push_back(const Move& move);
   void reserve(std::size_t moves);
   std::int64_t elements(std::size_t i) const;  // volume of move i
+  BufferId source(std::size_t i) const { return buffers_[i].source; }
   friend bool operator==(const MoveList&, const MoveList&) = default;
 
  private:
@@ -149,9 +161,11 @@ struct ExchangeStep {
 
 enum class CollectiveKind : std::uint8_t { AllGather, ReduceScatter, AllReduce, AllToAll };
 
-// Meaning, for a group g_0 .. g_{n-1} (in the order written) with whole-buffer operands; block i of
-// a buffer is its i-th n-th along `*_dim`, which must be contiguous (every dim before it has extent
-// 1):
+// Operands. A group's input is one box of each member's `input` buffer, its output one of each
+// member's `output`; both at the same local coordinates on all members, by default the whole
+// buffer. Block i of an operand is its i-th n-th along `*_dim`, before which all its extents are 1.
+//
+// Meaning, for a group g_0 .. g_{n-1}, in the order written:
 //   all_gather      output of each member: block i = input of g_i
 //   reduce_scatter  output of g_i = fold over j = 0..n-1 in order of block i of g_j's input
 //   all_reduce      output of each = fold over j in order of g_j's input
@@ -168,6 +182,8 @@ struct CollectiveStep {
   int output_dim = 0;  // dim along which the output's blocks lie (all_gather, all_to_all)
   std::int32_t group_size = 0;
   std::vector<Slot> members;  // group after group
+  // Operands by group; both empty where they are whole buffers.
+  std::vector<Box> input_boxes = {}, output_boxes = {};
   std::span<const Slot> group(std::size_t g) const {
     return std::span(members).subspan(g * static_cast<std::size_t>(group_size),
                                       static_cast<std::size_t>(group_size));
@@ -210,26 +226,59 @@ struct Step {
 };
 
 struct Plan {
-  Request request;
+  std::vector<Request> tensors;  // at least one
   std::string planner;
-  std::vector<Rank> ranks;  // ascending: request.ranks()
+  std::vector<Rank> ranks;  // ascending: those of all tensors
   std::vector<Buffer> buffers;
   std::vector<Step> steps;
 
-  // A plan with source and destination buffers shaped after the request and no steps.
+  // A plan with source and destination buffers shaped after the requests and no steps.
   Plan(Request request, std::string planner);
+  Plan(std::vector<Request> requests, std::string planner);
 
   int dims() const { return buffers[0].dims(); }
   std::size_t slot_count() const { return ranks.size(); }
   Slot slot_of(Rank rank) const;  // the rank must be in `ranks`
+  Rank rank_of(Slot slot) const { return ranks[static_cast<std::size_t>(slot)]; }
   const Buffer& buffer(BufferId id) const { return buffers[to_index(id)]; }
   Buffer& buffer(BufferId id) { return buffers[to_index(id)]; }
-  BufferId add_temporary();
+  const Request& request(TensorId tensor) const { return tensors[to_index(tensor)]; }
+  const Request& request(BufferId id) const { return request(buffer(id).tensor()); }
+  // Of the only tensor; a CheckFailure where there are several.
+  const Request& request() const;
+  DType dtype(BufferId id) const { return request(id).dtype(); }
+  std::int64_t element_bytes(BufferId id) const { return size_bytes(dtype(id)); }
+  // Of the slot's part; 0 where it does not have the buffer.
+  std::int64_t buffer_bytes(BufferId id, Slot slot) const {
+    return buffer(id).elements(slot) * element_bytes(id);
+  }
+  BufferId add_temporary(TensorId tensor = TensorId{0});
   StepId add_step(StepBody body, std::vector<StepId> after, std::vector<int> axes = {});
 };
 
-// The shape in which a tensor is planned: (1) for 0-d, else itself.
-inline Shape plan_shape(const Shape& shape) { return shape.size() == 0 ? Shape{1} : shape; }
+inline constexpr BufferId source_of(TensorId tensor) {
+  return BufferId{2 * static_cast<std::int32_t>(tensor)};
+}
+inline constexpr BufferId destination_of(TensorId tensor) {
+  return BufferId{2 * static_cast<std::int32_t>(tensor) + 1};
+}
+
+// The shape in which a tensor is planned among tensors of up to `dims` dims: leading extents of 1.
+Shape plan_shape(const Shape& shape, int dims);
+// Alone: (1) for 0-d, else itself.
+inline Shape plan_shape(const Shape& shape) {
+  return plan_shape(shape, shape.size() == 0 ? 1 : shape.size());
+}
+
+// One plan of all the tensors of several, which stay independent: the steps of the first, then
+// those of the second and so on. At least one plan.
+Plan join(const std::vector<Plan>& plans);
+
+// What a collective's group reads and writes, on each of its members.
+Box input_of(const Plan& plan, const CollectiveStep& step, std::size_t group);
+Box output_of(const Plan& plan, const CollectiveStep& step, std::size_t group);
+// Block i of n of an operand, along `dim`.
+Box block_of(const Box& operand, int dim, std::int64_t i, std::int64_t n);
 
 // "copy", "fill", "exchange", "reduce", "all_gather", "reduce_scatter", "all_reduce", "all_to_all".
 std::string_view kind_text(const Step& step);

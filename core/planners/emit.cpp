@@ -177,7 +177,7 @@ class Emitter {
     BufferId id = plan_.add_temporary();
     for (std::size_t g = 0; g < boxes.size(); ++g) {
       if (element_count(boxes[g]) == 0) continue;
-      Shape shape = packed_shape(groups, side, boxes[g], size_bytes(plan_.request.dtype()));
+      Shape shape = packed_shape(groups, side, boxes[g], size_bytes(plan_.request().dtype()));
       for (std::int32_t i = 0; i < groups.size(); ++i)
         plan_.buffer(id).set_shape(slot_at(groups.position(g, i)), shape);
     }

@@ -24,17 +24,17 @@ class SymbolicRun {
       std::visit([&](const auto& body) { execute(body); }, plan_.steps[step].body);
     }
     memory_.check_single_writes();
-    memory_.check_destination();
+    memory_.check_destinations();
     return std::move(padding_);
   }
 
  private:
   using Pieces = std::vector<Piece>;
 
-  void count_padding(const Piece& piece, std::int64_t receivers) {
+  void count_padding(const Piece& piece, BufferId buffer, std::int64_t receivers) {
     if (piece.fold == kPadding)
       padding_[static_cast<std::size_t>(memory_.step())] +=
-          piece.box.volume() * receivers * size_bytes(plan_.request.dtype());
+          piece.box.volume() * receivers * plan_.element_bytes(buffer);
   }
 
   void execute(const CopyStep& step) {
@@ -59,7 +59,7 @@ class SymbolicRun {
            ++i) {
         Move move = step.moves[i];
         memory_.read(move.source, message.source, move.source_box(), [&](const Piece& piece) {
-          count_padding(piece, 1);
+          count_padding(piece, move.source, 1);
           memory_.write(move.destination, message.destination, piece, move.source_lo,
                         move.destination_lo);
         });
@@ -100,10 +100,11 @@ class SymbolicRun {
     sum = std::move(next);
   }
 
-  void finish_fold(Pieces& sum, ReduceOp op, std::int64_t divisor, std::size_t operands) {
-    if (operands > 1 && op != plan_.request.fold().op)
-      memory_.refute(
-          fmt::format("folds by {}, the request by {}", text(op), text(plan_.request.fold().op)));
+  void finish_fold(Pieces& sum, BufferId buffer, ReduceOp op, std::int64_t divisor,
+                   std::size_t operands) {
+    if (operands > 1 && op != plan_.request(buffer).fold().op)
+      memory_.refute(fmt::format("folds by {}, the request by {}", text(op),
+                                 text(plan_.request(buffer).fold().op)));
     for (Piece& piece : sum) {
       std::optional<FoldId> fold = memory_.folds().divide(piece.fold, divisor);
       if (!fold) memory_.refute("divides too often");
@@ -121,48 +122,41 @@ class SymbolicRun {
         const ReduceStep::Operand& operand = step.operands[part.first_operand + k];
         fold_in(sum, first.lo, operand.buffer, part.slot, operand.lo);
       }
-      finish_fold(sum, step.op, step.divisor, part.operand_count);
+      finish_fold(sum, part.destination, step.op, step.divisor, part.operand_count);
       for (const Piece& piece : sum)
         memory_.write(part.destination, part.slot, piece, first.lo, part.destination_lo);
     }
   }
 
-  // Box of block i of n along dim.
-  static Box block(const Shape& shape, int dim, std::int64_t i, std::int64_t n) {
-    Box box = box_of(shape);
-    box.lo[dim] = shape[dim] / n * i;
-    box.hi[dim] = shape[dim] / n * (i + 1);
-    return box;
-  }
-
   void execute(const CollectiveStep& step) {
     for (std::size_t g = 0; g < step.group_count(); ++g) {
       std::span<const Slot> group = step.group(g);
-      Shape input = plan_.buffer(step.input).shape(group[0]),
-            output = plan_.buffer(step.output).shape(group[0]);
+      Box input = input_of(plan_, step, g), output = output_of(plan_, step, g);
       switch (step.kind) {
         case CollectiveKind::AllGather:
-          all_gather(step, group, box_of(input), output);
+          all_gather(step, group, input, output);
           break;
         case CollectiveKind::AllToAll:
           all_to_all(step, group, input, output);
           break;
         case CollectiveKind::ReduceScatter:
           for (std::int32_t i = 0; i < step.group_size; ++i) {
-            Pieces sum = folded(step, group, block(input, step.input_dim, i, step.group_size));
-            for (const Piece& piece : sum) count_padding(piece, step.group_size - 1);
-            for (const Piece& piece : sum)
-              memory_.write(step.output, group[static_cast<std::size_t>(i)], piece,
-                            block(input, step.input_dim, i, step.group_size).lo,
-                            DimVector(plan_.dims()));
+            Box block = block_of(input, step.input_dim, i, step.group_size);
+            Pieces sum = folded(step, group, block);
+            for (const Piece& piece : sum) {
+              count_padding(piece, step.input, step.group_size - 1);
+              memory_.write(step.output, group[static_cast<std::size_t>(i)], piece, block.lo,
+                            output.lo);
+            }
           }
           break;
         case CollectiveKind::AllReduce: {
-          Pieces sum = folded(step, group, box_of(input));
-          for (const Piece& piece : sum) count_padding(piece, 2 * (step.group_size - 1));
+          Pieces sum = folded(step, group, input);
           auto result = std::make_shared<Contents>(plan_.dims());
-          for (const Piece& piece : sum)
-            result->write(memory_.moved(piece, DimVector(plan_.dims()), DimVector(plan_.dims())));
+          for (const Piece& piece : sum) {
+            count_padding(piece, step.input, 2 * (step.group_size - 1));
+            result->write(memory_.moved(piece, input.lo, output.lo));
+          }
           memory_.write_on_all(step.output, group, result);
           break;
         }
@@ -171,26 +165,26 @@ class SymbolicRun {
   }
 
   void all_gather(const CollectiveStep& step, std::span<const Slot> group, const Box& input,
-                  const Shape& output) {
+                  const Box& output) {
     auto result = std::make_shared<Contents>(plan_.dims());
     for (std::int32_t i = 0; i < step.group_size; ++i) {
-      DimVector to = block(output, step.output_dim, i, step.group_size).lo;
+      DimVector to = block_of(output, step.output_dim, i, step.group_size).lo;
       memory_.read(step.input, group[static_cast<std::size_t>(i)], input, [&](const Piece& piece) {
-        count_padding(piece, step.group_size - 1);
+        count_padding(piece, step.input, step.group_size - 1);
         result->write(memory_.moved(piece, input.lo, to));
       });
     }
     memory_.write_on_all(step.output, group, result);
   }
 
-  void all_to_all(const CollectiveStep& step, std::span<const Slot> group, const Shape& input,
-                  const Shape& output) {
+  void all_to_all(const CollectiveStep& step, std::span<const Slot> group, const Box& input,
+                  const Box& output) {
     for (std::int32_t i = 0; i < step.group_size; ++i)
       for (std::int32_t j = 0; j < step.group_size; ++j) {
-        Box from = block(input, step.input_dim, j, step.group_size),
-            to = block(output, step.output_dim, i, step.group_size);
+        Box from = block_of(input, step.input_dim, j, step.group_size),
+            to = block_of(output, step.output_dim, i, step.group_size);
         memory_.read(step.input, group[static_cast<std::size_t>(i)], from, [&](const Piece& piece) {
-          count_padding(piece, i == j ? 0 : 1);
+          count_padding(piece, step.input, i == j ? 0 : 1);
           memory_.write(step.output, group[static_cast<std::size_t>(j)], piece, from.lo, to.lo);
         });
       }
@@ -201,7 +195,7 @@ class SymbolicRun {
     memory_.read(step.input, group[0], box, [&](const Piece& piece) { sum.push_back(piece); });
     for (std::size_t j = 1; j < group.size(); ++j)
       fold_in(sum, box.lo, step.input, group[j], box.lo);
-    finish_fold(sum, step.op, step.divisor, group.size());
+    finish_fold(sum, step.input, step.op, step.divisor, group.size());
     return sum;
   }
 
@@ -227,7 +221,7 @@ ProofResult check_plan(const Plan& plan) {
 ProofResult prove(const Plan& plan) {
   ProofResult result = check_plan(plan);
   RESHARD_CHECK(result.proved(), fmt::format("planner {} on {}: {}", plan.planner,
-                                             plan.request.text(), result.refutation->what));
+                                             plan.request().text(), result.refutation->what));
   return result;
 }
 

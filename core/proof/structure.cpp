@@ -61,9 +61,16 @@ class StepCheck {
     }
     return true;
   }
+  // Of a box that was checked.
   bool check_target(BufferId id) {
-    if (id != kSourceBuffer) return true;
+    if (plan_.buffer(id).role() != BufferRole::Source) return true;
     fail("writes the source buffer");
+    return false;
+  }
+  bool check_tensors(BufferId from, BufferId to) {
+    if (plan_.buffer(from).tensor() == plan_.buffer(to).tensor()) return true;
+    fail(fmt::format("takes buffer {} into buffer {} of another tensor",
+                     static_cast<std::int32_t>(from), static_cast<std::int32_t>(to)));
     return false;
   }
   void check_moves(const MoveList& moves, MoveRange range, std::uint32_t& next, Slot from,
@@ -74,8 +81,8 @@ class StepCheck {
     for (std::uint32_t i = range.first; i < next; ++i) {
       Move move = moves[i];
       if (!check_box(move.source, from, move.source_lo, move.extents) ||
-          !check_target(move.destination) ||
-          !check_box(move.destination, to, move.destination_lo, move.extents))
+          !check_box(move.destination, to, move.destination_lo, move.extents) ||
+          !check_target(move.destination) || !check_tensors(move.source, move.destination))
         return;
     }
   }
@@ -97,10 +104,11 @@ class StepCheck {
     if (step.parts.empty()) fail("is empty");
     for (std::size_t i = 0; i < step.parts.size() && what_.empty(); ++i) {
       const FillStep::Part& part = step.parts[i];
-      if (!check_slot(part.slot) || !check_target(part.buffer)) return;
+      if (!check_slot(part.slot)) return;
       if (part.box.dims() != plan_.dims()) return fail("has boxes of other dims than the plan");
       if (i > 0 && part.slot < step.parts[i - 1].slot) return fail("lists its ranks out of order");
-      check_box(part.buffer, part.slot, part.box.lo, part.box.extents());
+      if (check_box(part.buffer, part.slot, part.box.lo, part.box.extents()))
+        check_target(part.buffer);
     }
   }
 
@@ -125,14 +133,12 @@ class StepCheck {
     if (what_.empty() && next != step.moves.size()) fail("has boxes that no message carries");
   }
 
-  void check_operator(ReduceOp op, std::int64_t divisor) {
+  void check_operator(ReduceOp op, std::int64_t divisor, DType dtype) {
     if (op == ReduceOp::Avg) fail("reduces by avg, which plans write as sum and a divisor");
-    if (!can_reduce(op, plan_.request.dtype()))
-      fail(fmt::format("reduces by {}, which {} does not have", text(op),
-                       text(plan_.request.dtype())));
+    if (!can_reduce(op, dtype))
+      fail(fmt::format("reduces by {}, which {} does not have", text(op), text(dtype)));
     if (divisor < 1 || divisor > kMaxBytes) fail("has a divisor below 1 or above 2^62");
-    if (divisor > 1 && !can_divide(plan_.request.dtype()))
-      fail(fmt::format("divides {}", text(plan_.request.dtype())));
+    if (divisor > 1 && !can_divide(dtype)) fail(fmt::format("divides {}", text(dtype)));
   }
 
   void check(const ReduceStep& step) {
@@ -140,16 +146,20 @@ class StepCheck {
     std::size_t next = 0;
     for (std::size_t i = 0; i < step.parts.size() && what_.empty(); ++i) {
       const ReduceStep::Part& part = step.parts[i];
-      if (!check_slot(part.slot) || !check_target(part.destination)) return;
+      if (!check_slot(part.slot)) return;
       if (i > 0 && part.slot < step.parts[i - 1].slot) return fail("lists its ranks out of order");
       if (part.first_operand != next || part.operand_count == 0 ||
           part.operand_count > step.operands.size() - next)
         return fail("has an empty or overlapping list of operands");
       next += part.operand_count;
-      if (part.operand_count > 1 || step.divisor != 1) check_operator(step.op, step.divisor);
-      if (!check_box(part.destination, part.slot, part.destination_lo, part.extents)) return;
+      if (!check_box(part.destination, part.slot, part.destination_lo, part.extents) ||
+          !check_target(part.destination))
+        return;
+      if (part.operand_count > 1 || step.divisor != 1)
+        check_operator(step.op, step.divisor, plan_.dtype(part.destination));
       for (std::size_t k = part.first_operand; k < next; ++k)
-        if (!check_box(step.operands[k].buffer, part.slot, step.operands[k].lo, part.extents))
+        if (!check_box(step.operands[k].buffer, part.slot, step.operands[k].lo, part.extents) ||
+            !check_tensors(step.operands[k].buffer, part.destination))
           return;
     }
     if (what_.empty() && next != step.operands.size()) fail("has operands that nothing folds");
@@ -195,25 +205,41 @@ class StepCheck {
     if (step.group_size < 2 || step.members.empty() ||
         step.members.size() % static_cast<std::size_t>(step.group_size) != 0)
       return fail("expects groups of at least 2 ranks, all of one size");
-    bool reduces =
-        step.kind == CollectiveKind::ReduceScatter || step.kind == CollectiveKind::AllReduce;
-    if (reduces) check_operator(step.op, step.divisor);
-    if (!check_target(step.output)) return;
+    if (step.input_boxes.size() != step.output_boxes.size() ||
+        (!step.input_boxes.empty() && step.input_boxes.size() != step.group_count()))
+      return fail("has boxes for other than all of its groups");
     std::set<Slot> seen;
     for (std::size_t g = 0; g < step.group_count() && what_.empty(); ++g) {
       std::span<const Slot> group = step.group(g);
       for (Slot slot : group) {
         if (!check_slot(slot)) return;
         if (!seen.insert(slot).second) return fail(fmt::format("names rank {} twice", rank(slot)));
-        if (!check_buffer(step.input, slot) || !check_buffer(step.output, slot)) return;
-        if (plan_.buffer(step.input).shape(slot) != plan_.buffer(step.input).shape(group[0]) ||
-            plan_.buffer(step.output).shape(slot) != plan_.buffer(step.output).shape(group[0]))
-          return fail(fmt::format("has buffers of different shapes on ranks {} and {} of one group",
-                                  rank(group[0]), rank(slot)));
+        if (!check_operand(step.input, slot, group[0], step.input_boxes, g) ||
+            !check_operand(step.output, slot, group[0], step.output_boxes, g))
+          return;
       }
-      check_shapes(step, plan_.buffer(step.input).shape(group[0]),
-                   plan_.buffer(step.output).shape(group[0]));
+      if (!check_target(step.output) || !check_tensors(step.input, step.output)) return;
+      bool reduces =
+          step.kind == CollectiveKind::ReduceScatter || step.kind == CollectiveKind::AllReduce;
+      if (reduces) check_operator(step.op, step.divisor, plan_.dtype(step.input));
+      check_shapes(step, input_of(plan_, step, g).extents(), output_of(plan_, step, g).extents());
     }
+  }
+
+  // A member's operand: the group's box, or a whole buffer of the same shape on all.
+  bool check_operand(BufferId buffer, Slot slot, Slot first, const std::vector<Box>& boxes,
+                     std::size_t group) {
+    if (!check_buffer(buffer, slot)) return false;
+    if (!boxes.empty()) {
+      if (boxes[group].dims() == plan_.dims())
+        return check_box(buffer, slot, boxes[group].lo, boxes[group].extents());
+      fail("has boxes of other dims than the plan");
+      return false;
+    }
+    if (plan_.buffer(buffer).shape(slot) == plan_.buffer(buffer).shape(first)) return true;
+    fail(fmt::format("has buffers of different shapes on ranks {} and {} of one group", rank(first),
+                     rank(slot)));
+    return false;
   }
 
   const Plan& plan_;

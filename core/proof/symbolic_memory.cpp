@@ -15,10 +15,11 @@ constexpr std::int64_t kMaxPieces = std::int64_t{1} << 25;
 
 [[noreturn]] void refute_end(std::string what) { throw Refuted{{std::nullopt, std::move(what)}}; }
 
-// Index set of one rank under a layout as (local box, shift) pairs in plan dims.
+// Index set of one rank under a layout as (local box, shift) pairs in plan dims, of which those
+// that the layout does not have come first.
 template <class Visit>
-void for_each_run_box(const Layout& layout, std::int32_t position, Visit&& visit) {
-  if (layout.dims() == 0) return visit(Box{{0}, {1}}, DimVector{0});
+void for_each_run_box(const Layout& layout, std::int32_t position, int dims, Visit&& visit) {
+  int leading = dims - layout.dims();
   MeshCoordinate coordinate = layout.mesh().coordinate(position);
   std::array<Runs, kMaxDims> runs;
   DimVector at(layout.dims());
@@ -27,13 +28,13 @@ void for_each_run_box(const Layout& layout, std::int32_t position, Visit&& visit
     if (runs[static_cast<std::size_t>(d)].empty()) return;
   }
   for (;;) {
-    Box box{DimVector(layout.dims()), DimVector(layout.dims())};
-    DimVector shift(layout.dims());
+    Box box{DimVector(leading, 0), DimVector(leading, 1)};
+    DimVector shift(leading, 0);
     for (int d = 0; d < layout.dims(); ++d) {
       const Run& run = runs[static_cast<std::size_t>(d)][static_cast<std::size_t>(at[d])];
-      box.lo[d] = run.local_lo;
-      box.hi[d] = run.local_hi();
-      shift[d] = run.global_lo - run.local_lo;
+      box.lo.push_back(run.local_lo);
+      box.hi.push_back(run.local_hi());
+      shift.push_back(run.global_lo - run.local_lo);
     }
     visit(box, shift);
     int d = layout.dims() - 1;
@@ -49,21 +50,25 @@ void for_each_run_box(const Layout& layout, std::int32_t position, Visit&& visit
 
 SymbolicMemory::SymbolicMemory(const Plan& plan)
     : plan_(plan), order_(plan), contents_(plan.buffers.size() * plan.slot_count()) {
-  load_source();
+  load_sources();
 }
 
-void SymbolicMemory::load_source() {
-  const Layout& layout = plan_.request.source();
-  std::map<std::int64_t, FoldId> fold_of;
-  for (std::int32_t position = 0; position < layout.mesh().size(); ++position) {
-    Slot slot = plan_.slot_of(layout.mesh().rank_at(position));
-    std::int64_t addend = plan_.request.addend_of(position);
-    auto [fold, added] = fold_of.try_emplace(addend, 0);
-    if (added) fold->second = folds_.of({addend}, 1);
-    FoldId id = fold->second;
-    for_each_run_box(layout, position, [&](const Box& box, const DimVector& shift) {
-      put(kSourceBuffer, slot, {box, shift, id, -1});
-    });
+void SymbolicMemory::load_sources() {
+  for (std::size_t t = 0; t < plan_.tensors.size(); ++t) {
+    TensorId tensor{static_cast<std::int32_t>(t)};
+    const Request& request = plan_.request(tensor);
+    std::map<std::int64_t, FoldId> fold_of;
+    for (std::int32_t position = 0; position < request.source().mesh().size(); ++position) {
+      Slot slot = plan_.slot_of(request.source().mesh().rank_at(position));
+      std::int64_t addend = request.addend_of(position);
+      auto [fold, added] = fold_of.try_emplace(addend, 0);
+      if (added) fold->second = folds_.of({addend}, 1);
+      FoldId id = fold->second;
+      for_each_run_box(request.source(), position, plan_.dims(),
+                       [&](const Box& box, const DimVector& shift) {
+                         put(source_of(tensor), slot, {box, shift, id, -1});
+                       });
+    }
   }
 }
 
@@ -141,41 +146,46 @@ void SymbolicMemory::check_single_writes() const {
   }
 }
 
-// The fold that each destination rank must hold; ranks that agree on the kept Partial axes share
-// one.
-FoldId SymbolicMemory::wanted(std::int32_t position) {
-  std::int64_t key = 0;
-  MeshCoordinate coordinate = plan_.request.destination().mesh().coordinate(position);
-  for (const FoldMeaning::Axis& axis : plan_.request.fold().axes)
-    if (!axis.folded) key = key * axis.size + coordinate[static_cast<std::size_t>(axis.axis)];
-  auto [it, added] = wanted_.try_emplace(key, 0);
-  if (added)
-    it->second = folds_.of(plan_.request.addends_wanted(position), plan_.request.fold().divisor);
-  return it->second;
+// The fold that a destination rank must hold.
+FoldId SymbolicMemory::wanted(const Request& request, std::int32_t position) {
+  return folds_.of(request.addends_wanted(position), request.fold().divisor);
 }
 
-void SymbolicMemory::check_destination() {
-  const Layout& layout = plan_.request.destination();
+void SymbolicMemory::check_destinations() {
+  for (std::size_t t = 0; t < plan_.tensors.size(); ++t)
+    check_destination(TensorId{static_cast<std::int32_t>(t)});
+}
+
+void SymbolicMemory::check_destination(TensorId tensor) {
+  const Request& request = plan_.request(tensor);
+  const Layout& layout = request.destination();
+  BufferId buffer = destination_of(tensor);
+  // Ranks that agree on the kept Partial axes want one fold.
+  std::map<std::int64_t, FoldId> wanted_of;
   // Ranks that hold the same contents and want the same index set need one look.
   std::set<std::pair<const Contents*, std::vector<std::int64_t>>> seen;
   for (std::int32_t position = 0; position < layout.mesh().size(); ++position) {
     Slot slot = plan_.slot_of(layout.mesh().rank_at(position));
-    ContentsRef held = contents(kDestinationBuffer, slot);
+    ContentsRef held = contents(buffer, slot);
     // Nothing overlaps by now, so equal volumes mean that every element is there.
-    std::int64_t missing =
-        plan_.buffer(kDestinationBuffer).elements(slot) - (held ? held->volume() : 0);
+    std::int64_t missing = plan_.buffer(buffer).elements(slot) - (held ? held->volume() : 0);
     if (missing != 0)
       refute_end(fmt::format("{} elements of the destination on rank {} are never written", missing,
                              rank(slot)));
     if (!held) continue;
-    FoldId fold = wanted(position);
+    MeshCoordinate coordinate = layout.mesh().coordinate(position);
+    std::int64_t kept = 0;
+    for (const FoldMeaning::Axis& axis : request.fold().axes)
+      if (!axis.folded) kept = kept * axis.size + coordinate[static_cast<std::size_t>(axis.axis)];
+    auto [want, added] = wanted_of.try_emplace(kept, 0);
+    if (added) want->second = wanted(request, position);
+    FoldId fold = want->second;
     if (held.use_count() > 2) {
       std::vector<std::int64_t> key{fold};
-      for (int d = 0; d < layout.dims(); ++d)
-        key.push_back(layout.piece_of(d, layout.mesh().coordinate(position)));
+      for (int d = 0; d < layout.dims(); ++d) key.push_back(layout.piece_of(d, coordinate));
       if (!seen.emplace(held.get(), std::move(key)).second) continue;
     }
-    for_each_run_box(layout, position, [&](const Box& box, const DimVector& shift) {
+    for_each_run_box(layout, position, plan_.dims(), [&](const Box& box, const DimVector& shift) {
       check_box(*held, slot, box, shift, fold);
     });
   }

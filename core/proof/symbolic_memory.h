@@ -58,7 +58,7 @@ class SymbolicMemory {
 
   // After the last step.
   void check_single_writes() const;
-  void check_destination();
+  void check_destinations();
 
  private:
   using ContentsRef =
@@ -68,10 +68,11 @@ class SymbolicMemory {
     return contents_[to_index(buffer) * plan_.slot_count() + static_cast<std::size_t>(slot)];
   }
   void put(BufferId buffer, Slot slot, const Piece& piece);
-  void load_source();
+  void load_sources();
   void check_order(BufferId buffer, Slot slot, const Piece& piece) const;
   void check_covered(BufferId buffer, Slot slot, const Box& box, std::int64_t covered) const;
-  FoldId wanted(std::int32_t position);
+  FoldId wanted(const Request& request, std::int32_t position);
+  void check_destination(TensorId tensor);
   void check_box(const Contents& held, Slot slot, const Box& box, const DimVector& shift,
                  FoldId fold) const;
 
@@ -80,7 +81,6 @@ class SymbolicMemory {
   FoldSets folds_;
   std::vector<ContentsRef> contents_;  // [buffer * slots + slot]
   std::int64_t pieces_ = 0;
-  std::map<std::int64_t, FoldId> wanted_;
   std::int32_t step_ = -1;
 };
 

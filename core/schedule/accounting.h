@@ -23,9 +23,6 @@ struct PlanBytes {
 
 PlanBytes count_bytes(const Plan& plan);
 
-// The count that Expansion takes for a collective, where `member` is in one of its groups.
-std::int64_t expansion_elements(const CollectiveStep& step, const Plan& plan, Slot member);
-
 // First write and last access of every buffer on every slot, as steps in listed order: index buffer
 // * slots + slot; -1 where no step writes it (the source) or touches it. After its last access an
 // executor may free a temporary.

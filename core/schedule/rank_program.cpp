@@ -93,12 +93,4 @@ std::vector<RankProgram> rank_programs(const Plan& plan, std::span<const Slot> s
   return Derivation(plan, slots).run();
 }
 
-std::int64_t message_bytes(const Plan& plan, const ExchangeStep& step,
-                           const ExchangeStep::Message& message) {
-  std::int64_t elements = 0;
-  for (std::uint32_t i = message.moves.first; i < message.moves.first + message.moves.count; ++i)
-    elements += step.moves.elements(i);
-  return elements * size_bytes(plan.request.dtype());
-}
-
 }  // namespace reshard

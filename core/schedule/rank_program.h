@@ -34,8 +34,4 @@ struct RankProgram {
 // be proved.
 std::vector<RankProgram> rank_programs(const Plan& plan, std::span<const Slot> slots);
 
-// Bytes of a message.
-std::int64_t message_bytes(const Plan& plan, const ExchangeStep& step,
-                           const ExchangeStep::Message& message);
-
 }  // namespace reshard

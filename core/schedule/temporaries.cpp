@@ -31,14 +31,13 @@ std::int64_t first_fit(const std::vector<Placed>& live, std::int64_t bytes,
 TemporaryLayout lay_out_temporaries(const Plan& plan, const Lives& lives, Slot slot,
                                     std::int64_t alignment) {
   RESHARD_CHECK(alignment > 0 && (alignment & (alignment - 1)) == 0, "alignment");
-  std::int64_t width = size_bytes(plan.request.dtype());
   TemporaryLayout out;
   out.offset.assign(plan.buffers.size(), -1);
   auto at = [&](std::size_t buffer) {
     return buffer * plan.slot_count() + static_cast<std::size_t>(slot);
   };
   std::vector<std::size_t> order;
-  for (std::size_t b = 2; b < plan.buffers.size(); ++b)
+  for (std::size_t b = 2 * plan.tensors.size(); b < plan.buffers.size(); ++b)
     if (lives.begin[at(b)] >= 0) order.push_back(b);
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
     return lives.begin[at(a)] < lives.begin[at(b)];
@@ -47,8 +46,7 @@ TemporaryLayout lay_out_temporaries(const Plan& plan, const Lives& lives, Slot s
   std::vector<Placed> live, dead;
   for (std::size_t b : order) {
     BufferId id{static_cast<std::int32_t>(b)};
-    Placed placed{id, 0, plan.buffers[b].elements(slot) * width, lives.begin[at(b)],
-                  lives.end[at(b)]};
+    Placed placed{id, 0, plan.buffer_bytes(id, slot), lives.begin[at(b)], lives.end[at(b)]};
     auto gone = std::stable_partition(live.begin(), live.end(), [&](const Placed& other) {
       return other.last_step >= placed.first_step;
     });

@@ -7,57 +7,23 @@
 #include <tuple>
 
 #include "core/base/errors.h"
-#include "core/schedule/accounting.h"
-#include "core/schedule/expansion.h"
-#include "core/schedule/rank_program.h"
+#include "core/schedule/transfers.h"
 
 namespace reshard {
 namespace {
 
 constexpr std::int64_t kMaxPairs = std::int64_t{1} << 26;
 
-void add(std::vector<PairBytes>& pairs, Slot source, Slot destination, std::int64_t bytes) {
-  if (bytes > 0) pairs.push_back({source, destination, bytes});
-}
-
-void add_group(const Plan& plan, const CollectiveStep& step, std::span<const Slot> group,
-               std::vector<PairBytes>& pairs) {
-  Algorithm algorithm = default_algorithm(step.kind);
-  Expansion expansion(step.kind, algorithm, step.group_size,
-                      expansion_elements(step, plan, group[0]));
-  std::int64_t size = size_bytes(plan.request.dtype());
-  auto slot = [&](std::int32_t member) { return group[static_cast<std::size_t>(member)]; };
-  if (algorithm == Algorithm::Ring && step.kind != CollectiveKind::AllToAll) {
-    // All that a member receives comes from the one before it: no need to walk n * (n - 1)
-    // transfers.
-    for (std::int32_t m = 0; m < step.group_size; ++m)
-      add(pairs, slot(m == 0 ? step.group_size - 1 : m - 1), slot(m), expansion.received(m) * size);
-    return;
-  }
-  if (static_cast<std::int64_t>(pairs.size()) + expansion.size() > kMaxPairs)
-    throw InputError(
-        "traffic: expected collectives that connect at most 2^26 pairs of ranks, found " +
-        std::to_string(expansion.size()) + " in a group");
-  for (std::int64_t i = 0; i < expansion.size(); ++i) {
-    Transfer transfer = expansion.transfer(i);
-    add(pairs, slot(transfer.source), slot(transfer.destination),
-        expansion.elements(transfer) * size);
-  }
-}
-
 }  // namespace
 
 std::vector<PairBytes> traffic_of(const Plan& plan) {
   std::vector<PairBytes> pairs;
-  for (const Step& step : plan.steps) {
-    if (const auto* exchange = std::get_if<ExchangeStep>(&step.body)) {
-      for (const ExchangeStep::Message& message : exchange->messages)
-        add(pairs, message.source, message.destination, message_bytes(plan, *exchange, message));
-    } else if (const auto* collective = std::get_if<CollectiveStep>(&step.body)) {
-      for (std::size_t g = 0; g < collective->group_count(); ++g)
-        add_group(plan, *collective, collective->group(g), pairs);
-    }
-  }
+  for (const Step& step : plan.steps)
+    for_each_pair(plan, step, [&](Slot source, Slot destination, std::int64_t bytes) {
+      if (static_cast<std::int64_t>(pairs.size()) == kMaxPairs)
+        throw InputError("traffic: expected steps that connect at most 2^26 pairs, found more");
+      if (bytes > 0) pairs.push_back({source, destination, bytes});
+    });
   std::sort(pairs.begin(), pairs.end(), [](const PairBytes& a, const PairBytes& b) {
     return std::tie(a.source, a.destination) < std::tie(b.source, b.destination);
   });

@@ -21,7 +21,7 @@ struct PairBytes {
 };
 
 // Ascending by (source, destination), each pair once, none of 0 bytes. Throws InputError where the
-// plan's collectives connect more than 2^26 pairs.
+// plan's steps connect more than 2^26 pairs.
 std::vector<PairBytes> traffic_of(const Plan& plan);
 
 // The file that nccl-tests' alltoallv_perf reads (NCCL_TESTS_ALLTOALLV_MATRIX_FILE): one line per

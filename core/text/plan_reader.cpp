@@ -8,8 +8,8 @@
 
 #include "core/base/cursor.h"
 #include "core/base/errors.h"
-#include "core/text/plan_text.h"
 #include "core/proof/proof.h"
+#include "core/text/plan_text.h"
 
 namespace reshard {
 namespace {
@@ -83,7 +83,6 @@ class Reader {
 
   Plan header() {
     std::string planner;
-    std::string_view shape, dtype;
     next_line();
     at_line([&](Cursor& cursor) { cursor.expect("reshard-plan 1"); });
     at_line([&](Cursor& cursor) {
@@ -91,6 +90,14 @@ class Reader {
       planner = cursor.word();
       if (planner.empty()) cursor.fail("a planner's name");
     });
+    std::vector<Request> tensors;
+    do tensors.push_back(tensor());
+    while (starts_with("shape "));
+    return Plan(std::move(tensors), planner);
+  }
+
+  Request tensor() {
+    std::string_view shape, dtype;
     at_line([&](Cursor& cursor) {
       cursor.expect("shape ");
       shape = until(cursor, "");
@@ -104,7 +111,7 @@ class Reader {
     int last = line_;
     at_line([&](Cursor& cursor) { destination = layout(cursor, "destination", shape, dtype); });
     try {
-      return Plan(Request(std::move(*source), std::move(*destination)), planner);
+      return Request(std::move(*source), std::move(*destination));
     } catch (const InputError& error) {
       throw error.in(place(last));
     }
@@ -140,7 +147,11 @@ class Reader {
         cursor.fail(fmt::format("buffer {} here, before this", plan.buffers.size()));
       if ((number + 1) * plan.slot_count() * static_cast<std::size_t>(plan.dims()) > kMaxExtents)
         cursor.fail("fewer temporaries for so many ranks");
-      id = plan.add_temporary();
+      std::int64_t tensor = 0;
+      if (cursor.accept(" tensor "))
+        tensor = cursor.integer("a tensor of the plan", 0,
+                                static_cast<std::int64_t>(plan.tensors.size()) - 1);
+      id = plan.add_temporary(TensorId{static_cast<std::int32_t>(tensor)});
     });
     while (starts_with("  "))
       at_line([&](Cursor& cursor) {
@@ -151,7 +162,7 @@ class Reader {
         Shape shape = parse_shape(until(cursor, ""));
         if (shape.size() != plan.dims())
           cursor.fail(fmt::format("{} extents before this", plan.dims()));
-        std::int64_t elements = size_bytes(plan.request.dtype());
+        std::int64_t elements = plan.element_bytes(id);
         for (std::int64_t extent : shape) {
           std::optional<std::int64_t> product = checked_product(elements, extent);
           if (!product) cursor.fail("a temporary of at most 2^62 bytes");
@@ -306,7 +317,7 @@ class Reader {
   void lines(CollectiveStep& step, const Plan& plan) {
     each_line([&](Cursor& cursor) {
       cursor.expect("group ");
-      std::vector<Rank> ranks = parse_ranks(until(cursor, ""), "group");
+      std::vector<Rank> ranks = parse_ranks(until(cursor, " "), "group");
       if (step.members.empty()) step.group_size = static_cast<std::int32_t>(ranks.size());
       if (static_cast<std::int32_t>(ranks.size()) != step.group_size)
         cursor.fail("groups of equal size before this");
@@ -317,6 +328,14 @@ class Reader {
       }
       if (step.members.size() > plan.slot_count())
         cursor.fail("each rank in one group only, before this");
+      if (!cursor.accept(" ")) return;
+      BoxIn input = box(cursor, plan);
+      cursor.expect(" -> ");
+      BoxIn output = box(cursor, plan);
+      if (input.buffer != step.input || output.buffer != step.output)
+        cursor.fail("boxes of the step's buffers before this");
+      step.input_boxes.push_back(box_at(input.lo, input.extents));
+      step.output_boxes.push_back(box_at(output.lo, output.extents));
     });
   }
   void lines(ReduceStep& step, const Plan& plan) {
@@ -349,5 +368,13 @@ class Reader {
 }  // namespace
 
 Plan parse_plan(std::string_view text, std::string_view file) { return Reader(text, file).run(); }
+
+Plan parse_plan_of_one(std::string_view text, std::string_view file) {
+  Plan plan = parse_plan(text, file);
+  if (plan.tensors.size() > 1)
+    throw InputError(
+        fmt::format("{}: expected a plan of one tensor, found {}", file, plan.tensors.size()));
+  return plan;
+}
 
 }  // namespace reshard

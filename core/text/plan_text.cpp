@@ -26,11 +26,13 @@ class Writer {
   explicit Writer(const Plan& plan) : plan_(plan) {}
 
   std::string run() {
-    put(out_, "reshard-plan 1\nplanner {}\nshape {}\ndtype {}\n", plan_.planner,
-        text(plan_.request.shape()), text(plan_.request.dtype()));
-    layout("source", plan_.request.source());
-    layout("destination", plan_.request.destination());
-    for (std::size_t b = 2; b < plan_.buffers.size(); ++b) temporary(b);
+    put(out_, "reshard-plan 1\nplanner {}\n", plan_.planner);
+    for (const Request& tensor : plan_.tensors) {
+      put(out_, "shape {}\ndtype {}\n", text(tensor.shape()), text(tensor.dtype()));
+      layout("source", tensor.source());
+      layout("destination", tensor.destination());
+    }
+    for (std::size_t b = 2 * plan_.tensors.size(); b < plan_.buffers.size(); ++b) temporary(b);
     for (std::size_t s = 0; s < plan_.steps.size(); ++s) step(s);
     put(out_, "end\n");
     return fmt::to_string(out_);
@@ -47,7 +49,10 @@ class Writer {
   // Runs of consecutive ranks of one shape share a line.
   void temporary(std::size_t b) {
     const Buffer& buffer = plan_.buffers[b];
-    put(out_, "temporary {}\n", b);
+    put(out_, "temporary {}", b);
+    if (auto tensor = static_cast<std::int32_t>(buffer.tensor()); tensor > 0)
+      put(out_, " tensor {}", tensor);
+    put(out_, "\n");
     auto slots = static_cast<Slot>(plan_.slot_count());
     for (Slot first = 0; first < slots;) {
       if (!buffer.exists(first)) {
@@ -121,7 +126,14 @@ class Writer {
     for (std::size_t g = 0; g < step.group_count(); ++g) {
       std::vector<Rank> ranks;
       for (Slot slot : step.group(g)) ranks.push_back(plan_.ranks[static_cast<std::size_t>(slot)]);
-      put(out_, "  group {}\n", ranks_text(ranks));
+      put(out_, "  group {}", ranks_text(ranks));
+      if (!step.input_boxes.empty()) {
+        put(out_, " ");
+        put_box(out_, step.input, step.input_boxes[g].lo, step.input_boxes[g].extents());
+        put(out_, " -> ");
+        put_box(out_, step.output, step.output_boxes[g].lo, step.output_boxes[g].extents());
+      }
+      put(out_, "\n");
     }
   }
   void lines(const ReduceStep& step) {

@@ -19,6 +19,7 @@
 #include <span>
 #include <vector>
 
+#include "core/schedule/transfers.h"
 #include "core/schedule/workload.h"
 #include "sim/network/transit.h"
 
@@ -60,20 +61,9 @@ class OperationRun {
  private:
   // What a step does, beside the dependencies.
   struct StepRun {
-    std::int32_t first_part = 0, part_count = 0;
+    std::int32_t first_part = 0;
     std::vector<std::int32_t> dependents;  // steps that name this one in `after`
-    // Exchange. Messages of the step ascend by source; receives lists them by destination part.
-    const ExchangeStep* exchange = nullptr;
-    std::vector<std::int32_t> source_parts, destination_parts;  // by message
-    std::vector<std::uint32_t> first_send, first_receive,
-        receives;  // first_*: by part of the step, one more at the end
-    // Collective: parts are members, group after group.
-    std::vector<Expansion> expansions;                  // by group
-    std::int64_t transfers = 0, transfers_at_once = 0;  // of all groups
-
-    std::int32_t rounds() const {
-      return !expansions.empty() ? expansions.front().rounds() : source_parts.empty() ? 0 : 1;
-    }
+    Transfers transfers = Transfers::none(0);
   };
   struct Part {
     Slot slot;
@@ -85,25 +75,17 @@ class OperationRun {
   };
 
   void build_plan(const Plan& plan);
-  void build_message(const Message& message);
-  void build_collective(const BareCollective& collective);
-  void add_parts(StepRun& step, std::span<const Slot> slots);
-  void add_expansion(StepRun& step, const Expansion& expansion);
-  void add_expansions(StepRun& step, const CollectiveStep& collective, const Plan& plan);
-  void index_messages(StepRun& step);
+  Transfers transfers_of(const Operation& operation) const;
+  // Call in the order of steps_, once per step.
+  void add_parts(StepRun& step, Transfers transfers);
   void index_slots();
   void count_waits(const Plan& plan);
   std::int32_t part_at(Slot slot, std::int32_t step) const;  // -1 where the slot has none
-  std::int64_t message_bytes(const StepRun& step, std::uint32_t message) const;
-  void enter_exchange(const StepRun& step, std::int32_t part, std::vector<Transit>& transits);
-  void enter_collective(const StepRun& step, std::int32_t part, std::vector<Transit>& transits);
   void meet(const Transit& transit, std::int32_t part, std::vector<Transit>& transits);
 
   OpId id_;
   std::span<const Rank> ranks_;
   bool has_plan_ = false;
-  std::int64_t unit_bytes_ = 1;    // of one element of messages and expansions
-  std::int64_t single_bytes_ = 0;  // of a message operation
   std::int64_t duration_ps_ = 0;
   std::vector<StepRun> steps_;
   std::vector<Part> parts_;  // step after step

@@ -11,6 +11,7 @@
 #include "core/base/errors.h"
 #include "core/schedule/accounting.h"
 #include "core/schedule/rank_program.h"
+#include "core/schedule/transfers.h"
 
 namespace reshard::sim {
 
@@ -20,7 +21,7 @@ using Json = nlohmann::ordered_json;
 
 class Parts {
  public:
-  explicit Parts(const Plan& plan) : plan_(plan), size_(size_bytes(plan.request.dtype())) {}
+  explicit Parts(const Plan& plan) : plan_(plan), size_(size_bytes(plan.request().dtype())) {}
 
   MeasuredPart part(Slot slot, const RankStep& rank_step) const {
     const Step& step = plan_.steps[to_index(rank_step.step)];
@@ -64,7 +65,7 @@ class Parts {
   void add(const CollectiveStep& body, const RankStep& step, MeasuredPart& out) const {
     std::span<const Slot> group = body.group(static_cast<std::size_t>(step.group));
     for (Slot slot : group) out.group.push_back(rank(slot));
-    out.bytes = expansion_elements(body, plan_, group[0]) * size_;
+    out.bytes = expansion_elements(plan_, body, static_cast<std::size_t>(step.group)) * size_;
   }
 
   const Plan& plan_;

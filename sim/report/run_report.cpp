@@ -57,7 +57,7 @@ void add_times(const Timeline& timeline, std::vector<StepRow>& rows) {
 RunReport report_on(const Plan& plan, const PlanBytes& bytes, const ProofResult& proof,
                     const Timeline& timeline, const Topology& topology, const Bound& bound) {
   RunReport report;
-  add_request(plan.request, report);
+  add_request(plan.request(), report);
   report.topology = topology.name();
   report.topology_devices = topology.devices();
   report.planner = report.planner_asked = plan.planner;

@@ -67,7 +67,7 @@ class DestinationCheck {
 };
 
 DataReport move(const Plan& plan) {
-  const Request& request = plan.request;
+  const Request& request = plan.request();
   DestinationCheck check(request);
   Store store;
   store.run(
@@ -91,8 +91,8 @@ int halvings_for(std::int64_t bytes, std::int64_t budget_bytes) {
 std::shared_ptr<const Plan> within(std::int64_t budget_bytes, std::shared_ptr<const Plan> plan,
                                    const MakePlan& replan) {
   for (std::int64_t bytes = store_bytes(*plan); bytes > budget_bytes; bytes = store_bytes(*plan)) {
-    Request smaller = shrunk(plan->request, halvings_for(bytes, budget_bytes));
-    if (smaller.shape() == plan->request.shape()) return plan;
+    Request smaller = shrunk(plan->request(), halvings_for(bytes, budget_bytes));
+    if (smaller.shape() == plan->request().shape()) return plan;
     plan = replan(smaller);
   }
   return plan;
@@ -117,7 +117,7 @@ DataReport move_and_check(const Request& request, std::shared_ptr<const Plan> pl
     std::shared_ptr<const Plan> fitting = within(memory_limit_bytes, plan, replan);
     if (std::int64_t fits = store_bytes(*fitting); fits <= memory_limit_bytes)
       advice = fmt::format("--data-budget {} would do, with shape {}", fits,
-                           text(fitting->request.shape()));
+                           text(fitting->request().shape()));
     throw InputError(fmt::format("data of {}: moving it needs {}, above the memory limit of {}; {}",
                                  request.text(), bytes_text(needed), bytes_text(memory_limit_bytes),
                                  advice));

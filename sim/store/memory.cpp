@@ -11,10 +11,7 @@
 namespace reshard::sim {
 
 StoreMemory::StoreMemory(const Plan& plan, bool poison)
-    : plan_(plan),
-      poison_(poison),
-      element_bytes_(reshard::size_bytes(plan.request.dtype())),
-      blocks_(plan.buffers.size() * plan.slot_count()) {}
+    : plan_(plan), poison_(poison), blocks_(plan.buffers.size() * plan.slot_count()) {}
 
 std::byte* StoreMemory::allocate(BufferId buffer, Slot slot) {
   RESHARD_CHECK(plan_.buffer(buffer).exists(slot),
@@ -28,15 +25,15 @@ std::byte* StoreMemory::allocate(BufferId buffer, Slot slot) {
   return block->data();
 }
 
-std::span<std::byte> StoreMemory::allocate_source(Slot slot) {
-  std::byte* data = allocate(kSourceBuffer, slot);
-  return {data, static_cast<std::size_t>(size_bytes(kSourceBuffer, slot))};
+std::span<std::byte> StoreMemory::allocate_source(BufferId source, Slot slot) {
+  std::byte* data = allocate(source, slot);
+  return {data, static_cast<std::size_t>(size_bytes(source, slot))};
 }
 
-void StoreMemory::share_source(Slot slot, Slot with) {
-  RESHARD_CHECK(size_bytes(kSourceBuffer, slot) == size_bytes(kSourceBuffer, with),
+void StoreMemory::share_source(BufferId source, Slot slot, Slot with) {
+  RESHARD_CHECK(size_bytes(source, slot) == size_bytes(source, with),
                 fmt::format("slots {} and {} share no shard", slot, with));
-  blocks_[at(kSourceBuffer, slot)] = blocks_[at(kSourceBuffer, with)];
+  blocks_[at(source, slot)] = blocks_[at(source, with)];
 }
 
 const std::byte* StoreMemory::read(BufferId buffer, Slot slot) const {
@@ -47,7 +44,8 @@ const std::byte* StoreMemory::read(BufferId buffer, Slot slot) const {
 }
 
 std::byte* StoreMemory::write(BufferId buffer, Slot slot) {
-  RESHARD_CHECK(buffer != kSourceBuffer, fmt::format("the source of slot {} is written", slot));
+  RESHARD_CHECK(plan_.buffer(buffer).role() != BufferRole::Source,
+                fmt::format("the source of slot {} is written", slot));
   const std::shared_ptr<Block>& block = blocks_[at(buffer, slot)];
   return block ? block->data() : allocate(buffer, slot);
 }

@@ -23,20 +23,19 @@ class StoreMemory {
   // tests. The plan must outlive this.
   explicit StoreMemory(const Plan& plan, bool poison = false);
 
-  // Gives the slot's source shard its memory, or shares that of another slot.
-  std::span<std::byte> allocate_source(Slot slot);
-  void share_source(Slot slot, Slot with);
+  // Gives the slot's shard of a source its memory, or shares that of another slot.
+  std::span<std::byte> allocate_source(BufferId source, Slot slot);
+  void share_source(BufferId source, Slot slot, Slot with);
 
   // The slot must have the buffer; where elements are read they must have been written.
   const std::byte* read(BufferId buffer, Slot slot) const;
-  // Allocates at the first call. Never the source.
+  // Allocates at the first call. Never a source.
   std::byte* write(BufferId buffer, Slot slot);
   void release(BufferId buffer, Slot slot);
 
   std::int64_t size_bytes(BufferId buffer, Slot slot) const {
-    return plan_.buffer(buffer).elements(slot) * element_bytes_;
+    return plan_.buffer_bytes(buffer, slot);
   }
-  std::int64_t element_bytes() const { return element_bytes_; }
   std::int64_t live_bytes() const { return live_bytes_; }  // allocated now, shared memory once
   std::int64_t peak_bytes() const { return peak_bytes_; }
 
@@ -48,7 +47,7 @@ class StoreMemory {
 
   const Plan& plan_;
   bool poison_;
-  std::int64_t element_bytes_, live_bytes_ = 0, peak_bytes_ = 0;
+  std::int64_t live_bytes_ = 0, peak_bytes_ = 0;
   std::vector<std::shared_ptr<Block>> blocks_;  // [buffer * slots + slot]
 };
 

@@ -20,9 +20,10 @@ struct Release {
 
 std::vector<Release> releases_of(const Plan& plan) {
   std::vector<Release> out;
-  if (plan.buffers.size() <= 2) return out;
+  std::size_t first = 2 * plan.tensors.size();
+  if (plan.buffers.size() == first) return out;
   std::vector<std::int32_t> last = lives_of(plan).end;
-  for (std::size_t b = 2; b < plan.buffers.size(); ++b)
+  for (std::size_t b = first; b < plan.buffers.size(); ++b)
     for (std::size_t slot = 0; slot < plan.slot_count(); ++slot) {
       std::int32_t step = last[b * plan.slot_count() + slot];
       if (step >= 0)
@@ -45,19 +46,21 @@ std::vector<std::pair<Slot, std::int32_t>> slots_of(const Plan& plan, const Mesh
 
 }  // namespace
 
-void fill_sources(const Plan& plan, const FillSource& fill, StoreMemory& memory) {
-  const Mesh& mesh = plan.request.source().mesh();
-  std::vector<std::int32_t> replicas = first_replicas(plan.request);
+void fill_sources(const Plan& plan, const FillSource& fill, StoreMemory& memory, TensorId tensor) {
+  const Request& request = plan.request(tensor);
+  const Mesh& mesh = request.source().mesh();
+  BufferId source = source_of(tensor);
+  std::vector<std::int32_t> replicas = first_replicas(request);
   // By mesh position: the slot that was filled for its set of replicas.
   std::vector<Slot> filled(replicas.size(), -1);
   for (auto [slot, position] : slots_of(plan, mesh)) {
     Slot& with = filled[static_cast<std::size_t>(replicas[static_cast<std::size_t>(position)])];
     if (with >= 0) {
-      memory.share_source(slot, with);
+      memory.share_source(source, slot, with);
       continue;
     }
     with = slot;
-    fill(plan.ranks[static_cast<std::size_t>(slot)], memory.allocate_source(slot));
+    fill(plan.ranks[static_cast<std::size_t>(slot)], memory.allocate_source(source, slot));
   }
 }
 
@@ -75,12 +78,14 @@ std::int64_t run_steps(const Plan& plan, StoreMemory& memory, const StepDone& do
   return bytes;
 }
 
-void take_destinations(const Plan& plan, const TakeDestination& take, StoreMemory& memory) {
-  for (auto [slot, position] : slots_of(plan, plan.request.destination().mesh())) {
-    std::int64_t size = memory.size_bytes(kDestinationBuffer, slot);
+void take_destinations(const Plan& plan, const TakeDestination& take, StoreMemory& memory,
+                       TensorId tensor) {
+  BufferId destination = destination_of(tensor);
+  for (auto [slot, position] : slots_of(plan, plan.request(tensor).destination().mesh())) {
+    std::int64_t size = memory.size_bytes(destination, slot);
     // An empty shard is written by no step.
     const std::byte* data =
-        size == 0 ? memory.write(kDestinationBuffer, slot) : memory.read(kDestinationBuffer, slot);
+        size == 0 ? memory.write(destination, slot) : memory.read(destination, slot);
     take(plan.ranks[static_cast<std::size_t>(slot)], {data, static_cast<std::size_t>(size)});
   }
 }
@@ -90,7 +95,9 @@ class PreparedStore : public PreparedPlan {
   PreparedStore(Store& store, const Plan& plan)
       : store_(store), plan_(plan), memory_(plan, store.options_.poison) {}
 
-  void fill(const FillSource& fill) override { fill_sources(plan_, fill, memory_); }
+  void fill(const FillSource& fill, TensorId tensor) override {
+    fill_sources(plan_, fill, memory_, tensor);
+  }
 
   Timeline run() override {
     Timeline timeline;
@@ -111,7 +118,9 @@ class PreparedStore : public PreparedPlan {
     return timeline;
   }
 
-  void take(const TakeDestination& take) override { take_destinations(plan_, take, memory_); }
+  void take(const TakeDestination& take, TensorId tensor) override {
+    take_destinations(plan_, take, memory_, tensor);
+  }
 
  private:
   Store& store_;

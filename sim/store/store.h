@@ -42,11 +42,13 @@ class Store : public Executor {
 };
 
 // The parts of a run, for callers that want to see between them.
-void fill_sources(const Plan& plan, const FillSource& fill, StoreMemory& memory);
+void fill_sources(const Plan& plan, const FillSource& fill, StoreMemory& memory,
+                  TensorId tensor = TensorId{0});
 // Called after every step.
 using StepDone = std::function<void(StepId step)>;
 // Runs all steps, freeing every temporary after its last use; returns the bytes written.
 std::int64_t run_steps(const Plan& plan, StoreMemory& memory, const StepDone& done = {});
-void take_destinations(const Plan& plan, const TakeDestination& take, StoreMemory& memory);
+void take_destinations(const Plan& plan, const TakeDestination& take, StoreMemory& memory,
+                       TensorId tensor = TensorId{0});
 
 }  // namespace reshard::sim

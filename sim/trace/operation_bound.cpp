@@ -136,7 +136,7 @@ OperationBound OperationBounds::of_message(const Message& message) const {
 
 std::shared_ptr<const OperationBound> OperationBounds::of(const Operation& operation) {
   if (const auto* run = std::get_if<RunPlan>(&operation.body))
-    return of_request(run->plan->request);
+    return of_request(run->plan->request());
   if (const auto* collective = std::get_if<BareCollective>(&operation.body))
     return of_collective(*collective);
   if (const auto* message = std::get_if<Message>(&operation.body))
@@ -160,7 +160,7 @@ std::int64_t summed_cut_bound_ps(const Workload& workload, const Topology& topol
   for (const Operation& operation : workload.operations) {
     if (const auto* run = std::get_if<RunPlan>(&operation.body)) {
       auto [it, is_new] =
-          requests.try_emplace(run->plan->request.fingerprint(), &run->plan->request, 0);
+          requests.try_emplace(run->plan->request().fingerprint(), &run->plan->request(), 0);
       ++it->second.second;
     } else if (const auto* collective = std::get_if<BareCollective>(&operation.body)) {
       add_collective(in_bytes, sets, *collective);

@@ -87,7 +87,7 @@ class PreparedCapi : public PreparedPlan {
     reshard_plan_free(handle);  // programs keep it
   }
 
-  void fill(const FillSource& fill) override {
+  void fill(const FillSource& fill, TensorId) override {
     for (auto& rank : ranks_)
       if (rank->source_buffer.exists)
         fill(Rank{rank->rank},
@@ -104,7 +104,7 @@ class PreparedCapi : public PreparedPlan {
     return {};
   }
 
-  void take(const TakeDestination& take) override {
+  void take(const TakeDestination& take, TensorId) override {
     for (auto& rank : ranks_)
       if (rank->destination_buffer.exists)
         take(Rank{rank->rank},

@@ -58,7 +58,7 @@ struct Part {
 
 class ByQuestions : public PreparedPlan {
  public:
-  explicit ByQuestions(const Plan& plan) : dtype_(plan.request.dtype()) {
+  explicit ByQuestions(const Plan& plan) : dtype_(plan.request().dtype()) {
     std::string text = to_text(plan);
     reshard_plan* handle = nullptr;
     check(reshard_plan_parse(text.data(), static_cast<std::int64_t>(text.size()), &handle));
@@ -73,11 +73,11 @@ class ByQuestions : public PreparedPlan {
     reshard_plan_free(handle);
   }
 
-  void fill(const FillSource& fill) override {
+  void fill(const FillSource& fill, TensorId) override {
     for (auto& [rank, part] : parts_)
       if (part->buffers[0].exists) fill(Rank{rank}, part->memory[0]);
   }
-  void take(const TakeDestination& take) override {
+  void take(const TakeDestination& take, TensorId) override {
     for (auto& [rank, part] : parts_)
       if (part->buffers[1].exists) take(Rank{rank}, part->memory[1]);
   }

@@ -140,7 +140,7 @@ class Conformance {
     ++report_.failed;
     if (report_.failures.size() < 10)
       report_.failures.push_back(
-          fmt::format("seed {}, {} by {}: {}", seed_, plan.request.text(), plan.planner, what));
+          fmt::format("seed {}, {} by {}: {}", seed_, plan.request().text(), plan.planner, what));
   }
 
   Executor& executor_;

@@ -35,9 +35,9 @@ class PreparedSlowStore : public PreparedPlan {
   explicit PreparedSlowStore(SlowStore& store)
       : store_(store),
         plan_(*store.plan_),
-        width_(static_cast<std::size_t>(size_bytes(plan_.request.dtype()))) {}
+        width_(static_cast<std::size_t>(size_bytes(plan_.request().dtype()))) {}
 
-  void fill(const FillSource& fill) override {
+  void fill(const FillSource& fill, TensorId) override {
     for (std::size_t s = 0; s < plan_.slot_count(); ++s) {
       if (!plan_.buffers[0].exists(static_cast<Slot>(s))) continue;
       SlowStore::Elements& values = store_.elements(kSourceBuffer, static_cast<Slot>(s));
@@ -54,7 +54,7 @@ class PreparedSlowStore : public PreparedPlan {
     return {};
   }
 
-  void take(const TakeDestination& take) override {
+  void take(const TakeDestination& take, TensorId) override {
     for (std::size_t s = 0; s < plan_.slot_count(); ++s) {
       if (!plan_.buffers[1].exists(static_cast<Slot>(s))) continue;
       const SlowStore::Elements& values = store_.elements(kDestinationBuffer, static_cast<Slot>(s));
@@ -122,7 +122,7 @@ void SlowStore::run_step(const ReduceStep& step) {
       }
       Shape shape = plan_->buffer(part.destination).shape(part.slot);
       elements(part.destination, part.slot).at(at(shape, part.destination_lo, index)) =
-          folded(step.op, plan_->request.dtype(), step.divisor, operands);
+          folded(step.op, plan_->request().dtype(), step.divisor, operands);
     });
 }
 
@@ -135,7 +135,7 @@ void SlowStore::run_step(const CollectiveStep& step) {
     auto fold = [&](std::size_t element) {
       Elements operands;
       for (Slot member : group) operands.push_back(elements(step.input, member).at(element));
-      return folded(step.op, plan_->request.dtype(), step.divisor, operands);
+      return folded(step.op, plan_->request().dtype(), step.divisor, operands);
     };
     for (std::size_t i = 0; i < n; ++i) {
       Elements& out = elements(step.output, group[i]);

@@ -28,7 +28,7 @@ class SplitPrepared : public PreparedPlan {
         loses_spans_(loses_spans),
         prepared_(store_.prepare(plan)) {}
 
-  void fill(const FillSource& fill) override { prepared_->fill(fill); }
+  void fill(const FillSource& fill, TensorId tensor) override { prepared_->fill(fill, tensor); }
   Timeline run() override {
     Timeline all = prepared_->run(), own;
     own.end_ps = all.end_ps;
@@ -36,11 +36,11 @@ class SplitPrepared : public PreparedPlan {
       if (holds(span.rank) && !loses_spans_) own.spans.push_back(span);
     return own;
   }
-  void take(const TakeDestination& take) override {
+  void take(const TakeDestination& take, TensorId) override {
     prepared_->take([&](Rank rank, std::span<const std::byte> bytes) {
       if (!holds(rank)) return;
       std::vector<std::byte> copy(bytes.begin(), bytes.end());
-      auto width = static_cast<std::size_t>(size_bytes(plan_.request.dtype()));
+      auto width = static_cast<std::size_t>(size_bytes(plan_.request().dtype()));
       if (auto wrong = corruption_.find(rank); wrong != corruption_.end())
         for (std::size_t element : wrong->second) copy[element * width] ^= std::byte{1};
       take(rank, copy);

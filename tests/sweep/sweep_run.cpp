@@ -93,11 +93,11 @@ void Sweep::compare(const Plan& plan, const SmallLayout& source, const SmallLayo
             destination.layout.mesh().position_of(rank).value())];
         ++taken;
         if (!std::equal(shard.begin(), shard.end(), bytes.begin(), bytes.end()))
-          fail(plan.request, plan.planner,
+          fail(plan.request(), plan.planner,
                fmt::format("rank {} differs from the oracle", to_int(rank)));
       });
   if (taken != destination.layout.mesh().size())
-    fail(plan.request, plan.planner, fmt::format("{} destination shards", taken));
+    fail(plan.request(), plan.planner, fmt::format("{} destination shards", taken));
 }
 
 void Sweep::fail(const Request& request, std::string_view planner, const std::string& what) {

@@ -43,12 +43,12 @@ Seen validated(const Plan& plan, int processes, const test::Corruption& corrupti
   Seen out;
   test::run_processes(group, [&](test::ThreadedProcesses& mine) {
     try {
-      Pattern pattern(plan.request);
+      Pattern pattern(plan.request());
       test::SplitPrepared prepared(plan, mine, corruption,
                                    loses_spans && mine.index() == mine.count() - 1);
-      prepared.fill(pattern_fill(plan.request, pattern));
+      prepared.fill(pattern_fill(plan.request(), pattern));
       std::vector<Timeline> own = timed_runs(prepared, {1, 3});
-      CheckedShards checked = checked_shards(prepared, plan.request, pattern);
+      CheckedShards checked = checked_shards(prepared, plan.request(), pattern);
       std::vector<sim::ShardFacts> shards = gathered_shards(mine, plan, checked.shards);
       if (mine.is_root()) out.values.shards = shards;
       std::vector<Timeline> runs = gathered_runs(mine, plan, own);

@@ -44,7 +44,7 @@ void require_exactly(const char* name, std::int64_t expected, std::int64_t found
 HostBuffers buffers_of(const reshard_program& program, const reshard_run& run,
                        std::unique_ptr<Block>& own) {
   const Plan& plan = *program.plan;
-  std::int64_t width = size_bytes(plan.request.dtype());
+  std::int64_t width = size_bytes(plan.request().dtype());
   require_exactly("source_bytes", buffer_of(plan, program.program.slot, 0).bytes, run.source_bytes);
   require_exactly("destination_bytes", buffer_of(plan, program.program.slot, 1).bytes,
                   run.destination_bytes);

@@ -10,6 +10,7 @@
 #include "core/bytes/box_copy.h"
 #include "core/bytes/box_fold.h"
 #include "core/bytes/fold_row.h"
+#include "core/schedule/transfers.h"
 
 namespace reshard::capi {
 namespace {
@@ -29,8 +30,8 @@ class HostRun {
         temporaries_(temporaries),
         buffers_(buffers),
         exchange_(exchange),
-        dtype_(plan.request.dtype()),
-        width_(size_bytes(plan.request.dtype())) {}
+        dtype_(plan.request().dtype()),
+        width_(size_bytes(plan.request().dtype())) {}
 
   void run(const RankStep& part) {
     part_ = &part;

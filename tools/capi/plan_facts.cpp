@@ -22,7 +22,7 @@ reshard_buffer buffer_of(const Plan& plan, Slot slot, std::int32_t buffer) {
   out.arena_offset = -1;
   if (!found.exists(slot)) return out;
   out.exists = 1;
-  out.bytes = found.elements(slot) * size_bytes(plan.request.dtype());
+  out.bytes = found.elements(slot) * size_bytes(plan.request().dtype());
   for (int d = 0; d < found.dims(); ++d) out.shape[d] = found.extent(slot, d);
   return out;
 }
@@ -46,7 +46,7 @@ int32_t reshard_plan_get_facts(const reshard_plan* plan, reshard_plan_facts* fac
     out.buffer_count = static_cast<std::int32_t>(handle.plan->buffers.size());
     out.step_count = static_cast<std::int32_t>(handle.plan->steps.size());
     out.dims = handle.plan->dims();
-    out.element_bytes = static_cast<std::int32_t>(size_bytes(handle.plan->request.dtype()));
+    out.element_bytes = static_cast<std::int32_t>(size_bytes(handle.plan->request().dtype()));
     out.peak_bytes_max = handle.bytes.peak_max;
     out.received_bytes_max = handle.bytes.received_max;
     out.received_bytes_total = handle.bytes.received_total;

@@ -6,9 +6,9 @@
 
 #include "core/bounds/bounds.h"
 #include "core/layout/request_text.h"
-#include "core/text/plan_text.h"
 #include "core/planners/planner.h"
 #include "core/proof/proof.h"
+#include "core/text/plan_text.h"
 #include "core/topology/topology_text.h"
 #include "sim/machines/presets.h"
 #include "sim/network/engine.h"
@@ -33,7 +33,7 @@ reshard_plan* handle_of(Plan plan, const ProofResult& proof) {
   handle->bytes = count_bytes(plan);
   handle->padding_bytes = 0;
   for (std::int64_t bytes : proof.padding_bytes) handle->padding_bytes += bytes;
-  handle->request_text = plan.request.text();
+  handle->request_text = plan.request().text();
   handle->plan = std::make_shared<const Plan>(std::move(plan));
   return handle.release();
 }
@@ -115,7 +115,8 @@ int32_t reshard_plan_parse(const char* text, int64_t text_bytes, reshard_plan** 
     given(plan, "plan");
     if (text_bytes < 0)
       throw InputError("text_bytes: expected 0 or more, found " + std::to_string(text_bytes));
-    Plan read = parse_plan(std::string_view(text, static_cast<std::size_t>(text_bytes)), "text");
+    Plan read =
+        parse_plan_of_one(std::string_view(text, static_cast<std::size_t>(text_bytes)), "text");
     ProofResult proof = prove(read);
     *plan = handle_of(std::move(read), proof);
   });

@@ -2,6 +2,7 @@
 // The C API: one rank's program, operation by operation.
 #include <algorithm>
 
+#include "core/schedule/transfers.h"
 #include "tools/capi/guard.h"
 #include "tools/capi/handles.h"
 
@@ -76,7 +77,7 @@ void fill_collective(const Operation& operation, const CollectiveStep& step, std
                      reshard_operation& out) {
   const std::vector<std::int32_t>& group = operation.handle.groups[index];
   Slot slot = operation.handle.program.slot;
-  std::int64_t width = size_bytes(operation.handle.plan->request.dtype());
+  std::int64_t width = size_bytes(operation.handle.plan->request().dtype());
   out.group = group.data();
   out.group_size = step.group_size;
   out.member = operation.part.member;
@@ -123,7 +124,7 @@ int32_t reshard_program_create(const reshard_plan* plan, int32_t rank, int64_t a
     // An element at an aligned offset must be aligned itself.
     handle->temporaries =
         lay_out_temporaries(*from.plan, lives_of(*from.plan), slot,
-                            std::max(alignment, size_bytes(from.plan->request.dtype())));
+                            std::max(alignment, size_bytes(from.plan->request().dtype())));
     for (const RankStep& step : handle->program.steps) {
       std::vector<std::int32_t>& group = handle->groups.emplace_back();
       const auto* collective =
@@ -146,7 +147,7 @@ int32_t reshard_program_get_facts(const reshard_program* program, reshard_progra
     out.operation_count = static_cast<std::int32_t>(handle.program.steps.size());
     out.buffer_count = static_cast<std::int32_t>(handle.plan->buffers.size());
     out.dims = handle.plan->dims();
-    out.element_bytes = static_cast<std::int32_t>(size_bytes(handle.plan->request.dtype()));
+    out.element_bytes = static_cast<std::int32_t>(size_bytes(handle.plan->request().dtype()));
     out.arena_bytes = handle.temporaries.total_bytes;
     give(out, facts, "facts");
   });

@@ -199,7 +199,7 @@ TEST_CASE("cuda on a host device: a device that hangs ends the run within the ti
 TEST_CASE("cuda on a host device: independent chains run on streams of their own") {
   Plan plan = chains(4);
   Prng prng(5);
-  Shards sources = rough_sources(prng, plan.request);
+  Shards sources = rough_sources(prng, plan.request());
   Watched watched;
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
     HostDeviceOptions options;
@@ -214,7 +214,7 @@ TEST_CASE("cuda on a host device: independent chains run on streams of their own
 TEST_CASE("cuda on a host device: a wait that is left out shows") {
   Plan plan = diamond();
   Prng prng(6);
-  Shards sources = rough_sources(prng, plan.request);
+  Shards sources = rough_sources(prng, plan.request());
   Watched whole;
   CHECK(moved(*whole.executor, plan, sources) == sources);
   // Before the steps: the second stream for the origin. Between them: one side of the fork, and the

@@ -84,13 +84,13 @@ TEST_CASE("the caller's shards are read and written where they are") {
   std::vector<std::int32_t> source(count(kSourceBuffer)), destination(count(kDestinationBuffer));
   auto prepared = executor.prepare(
       plan, {std::as_bytes(std::span(source)), std::as_writable_bytes(std::span(destination))});
-  Pattern pattern(plan.request);
+  Pattern pattern(plan.request());
   for (int round = 0; round < 3; ++round) {
-    pattern.fill(plan.request.source(), rank, round, std::as_writable_bytes(std::span(source)));
+    pattern.fill(plan.request().source(), rank, round, std::as_writable_bytes(std::span(source)));
     std::fill(destination.begin(), destination.end(), -1);
     Timeline timeline = prepared->run();
     std::vector<std::int32_t> expected(destination.size());
-    pattern.fill(plan.request.destination(), rank, round,
+    pattern.fill(plan.request().destination(), rank, round,
                  std::as_writable_bytes(std::span(expected)));
     CHECK(destination == expected);
     for (std::size_t i = 0; i < timeline.spans.size(); ++i) {
@@ -143,9 +143,9 @@ TEST_CASE("steps that overlap differently on two ranks") {
   options.shared_memory = shared;
   options.time_limit_s = 20;
   MpiExecutor executor(MPI_COMM_WORLD, options);
-  Pattern pattern(plan.request);
+  Pattern pattern(plan.request());
   FillSource fill = [&](Rank rank, std::span<std::byte> bytes) {
-    pattern.fill(plan.request.source(), to_int(rank), to_int(rank), bytes);
+    pattern.fill(plan.request().source(), to_int(rank), to_int(rank), bytes);
   };
   std::vector<std::vector<std::byte>> expected(static_cast<std::size_t>(size));
   sim::Store store;

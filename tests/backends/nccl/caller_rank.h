@@ -71,12 +71,12 @@ struct CallerPlan {
   static std::int64_t bytes_of(const Plan& plan, BufferId buffer, std::int32_t rank) {
     if (!std::binary_search(plan.ranks.begin(), plan.ranks.end(), Rank{rank})) return 0;
     return plan.buffer(buffer).elements(plan.slot_of(Rank{rank})) *
-           size_bytes(plan.request.dtype());
+           size_bytes(plan.request().dtype());
   }
   CallerPlan(const Plan& plan, StandinDevice& device, std::int32_t rank)
-      : source(device, bytes_of(plan, kSourceBuffer, rank), size_bytes(plan.request.dtype())),
+      : source(device, bytes_of(plan, kSourceBuffer, rank), size_bytes(plan.request().dtype())),
         destination(device, bytes_of(plan, kDestinationBuffer, rank),
-                    size_bytes(plan.request.dtype())) {}
+                    size_bytes(plan.request().dtype())) {}
   CallerShards shards() const { return {source.bytes(), destination.bytes()}; }
 };
 
@@ -107,7 +107,7 @@ class CallerExecutor : public Executor {
       prepared_ = executor.prepare(plan, buffers_.shards());
       RESHARD_CHECK(before - rank.device->free_bytes() <= needed, "no more is taken than was said");
     }
-    void fill(const FillSource& fill) override {
+    void fill(const FillSource& fill, TensorId) override {
       if (!has(kSourceBuffer)) return;
       std::vector<std::byte> host(buffers_.source.bytes().size());
       fill(me(), host);
@@ -120,7 +120,7 @@ class CallerExecutor : public Executor {
       prepared_->enqueue();
       return {};
     }
-    void take(const TakeDestination& take) override {
+    void take(const TakeDestination& take, TensorId) override {
       if (!has(kDestinationBuffer)) return;
       std::vector<std::byte> host(buffers_.destination.bytes().size());
       if (!host.empty())

@@ -10,6 +10,7 @@
 #include "core/schedule/rank_program.h"
 #include "tests/support/cases.h"
 #include "tests/support/star.h"
+#include "core/schedule/transfers.h"
 
 using namespace reshard;
 using namespace reshard::test;

@@ -13,6 +13,7 @@
 #include "core/schedule/traffic.h"
 #include "tests/support/cases.h"
 #include "tests/support/star.h"
+#include "core/schedule/transfers.h"
 
 using namespace reshard;
 using namespace reshard::test;
@@ -44,12 +45,12 @@ std::map<std::pair<Slot, Slot>, std::int64_t> slow_traffic(const Plan& plan) {
     if (collective == nullptr) continue;
     for (std::size_t g = 0; g < collective->group_count(); ++g) {
       std::span<const Slot> group = collective->group(g);
-      std::int64_t elements = expansion_elements(*collective, plan, group[0]);
+      std::int64_t elements = expansion_elements(plan, *collective, g);
       Expansion expansion(collective->kind, default_algorithm(collective->kind),
                           collective->group_size, elements);
       for (std::int64_t i = 0; i < expansion.size(); ++i) {
         Transfer transfer = expansion.transfer(i);
-        std::int64_t bytes = expansion.elements(i) * size_bytes(plan.request.dtype());
+        std::int64_t bytes = expansion.elements(i) * size_bytes(plan.request().dtype());
         if (bytes > 0)
           out[{group[static_cast<std::size_t>(transfer.source)],
                group[static_cast<std::size_t>(transfer.destination)]}] += bytes;
@@ -73,7 +74,7 @@ TEST_CASE("traffic is that of every transfer, and its columns are what ranks rec
       } catch (const InputError&) {
         continue;
       }
-      INFO("draw " << draw << ": " << plan->request.text() << " by " << planner);
+      INFO("draw " << draw << ": " << plan->request().text() << " by " << planner);
       ++plans;
       std::vector<PairBytes> traffic = traffic_of(*plan);
       std::vector<PairBytes> expected;

@@ -27,7 +27,7 @@ Plan plan_of(const std::string& from, const std::string& to, const char* planner
 }
 
 Measurements measurements_of(const Plan& plan) {
-  Measurements out{"0.1.0",        "mpi",  "Open MPI \"4.1.4\"", plan.request.text(),
+  Measurements out{"0.1.0",        "mpi",  "Open MPI \"4.1.4\"", plan.request().text(),
                    plan.planner,   "star", plan.ranks,           2,
                    parts_of(plan), {}};
   for (int i = 0; i < 3; ++i) {

@@ -49,7 +49,7 @@ DataReport checked(const Request& request, std::int64_t budget = kNoLimit,
 
 TEST_CASE("source replicas share memory, addends do not") {
   Plan plan(request_of("2x3x2", "6", "S(0)RP(sum)", "RRR"), "none");
-  CHECK(first_replicas(plan.request) ==
+  CHECK(first_replicas(plan.request()) ==
         std::vector<std::int32_t>{0, 1, 0, 1, 0, 1, 6, 7, 6, 7, 6, 7});
   sim::StoreMemory memory(plan);
   std::vector<int> filled;

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Joining renumbers: slots by rank, buffers with the sources and destinations of all tensors in
+// front, steps in the order of the plans. Boxes get leading dims of extent 1 where a plan has
+// fewer dims than the whole.
+#include <algorithm>
+
+#include "core/base/errors.h"
+#include "core/plan/plan.h"
+
+namespace reshard {
+namespace {
+
+class Joiner {
+ public:
+  Joiner(const Plan& from, Plan& into, TensorId first_tensor) : from_(from), into_(into) {
+    for (Rank rank : from.ranks) slots_.push_back(into.slot_of(rank));
+    first_step_ = static_cast<std::int32_t>(into.steps.size());
+    std::size_t ends = 2 * from.tensors.size();
+    for (std::size_t b = 0; b < from.buffers.size(); ++b) {
+      auto tensor = static_cast<std::int32_t>(first_tensor) +
+                    static_cast<std::int32_t>(from.buffers[b].tensor());
+      if (b < ends) {
+        buffers_.push_back(
+            BufferId{2 * static_cast<std::int32_t>(first_tensor) + static_cast<std::int32_t>(b)});
+        continue;
+      }
+      buffers_.push_back(into.add_temporary(TensorId{tensor}));
+      for (std::size_t s = 0; s < slots_.size(); ++s)
+        if (auto slot = static_cast<Slot>(s); from.buffers[b].exists(slot))
+          into.buffer(buffers_.back()).set_shape(slots_[s], shape(from.buffers[b].shape(slot)));
+    }
+  }
+
+  void run() {
+    for (const Step& step : from_.steps) {
+      std::vector<StepId> after = step.after;
+      for (StepId& id : after) id = StepId{first_step_ + static_cast<std::int32_t>(id)};
+      into_.add_step(
+          std::visit([this](const auto& body) { return StepBody(joined(body)); }, step.body),
+          std::move(after), step.axes);
+    }
+  }
+
+ private:
+  Slot slot(Slot slot) const { return slots_[static_cast<std::size_t>(slot)]; }
+  BufferId buffer(BufferId id) const { return buffers_[to_index(id)]; }
+  Shape shape(const Shape& shape) const { return plan_shape(shape, into_.dims()); }
+  DimVector lo(const DimVector& lo) const {
+    DimVector out(into_.dims() - lo.size(), 0);
+    for (std::int64_t at : lo) out.push_back(at);
+    return out;
+  }
+  Box box(const Box& box) const { return {lo(box.lo), shape(box.hi)}; }
+  int dim(int d) const { return d + into_.dims() - from_.dims(); }
+
+  MoveList moves(const MoveList& list) const {
+    MoveList out(into_.dims());
+    out.reserve(list.size());
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      Move move = list[i];
+      out.push_back({buffer(move.source), buffer(move.destination), lo(move.source_lo),
+                     lo(move.destination_lo), shape(move.extents)});
+    }
+    return out;
+  }
+
+  CopyStep joined(const CopyStep& step) const {
+    CopyStep out{step.parts, moves(step.moves)};
+    for (CopyStep::Part& part : out.parts) part.slot = slot(part.slot);
+    return out;
+  }
+  FillStep joined(const FillStep& step) const {
+    FillStep out;
+    for (const FillStep::Part& part : step.parts)
+      out.parts.push_back({slot(part.slot), buffer(part.buffer), box(part.box)});
+    return out;
+  }
+  ExchangeStep joined(const ExchangeStep& step) const {
+    ExchangeStep out{step.messages, moves(step.moves)};
+    for (ExchangeStep::Message& message : out.messages) {
+      message.source = slot(message.source);
+      message.destination = slot(message.destination);
+    }
+    return out;
+  }
+  CollectiveStep joined(CollectiveStep step) const {
+    step.input = buffer(step.input);
+    step.output = buffer(step.output);
+    step.input_dim = dim(step.input_dim);
+    step.output_dim = dim(step.output_dim);
+    for (Slot& member : step.members) member = slot(member);
+    for (std::vector<Box>* boxes : {&step.input_boxes, &step.output_boxes})
+      for (Box& operand : *boxes) operand = box(operand);
+    return step;
+  }
+  ReduceStep joined(ReduceStep step) const {
+    for (ReduceStep::Part& part : step.parts) {
+      part.slot = slot(part.slot);
+      part.destination = buffer(part.destination);
+      part.destination_lo = lo(part.destination_lo);
+      part.extents = shape(part.extents);
+    }
+    for (ReduceStep::Operand& operand : step.operands)
+      operand = {buffer(operand.buffer), lo(operand.lo)};
+    return step;
+  }
+
+  const Plan& from_;
+  Plan& into_;
+  std::vector<Slot> slots_;        // of `into`, by slot of `from`
+  std::vector<BufferId> buffers_;  // likewise
+  std::int32_t first_step_;
+};
+
+}  // namespace
+
+Plan join(const std::vector<Plan>& plans) {
+  RESHARD_CHECK(!plans.empty(), "a join of no plans");
+  std::vector<Request> requests;
+  for (const Plan& plan : plans)
+    requests.insert(requests.end(), plan.tensors.begin(), plan.tensors.end());
+  bool alike = std::all_of(plans.begin(), plans.end(),
+                           [&](const Plan& plan) { return plan.planner == plans[0].planner; });
+  Plan out(std::move(requests), alike ? plans[0].planner : "joined");
+  std::int32_t tensor = 0;
+  for (const Plan& plan : plans) {
+    Joiner(plan, out, TensorId{tensor}).run();
+    tensor += static_cast<std::int32_t>(plan.tensors.size());
+  }
+  return out;
+}
+
+}  // namespace reshard

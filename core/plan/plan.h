@@ -181,7 +181,7 @@ struct CollectiveStep {
   int input_dim = 0;   // dim along which the input's blocks lie (reduce_scatter, all_to_all)
   int output_dim = 0;  // dim along which the output's blocks lie (all_gather, all_to_all)
   std::int32_t group_size = 0;
-  std::vector<Slot> members;  // group after group
+  std::vector<Slot> members = {};  // group after group
   // Operands by group; both empty where they are whole buffers.
   std::vector<Box> input_boxes = {}, output_boxes = {};
   std::span<const Slot> group(std::size_t g) const {

@@ -6,7 +6,6 @@
 #include "core/base/errors.h"
 #include "core/bytes/box_copy.h"
 #include "core/bytes/box_fold.h"
-#include "core/schedule/lowering.h"
 
 namespace reshard::sim {
 namespace {
@@ -75,9 +74,9 @@ class StoreRun : public Operations {
 
 }  // namespace
 
-std::int64_t run_step(const Plan& plan, const Step& step, StoreMemory& memory) {
+std::int64_t run_step(const Plan& plan, Forwarding& forwarding, StepId step, StoreMemory& memory) {
   StoreRun run(plan, memory);
-  lower(plan, step, run);
+  forwarding.run(step, run);
   return run.written();
 }
 

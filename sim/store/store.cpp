@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "core/layout/replicas.h"
-#include "core/schedule/accounting.h"
 #include "sim/store/steps.h"
 
 namespace reshard::sim {
@@ -18,14 +17,13 @@ struct Release {
   Slot slot;
 };
 
-std::vector<Release> releases_of(const Plan& plan) {
+std::vector<Release> releases_of(const Plan& plan, const Lives& lives) {
   std::vector<Release> out;
   std::size_t first = 2 * plan.tensors.size();
   if (plan.buffers.size() == first) return out;
-  std::vector<std::int32_t> last = lives_of(plan).end;
   for (std::size_t b = first; b < plan.buffers.size(); ++b)
     for (std::size_t slot = 0; slot < plan.slot_count(); ++slot) {
-      std::int32_t step = last[b * plan.slot_count() + slot];
+      std::int32_t step = lives.end[b * plan.slot_count() + slot];
       if (step >= 0)
         out.push_back({step, BufferId{static_cast<std::int32_t>(b)}, static_cast<Slot>(slot)});
     }
@@ -64,12 +62,13 @@ void fill_sources(const Plan& plan, const FillSource& fill, StoreMemory& memory,
   }
 }
 
-std::int64_t run_steps(const Plan& plan, StoreMemory& memory, const StepDone& done) {
-  std::vector<Release> releases = releases_of(plan);
+std::int64_t run_steps(const Plan& plan, Forwarding& forwarding, StoreMemory& memory,
+                       const StepDone& done) {
+  std::vector<Release> releases = releases_of(plan, forwarding.lives());
   std::size_t next = 0;
   std::int64_t bytes = 0;
   for (std::size_t s = 0; s < plan.steps.size(); ++s) {
-    bytes += run_step(plan, plan.steps[s], memory);
+    bytes += run_step(plan, forwarding, StepId{static_cast<std::int32_t>(s)}, memory);
     for (; next < releases.size() && static_cast<std::size_t>(releases[next].after_step) == s;
          ++next)
       memory.release(releases[next].buffer, releases[next].slot);
@@ -93,7 +92,7 @@ void take_destinations(const Plan& plan, const TakeDestination& take, StoreMemor
 class PreparedStore : public PreparedPlan {
  public:
   PreparedStore(Store& store, const Plan& plan)
-      : store_(store), plan_(plan), memory_(plan, store.options_.poison) {}
+      : store_(store), plan_(plan), forwarding_(plan), memory_(plan, store.options_.poison) {}
 
   void fill(const FillSource& fill, TensorId tensor) override {
     fill_sources(plan_, fill, memory_, tensor);
@@ -113,7 +112,7 @@ class PreparedStore : public PreparedPlan {
                                     plan_.ranks[static_cast<std::size_t>(slot)], start,
                                     timeline.end_ps});
       };
-    store_.bytes_moved_ = run_steps(plan_, memory_, done);
+    store_.bytes_moved_ = run_steps(plan_, forwarding_, memory_, done);
     store_.peak_bytes_ = memory_.peak_bytes();
     return timeline;
   }
@@ -125,6 +124,7 @@ class PreparedStore : public PreparedPlan {
  private:
   Store& store_;
   const Plan& plan_;
+  Forwarding forwarding_;
   StoreMemory memory_;
 };
 

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "core/plan/executor.h"
+#include "core/schedule/forwarding.h"
 #include "sim/store/memory.h"
 
 namespace reshard::sim {
@@ -47,7 +48,8 @@ void fill_sources(const Plan& plan, const FillSource& fill, StoreMemory& memory,
 // Called after every step.
 using StepDone = std::function<void(StepId step)>;
 // Runs all steps, freeing every temporary after its last use; returns the bytes written.
-std::int64_t run_steps(const Plan& plan, StoreMemory& memory, const StepDone& done = {});
+std::int64_t run_steps(const Plan& plan, Forwarding& forwarding, StoreMemory& memory,
+                       const StepDone& done = {});
 void take_destinations(const Plan& plan, const TakeDestination& take, StoreMemory& memory,
                        TensorId tensor = TensorId{0});
 

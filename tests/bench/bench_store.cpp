@@ -47,6 +47,7 @@ void store_against_memcpy(benchmark::State& state) {
   input.topology = &topology;
   Plan plan = find_planner("p2p").make(transpose_like(state.range(0)), input);
   sim::StoreMemory memory(plan);
+  Forwarding forwarding(plan);
   sim::fill_sources(
       plan,
       [](Rank rank, std::span<std::byte> bytes) {
@@ -65,7 +66,7 @@ void store_against_memcpy(benchmark::State& state) {
 
   std::vector<double> moves, copies;
   for (auto _ : state) {
-    moves.push_back(seconds([&] { benchmark::DoNotOptimize(sim::run_steps(plan, memory)); }));
+    moves.push_back(seconds([&] { benchmark::DoNotOptimize(sim::run_steps(plan, forwarding, memory)); }));
     copies.push_back(seconds([&] {
       std::memcpy(to.data(), from.data(), static_cast<std::size_t>(bytes));
       benchmark::ClobberMemory();

@@ -47,8 +47,16 @@ World::World(MPI_Comm parent, const WorldOptions& options_in)
 }
 
 World::~World() {
+  // To free what is shared waits for all.
+  if (rings != nullptr && !broken && mpi_is_up()) try {
+      barrier("giving back shared memory");
+    } catch (const std::exception&) {
+      broken = true;
+    }
   // After a failure nobody knows what the others do; nothing collective may be called.
-  if (broken) comm.leak();
+  if (!broken) return;
+  comm.leak();
+  if (rings != nullptr) rings->leak();
 }
 
 void World::give_up(const std::string& what, const std::string& awaited) const {

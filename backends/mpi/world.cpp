@@ -66,7 +66,7 @@ void World::give_up(const std::string& what, const std::string& awaited) const {
 }
 
 void World::wait(MPI_Request& request, const std::string& what, int from) {
-  Patience wait = patience();
+  job::Patience wait = patience();
   for (int done = 0;;) {
     RESHARD_MPI_CALL(rank, MPI_Test(&request, &done, MPI_STATUS_IGNORE));
     if (done != 0) return;

@@ -2,66 +2,68 @@
 #include "tools/launcher.h"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
-#include <chrono>
-#include <cstdlib>
-#include <optional>
-#include <string_view>
-#include <thread>
+
+#include <fmt/format.h>
+
+#include "backends/job/meeting.h"
+#include "tools/agreement.h"
+#include "tools/backend_choice.h"
+#include "tools/commands.h"
+#include "tools/failure.h"
 
 namespace reshard::tools {
 
 namespace {
 
-std::optional<int> number(const char* variable) {
-  const char* value = std::getenv(variable);
-  if (value == nullptr) return std::nullopt;
-  std::string_view text(value);
-  int out = 0;
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
-  if (error != std::errc() || end != text.data() + text.size() || out < 0) return std::nullopt;
-  return out;
-}
+namespace job = backends::job;
 
-struct Variables {
-  const char *rank, *count;
-  bool starts_mpi;
-};
-// Job systems set torchrun's for a whole node: there all processes of an mpirun would take
-// themselves for the same rank.
-constexpr std::array<Variables, 4> kLaunchers{
-    {{"RANK", "WORLD_SIZE", false},
-     {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", true},
-     {"PMI_RANK", "PMI_SIZE", true},
-     {"SLURM_PROCID", "SLURM_NTASKS", true}}};
+// Launchers start their processes within less.
+constexpr std::chrono::seconds kMeeting{10};
 
-std::optional<int> rank_of_launcher(std::string_view backend) {
-  for (const Variables& launcher : kLaunchers) {
-    if (backend == "mpi" && !launcher.starts_mpi) continue;
-    std::optional<int> rank = number(launcher.rank), count = number(launcher.count);
-    if (rank && count && *rank < *count) return rank;
+bool is_of_many(std::string_view backend) { return backend == "mpi" || backend == "nccl"; }
+
+// Through MPI where it works, since mpirun does not say where its first process is.
+void agree(const std::string& backend, const job::Launch& launch, const Phase& phase) {
+  if (backend == "mpi" && backend_info(backend).status.usable) {
+    backends::BackendOptions options;
+    options.time_limit_s = kMeeting.count();
+    together(backends::find_backend(backend).make(options)->processes(), "", phase);
+  } else {
+    job::MeetingPlace place = job::find_meeting_place({}, launch, job::process_environment());
+    together(*job::meet(launch, place, kMeeting), "", phase);
   }
-  return std::nullopt;
 }
 
 }  // namespace
 
-bool is_launched(std::string_view backend) { return rank_of_launcher(backend).has_value(); }
-
-int launched_rank(std::string_view backend) { return rank_of_launcher(backend).value_or(0); }
-
-bool is_of_many(std::string_view backend) { return backend == "mpi" || backend == "nccl"; }
-
-bool speaks_for_all(int argc, char** argv) {
-  if (argc < 2 || std::string_view(argv[1]) != "validate") return true;
+std::string backend_of(int argc, char** argv) {
+  if (argc < 2 || std::string_view(argv[1]) != "validate") return {};
   constexpr std::string_view kOption = "--backend=";
-  return std::none_of(argv + 2, argv + argc, [&](std::string_view word) {
-    if (word.substr(0, kOption.size()) == kOption) word.remove_prefix(kOption.size());
-    return is_of_many(word) && launched_rank(word) > 0;
-  });
+  for (std::string_view word : std::span(argv + 2, argv + argc)) {
+    if (word.starts_with(kOption)) word.remove_prefix(kOption.size());
+    if (is_of_many(word)) return std::string(word);
+  }
+  return {};
 }
 
-void let_the_first_speak() { std::this_thread::sleep_for(std::chrono::milliseconds(500)); }
+job::Launch launch_of(std::string_view backend) {
+  if (!is_of_many(backend)) return {};
+  return job::likely_launch(backend == "mpi" ? job::Among::MpiStarts : job::Among::All);
+}
+
+void fail_together(const std::string& backend, const std::exception_ptr& why) {
+  job::Launch launch = launch_of(backend);
+  Failure mine = failure_of(why);
+  if (launch.size > 1) try {
+      agree(backend, launch, [&]() -> std::string { std::rethrow_exception(why); });
+    } catch (const Stopped&) {
+      throw;
+    } catch (const std::exception&) {
+      for (std::string& reason : mine.reasons)
+        reason = fmt::format("rank {}: {}", launch.rank, reason);
+    }
+  say(mine.reasons);
+  throw Stopped{mine.exit_code, {}};
+}
 
 }  // namespace reshard::tools

@@ -1,26 +1,25 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Which of many processes this is, as its launcher's variables tell, for the time before any
-// library is asked: N processes that get the same wrong option should complain once.
+// backend is there: N processes that get the same wrong option should complain once.
 #pragma once
 
+#include <exception>
+#include <string>
 #include <string_view>
+
+#include "backends/job/launch.h"
 
 namespace reshard::tools {
 
-// By torchrun's (not for mpi), Open MPI's, PMI's or Slurm's variables, in this order; 0 where there
-// are none or where they do not make sense.
-int launched_rank(std::string_view backend);
-bool is_launched(std::string_view backend);
+// A backend that many processes share, mpi or nccl, that a command line of `validate` asks for;
+// else empty.
+std::string backend_of(int argc, char** argv);
+// What this process is part of on that backend; on others, and without a launcher, it is alone.
+backends::job::Launch launch_of(std::string_view backend);
 
-// Backends that many processes share: mpi, nccl.
-bool is_of_many(std::string_view backend);
-
-// Whether this process speaks where all processes of the command line have the same to say: not for
-// `validate` on a backend of many processes, unless it is the first.
-bool speaks_for_all(int argc, char** argv);
-
-// For a process that leaves without a word before there is anything to agree through: half a second
-// later than the first process speaks, since a launcher ends all when one has left with an error.
-void let_the_first_speak();
+// For a failure before the backend is there. All processes of the launch meet, and the first says
+// why; those that have not failed hear of it as the backend tells them. A process that cannot meet
+// the others speaks for itself. Throws Stopped.
+[[noreturn]] void fail_together(const std::string& backend, const std::exception_ptr& why);
 
 }  // namespace reshard::tools

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "tools/carrier_options.h"
+#include "tools/agreement.h"
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
 #include "tools/backend_choice.h"
-#include "tools/launcher.h"
 
 namespace reshard::tools {
 

@@ -4,9 +4,9 @@
 #include <memory>
 
 #include "core/base/errors.h"
+#include "tools/agreement.h"
 #include "tools/backend_choice.h"
 #include "tools/commands.h"
-#include "tools/launcher.h"
 #include "tools/pipeline.h"
 #include "tools/validation.h"
 

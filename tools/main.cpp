@@ -8,9 +8,9 @@
 
 #include "core/base/cursor.h"
 #include "core/base/errors.h"
+#include "tools/agreement.h"
 #include "tools/commands.h"
 #include "tools/failure.h"
-#include "tools/launcher.h"
 #include "tools/output.h"
 
 namespace {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "backends/job/launch.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 
@@ -130,8 +131,11 @@ Launch likely_launch(Among among, const Environment& environment) {
 }
 
 bool launched_for_mpi(const Environment& environment) {
-  return !likely_launch(Among::MpiJoins, environment).launcher.empty() ||
-         environment("PMIX_RANK").has_value();
+  auto is_set = [&](const char* name) { return !environment(name).value_or("").empty(); };
+  return is_set("PMIX_RANK") ||
+         std::any_of(kLaunchers.begin(), kLaunchers.end(), [&](const Launcher& launcher) {
+           return launcher.narrowest == Among::MpiJoins && is_set(launcher.size);
+         });
 }
 
 MeetingPlace find_meeting_place(const JobOptions& options, const Launch& launch,

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "backends/mpi/world.h"
 
+#include <exception>
+
 #include <fmt/format.h>
 
 #include "core/base/errors.h"
@@ -47,7 +49,8 @@ World::World(MPI_Comm parent, const WorldOptions& options_in)
 }
 
 World::~World() {
-  // To free what is shared waits for all.
+  // To free what is shared waits for all, who do not come where this process alone fails.
+  if (std::uncaught_exceptions() > 0) broken = true;
   if (rings != nullptr && !broken && mpi_is_up()) try {
       barrier("giving back shared memory");
     } catch (const std::exception&) {

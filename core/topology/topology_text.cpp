@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The reader goes line by line and word by word and keeps nothing but the description; what the
-// lines mean together (do all pairs have a route?) is asked of the route table at the end, so that
-// reading and building cannot differ.
+// The reader keeps nothing but the description; what the lines mean together (do all pairs have a
+// route?) is asked of the route table at the end, so that reading and building cannot differ.
 #include "core/topology/topology_text.h"
 
 #include <algorithm>
@@ -23,8 +22,8 @@ constexpr std::size_t kMaxMembers = std::size_t{1} << 20;  // of all groups and 
 constexpr std::array<std::string_view, 12> kReserved{"within", "between",     "pairs", "to",
                                                      "via",    "latency",     "cap",   "transport",
                                                      "source", "destination", "in",    "out"};
-constexpr std::array<std::string_view, 3> kCounts{"nodes", "devices",
-                                                  "nothing"};  // by TopologyDescription::Counts
+// By TopologyDescription::Counts.
+constexpr std::array<std::string_view, 3> kCounts{"nodes", "devices", "nothing"};
 constexpr std::array<Transport, 4> kTransports{Transport::NVLink, Transport::PCIe, Transport::Host,
                                                Transport::Network};
 
@@ -33,6 +32,16 @@ std::optional<std::int32_t> find(const std::vector<Part>& parts, std::string_vie
   for (std::size_t i = 0; i < parts.size(); ++i)
     if (parts[i].name == name) return static_cast<std::int32_t>(i);
   return std::nullopt;
+}
+
+// A letter, then letters, digits, '_' and '-', at most 64 in all.
+bool is_name(std::string_view name) {
+  constexpr std::string_view kFollowers = "0123456789_-";
+  auto is_letter = [](char c) { return (c | 32) >= 'a' && (c | 32) <= 'z'; };
+  return !name.empty() && name.size() <= kMaxNameLength && is_letter(name.front()) &&
+         std::all_of(name.begin(), name.end(), [&](char c) {
+           return is_letter(c) || kFollowers.find(c) != std::string_view::npos;
+         });
 }
 
 class Reader {
@@ -90,12 +99,9 @@ class Reader {
   }
 
   [[noreturn]] void fail(std::string_view expected, std::string_view found) const {
-    throw InputError(
-        fmt::format("{}: expected {}, found {}", place(), expected,
-                    found.empty() ? std::string("the end of the line") : quoted(found)));
+    contradict(expected, found.empty() ? std::string("the end of the line") : quoted(found));
   }
 
-  // The same for what is no word of the text.
   [[noreturn]] void contradict(std::string_view expected, std::string_view found) const {
     throw InputError(fmt::format("{}: expected {}, found {}", place(), expected, found));
   }
@@ -118,7 +124,7 @@ class Reader {
   // A name not used before by any port, shared, fabric resource or group.
   std::string fresh_name() {
     std::string_view word = token();
-    if (!is_topology_name(word)) fail("a name (letters, digits, '_', '-', at most 64)", word);
+    if (!is_name(word)) fail("a name (letters, digits, '_', '-', at most 64)", word);
     if (std::find(kReserved.begin(), kReserved.end(), word) != kReserved.end())
       fail("a name that is no word of the format", word);
     if (find(out_.ports, word) || find(out_.shared, word) || find(out_.fabric, word) ||
@@ -176,7 +182,7 @@ class Reader {
   void read_name() {
     once(has_name_, "name");
     std::string_view word = token();
-    if (!is_topology_name(word)) fail("a name (letters, digits, '_', '-', at most 64)", word);
+    if (!is_name(word)) fail("a name (letters, digits, '_', '-', at most 64)", word);
     out_.name = word;
   }
 
@@ -386,15 +392,6 @@ class Reader {
 };
 
 }  // namespace
-
-bool is_topology_name(std::string_view name) {
-  auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
-  auto may_follow = [&](char c) {
-    return is_letter(c) || (c >= '0' && c <= '9') || c == '_' || c == '-';
-  };
-  return !name.empty() && name.size() <= kMaxNameLength && is_letter(name.front()) &&
-         std::all_of(name.begin(), name.end(), may_follow);
-}
 
 TopologyDescription parse_topology(std::string_view text, std::string_view file) {
   return Reader(text, file).read();

@@ -60,8 +60,4 @@ Topology build_topology(const TopologyDescription& description, std::optional<st
 // The text of a topology; parse_topology reads it back to the same.
 std::string to_text(const TopologyDescription& description);
 
-// Whether a name may stand in a topology file: a letter, then letters, digits, '_' and '-', at most
-// 64 in all.
-bool is_topology_name(std::string_view name);
-
 }  // namespace reshard

@@ -25,7 +25,7 @@ function(reshard_mpi_module name mpi)
     backends/mpi/shared_rings.cpp
     backends/mpi/traffic.cpp
     backends/mpi/world.cpp
-    LINKS reshard_schedule reshard_bytes ${mpi} Threads::Threads)
+    LINKS reshard_job reshard_schedule reshard_bytes ${mpi} Threads::Threads)
   add_library(${name} MODULE backends/mpi/module.cpp)
   # Nothing but its one entry is seen from outside: it carries its own copy of core.
   set_target_properties(${name} PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR} CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
@@ -53,9 +53,9 @@ endif()
 # The overhead of a step, and peers for tests/bench/mpi_peers.py; built when asked for.
 if(RESHARD_HAS_OPENMPI AND RESHARD_BUILD_BENCH)
   add_executable(mpi_step_overhead EXCLUDE_FROM_ALL tests/bench/mpi_step_overhead.cpp)
-  target_link_libraries(mpi_step_overhead PRIVATE reshard_mpi_parts reshard_flags)
+  target_link_libraries(mpi_step_overhead PRIVATE reshard_mpi_parts reshard_proof reshard_flags)
   add_executable(mpi_peer_reshard EXCLUDE_FROM_ALL tests/bench/mpi_peer_reshard.cpp)
-  target_link_libraries(mpi_peer_reshard PRIVATE reshard_mpi_parts reshard_planners reshard_flags)
+  target_link_libraries(mpi_peer_reshard PRIVATE reshard_mpi_parts reshard_pattern reshard_planners reshard_proof reshard_flags)
   find_library(SCALAPACK_LIBRARY scalapack-openmpi)
   mark_as_advanced(SCALAPACK_LIBRARY)
   if(SCALAPACK_LIBRARY)

@@ -9,14 +9,9 @@ reshard_part(reshard_nccl SOURCES
   backends/nccl/communicators.cpp
   backends/nccl/exchange_actions.cpp
   backends/nccl/executor.cpp
-  backends/nccl/launch.cpp
-  backends/nccl/place.cpp
   backends/nccl/prepared.cpp
   backends/nccl/rank_memory.cpp
-  backends/nccl/rendezvous.cpp
-  backends/nccl/socket.cpp
-  backends/nccl/star.cpp
-  LINKS reshard_device reshard_schedule)
+  LINKS reshard_device reshard_job reshard_schedule)
 if(RESHARD_HAS_NCCL)
   reshard_part(reshard_nccl_library SOURCES
     backends/nccl/nccl_library.cpp

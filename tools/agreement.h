@@ -8,10 +8,12 @@
 // process says its reason itself and ends all.
 #pragma once
 
+#include <exception>
 #include <functional>
 #include <string>
 #include <string_view>
 
+#include "backends/job/launch.h"
 #include "core/plan/executor.h"
 
 namespace reshard::tools {
@@ -27,5 +29,17 @@ void together(Processes& processes, std::string_view result_name, const Phase& p
 // Runs what waits for other processes. A process where it throws says why, with its rank, and ends
 // all; with a single process exceptions pass as they are.
 void waiting_for_others(Processes& processes, const std::function<void()>& work);
+
+// ---- before there is a backend -----------------------------------------------------------------
+
+// A backend that many processes share, mpi or nccl, that a command line of `validate` asks for;
+// else empty.
+std::string backend_of(int argc, char** argv);
+// What this process is part of on that backend, as its launcher's variables tell; on others, and
+// without a launcher, it is alone.
+backends::job::Launch launch_of(std::string_view backend);
+// All processes of the launch meet and stop, and the first says why. A process that cannot meet the
+// others speaks for itself. Throws Stopped.
+[[noreturn]] void fail_together(const std::string& backend, const std::exception_ptr& why);
 
 }  // namespace reshard::tools

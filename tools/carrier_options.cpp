@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "tools/carrier_options.h"
+#include "tools/agreement.h"
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
 #include "tools/backend_choice.h"
-#include "tools/launcher.h"
 
 namespace reshard::tools {
 
@@ -53,7 +53,7 @@ backends::BackendOptions backend_options(const CarrierOptions& options) {
   out.rendezvous = options.rendezvous;
   out.device = options.device;
   out.declared_order = options.declared_order;
-  if (launched_rank(options.backend) == 0)
+  if (launch_of(options.backend).rank == 0)
     out.warn = [](const std::string& what) {
       std::fprintf(stderr, "reshard: warning: %s\n", what.c_str());
     };

@@ -3,9 +3,10 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
+#include "core/base/errors.h"
+#include "tools/agreement.h"
 #include "tools/backend_choice.h"
 #include "tools/commands.h"
-#include "tools/launcher.h"
 #include "tools/pipeline.h"
 #include "tools/validation.h"
 
@@ -15,15 +16,12 @@ namespace {
 
 void run_validate(const ValidateOptions& options) {
   BackendInfo backend = backend_info(options.carrier.backend);
-  // Where it is not usable the first process says why.
-  if (!backend.status.usable && is_of_many(backend.name) && launched_rank(backend.name) > 0) {
-    let_the_first_speak();
-    throw Stopped{2, {}};
-  }
+  if (!backend.status.usable)
+    fail_together(backend.name, std::make_exception_ptr(InputError("--backend " + text(backend))));
   backends::BackendOptions carrier = backend_options(options.carrier);
   // One process without a launcher drives all ranks that the request names, also where they share a
   // GPU.
-  if (backend.name == "nccl" && !is_launched(backend.name))
+  if (backend.name == "nccl" && launch_of(backend.name).launcher.empty())
     carrier.world_size = to_int(subject_of(options.request).asked().ranks().back()) + 1;
   std::unique_ptr<Executor> executor = make_executor(backend, carrier);
   validate_on(*executor, backend, options);

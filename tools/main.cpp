@@ -7,19 +7,17 @@
 #include <string>
 
 #include "core/base/cursor.h"
+#include "core/base/errors.h"
+#include "tools/agreement.h"
 #include "tools/commands.h"
 #include "tools/failure.h"
-#include "tools/launcher.h"
 #include "tools/output.h"
 
 namespace {
 
-int wrong_usage(int argc, char** argv, const std::string& what) {
-  if (reshard::tools::speaks_for_all(argc, argv))
-    reshard::tools::say({what});
-  else
-    reshard::tools::let_the_first_speak();
-  return 2;
+[[noreturn]] void wrong_usage(int argc, char** argv, const std::string& what) {
+  reshard::tools::fail_together(reshard::tools::backend_of(argc, argv),
+                                std::make_exception_ptr(reshard::InputError(what)));
 }
 
 void add_commands(CLI::App& app) {
@@ -47,17 +45,18 @@ int run(int argc, char** argv) {
   } catch (const CLI::Success& success) {  // --help, --version
     std::ostringstream text;
     app.exit(success, text, text);
-    if (reshard::tools::speaks_for_all(argc, argv)) reshard::tools::print(text.str());
+    if (reshard::tools::launch_of(reshard::tools::backend_of(argc, argv)).rank == 0)
+      reshard::tools::print(text.str());
     return 0;
   } catch (const CLI::ParseError& error) {
     // CLI11 says only that a command is missing.
     if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr && app.get_subcommands().empty())
-      return wrong_usage(
+      wrong_usage(
           argc, argv,
           "expected a command (plan, simulate, replay, sweep, validate, topo or doctor), found " +
               (argc > 1 ? reshard::quoted(argv[1]) : "none"));
     std::string what = error.what();
-    return wrong_usage(argc, argv, what.substr(0, what.find('\n')));
+    wrong_usage(argc, argv, what.substr(0, what.find('\n')));
   }
   return 0;
 }

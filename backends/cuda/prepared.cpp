@@ -2,29 +2,22 @@
 #include "backends/cuda/prepared.h"
 
 #include <algorithm>
-#include <chrono>
-#include <thread>
 
 #include <fmt/format.h>
 
 #include "backends/cuda/step_tables.h"
+#include "backends/job/patience.h"
 #include "core/base/errors.h"
 #include "core/bytes/block.h"
 
 namespace reshard::backends::cuda {
 namespace {
 
-// Polls rather than blocks, so that a device that hangs ends the run with a sentence. The first
-// millisecond without a pause: steps are short.
+// A device that hangs ends the run with a sentence.
 bool wait_for(Device& device, Event event, std::int64_t limit_s) {
-  using Clock = std::chrono::steady_clock;
-  Clock::time_point start = Clock::now();
-  while (!device.done(event)) {
-    Clock::duration waited = Clock::now() - start;
-    if (waited >= std::chrono::seconds(limit_s)) return false;
-    if (waited > std::chrono::milliseconds(1))
-      std::this_thread::sleep_for(std::chrono::microseconds(50));
-  }
+  job::Patience patience{std::chrono::seconds(limit_s)};
+  while (!device.done(event))
+    if (!patience.idle()) return false;
   return true;
 }
 

@@ -7,18 +7,13 @@
 #include <cstdlib>
 #include <utility>
 
+#include "backends/job/launch.h"
+
 namespace reshard::backends::mpi {
 namespace {
 
 constexpr int kBackendFailed = 4;    // the exit code of a BackendError
 constexpr std::int64_t kLeast = 15;  // seconds
-
-// MPI itself may not know yet; its launcher does.
-const char* launched_rank() {
-  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMI_RANK"})
-    if (const char* text = std::getenv(name)) return text;
-  return "0";
-}
 
 }  // namespace
 
@@ -38,10 +33,12 @@ Deadline::~Deadline() {
 void Deadline::watch(const std::string& what, std::int64_t limit_s) {
   std::unique_lock lock(mutex_);
   if (changed_.wait_for(lock, std::chrono::seconds(limit_s), [this] { return over_; })) return;
+  // MPI itself may not know its rank yet; its launcher does.
   std::fprintf(stderr,
-               "reshard: error: rank %s: MPI: %s did not end within %lld s: some of the other "
+               "reshard: error: rank %d: MPI: %s did not end within %lld s: some of the other "
                "ranks have not come\n",
-               launched_rank(), what.c_str(), static_cast<long long>(limit_s));
+               job::likely_launch(job::Among::MpiJoins).rank, what.c_str(),
+               static_cast<long long>(limit_s));
   std::fflush(nullptr);
   std::_Exit(kBackendFailed);
 }

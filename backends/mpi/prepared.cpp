@@ -78,7 +78,7 @@ void MpiPrepared::run_parts(Timeline& timeline) {
   std::fill(states_.begin(), states_.end(), State::Waiting);
   live_.clear();
   next_ = 0;
-  Patience patience = world_->patience();
+  job::Patience patience = world_->patience();
   while (next_ < parts_.size() || !live_.empty()) {
     bool moved = issue_ready();
     moved = traffic_.progress() || moved;

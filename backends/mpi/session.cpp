@@ -6,9 +6,10 @@
 
 #include <fmt/format.h>
 
+#include "backends/job/launch.h"
+#include "backends/job/patience.h"
 #include "backends/mpi/calls.h"
 #include "backends/mpi/deadline.h"
-#include "backends/mpi/patience.h"
 #include "core/base/errors.h"
 
 namespace reshard::backends::mpi {
@@ -25,7 +26,7 @@ std::int64_t limit_s = 0;
 bool all_have_come() {
   MPI_Request request = MPI_REQUEST_NULL;
   if (MPI_Ibarrier(MPI_COMM_WORLD, &request) != MPI_SUCCESS) return false;
-  Patience patience(limit_s);
+  job::Patience patience{std::chrono::seconds(limit_s)};
   for (int done = 0;;) {
     if (MPI_Test(&request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) return false;
     if (done != 0) return true;
@@ -48,13 +49,6 @@ void end_session() {
   std::_Exit(kBackendFailed);
 }
 
-// What the launcher says how many processes it started; 0 where there is none that we know.
-int launched_processes() {
-  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"})
-    if (const char* text = std::getenv(name)) return std::atoi(text);
-  return 0;
-}
-
 }  // namespace
 
 Session::Session(std::int64_t time_limit_s) {
@@ -70,7 +64,7 @@ Session::Session(std::int64_t time_limit_s) {
     RESHARD_MPI_CALL(-1, MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
     std::atexit(end_session);
   }
-  int size = 1, launched = launched_processes();
+  int size = 1, launched = job::likely_launch(job::Among::MpiJoins).size;
   RESHARD_MPI_CALL(-1, MPI_Comm_size(MPI_COMM_WORLD, &size));
   if (size == 1 && launched > 1)
     throw InputError(fmt::format(

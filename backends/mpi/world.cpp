@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "backends/mpi/world.h"
 
+#include <exception>
+
 #include <fmt/format.h>
 
 #include "core/base/errors.h"
@@ -47,8 +49,17 @@ World::World(MPI_Comm parent, const WorldOptions& options_in)
 }
 
 World::~World() {
+  // To free what is shared waits for all, who do not come where this process alone fails.
+  if (std::uncaught_exceptions() > 0) broken = true;
+  if (rings != nullptr && !broken && mpi_is_up()) try {
+      barrier("giving back shared memory");
+    } catch (const std::exception&) {
+      broken = true;
+    }
   // After a failure nobody knows what the others do; nothing collective may be called.
-  if (broken) comm.leak();
+  if (!broken) return;
+  comm.leak();
+  if (rings != nullptr) rings->leak();
 }
 
 void World::give_up(const std::string& what, const std::string& awaited) const {
@@ -58,7 +69,7 @@ void World::give_up(const std::string& what, const std::string& awaited) const {
 }
 
 void World::wait(MPI_Request& request, const std::string& what, int from) {
-  Patience wait = patience();
+  job::Patience wait = patience();
   for (int done = 0;;) {
     RESHARD_MPI_CALL(rank, MPI_Test(&request, &done, MPI_STATUS_IGNORE));
     if (done != 0) return;

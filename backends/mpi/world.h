@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "backends/job/patience.h"
 #include "backends/mpi/calls.h"
 #include "backends/mpi/groups.h"
-#include "backends/mpi/patience.h"
 #include "backends/mpi/shared_rings.h"
 
 namespace reshard::backends::mpi {
@@ -34,7 +34,9 @@ struct World {
   World(const World&) = delete;
   World& operator=(const World&) = delete;
 
-  Patience patience() const { return Patience(options.time_limit_s); }
+  job::Patience patience() const {
+    return job::Patience(std::chrono::seconds(options.time_limit_s));
+  }
   // Ends every wait that took too long: throws the BackendError that says what was waited for.
   [[noreturn]] void give_up(const std::string& what, const std::string& awaited) const;
   // Waits for a request within the time limit. `from`: the process that it depends on; -1 for any.

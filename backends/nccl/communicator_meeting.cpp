@@ -8,7 +8,7 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
-#include "backends/nccl/waiting.h"
+#include "backends/job/patience.h"
 #include "core/base/errors.h"
 #include "core/base/integers.h"
 
@@ -79,23 +79,22 @@ void CommunicatorMeeting::give_up(const std::string&) noexcept {
 
 void CommunicatorMeeting::wait(Event event) {
   device_.record(event, caller_.stream);
-  Waiting waiting(limit_);
+  job::Patience patience(limit_);
   while (!device_.done(event)) {
-    if (waiting.time_to_look()) check_communicator();
-    if (waiting.too_long())
+    bool in_time = patience.idle();
+    if (patience.time_to_look()) check_communicator();
+    if (!in_time)
       throw BackendError("NCCL", "ncclAllGather between all ranks, which make a plan ready",
                          fmt::format("not done within {}", limit_), facts_.rank);
-    waiting.pause();
   }
 }
 
 // A call on a communicator that does not block may still be on its way to the stream.
 void CommunicatorMeeting::checked(NcclResult result, const char* call) {
-  Waiting waiting(limit_);
+  job::Patience patience(limit_);
   while (result == NcclResult::InProgress) {
-    if (waiting.time_to_look() && waiting.too_long())
+    if (!patience.idle())
       throw BackendError("NCCL", call, fmt::format("not done within {}", limit_), facts_.rank);
-    waiting.pause();
     NcclResult asked = api_.async_error(caller_.comm, &result);
     if (asked != NcclResult::Success) result = asked;
   }

@@ -15,10 +15,12 @@
 #include <vector>
 
 #include "backends/device/owners.h"
+#include "backends/job/meeting.h"
 #include "backends/nccl/caller.h"
-#include "backends/nccl/meeting.h"
 
 namespace reshard::backends::nccl {
+
+using job::Meeting;
 
 class CommunicatorMeeting : public Meeting {
  public:

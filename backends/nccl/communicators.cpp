@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "backends/nccl/waiting.h"
+#include "backends/job/patience.h"
 #include "core/base/errors.h"
 
 namespace reshard::backends::nccl {
@@ -296,11 +296,11 @@ void Communicators::wait(const std::function<bool()>& done,
                          const std::function<std::string()>& what) {
   ensure_usable();
   try {
-    Waiting waiting(limit_);
+    job::Patience patience(limit_);
     while (!done()) {
-      if (waiting.time_to_look()) watch(what);
-      if (waiting.too_long()) fail(what(), fmt::format("not done within {}", limit_));
-      waiting.pause();
+      bool in_time = patience.idle();
+      if (patience.time_to_look()) watch(what);
+      if (!in_time) fail(what(), fmt::format("not done within {}", limit_));
     }
   } catch (const std::exception& error) {
     std::string why = error.what();

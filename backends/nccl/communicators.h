@@ -35,11 +35,13 @@
 #include <utility>
 #include <vector>
 
+#include "backends/job/meeting.h"
 #include "backends/nccl/caller.h"
-#include "backends/nccl/meeting.h"
 #include "backends/nccl/nccl_api.h"
 
 namespace reshard::backends::nccl {
+
+using job::Meeting;
 
 struct CommunicatorPolicies {
   bool eager_parent = true;

@@ -2,6 +2,7 @@
 #include "backends/nccl/executor.h"
 
 #include <algorithm>
+#include <array>
 #include <set>
 
 #include <fmt/format.h>
@@ -11,6 +12,9 @@
 
 namespace reshard::backends::nccl {
 namespace {
+
+// Far below the number of multiprocessors of any GPU that NCCL runs on.
+constexpr std::int32_t kBlocksPerGpu = 32;
 
 std::vector<LocalRank> locals_of(const Job& job) {
   RESHARD_CHECK(job.ranks.size() == job.devices.size(), "a device per rank");
@@ -110,6 +114,30 @@ bool NcclExecutor::folds_in_own_order(const Plan& plan) const {
                    collective->kind == CollectiveKind::AllReduce;
     return reduces && native_fold(collective->op, dtype, options_).has_value();
   });
+}
+
+void allow_sharing(const job::Placement& placement, int nccl_version,
+                   const job::Environment& environment,
+                   const std::function<void(const char*, const char*)>& set,
+                   const std::function<void(const std::string&)>& warn) {
+  if (placement.most_on_one <= 1) return;
+  std::string what = fmt::format("{} ranks on {} GPU{}", placement.ranks, placement.gpus,
+                                 placement.gpus == 1 ? "" : "s");
+  if (nccl_version < kNcclSharedGpu)
+    throw InputError(fmt::format("NCCL: {} need NCCL {} or newer, found {}", what,
+                                 version_text(kNcclSharedGpu), version_text(nccl_version)));
+  // All ranks' kernels must be on the GPU at the same time, or they wait for each other for ever:
+  // few thread blocks each, and a hardware queue for every stream.
+  std::string blocks = std::to_string(std::max(1, kBlocksPerGpu / placement.most_on_one));
+  std::array<std::array<const char*, 2>, 4> variables{{{"NCCL_MULTI_RANK_GPU_ENABLE", "1"},
+                                                       {"NCCL_NVLS_ENABLE", "0"},
+                                                       {"NCCL_MAX_CTAS", blocks.c_str()},
+                                                       {"CUDA_DEVICE_MAX_CONNECTIONS", "32"}}};
+  for (auto [name, value] : variables)
+    if (!environment(name)) set(name, value);
+  if (warn)
+    warn(fmt::format("NCCL: {}: results are those of that many GPUs, times say nothing about links",
+                     what));
 }
 
 }  // namespace reshard::backends::nccl

@@ -14,10 +14,11 @@
 #include <vector>
 
 #include "backends/device/device.h"
+#include "backends/job/meeting.h"
+#include "backends/job/place.h"
 #include "backends/nccl/actions.h"
 #include "backends/nccl/caller.h"
 #include "backends/nccl/communicators.h"
-#include "backends/nccl/meeting.h"
 #include "backends/nccl/nccl_api.h"
 #include "backends/nccl/prepared.h"
 #include "core/plan/executor.h"
@@ -74,5 +75,13 @@ class NcclExecutor : public Executor {
   ActionOptions options_;
   std::unique_ptr<Communicators> communicators_;
 };
+
+// Where ranks share a GPU: NCCL from 2.30 on takes it when told so by environment variables, which
+// are set unless the user has set them, and a warning is due; with an older one InputError. To be
+// called before NCCL is first used.
+void allow_sharing(const job::Placement& placement, int nccl_version,
+                   const job::Environment& environment,
+                   const std::function<void(const char*, const char*)>& set,
+                   const std::function<void(const std::string&)>& warn);
 
 }  // namespace reshard::backends::nccl

@@ -9,8 +9,6 @@
 #include "backends/nccl/backend.h"
 #include "backends/nccl/executor.h"
 #include "backends/nccl/nccl_library.h"
-#include "backends/nccl/place.h"
-#include "backends/nccl/rendezvous.h"
 #include "core/base/errors.h"
 
 namespace reshard::backends::nccl {
@@ -34,8 +32,8 @@ BackendStatus probe() {
 }
 
 std::unique_ptr<Executor> make(const BackendOptions& options) {
-  Environment environment = process_environment();
-  Launch launch = find_launch(options, environment);
+  job::Environment environment = job::process_environment();
+  job::Launch launch = job::find_launch(options, environment);
   bool alone = launch.launcher.empty();
   Job job;
   job.limit = std::chrono::seconds(options.time_limit_s);
@@ -43,18 +41,20 @@ std::unique_ptr<Executor> make(const BackendOptions& options) {
   job.warn = options.warn;
   // First the meeting: a process that finds something missing can then tell the others.
   if (!alone)
-    job.meeting = meet(launch, find_meeting_place(options, launch, environment), job.limit);
+    job.meeting =
+        job::meet(launch, job::find_meeting_place(options, launch, environment), job.limit);
   job.api = open_nccl();
   CudaMachine machine = look_for_gpus();
   if (machine.gpus.empty())
     throw BackendError("CUDA", "looking for a GPU", machine.why_none, launch.rank);
 
-  std::vector<ProcessFacts> facts = share_facts(
-      *job.meeting, {this_node(), launch.local_rank.value_or(-1), options.device, machine.ids});
+  std::vector<job::ProcessFacts> facts = job::share_facts(
+      *job.meeting,
+      {job::this_node(), launch.local_rank.value_or(-1), options.device, machine.ids});
   std::int32_t asked = options.world_size > 0 ? options.world_size
                        : options.device >= 0  ? 1
                                               : static_cast<std::int32_t>(machine.gpus.size());
-  Placement placement = place(facts, asked);
+  job::Placement placement = job::place(facts, asked);
   allow_sharing(
       placement, job.api->version(), environment,
       [](const char* name, const char* value) { ::setenv(name, value, 1); },

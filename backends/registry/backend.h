@@ -13,21 +13,16 @@
 #include <string>
 #include <string_view>
 
+#include "backends/job/launch.h"
 #include "core/plan/executor.h"
 
 namespace reshard::backends {
 
-struct BackendOptions {
+struct BackendOptions : job::JobOptions {
   std::int64_t time_limit_s = 300;  // for any single wait on other ranks or on the device; then the
                                     // run ends with a BackendError
-  // Where processes without MPI between them meet (NCCL): "HOST:PORT" or "file:PATH"; empty: as the
-  // launcher's variables say.
-  std::string rendezvous;
   int device =
       -1;  // GPU; -1: the local rank's, or all local GPUs where one process drives all ranks
-  // This process's place in a job without MPI (NCCL); -1: as the launcher's variables say. Without
-  // those the one process drives all ranks: world_size of them, or one per GPU.
-  std::int32_t rank = -1, world_size = -1, local_rank = -1;
   // Fold in the order that the plan declares even where the library's own collective would do it in
   // another, faster one.
   bool declared_order = false;

@@ -14,6 +14,7 @@
 
 #include <fmt/format.h>
 
+#include "backends/job/launch.h"
 #include "backends/registry/mpi_module.h"
 #include "core/base/cursor.h"
 #include "core/base/errors.h"
@@ -97,8 +98,9 @@ const Flavour& wanted() {
     throw Missing(
         fmt::format("RESHARD_MPI: expected openmpi or mpich, found {}", reshard::quoted(forced)),
         "set RESHARD_MPI=openmpi or RESHARD_MPI=mpich, or neither");
-  if (!environment("OMPI_COMM_WORLD_SIZE").empty()) return open_mpi();
-  if (!environment("PMI_RANK").empty() && !environment("PMI_SIZE").empty()) return mpich();
+  std::string launcher = job::likely_launch(job::Among::MpiJoins).launcher;
+  if (launcher == "Open MPI") return open_mpi();
+  if (launcher == "PMI") return mpich();
   return module_file(open_mpi()).empty() && !module_file(mpich()).empty() ? mpich() : open_mpi();
 }
 
@@ -128,11 +130,6 @@ const MpiModule& module_of(const Flavour& flavour) {
                             flavour.built));
 }
 
-bool is_launched() {
-  return !environment("OMPI_COMM_WORLD_SIZE").empty() || !environment("PMIX_RANK").empty() ||
-         !environment("PMI_SIZE").empty();
-}
-
 // The launcher's path, or nothing.
 std::string launcher_of(const Flavour& flavour) {
   std::string path = environment("PATH");
@@ -153,7 +150,7 @@ BackendStatus probe_mpi() {
     const Flavour& flavour = wanted();
     std::string what = module_of(flavour).library(), launcher = launcher_of(flavour);
     if (!launcher.empty()) return {true, what + ", mpirun at " + launcher, ""};
-    if (is_launched()) return {true, what, ""};
+    if (job::launched_for_mpi()) return {true, what, ""};
     std::string how =
         fmt::format("apt install {}, or add the folder of its mpirun to PATH", flavour.packages);
     if (flavour.needs_launcher) return {false, what + ", but no mpirun in PATH", how};

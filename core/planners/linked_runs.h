@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/base/errors.h"
-#include "core/plan/plan.h"
+#include "core/planners/messages.h"
 
 namespace reshard {
 
@@ -16,9 +16,6 @@ namespace reshard {
 struct LinkedRun {
   std::int64_t source_lo, destination_lo, size;
 };
-
-// As many boxes as a plan's step may copy: about a GiB.
-inline constexpr std::size_t kMaxMoves = std::size_t{1} << 24;
 
 // Takes moves and joins those that continue each other along dim 0, as neighbouring blocks often
 // do.

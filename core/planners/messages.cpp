@@ -22,7 +22,6 @@ std::vector<std::uint32_t> counting_sorted(const std::vector<std::uint32_t>& ite
 }  // namespace
 
 void check_size(const MoveList& moves) {
-  constexpr std::size_t kMaxMoves = std::size_t{1} << 24;
   if (moves.size() >= kMaxMoves)
     throw InputError(
         "p2p: expected a request of at most 2^24 boxes to send, found more (use fewer ranks, or "

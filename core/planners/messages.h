@@ -7,7 +7,9 @@
 
 namespace reshard {
 
-// Throws InputError beyond 2^24 moves: a plan that large takes gigabytes and nobody can issue it.
+// As many boxes as a plan's step may carry: about a GiB, and nobody can issue more.
+inline constexpr std::size_t kMaxMoves = std::size_t{1} << 24;
+// Throws InputError beyond.
 void check_size(const MoveList& moves);
 
 class Messages {

@@ -32,36 +32,11 @@ const EmbeddedText* find_preset(std::string_view name) {
   return nullptr;
 }
 
-// Least number of characters to insert, delete or replace; `a` is short.
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      std::size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
-    }
-  }
-  return row[b.size()];
-}
-
 [[noreturn]] void fail_unknown(std::string_view name) {
-  std::string names, nearest;
-  std::size_t least = 4;  // more edits than this is another word
-  for (const PresetInfo& preset : presets()) {
-    names += (names.empty() ? "" : ", ") + preset.name;
-    std::size_t distance = name.size() <= 64 ? edit_distance(name, preset.name) : least;
-    if (distance < least) {
-      least = distance;
-      nearest = preset.name;
-    }
-  }
-  throw InputError(fmt::format(
-      "topology: expected one of {}, or a path to a topology file, found {}{}", names, quoted(name),
-      nearest.empty() ? "" : fmt::format(" (did you mean {}?)", nearest)));
+  std::string names;
+  for (const PresetInfo& preset : presets()) names += preset.name + ", ";
+  throw InputError(fmt::format("topology: expected one of {}or a path to a topology file, found {}",
+                               names, quoted(name)));
 }
 
 bool is_path(std::string_view name) {

@@ -48,10 +48,12 @@ SIM = {
 ALLOWED = {**CORE, **SIM}
 # Backends see core and this; the registry names them all.
 BACKENDS = {
-    "backends/registry": ["backends/mpi", "backends/cuda", "backends/nccl"],
+    "backends/job": [],
+    "backends/registry": ["backends/job", "backends/mpi", "backends/cuda", "backends/nccl"],
+    "backends/mpi": ["backends/job", "backends/registry"],
     "backends/device": [],
-    "backends/cuda": ["backends/registry", "backends/device"],
-    "backends/nccl": ["backends/registry", "backends/device"],
+    "backends/cuda": ["backends/job", "backends/registry", "backends/device"],
+    "backends/nccl": ["backends/job", "backends/registry", "backends/device"],
 }
 MAX_LINES = 400
 MAX_FUNCTION_LINES = 70

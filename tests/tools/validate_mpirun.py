@@ -178,6 +178,12 @@ def one_reason(launcher):
             ["reshard: error: The following argument was not expected: --frobnicate"],
         ),
         (
+            "wrong option of one",
+            [(1, REQUEST), (1, ["--frobnicate"])],
+            2,
+            ["reshard: error: rank 1: The following argument was not expected: --frobnicate"],
+        ),
+        (
             "missing option",
             [(3, ["--mesh", "2"])],
             2,

@@ -3,6 +3,7 @@
 // are and are not powers of two, with a thread per rank and with one for all.
 #include <catch2/catch.hpp>
 
+#include <map>
 #include <mutex>
 
 #include "core/base/errors.h"
@@ -14,6 +15,9 @@
 namespace reshard::test {
 namespace {
 
+using backends::job::place;
+using backends::job::Placement;
+using backends::nccl::allow_sharing;
 using backends::nccl::NcclExecutor;
 
 struct Result {
@@ -67,6 +71,40 @@ TEST_CASE("drawn requests end with the store's bytes, one thread for all ranks")
     CHECK(result.report.failed == 0);
     CHECK(result.report.requests == 200);
   }
+}
+
+TEST_CASE("several ranks on one GPU need NCCL 2.30, some variables and a warning") {
+  Placement shared = place({{"n", -1, -1, {"a"}}}, 4),
+            apart = place({{"n", -1, -1, {"a", "b"}}}, 2);
+  std::map<std::string, std::string> variables;
+  std::vector<std::string> warnings;
+  backends::job::Environment environment =
+      [&](const std::string& name) -> std::optional<std::string> {
+    auto found = variables.find(name);
+    return found == variables.end() ? std::nullopt : std::optional(found->second);
+  };
+  auto allow = [&](const Placement& placement, int version) {
+    allow_sharing(
+        placement, version, environment,
+        [&](const char* name, const char* value) { variables[name] = value; },
+        [&](const std::string& text) { warnings.push_back(text); });
+  };
+  allow(apart, 21400);
+  CHECK(variables.empty());
+  CHECK(warnings.empty());
+  CHECK_THROWS_WITH(allow(shared, 22809),
+                    "NCCL: 4 ranks on 1 GPU need NCCL 2.30.0 or newer, found 2.28.9");
+  CHECK(variables.empty());
+  allow(shared, 23007);
+  CHECK(variables == std::map<std::string, std::string>{{"NCCL_MULTI_RANK_GPU_ENABLE", "1"},
+                                                        {"NCCL_NVLS_ENABLE", "0"},
+                                                        {"NCCL_MAX_CTAS", "8"},
+                                                        {"CUDA_DEVICE_MAX_CONNECTIONS", "32"}});
+  CHECK(warnings == std::vector<std::string>{"NCCL: 4 ranks on 1 GPU: results are those of that "
+                                             "many GPUs, times say nothing about links"});
+  variables = {{"NCCL_NVLS_ENABLE", "2"}};
+  allow(shared, 23007);
+  CHECK(variables["NCCL_NVLS_ENABLE"] == "2");
 }
 
 }  // namespace

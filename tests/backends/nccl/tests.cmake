@@ -1,9 +1,4 @@
 # SPDX-License-Identifier: BSD-3-Clause
-reshard_test(test_nccl_rendezvous SOURCES
-  tests/backends/nccl/test_nccl_launch.cpp
-  tests/backends/nccl/test_nccl_rendezvous.cpp
-  tests/backends/nccl/test_place.cpp
-  LINKS reshard_nccl Threads::Threads)
 # The executor on a stand-in for NCCL that checks how it is used, and on GPUs made of host memory.
 if(THRUST_INCLUDE)
   add_library(reshard_nccl_standin STATIC

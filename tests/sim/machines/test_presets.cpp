@@ -142,8 +142,8 @@ TEST_CASE("unknown names and wrong counts") {
   std::string list =
       "topology: expected one of dgx-a100, dgx-h100, nvswitch, pcie-8x3090, or a path to a "
       "topology file, found ";
-  CHECK(error_of("dgx-h10") == list + "'dgx-h10' (did you mean dgx-h100?)");
-  CHECK(error_of("nvswich:4") == list + "'nvswich' (did you mean nvswitch?)");
+  CHECK(error_of("dgx-h10") == list + "'dgx-h10'");
+  CHECK(error_of("nvswich:4") == list + "'nvswich'");
   CHECK(error_of("cray") == list + "'cray'");
   CHECK(error_of("") == list + "''");
   CHECK(error_of("build") == list + "'build'");  // a folder is no preset either

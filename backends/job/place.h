@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which rank runs on which GPU, worked out by all processes from the same facts; and what must be
-// said and set where ranks share a GPU.
+// Which rank runs on which GPU, worked out by all processes from the same facts.
 //
 // Launchers number the processes of a node or do not, and show all GPUs to each process or only its
 // own, under an index of its own. So GPUs are compared by their identity and not by index, and
@@ -8,15 +7,12 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "backends/nccl/launch.h"
-#include "backends/nccl/meeting.h"
+#include "backends/job/meeting.h"
 
-namespace reshard::backends::nccl {
+namespace reshard::backends::job {
 
 // What one process knows.
 struct ProcessFacts {
@@ -41,11 +37,4 @@ struct Placement {
 // user named. Throws InputError where there is no such GPU, or none.
 Placement place(const std::vector<ProcessFacts>& facts, std::int32_t ranks);
 
-// Where ranks share a GPU: NCCL from 2.30 on takes it when told so by environment variables, which
-// are set unless the user has set them, and a warning is due; with an older one InputError. To be
-// called before NCCL is first used.
-void allow_sharing(const Placement& placement, int nccl_version, const Environment& environment,
-                   const std::function<void(const char*, const char*)>& set,
-                   const std::function<void(const std::string&)>& warn);
-
-}  // namespace reshard::backends::nccl
+}  // namespace reshard::backends::job

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "backends/nccl/launch.h"
+#include "backends/job/launch.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 
@@ -10,19 +11,20 @@
 #include "core/base/errors.h"
 #include "core/base/ids.h"
 
-namespace reshard::backends::nccl {
+namespace reshard::backends::job {
 namespace {
 
 struct Launcher {
+  Among narrowest;  // that it is looked for among
   const char *name, *rank, *size, *local_rank, *local_size;
 };
 constexpr std::array<Launcher, 4> kLaunchers{{
-    {"torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"},
-    {"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
-     "OMPI_COMM_WORLD_LOCAL_SIZE"},
-    {"PMI", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"},
+    {Among::All, "torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"},
+    {Among::MpiJoins, "Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
+     "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"},
+    {Among::MpiJoins, "PMI", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"},
     // Slurm says the number of a node's tasks in a form of its own, which nothing here needs.
-    {"Slurm", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", nullptr},
+    {Among::MpiStarts, "Slurm", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", nullptr},
 }};
 
 std::int32_t integer(const std::string& value, const std::string& name, std::int64_t low,
@@ -41,7 +43,22 @@ std::optional<std::int32_t> find_integer(const Environment& environment, const c
   return integer(*value, name, low, high);
 }
 
-Launch from_options(const BackendOptions& options) {
+std::optional<Launch> find(const Launcher& launcher, const Environment& environment) {
+  std::optional<std::int32_t> rank = find_integer(environment, launcher.rank, 0, kMaxRanks - 1),
+                              size = find_integer(environment, launcher.size, 1, kMaxRanks);
+  if (!rank) return std::nullopt;
+  if (!size)
+    throw InputError(fmt::format("{}: expected beside {}, which is {}, but it is not set",
+                                 launcher.size, launcher.rank, *rank));
+  if (*rank >= *size)
+    throw InputError(fmt::format("{}: expected below {}, which is {}, found {}", launcher.rank,
+                                 launcher.size, *size, *rank));
+  return Launch{launcher.name, *rank, *size,
+                find_integer(environment, launcher.local_rank, 0, kMaxRanks - 1),
+                find_integer(environment, launcher.local_size, 1, kMaxRanks)};
+}
+
+Launch from_options(const JobOptions& options) {
   if (options.world_size < 1 || options.world_size > kMaxRanks)
     throw InputError(fmt::format("world size: expected 1 to {} beside rank {}, found {}", kMaxRanks,
                                  options.rank, options.world_size));
@@ -90,30 +107,38 @@ Environment process_environment() {
   };
 }
 
-Launch find_launch(const BackendOptions& options, const Environment& environment) {
+Launch find_launch(const JobOptions& options, const Environment& environment) {
   if (options.rank >= 0) return from_options(options);
   for (const Launcher& launcher : kLaunchers) {
-    std::optional<std::int32_t> rank = find_integer(environment, launcher.rank, 0, kMaxRanks - 1);
-    if (!rank) continue;
-    std::optional<std::int32_t> size = find_integer(environment, launcher.size, 1, kMaxRanks);
-    if (!size)
-      throw InputError(fmt::format("{}: expected beside {}, which is {}, but it is not set",
-                                   launcher.size, launcher.rank, *rank));
-    if (*rank >= *size)
-      throw InputError(fmt::format("{}: expected below {}, which is {}, found {}", launcher.rank,
-                                   launcher.size, *size, *rank));
-    Launch launch{launcher.name, *rank, *size, std::nullopt, std::nullopt};
-    launch.local_rank = find_integer(environment, launcher.local_rank, 0, kMaxRanks - 1);
-    launch.local_size = find_integer(environment, launcher.local_size, 1, kMaxRanks);
-    if (options.world_size >= 0 && options.world_size != *size)
+    std::optional<Launch> launch = find(launcher, environment);
+    if (!launch) continue;
+    if (options.world_size >= 0 && options.world_size != launch->size)
       throw InputError(fmt::format("world size: {} started {} ranks, {} are asked for",
-                                   launcher.name, *size, options.world_size));
-    return launch;
+                                   launch->launcher, launch->size, options.world_size));
+    return *launch;
   }
   return {};
 }
 
-MeetingPlace find_meeting_place(const BackendOptions& options, const Launch& launch,
+Launch likely_launch(Among among, const Environment& environment) {
+  for (const Launcher& launcher : kLaunchers) try {
+      if (launcher.narrowest < among) continue;
+      if (std::optional<Launch> launch = find(launcher, environment)) return *launch;
+    } catch (const InputError&) {
+      continue;
+    }
+  return {};
+}
+
+bool launched_for_mpi(const Environment& environment) {
+  auto is_set = [&](const char* name) { return !environment(name).value_or("").empty(); };
+  return is_set("PMIX_RANK") ||
+         std::any_of(kLaunchers.begin(), kLaunchers.end(), [&](const Launcher& launcher) {
+           return launcher.narrowest == Among::MpiJoins && is_set(launcher.size);
+         });
+}
+
+MeetingPlace find_meeting_place(const JobOptions& options, const Launch& launch,
                                 const Environment& environment) {
   if (!options.rendezvous.empty()) return parse_place(options.rendezvous);
   if (std::optional<std::string> address = environment("MASTER_ADDR"))
@@ -150,4 +175,4 @@ std::string first_host(std::string_view node_list) {
   return out;
 }
 
-}  // namespace reshard::backends::nccl
+}  // namespace reshard::backends::job

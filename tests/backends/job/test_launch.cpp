@@ -4,10 +4,10 @@
 
 #include <map>
 
-#include "backends/nccl/launch.h"
+#include "backends/job/launch.h"
 #include "core/base/errors.h"
 
-namespace reshard::backends::nccl {
+namespace reshard::backends::job {
 namespace {
 
 Environment environment(std::map<std::string, std::string> variables) {
@@ -110,7 +110,7 @@ TEST_CASE("without a launcher one process drives all") {
 }
 
 TEST_CASE("options go before the launcher's variables") {
-  BackendOptions options;
+  JobOptions options;
   options.rank = 2;
   options.world_size = 3;
   options.local_rank = 1;
@@ -176,11 +176,27 @@ TEST_CASE("a malformed or missing variable is named") {
              Catch::Matchers::Contains("set MASTER_ADDR and MASTER_PORT"));
 }
 
+TEST_CASE("who is asked before a library is: variables that make no sense are none") {
+  Environment node = environment({{"RANK", "0"}, {"WORLD_SIZE", "2"}});
+  CHECK(likely_launch(Among::All, node).launcher == "torchrun");
+  CHECK(likely_launch(Among::MpiStarts, node).launcher.empty());
+  Environment slurm = environment({{"RANK", "x"}, {"SLURM_PROCID", "1"}, {"SLURM_NTASKS", "2"}});
+  CHECK(likely_launch(Among::All, slurm).rank == 1);
+  CHECK(likely_launch(Among::MpiStarts, slurm).size == 2);
+  CHECK(likely_launch(Among::MpiJoins, slurm).size == 1);
+  Environment mpich =
+      environment({{"OMPI_COMM_WORLD_RANK", "0"}, {"PMI_RANK", "1"}, {"PMI_SIZE", "3"}});
+  CHECK(likely_launch(Among::MpiJoins, mpich).launcher == "PMI");
+  CHECK(launched_for_mpi(mpich));
+  CHECK(launched_for_mpi(environment({{"PMIX_RANK", "0"}})));
+  CHECK_FALSE(launched_for_mpi(slurm));
+}
+
 TEST_CASE("places that are no places") {
   Launch launch{"options", 0, 2, std::nullopt, std::nullopt};
   for (const char* text : {"host", ":5", "host:", "host:0", "host:65536", "host:x", "file:"}) {
     CAPTURE(text);
-    BackendOptions options;
+    JobOptions options;
     options.rendezvous = text;
     CHECK_THROWS_AS(find_meeting_place(options, launch, environment({})), InputError);
   }
@@ -198,4 +214,4 @@ TEST_CASE("the first host of a node list") {
 }
 
 }  // namespace
-}  // namespace reshard::backends::nccl
+}  // namespace reshard::backends::job

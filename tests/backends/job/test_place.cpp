@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which rank gets which GPU, and what is said and set where several get the same.
+// Which rank gets which GPU.
 #include <catch2/catch.hpp>
 
-#include <map>
-
-#include "backends/nccl/place.h"
+#include "backends/job/place.h"
 #include "core/base/errors.h"
-#include "tests/support/threaded_meeting.h"
+#include "tests/backends/job/threaded_meeting.h"
 
-namespace reshard::backends::nccl {
+namespace reshard::backends::job {
 namespace {
 
 using Devices = std::vector<std::vector<int>>;
@@ -42,47 +40,15 @@ TEST_CASE("ranks are dealt out to GPUs") {
                     "device: expected one of the 1 GPU that rank 1 sees, found 1");
 }
 
-TEST_CASE("several ranks on one GPU need NCCL 2.30, some variables and a warning") {
-  Placement shared = place({{"n", -1, -1, {"a"}}}, 4),
-            apart = place({{"n", -1, -1, {"a", "b"}}}, 2);
-  std::map<std::string, std::string> variables;
-  std::vector<std::string> warnings;
-  Environment environment = [&](const std::string& name) -> std::optional<std::string> {
-    auto found = variables.find(name);
-    return found == variables.end() ? std::nullopt : std::optional(found->second);
-  };
-  auto allow = [&](const Placement& placement, int version) {
-    allow_sharing(
-        placement, version, environment,
-        [&](const char* name, const char* value) { variables[name] = value; },
-        [&](const std::string& text) { warnings.push_back(text); });
-  };
-  allow(apart, 21400);
-  CHECK(variables.empty());
-  CHECK(warnings.empty());
-  CHECK_THROWS_WITH(allow(shared, 22809),
-                    "NCCL: 4 ranks on 1 GPU need NCCL 2.30.0 or newer, found 2.28.9");
-  CHECK(variables.empty());
-  allow(shared, 23007);
-  CHECK(variables == std::map<std::string, std::string>{{"NCCL_MULTI_RANK_GPU_ENABLE", "1"},
-                                                        {"NCCL_NVLS_ENABLE", "0"},
-                                                        {"NCCL_MAX_CTAS", "8"},
-                                                        {"CUDA_DEVICE_MAX_CONNECTIONS", "32"}});
-  CHECK(warnings == std::vector<std::string>{"NCCL: 4 ranks on 1 GPU: results are those of that "
-                                             "many GPUs, times say nothing about links"});
-  variables = {{"NCCL_NVLS_ENABLE", "2"}};
-  allow(shared, 23007);
-  CHECK(variables["NCCL_NVLS_ENABLE"] == "2");
-}
-
 TEST_CASE("everybody knows everybody's facts") {
   std::vector<ProcessFacts> facts{
       {"node with blanks", -1, 2, {"gpu 0", "gpu 1"}}, {"", 3, -1, {}}, {"n", 0, 0, {"x"}}};
   std::vector<std::vector<ProcessFacts>> seen(3);
-  run_meeting(3, [&](Meeting& meeting) {
+  std::vector<std::string> thrown = run_ranks(3, [&](Meeting& meeting) {
     seen[static_cast<std::size_t>(meeting.index())] =
         share_facts(meeting, facts[static_cast<std::size_t>(meeting.index())]);
   });
+  CHECK(thrown == std::vector<std::string>(3));
   for (const std::vector<ProcessFacts>& one : seen) {
     REQUIRE(one.size() == 3);
     for (std::size_t p = 0; p < 3; ++p) {
@@ -96,4 +62,4 @@ TEST_CASE("everybody knows everybody's facts") {
 }
 
 }  // namespace
-}  // namespace reshard::backends::nccl
+}  // namespace reshard::backends::job

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "backends/nccl/place.h"
+#include "backends/job/place.h"
 
 #include <unistd.h>
 
@@ -11,14 +11,10 @@
 
 #include <fmt/format.h>
 
-#include "backends/nccl/nccl_api.h"
 #include "core/base/errors.h"
 
-namespace reshard::backends::nccl {
+namespace reshard::backends::job {
 namespace {
-
-// Far below the number of multiprocessors of any GPU that NCCL runs on.
-constexpr std::int32_t kBlocksPerGpu = 32;
 
 // One line each: the node, two numbers and a count, then the GPUs.
 std::string packed(const ProcessFacts& facts) {
@@ -92,27 +88,4 @@ Placement place(const std::vector<ProcessFacts>& facts, std::int32_t ranks) {
   return out;
 }
 
-void allow_sharing(const Placement& placement, int nccl_version, const Environment& environment,
-                   const std::function<void(const char*, const char*)>& set,
-                   const std::function<void(const std::string&)>& warn) {
-  if (placement.most_on_one <= 1) return;
-  std::string what = fmt::format("{} ranks on {} GPU{}", placement.ranks, placement.gpus,
-                                 placement.gpus == 1 ? "" : "s");
-  if (nccl_version < kNcclSharedGpu)
-    throw InputError(fmt::format("NCCL: {} need NCCL {} or newer, found {}", what,
-                                 version_text(kNcclSharedGpu), version_text(nccl_version)));
-  // All ranks' kernels must be on the GPU at the same time, or they wait for each other for ever:
-  // few thread blocks each, and a hardware queue for every stream.
-  std::string blocks = std::to_string(std::max(1, kBlocksPerGpu / placement.most_on_one));
-  std::array<std::array<const char*, 2>, 4> variables{{{"NCCL_MULTI_RANK_GPU_ENABLE", "1"},
-                                                       {"NCCL_NVLS_ENABLE", "0"},
-                                                       {"NCCL_MAX_CTAS", blocks.c_str()},
-                                                       {"CUDA_DEVICE_MAX_CONNECTIONS", "32"}}};
-  for (auto [name, value] : variables)
-    if (!environment(name)) set(name, value);
-  if (warn)
-    warn(fmt::format("NCCL: {}: results are those of that many GPUs, times say nothing about links",
-                     what));
-}
-
-}  // namespace reshard::backends::nccl
+}  // namespace reshard::backends::job

@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: BSD-3-Clause
+reshard_test(test_job SOURCES
+  tests/backends/job/test_launch.cpp
+  tests/backends/job/test_meeting.cpp
+  tests/backends/job/test_place.cpp
+  LINKS reshard_job Threads::Threads)

@@ -147,10 +147,14 @@ class StepCheck {
         return fail("has an empty or overlapping list of operands");
       next += part.operand_count;
       if (part.operand_count > 1 || step.divisor != 1) check_operator(step.op, step.divisor);
+      if (part.destination_lo.size() != plan_.dims() || part.extents.size() != plan_.dims())
+        return fail("has boxes of other dims than the plan");
       if (!check_box(part.destination, part.slot, part.destination_lo, part.extents)) return;
-      for (std::size_t k = part.first_operand; k < next; ++k)
-        if (!check_box(step.operands[k].buffer, part.slot, step.operands[k].lo, part.extents))
-          return;
+      for (std::size_t k = part.first_operand; k < next; ++k) {
+        const ReduceStep::Operand& operand = step.operands[k];
+        if (operand.lo.size() != plan_.dims()) return fail("has boxes of other dims than the plan");
+        if (!check_box(operand.buffer, part.slot, operand.lo, part.extents)) return;
+      }
     }
     if (what_.empty() && next != step.operands.size()) fail("has operands that nothing folds");
   }
@@ -221,9 +225,33 @@ class StepCheck {
   std::string what_;
 };
 
+// Source and destination lie as the request says.
+std::optional<Refutation> check_request_buffer(const Plan& plan, BufferId id,
+                                               const Layout& layout) {
+  std::vector<bool> holds(plan.slot_count(), false);
+  auto refuted = [&](std::size_t slot) {
+    return Refutation{std::nullopt,
+                      fmt::format("buffer {} on rank {} is not of the request's shape",
+                                  static_cast<std::int32_t>(id), to_int(plan.ranks[slot]))};
+  };
+  for (std::int32_t position = 0; position < layout.mesh().size(); ++position) {
+    Slot slot = plan.slot_of(layout.mesh().rank_at(position));
+    holds[static_cast<std::size_t>(slot)] = true;
+    if (!plan.buffer(id).exists(slot) ||
+        plan.buffer(id).shape(slot) != plan_shape(layout.local_shape(position)))
+      return refuted(static_cast<std::size_t>(slot));
+  }
+  for (std::size_t slot = 0; slot < plan.slot_count(); ++slot)
+    if (!holds[slot] && plan.buffer(id).exists(static_cast<Slot>(slot))) return refuted(slot);
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<Refutation> check_structure(const Plan& plan) {
+  if (auto found = check_request_buffer(plan, kSourceBuffer, plan.request.source())) return found;
+  if (auto found = check_request_buffer(plan, kDestinationBuffer, plan.request.destination()))
+    return found;
   for (std::size_t s = 0; s < plan.steps.size(); ++s) {
     std::string what = StepCheck(plan, static_cast<std::int32_t>(s)).run();
     if (!what.empty())

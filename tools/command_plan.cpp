@@ -7,8 +7,8 @@
 #include <memory>
 
 #include "core/base/errors.h"
-#include "core/text/plan_text.h"
 #include "core/schedule/traffic.h"
+#include "core/text/plan_text.h"
 #include "core/torch/cost_model.h"
 #include "tools/commands.h"
 #include "tools/options.h"
@@ -64,7 +64,8 @@ void run_plan(const PlanOptions& options) {
   report.planner_asked = subject.plan ? proved.plan->planner : std::string(pipeline.planner().name);
   add_reasons(explanation, report);
   double torch_cost_us = torch_redistribute_cost_us(request, topology.node().devices);
-  if (std::isfinite(torch_cost_us)) report.torch_cost_us = torch_cost_us;
+  if (torch_plans_greedily(request) && std::isfinite(torch_cost_us))
+    report.torch_cost_us = torch_cost_us;
   report.cache = pipeline.cache_statistics();
   print(options.output.json ? sim::plan_json(report)
                             : sim::plan_table(report, options.explain, options.output.verbose));

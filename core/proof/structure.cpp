@@ -48,6 +48,10 @@ class StepCheck {
   }
   bool check_box(BufferId id, Slot slot, const DimVector& lo, const DimVector& extents) {
     if (!check_buffer(id, slot)) return false;
+    if (lo.size() != plan_.dims() || extents.size() != plan_.dims()) {
+      fail("has boxes of other dims than the plan");
+      return false;
+    }
     for (int d = 0; d < plan_.dims(); ++d) {
       // Ordered so that nothing overflows: lo and extent are at most the buffer's extent before
       // they are added.
@@ -230,12 +234,7 @@ class StepCheck {
   bool check_operand(BufferId buffer, Slot slot, Slot first, const std::vector<Box>& boxes,
                      std::size_t group) {
     if (!check_buffer(buffer, slot)) return false;
-    if (!boxes.empty()) {
-      if (boxes[group].dims() == plan_.dims())
-        return check_box(buffer, slot, boxes[group].lo, boxes[group].extents());
-      fail("has boxes of other dims than the plan");
-      return false;
-    }
+    if (!boxes.empty()) return check_box(buffer, slot, boxes[group].lo, boxes[group].extents());
     if (plan_.buffer(buffer).shape(slot) == plan_.buffer(buffer).shape(first)) return true;
     fail(fmt::format("has buffers of different shapes on ranks {} and {} of one group", rank(first),
                      rank(slot)));
@@ -247,9 +246,37 @@ class StepCheck {
   std::string what_;
 };
 
+// Source and destination lie as the request says.
+std::optional<Refutation> check_request_buffer(const Plan& plan, BufferId id,
+                                               const Layout& layout) {
+  std::vector<bool> holds(plan.slot_count(), false);
+  auto refuted = [&](std::size_t slot) {
+    return Refutation{std::nullopt,
+                      fmt::format("buffer {} on rank {} is not of the request's shape",
+                                  static_cast<std::int32_t>(id), to_int(plan.ranks[slot]))};
+  };
+  for (std::int32_t position = 0; position < layout.mesh().size(); ++position) {
+    Slot slot = plan.slot_of(layout.mesh().rank_at(position));
+    holds[static_cast<std::size_t>(slot)] = true;
+    if (!plan.buffer(id).exists(slot) ||
+        plan.buffer(id).shape(slot) != plan_shape(layout.local_shape(position), plan.dims()))
+      return refuted(static_cast<std::size_t>(slot));
+  }
+  for (std::size_t slot = 0; slot < plan.slot_count(); ++slot)
+    if (!holds[slot] && plan.buffer(id).exists(static_cast<Slot>(slot))) return refuted(slot);
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<Refutation> check_structure(const Plan& plan) {
+  for (std::size_t t = 0; t < plan.tensors.size(); ++t) {
+    TensorId tensor{static_cast<std::int32_t>(t)};
+    const Request& request = plan.request(tensor);
+    if (auto found = check_request_buffer(plan, source_of(tensor), request.source())) return found;
+    if (auto found = check_request_buffer(plan, destination_of(tensor), request.destination()))
+      return found;
+  }
   for (std::size_t s = 0; s < plan.steps.size(); ++s) {
     std::string what = StepCheck(plan, static_cast<std::int32_t>(s)).run();
     if (!what.empty())

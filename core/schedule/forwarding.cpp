@@ -72,9 +72,9 @@ class Forwarding::LifeCount : public Operations {
   std::int32_t step_ = 0;
 };
 
-Forwarding::Forwarding(const Plan& plan) : plan_(plan) {
+Forwarding::Forwarding(const Plan& plan, bool forwards) : plan_(plan) {
   std::size_t ends = 2 * plan.tensors.size();
-  if (plan.buffers.size() == ends) {
+  if (plan.buffers.size() == ends || !forwards) {
     lives_ = lives_of(plan);
     return;
   }

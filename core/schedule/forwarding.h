@@ -19,8 +19,8 @@ namespace reshard {
 
 class Forwarding : private Operations {
  public:
-  // The plan must be proved and outlive this.
-  explicit Forwarding(const Plan& plan);
+  // The plan must be proved and outlive this. Without `forwards` the operations are the plan's own.
+  explicit Forwarding(const Plan& plan, bool forwards = true);
 
   // The operations of a step. Steps in listed order; step 0 begins anew.
   void run(StepId step, Operations& out);

@@ -94,6 +94,13 @@ double torch_steps_cost_us(const Layout& source, const std::vector<TorchStep>& s
   return cost;
 }
 
+bool torch_plans_greedily(const Request& request) {
+  auto is_plain = [](const Layout& layout) {
+    return layout.has_default_order() && !layout.has_strided();
+  };
+  return request.same_mesh() && is_plain(request.source()) && is_plain(request.destination());
+}
+
 double torch_redistribute_cost_us(const Request& request, std::int32_t devices_per_host) {
   const Layout &source = request.source(), &destination = request.destination();
   if (!request.same_mesh()) return kInfinite;

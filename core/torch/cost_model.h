@@ -4,12 +4,16 @@
 // imitate PyTorch; reports show it beside our own topology-aware time.
 #pragma once
 
+#include <string_view>
 #include <vector>
 
 #include "core/layout/layout.h"
 #include "core/layout/request.h"
 
 namespace reshard {
+
+// The release whose answers tests/torch/data holds.
+inline constexpr std::string_view kTorchVersion = "2.15";
 
 // Bandwidth and latency that the model gives each mesh axis: walk axes from last to first
 // multiplying sizes; an axis at which the product exceeds `devices_per_host` is inter-host.
@@ -40,6 +44,10 @@ double torch_steps_cost_us(const Layout& source, const std::vector<TorchStep>& s
 // The greedy planner's steps (dtensor.md 2.2), generalised to shard orders and _StridedShard as
 // rule.cpp describes.
 std::vector<TorchStep> torch_greedy_steps(const Request& request);
+
+// Whether PyTorch plans the request by its greedy planner: a shard order other than the default or
+// a _StridedShard, on either side, goes to its graph planner.
+bool torch_plans_greedily(const Request& request);
 
 // Cost of the whole request by the greedy steps; infinite across meshes.
 double torch_redistribute_cost_us(const Request& request, std::int32_t devices_per_host);

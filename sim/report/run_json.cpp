@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // JSON of one plan. Key order is the order of writing here and part of the schema.
+#include "core/torch/cost_model.h"
 #include "sim/report/json_parts.h"
 #include "sim/report/run_report.h"
 
@@ -66,6 +67,7 @@ std::string plan_json(const RunReport& report) {
   out["why"] = report.why;
   add_result(report, out);
   out["torch_cost_us"] = report.torch_cost_us ? Json(*report.torch_cost_us) : Json(nullptr);
+  out["torch_version"] = kTorchVersion;
   Json ranks = Json::array();
   for (std::size_t i = 0; i < report.rank_ids.size(); ++i) {
     Json row;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/base/units.h"
+#include "core/torch/cost_model.h"
 #include "sim/report/run_report.h"
 #include "sim/report/table.h"
 
@@ -147,11 +148,13 @@ std::string plan_table(const RunReport& report, bool explain, bool verbose) {
   add_bytes(report, facts);
   facts.add("proof", "every destination element, from index sets");
   add_times(report, facts);
-  facts.add("PyTorch's cost",
-            report.torch_cost_us
-                ? fmt::format("{:.3f}", *report.torch_cost_us) +
-                      " us by its model, for its greedy planner's steps"
-                : "its model knows neither requests across meshes nor _StridedShard");
+  facts.add(
+      "PyTorch's cost",
+      report.torch_cost_us
+          ? fmt::format("{:.3f} us by the model of PyTorch {}, for its greedy planner's steps",
+                        *report.torch_cost_us, kTorchVersion)
+          : fmt::format("n/a: PyTorch {} has no greedy plan of this request with a finite cost",
+                        kTorchVersion));
   if (verbose) add_cache(report, facts);
   return head.text() + "\n" + step_table(report, explain) + "\n" + facts.text() +
          rank_table(report);

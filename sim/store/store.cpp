@@ -92,7 +92,10 @@ void take_destinations(const Plan& plan, const TakeDestination& take, StoreMemor
 class PreparedStore : public PreparedPlan {
  public:
   PreparedStore(Store& store, const Plan& plan)
-      : store_(store), plan_(plan), forwarding_(plan), memory_(plan, store.options_.poison) {}
+      : store_(store),
+        plan_(plan),
+        forwarding_(plan, store.options_.forward),
+        memory_(plan, store.options_.poison) {}
 
   void fill(const FillSource& fill, TensorId tensor) override {
     fill_sources(plan_, fill, memory_, tensor);

@@ -17,6 +17,7 @@ namespace reshard::sim {
 
 struct StoreOptions {
   bool poison = false;  // see StoreMemory
+  bool forward = true;  // no needless packing (core/schedule/forwarding.h)
   // A clock to measure steps with, in picoseconds from any origin; without one timelines are empty.
   // The store itself has none.
   std::function<std::int64_t()> now_ps = {};

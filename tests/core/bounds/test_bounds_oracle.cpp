@@ -135,5 +135,31 @@ TEST_CASE("no plan needs fewer receipts than the volume bound says, and often on
   CHECK(tight * 10 > compared * 9);
 }
 
+// Three addends with two copies each on nodes of four devices, needed on the last node only.
+TEST_CASE("addends with few holders are packed first, and one that has no room is passed over") {
+  Topology topology = build_topology(
+      parse_topology("reshard-topology 1\nname m\ndevices 4\ncount nodes\nport a 1GB/s\n"
+                     "route within via a.out a.in latency 1us transport pcie\n"
+                     "route between via a.out a.in latency 1us transport network\n",
+                     "m.topo"),
+      4);
+  auto receipts = [&](std::vector<int> holders) {
+    std::vector<Rank> ranks;
+    for (int rank : holders) ranks.push_back(Rank{rank});
+    MeshRef source = std::make_shared<const Mesh>(std::vector<std::int32_t>{3, 2}, ranks),
+            destination = std::make_shared<const Mesh>(std::vector<std::int32_t>{1},
+                                                       std::vector<Rank>{Rank{15}});
+    Request request(Layout({}, DType::F32, source, {Placement::partial(), Placement::replicate()}),
+                    Layout({}, DType::F32, destination, {Placement::replicate()}));
+    return static_cast<int>(
+        demand_of(request, CutSets(topology, request.ranks())).receipts_bytes.at(1) / 4);
+  };
+  CHECK(receipts({0, 1, 2, 3, 4, 5}) == 2);  // nodes 0 | 0 | 1
+  CHECK(receipts({0, 4, 1, 2, 5, 6}) == 2);  // nodes 0, 1 | 0 | 1
+  CHECK(receipts({0, 1, 2, 4, 5, 8}) == 2);  // nodes 0 | 0, 1 | 1, 2
+  CHECK(receipts({0, 4, 1, 5, 8, 9}) == 2);  // nodes 0, 1 | 0, 1 | 2
+  CHECK(receipts({0, 1, 4, 5, 8, 9}) == 3);  // a node each
+}
+
 }  // namespace
 }  // namespace reshard::test

@@ -100,6 +100,14 @@ TEST_CASE("large boxes are copied, whatever the alignment of their rows") {
   Case lines{Shape{1030, 2048}, Shape{1027, 1024}, DimVector{2, 512}, DimVector{0, 0},
              DimVector{1027, 1024}};
   check_copy(prng, lines, 1);
+  // The same, but for what lies beside them: lines of the destination that begin anywhere.
+  lines.to = Shape{1027, 1037};
+  check_copy(prng, lines, 1);
+  // Rows that end within a line, in a destination of whole ones.
+  check_copy(prng,
+             {Shape{1030, 2048}, Shape{1027, 1088}, DimVector{2, 512}, DimVector{0, 0},
+              DimVector{1027, 1050}},
+             1);
   // A whole array is one row.
   Case whole{Shape{1100, 1000}, Shape{1100, 1000}, DimVector{0, 0}, DimVector{0, 0},
              DimVector{1100, 1000}};

@@ -57,6 +57,38 @@ TEST_CASE("p2p balances senders over replicas by bytes") {
   CHECK(sent == std::vector<int>{2, 2, 2, 2});
 }
 
+TEST_CASE("p2p asks the replica that has sent fewest bytes, of equals the lower rank") {
+  // Shards of 2, 1, 1 and 1 elements.
+  Plan plan = plan_p2p(request("5", "2", "R", "S(0)S(0)", "2x2", "2-5"), {});
+  std::vector<std::pair<Slot, Slot>> sent;
+  for (const auto& message : std::get<ExchangeStep>(plan.steps.at(0).body).messages)
+    sent.emplace_back(message.source, message.destination);
+  CHECK(sent == std::vector<std::pair<Slot, Slot>>{{0, 2}, {0, 5}, {1, 3}, {1, 4}});
+}
+
+TEST_CASE(
+    "p2p spreads folds: the longest dim is cut, the first of equals, evenly over the owners") {
+  auto owned = [](const Request& request) {
+    Plan plan = plan_p2p(request, {});
+    std::vector<std::pair<Slot, Shape>> out;
+    for (const ReduceStep::Part& part : std::get<ReduceStep>(plan.steps.at(1).body).parts)
+      out.emplace_back(part.slot, part.extents);
+    return out;
+  };
+  using Owned = std::vector<std::pair<Slot, Shape>>;
+  CHECK(owned(request("2,2", "2", "P(sum)", "R")) == Owned{{0, {1, 2}}, {1, {1, 2}}});
+  CHECK(owned(request("2,3", "2", "P(sum)", "R")) == Owned{{0, {2, 1}}, {1, {2, 2}}});
+  CHECK(owned(request("3,3", "3x2", "P(sum)P(sum)", "RR")) ==
+        Owned{{0, {1, 1}}, {1, {1, 2}}, {2, {1, 1}}, {3, {1, 2}}, {4, {1, 1}}, {5, {1, 2}}});
+  // Holders fold for ranks of another mesh, one element each: the one that owns fewest, of equals
+  // the lower rank.
+  CHECK(owned(request("3", "2", "P(sum)", "S(0)", "3", "2-4")) ==
+        Owned{{0, {1}}, {0, {1}}, {1, {1}}});
+  // As many results as addends: still the holders. More results: the ranks that need them.
+  CHECK(owned(request("2", "2", "P(sum)", "R", "2", "2-3")) == Owned{{0, {1}}, {1, {1}}});
+  CHECK(owned(request("3", "2", "P(sum)", "R", "3", "2-4")) == Owned{{2, {1}}, {3, {1}}, {4, {1}}});
+}
+
 TEST_CASE("p2p plans are proved over small shapes, meshes and placements") {
   const std::vector<std::string> words{"R",       "S(0)",   "S(1)",  "_S(0,2)",
                                        "_S(1,3)", "P(sum)", "P(avg)"};

@@ -6,6 +6,7 @@
 
 #include "core/base/errors.h"
 #include "core/planners/planner.h"
+#include "core/schedule/accounting.h"
 #include "core/schedule/temporaries.h"
 #include "tests/support/cases.h"
 #include "tests/support/star.h"
@@ -35,6 +36,8 @@ TEST_CASE("temporaries: the third of a chain takes the place of the first") {
   CHECK(layout.total_bytes == 2024);
   CHECK(layout.reuses == std::vector<TemporaryLayout::Reuse>{{a, c}});
   CHECK_THROWS_AS(lay_out_temporaries(plan, lives_of(plan), 0, 3), CheckFailure);
+  // Source, destination and two of the temporaries; what nothing writes takes no memory.
+  CHECK(count_bytes(plan).peak_per_slot == std::vector<std::int64_t>{4000});
 }
 
 TEST_CASE(

@@ -141,6 +141,13 @@ TEST_CASE("every wrong line is refused with its place") {
   CHECK(error_of(wrong.text) == wrong.message);
 }
 
+TEST_CASE("of two lines between nodes the first counts, the very first line of all too") {
+  const std::string between = "route between via a.out latency 0 transport network\n";
+  CHECK(error_of(kHead + "count nothing\n" + between + between + kWithin) ==
+        "m.topo:9: expected a route that some pair of devices takes (the first line that matches "
+        "counts), found another");
+}
+
 TEST_CASE("what would take absurd work or memory is refused") {
   std::string text = "reshard-topology 1\nname m\ndevices 1048576\nport a 1GB/s\n";
   // 2^20 devices may be in groups once, not twice.
@@ -151,6 +158,9 @@ TEST_CASE("what would take absurd work or memory is refused") {
   for (int d = 1; d < 2000; ++d) star += fmt::format(" 0-{}", d);
   CHECK(error_of(star + " via a.out latency 0 transport pcie\n" + kWithin) ==
         "m.topo:6: expected routes that tell at most 1024 devices apart, found more");
+  star = "reshard-topology 1\nname m\ndevices 1024\nport a 1GB/s\nroute pairs";
+  for (int d = 1; d < 1024; ++d) star += fmt::format(" 0-{}", d);
+  CHECK(error_of(star + " via a.out latency 0 transport pcie\n" + kWithin) == "no error");
   std::string ports = "reshard-topology 1\nname m\ndevices 1048576\ncount devices\n";
   for (int p = 0; p < 9; ++p) ports += fmt::format("port a{} 1GB/s\n", p);
   CHECK(error_of(ports + "route within via a0.out latency 0 transport pcie\n") ==

@@ -76,6 +76,22 @@ TEST_CASE("a change of shard order costs, strided shards and other meshes are in
   CHECK(torch_redistribute_cost_us(across, 8) == kInfinite);
 }
 
+TEST_CASE("PyTorch plans greedily where neither side has a shard order or a strided shard") {
+  auto greedily = [](const char* from, const char* to) {
+    return torch_plans_greedily(request_on("2x2", "64,64", from, to));
+  };
+  CHECK(greedily("S(0)S(0)", "S(1)S(1)"));
+  CHECK(greedily("P(sum)R", "RR"));
+  CHECK_FALSE(greedily("S(0)[1]S(0)[0]", "S(0)S(0)"));
+  CHECK_FALSE(greedily("RR", "S(0)[1]S(0)[0]"));
+  CHECK_FALSE(greedily("_S(0,2)S(0)", "RR"));
+  CHECK_FALSE(greedily("RR", "S(0)_S(0,3)"));
+  auto mesh = std::make_shared<const Mesh>(parse_mesh("4")),
+       other = std::make_shared<const Mesh>(parse_mesh("2x2"));
+  CHECK_FALSE(torch_plans_greedily(
+      Request(parse_layout("8", "f32", mesh, "S0"), parse_layout("8", "f32", other, "S0,R"))));
+}
+
 TEST_CASE("forbidden steps are infinite and steps change the bytes of later ones") {
   Request request = request_on("2x2", "1024,1024", "S0,R", "R,R");
   const Layout& source = request.source();

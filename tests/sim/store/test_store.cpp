@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include <cstring>
+#include <set>
 
 #include "core/base/errors.h"
 #include "core/layout/replicas.h"
@@ -11,7 +12,9 @@
 #include "core/proof/proof.h"
 #include "sim/store/data_check.h"
 #include "sim/store/store.h"
+#include "tests/support/cases.h"
 #include "tests/support/oracle.h"
+#include "tests/support/slow_proof.h"
 #include "tests/support/star.h"
 
 using namespace reshard;
@@ -134,6 +137,37 @@ TEST_CASE("what is only copied through temporaries is copied once") {
   CHECK(store.bytes_moved() == 1024);
   // The plan's own account does not change.
   CHECK(sim::store_bytes(plan) == 4 * 1024);
+}
+
+TEST_CASE("bytes moved are what steps write, of every kind of step") {
+  PlannerInput input;
+  Topology topology = star(kDrawnRanks);
+  input.topology = &topology;
+  sim::Store store({.poison = true, .forward = false});
+  std::set<std::string_view> kinds;
+  for (std::uint64_t seed = 1; seed <= 400; ++seed) {
+    Prng prng(seed);
+    std::optional<Request> request = draw_request(prng);
+    if (!request) continue;
+    Plan plan = find_planner(request->same_mesh() ? "rule" : "p2p").make(*request, input);
+    SlowMeaning meaning(*request);
+    SlowRun slow(meaning, plan);
+    for (std::size_t s = 0; s < plan.steps.size(); ++s) {
+      REQUIRE(slow.run_step(s));
+      kinds.insert(kind_text(plan.steps[s]));
+    }
+    std::int64_t written = 0;
+    for (std::size_t b = 1; b < plan.buffers.size(); ++b)
+      for (Slot slot = 0; slot < static_cast<Slot>(plan.slot_count()); ++slot)
+        if (plan.buffers[b].exists(slot))
+          for (const SlowValue& value : slow.held(BufferId{static_cast<std::int32_t>(b)}, slot))
+            written += value.writer >= 0 ? size_bytes(request->dtype()) : 0;
+    store.run(
+        plan, [](Rank, std::span<std::byte>) {}, [](Rank, std::span<const std::byte>) {});
+    INFO("seed " << seed << ": " << request->text());
+    CHECK(store.bytes_moved() == written);
+  }
+  CHECK(kinds.size() == 8);
 }
 
 TEST_CASE("the digest is that of the destination shards, rank after rank") {

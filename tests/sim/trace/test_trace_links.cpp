@@ -62,6 +62,20 @@ TEST_CASE("A cycle of after names its lines") {
         "t.jsonl:3: after: expected no cycle, found line 3 after line 5 after line 4 after line 3");
 }
 
+TEST_CASE("A cycle of more than eight lines is shown in part") {
+  auto cycle_of = [](int length) {
+    std::vector<std::string> lines;
+    for (int i = 0; i < length; ++i)
+      lines.push_back(compute(std::to_string(i), fmt::format("\"{}\"", (i + 1) % length)));
+    return error_of(lines);
+  };
+  const std::string shown =
+      "t.jsonl:2: after: expected no cycle, found line 2 after line 3 after line 4 after line 5 "
+      "after line 6 after line 7 after line 8 after line 9 after ";
+  CHECK(cycle_of(8) == shown + "line 2");
+  CHECK(cycle_of(9) == shown + "... (9 lines) after line 2");
+}
+
 TEST_CASE("A long chain of after is no cycle and needs no recursion") {
   std::vector<std::string> lines{compute("0", "")};
   for (int i = 1; i < 50'000; ++i)

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a request means, read off its placements axis by axis.
+#include <functional>
+#include <stdexcept>
+
+#include "tests/support/oracle.h"
+#include "tests/support/slow_proof.h"
+
+namespace reshard::test {
+namespace {
+
+using State = SlowValue::State;
+
+std::vector<std::int64_t> coordinates(const Mesh& mesh, std::int32_t position) {
+  std::vector<std::int64_t> out(static_cast<std::size_t>(mesh.axes()));
+  for (int axis = mesh.axes() - 1; axis >= 0; --axis) {
+    out[static_cast<std::size_t>(axis)] = position % mesh.axis_size(axis);
+    position /= mesh.axis_size(axis);
+  }
+  return out;
+}
+
+// Number of the addend that a source position holds.
+std::int64_t addend_at(const Layout& source, std::int32_t position) {
+  std::vector<std::int64_t> coordinate = coordinates(source.mesh(), position);
+  std::int64_t out = 0;
+  for (int axis = 0; axis < source.mesh().axes(); ++axis)
+    if (source.placement(axis).is_partial())
+      out = out * source.mesh().axis_size(axis) + coordinate[static_cast<std::size_t>(axis)];
+  if (out >= 64) throw std::logic_error("more addends than bits");
+  return out;
+}
+
+bool same_axes(const Request& request) {
+  return request.source().mesh().shape() == request.destination().mesh().shape();
+}
+
+// The addends that meet in a destination position: of all source positions that stand where it
+// stands on every axis that stays Partial.
+std::uint64_t wanted_at(const Request& request, std::int32_t position) {
+  const Layout &from = request.source(), &to = request.destination();
+  std::vector<std::int64_t> mine = coordinates(to.mesh(), position);
+  std::uint64_t out = 0;
+  for (std::int32_t p = 0; p < from.mesh().size(); ++p) {
+    std::vector<std::int64_t> theirs = coordinates(from.mesh(), p);
+    bool meets = true;
+    for (int axis = 0; axis < from.mesh().axes(); ++axis)
+      if (same_axes(request) && from.placement(axis).is_partial() &&
+          to.placement(axis).is_partial())
+        meets &= mine[static_cast<std::size_t>(axis)] == theirs[static_cast<std::size_t>(axis)];
+    if (meets) out |= std::uint64_t{1} << addend_at(from, p);
+  }
+  return out;
+}
+
+std::int64_t divisor_of(const Request& request) {
+  const Layout &from = request.source(), &to = request.destination();
+  auto partial = [](const Layout& layout, int axis) { return layout.placement(axis).is_partial(); };
+  std::int64_t out = 1;
+  for (int axis = 0; axis < from.mesh().axes(); ++axis)
+    if (partial(from, axis) && from.placement(axis).op == ReduceOp::Avg &&
+        !(same_axes(request) && partial(to, axis)))
+      out *= from.mesh().axis_size(axis);
+  for (int axis = 0; axis < to.mesh().axes(); ++axis)
+    if (partial(to, axis) && to.placement(axis).op == ReduceOp::Sum &&
+        !(same_axes(request) && partial(from, axis)))
+      out *= to.mesh().axis_size(axis);
+  return out;
+}
+
+ReduceOp op_of(const Request& request) {
+  for (const Layout* layout : {&request.source(), &request.destination()})
+    for (const Placement& placement : layout->placements())
+      if (placement.is_partial())
+        return placement.op == ReduceOp::Avg ? ReduceOp::Sum : placement.op;
+  return ReduceOp::Sum;
+}
+
+std::vector<SlowMeaning::Shard> shards_of(
+    const Layout& layout, const std::function<void(std::int32_t, SlowValue&)>& describe) {
+  std::vector<SlowMeaning::Shard> out;
+  for (std::int32_t p = 0; p < layout.mesh().size(); ++p) {
+    Shape shape = layout.local_shape(p);
+    SlowMeaning::Shard shard{layout.mesh().rank_at(p), shape.size() == 0 ? Shape{1} : shape, {}};
+    for (std::int64_t element : held_elements(layout, p)) {
+      SlowValue value{State::Value, -1, element, 0, 1};
+      describe(p, value);
+      shard.values.push_back(value);
+    }
+    out.push_back(std::move(shard));
+  }
+  return out;
+}
+
+}  // namespace
+
+SlowMeaning::SlowMeaning(const Request& request) : op_(op_of(request)), dtype_(request.dtype()) {
+  source_ = shards_of(request.source(), [&](std::int32_t p, SlowValue& value) {
+    value.addends = std::uint64_t{1} << addend_at(request.source(), p);
+  });
+  destination_ = shards_of(request.destination(), [&](std::int32_t p, SlowValue& value) {
+    value.addends = wanted_at(request, p);
+    value.divisor = divisor_of(request);
+  });
+}
+
+}  // namespace reshard::test

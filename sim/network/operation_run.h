@@ -6,9 +6,9 @@
 //
 //     waits   until the slot's parts of the steps in `after` are done
 //     runs    round after round; in a round it sends and receives some transfers, which start when
-//     both their ends are in it, and the next
-//             round begins when all of them are complete. An exchange has one round, a collective
-//             those of its expansion; copy, fill and reduce have none
+//             both their ends are in it, and the next round begins when all of them are complete.
+//             An exchange has one round, a collective those of its expansion; copy, fill and reduce
+//             have none
 //     is done after its last round, or for compute after its duration
 //
 // Slots number the ranks of the operation. Transfers are worked out from the plan or the expansion
@@ -65,8 +65,8 @@ class OperationRun {
     // Exchange. Messages of the step ascend by source; receives lists them by destination part.
     const ExchangeStep* exchange = nullptr;
     std::vector<std::int32_t> source_parts, destination_parts;  // by message
-    std::vector<std::uint32_t> first_send, first_receive,
-        receives;  // first_*: by part of the step, one more at the end
+    // first_*: by part of the step, one more at the end.
+    std::vector<std::uint32_t> first_send, first_receive, receives;
     // Collective: parts are members, group after group.
     std::vector<Expansion> expansions;                  // by group
     std::int64_t transfers = 0, transfers_at_once = 0;  // of all groups

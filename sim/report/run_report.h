@@ -55,8 +55,8 @@ struct RunReport {
                peak_bytes_max = 0;
   std::int64_t time_ps = 0;
   Bound bound;
-  std::optional<double>
-      torch_cost_us;  // PyTorch's model of its own greedy planner's steps; none across meshes
+  // PyTorch's model of its own greedy planner's steps; none across meshes.
+  std::optional<double> torch_cost_us;
   std::vector<ClassBytes> classes;
   std::vector<LinkUse> links;
   std::optional<DataFacts> data;

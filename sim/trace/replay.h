@@ -53,8 +53,8 @@ struct ReplayRow {
   std::string op, id, name;
   std::string text;     // "bf16[8,8] S(0)R on 2x2 -> RS(0)", "message from rank 0 to rank 2"
   std::string planner;  // redistribute: whose steps were run
-  std::optional<std::int64_t> start_ps,
-      end_ps;  // first start and last end on any rank; none where nothing had to be done
+  // First start and last end on any rank; none where nothing had to be done.
+  std::optional<std::int64_t> start_ps, end_ps;
   std::int64_t bytes_received = 0;  // from other ranks, summed
   std::int64_t bound_ps = 0;        // of the operation alone
 };
@@ -90,8 +90,8 @@ struct ReplayReport {
   std::int64_t elements_checked = 0;
   std::int64_t data_budget_bytes = 0;  // of each different request
   std::vector<ReplayLink> links;       // those that carried bytes, most utilised first, then by id
-  std::vector<ReplayClass>
-      classes;  // bytes by kind of route, in the order of Transport; those without are left out
+  // Bytes by kind of route, in the order of Transport; those without are left out.
+  std::vector<ReplayClass> classes;
   std::optional<PlanCacheStatistics> cache;
   Digest digest;  // over the timeline and all data digests
 

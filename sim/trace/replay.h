@@ -34,7 +34,7 @@ struct DataSummary {
 };
 
 struct ReplayHooks {
-  // A proved plan at full size; asked once per redistribute line, so that the cache sees what the
+  // A proved plan at full size; asked once per redistribution, so that the cache sees what the
   // job does.
   std::function<std::shared_ptr<const Plan>(const Request& request)> plan;
   // Moves and compares the bytes, within the budget; asked once per different request. Not set: no
@@ -47,7 +47,7 @@ struct ReplayHooks {
   std::function<void(std::string_view stage, std::int64_t done, std::int64_t total)> progress;
 };
 
-// One line of the trace and what came of it. A message is one row, that of its send.
+// One operation of the trace and what came of it. A message is one row, that of its send.
 struct ReplayRow {
   std::int64_t line = 0;
   std::string op, id, name;
@@ -75,7 +75,7 @@ struct ReplayReport {
   std::vector<TraceFinding> findings;
 
   std::string trace, topology;
-  std::int64_t lines = 0;  // operations, both ends of messages counted
+  std::int64_t operations = 0;  // both ends of messages counted
   std::int64_t time_ps = 0;
   std::int64_t path_bound_ps = 0;  // longest path, every operation at its own bound
   std::int64_t cut_bound_ps =

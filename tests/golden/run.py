@@ -7,8 +7,8 @@ One scenario a file, NAME.golden:
     # what it shows
     --- file cyclic.jsonl          (any number: written before the run)
     ...
-    --- run                        (a bash script; `reshard` is the program under test, `traces` the
-    shipped traces)
+    --- run                        (a bash script; `reshard` is the program under test, `traces`
+                                    the shipped traces)
     reshard replay cyclic.jsonl
     --- exit 2
     --- stdout

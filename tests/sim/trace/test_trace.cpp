@@ -55,7 +55,7 @@ TEST_CASE("A trace says what its lines say") {
   CHECK(trace.place_of(OpId{2}) == "t.jsonl:4");
   const Request& first = *std::get<TraceRedistribute>(trace.operations[0].body).request;
   CHECK(first.text() == "bf16[8,6] S(0)S(1) on dp=2,tp=2 -> RS(1)");
-  CHECK(trace.operations[0].name == "w");
+  CHECK(trace.line_of(OpId{0}).name == "w");
   const Request& second = *std::get<TraceRedistribute>(trace.operations[1].body).request;
   CHECK(second.destination().mesh().ranks() ==
         std::vector<Rank>{Rank{8}, Rank{9}, Rank{10}, Rank{11}});
@@ -77,7 +77,7 @@ TEST_CASE("Lines that say the same share one request; blank lines and CRLF do no
   REQUIRE(trace.operations.size() == 2);
   CHECK(std::get<TraceRedistribute>(trace.operations[0].body).request ==
         std::get<TraceRedistribute>(trace.operations[1].body).request);
-  CHECK(trace.operations[1].line == 5);
+  CHECK(trace.line_of(OpId{1}).number == 5);
 }
 
 TEST_CASE("Text that is no trace is refused with its place") {

@@ -17,15 +17,18 @@ function(reshard_api target output map)
     CXX_VISIBILITY_PRESET hidden
     VISIBILITY_INLINES_HIDDEN ON
     LINK_DEPENDS ${PROJECT_SOURCE_DIR}/tools/capi/${map})
-  target_link_options(${target} PRIVATE "LINKER:--version-script=${PROJECT_SOURCE_DIR}/tools/capi/${map}")
+  target_link_options(${target} PRIVATE
+    "LINKER:--version-script=${PROJECT_SOURCE_DIR}/tools/capi/${map}")
 endfunction()
 
-reshard_api(reshard_shared reshard reshard.map execute.cpp guard.cpp host_run.cpp plan_facts.cpp planning.cpp program_questions.cpp)
-target_link_libraries(reshard_shared PRIVATE reshard_core reshard_study reshard_machines reshard_network
-  reshard_flags)
+reshard_api(reshard_shared reshard reshard.map execute.cpp guard.cpp host_run.cpp plan_facts.cpp
+  planning.cpp program_questions.cpp)
+target_link_libraries(reshard_shared PRIVATE reshard_core reshard_study reshard_machines
+  reshard_network reshard_flags)
 
 configure_file(tools/capi/reshard.h ${PROJECT_BINARY_DIR}/include/reshard/reshard.h COPYONLY)
-target_include_directories(reshard_shared INTERFACE $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include>)
+target_include_directories(reshard_shared INTERFACE
+  $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include>)
 
 # The same on a caller's MPI communicator: one library per MPI that was found, as programs of the
 # two do not mix.
@@ -42,7 +45,8 @@ if(RESHARD_HAS_MPICH)
   reshard_mpi_api(reshard_mpich_shared reshard_mpich reshard_mpich_parts)
   list(APPEND RESHARD_MPI_LIBRARIES reshard_mpich_shared)
 endif()
-configure_file(tools/capi/reshard_mpi.h ${PROJECT_BINARY_DIR}/include/reshard/reshard_mpi.h COPYONLY)
+configure_file(tools/capi/reshard_mpi.h ${PROJECT_BINARY_DIR}/include/reshard/reshard_mpi.h
+  COPYONLY)
 
 # On a caller's NCCL communicator. NCCL is the caller's, found in the process at run time; the CUDA
 # runtime is our own copy inside, as streams and memory belong to the GPU's context and not to a
@@ -54,4 +58,5 @@ if(RESHARD_HAS_NCCL)
     reshard_text reshard_flags)
   list(APPEND RESHARD_NCCL_LIBRARIES reshard_nccl_shared)
 endif()
-configure_file(tools/capi/reshard_nccl.h ${PROJECT_BINARY_DIR}/include/reshard/reshard_nccl.h COPYONLY)
+configure_file(tools/capi/reshard_nccl.h ${PROJECT_BINARY_DIR}/include/reshard/reshard_nccl.h
+  COPYONLY)

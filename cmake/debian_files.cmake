@@ -16,8 +16,12 @@ foreach(component IN LISTS CPACK_COMPONENTS_ALL)
     "Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/\nUpstream-Name: reshard\n\nFiles: *\nCopyright: 2026 the reshard authors\nLicense: BSD-3-Clause${license}")
   # Debian's form of a changelog; what changed stands in ours.
   string(TIMESTAMP date "%a, %d %b %Y %H:%M:%S +0000" UTC)
-  file(WRITE ${documents}/changelog "reshard (${CPACK_RESHARD_VERSION}) unstable; urgency=medium\n\n  * Release ${CPACK_RESHARD_VERSION}: see CHANGELOG.md of package reshard.\n\n -- ${CPACK_RESHARD_CONTACT}  ${date}\n")
+  file(WRITE ${documents}/changelog
+    "reshard (${CPACK_RESHARD_VERSION}) unstable; urgency=medium\n\n"
+    "  * Release ${CPACK_RESHARD_VERSION}: see CHANGELOG.md of package reshard.\n\n"
+    " -- ${CPACK_RESHARD_CONTACT}  ${date}\n")
   file(REMOVE ${documents}/LICENSE)
   file(GLOB pages ${root}/usr/share/man/man1/*.1)
-  execute_process(COMMAND ${GZIP} -9 -n -f ${documents}/changelog ${pages} COMMAND_ERROR_IS_FATAL ANY)
+  execute_process(COMMAND ${GZIP} -9 -n -f ${documents}/changelog ${pages}
+    COMMAND_ERROR_IS_FATAL ANY)
 endforeach()

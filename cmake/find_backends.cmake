@@ -13,7 +13,8 @@ if(RESHARD_CUDA)
   find_package(CUDAToolkit QUIET)
   if(CMAKE_CUDA_COMPILER AND CUDAToolkit_FOUND)
     enable_language(CUDA)
-    if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # nvcc has had it since 12.0, CMake 3.25 does not know
+    # nvcc has had it since 12.0, CMake 3.25 does not know
+    if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
       set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
       set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
     endif()
@@ -23,14 +24,17 @@ endif()
 if(RESHARD_HAS_CUDA)
   message(STATUS "reshard: CUDA backend, with the CUDA Toolkit ${CUDAToolkit_VERSION}")
 else()
-  message(STATUS "reshard: no CUDA backend (CUDA Toolkit not found or RESHARD_CUDA=OFF); everything else works without it")
+  message(STATUS
+    "reshard: no CUDA backend (CUDA Toolkit not found or RESHARD_CUDA=OFF); "
+    "everything else works without it")
 endif()
 
 # NCCL: the header only. The library is opened when it is first used, so that a program built here
 # starts everywhere.
 set(RESHARD_HAS_NCCL OFF)
 if(RESHARD_NCCL AND RESHARD_HAS_CUDA)
-  find_path(NCCL_INCLUDE nccl.h HINTS ENV NCCL_HOME ENV NCCL_ROOT ENV NCCL_ROOT_DIR ${NCCL_ROOT} ${CUDAToolkit_INCLUDE_DIRS} PATH_SUFFIXES include)
+  find_path(NCCL_INCLUDE nccl.h HINTS ENV NCCL_HOME ENV NCCL_ROOT ENV NCCL_ROOT_DIR ${NCCL_ROOT}
+    ${CUDAToolkit_INCLUDE_DIRS} PATH_SUFFIXES include)
   if(NCCL_INCLUDE)
     set(RESHARD_HAS_NCCL ON)
   endif()
@@ -38,7 +42,8 @@ endif()
 if(RESHARD_HAS_NCCL)
   message(STATUS "reshard: NCCL backend, with ${NCCL_INCLUDE}/nccl.h")
 else()
-  message(STATUS "reshard: no NCCL backend (nccl.h or the CUDA Toolkit not found, or RESHARD_NCCL=OFF)")
+  message(STATUS
+    "reshard: no NCCL backend (nccl.h or the CUDA Toolkit not found, or RESHARD_NCCL=OFF)")
 endif()
 
 # MPI: the C interface; the C++ bindings are gone from the standard. Open MPI and MPICH do not mix,
@@ -55,7 +60,8 @@ function(reshard_find_mpi flavour target symbol)
     if(NOT RESHARD_WRAPPER_${name})
       continue()
     endif()
-    execute_process(COMMAND ${RESHARD_WRAPPER_${name}} -show OUTPUT_VARIABLE line ERROR_QUIET RESULT_VARIABLE failed OUTPUT_STRIP_TRAILING_WHITESPACE)
+    execute_process(COMMAND ${RESHARD_WRAPPER_${name}} -show OUTPUT_VARIABLE line
+      ERROR_QUIET RESULT_VARIABLE failed OUTPUT_STRIP_TRAILING_WHITESPACE)
     if(failed)
       continue()
     endif()
@@ -72,7 +78,8 @@ function(reshard_find_mpi flavour target symbol)
       continue()
     endif()
     add_library(${target} INTERFACE IMPORTED GLOBAL)
-    set_target_properties(${target} PROPERTIES INTERFACE_INCLUDE_DIRECTORIES "${includes}" INTERFACE_LINK_LIBRARIES "${libraries}"
+    set_target_properties(${target} PROPERTIES INTERFACE_INCLUDE_DIRECTORIES "${includes}"
+      INTERFACE_LINK_LIBRARIES "${libraries}"
       INTERFACE_COMPILE_DEFINITIONS "OMPI_SKIP_MPICXX;MPICH_SKIP_MPICXX")
     set(RESHARD_HAS_${flavour} ON PARENT_SCOPE)
     set(RESHARD_${flavour}_WRAPPER ${RESHARD_WRAPPER_${name}} PARENT_SCOPE)
@@ -105,18 +112,23 @@ if(RESHARD_HAS_MPICH)
 endif()
 # For tests. Both MPI libraries keep memory to the end, from modules that are unloaded by then, so
 # that no suppression could name them; under ASan all but leaks is looked at.
-set(RESHARD_MPI_ENVIRONMENT OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1)
+set(RESHARD_MPI_ENVIRONMENT OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+  ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1)
 if(RESHARD_HAS_OPENMPI OR RESHARD_HAS_MPICH)
   set(RESHARD_HAS_MPI ON)
   string(JOIN " and " mpi_found ${RESHARD_OPENMPI_WRAPPER} ${RESHARD_MPICH_WRAPPER})
   message(STATUS "reshard: MPI backend, with ${mpi_found}")
 else()
-  message(STATUS "reshard: no MPI backend (MPI not found or RESHARD_MPI=OFF; apt install libopenmpi-dev openmpi-bin)")
+  message(STATUS
+    "reshard: no MPI backend (MPI not found or RESHARD_MPI=OFF; "
+    "apt install libopenmpi-dev openmpi-bin)")
 endif()
 
 # Thrust without a GPU: the headers of the CUDA Toolkit, else Debian's libthrust-dev. Its host
 # system runs the GPU's kernels in the tests.
 find_path(THRUST_INCLUDE thrust/version.h HINTS ${CUDAToolkit_INCLUDE_DIRS} PATH_SUFFIXES cccl)
 if(NOT THRUST_INCLUDE)
-  message(STATUS "reshard: Thrust not found; the kernels of the CUDA backend are not tested on the host (apt install libthrust-dev)")
+  message(STATUS
+    "reshard: Thrust not found; the kernels of the CUDA backend are not tested on the host "
+    "(apt install libthrust-dev)")
 endif()

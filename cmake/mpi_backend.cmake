@@ -28,7 +28,8 @@ function(reshard_mpi_module name mpi)
     LINKS reshard_job reshard_schedule reshard_bytes ${mpi} Threads::Threads)
   add_library(${name} MODULE backends/mpi/module.cpp)
   # Nothing but its one entry is seen from outside: it carries its own copy of core.
-  set_target_properties(${name} PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR} CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+  set_target_properties(${name} PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}
+    CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
   target_link_options(${name} PRIVATE LINKER:--exclude-libs,ALL)
   target_link_libraries(${name} PRIVATE ${name}_parts reshard_flags)
 endfunction()
@@ -60,6 +61,7 @@ if(RESHARD_HAS_OPENMPI AND RESHARD_BUILD_BENCH)
   mark_as_advanced(SCALAPACK_LIBRARY)
   if(SCALAPACK_LIBRARY)
     add_executable(mpi_peer_scalapack EXCLUDE_FROM_ALL tests/bench/mpi_peer_scalapack.cpp)
-    target_link_libraries(mpi_peer_scalapack PRIVATE ${SCALAPACK_LIBRARY} reshard_openmpi reshard_flags)
+    target_link_libraries(mpi_peer_scalapack PRIVATE ${SCALAPACK_LIBRARY} reshard_openmpi
+      reshard_flags)
   endif()
 endif()

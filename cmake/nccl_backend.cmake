@@ -17,11 +17,14 @@ if(RESHARD_HAS_NCCL)
     backends/nccl/nccl_library.cpp
     backends/nccl/probe.cpp
     LINKS reshard_nccl reshard_cuda_device)
-  target_include_directories(reshard_nccl_library SYSTEM PRIVATE ${NCCL_INCLUDE} ${CUDAToolkit_INCLUDE_DIRS})
+  target_include_directories(reshard_nccl_library SYSTEM PRIVATE ${NCCL_INCLUDE}
+    ${CUDAToolkit_INCLUDE_DIRS})
   target_link_libraries(reshard_nccl_library PRIVATE ${CMAKE_DL_LIBS})
   # Where the library lies beside that header: looked into after the system's own places.
-  find_file(NCCL_LIBRARY_FILE NAMES libnccl.so.2 HINTS ${NCCL_INCLUDE}/../lib ${NCCL_INCLUDE}/../lib64 NO_DEFAULT_PATH)
+  find_file(NCCL_LIBRARY_FILE NAMES libnccl.so.2 HINTS ${NCCL_INCLUDE}/../lib
+    ${NCCL_INCLUDE}/../lib64 NO_DEFAULT_PATH)
   if(NCCL_LIBRARY_FILE)
-    target_compile_definitions(reshard_nccl_library PRIVATE "RESHARD_NCCL_FILE=\"${NCCL_LIBRARY_FILE}\"")
+    target_compile_definitions(reshard_nccl_library PRIVATE
+      "RESHARD_NCCL_FILE=\"${NCCL_LIBRARY_FILE}\"")
   endif()
 endif()

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # `cpack` in the build tree: a .tar.gz of everything, and Debian packages, one per component of
 # install.cmake. SOURCE_DATE_EPOCH makes them the same bytes every time.
-set(RESHARD_CONTACT "The reshard authors <reshard@example.org>" CACHE STRING "Maintainer field of the packages")
+set(RESHARD_CONTACT "The reshard authors <reshard@example.org>"
+  CACHE STRING "Maintainer field of the packages")
 set(RESHARD_HOMEPAGE "" CACHE STRING "Homepage field of the packages")
 
 set(CPACK_GENERATOR DEB TGZ)
@@ -36,12 +37,17 @@ endif()
 # by a script.
 file(WRITE ${PROJECT_BINARY_DIR}/debian/shlibs "libreshard 0 libreshard0 (>= ${PROJECT_VERSION})\n")
 file(WRITE ${PROJECT_BINARY_DIR}/debian/mpi/shlibs
-  "libreshard_mpi 0 libreshard-mpi0 (>= ${PROJECT_VERSION})\nlibreshard_mpich 0 libreshard-mpi0 (>= ${PROJECT_VERSION})\n")
-file(WRITE ${PROJECT_BINARY_DIR}/debian/nccl/shlibs "libreshard_nccl 0 libreshard-nccl0 (>= ${PROJECT_VERSION})\n")
+  "libreshard_mpi 0 libreshard-mpi0 (>= ${PROJECT_VERSION})\n"
+  "libreshard_mpich 0 libreshard-mpi0 (>= ${PROJECT_VERSION})\n")
+file(WRITE ${PROJECT_BINARY_DIR}/debian/nccl/shlibs
+  "libreshard_nccl 0 libreshard-nccl0 (>= ${PROJECT_VERSION})\n")
 file(WRITE ${PROJECT_BINARY_DIR}/debian/triggers "activate-noawait ldconfig\n")
-set(CPACK_DEBIAN_LIBRESHARD0_PACKAGE_CONTROL_EXTRA ${PROJECT_BINARY_DIR}/debian/shlibs ${PROJECT_BINARY_DIR}/debian/triggers)
-set(CPACK_DEBIAN_LIBRESHARD-MPI0_PACKAGE_CONTROL_EXTRA ${PROJECT_BINARY_DIR}/debian/mpi/shlibs ${PROJECT_BINARY_DIR}/debian/triggers)
-set(CPACK_DEBIAN_LIBRESHARD-NCCL0_PACKAGE_CONTROL_EXTRA ${PROJECT_BINARY_DIR}/debian/nccl/shlibs ${PROJECT_BINARY_DIR}/debian/triggers)
+set(CPACK_DEBIAN_LIBRESHARD0_PACKAGE_CONTROL_EXTRA ${PROJECT_BINARY_DIR}/debian/shlibs
+  ${PROJECT_BINARY_DIR}/debian/triggers)
+set(CPACK_DEBIAN_LIBRESHARD-MPI0_PACKAGE_CONTROL_EXTRA ${PROJECT_BINARY_DIR}/debian/mpi/shlibs
+  ${PROJECT_BINARY_DIR}/debian/triggers)
+set(CPACK_DEBIAN_LIBRESHARD-NCCL0_PACKAGE_CONTROL_EXTRA ${PROJECT_BINARY_DIR}/debian/nccl/shlibs
+  ${PROJECT_BINARY_DIR}/debian/triggers)
 # What one package of ours needs of another is found before either is installed.
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${PROJECT_BINARY_DIR})
 if(CMAKE_LIBRARY_ARCHITECTURE AND CMAKE_INSTALL_LIBDIR STREQUAL "lib/${CMAKE_LIBRARY_ARCHITECTURE}")
@@ -58,24 +64,40 @@ macro(reshard_package name section depends summary description)
   set(CPACK_DEBIAN_${upper}_PACKAGE_DEPENDS "${depends}")
   set(CPACK_COMPONENT_${upper}_DESCRIPTION "${summary}\n${description}")
 endmacro()
-set(what "Given a tensor that lies on some ranks in one way and is wanted in another,\nreshard plans the redistribution, proves the plan from index sets, moves every\nrank's bytes in one process, and times it on a simulated machine beside the\nleast time that its links allow.")
-reshard_package(reshard science "" "plan, prove and time the redistribution of sharded tensors" "${what}\n.\nThis package has the program.")
-reshard_package(reshard-mpi science "reshard (= ${PROJECT_VERSION})" "run redistributions of sharded tensors on MPI"
+string(CONCAT what
+  "Given a tensor that lies on some ranks in one way and is wanted in another,\n"
+  "reshard plans the redistribution, proves the plan from index sets, moves every\n"
+  "rank's bytes in one process, and times it on a simulated machine beside the\n"
+  "least time that its links allow.")
+reshard_package(reshard science "" "plan, prove and time the redistribution of sharded tensors"
+  "${what}\n.\nThis package has the program.")
+reshard_package(reshard-mpi science "reshard (= ${PROJECT_VERSION})"
+  "run redistributions of sharded tensors on MPI"
   "${what}\n.\nThis package has the modules with which the program runs plans on MPI.")
 reshard_package(libreshard0 libs "" "redistribution of sharded tensors - shared library"
-  "${what}\n.\nThis package has the C library, which also runs plans over a communicator of\nthe calling program.")
-reshard_package(libreshard-dev libdevel "libreshard0 (= ${PROJECT_VERSION})" "redistribution of sharded tensors - development files"
+  "${what}\n.\nThis package has the C library, which also runs plans over a communicator of\n\
+the calling program.")
+reshard_package(libreshard-dev libdevel "libreshard0 (= ${PROJECT_VERSION})"
+  "redistribution of sharded tensors - development files"
   "${what}\n.\nThis package has what programs that use the C library are built with.")
-reshard_package(libreshard-mpi0 libs "libreshard0 (= ${PROJECT_VERSION})" "redistribution of sharded tensors - shared libraries for MPI"
-  "${what}\n.\nThis package has the C libraries that run plans on a communicator of Open\nMPI or of MPICH.")
-reshard_package(libreshard-mpi-dev libdevel "libreshard-dev (= ${PROJECT_VERSION}), libreshard-mpi0 (= ${PROJECT_VERSION})"
-  "redistribution of sharded tensors - development files for MPI" "${what}\n.\nThis package has what MPI programs that use the C libraries are built with.")
+reshard_package(libreshard-mpi0 libs "libreshard0 (= ${PROJECT_VERSION})"
+  "redistribution of sharded tensors - shared libraries for MPI"
+  "${what}\n.\nThis package has the C libraries that run plans on a communicator of Open\n\
+MPI or of MPICH.")
+reshard_package(libreshard-mpi-dev libdevel
+  "libreshard-dev (= ${PROJECT_VERSION}), libreshard-mpi0 (= ${PROJECT_VERSION})"
+  "redistribution of sharded tensors - development files for MPI"
+  "${what}\n.\nThis package has what MPI programs that use the C libraries are built with.")
 # Not needed for every use, yet `mpirun` is what the modules are run with.
 set(CPACK_DEBIAN_RESHARD-MPI_PACKAGE_RECOMMENDS "openmpi-bin | mpich")
-reshard_package(libreshard-nccl0 libs "libreshard0 (= ${PROJECT_VERSION})" "redistribution of sharded tensors - shared library for NCCL"
-  "${what}\n.\nThis package has the C library that runs plans on GPUs, over an NCCL\ncommunicator of the calling program.")
-reshard_package(libreshard-nccl-dev libdevel "libreshard-dev (= ${PROJECT_VERSION}), libreshard-nccl0 (= ${PROJECT_VERSION})"
-  "redistribution of sharded tensors - development files for NCCL" "${what}\n.\nThis package has what NCCL programs that use the C library are built with.")
+reshard_package(libreshard-nccl0 libs "libreshard0 (= ${PROJECT_VERSION})"
+  "redistribution of sharded tensors - shared library for NCCL"
+  "${what}\n.\nThis package has the C library that runs plans on GPUs, over an NCCL\n\
+communicator of the calling program.")
+reshard_package(libreshard-nccl-dev libdevel
+  "libreshard-dev (= ${PROJECT_VERSION}), libreshard-nccl0 (= ${PROJECT_VERSION})"
+  "redistribution of sharded tensors - development files for NCCL"
+  "${what}\n.\nThis package has what NCCL programs that use the C library are built with.")
 
 set(CPACK_PRE_BUILD_SCRIPTS ${PROJECT_SOURCE_DIR}/cmake/debian_files.cmake)
 set(CPACK_RESHARD_SOURCE_DIR ${PROJECT_SOURCE_DIR})

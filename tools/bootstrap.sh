@@ -4,13 +4,13 @@
 # there.
 #
 #   tools/bootstrap.sh            what building and testing needs
-#   tools/bootstrap.sh --check    also what tools/check.sh needs (Clang, clang-format, libFuzzer, MPICH)
+#   tools/bootstrap.sh --check    also what tools/check.sh needs (Clang and its tools, MPICH)
 #
 # Works as root without sudo, on a minimal Debian 12, and never asks a question.
 set -euo pipefail
 
-packages=(g++ cmake ninja-build python3 catch2 libcli11-dev libeigen3-dev nlohmann-json3-dev libfmt-dev libxxhash-dev libbenchmark-dev pkg-config libthrust-dev
-  libopenmpi-dev openmpi-bin)
+packages=(g++ cmake ninja-build python3 catch2 libcli11-dev libeigen3-dev nlohmann-json3-dev
+  libfmt-dev libxxhash-dev libbenchmark-dev pkg-config libthrust-dev libopenmpi-dev openmpi-bin)
 case "${1:-}" in
   "") ;;
   --check) packages+=(clang clang-format libclang-rt-14-dev libmpich-dev mpich) ;;
@@ -26,7 +26,8 @@ if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
 fi
 
 # One query for all; a package counts only when it is fully installed.
-installed=$(dpkg-query -W -f '${Package} ${db:Status-Status}\n' "${packages[@]}" 2>/dev/null | sed -n 's/ installed$//p' || true)
+installed=$(dpkg-query -W -f '${Package} ${db:Status-Status}\n' "${packages[@]}" 2>/dev/null |
+  sed -n 's/ installed$//p' || true)
 missing=()
 for package in "${packages[@]}"; do
   grep -qxF "$package" <<<"$installed" || missing+=("$package")
@@ -38,7 +39,8 @@ fi
 as_root=()
 if [ "$(id -u)" -ne 0 ]; then
   if ! command -v sudo >/dev/null; then
-    echo "bootstrap: not root and no sudo; as root, run: apt-get install -y --no-install-recommends ${missing[*]}" >&2
+    echo "bootstrap: not root and no sudo; as root, run:" \
+      "apt-get install -y --no-install-recommends ${missing[*]}" >&2
     exit 1
   fi
   as_root=(sudo)
@@ -47,7 +49,9 @@ fi
 echo "bootstrap: installing ${missing[*]}"
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
-apt() { "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive LC_ALL=C apt-get -q -o Dpkg::Use-Pty=0 "$@"; }
+apt() {
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive LC_ALL=C apt-get -q -o Dpkg::Use-Pty=0 "$@"
+}
 # An image's package lists may be absent or old, so they are fetched, but only now that something
 # must be installed.
 if ! { apt update && apt install -y --no-install-recommends "${missing[@]}"; } >"$log" 2>&1; then

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Sourced by the scripts beside it: configure a preset once, then build only what changed.
 #
-#   build_preset release reshard     configures build/release where that was not done, builds target `reshard` there
+#   build_preset release reshard     configures build/release where that was not done, builds target
+#                                    `reshard` there
 
 build_preset() {
   local preset=$1
@@ -14,7 +15,9 @@ build_preset() {
     echo "configure: $preset"
     # ccache, where it is installed, makes a fresh tree cheap.
     local launcher=()
-    if command -v ccache >/dev/null; then launcher=(-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache); fi
+    if command -v ccache >/dev/null; then
+      launcher=(-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
+    fi
     if ! cmake --preset "$preset" "${launcher[@]}" >"$log" 2>&1; then
       cat "$log" >&2
       echo "configure: $preset failed (see above)" >&2
@@ -28,5 +31,7 @@ build_preset() {
     echo "build: $preset failed (see above)" >&2
     return 1
   fi
-  if ! grep -q 'no work to do' "$log"; then echo "build: $preset ready after $((SECONDS - started)) s"; fi
+  if ! grep -q 'no work to do' "$log"; then
+    echo "build: $preset ready after $((SECONDS - started)) s"
+  fi
 }

@@ -4,9 +4,10 @@
 #
 #   format     clang-format has nothing to change
 #   tidy       the house's rules: include edges, sizes, names, what core and sim must not touch
-#   digests    Clang builds a program that prints the same bytes as GCC's: plans, timelines, data digests
+#   digests    Clang builds a program that prints the same bytes as GCC's: plans, timelines, digests
 #   sanitize   the tests under ASan and UBSan
-#   fuzz       every text input for a few seconds (RESHARD_FUZZ_SECONDS, default 15) under libFuzzer, ASan and UBSan
+#   fuzz       every text input for a few seconds (RESHARD_FUZZ_SECONDS, default 15) under
+#              libFuzzer, ASan and UBSan
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source tools/build.sh
@@ -14,14 +15,15 @@ export ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1 UBSAN_OPTIONS=pri
 
 stages=("$@")
 [ ${#stages[@]} -gt 0 ] || stages=(format tidy digests sanitize fuzz)
-fuzz_targets=(measurements mesh placements plan shape topology trace units)
+fuzz_targets=(matrix measurements mesh placements plan shape topology trace units)
 
 format() {
   # Not every folder need be there, and git may not be.
   local folders
   folders=$(ls -d core sim backends tools tests 2>/dev/null || true)
   # shellcheck disable=SC2086
-  find $folders -name '*.h' -o -name '*.c' -o -name '*.cpp' -o -name '*.cu' | LC_ALL=C sort | xargs clang-format --dry-run -Werror
+  find $folders -name '*.h' -o -name '*.c' -o -name '*.cpp' -o -name '*.cu' |
+    LC_ALL=C sort | xargs clang-format --dry-run -Werror
 }
 
 tidy() {
@@ -41,7 +43,8 @@ digests() {
 # code on more of the same cases, for ten minutes.
 sanitize() {
   build_preset sanitize all
-  ctest --test-dir build/sanitize -j2 --output-on-failure --no-tests=error --progress --timeout 600 -E '^(golden|readme)$|sweep: .*(beside an axis of size 1|lengths [47] to)'
+  ctest --test-dir build/sanitize -j2 --output-on-failure --no-tests=error --progress \
+    --timeout 600 -E '^(golden|readme)$|sweep: .*(beside an axis of size 1|lengths [47] to)'
   python3 tests/golden/run.py --reshard build/sanitize/reshard --without bad_long_lines
 }
 
@@ -51,8 +54,9 @@ fuzz() {
   for target in "${fuzz_targets[@]}"; do
     found=build/fuzz-corpus/$target
     mkdir -p "$found"
-    if ! build/sanitize/fuzz_"$target" -max_total_time="${RESHARD_FUZZ_SECONDS:-15}" -timeout=10 -rss_limit_mb=2048 -max_len=4096 -artifact_prefix="$found/" \
-      -print_final_stats=1 "$found" tests/fuzz/corpus/"$target" >"$found.log" 2>&1; then
+    if ! build/sanitize/fuzz_"$target" -max_total_time="${RESHARD_FUZZ_SECONDS:-15}" -timeout=10 \
+      -rss_limit_mb=2048 -max_len=4096 -artifact_prefix="$found/" -print_final_stats=1 \
+      "$found" tests/fuzz/corpus/"$target" >"$found.log" 2>&1; then
       tail -50 "$found.log" >&2
       echo "fuzz: $target failed; the input is under $found" >&2
       return 1

@@ -4,6 +4,8 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
+#include <fmt/format.h>
+
 #include "core/base/errors.h"
 #include "sim/machines/presets.h"
 #include "sim/report/perfetto.h"
@@ -20,7 +22,7 @@ namespace reshard::tools {
 namespace {
 
 struct ReplayOptions {
-  std::string trace;
+  std::string trace, format;
   MachineOptions machine;
   OutputOptions output;
   std::string data = "full", data_budget;
@@ -76,7 +78,7 @@ sim::ReplayReport replayed(const ReplayOptions& options, const sim::Trace& trace
 void run_replay(const ReplayOptions& options) {
   if (!options.output.perfetto.empty()) require_writable(options.output.perfetto, "--perfetto");
   std::int64_t budget_bytes = data_budget_of(options.data_budget);
-  sim::Trace trace = sim::read_trace(options.trace);
+  sim::Trace trace = sim::read_trace(options.trace, options.format);
   Topology topology = topology_of(options, trace);
   sim::ReplayReport report = replayed(options, trace, topology, budget_bytes);
   if (!report.findings.empty()) {
@@ -93,6 +95,14 @@ void run_replay(const ReplayOptions& options) {
                             : sim::replay_table(report, options.output.verbose));
 }
 
+void add_format_option(CLI::App& command, std::string& format) {
+  std::string formats;
+  for (const sim::TraceFormat& row : sim::trace_formats())
+    formats += fmt::format("{}{} ({})", formats.empty() ? "" : ", ", row.name, row.what);
+  command.add_option("--format", format, formats + "; left out, the content of TRACE decides")
+      ->type_name("NAME");
+}
+
 }  // namespace
 
 void add_replay_command(CLI::App& app) {
@@ -100,8 +110,9 @@ void add_replay_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand(
       "replay",
       "run a whole trace: redistributions, compute, messages; timeline, totals, hot links");
-  command->add_option("TRACE", options->trace, "a file of JSON lines (traces/README.md)")
+  command->add_option("TRACE", options->trace, "a trace in one of the formats (traces/README.md)")
       ->required();
+  add_format_option(*command, options->format);
   add_machine_options(*command, options->machine);
   command
       ->add_option(

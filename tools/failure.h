@@ -9,8 +9,10 @@
 
 namespace reshard::tools {
 
-//   1  a check that the user asked for did not hold      2  the input is wrong      3  a bug of
-//   reshard      4  a library or system call failed
+//   1  a check that the user asked for did not hold
+//   2  the input is wrong
+//   3  a bug of reshard
+//   4  a library or system call failed
 struct Failure {
   int exit_code = 0;
   std::vector<std::string> reasons;

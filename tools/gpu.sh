@@ -51,21 +51,28 @@ attempt conformance_cuda build/release/conformance cuda --small-cases --every 8
 for world in 1 2 4 8; do
   attempt "conformance_nccl_$world" build/release/conformance nccl --world "$world" --draws 1000
   attempt "capi_nccl_$world" build/release/capi_on_nccl "$world"
-  attempt "conformance_nccl_${world}_declared" build/release/conformance nccl --world "$world" --draws 300 --declared-order
+  attempt "conformance_nccl_${world}_declared" build/release/conformance nccl --world "$world" \
+    --draws 300 --declared-order
 done
 attempt bench_cuda build/release/reshard_bench_cuda
 
 validate() {
   local name=$1
   shift
-  attempt "validate_$name" "$reshard" validate "$@" --perfetto "$results/$name.json" --measurements "$results/$name.jsonl"
+  attempt "validate_$name" "$reshard" validate "$@" --perfetto "$results/$name.json" \
+    --measurements "$results/$name.jsonl"
 }
-validate cuda_transpose --mesh 16 --shape 32768,65536 --dtype bf16 --from 'S(0)' --to 'S(1)' --planner p2p --backend cuda --data-budget 1GiB
-validate cuda_strided --mesh 2x8 --shape 32768,65536 --dtype bf16 --from '_S(0,8)S(0)' --to 'S(1)S(0)' --planner p2p --backend cuda --data-budget 1GiB
-validate cuda_fold --mesh 8 --shape 8192,8192 --dtype bf16 --from 'P(sum)' --to 'S(0)' --backend cuda
+validate cuda_transpose --mesh 16 --shape 32768,65536 --dtype bf16 --from 'S(0)' --to 'S(1)' \
+  --planner p2p --backend cuda --data-budget 1GiB
+validate cuda_strided --mesh 2x8 --shape 32768,65536 --dtype bf16 --from '_S(0,8)S(0)' \
+  --to 'S(1)S(0)' --planner p2p --backend cuda --data-budget 1GiB
+validate cuda_fold --mesh 8 --shape 8192,8192 --dtype bf16 --from 'P(sum)' --to 'S(0)' \
+  --backend cuda
 for world in 1 2 4 8; do
-  validate "nccl_transpose_$world" --mesh "$world" --shape 4096,4096 --from 'S(0)' --to 'S(1)' --planner p2p --backend nccl
-  validate "nccl_rule_$world" --mesh "$world" --shape 4096,4096 --from 'P(sum)' --to 'S(0)' --planner rule --backend nccl
+  validate "nccl_transpose_$world" --mesh "$world" --shape 4096,4096 --from 'S(0)' --to 'S(1)' \
+    --planner p2p --backend nccl
+  validate "nccl_rule_$world" --mesh "$world" --shape 4096,4096 --from 'P(sum)' --to 'S(0)' \
+    --planner rule --backend nccl
 done
 
 echo "gpu: ${#failed[@]} failed${failed[*]:+: ${failed[*]}}"

@@ -13,5 +13,6 @@ build_preset release all
 status=0
 ctest --test-dir build/release -j2 --output-on-failure --no-tests=error --progress "$@" || status=$?
 # What a machine lacks is said, not passed over in silence.
-sed -n 's/^skipped: /test: skipped, /p' build/release/Testing/Temporary/LastTest.log | sort | uniq -c | sed 's/^ *\([0-9]*\) test: /test: \1 /'
+sed -n 's/^skipped: /test: skipped, /p' build/release/Testing/Temporary/LastTest.log |
+  sort | uniq -c | sed 's/^ *\([0-9]*\) test: /test: \1 /'
 exit "$status"

@@ -43,8 +43,8 @@ class Shards {
  private:
   const Plan& plan_;
   std::int64_t element_bytes_;
-  std::vector<Slot> sources_, destinations_,
-      holder_;  // holder_: by slot, who holds its source shard; -1 outside the source mesh
+  // holder_: by slot, who holds its source shard; -1 outside the source mesh.
+  std::vector<Slot> sources_, destinations_, holder_;
   std::vector<TemporaryLayout> temporaries_;
   bool allocated_ = false;
   struct Allocation {

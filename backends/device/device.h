@@ -88,11 +88,10 @@ class Device {
   virtual Event create_event() = 0;
   virtual void destroy(Event event) noexcept = 0;
   virtual void record(Event event, Stream stream) = 0;
-  virtual void wait(
-      Stream stream,
-      Event event) = 0;  // work given to the stream from now on waits for what was recorded
-  virtual bool done(
-      Event event) = 0;  // whether what was recorded is complete; errors of earlier work show here
+  // Work given to the stream from now on waits for what was recorded.
+  virtual void wait(Stream stream, Event event) = 0;
+  // Whether what was recorded is complete; errors of earlier work show here.
+  virtual bool done(Event event) = 0;
   // Picoseconds from one recorded and complete event to another; from events of one device only.
   virtual std::int64_t elapsed_ps(Event from, Event to) = 0;
 

@@ -42,8 +42,8 @@ class LaunchTables {
   };
   std::vector<std::vector<Placed>> launches_;  // by Id
   std::vector<std::byte> image_;
-  std::vector<std::int64_t>
-      operand_pointers_;  // where in the image an offset stands that upload turns into a pointer
+  // Where in the image an offset stands that upload turns into a pointer.
+  std::vector<std::int64_t> operand_pointers_;
   DeviceMemory memory_;
 };
 

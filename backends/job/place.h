@@ -27,8 +27,8 @@ std::string this_node();
 std::vector<ProcessFacts> share_facts(Meeting& meeting, const ProcessFacts& mine);
 
 struct Placement {
-  std::vector<std::vector<int>>
-      devices;  // by process: the GPU of each of its ranks, as index in what it sees
+  // By process: the GPU of each of its ranks, as index in what it sees.
+  std::vector<std::vector<int>> devices;
   std::int32_t ranks = 0, gpus = 0;  // of the job
   std::int32_t most_on_one = 0;      // ranks of any GPU
 };

@@ -38,8 +38,8 @@ struct PartContext {
   const LocalMemory& memory;
   World& world;
   const Traffic& traffic;  // for its chunk limits
-  std::shared_ptr<Communicator>
-      comm;  // of the rank's group, where the step is MPI's own collective
+  // Of the rank's group, where the step is MPI's own collective.
+  std::shared_ptr<Communicator> comm;
 
   const Step& body() const { return plan.steps[to_index(step.step)]; }
   std::int64_t element_bytes() const { return size_bytes(plan.request().dtype()); }

@@ -46,8 +46,8 @@ class MpiPrepared : public PreparedPlan {
   std::shared_ptr<World> world_;
   Traffic traffic_;
   RankProgram program_;  // no steps where the plan does not name this rank
-  std::vector<std::vector<std::int32_t>>
-      after_;  // by step of the program: what must be done first, reuse of memory included
+  // By step of the program: what must be done first, reuse of memory included.
+  std::vector<std::vector<std::int32_t>> after_;
   std::optional<LocalMemory> memory_;
   std::vector<std::unique_ptr<Part>> parts_;  // by step of the program
 

@@ -7,9 +7,11 @@
 //
 //   copy, fill, reduce           kernel
 //   exchange                     pack, round, unpack. A message whose boxes are one contiguous
-//   piece is sent from, or received into, its place. all_gather, all_to_all       round (NCCL's
-//   own) reduce_scatter, all_reduce   round (NCCL's own), division where there is one the same in
-//   declared order   all-to-all of bytes, fold, and for all_reduce an all-gather of bytes
+//                                piece is sent from, or received into, its place.
+//   all_gather, all_to_all       round (NCCL's own)
+//   reduce_scatter, all_reduce   round (NCCL's own), division where there is one
+//   the same in declared order   all-to-all of bytes, fold, and for all_reduce an all-gather of
+//                                bytes
 //   collectives over the parent  as in declared order; gathers are sends and receives, too
 #pragma once
 

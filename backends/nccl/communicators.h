@@ -7,21 +7,22 @@
 // follow the policies:
 //
 //   parent      one communicator over all ranks, made at once (eager), so that nothing is made in
-//   the middle of a job, where ranks may disagree about the order. Exchanges use it. lent the
-//   parent may be the caller's, with the caller's stream. It is used as our own is, but never
-//   closed, and aborted only where the caller asks for that. cached      look-ups find what there
-//   is and never make anything. Only group() and connect() do, in the same order on all processes.
+//               the middle of a job, where ranks may disagree about the order. Exchanges use it.
+//   lent        the parent may be the caller's, with the caller's stream. It is used as our own is,
+//               but never closed, and aborted only where the caller asks for that.
+//   cached      look-ups find what there is and never make anything. Only group() and connect() do,
+//               in the same order on all processes.
 //   groups      of collectives are split from the parent, without shared resources, all disjoint
-//   ones of a step in one split; where there is no parent, or NCCL is older than split, they get
-//               unique ids of their own.
+//               ones of a step in one split; where there is no parent, or NCCL is older than split,
+//               they get unique ids of their own.
 //   pairs       where there is no parent, exchanges fall back to communicators of two ranks, made
-//   in ascending order of (low, high) on all ranks, so that no two ranks wait for each other
-//               crosswise. One warning in all.
+//               in ascending order of (low, high) on all ranks, so that no two ranks wait for each
+//               other crosswise. One warning in all.
 //   streams     have keys of their own: communicators with the same stream key share a stream, and
-//   with it one launch order. By default all do. failure     an asynchronous error, a time limit or
-//   a lost process aborts all communicators, because any of them may have kernels that wait for the
-//   lost one. After that every use throws
-//               the first reason.
+//               with it one launch order. By default all do.
+//   failure     an asynchronous error, a time limit or a lost process aborts all communicators,
+//               because any of them may have kernels that wait for the lost one. After that every
+//               use throws the first reason.
 #pragma once
 
 #include <chrono>
@@ -159,8 +160,8 @@ class Communicators {
   std::chrono::milliseconds limit_;
   std::function<void(const std::string&)> warn_;
   std::optional<CallerCommunicator> caller_;
-  std::list<Communicator>
-      communicators_;  // in the order in which they were made; handles stay where they are
+  // In the order in which they were made; handles stay where they are.
+  std::list<Communicator> communicators_;
   std::map<std::string, Communicator*> by_key_;
   std::vector<std::map<std::string, Stream>> streams_;  // per local rank
   bool warned_ = false;

@@ -36,8 +36,8 @@ struct Job {
   std::chrono::milliseconds limit{300'000};
   bool declared_order = false;
   bool over_parent = false;  // actions.h
-  std::optional<CallerCommunicator>
-      caller;  // the communicator over all ranks, where it is there already
+  // The communicator over all ranks, where it is there already.
+  std::optional<CallerCommunicator> caller;
   CommunicatorPolicies policies = {};
   std::function<void(const std::string&)> warn = {};
 };

@@ -8,10 +8,10 @@
 // over their first hops, over their last hops, and over each rule's narrowest hops. Then
 //
 //   cut      max over X of In(X) / cap_in(X); X = each rank, each group of the topology, their
-//   complements within the job volume   total receipts / sum of cap_in, over ranks and over the
-//   groups of one kind as super-ranks; a resource that several of them share counts once in the
-//   sum. Receipts of an
-//            element with k addends and m needing ranks: m minus the owners among them if k = 1;
+//            complements within the job
+//   volume   total receipts / sum of cap_in, over ranks and over the groups of one kind as
+//            super-ranks; a resource that several of them share counts once in the sum. Receipts of
+//            an element with k addends and m needing ranks: m minus the owners among them if k = 1;
 //            (k-1)+(m-1) if a needing rank holds an addend; k+m-1 otherwise
 //   latency  the greatest, over ranks that must receive, of the least route latency into the rank
 //
@@ -103,7 +103,7 @@ Bound bound_of(const RequestDemand& demand, const CutSets& sets);
 // Cut bound of a summed demand (RequestDemand::in_bytes added set by set).
 std::int64_t cut_bound_ps(const std::vector<Int128>& in_bytes, const CutSets& sets);
 
-// redistribution.md 2.2 (2): bytes received over all ranks by any plan, at least. Cut to int64
+// Bytes received over all ranks by any plan, at least. Cut to int64
 // where it is greater.
 std::int64_t least_volume_bytes(const Request& request);
 

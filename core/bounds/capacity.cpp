@@ -44,8 +44,8 @@ class Entrance {
   }
 
  private:
-  using Key = std::tuple<Hop::Kind, std::int32_t, std::int32_t, std::int32_t,
-                         std::int32_t>;     // kind, index, place, side, class
+  // Kind, index, place, side, class.
+  using Key = std::tuple<Hop::Kind, std::int32_t, std::int32_t, std::int32_t, std::int32_t>;
   using Resources = std::map<Key, Int128>;  // with their capacity
 
   void add_hop(Resources& to, const Hop& hop, const End& source, const End& destination) const {

@@ -68,8 +68,8 @@ HoldingList holding_list(std::span<const Member> members, std::int64_t addends,
     return *std::lower_bound(out.holdings.begin(), out.holdings.end(), Holding{set}, by_set);
   };
 
-  std::vector<std::pair<std::size_t, std::size_t>>
-      spans;  // of `held`, one per addend: (holders, begin)
+  // Of `held`, one per addend: (holders, begin).
+  std::vector<std::pair<std::size_t, std::size_t>> spans;
   for (std::size_t i = 0; i < held.size();) {
     std::size_t j = i;
     while (j < held.size() && held[j].first == held[i].first) ++j;

@@ -26,7 +26,7 @@
 
 namespace reshard {
 
-// The half-open range of axes' coordinates that a destination rank needs, as addend indices.
+// What of a request is folded, kept and divided.
 struct FoldMeaning {
   // Operator of every fold; Sum for avg. Meaningful when addend_count > 1 or a destination axis is
   // Partial.

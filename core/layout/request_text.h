@@ -10,9 +10,9 @@
 namespace reshard {
 
 struct RequestTexts {
-  std::string mesh, ranks, to_mesh, to_ranks, shape, dtype, from,
-      to;  // empty: ranks 0..n-1, the destination's mesh is the source's, f32; an empty shape is a
-           // scalar
+  // Empty: ranks 0..n-1, the destination's mesh is the source's, f32; an empty shape is a.
+  std::string mesh, ranks, to_mesh, to_ranks, shape, dtype, from, to;
+  // scalar
 };
 
 // Throws InputError naming the field at fault, `prefix` before its name ("--" makes it the

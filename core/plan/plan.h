@@ -220,8 +220,8 @@ using StepBody = std::variant<CopyStep, FillStep, ExchangeStep, CollectiveStep, 
 struct Step {
   StepBody body;
   std::vector<StepId> after;  // ascending, all earlier
-  std::vector<int>
-      axes;  // mesh axes the step works along, for reports; empty where it is none in particular
+  // Mesh axes the step works along, for reports; empty where it is none in particular.
+  std::vector<int> axes;
   friend bool operator==(const Step&, const Step&) = default;
 };
 

@@ -38,8 +38,8 @@ struct ResourceUse {
 struct Timeline {
   std::int64_t end_ps = 0;
   std::vector<Span> spans;  // ascending (op, step, rank)
-  std::vector<FlowSpan>
-      flows;  // ascending (start, op, step, source, destination); empty unless asked for
+  // Ascending (start, op, step, source, destination); empty unless asked for.
+  std::vector<FlowSpan> flows;
   std::vector<ResourceUse> resources;  // by ResourceId; empty from backends that cannot tell
 };
 

@@ -13,7 +13,7 @@
 //   reduce_scatter  what a member gets, all of them hold addends of
 //   all_reduce      the same indices before and after
 //   all_to_all      what a member gets is among what the members hold; and no dim is both gathered
-//   and cut (its blocks would be mostly padding)
+//                   and cut (its blocks would be mostly padding)
 #pragma once
 
 #include <optional>

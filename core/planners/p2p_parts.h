@@ -51,8 +51,8 @@ class Senders {
 
  private:
   const Crossing& crossing_;
-  std::vector<std::vector<std::pair<std::int64_t, Slot>>>
-      sets_;  // by base; least first; filled at the first pick
+  // By base; least first; filled at the first pick.
+  std::vector<std::vector<std::pair<std::int64_t, Slot>>> sets_;
 };
 
 // Fills crossing.plan where fold_count > 1.

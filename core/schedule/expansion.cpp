@@ -6,16 +6,15 @@
 // transfer per member and round, to the next member (all_to_all: to sender + round + 1); direct has
 // n-1, to sender + k + 1.
 //
-//   ring all_gather      round r: member i sends chunk i - r           (its own first, then what it
-//   got last) ring reduce_scatter  round r: member i sends chunk i - r - 1       (so that the last
-//   fold of chunk c happens at member c, in round n-2) ring all_reduce      the n-1 rounds of the
-//   one, then the n-1 rounds of the other
+//   ring all_gather      round r: member i sends chunk i - r (its own first, then what it got last)
+//   ring reduce_scatter  round r: member i sends chunk i - r - 1 (so that the last fold of chunk c
+//                        happens at member c, in round n-2)
+//   ring all_reduce      the n-1 rounds of reduce_scatter, then those of all_gather
 //
 // Tree (binomial), D = 2^round:
 //
-//   reduction round k, D = 2^k, k = 0, 1, ..          odd multiples of D send to the multiple of 2D
-//   below them broadcast, the same rounds backwards               that multiple of 2D sends back to
-//   the odd multiple of D
+//   reduction, D = 1, 2, 4, ..         odd multiples of D send to the multiple of 2D below them
+//   broadcast, the rounds backwards    that multiple of 2D sends back to the odd multiple of D
 //
 // Each tree round has as many transfers as there are odd multiples of D below n; n-1 in all per
 // direction.

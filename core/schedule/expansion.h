@@ -8,12 +8,12 @@
 // are one element larger). Transfers of zero bytes are listed but move nothing.
 //
 //   ring      all_gather: n-1 rounds, member i sends to i+1 the chunk it got last. reduce_scatter:
-//   the same with folding, member i ends with chunk i.
-//             all_reduce: reduce_scatter, then all_gather. all_to_all: round k, member i sends to
-//             i+k+1 (pairwise).
+//             the same with folding, member i ends with chunk i. all_reduce: reduce_scatter, then
+//             all_gather. all_to_all: round k, member i sends to i+k+1 (pairwise).
 //   direct    every pair at once: all_gather, all_to_all, reduce_scatter. all_reduce:
-//   reduce_scatter, then all_gather. tree      all_reduce only: binomial reduction to member 0,
-//   then binomial broadcast, whole buffer.
+//             reduce_scatter, then all_gather.
+//   tree      all_reduce only: binomial reduction to member 0, then binomial broadcast, whole
+//             buffer.
 #pragma once
 
 #include <cstdint>
@@ -31,10 +31,10 @@ bool has_algorithm(CollectiveKind kind, Algorithm algorithm);
 
 struct Transfer {
   std::int32_t source, destination;  // members, 0 .. n-1
-  std::int32_t first_chunk,
-      chunks;  // consecutive chunks of the *result's* numbering (all_to_all: the chunk that
-               // `destination` gets from `source` is numbered `source`)
-  bool fold;   // the receiver folds what arrives into what it has; else it stores it
+  // Consecutive chunks of the *result's* numbering (all_to_all: the chunk that `destination` gets
+  // from `source` is numbered `source`).
+  std::int32_t first_chunk, chunks;
+  bool fold;  // the receiver folds what arrives into what it has; else it stores it
 };
 
 // Transfers are numbered round by round, so that every one comes after those it waits for. Closed
@@ -53,9 +53,8 @@ class Expansion {
   std::int32_t members() const { return n_; }
   std::int64_t size() const { return size_; }
   Transfer transfer(std::int64_t i) const;
-  std::int64_t elements(std::int64_t i) const {
-    return elements(transfer(i));
-  }  // carried by transfer i
+  // Carried by transfer i.
+  std::int64_t elements(std::int64_t i) const { return elements(transfer(i)); }
   std::int64_t elements(const Transfer& transfer) const {
     return tree() ? elements_ : chunk_elements(transfer.first_chunk);
   }

@@ -21,8 +21,8 @@ class Classes {
   // Entry by entry: devices of one class that carry the same key stay together, apart from those
   // without one.
   void split(const std::vector<std::pair<std::int32_t, std::int32_t>>& devices_and_keys) {
-    std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t>
-        made;  // (old class, key) -> new class
+    // (old class, key) -> new class.
+    std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t> made;
     for (auto [device, key] : devices_and_keys) {
       std::int32_t& mine = class_of_[static_cast<std::size_t>(device)];
       auto [entry, is_new] = made.try_emplace({mine, key}, next_);

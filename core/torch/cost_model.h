@@ -18,8 +18,8 @@ inline constexpr std::string_view kTorchVersion = "2.15";
 // Bandwidth and latency that the model gives each mesh axis: walk axes from last to first
 // multiplying sizes; an axis at which the product exceeds `devices_per_host` is inter-host.
 struct TorchMeshTopology {
-  std::vector<double>
-      bandwidth_gb_per_s;          // "GB/s" that GiB are divided by: PyTorch's own 7.4 % slip, kept
+  // "GB/s" that GiB are divided by: PyTorch's own 7.4 % slip, kept.
+  std::vector<double> bandwidth_gb_per_s;
   std::vector<double> latency_us;  // per hop
   std::vector<std::int32_t> sizes;
 };
@@ -41,8 +41,7 @@ struct TorchStep {
 double torch_steps_cost_us(const Layout& source, const std::vector<TorchStep>& steps,
                            std::int32_t devices_per_host);
 
-// The greedy planner's steps (dtensor.md 2.2), generalised to shard orders and _StridedShard as
-// rule.cpp describes.
+// The steps of PyTorch's greedy planner, with shard orders and _StridedShard as greedy.cpp says.
 std::vector<TorchStep> torch_greedy_steps(const Request& request);
 
 // Whether PyTorch plans the request by its greedy planner: a shard order other than the default or

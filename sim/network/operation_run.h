@@ -6,9 +6,9 @@
 //
 //     waits   until the slot's parts of the steps in `after` are done
 //     runs    round after round; in a round it sends and receives some transfers, which start when
-//     both their ends are in it, and the next
-//             round begins when all of them are complete. An exchange has one round, a collective
-//             those of its expansion; copy, fill and reduce have none
+//             both their ends are in it, and the next round begins when all of them are complete.
+//             An exchange has one round, a collective those of its expansion; copy, fill and reduce
+//             have none
 //     is done after its last round, or for compute after its duration
 //
 // Slots number the ranks of the operation. Transfers are worked out from the plan or the expansion

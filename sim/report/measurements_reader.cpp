@@ -13,7 +13,6 @@
 #include "core/base/integers.h"
 #include "sim/report/measurements.h"
 #include "sim/trace/line_reader.h"
-#include "sim/trace/trace_fields.h"
 
 namespace reshard::sim {
 

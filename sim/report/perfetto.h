@@ -3,13 +3,15 @@
 // trace_processor.
 //
 //   process  one per rank: "rank 3 (node0 gpu3)"
-//     thread 0    plan steps, compute, messages: a slice per part; further threads where streams or
-//     steps overlap on the rank thread 1, 2 send, recv: a slice per busy stretch, with its flows
-//     and bytes async       a begin/end pair per flow, and an arrow from the sender's slice to the
-//     receiver's
+//     thread 0     plan steps, compute, messages: a slice per part; further threads where streams
+//                  or steps overlap on the rank
+//     thread 1, 2  send, recv: a slice per busy stretch, with its flows and bytes
+//     async        a begin/end pair per flow, and an arrow from the sender's slice to the
+//                  receiver's
 //   process  "links": a counter per link, in GB/s, as the mean rates of the flows that cross it;
-//   back to 0 at the end process  where a run was measured, one more per rank, below its predicted
-//   one: "measured rank 3", with the steps alone
+//            back to 0 at the end
+//   process  where a run was measured, one more per rank, below its predicted one: "measured rank
+//            3", with the steps alone
 //
 // Times are microseconds with three decimals, printed from integers. Picoseconds are floored to
 // nanoseconds everywhere alike, so that what did not overlap does not overlap in the file; exact

@@ -153,7 +153,7 @@ Json replay_links_json(const ReplayReport& report) {
 std::string replay_table(const ReplayReport& report, bool verbose) {
   Facts head, facts;
   head.add("trace", fmt::format("{}: {} operations, {} of them redistributions", report.trace,
-                                report.lines, report.requests.size()));
+                                report.operations, report.requests.size()));
   head.add("topology", report.topology);
 
   std::string classes;
@@ -188,7 +188,7 @@ std::string replay_json(const ReplayReport& report) {
   out["schema"] = "reshard.replay/1";
   out["trace"] = report.trace;
   out["topology"] = report.topology;
-  out["operations"] = report.lines;
+  out["operations"] = report.operations;
   out["time_ps"] = report.time_ps;
   out["bytes_received_total"] = report.bytes_received_total;
   Json bound;

@@ -12,8 +12,8 @@ namespace reshard::sim {
 
 struct SweepRow {
   std::string mesh, from, to, planner;
-  std::optional<std::int64_t> time_ps,
-      bytes_received_max;  // none where the planner refuses the request
+  // None where the planner refuses the request.
+  std::optional<std::int64_t> time_ps, bytes_received_max;
   std::int64_t bound_ps = 0;
   std::string refusal;
 };

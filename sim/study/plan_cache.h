@@ -49,8 +49,8 @@ class PlanCache {
   };
   std::int64_t capacity_, hits_ = 0, misses_ = 0;
   std::list<Entry> entries_;  // most recent first
-  std::unordered_map<PlanKey, std::list<Entry>::iterator, Hash>
-      by_key_;  // looked up only, never iterated
+  // Looked up only, never iterated.
+  std::unordered_map<PlanKey, std::list<Entry>::iterator, Hash> by_key_;
 };
 
 }  // namespace reshard

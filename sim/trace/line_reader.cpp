@@ -3,14 +3,32 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "core/base/cursor.h"
 #include "core/base/errors.h"
+#include "core/layout/mesh.h"
 #include "core/topology/topology_text.h"
 
 namespace reshard::sim {
+namespace {
+
+// header -> meshes -> one mesh -> its ranks
+constexpr int kMaxNesting = 4;
+constexpr std::int64_t kMaxValues = kMaxRanks + 64;
+
+std::string shown(const TraceJson& value) {
+  if (value.is_array()) return fmt::format("a list of {}", value.size());
+  if (value.is_object()) return "an object";
+  if (value.is_string()) return reshard::quoted(value.get_ref<const std::string&>());
+  return value.dump();
+}
+
+}  // namespace
 
 LineReader::LineReader(std::istream& in, std::string file)
     : in_(in), file_(std::move(file)), block_(std::size_t{1} << 16) {}
@@ -24,6 +42,11 @@ bool LineReader::refill() {
     throw InputError(fmt::format("{}:{}: expected a readable file, found an error while reading",
                                  file_, line_number_));
   return end_ > 0;
+}
+
+std::string_view LineReader::ahead() {
+  if (begin_ == end_) refill();
+  return {block_.data() + begin_, end_ - begin_};
 }
 
 bool LineReader::next(std::string& line) {
@@ -45,6 +68,150 @@ bool LineReader::next(std::string& line) {
   }
   if (!line.empty() && line.back() == '\r') line.pop_back();
   return true;
+}
+
+TraceJson parse_json_line(const std::string& line, const std::string& place) {
+  std::int64_t values = 0;
+  std::set<std::pair<int, std::string>> keys;  // of the objects that are open
+  auto watch = [&](int depth, TraceJson::parse_event_t event, TraceJson& parsed) {
+    if (depth >= kMaxNesting && (event == TraceJson::parse_event_t::array_start ||
+                                 event == TraceJson::parse_event_t::object_start))
+      throw InputError(
+          fmt::format("{}: expected at most {} levels of nesting, found more", place, kMaxNesting));
+    if (++values > kMaxValues)
+      throw InputError(
+          fmt::format("{}: expected at most {} values, found more", place, kMaxValues));
+    if (event == TraceJson::parse_event_t::key &&
+        !keys.insert({depth, parsed.get<std::string>()}).second)
+      throw InputError(fmt::format("{}: expected each field once, found {} twice", place,
+                                   reshard::quoted(parsed.get_ref<const std::string&>())));
+    if (event == TraceJson::parse_event_t::object_end) {
+      auto inner = keys.lower_bound({depth + 1, std::string()});
+      keys.erase(inner, keys.end());
+    }
+    return true;
+  };
+  TraceJson json;
+  try {
+    json = TraceJson::parse(line, watch);
+  } catch (const TraceJson::parse_error& error) {
+    std::size_t at = std::min(error.byte > 0 ? error.byte - 1 : 0, line.size());
+    std::string found = at >= line.size() ? "the end of the line"
+                                          : reshard::quoted(std::string_view(line).substr(at));
+    throw InputError(fmt::format("{}: expected one JSON object, found no JSON at byte {}: {}",
+                                 place, at + 1, found));
+  } catch (const TraceJson::exception&) {
+    throw InputError(
+        fmt::format("{}: expected one JSON object, found a number beyond any range", place));
+  }
+  if (!json.is_object())
+    throw InputError(fmt::format("{}: expected one JSON object, found {}", place, shown(json)));
+  return json;
+}
+
+void TraceFields::fail(std::string_view key, std::string_view expected,
+                       const TraceJson& found) const {
+  throw InputError(
+      fmt::format("{}: {}: expected {}, found {}", place_, key, expected, shown(found)));
+}
+
+const TraceJson* TraceFields::find(const char* key) {
+  read_.push_back(key);
+  auto it = object_.find(key);
+  return it == object_.end() ? nullptr : &*it;
+}
+
+const TraceJson& TraceFields::required(const char* key, std::string_view what) {
+  const TraceJson* value = find(key);
+  if (value == nullptr)
+    throw InputError(fmt::format("{}: {}: expected {}, found no such field", place_, key, what));
+  return *value;
+}
+
+std::string TraceFields::string(const char* key, std::string_view what) {
+  const TraceJson& value = required(key, what);
+  if (!value.is_string()) fail(key, what, value);
+  return value.get<std::string>();
+}
+
+std::optional<std::string> TraceFields::optional_string(const char* key, std::string_view what) {
+  const TraceJson* value = find(key);
+  if (value == nullptr) return std::nullopt;
+  if (!value->is_string()) fail(key, what, *value);
+  return value->get<std::string>();
+}
+
+std::int64_t TraceFields::integer_of(const TraceJson& value, std::string_view key, std::int64_t low,
+                                     std::int64_t high) const {
+  // Unsigned values above int64 would turn negative.
+  bool fits = value.is_number_integer() &&
+              !(value.is_number_unsigned() &&
+                value.get<std::uint64_t>() >
+                    static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()));
+  if (!fits || value.get<std::int64_t>() < low || value.get<std::int64_t>() > high)
+    fail(key, fmt::format("an integer from {} to {}", low, high), value);
+  return value.get<std::int64_t>();
+}
+
+std::int64_t TraceFields::integer(const char* key, std::int64_t low, std::int64_t high) {
+  return integer_of(required(key, fmt::format("an integer from {} to {}", low, high)), key, low,
+                    high);
+}
+
+std::int64_t TraceFields::integer(const char* key, std::int64_t low, std::int64_t high,
+                                  std::int64_t absent) {
+  const TraceJson* value = find(key);
+  return value == nullptr ? absent : integer_of(*value, key, low, high);
+}
+
+std::vector<Rank> TraceFields::ranks(const char* key) {
+  constexpr std::string_view kWhat = "ranks such as \"0-7\" or [0, 1, 2]";
+  const TraceJson& value = required(key, kWhat);
+  std::vector<Rank> ranks;
+  if (value.is_string()) {
+    try {
+      ranks = parse_ranks(value.get_ref<const std::string&>(), key);
+    } catch (const InputError& error) {
+      throw error.in(place_);
+    }
+  } else if (value.is_array() && !value.empty()) {
+    for (const TraceJson& rank : value)
+      ranks.push_back(Rank{static_cast<std::int32_t>(integer_of(rank, key, 0, kMaxRanks - 1))});
+  } else {
+    fail(key, kWhat, value);
+  }
+  std::vector<Rank> sorted = ranks;
+  std::sort(sorted.begin(), sorted.end());
+  auto twice = std::adjacent_find(sorted.begin(), sorted.end());
+  if (twice != sorted.end())
+    throw InputError(fmt::format("{}: {}: expected each rank once, found rank {} twice", place_,
+                                 key, to_int(*twice)));
+  return ranks;
+}
+
+std::string TraceFields::shape(const char* key) {
+  constexpr std::string_view kWhat = "a shape such as [32, 8192] or \"32,8192\"";
+  const TraceJson& value = required(key, kWhat);
+  if (value.is_string()) return value.get<std::string>();
+  if (!value.is_array() || value.size() > 64) fail(key, kWhat, value);
+  std::string out;
+  for (const TraceJson& extent : value)
+    out += fmt::format("{}{}", out.empty() ? "" : ",",
+                       integer_of(extent, key, 0, std::numeric_limits<std::int64_t>::max()));
+  return out;
+}
+
+std::string TraceFields::id_of(const TraceJson& value, std::string_view field) const {
+  if (value.is_string()) return value.get<std::string>();
+  if (!value.is_number_integer()) fail(field, "a string or an integer", value);
+  return value.dump();
+}
+
+void TraceFields::refuse_others(std::string_view of) const {
+  for (const auto& [key, value] : object_.items())
+    if (std::find(read_.begin(), read_.end(), key) == read_.end())
+      throw InputError(fmt::format("{}: {}: expected a field of {}, found an unknown one", place_,
+                                   reshard::quoted(key), of));
 }
 
 }  // namespace reshard::sim

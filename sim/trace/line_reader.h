@@ -1,12 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A text stream line by line, in memory of one line: a file without a newline is refused when its
+// Text that is not trusted, line by line, and a line as one JSON object read field by field: what
+// is missing, of another type, out of range, given twice or unknown is an InputError that names
+// FILE:LINE and the field. Memory is that of one line: a file without a newline is refused when its
 // first line passes 64 MiB, however long the file is.
 #pragma once
 
 #include <cstdint>
 #include <istream>
+#include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include "core/base/ids.h"
 
 namespace reshard::sim {
 
@@ -19,6 +26,8 @@ class LineReader {
   // InputError "FILE:LINE: ..." for a line above 64 MiB and for a stream that fails while it is
   // read.
   bool next(std::string& line);
+  // What comes next, as far as it was read ahead: the first 64 KiB of a file. Empty at the end.
+  std::string_view ahead();
   // Of the line that next() returned last; 1 is the first.
   std::int64_t line_number() const { return line_number_; }
 
@@ -30,6 +39,48 @@ class LineReader {
   std::vector<char> block_;
   std::size_t begin_ = 0, end_ = 0;  // unread part of block_
   std::int64_t line_number_ = 0;
+};
+
+using TraceJson = nlohmann::json;
+
+// One object from one line. Refuses anything else, nesting deeper than a trace has, a key given
+// twice, and more than 2^20 + 64 values, before it is held in memory.
+TraceJson parse_json_line(const std::string& line, const std::string& place);
+
+class TraceFields {
+ public:
+  // `place` is "FILE:LINE". Keeps references to both.
+  TraceFields(const TraceJson& object, const std::string& place) : object_(object), place_(place) {}
+
+  bool has(const char* key) const { return object_.contains(key); }
+  // The value, marked as read; null where there is none.
+  const TraceJson* find(const char* key);
+  const TraceJson& required(const char* key, std::string_view what);
+
+  std::string string(const char* key, std::string_view what);
+  std::optional<std::string> optional_string(const char* key, std::string_view what);
+  std::int64_t integer(const char* key, std::int64_t low, std::int64_t high);
+  std::int64_t integer(const char* key, std::int64_t low, std::int64_t high, std::int64_t absent);
+  // "0-7" or [0, 1, 2]: at least one rank, each once.
+  std::vector<Rank> ranks(const char* key);
+  // "32,8192" or [32, 8192], as text.
+  std::string shape(const char* key);
+  // A string, or an integer as its decimal text.
+  std::string id_of(const TraceJson& value, std::string_view field) const;
+
+  // Throws for the first field, in order of name, that was not read.
+  void refuse_others(std::string_view of) const;
+  // "FILE:LINE: KEY: expected WHAT, found VALUE".
+  [[noreturn]] void fail(std::string_view key, std::string_view expected,
+                         const TraceJson& found) const;
+
+ private:
+  std::int64_t integer_of(const TraceJson& value, std::string_view key, std::int64_t low,
+                          std::int64_t high) const;
+
+  const TraceJson& object_;
+  const std::string& place_;
+  std::vector<std::string_view> read_;
 };
 
 }  // namespace reshard::sim

@@ -71,8 +71,8 @@ class LongestPath {
   }
 
   void link_streams() {
-    std::vector<std::tuple<Rank, std::int32_t, std::size_t, std::size_t>>
-        order;  // rank, stream, place among the operations, part
+    // Rank, stream, place among the operations, part.
+    std::vector<std::tuple<Rank, std::int32_t, std::size_t, std::size_t>> order;
     for (std::size_t part = 0; part < parts_.size(); ++part) {
       std::size_t op = parts_[part].op;
       const Operation& operation = workload_.operations[op];

@@ -155,8 +155,8 @@ std::int64_t summed_cut_bound_ps(const Workload& workload, const Topology& topol
   if (job.size() < 2) return 0;
   CutSets sets(topology, {job.begin(), job.end()});
   std::vector<Int128> in_bytes(sets.size(), 0);
-  std::map<Digest, std::pair<const Request*, std::int64_t>>
-      requests;  // how often each stands in the workload
+  // How often each stands in the workload.
+  std::map<Digest, std::pair<const Request*, std::int64_t>> requests;
   for (const Operation& operation : workload.operations) {
     if (const auto* run = std::get_if<RunPlan>(&operation.body)) {
       auto [it, is_new] =

@@ -20,7 +20,7 @@ namespace {
 // One of the different requests of a trace.
 struct Different {
   const Request* request = nullptr;
-  OpId first{0};  // the line that brought it
+  OpId first{0};  // the operation that brought it
   std::shared_ptr<const Plan> plan;
   std::int64_t bytes_received = 0;
   DataSummary data;
@@ -75,20 +75,20 @@ class Replay {
     plans_.resize(count);
     for (std::size_t i = 0; i < count; ++i) {
       OpId op{static_cast<std::int32_t>(i)};
-      const auto* line = std::get_if<TraceRedistribute>(&trace_.operations[i].body);
-      if (line == nullptr) continue;
+      const auto* wanted = std::get_if<TraceRedistribute>(&trace_.operations[i].body);
+      if (wanted == nullptr) continue;
       progress("planning", i, count);
       std::shared_ptr<const Plan> plan;
       try {
-        plan = hooks_.plan(*line->request);
+        plan = hooks_.plan(*wanted->request);
       } catch (const InputError& error) {
         throw error.in(trace_.place_of(op));
       }
-      RESHARD_CHECK(plan != nullptr, "no plan for " + line->request->text());
-      auto [it, is_new] = number_of_.try_emplace(line->request->fingerprint(), different_.size());
+      RESHARD_CHECK(plan != nullptr, "no plan for " + wanted->request->text());
+      auto [it, is_new] = number_of_.try_emplace(wanted->request->fingerprint(), different_.size());
       if (is_new)
         different_.push_back(
-            {line->request.get(), op, plan, count_bytes(*plan).received_total, {}});
+            {wanted->request.get(), op, plan, count_bytes(*plan).received_total, {}});
       // Where the cache dropped it and it was made again, one copy is enough.
       plans_[i] = different_[it->second].plan;
     }
@@ -141,10 +141,11 @@ class Replay {
   }
 
   ReplayRow row_of(std::size_t op) const {
-    const TraceOperation& line = trace_.operations[op];
+    const TraceOperation& given = trace_.operations[op];
+    const TraceLine& line = trace_.line_of(given);
     const Operation& operation = report_.workload.operations[op];
-    ReplayRow row{line.line,
-                  std::string(op_text(line)),
+    ReplayRow row{line.number,
+                  std::string(op_text(given)),
                   line.id,
                   line.name,
                   reshard::text(operation),
@@ -153,7 +154,7 @@ class Replay {
                   {},
                   0,
                   bounds_[op]->time_ps};
-    if (std::holds_alternative<TraceRedistribute>(line.body)) {
+    if (std::holds_alternative<TraceRedistribute>(given.body)) {
       const Different& different = different_[number_of_.at(plans_[op]->request.fingerprint())];
       row.text = different.request->text();
       row.planner = plans_[op]->planner;
@@ -177,17 +178,16 @@ class Replay {
     for (const FlowSpan& flow : report_.timeline.flows)
       collective_bytes[to_index(flow.op)] += flow.bytes;
     for (std::size_t op = 0; op < rows.size(); ++op) {
-      const TraceOperation& line = trace_.operations[op];
+      const TraceBody& body = trace_.operations[op].body;
       ReplayRow& row = rows[op];
-      if (std::holds_alternative<TraceCollective>(line.body))
-        row.bytes_received = collective_bytes[op];
+      if (std::holds_alternative<TraceCollective>(body)) row.bytes_received = collective_bytes[op];
       report_.labels.push_back(!row.name.empty() ? row.name
                                : !row.id.empty() ? row.id
                                                  : fmt::format("{} (line {})", row.op, row.line));
-      const auto* end = std::get_if<TraceEnd>(&line.body);
+      const auto* end = std::get_if<TraceEnd>(&body);
       if (end != nullptr && end->side == TraceEnd::Side::Receive) continue;
       report_.bytes_received_total += row.bytes_received;
-      bool redistributes = std::holds_alternative<TraceRedistribute>(line.body);
+      bool redistributes = std::holds_alternative<TraceRedistribute>(body);
       (redistributes ? report_.requests : report_.others).push_back(std::move(row));
     }
   }
@@ -230,7 +230,7 @@ class Replay {
   void fill_totals() {
     report_.trace = trace_.file;
     report_.topology = topology_.name();
-    report_.lines = static_cast<std::int64_t>(trace_.operations.size());
+    report_.operations = static_cast<std::int64_t>(trace_.operations.size());
     if (hooks_.cache_statistics) report_.cache = hooks_.cache_statistics();
     Hasher hasher;
     hasher.add(report_.time_ps);

@@ -34,7 +34,7 @@ struct DataSummary {
 };
 
 struct ReplayHooks {
-  // A proved plan at full size; asked once per redistribute line, so that the cache sees what the
+  // A proved plan at full size; asked once per redistribution, so that the cache sees what the
   // job does.
   std::function<std::shared_ptr<const Plan>(const Request& request)> plan;
   // Moves and compares the bytes, within the budget; asked once per different request. Not set: no
@@ -47,14 +47,14 @@ struct ReplayHooks {
   std::function<void(std::string_view stage, std::int64_t done, std::int64_t total)> progress;
 };
 
-// One line of the trace and what came of it. A message is one row, that of its send.
+// One operation of the trace and what came of it. A message is one row, that of its send.
 struct ReplayRow {
   std::int64_t line = 0;
   std::string op, id, name;
   std::string text;     // "bf16[8,8] S(0)R on 2x2 -> RS(0)", "message from rank 0 to rank 2"
   std::string planner;  // redistribute: whose steps were run
-  std::optional<std::int64_t> start_ps,
-      end_ps;  // first start and last end on any rank; none where nothing had to be done
+  // First start and last end on any rank; none where nothing had to be done.
+  std::optional<std::int64_t> start_ps, end_ps;
   std::int64_t bytes_received = 0;  // from other ranks, summed
   std::int64_t bound_ps = 0;        // of the operation alone
 };
@@ -75,7 +75,7 @@ struct ReplayReport {
   std::vector<TraceFinding> findings;
 
   std::string trace, topology;
-  std::int64_t lines = 0;  // operations, both ends of messages counted
+  std::int64_t operations = 0;  // both ends of messages counted
   std::int64_t time_ps = 0;
   std::int64_t path_bound_ps = 0;  // longest path, every operation at its own bound
   std::int64_t cut_bound_ps =
@@ -90,8 +90,8 @@ struct ReplayReport {
   std::int64_t elements_checked = 0;
   std::int64_t data_budget_bytes = 0;  // of each different request
   std::vector<ReplayLink> links;       // those that carried bytes, most utilised first, then by id
-  std::vector<ReplayClass>
-      classes;  // bytes by kind of route, in the order of Transport; those without are left out
+  // Bytes by kind of route, in the order of Transport; those without are left out.
+  std::vector<ReplayClass> classes;
   std::optional<PlanCacheStatistics> cache;
   Digest digest;  // over the timeline and all data digests
 

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A trace: what a job does, operation by operation, read from the native format (JSON lines,
-// described in traces/README.md).
+// A trace: what a job does, operation by operation, whatever file it was read from.
 //
-// Reading resolves everything that needs no plan: layouts and legality of requests, ids, matching
-// of messages, cycles of `after`. Operations keep their place in the file: operation i of the trace
-// is operation i of the workload, and its line is known, so that whatever goes wrong later can
-// still be said in lines.
+// *Lines* are what a reader saw, and what everything is said in that goes wrong later. *Operations*
+// are what runs: a line may stand for several, and a front end may put more between those of two
+// lines. Operation i of the trace is operation i of the workload; operations of one (rank, stream)
+// run in their order here.
 #pragma once
 
 #include <cstdint>
 #include <istream>
 #include <memory>
+#include <span>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -46,39 +47,51 @@ struct TraceCollective {
   std::int64_t bytes;  // as Expansion's `elements`
 };
 
-struct TraceOperation {
-  std::int64_t line;
+using TraceBody = std::variant<TraceRedistribute, TraceCompute, TraceEnd, TraceCollective>;
+
+struct TraceLine {
+  std::int64_t number;   // in the file
   std::string id, name;  // empty where none was given
-  std::int32_t stream = 0;
-  std::vector<OpId> after;  // ascending, each once
-  std::variant<TraceRedistribute, TraceCompute, TraceEnd, TraceCollective> body;
+};
+
+// What operations work on.
+struct TraceTensor {
+  std::string name;
+  Shape shape;
+  DType dtype;
+};
+
+struct TraceOperation {
+  std::int32_t line;  // index into Trace::lines
+  std::int32_t stream;
+  TraceBody body;
+  std::vector<OpId> after;            // ascending, each once
+  std::vector<std::int32_t> tensors;  // indices into Trace::tensors, those that were named
 };
 
 // Something that makes a well-formed trace impossible to run: a message without its other end, ends
 // that wait for each other. The user's check does not hold (exit code 1), so it is a value and not
 // an exception.
 struct TraceFinding {
-  std::vector<std::int64_t> lines;  // ascending
+  std::vector<std::int64_t> lines;  // numbers in the file, ascending
   std::string what;                 // one sentence with "FILE:LINE"
 };
 
 struct Trace {
   std::string file;
-  std::string topology;  // as in the header; empty where it names none
+  std::string topology;  // empty where the file names none
+  std::vector<TraceLine> lines;
+  std::vector<TraceTensor> tensors;
   std::vector<TraceOperation> operations;
   std::vector<TraceFinding> findings;  // messages that do not match; empty: everything does
 
-  std::int64_t line_of(OpId op) const { return operations[to_index(op)].line; }
+  const TraceLine& line_of(const TraceOperation& operation) const {
+    return lines[static_cast<std::size_t>(operation.line)];
+  }
+  const TraceLine& line_of(OpId op) const { return line_of(operations[to_index(op)]); }
   // "FILE:LINE".
   std::string place_of(OpId op) const;
 };
-
-// Reads the native format from a stream; `file` names it in messages. Throws InputError "FILE:LINE:
-// FIELD: ...". Memory is bounded by what was read, a line by 64 MiB, the ranks that all operations
-// name together by 2^25.
-Trace parse_trace(std::istream& in, const std::string& file);
-// The same from a file. Throws InputError for a file that is missing, unreadable or a directory.
-Trace read_trace(const std::string& path);
 
 // Ranks with a part in the operation, as written; of a message end its own rank.
 std::vector<Rank> ranks_of(const TraceOperation& operation);
@@ -87,5 +100,32 @@ std::int64_t highest_rank(const Trace& trace);
 
 // "redistribute", "compute", "send", "recv", "collective".
 std::string_view op_text(const TraceOperation& operation);
+
+class LineReader;
+class TraceBuilder;
+
+// A format is one file, its reader, and one row in trace.cpp.
+struct TraceFormat {
+  std::string_view name, what;
+  // By the first 64 KiB of a file.
+  bool (*recognise)(std::string_view start);
+  // Throws InputError "FILE:LINE: ...".
+  void (*read)(LineReader& lines, TraceBuilder& builder);
+};
+std::span<const TraceFormat> trace_formats();
+
+// Reads a stream in the format of that name, or, where it is empty, in the one that recognises the
+// content; what none does the first one refuses. `file` names the stream in messages. Throws
+// InputError for a name that is none, and "FILE:LINE: FIELD: ..." for what a reader or the builder
+// refuses. Memory is bounded by what was read, and that by the builder's limits.
+Trace parse_trace(std::istream& in, const std::string& file, std::string_view format = {});
+// The same from a file. Throws InputError for a file that is missing, unreadable or a directory.
+Trace read_trace(const std::string& path, std::string_view format = {});
+
+// The readers, each with whether it recognises a file.
+bool is_reshard_trace(std::string_view start);  // reshard_trace.cpp
+void read_reshard_trace(LineReader& lines, TraceBuilder& builder);
+bool is_alltoallv_matrix(std::string_view start);  // alltoallv_matrix.cpp
+void read_alltoallv_matrix(LineReader& lines, TraceBuilder& builder);
 
 }  // namespace reshard::sim

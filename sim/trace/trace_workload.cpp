@@ -31,8 +31,8 @@ Message message_of(const Trace& trace, const TraceEnd& send) {
   return {send.rank, send.peer, send.bytes, receive.stream, OpId{send.other}};
 }
 
-// Every rank goes through its operations in an order that all ranks share (the line order), unless
-// a message's ends stand in different lines or `after` points forward.
+// Every rank goes through its operations in an order that all ranks share (the trace's), unless a
+// message's ends stand in different places or `after` points forward.
 bool may_block(const Trace& trace) {
   for (std::size_t op = 0; op < trace.operations.size(); ++op) {
     const TraceOperation& operation = trace.operations[op];
@@ -48,19 +48,19 @@ Workload workload_of(const Trace& trace, const std::vector<std::shared_ptr<const
   Workload workload;
   workload.operations.reserve(trace.operations.size());
   for (std::size_t op = 0; op < trace.operations.size(); ++op) {
-    const TraceOperation& line = trace.operations[op];
-    Operation operation{RunPlan{}, line.stream, {}};
-    const auto* end = std::get_if<TraceEnd>(&line.body);
+    const TraceOperation& given = trace.operations[op];
+    Operation operation{RunPlan{}, given.stream, {}};
+    const auto* end = std::get_if<TraceEnd>(&given.body);
     if (end == nullptr || end->side == TraceEnd::Side::Send)
-      add_after(trace, line, operation.after);
+      add_after(trace, given, operation.after);
     if (end != nullptr && end->side == TraceEnd::Side::Send) {
       operation.body = message_of(trace, *end);
       add_after(trace, trace.operations[static_cast<std::size_t>(end->other)], operation.after);
     } else if (end != nullptr) {
       operation.body = Compute{{}, 0};
-    } else if (const auto* compute = std::get_if<TraceCompute>(&line.body)) {
+    } else if (const auto* compute = std::get_if<TraceCompute>(&given.body)) {
       operation.body = Compute{compute->ranks, compute->duration_ps};
-    } else if (const auto* collective = std::get_if<TraceCollective>(&line.body)) {
+    } else if (const auto* collective = std::get_if<TraceCollective>(&given.body)) {
       operation.body = BareCollective{collective->kind, collective->algorithm, collective->ranks,
                                       collective->bytes};
     } else {
@@ -99,14 +99,15 @@ std::optional<TraceFinding> find_deadlock(const Trace& trace, const Workload& wo
     const TraceEnd* end = receiving(trace, op);
     if (program.complete(end == nullptr ? op : OpId{end->other})) continue;
     blocked.push_back(op);
-    finding.lines.push_back(trace.line_of(op));
+    finding.lines.push_back(trace.line_of(op).number);
   }
   finding.what =
       fmt::format("{}: operations wait for each other for ever:", trace.place_of(blocked.front()));
   for (std::size_t i = 0; i < blocked.size() && i < kMaxNamed; ++i) {
     const TraceOperation& operation = trace.operations[to_index(blocked[i])];
-    finding.what += fmt::format("{} line {} ({} on rank {}{})", i == 0 ? "" : ",", operation.line,
-                                op_text(operation), to_int(ranks_of(operation).front()),
+    finding.what += fmt::format("{} line {} ({} on rank {}{})", i == 0 ? "" : ",",
+                                trace.line_of(operation).number, op_text(operation),
+                                to_int(ranks_of(operation).front()),
                                 ranks_of(operation).size() > 1 ? " and others" : "");
   }
   if (blocked.size() > kMaxNamed)

@@ -1,12 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""reshard's MPI backend beside what else redistributes arrays over MPI: mpi4py-fft and ScaLAPACK, all on Open MPI, alternating.
+"""reshard's MPI backend beside what else redistributes arrays over MPI: mpi4py-fft and ScaLAPACK,
+all on Open MPI, alternating.
 
-    cmake --build build/release --target mpi_peer_reshard mpi_peer_scalapack     (the second where libscalapack-openmpi-dev is installed)
-    tests/bench/mpi_peers.py [--build build/release] [--ranks 4] [--size 4096] [--runs 9] [--repetitions 9]
+    cmake --build build/release --target mpi_peer_reshard mpi_peer_scalapack
+    tests/bench/mpi_peers.py [--build build/release] [--ranks 4] [--size 4096] [--runs 9]
+                             [--repetitions 9]
 
-Every program times S(0) -> S(1) of a square float32 array (barrier, transfer, slowest rank), warm, and checks every element. A run of it answers the median of its repetitions; the table
-shows the median over the runs. A peer that is not installed is left out with a line that says so.
+mpi_peer_scalapack is a target where libscalapack-openmpi-dev is installed.
+
+Every program times S(0) -> S(1) of a square float32 array (barrier, transfer, slowest rank), warm,
+and checks every element. A run of it answers the median of its repetitions; the table shows the
+median over the runs. A peer that is not installed is left out with a line that says so.
 """
 
 import argparse
@@ -107,13 +112,15 @@ def main():
     ours = statistics.median(times["reshard"])
     moved = options.size * options.size * 4
     print(
-        f"{options.ranks} ranks, {options.size} x {options.size} f32, S(0) -> S(1), {options.runs} alternating runs of {options.repetitions}, {os.cpu_count()} cores"
+        f"{options.ranks} ranks, {options.size} x {options.size} f32, S(0) -> S(1), {options.runs} "
+        f"alternating runs of {options.repetitions}, {os.cpu_count()} cores"
     )
     print(f"{'':28}{'median':>12}{'fastest':>12}{'slowest':>12}{'tensor':>12}{'to reshard':>12}")
     for name, all_us in times.items():
         median = statistics.median(all_us)
         print(
-            f"{name:28}{median:9.0f} us{min(all_us):9.0f} us{max(all_us):9.0f} us{moved / median / 1e3:7.2f} GB/s{median / ours:12.2f}"
+            f"{name:28}{median:9.0f} us{min(all_us):9.0f} us{max(all_us):9.0f} us"
+            f"{moved / median / 1e3:7.2f} GB/s{median / ours:12.2f}"
         )
 
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""tools/capi/example.py prints what its page shows, and an error of the library becomes an exception."""
+"""tools/capi/example.py prints what its page shows, and an error of the library becomes an
+exception."""
 
 import argparse
 import pathlib

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""A shared library shows exactly the names of the committed list, and exactly what its header declares.
+"""A shared library shows exactly the names of the committed list, and exactly what its header
+declares.
 
 check_symbols.py --library libreshard.so --names reshard.symbols --header reshard.h
 """

@@ -55,8 +55,8 @@ class Mailboxes {
  private:
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::map<std::tuple<std::int32_t, std::int32_t, std::int32_t>, std::vector<std::byte>>
-      messages_;  // by source, destination, tag
+  // By source, destination, tag.
+  std::map<std::tuple<std::int32_t, std::int32_t, std::int32_t>, std::vector<std::byte>> messages_;
   bool failed_ = false;
 };
 

@@ -7,7 +7,8 @@ One scenario a file, NAME.golden:
     # what it shows
     --- file cyclic.jsonl          (any number: written before the run)
     ...
-    --- run                        (a bash script; `reshard` is the program under test, `traces` the shipped traces)
+    --- run                        (a bash script; `reshard` is the program under test, `traces`
+                                    the shipped traces)
     reshard replay cyclic.jsonl
     --- exit 2
     --- stdout
@@ -15,7 +16,8 @@ One scenario a file, NAME.golden:
     reshard: error: ...
     --- left                       (files that the run left behind, one a line)
 
-Each runs in an empty directory of its own. `--update` rewrites what came out; read the diff before you accept it.
+Each runs in an empty directory of its own. `--update` rewrites what came out; read the diff before
+you accept it.
 """
 
 import argparse

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""An installed tree works, wherever it is moved to: the program runs, and C programs are built against it by CMake and by pkg-config, and run.
+"""An installed tree works, wherever it is moved to: the program runs, and C programs are built
+against it by CMake and by pkg-config, and run.
 
-check_install.py --build BUILD [--cmake cmake] [--sanitize address] [--mpicc mpicc --mpiexec mpiexec]
+check_install.py --build BUILD [--cmake cmake] [--sanitize address]
+                 [--mpicc mpicc --mpiexec mpiexec]
 """
 
 import argparse
@@ -50,7 +52,8 @@ def run(*command, **more):
     )
     if done.returncode != 0:
         sys.exit(
-            f"install: {' '.join(str(c) for c in command)} ended with {done.returncode}\n{done.stdout}{done.stderr}"
+            f"install: {' '.join(str(c) for c in command)} ended with {done.returncode}\n"
+            f"{done.stdout}{done.stderr}"
         )
     return done.stdout
 

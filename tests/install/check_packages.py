@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The Debian packages and the archive: what is in them, that the same tree gives the same bytes, and that the program runs from where it is unpacked.
+"""The Debian packages and the archive: what is in them, that the same tree gives the same bytes,
+and that the program runs from where it is unpacked.
 
 check_packages.py --build BUILD [--cpack cpack] [--sanitize address]
 """
@@ -60,7 +61,8 @@ def run(*command, **more):
     )
     if done.returncode != 0:
         sys.exit(
-            f"packages: {' '.join(str(c) for c in command)} ended with {done.returncode}\n{done.stdout}{done.stderr}"
+            f"packages: {' '.join(str(c) for c in command)} ended with {done.returncode}\n"
+            f"{done.stdout}{done.stderr}"
         )
     return done.stdout
 
@@ -187,7 +189,8 @@ def main():
         differing = [name for name, digest in digests(first).items() if again.get(name) != digest]
         expect(
             not differing,
-            f"the same packages again with the same SOURCE_DATE_EPOCH, found others for {', '.join(differing)}",
+            "the same packages again with the same SOURCE_DATE_EPOCH, found others for "
+            + ", ".join(differing),
         )
         (archive,) = packed(arguments, "TGZ", base / "archive").values()
         with tarfile.open(archive) as tar:

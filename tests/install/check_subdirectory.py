@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""A project that takes reshard by add_subdirectory gets the library's target, and neither tests nor benchmarks nor rules of installation that it did not ask for.
+"""A project that takes reshard by add_subdirectory gets the library's target, and neither tests nor
+benchmarks nor rules of installation that it did not ask for.
 
 check_subdirectory.py [--cmake cmake]
 """
@@ -16,7 +17,9 @@ PROJECT = """cmake_minimum_required(VERSION 3.25)
 project(outer C CXX)
 enable_testing()
 add_subdirectory(%s reshard)
-file(WRITE ${CMAKE_BINARY_DIR}/main.c "#include <reshard/reshard.h>\\nint main(void) { return reshard_api_version() != RESHARD_API_VERSION; }\\n")
+file(WRITE ${CMAKE_BINARY_DIR}/main.c
+  "#include <reshard/reshard.h>\\n"
+  "int main(void) { return reshard_api_version() != RESHARD_API_VERSION; }\\n")
 add_executable(outer ${CMAKE_BINARY_DIR}/main.c)
 target_link_libraries(outer PRIVATE reshard::reshard)
 if(RESHARD_BUILD_TESTS OR RESHARD_BUILD_BENCH OR RESHARD_INSTALL OR TARGET test_layout)
@@ -29,7 +32,8 @@ def run(*command):
     done = subprocess.run([str(c) for c in command], capture_output=True, text=True, timeout=120)
     if done.returncode != 0:
         sys.exit(
-            f"subdirectory: {' '.join(str(c) for c in command)} ended with {done.returncode}\n{done.stdout}{done.stderr}"
+            f"subdirectory: {' '.join(str(c) for c in command)} ended with {done.returncode}\n"
+            f"{done.stdout}{done.stderr}"
         )
     return done.stdout
 

@@ -6,11 +6,15 @@ if(RESHARD_INSTALL)
   if(RESHARD_HAS_OPENMPI AND RESHARD_OPENMPI_MPIRUN)
     set(install_mpi --mpicc ${RESHARD_OPENMPI_WRAPPER} --mpiexec ${RESHARD_OPENMPI_MPIRUN})
   endif()
-  add_test(NAME install COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/tests/install/check_install.py --build ${PROJECT_BINARY_DIR} --cmake ${CMAKE_COMMAND}
-    --sanitize=${RESHARD_SANITIZE} ${install_mpi})
-  add_test(NAME packages COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/tests/install/check_packages.py --build ${PROJECT_BINARY_DIR} --cpack ${CMAKE_CPACK_COMMAND}
-    --sanitize=${RESHARD_SANITIZE})
+  add_test(NAME install COMMAND ${Python3_EXECUTABLE} -B
+    ${PROJECT_SOURCE_DIR}/tests/install/check_install.py --build ${PROJECT_BINARY_DIR} --cmake
+    ${CMAKE_COMMAND} --sanitize=${RESHARD_SANITIZE} ${install_mpi})
+  add_test(NAME packages COMMAND ${Python3_EXECUTABLE} -B
+    ${PROJECT_SOURCE_DIR}/tests/install/check_packages.py --build ${PROJECT_BINARY_DIR} --cpack
+    ${CMAKE_CPACK_COMMAND} --sanitize=${RESHARD_SANITIZE})
   # The consumer is built by what built reshard: a machine may have Ninja and no make.
-  set_tests_properties(install packages PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300 ENVIRONMENT "CMAKE_GENERATOR=${CMAKE_GENERATOR}")
+  set_tests_properties(install packages PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300
+    ENVIRONMENT "CMAKE_GENERATOR=${CMAKE_GENERATOR}")
 endif()
-add_test(NAME subdirectory COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/tests/install/check_subdirectory.py --cmake ${CMAKE_COMMAND})
+add_test(NAME subdirectory COMMAND ${Python3_EXECUTABLE} -B
+  ${PROJECT_SOURCE_DIR}/tests/install/check_subdirectory.py --cmake ${CMAKE_COMMAND})

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Keeps README.md true: runs every `$ reshard ...` of its console blocks and compares what stands below with what comes out.
+"""Keeps README.md true: runs every `$ reshard ...` of its console blocks and compares what stands
+below with what comes out.
 
     check_readme.py --reshard PROGRAM [--update]
 
@@ -44,9 +45,9 @@ def main():
     blocks = BLOCK.findall(old)
     if len(blocks) < 4:
         sys.exit(f"readme: expected the output of at least four commands, found {len(blocks)}")
+    reshard = arguments.reshard.resolve()
     new = BLOCK.sub(
-        lambda block: f"```console\n$ {block[1]}\n{output_of(arguments.reshard.resolve(), block[1])}```",
-        old,
+        lambda block: f"```console\n$ {block[1]}\n{output_of(reshard, block[1])}```", old
     )
     if arguments.update:
         page.write_text(new)

@@ -79,8 +79,8 @@ struct NcclFamily {
   std::string name;
   std::vector<NcclHandle*> members;  // by rank; null until it has come
   std::size_t came = 0, finalized = 0;
-  std::map<std::pair<int, int>, std::deque<std::shared_ptr<NcclMessage>>>
-      messages;                             // by (source, destination)
+  // By (source, destination).
+  std::map<std::pair<int, int>, std::deque<std::shared_ptr<NcclMessage>>> messages;
   std::vector<NcclCollective> collectives;  // by place in the order of the communicator
   std::vector<std::vector<NcclSplitEntry>> splits;
   bool complete() const { return came == members.size(); }

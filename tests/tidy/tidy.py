@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The house's rules that a compiler does not see: which folder may include which, sizes, names, and what `core` and `sim` must not touch.
+"""The house's rules that a compiler does not see: which folder may include which, sizes, names, and
+what `core` and `sim` must not touch.
 
 tidy.py [ROOT]         checks a tree
 tidy.py --self-test    checks that every rule can fail
@@ -55,6 +56,7 @@ BACKENDS = {
     "backends/cuda": ["backends/job", "backends/registry", "backends/device"],
     "backends/nccl": ["backends/job", "backends/registry", "backends/device"],
 }
+MAX_COLUMNS = 100
 MAX_LINES = 400
 MAX_FUNCTION_LINES = 70
 
@@ -82,11 +84,14 @@ FORBIDDEN = [
         "exit, abort or assert (throw one of the three errors)",
     ),
     (
-        r"static (?!constexpr|const |inline|_?assert|_cast)(?:std::|int|double|bool)[\w:<>, ]* \w+( =|;|\{)",
+        r"static (?!constexpr|const |inline|_?assert|_cast)(?:std::|int|double|bool)[\w:<>, ]* "
+        r"\w+( =|;|\{)",
         "something static and mutable",
     ),
 ]
 ONLY_CORE = [(r"std::(thread|jthread|async|mutex)\b", "a thread")]
+CODE = (".h", ".c", ".cpp", ".cu", ".py", ".sh")
+PAGES = (".md", ".cmake")  # of these only the width is looked at
 LAST_WORDS = re.compile(r"\b(TODO|FIXME|XXX)\b(?!\(#\d+\))")
 
 
@@ -121,7 +126,8 @@ def include_problems(path, text):
 
 
 def function_problems(path, text):
-    """A heuristic: in formatted code a function body runs from a line that ends in '{' at column 0 to the next '}' at column 0."""
+    """A heuristic: in formatted code a function body runs from a line that ends in '{' at column 0
+    to the next '}' at column 0."""
     start = None
     for number, line in enumerate(text.splitlines(), 1):
         if re.match(
@@ -129,8 +135,9 @@ def function_problems(path, text):
         ) and not line.startswith((" ", "namespace", "struct", "class", "enum")):
             start = number
         elif line.startswith("}") and start is not None:
-            if number - start + 1 > MAX_FUNCTION_LINES:
-                yield f"{path}:{start}: a function of {number - start + 1} lines, at most {MAX_FUNCTION_LINES}"
+            length = number - start + 1
+            if length > MAX_FUNCTION_LINES:
+                yield f"{path}:{start}: a function of {length} lines, at most {MAX_FUNCTION_LINES}"
             start = None
 
 
@@ -153,6 +160,18 @@ def word_problems(path, text):
             yield f"{path}:{number}: a trailing blank"
 
 
+def width_problems(path, text):
+    """Pages may show tables and output, as wide as they are, and an address stays whole."""
+    shown = False
+    for number, line in enumerate(text.splitlines(), 1):
+        if path.suffix == ".md":
+            shown ^= line.startswith("```")
+            if shown or line.startswith("|"):
+                continue
+        if len(line) > MAX_COLUMNS and "://" not in line:
+            yield f"{path}:{number}: {len(line)} columns, at most {MAX_COLUMNS}"
+
+
 def unordered_walks(path, text):
     """An unordered map may be looked up in, never walked."""
     if path.parts[0] not in ("core", "sim"):
@@ -164,17 +183,21 @@ def unordered_walks(path, text):
                 yield f"{path}:{number}: walks the unordered map {name}"
 
 
-def problems_of(root):
-    code = [
-        p
-        for top in ("core", "sim", "backends", "tools", "tests")
-        for p in sorted((root / top).rglob("*"))
-        if p.suffix in (".h", ".c", ".cpp", ".cu", ".py", ".sh")
-    ]
-    seen = {}
-    for full in code:
+def files_of(root):
+    tops = ("core", "sim", "backends", "tools", "tests", "cmake", "traces")
+    inside = [p for top in tops for p in sorted((root / top).rglob("*"))]
+    for full in sorted(root.glob("*")) + inside:
         path = pathlib.PurePosixPath(full.relative_to(root).as_posix())
-        text = full.read_text()
+        if path.suffix in CODE + PAGES or path.name == "CMakeLists.txt":
+            yield path, full.read_text()
+
+
+def problems_of(root):
+    seen = {}
+    for path, text in files_of(root):
+        yield from width_problems(path, text)
+        if path.suffix not in CODE:
+            continue
         lines = text.count("\n")
         if lines > MAX_LINES:
             yield f"{path}: {lines} lines, at most {MAX_LINES}"
@@ -205,7 +228,8 @@ BAD = {
     "core/plan/i.cpp": SPDX + "#include <random>\nint seed() { return std::random_device{}(); }\n",
     "sim/network/j.cpp": SPDX + "auto now() { return std::chrono::steady_clock::now(); }\n",
     "core/plan/k.cpp": SPDX
-    + "std::unordered_map<int, int> by_id;\nint f() {\n  for (auto& x : by_id) return x.first;\n}\n",
+    + "std::unordered_map<int, int> by_id;\n"
+    + "int f() {\n  for (auto& x : by_id) return x.first;\n}\n",
     "core/plan/l.cpp": SPDX + "int f() {\n" + "  g();\n" * 80 + "}\n",
     "core/plan/m.cpp": SPDX + "//\n" * 500,
     "core/layout/m.cpp": SPDX,
@@ -213,6 +237,9 @@ BAD = {
     "core/layout/o.cpp": "int x;\n",
     "core/layout/p.cpp": SPDX + "// TODO: later\n",
     "sim/report/q.cpp": SPDX + "static int count = 0;\n",
+    "core/plan/r.h": SPDX + "#pragma once\n//" + " wide" * 20 + "\n",
+    "cmake/s.cmake": "set(x" + " wide" * 20 + ")\n",
+    "traces/t.md": "```\n" + "shown " * 20 + "\n```\n" + "wide " * 21 + "\n",
 }
 
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Two builds of the program must print the same bytes: plans, timelines, data digests, Perfetto files.
+"""Two builds of the program must print the same bytes: plans, timelines, data digests, Perfetto
+files.
 
     compare_builds.py FIRST SECOND
 
@@ -80,12 +81,14 @@ def main():
             print("DIFFERENT: reshard " + " ".join(command))
         if results[0][0] not in (0, 2):
             sys.exit(
-                f"compare: reshard {' '.join(command)} ends with {results[0][0]}: {results[0][2].decode()}"
+                f"compare: reshard {' '.join(command)} ends with {results[0][0]}: "
+                f"{results[0][2].decode()}"
             )
         for part in results[0][1:]:
             total.update(part)
     print(
-        f"compare: {len(COMMANDS) - different} outputs equal, {different} different; sha256 {total.hexdigest()}"
+        f"compare: {len(COMMANDS) - different} outputs equal, {different} different; "
+        f"sha256 {total.hexdigest()}"
     )
     return 1 if different else 0
 

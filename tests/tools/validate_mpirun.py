@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""`reshard validate` on real processes: one report, one reason, the same exit code for all, and no process left behind.
+"""`reshard validate` on real processes: one report, one reason, the same exit code for all, and no
+process left behind.
 
     validate_mpirun.py --reshard PROGRAM
 
@@ -200,7 +201,8 @@ def one_reason(launcher):
             [(2, [*REQUEST[:1], "2", *REQUEST[2:], "--perfetto", "/nowhere/x"])],
             2,
             [
-                "reshard: error: --perfetto: expected a file in a folder that exists, found '/nowhere/x'"
+                "reshard: error: --perfetto: expected a file in a folder that exists, "
+                "found '/nowhere/x'"
             ],
         ),
         (
@@ -236,7 +238,8 @@ def one_reason(launcher):
 
 
 def says_how_to_get_it(reshard, folder):
-    """What is missing for MPI, and what helps: the module, a launcher, a name that is none. Returns the number of failures."""
+    """What is missing for MPI, and what helps: the module, a launcher, a name that is none. Returns
+    the number of failures."""
     alone_here, with_mpich = folder / "reshard", folder / "mpich" / "reshard"
     with_mpich.parent.mkdir()
     for program in (alone_here, with_mpich):
@@ -299,7 +302,8 @@ def processes_of(parent):
 
 
 def a_rank_that_stops(launcher):
-    """One process is stopped while all run: the others wait no longer than they may, say why, and end everything."""
+    """One process is stopped while all run: the others wait no longer than they may, say why, and
+    end everything."""
     with subprocess.Popen(
         launcher.words(
             (
@@ -368,7 +372,8 @@ def main():
     mpirun = shutil.which("mpirun.openmpi") or shutil.which("mpirun")
     if not mpi["usable"] or mpirun is None:
         print(
-            f"validate_mpirun: skipped: {mpi['what'] if not mpi['usable'] else 'no mpirun in PATH'}; {mpi['how_to_get']}"
+            f"validate_mpirun: skipped: "
+            f"{mpi['what'] if not mpi['usable'] else 'no mpirun in PATH'}; {mpi['how_to_get']}"
         )
         return 77
     launcher = Launcher(reshard, mpirun)

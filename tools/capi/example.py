@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The C API from Python, with nothing but the standard library: plans a redistribution and prints what one rank does.
+"""The C API from Python, with nothing but the standard library: plans a redistribution and prints
+what one rank does.
 
 python3 example.py [--library libreshard.so.0] [--rank 1]
 """
@@ -23,7 +24,8 @@ EXCHANGE = 2
 
 
 class Struct(c.Structure):
-    """Every struct begins with its size, so that library and caller may be of different versions."""
+    """Every struct begins with its size, so that library and caller may differ in
+    version."""
 
     def __init__(self, **fields):
         super().__init__(struct_size=c.sizeof(type(self)), **fields)
@@ -128,7 +130,10 @@ def lines_of(reshard, program, index, dims):
     yield f"{index}  {KINDS[operation.kind]}" + (f" after {after}" if after else "")
     if operation.group_size > 0:
         group = ",".join(str(operation.group[i]) for i in range(operation.group_size))
-        yield f"     b{operation.input} -> b{operation.output}, {operation.output_bytes} B, member {operation.member} of {group}"
+        yield (
+            f"     b{operation.input} -> b{operation.output}, {operation.output_bytes} B, "
+            f"member {operation.member} of {group}"
+        )
     elif operation.kind == 0:
         yield from (
             "     " + text for text in moves(reshard, program, index, 0, operation.part_count, dims)
@@ -136,7 +141,8 @@ def lines_of(reshard, program, index, dims):
     elif operation.kind == EXCHANGE:
         for number in range(operation.part_count):
             message = reshard.asked("program_get_message", Message(), program, index, number)
-            yield f"     {'from' if message.receives else 'to'} rank {message.peer}: {message.bytes} B"
+            way = "from" if message.receives else "to"
+            yield f"     {way} rank {message.peer}: {message.bytes} B"
             yield from (
                 "       " + text
                 for text in moves(reshard, program, index, number, message.move_count, dims)
@@ -157,7 +163,8 @@ def main():
     plan = reshard.made("plan_create", request, None, None)
     facts = reshard.asked("plan_get_facts", Facts(), plan)
     print(
-        f"{reshard.library.reshard_plan_request(plan).decode()} by {reshard.library.reshard_plan_planner(plan).decode()}: "
+        f"{reshard.library.reshard_plan_request(plan).decode()} "
+        f"by {reshard.library.reshard_plan_planner(plan).decode()}: "
         f"{facts.received_bytes_total} B received, peak {facts.peak_bytes_max} B"
     )
     program = reshard.made("program_create", plan, arguments.rank, c.c_int64(0))

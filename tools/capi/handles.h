@@ -34,8 +34,8 @@ struct reshard_program {
   std::shared_ptr<const reshard::Plan> plan;
   reshard::RankProgram program;
   reshard::TemporaryLayout temporaries;
-  std::vector<std::vector<std::int32_t>>
-      groups;  // per operation: global ranks of its group; empty where it is no collective
+  // Per operation: global ranks of its group; empty where it is no collective.
+  std::vector<std::vector<std::int32_t>> groups;
 };
 
 namespace reshard::capi {

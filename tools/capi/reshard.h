@@ -59,13 +59,11 @@ enum {
 RESHARD_API int32_t reshard_api_version(void);
 /* "0.1.0". */
 RESHARD_API const char* reshard_version(void);
-/* Of this thread's last failed call; "" where none has failed. Valid until the thread's next call.
- */
+/* Of this thread's last failed call; "" where none has failed. Valid until the thread's next
+ * call. */
 RESHARD_API const char* reshard_last_error(void);
 
-/* ---- Requests and topologies
- * ---------------------------------------------------------------------------------------------------------
- */
+/* ---- Requests and topologies ---- */
 
 typedef struct reshard_request reshard_request;
 typedef struct reshard_topology reshard_topology;
@@ -95,9 +93,7 @@ RESHARD_API int32_t reshard_topology_parse(const char* text, int64_t count,
                                            reshard_topology** topology);
 RESHARD_API void reshard_topology_free(reshard_topology* topology);
 
-/* ---- Plans
- * ---------------------------------------------------------------------------------------------------------------------------
- */
+/* ---- Plans ---- */
 
 typedef struct reshard_plan reshard_plan;
 
@@ -181,9 +177,7 @@ typedef struct reshard_times {
 RESHARD_API int32_t reshard_plan_get_times(const reshard_plan* plan,
                                            const reshard_topology* topology, reshard_times* times);
 
-/* ---- One rank's program
- * --------------------------------------------------------------------------------------------------------------
- */
+/* ---- One rank's program ---- */
 
 typedef struct reshard_program reshard_program;
 
@@ -296,8 +290,7 @@ RESHARD_API int32_t reshard_program_get_box(const reshard_program* program, int3
 RESHARD_API int32_t reshard_program_get_operand(const reshard_program* program, int32_t operation,
                                                 int32_t part, int32_t operand, reshard_box* result);
 
-/* ---- Running it over a communicator of the caller's
- * ----------------------------------------------------------------------------------- */
+/* ---- Running it over a communicator of the caller's ---- */
 
 /* Elements of arrays: will never change. */
 typedef struct reshard_transfer {

@@ -4,10 +4,12 @@
 
     python3 tools/oracles/torch_expectations.py tests/torch/data
 
-Needs Python 3 and torch (CPU use only); no test runs it. The same PyTorch writes the same bytes. Everything comes from PyTorch's own functions: index
-sets and offsets from what compute_local_shape_and_global_offset runs inside, shard orders from the planner's shapes, steps from the greedy planner,
-costs from redistribute_cost, values from redistribute_local_tensor, texts from str() and repr(). Rows in which PyTorch is known to be wrong, or where
-reshard deliberately does something else, are left out or marked, each with its reason in the header of the file.
+Needs Python 3 and torch (CPU use only); no test runs it. The same PyTorch writes the same bytes.
+Everything comes from PyTorch's own functions: index sets and offsets from what
+compute_local_shape_and_global_offset runs inside, shard orders from the planner's shapes, steps
+from the greedy planner, costs from redistribute_cost, values from redistribute_local_tensor, texts
+from str() and repr(). Rows in which PyTorch is known to be wrong, or where reshard deliberately
+does something else, are left out or marked, each with its reason in the header of the file.
 """
 
 import os
@@ -27,7 +29,8 @@ WORLD = 16
 def write(folder, name, what, lines):
     with open(os.path.join(folder, name), "w", encoding="ascii", newline="\n") as out:
         out.write(
-            f"# Written by tools/oracles/torch_expectations.py with torch {torch.__version__.split('+')[0]}; do not edit.\n"
+            "# Written by tools/oracles/torch_expectations.py with torch "
+            f"{torch.__version__.split('+')[0]}; do not edit.\n"
         )
         for line in what.strip().splitlines():
             out.write(f"# {line.strip()}".rstrip() + "\n")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Where PyTorch puts every element: index sets, local shapes and global offsets, shapes under shard orders."""
+"""Where PyTorch puts every element: index sets, local shapes and global offsets, shapes under shard
+orders."""
 
 import itertools
 import types
@@ -12,7 +13,8 @@ from torch_specs import P, R, S, SS, by, coordinates, orders_of, text
 
 
 def local(shape, mesh, coordinate, placements):
-    """PyTorch's local shape, global offset and, per sharded dim in the order first met, the whole list of global indices it works with."""
+    """PyTorch's local shape, global offset and, per sharded dim in the order first met, the whole
+    list of global indices it works with."""
     lists = []
     plain = offsets._get_first_offset
 
@@ -50,8 +52,10 @@ def index_set(length, mesh, coordinate, placements):
 
 
 INDEX_SETS = """
-One tensor dim. "mesh MESH PLACEMENTS", then "LENGTH: " and per rank, row-major, the global indices it holds in local order, or @OFFSET where it holds none.
-_StridedShard means what PyTorch's main does, whatever becomes of pytorch issue 168134 (another meaning of uneven strided shards).
+One tensor dim. "mesh MESH PLACEMENTS", then "LENGTH: " and per rank, row-major, the global
+indices it holds in local order, or @OFFSET where it holds none.
+_StridedShard means what PyTorch's main does, whatever becomes of pytorch issue 168134 (another
+meaning of uneven strided shards).
 """
 
 
@@ -81,7 +85,8 @@ def index_sets():
 
 
 LOCAL_SHAPES = """
-"mesh MESH shape SHAPE", then "PLACEMENTS: " and per rank, row-major, LOCALSHAPE@GLOBALOFFSET; "=" stands for the same as the rank before.
+"mesh MESH shape SHAPE", then "PLACEMENTS: " and per rank, row-major, LOCALSHAPE@GLOBALOFFSET; "="
+stands for the same as the rank before.
 """
 
 
@@ -114,9 +119,12 @@ def local_shapes():
 
 
 SHARD_ORDERS = """
-Shapes under shard orders, from the shapes that PyTorch's planner gives a rank while it carries out an order.
-"mesh MESH shape SHAPE", then "PLACEMENTS: " with the order as PyTorch prints it and per rank, row-major, the local shape.
-The encoding of an order as _StridedShard is not used: it gives other shards on some uneven sizes, such as length 7 on 3x2.
+Shapes under shard orders, from the shapes that PyTorch's planner gives a rank while it carries
+out an order.
+"mesh MESH shape SHAPE", then "PLACEMENTS: " with the order as PyTorch prints it and per rank,
+row-major, the local shape.
+The encoding of an order as _StridedShard is not used: it gives other shards on some uneven sizes,
+such as length 7 on 3x2.
 """
 
 
@@ -156,6 +164,7 @@ def shard_orders():
                         )
                     )
                 lines.append(
-                    f"{DTensorSpec.format_shard_order_str(placements, order)}: {' '.join(by(',', s) for s in sizes)}"
+                    f"{DTensorSpec.format_shard_order_str(placements, order)}: "
+                    + " ".join(by(",", s) for s in sizes)
                 )
     return lines

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The steps of PyTorch's greedy planner and the costs of its model for every pair of placements over a palette."""
+"""The steps of PyTorch's greedy planner and the costs of its model for every pair of placements
+over a palette."""
 
 import itertools
 import math
@@ -72,18 +73,24 @@ def plan(source, target, names):
     return out or "."
 
 
-GREEDY_PLANS = """PyTorch's default planner. "mesh MESH palette LETTER=PLACEMENT ...", then per source "SOURCE: " and per target (the product of the palette, last axis
-fastest) the steps as axis and new placement, "." for none. The steps do not depend on the shape: the script compares several.
-"!" behind a plan: PyTorch refuses it or its cost is infinite, and so must reshard refuse the request. (Shard to Partial has an infinite cost; torch
-2.15 carries it out when asked for explicitly, reshard does not.)
-"~" instead of a plan: not compared, a transition that is refused on an axis of size 1 only, where the cost model knows no exception although the
-executor only relabels; reshard allows it.
-"?" behind a plan or alone: PyTorch goes on, reshard refuses by its own rules: one reduction is folded on some axis while another is made on a
-different one (P(sum) to R beside R to P(max)), or R becomes P(sum) in integers, which PyTorch divides into floats.
-A step between a _StridedShard and something else than R is written as the two that PyTorch's executor makes of it, through R.
-Left out: shard orders and _StridedShard on meshes with several axes, where PyTorch uses its graph planner, or, when the split factor is no product of
-axis sizes, a greedy walk that does not see strided shards (its own comment says so) and so leaves [_S(0, 3), S(0)] -> [R, S(0)] on 2x2 without the
-steps on axis 1.
+GREEDY_PLANS = """PyTorch's default planner. "mesh MESH palette LETTER=PLACEMENT ...", then per
+source "SOURCE: " and per target (the product of the palette, last axis fastest) the steps as axis
+and new placement, "." for none. The steps do not depend on the shape: the script compares
+several.
+"!" behind a plan: PyTorch refuses it or its cost is infinite, and so must reshard refuse the
+request. (Shard to Partial has an infinite cost; torch 2.15 carries it out when asked for
+explicitly, reshard does not.)
+"~" instead of a plan: not compared, a transition that is refused on an axis of size 1 only, where
+the cost model knows no exception although the executor only relabels; reshard allows it.
+"?" behind a plan or alone: PyTorch goes on, reshard refuses by its own rules: one reduction is
+folded on some axis while another is made on a different one (P(sum) to R beside R to P(max)), or
+R becomes P(sum) in integers, which PyTorch divides into floats.
+A step between a _StridedShard and something else than R is written as the two that PyTorch's
+executor makes of it, through R.
+Left out: shard orders and _StridedShard on meshes with several axes, where PyTorch uses its graph
+planner, or, when the split factor is no product of axis sizes, a greedy walk that does not see
+strided shards (its own comment says so) and so leaves [_S(0, 3), S(0)] -> [R, S(0)] on 2x2
+without the steps on axis 1.
 """
 
 PLAN_CASES = [
@@ -102,7 +109,8 @@ PLAN_CASES = [
 
 
 def on_size_one(mesh, source, target):
-    """Whether each transition that ends in a Partial made from something else than R is on an axis of size 1."""
+    """Whether each transition that ends in a Partial made from something else than R is on an axis
+    of size 1."""
     changed = [
         n
         for n, a, b in zip(mesh, source, target)
@@ -146,9 +154,11 @@ def greedy_plans():
     return lines
 
 
-COSTS = """redistribute_cost in microseconds. "values" and the distinct costs as repr() prints them, one a line, numbered from 0 in the order written; then per
-case "mesh MESH palette ... shape SHAPE dtype DTYPE devices_per_host N" (what the cost model was told that a host has), and per source "SOURCE: " and
-per target the number of the cost in base 36; "!" infinite; "~" and "?" as in greedy_plans.txt.
+COSTS = """redistribute_cost in microseconds. "values" and the distinct costs as repr() prints
+them, one a line, numbered from 0 in the order written; then per case "mesh MESH palette ... shape
+SHAPE dtype DTYPE devices_per_host N" (what the cost model was told that a host has), and per
+source "SOURCE: " and per target the number of the cost in base 36; "!" infinite; "~" and "?" as
+in greedy_plans.txt.
 """
 
 F32, BF16, F64, I8 = "float32", "bfloat16", "float64", "int8"
@@ -193,7 +203,8 @@ def cost_tables():
         costs.MeshTopoInfo.build_from_mesh.cache_clear()
         on, names = device_mesh(mesh), palette(letters)
         lines.append(
-            f"{header_of(mesh, names)} shape {by(',', shape)} dtype {dtype} devices_per_host {per_host}"
+            f"{header_of(mesh, names)} shape {by(',', shape)} dtype {dtype} "
+            f"devices_per_host {per_host}"
         )
         every = all_placements(mesh, names)
         specs = {w: spec(on, shape, [names[k] for k in w], getattr(torch, dtype)) for w in every}

@@ -9,12 +9,15 @@ from torch.distributed.tensor.placement_types import _StridedShard
 from torch.utils._dtype_abbrs import dtype_abbrs
 from torch_specs import R, S, SS, by, device_mesh, orders_of, spec
 
-TEXTS = """"placement|STR|REPR"; "dtype|NAME|ABBREVIATION"; "spec|MESH|SHAPE|DTYPE|REPR of the placements|ORDER|STR of the spec|CHECK".
-ORDER: per axis its position in its dim's shard order, -1 where the order is not written. CHECK: "same", reshard must print the same placements;
-"read", reshard must read them as the same layout but prints fewer indices: PyTorch prints [n] wherever several axes shard a dim, reshard only where
-their order is not the default.
-Left out: f8e4m3fn, PyTorch's abbreviation of float8_e4m3fn, which reshard writes f8e4m3; specs that print [n] behind a _StridedShard
-(use_strided_shard_as_shard_order=False), which have no meaning of their own in reshard.
+TEXTS = """"placement|STR|REPR"; "dtype|NAME|ABBREVIATION"; "spec|MESH|SHAPE|DTYPE|REPR of the
+placements|ORDER|STR of the spec|CHECK".
+ORDER: per axis its position in its dim's shard order, -1 where the order is not written. CHECK:
+"same", reshard must print the same placements;
+"read", reshard must read them as the same layout but prints fewer indices: PyTorch prints [n]
+wherever several axes shard a dim, reshard only where their order is not the default.
+Left out: f8e4m3fn, PyTorch's abbreviation of float8_e4m3fn, which reshard writes f8e4m3; specs
+that print [n] behind a _StridedShard (use_strided_shard_as_shard_order=False), which have no
+meaning of their own in reshard.
 """
 
 
@@ -39,7 +42,8 @@ def spec_rows():
                         position[axis] = -1 if default else place
                 check = "read" if fewer else "same"
                 rows.append(
-                    f"spec|{by('x', mesh)}|{by(',', shape)}|{dtype}|{placements!r}|{by(',', position)}|{made}|{check}"
+                    f"spec|{by('x', mesh)}|{by(',', shape)}|{dtype}|{placements!r}|"
+                    f"{by(',', position)}|{made}|{check}"
                 )
     return rows
 
@@ -52,6 +56,8 @@ def texts():
         Partial(op) for op in ("sum", "avg", "min", "max", "product", "band", "bor", "bxor")
     ]
     lines = [f"placement|{p!s}|{p!r}" for p in placements]
-    names = "float64 float32 float16 bfloat16 float8_e5m2 int64 int32 int16 int8 uint8 bool complex64".split()
+    names = (
+        "float64 float32 float16 bfloat16 float8_e5m2 int64 int32 int16 int8 uint8 bool complex64"
+    ).split()
     lines += [f"dtype|{getattr(torch, n)!r}|{dtype_abbrs[getattr(torch, n)]}" for n in names]
     return lines + spec_rows()

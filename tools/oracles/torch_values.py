@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What every rank holds after PyTorch has carried out a redistribution, all ranks simulated in one process by LocalTensorMode."""
+"""What every rank holds after PyTorch has carried out a redistribution, all ranks simulated in one
+process by LocalTensorMode."""
 
 import itertools
 
@@ -15,9 +16,12 @@ from torch_plans import only_reshard_refuses
 from torch_specs import P, R, S, SS, by, coordinates, device_mesh, spec, text
 
 VALUES = """
-One tensor dim of f32. Element i of addend a starts as 36 * (i + 1) * (1 + 2 a); a is the row-major coordinate over the Partial axes of the source.
-"mesh MESH length LENGTH", then "SOURCE > TARGET: " and per rank, row-major, what it holds at the end, "-" for nothing; "=" the same as the rank before.
-Only pairs that both PyTorch and reshard accept; see greedy_plans.txt for the others. (Shard to Partial(sum) is one that only PyTorch accepts.)
+One tensor dim of f32. Element i of addend a starts as 36 * (i + 1) * (1 + 2 a); a is the
+row-major coordinate over the Partial axes of the source.
+"mesh MESH length LENGTH", then "SOURCE > TARGET: " and per rank, row-major, what it holds at the
+end, "-" for nothing; "=" the same as the rank before.
+Only pairs that both PyTorch and reshard accept; see greedy_plans.txt for the others. (Shard to
+Partial(sum) is one that only PyTorch accepts.)
 """
 
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Writes every shipped trace, or with --check compares what the generators write with what is committed (exit code 1 where they differ).
+"""Writes every shipped trace, or with --check compares what the generators write with what is
+committed (exit code 1 where they differ).
 
 Usage: python3 tools/traces/generate.py [--check]
 """

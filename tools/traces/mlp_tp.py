@@ -4,14 +4,17 @@
 
 Usage: python3 tools/traces/mlp_tp.py [sequence-parallel] > traces/mlp-tp[-sequence-parallel].jsonl
 
-Y = GeLU(X A), Z = Y B as Megatron-LM cuts it (Shoeybi et al. 2019; sequence parallelism: Korthikanti et al. 2022): A by columns, B by rows, tp = 8. Hidden 8192 and FFN 28672
-as in Llama-3-70B, 8192 tokens, bf16.
+Y = GeLU(X A), Z = Y B as Megatron-LM cuts it (Shoeybi et al. 2019; sequence parallelism:
+Korthikanti et al. 2022): A by columns, B by rows, tp = 8. Hidden 8192 and FFN 28672 as in
+Llama-3-70B, 8192 tokens, bf16.
   plain               X is replicated; Z and dX are partial sums, all-reduced (P->R).
-  sequence-parallel   X and Z are cut by tokens: gathered before the first product (S(0)->R), reduce-scattered behind the second (P->S(0)); the backward pass mirrors
-                      that and gathers X once more for dA.
-Compute: a product of [m,k] and [k,n] takes 2 m k n / tp floating-point operations per GPU, at half of the H100's dense bf16 peak (989e12 per second, NVIDIA H100 SXM data
-sheet). GeLU and other element-wise work is left out. Products run on stream 0, redistributions on stream 1; each waits for what it needs and for nothing else, so dA and
-dB overlap with communication.
+  sequence-parallel   X and Z are cut by tokens: gathered before the first product (S(0)->R),
+                      reduce-scattered behind the second (P->S(0)); the backward pass mirrors that
+                      and gathers X once more for dA.
+Compute: a product of [m,k] and [k,n] takes 2 m k n / tp floating-point operations per GPU, at half
+of the H100's dense bf16 peak (989e12 per second, NVIDIA H100 SXM data sheet). GeLU and other
+element-wise work is left out. Products run on stream 0, redistributions on stream 1; each waits for
+what it needs and for nothing else, so dA and dB overlap with communication.
 """
 
 import sys

@@ -1,12 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""pipeline-8x3090: ten forward passes and ten sends of activations from GPU 0 to GPUs 2 and 3 in turn, as memcpy.
+"""pipeline-8x3090: ten forward passes and ten sends of activations from GPU 0 to GPUs 2 and 3 in
+turn, as memcpy.
 
-Usage: python3 tools/traces/pipeline_8x3090.py [two-streams] [compute] > traces/pipeline-8x3090[-two-streams][-compute].jsonl
+Usage: python3 tools/traces/pipeline_8x3090.py [two-streams] [compute]
+           > traces/pipeline-8x3090[-two-streams][-compute].jsonl
 
-From a post on the PyTorch forum about peer-to-peer sends in pipeline parallelism (8 x RTX 3090, PCIe peer-to-peer off): tensors of 2^24 floats = 67,108,864 bytes, ten forward
-passes of 39.68 ms each (396.8 ms alone). Measured there: 97.441 ms for the ten copies on one stream, 75.075 ms on two streams, one per destination.
-The variants: all sends on one stream of GPU 0, or one stream per destination; without compute, or with the ten passes on a stream of their own, which nothing waits for.
+From a post on the PyTorch forum about peer-to-peer sends in pipeline parallelism (8 x RTX 3090,
+PCIe peer-to-peer off): tensors of 2^24 floats = 67,108,864 bytes, ten forward passes of 39.68 ms
+each (396.8 ms alone). Measured there: 97.441 ms for the ten copies on one stream, 75.075 ms on two
+streams, one per destination. The variants: all sends on one stream of GPU 0, or one stream per
+destination; without compute, or with the ten passes on a stream of their own, which nothing waits
+for.
 """
 
 import sys

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Writes traces the same way for every generator: one JSON object a line, keys as given, plain ASCII."""
+"""Writes traces the same way for every generator: one JSON object a line, keys as given, plain
+ASCII."""
 
 import json
 import sys

@@ -5,7 +5,8 @@
 # mpi_test(NAME FLAVOUR COMMAND...)
 function(mpi_test name)
   add_test(NAME ${name} COMMAND ${ARGN} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
-  set_tests_properties(${name} PROPERTIES TIMEOUT 300 PROCESSORS 2 LABELS mpi ENVIRONMENT "${RESHARD_MPI_ENVIRONMENT}")
+  set_tests_properties(${name} PROPERTIES TIMEOUT 300 PROCESSORS 2 LABELS mpi
+    ENVIRONMENT "${RESHARD_MPI_ENVIRONMENT}")
 endfunction()
 
 # mpi_tests(FLAVOUR PARTS LAUNCHER...): all tests with one implementation.
@@ -19,7 +20,8 @@ function(mpi_tests flavour parts)
   foreach(processes 1 2 4 7 8)
     mpi_test(${flavour}_${processes} ${ARGN} -np ${processes} $<TARGET_FILE:test_${flavour}>)
   endforeach()
-  mpi_test(${flavour}_failures ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/backends/mpi/check_failures.py $<TARGET_FILE:mpi_failing> ${ARGN})
+  mpi_test(${flavour}_failures ${Python3_EXECUTABLE}
+    ${PROJECT_SOURCE_DIR}/tests/backends/mpi/check_failures.py $<TARGET_FILE:mpi_failing> ${ARGN})
 endfunction()
 
 if(RESHARD_HAS_MPI)
@@ -32,7 +34,8 @@ if(RESHARD_HAS_MPI)
   if(RESHARD_MPICH_LAUNCHER)
     mpi_tests(mpich reshard_mpich_parts ${RESHARD_MPICH_LAUNCHER})
     foreach(world 2 4)
-      mpi_test(conformance_mpich_${world} ${RESHARD_MPICH_LAUNCHER} -np ${world} $<TARGET_FILE:conformance> mpi --world ${world})
+      mpi_test(conformance_mpich_${world} ${RESHARD_MPICH_LAUNCHER} -np ${world}
+        $<TARGET_FILE:conformance> mpi --world ${world})
     endforeach()
   endif()
 endif()

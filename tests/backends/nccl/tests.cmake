@@ -6,7 +6,8 @@ if(THRUST_INCLUDE)
     tests/support/nccl_ranks.cpp
     tests/support/nccl_standin.cpp
     tests/support/nccl_world.cpp)
-  target_link_libraries(reshard_nccl_standin PUBLIC reshard_nccl reshard_host_device Threads::Threads PRIVATE reshard_flags fmt::fmt)
+  target_link_libraries(reshard_nccl_standin PUBLIC reshard_nccl reshard_host_device
+    Threads::Threads PRIVATE reshard_flags fmt::fmt)
   reshard_test(test_nccl SOURCES
     tests/backends/nccl/test_communicators.cpp
     tests/backends/nccl/test_nccl_caller.cpp

@@ -31,8 +31,8 @@ bool meets(const std::set<Rank>& a, const std::set<Rank>& b) {
 }  // namespace
 
 Items items_of(const Request& request) {
-  std::map<std::int64_t, std::map<std::int64_t, std::set<Rank>>>
-      holders;  // element -> addend -> ranks
+  // Element -> addend -> ranks.
+  std::map<std::int64_t, std::map<std::int64_t, std::set<Rank>>> holders;
   const Layout &source = request.source(), &destination = request.destination();
   for (std::int32_t position = 0; position < source.mesh().size(); ++position)
     for (std::int64_t element : elements_of(source, position))

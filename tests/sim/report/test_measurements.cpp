@@ -62,7 +62,8 @@ std::string refusal_of(const std::string& text) {
 }
 
 constexpr const char* kHeader =
-    R"({"reshard_measurements":1,"version":"0.1.0","backend":"mpi","library":"l","request":"r","planner":"p2p","topology":"t","ranks":"0-1","warm_up":2,"iterations":1})";
+    R"({"reshard_measurements":1,"version":"0.1.0","backend":"mpi","library":"l",)"
+    R"("request":"r","planner":"p2p","topology":"t","ranks":"0-1","warm_up":2,"iterations":1})";
 constexpr const char* kCopy0 = R"({"step":0,"rank":0,"kind":"copy","bytes":16})";
 constexpr const char* kExchange0 =
     R"({"step":1,"rank":0,"kind":"exchange","sent":[[1,16]],"received":[]})";

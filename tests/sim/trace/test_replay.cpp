@@ -60,7 +60,7 @@ TEST_CASE("A send waits for its recv, a stream for its turn, and an operation fo
   CHECK(report.time_ps == kArrived + 300);
   CHECK(report.path_bound_ps == report.time_ps);
   CHECK(report.cut_bound_ps == 100'000 * kByte);
-  CHECK(report.lines == 6);
+  CHECK(report.operations == 6);
   CHECK(report.labels ==
         std::vector<std::string>{"c", "m", "behind", "beside", "recv (line 6)", "last"});
   CHECK(report.bytes_received_total == 100'000);

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Reshard's own format: JSON lines, a header and then one operation a line (traces/README.md).
+#include <array>
+#include <limits>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "core/base/cursor.h"
+#include "sim/trace/line_reader.h"
+#include "sim/trace/trace_builder.h"
+
+namespace reshard::sim {
+namespace {
+
+constexpr std::int64_t kMaxDurationPs = 1'000'000'000'000'000'000;
+
+class Reader {
+ public:
+  Reader(LineReader& lines, TraceBuilder& builder) : lines_(lines), builder_(builder) {}
+
+  void read() {
+    bool headed = false;
+    std::string line;
+    while (lines_.next(line)) {
+      if (line.find_first_not_of(" \t") == std::string::npos) continue;
+      builder_.at_line(lines_.line_number());
+      TraceJson json = parse_json_line(line, builder_.place());
+      TraceFields fields(json, builder_.place());
+      if (headed)
+        read_operation(fields);
+      else
+        read_header(fields);
+      headed = true;
+    }
+    if (!headed)
+      builder_.fail(
+          "expected a header such as {\"reshard_trace\": 1} as the first line, found an empty "
+          "file");
+  }
+
+ private:
+  void read_header(TraceFields& fields) {
+    fields.integer("reshard_trace", 1, 1);
+    builder_.set_topology(
+        fields.optional_string("topology", "a topology such as \"dgx-h100:2\"").value_or(""));
+    constexpr std::string_view kWhat = "an object of meshes such as {\"train\": \"dp=8,tp=8\"}";
+    if (const TraceJson* meshes = fields.find("meshes")) {
+      if (!meshes->is_object()) fields.fail("meshes", kWhat, *meshes);
+      for (const auto& [name, mesh] : meshes->items()) meshes_.emplace(name, read_mesh(name, mesh));
+    }
+    fields.refuse_others("the header");
+  }
+
+  MeshRef read_mesh(const std::string& name, const TraceJson& json) {
+    std::string field = fmt::format("mesh {}", reshard::quoted(name));
+    std::string shape, ranks;
+    if (json.is_string()) {
+      shape = json.get<std::string>();
+    } else if (json.is_object()) {
+      TraceFields fields(json, builder_.place());
+      shape = fields.string("mesh", "a mesh such as \"dp=8,tp=8\"");
+      if (fields.has("ranks")) ranks = ranks_text(fields.ranks("ranks"));
+      fields.refuse_others("a mesh");
+    } else {
+      builder_.fail(fmt::format(
+          "{}: expected text such as \"dp=8,tp=8\" or an object with mesh and ranks", field));
+    }
+    MeshRef mesh = builder_.placed(
+        [&] { return std::make_shared<const Mesh>(parse_mesh(shape, ranks, field)); });
+    builder_.count_ranks(mesh->ranks().size());
+    return mesh;
+  }
+
+  MeshRef mesh_of(const std::string& key, const std::string& name) const {
+    auto it = meshes_.find(name);
+    if (it != meshes_.end()) return it->second;
+    builder_.fail(fmt::format("{}: expected the name of a mesh of the header, found {}", key,
+                              reshard::quoted(name)));
+  }
+
+  void read_operation(TraceFields& fields) {
+    constexpr std::string_view kOps = "redistribute, compute, send, recv or collective";
+    const TraceJson& op = fields.required("op", kOps);
+    std::string text = op.is_string() ? op.get<std::string>() : std::string();
+    std::string name = read_description(fields);
+    auto stream = static_cast<std::int32_t>(
+        fields.integer("stream", 0, std::numeric_limits<std::int32_t>::max(), 0));
+    TraceBody body;
+    std::vector<std::int32_t> tensors;
+    if (text == "redistribute") {
+      TraceRedistribute read = read_redistribute(fields);
+      if (!name.empty())
+        tensors.push_back(builder_.tensor(name, read.request->shape(), read.request->dtype()));
+      body = std::move(read);
+    } else if (text == "compute") {
+      body = TraceCompute{fields.ranks("ranks"), fields.integer("duration_ps", 0, kMaxDurationPs)};
+    } else if (text == "send" || text == "recv") {
+      body = read_end(fields, text == "send" ? TraceEnd::Side::Send : TraceEnd::Side::Receive);
+    } else if (text == "collective") {
+      body = read_collective(fields);
+    } else {
+      fields.fail("op", kOps, op);
+    }
+    builder_.add(std::move(body), stream, std::move(tensors));
+    fields.refuse_others(text);
+  }
+
+  // What every operation may have. Returns its name.
+  std::string read_description(TraceFields& fields) {
+    std::string id;
+    if (const TraceJson* given = fields.find("id")) {
+      id = fields.id_of(*given, "id");
+      if (id.empty()) fields.fail("id", "text of at least one character", *given);
+    }
+    std::string name = fields.optional_string("name", "text").value_or("");
+    std::vector<std::string> after;
+    if (const TraceJson* ids = fields.find("after")) {
+      if (!ids->is_array())
+        after.push_back(fields.id_of(*ids, "after"));
+      else
+        for (const TraceJson& each : *ids) after.push_back(fields.id_of(each, "after"));
+    }
+    builder_.describe(std::move(id), name, std::move(after));
+    return name;
+  }
+
+  TraceRedistribute read_redistribute(TraceFields& fields) {
+    std::string shape = fields.shape("shape"),
+                dtype = fields.string("dtype", "a dtype such as \"bf16\"");
+    constexpr std::string_view kWhat = "placements such as \"S(0)R\"";
+    std::string from = fields.string("from", kWhat), to = fields.string("to", kWhat);
+    std::string mesh = fields.string("mesh", "the name of a mesh of the header");
+    std::string to_mesh =
+        fields.optional_string("to_mesh", "the name of a mesh of the header").value_or(mesh);
+    std::shared_ptr<const Request>& known = requests_[{shape, dtype, from, to, mesh, to_mesh}];
+    if (!known) {
+      MeshRef source = mesh_of("mesh", mesh), destination = mesh_of("to_mesh", to_mesh);
+      known = builder_.placed([&] {
+        return std::make_shared<const Request>(parse_layout(shape, dtype, source, from, "from"),
+                                               parse_layout(shape, dtype, destination, to, "to"));
+      });
+    }
+    return {known};
+  }
+
+  static TraceEnd read_end(TraceFields& fields, TraceEnd::Side side) {
+    auto rank = [&fields](const char* key) {
+      return Rank{static_cast<std::int32_t>(fields.integer(key, 0, kMaxRanks - 1))};
+    };
+    return {side,
+            rank("rank"),
+            rank("peer"),
+            fields.integer("bytes", 0, kMaxBytes),
+            fields.integer("tag", 0, kMaxBytes, 0),
+            -1};
+  }
+
+  TraceCollective read_collective(TraceFields& fields) {
+    constexpr std::array kKinds{CollectiveKind::AllGather, CollectiveKind::ReduceScatter,
+                                CollectiveKind::AllReduce, CollectiveKind::AllToAll};
+    constexpr std::string_view kWhat = "all_gather, reduce_scatter, all_reduce or all_to_all";
+    std::string text = fields.string("kind", kWhat);
+    auto kind = std::find_if(kKinds.begin(), kKinds.end(),
+                             [&](CollectiveKind k) { return reshard::text(k) == text; });
+    if (kind == kKinds.end()) fields.fail("kind", kWhat, *fields.find("kind"));
+    TraceCollective out{*kind, default_algorithm(*kind), fields.ranks("ranks"),
+                        fields.integer("bytes", 0, kMaxBytes)};
+    if (std::optional<std::string> algorithm =
+            fields.optional_string("algorithm", "ring, direct or tree"))
+      out.algorithm = read_algorithm(*algorithm, *kind);
+    return out;
+  }
+
+  Algorithm read_algorithm(const std::string& text, CollectiveKind kind) const {
+    for (auto [name, algorithm] : {std::pair{"ring", Algorithm::Ring},
+                                   {"direct", Algorithm::Direct},
+                                   {"tree", Algorithm::Tree}})
+      if (text == name && has_algorithm(kind, algorithm)) return algorithm;
+    builder_.fail(fmt::format(
+        "algorithm: expected one that {} has (ring, direct; all_reduce also tree), found {}",
+        reshard::text(kind), reshard::quoted(text)));
+  }
+
+  LineReader& lines_;
+  TraceBuilder& builder_;
+  std::map<std::string, MeshRef> meshes_;
+  std::map<std::array<std::string, 6>, std::shared_ptr<const Request>> requests_;
+};
+
+}  // namespace
+
+bool is_reshard_trace(std::string_view start) {
+  return start.substr(0, start.find('\n')).find("\"reshard_trace\"") != std::string_view::npos;
+}
+
+void read_reshard_trace(LineReader& lines, TraceBuilder& builder) { Reader(lines, builder).read(); }
+
+}  // namespace reshard::sim

@@ -155,7 +155,7 @@ class Replay {
                   0,
                   bounds_[op]->time_ps};
     if (std::holds_alternative<TraceRedistribute>(given.body)) {
-      const Different& different = different_[number_of_.at(plans_[op]->request.fingerprint())];
+      const Different& different = different_[number_of_.at(plans_[op]->request().fingerprint())];
       row.text = different.request->text();
       row.planner = plans_[op]->planner;
       row.bytes_received = different.bytes_received;

@@ -9,7 +9,6 @@
 #include "core/base/errors.h"
 #include "core/base/units.h"
 #include "core/planners/planner.h"
-#include "core/schedule/accounting.h"
 
 namespace reshard {
 namespace {
@@ -18,22 +17,28 @@ struct Candidate {
   std::string_view planner;
   Plan plan;
   Explanation explanation;
-  std::int64_t peak_bytes = 0;
-  std::int64_t time_ps = -1;  // not timed: over the memory limit
+  PlanBytes bytes = {};
+  std::optional<PlanTiming> timing = {};  // none: over the memory limit
+
+  auto cost() const { return std::pair(timing->time_ps, bytes.peak_max); }
 };
 
 std::vector<Candidate> candidates_of(const Request& request, const PlannerInput& input) {
   std::vector<Candidate> out;
+  out.reserve(planners().size());  // p2p's plan stays where it is
+  const Plan* p2p = nullptr;
   std::string refusals;
   for (const PlannerRow& row : planners()) {
     if (row.make == plan_auto) continue;
     Explanation explanation;
     PlannerInput own = input;
     own.explanation = input.explanation != nullptr ? &explanation : nullptr;
+    own.found = nullptr;
+    own.p2p = p2p;
     try {
       Plan plan = row.make(request, own);
-      std::int64_t peak = count_bytes(plan).peak_max;
-      out.push_back({row.name, std::move(plan), std::move(explanation), peak});
+      out.push_back({row.name, std::move(plan), std::move(explanation)});
+      if (row.make == plan_p2p) p2p = &out.back().plan;
     } catch (const InputError& error) {
       // This planner does not do such requests; the others may.
       refusals += (refusals.empty() ? "" : "; ") + std::string(error.what());
@@ -45,22 +50,27 @@ std::vector<Candidate> candidates_of(const Request& request, const PlannerInput&
   return out;
 }
 
-// Planners may agree on a plan; then it is timed once.
-std::int64_t time_of(std::size_t i, const std::vector<Candidate>& candidates,
-                     const PlannerInput& input) {
-  for (std::size_t j = 0; j < i; ++j)
-    if (candidates[j].time_ps >= 0 && candidates[j].plan.steps == candidates[i].plan.steps &&
-        candidates[j].plan.buffers == candidates[i].plan.buffers)
-      return candidates[j].time_ps;
-  return input.plan_time(candidates[i].plan, *input.topology);
+// Planners may agree on a plan; then it is counted and timed once.
+void find_out(std::size_t i, std::vector<Candidate>& candidates, const PlannerInput& input) {
+  Candidate& own = candidates[i];
+  for (std::size_t j = 0; j < i; ++j) {
+    const Candidate& other = candidates[j];
+    if (other.plan.steps != own.plan.steps || other.plan.buffers != own.plan.buffers) continue;
+    own.bytes = other.bytes;
+    own.timing = other.timing;
+    return;
+  }
+  own.bytes = count_bytes(own.plan);
+  if (own.bytes.peak_max <= input.memory_limit_bytes.value_or(own.bytes.peak_max))
+    own.timing = input.plan_time(own.plan, *input.topology);
 }
 
 void explain(const std::vector<Candidate>& candidates, const Candidate& best, Explanation& out) {
   for (const Candidate& candidate : candidates)
     out.add(fmt::format("auto: {} takes {}, peak {}", candidate.planner,
-                        candidate.time_ps < 0 ? std::string("more memory than the limit")
-                                              : duration_text(candidate.time_ps),
-                        bytes_text(candidate.peak_bytes)));
+                        candidate.timing ? duration_text(candidate.timing->time_ps)
+                                         : std::string("more memory than the limit"),
+                        bytes_text(candidate.bytes.peak_max)));
   out.add(fmt::format("auto takes {}", best.planner));
   for (const Explanation::Line& line : best.explanation.lines()) {
     if (line.step)
@@ -76,27 +86,26 @@ Plan plan_auto(const Request& request, const PlannerInput& input) {
   RESHARD_CHECK(input.plan_time != nullptr && input.topology != nullptr,
                 "auto needs a topology and a way to time plans on it");
   std::vector<Candidate> candidates = candidates_of(request, input);
-  for (std::size_t i = 0; i < candidates.size(); ++i)
-    if (!input.memory_limit_bytes || candidates[i].peak_bytes <= *input.memory_limit_bytes)
-      candidates[i].time_ps = time_of(i, candidates, input);
-
-  // The first of equals stands first in the registry.
-  auto best = candidates.end();
-  for (auto it = candidates.begin(); it != candidates.end(); ++it) {
-    if (it->time_ps < 0) continue;
-    if (best == candidates.end() ||
-        std::pair(it->time_ps, it->peak_bytes) < std::pair(best->time_ps, best->peak_bytes))
-      best = it;
+  Candidate* best = nullptr;
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    find_out(i, candidates, input);
+    if (!candidates[i].timing) continue;
+    // The first of equals stands first in the registry.
+    bool better = best == nullptr || candidates[i].cost() < best->cost();
+    Candidate* other = better ? best : &candidates[i];
+    if (better) best = &candidates[i];
+    // Only the winner's timeline is asked for.
+    if (other != nullptr) other->timing->timeline.reset();
   }
-  if (best == candidates.end()) {
+  if (best == nullptr) {
     auto least = std::min_element(
         candidates.begin(), candidates.end(),
-        [](const Candidate& a, const Candidate& b) { return a.peak_bytes < b.peak_bytes; });
-    throw InputError(fmt::format(
-        "memory limit: expected at least {} bytes per rank, which planner {} needs, found {}",
-        least->peak_bytes, least->planner, *input.memory_limit_bytes));
+        [](const Candidate& a, const Candidate& b) { return a.bytes.peak_max < b.bytes.peak_max; });
+    require_memory(fmt::format("planner {}", least->planner), least->bytes.peak_max,
+                   *input.memory_limit_bytes);
   }
   if (input.explanation != nullptr) explain(candidates, *best, *input.explanation);
+  if (input.found != nullptr) *input.found = {std::move(best->bytes), std::move(best->timing)};
   return std::move(best->plan);
 }
 

@@ -45,7 +45,7 @@ Json ratio_json(std::optional<std::int64_t> ratio) {
   return static_cast<double>(*ratio) / 10'000.0;
 }
 
-Json cache_json(const PlanCacheStatistics& cache) {
+Json cache_json(const CacheStatistics& cache) {
   Json out;
   out["hits"] = cache.hits;
   out["misses"] = cache.misses;

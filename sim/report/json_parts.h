@@ -10,7 +10,7 @@
 #include "core/bounds/bounds.h"
 #include "sim/report/link_use.h"
 #include "sim/report/run_report.h"
-#include "sim/study/plan_cache.h"
+#include "sim/study/study_cache.h"
 
 namespace reshard::sim {
 
@@ -25,7 +25,7 @@ Json request_json(const RunReport& report);
 Json bound_json(const Bound& bound);
 // A number with four decimals, or null.
 Json ratio_json(std::optional<std::int64_t> ratio);
-Json cache_json(const PlanCacheStatistics& cache);
+Json cache_json(const CacheStatistics& cache);
 Json links_json(const std::vector<LinkUse>& links, std::int64_t end_ps);
 Json classes_json(const std::vector<ClassBytes>& classes);
 Json data_json(const DataFacts& data);

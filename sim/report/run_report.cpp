@@ -52,10 +52,22 @@ void add_times(const Timeline& timeline, std::vector<StepRow>& rows) {
   }
 }
 
+void add_reasons(const Explanation& explanation, RunReport& report) {
+  for (const Explanation::Line& line : explanation.lines()) {
+    if (!line.step)
+      report.why.push_back(line.why);
+    else if (to_index(*line.step) < report.steps.size())
+      report.steps[to_index(*line.step)].why.push_back(line.why);
+  }
+}
+
 }  // namespace
 
-RunReport report_on(const Plan& plan, const PlanBytes& bytes, const ProofResult& proof,
-                    const Timeline& timeline, const Topology& topology, const Bound& bound) {
+RunReport report_on(Study& study) {
+  const Plan& plan = study.plan();
+  const PlanBytes& bytes = study.bytes();
+  const Topology& topology = study.topology();
+  const Timeline& timeline = study.timeline();
   RunReport report;
   add_request(plan.request, report);
   report.topology = topology.name();
@@ -63,15 +75,16 @@ RunReport report_on(const Plan& plan, const PlanBytes& bytes, const ProofResult&
   report.planner = report.planner_asked = plan.planner;
   report.steps = step_rows(plan, bytes);
   add_times(timeline, report.steps);
+  if (study.explanation()) add_reasons(*study.explanation(), report);
   report.rank_ids = plan.ranks;
   report.received_by_rank = bytes.received_per_slot;
   report.peak_by_rank = bytes.peak_per_slot;
   report.bytes_received_max = bytes.received_max;
   report.bytes_received_total = bytes.received_total;
-  for (std::int64_t padding : proof.padding_bytes) report.bytes_padding_total += padding;
+  report.bytes_padding_total = study.padding_total();
   report.peak_bytes_max = bytes.peak_max;
   report.time_ps = timeline.end_ps;
-  report.bound = bound;
+  report.bound = study.bound();
   report.classes = bytes_by_class(timeline, topology);
   report.links = busiest_links(timeline, topology, kLinksShown);
   return report;

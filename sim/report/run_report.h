@@ -12,13 +12,8 @@
 #include <vector>
 
 #include "core/bounds/bounds.h"
-#include "core/plan/plan.h"
-#include "core/plan/timeline.h"
-#include "core/proof/proof.h"
-#include "core/schedule/accounting.h"
-#include "core/topology/topology.h"
 #include "sim/report/link_use.h"
-#include "sim/study/plan_cache.h"
+#include "sim/study/study_cache.h"
 
 namespace reshard::sim {
 
@@ -60,13 +55,11 @@ struct RunReport {
   std::vector<ClassBytes> classes;
   std::vector<LinkUse> links;
   std::optional<DataFacts> data;
-  std::optional<PlanCacheStatistics> cache;
+  std::optional<CacheStatistics> cache;
 };
 
-// All that the plan, its proof, its timeline (with flows) and its bound tell. Data, cost and
-// reasons are added by the caller.
-RunReport report_on(const Plan& plan, const PlanBytes& bytes, const ProofResult& proof,
-                    const Timeline& timeline, const Topology& topology, const Bound& bound);
+// All that a study tells. Data and PyTorch's cost are added by the caller.
+RunReport report_on(Study& study);
 
 // "schema": "reshard.simulate/1".
 std::string simulate_json(const RunReport& report);

@@ -88,7 +88,7 @@ std::string link_table(const RunReport& report) {
 
 void add_cache(const RunReport& report, Facts& facts) {
   if (!report.cache) return;
-  const PlanCacheStatistics& cache = *report.cache;
+  const CacheStatistics& cache = *report.cache;
   facts.add("plan cache", fmt::format("{} hits, {} misses, {} of {} entries", cache.hits,
                                       cache.misses, cache.size, cache.capacity));
 }

@@ -9,7 +9,6 @@
 
 #include "core/base/errors.h"
 #include "core/base/units.h"
-#include "core/schedule/accounting.h"
 #include "sim/network/engine.h"
 #include "sim/trace/operation_bound.h"
 #include "sim/trace/trace_workload.h"
@@ -78,17 +77,17 @@ class Replay {
       const auto* line = std::get_if<TraceRedistribute>(&trace_.operations[i].body);
       if (line == nullptr) continue;
       progress("planning", i, count);
-      std::shared_ptr<const Plan> plan;
+      std::shared_ptr<const Study> study;
       try {
-        plan = hooks_.plan(*line->request);
+        study = hooks_.study(*line->request);
       } catch (const InputError& error) {
         throw error.in(trace_.place_of(op));
       }
-      RESHARD_CHECK(plan != nullptr, "no plan for " + line->request->text());
+      RESHARD_CHECK(study != nullptr, "no plan for " + line->request->text());
       auto [it, is_new] = number_of_.try_emplace(line->request->fingerprint(), different_.size());
       if (is_new)
         different_.push_back(
-            {line->request.get(), op, plan, count_bytes(*plan).received_total, {}});
+            {line->request.get(), op, study->shared_plan(), study->bytes().received_total, {}});
       // Where the cache dropped it and it was made again, one copy is enough.
       plans_[i] = different_[it->second].plan;
     }

@@ -21,7 +21,7 @@
 #include "core/plan/timeline.h"
 #include "core/schedule/workload.h"
 #include "core/topology/topology.h"
-#include "sim/study/plan_cache.h"
+#include "sim/study/study_cache.h"
 #include "sim/trace/trace.h"
 
 namespace reshard::sim {
@@ -34,15 +34,15 @@ struct DataSummary {
 };
 
 struct ReplayHooks {
-  // A proved plan at full size; asked once per redistribute line, so that the cache sees what the
-  // job does.
-  std::function<std::shared_ptr<const Plan>(const Request& request)> plan;
+  // The study of a request at full size; asked once per redistribute line, so that the cache sees
+  // what the job does.
+  std::function<std::shared_ptr<const Study>(const Request& request)> study;
   // Moves and compares the bytes, within the budget; asked once per different request. Not set: no
   // bytes are moved.
   std::function<DataSummary(const Request& request, const std::shared_ptr<const Plan>& plan,
                             std::int64_t budget_bytes)>
       check_data;
-  std::function<PlanCacheStatistics()> cache_statistics;  // may be empty
+  std::function<CacheStatistics()> cache_statistics;  // may be empty
   // How far the work is, for people who wait: "planning", "moving data", "timing". May be empty.
   std::function<void(std::string_view stage, std::int64_t done, std::int64_t total)> progress;
 };
@@ -92,7 +92,7 @@ struct ReplayReport {
   std::vector<ReplayLink> links;       // those that carried bytes, most utilised first, then by id
   std::vector<ReplayClass>
       classes;  // bytes by kind of route, in the order of Transport; those without are left out
-  std::optional<PlanCacheStatistics> cache;
+  std::optional<CacheStatistics> cache;
   Digest digest;  // over the timeline and all data digests
 
   // For drawing: the workload that ran, a label per operation, and its timeline with flows.

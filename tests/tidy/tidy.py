@@ -36,9 +36,9 @@ CORE = {
 }
 ALL_CORE = list(CORE)
 SIM = {
-    "sim/study": ALL_CORE,
     "sim/machines": ALL_CORE,
     "sim/network": ALL_CORE,
+    "sim/study": ALL_CORE + ["sim/network"],
     "sim/transport": ALL_CORE + ["sim/network"],
     "sim/store": ALL_CORE,
     # Planner and store are handed in; a trace knows plans, workloads, bounds and the engine.

@@ -10,6 +10,7 @@
 #include "core/schedule/traffic.h"
 #include "core/text/plan_text.h"
 #include "core/torch/cost_model.h"
+#include "sim/report/writers.h"
 #include "tools/commands.h"
 #include "tools/options.h"
 #include "tools/output.h"

@@ -7,7 +7,7 @@
 #include "core/base/errors.h"
 #include "sim/machines/presets.h"
 #include "sim/report/perfetto.h"
-#include "sim/report/replay_report.h"
+#include "sim/report/writers.h"
 #include "sim/store/data_check.h"
 #include "sim/trace/replay.h"
 #include "tools/commands.h"
@@ -52,9 +52,7 @@ sim::ReplayHooks hooks_for(sim::Studies& studies, Progress& progress, bool move_
       sim::MakePlan replan = [&studies, &plan](const Request& smaller) {
         return studies.like(*plan, smaller);
       };
-      sim::DataReport data =
-          sim::move_and_check(request, plan, replan, budget_bytes, memory_of_machine_bytes());
-      return sim::DataSummary{data.full_size, data.elements, data.digest};
+      return sim::move_and_check(request, plan, replan, budget_bytes, memory_of_machine_bytes());
     };
   hooks.cache_statistics = [&studies] { return studies.cache_statistics(); };
   hooks.progress = [&progress](std::string_view stage, std::int64_t done, std::int64_t total) {

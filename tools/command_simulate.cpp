@@ -7,6 +7,7 @@
 #include "core/base/errors.h"
 #include "core/schedule/workload.h"
 #include "sim/report/perfetto.h"
+#include "sim/report/writers.h"
 #include "tools/commands.h"
 #include "tools/options.h"
 #include "tools/output.h"
@@ -42,9 +43,7 @@ void run_simulate(const SimulateOptions& options) {
     progress.stage("moving and comparing bytes");
     report.data = moved(*study, studies, budget, subject.plan != nullptr);
   } else {
-    report.data = sim::DataFacts{};
-    report.data->shape = text(study->plan().request.shape());
-    report.data->note = "--data proof";
+    report.data = not_moved(study->plan(), "--data proof");
   }
   report.cache = studies.cache_statistics();
   progress.clear();

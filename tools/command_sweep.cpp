@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "core/base/errors.h"
-#include "sim/report/sweep_report.h"
+#include "sim/report/writers.h"
 #include "tools/commands.h"
 #include "tools/options.h"
 #include "tools/output.h"
@@ -140,8 +140,8 @@ void run_sweep(const SweepOptions& options) {
   if (!options.csv.empty()) require_writable(options.csv, "--csv");
   Shape shape = parse_shape(options.shape, "--shape");
   sim::SweepReport report;
-  report.shape = text(shape);
-  report.dtype = text(parse_dtype(options.dtype));
+  report.shape = shape;
+  report.dtype = parse_dtype(options.dtype);
   report.meshes = options.meshes;
   for (const std::string& name : options.planners)
     report.planners.emplace_back(find_planner(name).name);

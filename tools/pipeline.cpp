@@ -23,27 +23,23 @@ constexpr std::size_t kMaxPlanTextBytes = std::size_t{4} << 30;
 
 }  // namespace
 
-sim::DataFacts moved(const sim::Study& study, const sim::Studies& studies,
-                     std::int64_t budget_bytes, bool from_file) {
+sim::DataReport moved(const sim::Study& study, const sim::Studies& studies,
+                      std::int64_t budget_bytes, bool from_file) {
   const Plan& plan = study.plan();
-  if (from_file && sim::store_bytes(plan) > budget_bytes) {
-    sim::DataFacts facts;
-    facts.shape = text(plan.request.shape());
-    facts.note =
-        "a plan from a file cannot be made smaller, and its full size is above the data budget";
-    return facts;
-  }
+  if (from_file && sim::store_bytes(plan) > budget_bytes)
+    return not_moved(plan,
+                     "a plan from a file cannot be made smaller, and its full size is above the "
+                     "data budget");
   sim::MakePlan replan = [&](const Request& smaller) { return studies.like(plan, smaller); };
-  sim::DataReport report = sim::move_and_check(plan.request, study.shared_plan(), replan,
-                                               budget_bytes, memory_of_machine_bytes());
-  sim::DataFacts facts;
-  facts.checked = report.checked;
-  facts.full_size = report.full_size;
-  facts.shape = text(report.shape);
-  facts.elements = report.elements;
-  if (report.digest) facts.digest = report.digest->hex();
-  if (!report.full_size) facts.note = "full size is above the data budget";
-  return facts;
+  return sim::move_and_check(plan.request, study.shared_plan(), replan, budget_bytes,
+                             memory_of_machine_bytes());
+}
+
+sim::DataReport not_moved(const Plan& plan, std::string why) {
+  sim::DataReport report;
+  report.shape = plan.request.shape();
+  report.note = std::move(why);
+  return report;
 }
 
 std::int64_t memory_of_machine_bytes() {

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "core/topology/topology.h"
-#include "sim/report/run_report.h"
+#include "sim/study/data_report.h"
 #include "sim/study/studies.h"
 #include "tools/options.h"
 
@@ -44,8 +44,10 @@ Subject subject_of(const RequestOptions& options);
 
 // Moves the bytes of a study's plan within the budget and compares them. A plan `from_file` is
 // moved at full size or not at all.
-sim::DataFacts moved(const sim::Study& study, const sim::Studies& studies,
-                     std::int64_t budget_bytes, bool from_file);
+sim::DataReport moved(const sim::Study& study, const sim::Studies& studies,
+                      std::int64_t budget_bytes, bool from_file);
+
+sim::DataReport not_moved(const Plan& plan, std::string why);
 
 std::int64_t data_budget_of(const std::string& text);
 

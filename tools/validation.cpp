@@ -15,7 +15,7 @@
 #include "core/text/plan_text.h"
 #include "sim/report/measurements.h"
 #include "sim/report/perfetto.h"
-#include "sim/report/validate_report.h"
+#include "sim/report/writers.h"
 #include "sim/store/data_check.h"
 #include "tools/agreement.h"
 #include "tools/commands.h"
@@ -110,8 +110,7 @@ Findings run_all(const ValidateOptions& options, Processes& processes, Setup& se
 
 sim::ValidateReport report_of(const ValidateOptions& options, const BackendInfo& backend,
                               Executor& executor, const Setup& setup, const Findings& found) {
-  sim::ValidateReport report;
-  report.predicted = sim::report_on(*setup.study);
+  sim::ValidateReport report(sim::report_on(*setup.study));
   report.predicted.planner_asked = setup.subject.planner_asked(*setup.studies);
   report.backend = backend.name;
   report.library = backend.status.what;
@@ -168,7 +167,7 @@ void conclude(const ValidateOptions& options, const BackendInfo& backend, Execut
   if (options.output.perfetto != "-" && options.measurements != "-")
     print(options.output.json ? sim::validate_json(report)
                               : sim::validate_table(report, options.output.verbose));
-  std::vector<std::string> faults = faults_of(report, setup.plan().request.shape());
+  std::vector<std::string> faults = faults_of(report);
   if (!faults.empty()) throw CheckNotHeld{faults};
 }
 

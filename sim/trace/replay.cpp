@@ -2,7 +2,6 @@
 #include "sim/trace/replay.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
 
 #include <fmt/format.h>
@@ -22,7 +21,7 @@ struct Different {
   OpId first{0};  // the line that brought it
   std::shared_ptr<const Plan> plan;
   std::int64_t bytes_received = 0;
-  DataSummary data;
+  DataReport data;
 };
 
 class Replay {
@@ -192,38 +191,9 @@ class Replay {
   }
 
   void fill_links() {
-    std::vector<std::pair<ReplayLink, std::size_t>> links;
-    const std::vector<ResourceUse>& uses = report_.timeline.resources;
-    for (std::size_t i = 0; i < uses.size(); ++i) {
-      if (uses[i].bytes == 0) continue;
-      ResourceId id{static_cast<std::int32_t>(i)};
-      ReplayLink link{topology_.resource_name(id), uses[i].bytes, uses[i].busy_ps,
-                      topology_.resource_bytes_per_s(id), 0};
-      Int128 possible = Int128{link.bytes_per_s} *
-                        report_.time_ps;  // in 10^-12 byte; bytes flow, so the time is above 0
-      Int128 carried = Int128{link.bytes} * 1'000'000'000'000;
-      // At most 2^62 * 10^12 * 2 * 10^6 < 2^127.
-      link.utilisation_ppm =
-          static_cast<std::int64_t>((carried * 2'000'000 + possible) / (2 * possible));
-      links.push_back({link, i});
-    }
-    std::sort(links.begin(), links.end(), [](const auto& a, const auto& b) {
-      Int128 left = Int128{a.first.bytes} * b.first.bytes_per_s,
-             right = Int128{b.first.bytes} * a.first.bytes_per_s;
-      return left != right ? left > right : a.second < b.second;
-    });
-    for (auto& [link, id] : links) report_.links.push_back(std::move(link));
-
-    std::array<ReplayClass, 4> classes{};
-    for (const FlowSpan& flow : report_.timeline.flows) {
-      ReplayClass& use = classes[static_cast<std::size_t>(
-          topology_.rule(flow.source, flow.destination).transport)];
-      use.bytes += flow.bytes;
-      ++use.flows;
-    }
-    for (std::size_t i = 0; i < classes.size(); ++i)
-      if (classes[i].flows > 0)
-        report_.classes.push_back({static_cast<Transport>(i), classes[i].bytes, classes[i].flows});
+    const Timeline& timeline = report_.timeline;
+    report_.links = busiest_links(timeline, topology_, timeline.resources.size());
+    report_.classes = use_by_class(timeline, topology_);
   }
 
   void fill_totals() {

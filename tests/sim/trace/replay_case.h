@@ -49,11 +49,10 @@ class Rig {
     hooks.check_data = [this](const Request& request, const std::shared_ptr<const Plan>& plan,
                               std::int64_t budget_bytes) {
       budgets.push_back(budget_bytes);
-      sim::DataReport report = sim::move_and_check(
+      return sim::move_and_check(
           request, plan,
           [this](const Request& smaller) { return studies_.of(smaller)->shared_plan(); },
           budget_bytes, std::int64_t{8} << 30);
-      return sim::DataSummary{report.full_size, report.elements, report.digest};
     };
     hooks.cache_statistics = [this] { return studies_.cache_statistics(); };
   }

@@ -60,11 +60,13 @@ void cache_hit(benchmark::State& state) {
     requests.push_back(request_on({4, 4}, shape.c_str(), "S(0)S(1)", "S(1)S(0)"));
   }
   auto topology = std::make_shared<const Topology>(sim::default_topology(16));
+  auto studied = [&](const Request& request) {
+    auto plan = std::make_shared<const Plan>(plan_rule(request, input));
+    return std::make_shared<sim::Study>(std::move(plan), topology);
+  };
   auto get = [&](const Request& request) {
-    return cache.get({request.fingerprint(), Digest{1, 2}, 0, -1}, [&] {
-      auto plan = std::make_shared<const Plan>(plan_rule(request, input));
-      return std::make_shared<sim::Study>(std::move(plan), topology);
-    });
+    return cache.get({request.fingerprint(), Digest{1, 2}, 0, -1},
+                     [&] { return studied(request); });
   };
   for (const Request& request : requests) get(request);
   std::size_t i = 0;

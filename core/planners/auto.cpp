@@ -17,10 +17,10 @@ struct Candidate {
   std::string_view planner;
   Plan plan;
   Explanation explanation;
-  PlanBytes bytes = {};
-  std::optional<PlanTiming> timing = {};  // none: over the memory limit
+  std::int64_t peak_bytes = 0;
+  std::optional<std::int64_t> time_ps = {};  // none: over the memory limit
 
-  auto cost() const { return std::pair(timing->time_ps, bytes.peak_max); }
+  auto cost() const { return std::pair(*time_ps, peak_bytes); }
 };
 
 std::vector<Candidate> candidates_of(const Request& request, const PlannerInput& input) {
@@ -50,27 +50,32 @@ std::vector<Candidate> candidates_of(const Request& request, const PlannerInput&
   return out;
 }
 
-// Planners may agree on a plan; then it is counted and timed once.
-void find_out(std::size_t i, std::vector<Candidate>& candidates, const PlannerInput& input) {
+// Planners may agree on a plan; then it is counted and timed once, with the first of them, and
+// nothing is found here.
+PlanFindings found_out(std::size_t i, std::vector<Candidate>& candidates,
+                       const PlannerInput& input) {
   Candidate& own = candidates[i];
   for (std::size_t j = 0; j < i; ++j) {
     const Candidate& other = candidates[j];
     if (other.plan.steps != own.plan.steps || other.plan.buffers != own.plan.buffers) continue;
-    own.bytes = other.bytes;
-    own.timing = other.timing;
-    return;
+    own.peak_bytes = other.peak_bytes;
+    own.time_ps = other.time_ps;
+    return {};
   }
-  own.bytes = count_bytes(own.plan);
-  if (own.bytes.peak_max <= input.memory_limit_bytes.value_or(own.bytes.peak_max))
-    own.timing = input.plan_time(own.plan, *input.topology);
+  PlanFindings found{count_bytes(own.plan), {}};
+  own.peak_bytes = found.bytes->peak_max;
+  if (own.peak_bytes > input.memory_limit_bytes.value_or(own.peak_bytes)) return found;
+  found.timing = input.plan_time(own.plan, *input.topology);
+  own.time_ps = found.timing->time_ps;
+  return found;
 }
 
 void explain(const std::vector<Candidate>& candidates, const Candidate& best, Explanation& out) {
   for (const Candidate& candidate : candidates)
     out.add(fmt::format("auto: {} takes {}, peak {}", candidate.planner,
-                        candidate.timing ? duration_text(candidate.timing->time_ps)
-                                         : std::string("more memory than the limit"),
-                        bytes_text(candidate.bytes.peak_max)));
+                        candidate.time_ps ? duration_text(*candidate.time_ps)
+                                          : std::string("more memory than the limit"),
+                        bytes_text(candidate.peak_bytes)));
   out.add(fmt::format("auto takes {}", best.planner));
   for (const Explanation::Line& line : best.explanation.lines()) {
     if (line.step)
@@ -87,25 +92,24 @@ Plan plan_auto(const Request& request, const PlannerInput& input) {
                 "auto needs a topology and a way to time plans on it");
   std::vector<Candidate> candidates = candidates_of(request, input);
   Candidate* best = nullptr;
+  PlanFindings best_found;
   for (std::size_t i = 0; i < candidates.size(); ++i) {
-    find_out(i, candidates, input);
-    if (!candidates[i].timing) continue;
+    PlanFindings found = found_out(i, candidates, input);
     // The first of equals stands first in the registry.
-    bool better = best == nullptr || candidates[i].cost() < best->cost();
-    Candidate* other = better ? best : &candidates[i];
-    if (better) best = &candidates[i];
-    // Only the winner's timeline is asked for.
-    if (other != nullptr) other->timing->timeline.reset();
+    if (!candidates[i].time_ps || (best != nullptr && candidates[i].cost() >= best->cost()))
+      continue;
+    best = &candidates[i];
+    best_found = std::move(found);
   }
   if (best == nullptr) {
     auto least = std::min_element(
         candidates.begin(), candidates.end(),
-        [](const Candidate& a, const Candidate& b) { return a.bytes.peak_max < b.bytes.peak_max; });
-    require_memory(fmt::format("planner {}", least->planner), least->bytes.peak_max,
+        [](const Candidate& a, const Candidate& b) { return a.peak_bytes < b.peak_bytes; });
+    require_memory(fmt::format("planner {}", least->planner), least->peak_bytes,
                    *input.memory_limit_bytes);
   }
   if (input.explanation != nullptr) explain(candidates, *best, *input.explanation);
-  if (input.found != nullptr) *input.found = {std::move(best->bytes), std::move(best->timing)};
+  if (input.found != nullptr) *input.found = std::move(best_found);
   return std::move(best->plan);
 }
 

@@ -14,8 +14,8 @@ Piece Contents::piece(std::size_t i) const {
   const std::int64_t* values = at(i);
   Piece out{{DimVector(dims_), DimVector(dims_)},
             DimVector(dims_),
-            static_cast<FoldId>(values[3 * dims_]),
-            static_cast<std::int32_t>(values[3 * dims_ + 1])};
+            static_cast<FoldId>(values[3 * dims_] >> 32),
+            static_cast<std::int32_t>(values[3 * dims_])};
   for (int d = 0; d < dims_; ++d) {
     out.box.lo[d] = values[d];
     out.box.hi[d] = values[dims_ + d];
@@ -32,8 +32,7 @@ void Contents::write(const Piece& piece) {
   std::int64_t* next = values_.data() + used;
   for (const DimVector* values : {&piece.box.lo, &piece.box.hi, &piece.shift})
     next = std::copy_n(values->begin(), dims_, next);
-  next[0] = piece.fold;
-  next[1] = piece.writer;
+  *next = std::int64_t{piece.fold} << 32 | static_cast<std::uint32_t>(piece.writer);
   volume_ += piece.box.volume();
 }
 

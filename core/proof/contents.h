@@ -56,7 +56,7 @@ class Contents {
 
  private:
   static constexpr std::size_t kScanLimit = 16;
-  std::size_t stride() const { return 3 * static_cast<std::size_t>(dims_) + 2; }
+  std::size_t stride() const { return 3 * static_cast<std::size_t>(dims_) + 1; }
   const std::int64_t* at(std::size_t i) const { return values_.data() + i * stride(); }
   std::int64_t lo(std::size_t i, int d) const { return at(i)[d]; }
   std::int64_t hi(std::size_t i, int d) const { return at(i)[dims_ + d]; }
@@ -68,7 +68,7 @@ class Contents {
       std::vector<std::uint32_t>& pieces, std::size_t begin, std::size_t end) const;
 
   int dims_;
-  std::vector<std::int64_t> values_;  // per piece lo, hi, shift, fold, writer
+  std::vector<std::int64_t> values_;  // per piece lo, hi, shift, (fold, writer) as one
   std::int64_t volume_ = 0;           // of all pieces
   // Pieces by ascending lo along index_dim_; reach_[k] is the greatest hi among the first k + 1 of
   // them. Valid for the first order_.size() pieces.

@@ -5,6 +5,14 @@
 
 namespace reshard::sim {
 
+namespace {
+
+// On more ranks the timelines of plans that lose would take more memory than the plans, and the
+// winner is simulated again where its timeline is asked for.
+constexpr std::size_t kMaxRanksRecorded = 1024;
+
+}  // namespace
+
 Studies::Studies(std::shared_ptr<const Topology> topology, const PlannerRow& planner,
                  StudyOptions options)
     : topology_(std::move(topology)),
@@ -18,8 +26,9 @@ std::shared_ptr<Study> Studies::made(const PlannerRow& planner, const Request& r
   PlannerInput input;
   input.topology = topology_.get();
   input.memory_limit_bytes = options_.memory_limit_bytes;
-  input.plan_time = [this](const Plan& plan, const Topology& topology) {
-    return timed(plan, topology, options_.record_timelines);
+  bool recorded = options_.record_timelines && request.ranks().size() <= kMaxRanksRecorded;
+  input.plan_time = [recorded](const Plan& plan, const Topology& topology) {
+    return timed(plan, topology, recorded);
   };
   input.explanation = options_.explain ? &explanation : nullptr;
   input.found = &found;

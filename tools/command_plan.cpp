@@ -10,6 +10,7 @@
 #include "core/schedule/traffic.h"
 #include "core/text/plan_text.h"
 #include "core/torch/cost_model.h"
+#include "sim/report/writers.h"
 #include "tools/commands.h"
 #include "tools/options.h"
 #include "tools/output.h"
@@ -27,32 +28,21 @@ struct PlanOptions {
   std::string emit = "report";
 };
 
-void add_reasons(const Explanation& explanation, sim::RunReport& report) {
-  for (const Explanation::Line& line : explanation.lines()) {
-    if (!line.step) {
-      report.why.push_back(line.why);
-    } else if (to_index(*line.step) < report.steps.size()) {
-      report.steps[to_index(*line.step)].why.push_back(line.why);
-    }
-  }
-}
-
 void run_plan(const PlanOptions& options) {
   Subject subject = subject_of(options.request);
   const Request& request = subject.asked();
-  Topology topology = topology_for(options.machine.topology, request);
-  Pipeline pipeline(topology, find_planner(options.machine.planner),
-                    memory_limit_of(options.machine), options.machine.cache_size);
-
-  Explanation explanation;
-  bool explain = options.explain || options.output.json;
-  ProvedPlan proved = proved_plan_of(subject, pipeline, explain ? &explanation : nullptr);
+  sim::StudyOptions wanted = study_options(options.machine);
+  wanted.explain = options.explain || options.output.json;
+  wanted.record_timelines = options.emit == "report";
+  sim::Studies studies(topology_for(options.machine.topology, request),
+                       find_planner(options.machine.planner), wanted);
+  std::shared_ptr<sim::Study> study = subject.studied(studies);
   if (options.emit == "plan") {
-    print(to_text(*proved.plan));
+    print(to_text(study->plan()));
     return;
   }
   if (options.emit == "alltoallv-matrix") {
-    AlltoallvMatrix matrix = alltoallv_matrix(*proved.plan);
+    AlltoallvMatrix matrix = alltoallv_matrix(study->plan());
     std::int64_t size_bytes = (matrix.size_bytes + 15) / 16 * 16;
     std::fprintf(stderr, "reshard: run alltoallv_perf with -b %lld -e %lld\n",
                  static_cast<long long>(size_bytes), static_cast<long long>(size_bytes));
@@ -60,13 +50,12 @@ void run_plan(const PlanOptions& options) {
     return;
   }
 
-  sim::RunReport report = run_report(proved, topology, timed(proved.plan, topology));
-  report.planner_asked = subject.plan ? proved.plan->planner : std::string(pipeline.planner().name);
-  add_reasons(explanation, report);
-  double torch_cost_us = torch_redistribute_cost_us(request, topology.node().devices);
+  sim::RunReport report = sim::report_on(*study);
+  report.planner_asked = subject.planner_asked(studies);
+  double torch_cost_us = torch_redistribute_cost_us(request, study->topology().node().devices);
   if (torch_plans_greedily(request) && std::isfinite(torch_cost_us))
     report.torch_cost_us = torch_cost_us;
-  report.cache = pipeline.cache_statistics();
+  report.cache = studies.cache_statistics();
   print(options.output.json ? sim::plan_json(report)
                             : sim::plan_table(report, options.explain, options.output.verbose));
 }

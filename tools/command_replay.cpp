@@ -9,7 +9,7 @@
 #include "core/base/errors.h"
 #include "sim/machines/presets.h"
 #include "sim/report/perfetto.h"
-#include "sim/report/replay_report.h"
+#include "sim/report/writers.h"
 #include "sim/store/data_check.h"
 #include "sim/trace/replay.h"
 #include "tools/commands.h"
@@ -44,21 +44,19 @@ Topology topology_of(const ReplayOptions& options, const sim::Trace& trace) {
   }
 }
 
-sim::ReplayHooks hooks_for(Pipeline& pipeline, Progress& progress, bool move_data) {
+sim::ReplayHooks hooks_for(sim::Studies& studies, Progress& progress, bool move_data) {
   sim::ReplayHooks hooks;
-  hooks.plan = [&pipeline](const Request& request) { return pipeline.plan(request); };
+  hooks.study = [&studies](const Request& request) { return studies.of(request); };
   if (move_data)
-    hooks.check_data = [&pipeline](const Request& request, const std::shared_ptr<const Plan>& plan,
-                                   std::int64_t budget_bytes) {
+    hooks.check_data = [&studies](const Request& request, const std::shared_ptr<const Plan>& plan,
+                                  std::int64_t budget_bytes) {
       // Plans for shrunk tensors are not the job's: they stay out of its cache.
-      sim::MakePlan replan = [&pipeline, &plan](const Request& smaller) {
-        return pipeline.proved_like(*plan, smaller);
+      sim::MakePlan replan = [&studies, &plan](const Request& smaller) {
+        return studies.like(*plan, smaller);
       };
-      sim::DataReport data =
-          sim::move_and_check(request, plan, replan, budget_bytes, memory_of_machine_bytes());
-      return sim::DataSummary{data.full_size, data.elements, data.digest};
+      return sim::move_and_check(request, plan, replan, budget_bytes, memory_of_machine_bytes());
     };
-  hooks.cache_statistics = [&pipeline] { return pipeline.cache_statistics(); };
+  hooks.cache_statistics = [&studies] { return studies.cache_statistics(); };
   hooks.progress = [&progress](std::string_view stage, std::int64_t done, std::int64_t total) {
     progress.show(stage, done, total);
   };
@@ -66,12 +64,13 @@ sim::ReplayHooks hooks_for(Pipeline& pipeline, Progress& progress, bool move_dat
 }
 
 sim::ReplayReport replayed(const ReplayOptions& options, const sim::Trace& trace,
-                           const Topology& topology, std::int64_t budget_bytes) {
-  Pipeline pipeline(topology, find_planner(options.machine.planner),
-                    memory_limit_of(options.machine), options.machine.cache_size);
+                           const std::shared_ptr<const Topology>& topology,
+                           std::int64_t budget_bytes) {
+  sim::Studies studies(topology, find_planner(options.machine.planner),
+                       study_options(options.machine));
   Progress progress;
   sim::ReplayReport report = sim::replay(
-      trace, topology, hooks_for(pipeline, progress, options.data == "full"), budget_bytes);
+      trace, *topology, hooks_for(studies, progress, options.data == "full"), budget_bytes);
   return report;
 }
 
@@ -79,7 +78,7 @@ void run_replay(const ReplayOptions& options) {
   if (!options.output.perfetto.empty()) require_writable(options.output.perfetto, "--perfetto");
   std::int64_t budget_bytes = data_budget_of(options.data_budget);
   sim::Trace trace = sim::read_trace(options.trace, options.format);
-  Topology topology = topology_of(options, trace);
+  auto topology = std::make_shared<const Topology>(topology_of(options, trace));
   sim::ReplayReport report = replayed(options, trace, topology, budget_bytes);
   if (!report.findings.empty()) {
     CheckNotHeld check;
@@ -88,7 +87,7 @@ void run_replay(const ReplayOptions& options) {
   }
   if (!options.output.perfetto.empty())
     write_file(options.output.perfetto, "--perfetto", [&](std::ostream& out) {
-      sim::write_perfetto(out, report.workload, report.labels, report.timeline, topology);
+      sim::write_perfetto(out, report.workload, report.labels, report.timeline, *topology);
     });
   if (options.output.perfetto == "-") return;
   print(options.output.json ? sim::replay_json(report)

@@ -7,6 +7,7 @@
 #include "core/base/errors.h"
 #include "core/schedule/workload.h"
 #include "sim/report/perfetto.h"
+#include "sim/report/writers.h"
 #include "tools/commands.h"
 #include "tools/options.h"
 #include "tools/output.h"
@@ -27,31 +28,30 @@ void run_simulate(const SimulateOptions& options) {
   if (!options.output.perfetto.empty()) require_writable(options.output.perfetto, "--perfetto");
   std::int64_t budget = data_budget_of(options.data_budget);
   Subject subject = subject_of(options.request);
-  Topology topology = topology_for(options.machine.topology, subject.asked());
-  Pipeline pipeline(topology, find_planner(options.machine.planner),
-                    memory_limit_of(options.machine), options.machine.cache_size);
+  sim::StudyOptions wanted = study_options(options.machine);
+  wanted.record_timelines = true;
+  sim::Studies studies(topology_for(options.machine.topology, subject.asked()),
+                       find_planner(options.machine.planner), wanted);
   Progress progress;
   progress.stage("planning and proving");
-  ProvedPlan proved = proved_plan_of(subject, pipeline);
+  std::shared_ptr<sim::Study> study = subject.studied(studies);
 
   progress.stage("timing");
-  Timeline timeline = timed(proved.plan, topology);
-  sim::RunReport report = run_report(proved, topology, timeline);
-  report.planner_asked = subject.plan ? proved.plan->planner : std::string(pipeline.planner().name);
+  sim::RunReport report = sim::report_on(*study);
+  report.planner_asked = subject.planner_asked(studies);
   if (options.data == "full") {
     progress.stage("moving and comparing bytes");
-    report.data = moved(proved, pipeline, budget, subject.plan != nullptr);
+    report.data = moved(*study, studies, budget, subject.plan != nullptr);
   } else {
-    report.data = sim::DataFacts{};
-    report.data->shape = text(proved.plan->request().shape());
-    report.data->note = "--data proof";
+    report.data = not_moved(study->plan(), "--data proof");
   }
-  report.cache = pipeline.cache_statistics();
+  report.cache = studies.cache_statistics();
   progress.clear();
 
   if (!options.output.perfetto.empty())
     write_file(options.output.perfetto, "--perfetto", [&](std::ostream& out) {
-      sim::write_perfetto(out, workload_of(proved.plan), {}, timeline, topology);
+      sim::write_perfetto(out, workload_of(study->shared_plan()), {}, study->timeline(),
+                          study->topology());
     });
   if (options.output.perfetto == "-") return;
   print(options.output.json ? sim::simulate_json(report)

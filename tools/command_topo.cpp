@@ -8,7 +8,7 @@
 
 #include "core/base/errors.h"
 #include "sim/machines/presets.h"
-#include "sim/report/topology_report.h"
+#include "sim/report/writers.h"
 #include "tools/commands.h"
 #include "tools/options.h"
 #include "tools/output.h"

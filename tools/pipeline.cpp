@@ -9,11 +9,9 @@
 
 #include "core/base/errors.h"
 #include "core/base/units.h"
-#include "core/schedule/workload.h"
 #include "core/text/plan_text.h"
 #include "sim/machines/presets.h"
 #include "sim/machines/text_file.h"
-#include "sim/network/engine.h"
 #include "sim/store/data_check.h"
 
 namespace reshard::tools {
@@ -23,97 +21,25 @@ namespace {
 // A plan of 10^6 messages is about 100 MB of text.
 constexpr std::size_t kMaxPlanTextBytes = std::size_t{4} << 30;
 
-std::int32_t index_of(const PlannerRow& planner) {
-  return static_cast<std::int32_t>(&planner - planners().data());
-}
-
 }  // namespace
 
-Pipeline::Pipeline(const Topology& topology, const PlannerRow& planner,
-                   std::optional<std::int64_t> memory_limit_bytes, std::int64_t cache_capacity)
-    : topology_(topology),
-      planner_(planner),
-      memory_limit_bytes_(memory_limit_bytes),
-      cache_(cache_capacity) {}
-
-PlanKey Pipeline::key_of(const Request& request) const {
-  return {request.fingerprint(), topology_.fingerprint(), index_of(planner_),
-          memory_limit_bytes_.value_or(-1)};
+sim::DataReport moved(const sim::Study& study, const sim::Studies& studies,
+                      std::int64_t budget_bytes, bool from_file) {
+  const Plan& plan = study.plan();
+  if (from_file && sim::store_bytes(plan) > budget_bytes)
+    return not_moved(plan,
+                     "a plan from a file cannot be made smaller, and its full size is above the "
+                     "data budget");
+  sim::MakePlan replan = [&](const Request& smaller) { return studies.like(plan, smaller); };
+  return sim::move_and_check(plan.request(), study.shared_plan(), replan, budget_bytes,
+                             memory_of_machine_bytes());
 }
 
-ProvedPlan Pipeline::planned_by(const PlannerRow& planner, const Request& request,
-                                Explanation* explanation) const {
-  PlannerInput input;
-  input.topology = &topology_;
-  input.memory_limit_bytes = memory_limit_bytes_;
-  input.plan_time = sim::time_of;
-  input.explanation = explanation;
-  auto plan = std::make_shared<const Plan>(make_plan(planner, request, input));
-  ProofResult proof = prove(*plan);
-  return {std::move(plan), std::move(proof)};
-}
-
-ProvedPlan Pipeline::proved_outside_cache(const Request& request, Explanation* explanation) const {
-  return planned_by(planner_, request, explanation);
-}
-
-std::shared_ptr<const Plan> Pipeline::proved_like(const Plan& plan, const Request& smaller) const {
-  return planned_by(find_planner(plan.planner), smaller, nullptr).plan;
-}
-
-ProvedPlan Pipeline::proved(const Request& request, Explanation* explanation) {
-  std::optional<ProvedPlan> made;
-  std::shared_ptr<const Plan> plan = cache_.get(key_of(request), [&] {
-    made = proved_outside_cache(request, explanation);
-    return made->plan;
-  });
-  if (made) return std::move(*made);
-  // A cached plan does not remember its reasons.
-  if (explanation != nullptr) return proved_outside_cache(request, explanation);
-  // The cache keeps plans, not what their proofs found beside.
-  return {plan, prove(*plan)};
-}
-
-std::shared_ptr<const Plan> Pipeline::plan(const Request& request) {
-  return cache_.get(key_of(request), [&] { return proved_outside_cache(request).plan; });
-}
-
-Timeline timed(const std::shared_ptr<const Plan>& plan, const Topology& topology) {
-  return sim::run(workload_of(plan), topology, {.record_flows = true, .record_spans = true});
-}
-
-sim::RunReport run_report(const ProvedPlan& proved, const Topology& topology,
-                          const Timeline& timeline) {
-  const Plan& plan = *proved.plan;
-  Bound bound = bound_of(plan.request(), topology);
-  RESHARD_CHECK(timeline.end_ps >= bound.time_ps(),
-                plan.request().text() + " takes " + duration_text(timeline.end_ps) +
-                    ", less than its bound " + duration_text(bound.time_ps()));
-  return sim::report_on(plan, count_bytes(plan), proved.proof, timeline, topology, bound);
-}
-
-sim::DataFacts moved(const ProvedPlan& proved, const Pipeline& pipeline, std::int64_t budget_bytes,
-                     bool from_file) {
-  if (from_file && sim::store_bytes(*proved.plan) > budget_bytes) {
-    sim::DataFacts facts;
-    facts.shape = text(proved.plan->request().shape());
-    facts.note =
-        "a plan from a file cannot be made smaller, and its full size is above the data budget";
-    return facts;
-  }
-  sim::MakePlan replan = [&](const Request& smaller) {
-    return pipeline.proved_like(*proved.plan, smaller);
-  };
-  sim::DataReport report = sim::move_and_check(proved.plan->request(), proved.plan, replan,
-                                               budget_bytes, memory_of_machine_bytes());
-  sim::DataFacts facts;
-  facts.checked = report.checked;
-  facts.full_size = report.full_size;
-  facts.shape = text(report.shape);
-  facts.elements = report.elements;
-  if (report.digest) facts.digest = report.digest->hex();
-  if (!report.full_size) facts.note = "full size is above the data budget";
-  return facts;
+sim::DataReport not_moved(const Plan& plan, std::string why) {
+  sim::DataReport report;
+  report.shape = plan.request().shape();
+  report.note = std::move(why);
+  return report;
 }
 
 std::int64_t memory_of_machine_bytes() {
@@ -126,12 +52,19 @@ std::int64_t memory_of_machine_bytes() {
   return bytes;
 }
 
-Topology topology_for(const std::string& spec, const Request& request) {
+std::shared_ptr<const Topology> topology_for(const std::string& spec, const Request& request) {
   std::int64_t highest = to_int(request.ranks().back());
-  if (spec.empty()) return sim::default_topology(highest + 1);
-  Topology topology = sim::find_topology(spec);
-  sim::require_devices(topology, highest);
+  if (spec.empty()) return std::make_shared<const Topology>(sim::default_topology(highest + 1));
+  auto topology = std::make_shared<const Topology>(sim::find_topology(spec));
+  sim::require_devices(*topology, highest);
   return topology;
+}
+
+sim::StudyOptions study_options(const MachineOptions& machine) {
+  sim::StudyOptions options;
+  options.memory_limit_bytes = memory_limit_of(machine);
+  options.cache_capacity = machine.cache_size;
+  return options;
 }
 
 Subject subject_of(const RequestOptions& options) {
@@ -154,16 +87,6 @@ Subject subject_of(const RequestOptions& options) {
   subject.plan = std::make_shared<const Plan>(parse_plan_of_one(
       sim::read_text_file(options.plan_file, kMaxPlanTextBytes), options.plan_file));
   return subject;
-}
-
-ProvedPlan proved_plan_of(const Subject& subject, Pipeline& pipeline, Explanation* explanation) {
-  if (!subject.plan) return pipeline.proved(subject.asked(), explanation);
-  std::int64_t peak = count_bytes(*subject.plan).peak_max;
-  if (peak > pipeline.memory_limit_bytes().value_or(peak))
-    throw InputError("memory limit: expected at least " + std::to_string(peak) +
-                     " bytes per rank, which the plan needs, found " +
-                     std::to_string(*pipeline.memory_limit_bytes()));
-  return {subject.plan, prove(*subject.plan)};
 }
 
 std::int64_t data_budget_of(const std::string& text) {

@@ -12,7 +12,7 @@
 
 #include "core/pattern/pattern.h"
 #include "core/plan/executor.h"
-#include "sim/report/validate_report.h"
+#include "sim/report/report.h"
 
 namespace reshard::tools {
 

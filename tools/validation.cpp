@@ -11,11 +11,11 @@
 #include "core/base/digest.h"
 #include "core/base/errors.h"
 #include "core/base/units.h"
-#include "core/text/plan_text.h"
 #include "core/schedule/workload.h"
+#include "core/text/plan_text.h"
 #include "sim/report/measurements.h"
 #include "sim/report/perfetto.h"
-#include "sim/report/validate_report.h"
+#include "sim/report/writers.h"
 #include "sim/store/data_check.h"
 #include "tools/agreement.h"
 #include "tools/commands.h"
@@ -28,13 +28,12 @@ namespace {
 
 // What all processes know before they run anything.
 struct Setup {
-  std::optional<Topology> topology;
-  std::optional<Pipeline> pipeline;
+  std::optional<sim::Studies> studies;
   Subject subject;
-  ProvedPlan proved;
+  std::shared_ptr<sim::Study> study;
   std::int64_t data_budget_bytes = 0;
   std::unique_ptr<PreparedPlan> prepared;
-  const Plan& plan() const { return *proved.plan; }
+  const Plan& plan() const { return study->plan(); }
 };
 
 // Returns the plan's digest. The planning of a later reshard, or of another topology file on one
@@ -47,10 +46,11 @@ std::string plan_all(const ValidateOptions& options, bool is_root, Setup& setup)
   }
   setup.data_budget_bytes = data_budget_of(options.data_budget);
   setup.subject = subject_of(options.request);
-  setup.topology.emplace(topology_for(options.machine.topology, setup.subject.asked()));
-  setup.pipeline.emplace(*setup.topology, find_planner(options.machine.planner),
-                         memory_limit_of(options.machine), options.machine.cache_size);
-  setup.proved = proved_plan_of(setup.subject, *setup.pipeline);
+  sim::StudyOptions wanted = study_options(options.machine);
+  wanted.record_timelines = is_root;  // who reports
+  setup.studies.emplace(topology_for(options.machine.topology, setup.subject.asked()),
+                        find_planner(options.machine.planner), wanted);
+  setup.study = setup.subject.studied(*setup.studies);
   if (options.carrier.backend == "local") {
     std::int64_t needed = sim::store_bytes(setup.plan()), memory = memory_of_machine_bytes();
     if (needed > memory)
@@ -109,12 +109,9 @@ Findings run_all(const ValidateOptions& options, Processes& processes, Setup& se
 }
 
 sim::ValidateReport report_of(const ValidateOptions& options, const BackendInfo& backend,
-                              Executor& executor, const Setup& setup, const Timeline& predicted,
-                              const Findings& found) {
-  sim::ValidateReport report;
-  report.predicted = run_report(setup.proved, *setup.topology, predicted);
-  report.predicted.planner_asked =
-      setup.subject.plan ? setup.plan().planner : std::string(setup.pipeline->planner().name);
+                              Executor& executor, const Setup& setup, const Findings& found) {
+  sim::ValidateReport report(sim::report_on(*setup.study));
+  report.predicted.planner_asked = setup.subject.planner_asked(*setup.studies);
   report.backend = backend.name;
   report.library = backend.status.what;
   report.processes = executor.processes().count();
@@ -130,13 +127,13 @@ sim::ValidateReport report_of(const ValidateOptions& options, const BackendInfo&
   return report;
 }
 
-void write_outputs(const ValidateOptions& options, const Setup& setup, const Timeline& predicted,
+void write_outputs(const ValidateOptions& options, const Setup& setup,
                    const sim::ValidateReport& report, std::vector<Timeline>&& runs) {
   if (!options.output.perfetto.empty()) {
     sim::MeasuredRun measured{report.backend, runs[report.measured.median_run]};
     write_file(options.output.perfetto, "--perfetto", [&](std::ostream& out) {
-      sim::write_perfetto(out, workload_of(setup.proved.plan), {}, predicted, *setup.topology,
-                          &measured);
+      sim::write_perfetto(out, workload_of(setup.study->shared_plan()), {}, setup.study->timeline(),
+                          setup.study->topology(), &measured);
     });
   }
   if (options.measurements.empty()) return;
@@ -146,7 +143,7 @@ void write_outputs(const ValidateOptions& options, const Setup& setup, const Tim
                                  report.library,
                                  plan.request().text(),
                                  plan.planner,
-                                 setup.topology->name(),
+                                 setup.study->topology().name(),
                                  plan.ranks,
                                  report.warm_up,
                                  sim::parts_of(plan),
@@ -164,14 +161,13 @@ void conclude(const ValidateOptions& options, const BackendInfo& backend, Execut
   compare_with_store(setup.plan(), setup.data_budget_bytes, memory_of_machine_bytes(),
                      found.values);
   progress.stage("timing");
-  Timeline predicted = timed(setup.proved.plan, *setup.topology);
-  sim::ValidateReport report = report_of(options, backend, executor, setup, predicted, found);
+  sim::ValidateReport report = report_of(options, backend, executor, setup, found);
   progress.clear();
-  write_outputs(options, setup, predicted, report, std::move(found.runs));
+  write_outputs(options, setup, report, std::move(found.runs));
   if (options.output.perfetto != "-" && options.measurements != "-")
     print(options.output.json ? sim::validate_json(report)
                               : sim::validate_table(report, options.output.verbose));
-  std::vector<std::string> faults = faults_of(report, setup.plan().request().shape());
+  std::vector<std::string> faults = faults_of(report);
   if (!faults.empty()) throw CheckNotHeld{faults};
 }
 

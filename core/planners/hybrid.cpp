@@ -18,7 +18,7 @@ Plan plan_hybrid(const Request& request, const PlannerInput& input) {
   if (input.explanation != nullptr)
     input.explanation->add((found.transitions ? "hybrid: " : "hybrid takes p2p: ") + found.why);
   if (found.transitions) return emit_plan(request, "hybrid", *found.transitions, input.explanation);
-  Plan plan = plan_p2p(request, input);
+  Plan plan = input.p2p != nullptr ? *input.p2p : plan_p2p(request, input);
   plan.planner = "hybrid";
   return plan;
 }

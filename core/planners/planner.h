@@ -9,9 +9,12 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/plan/plan.h"
+#include "core/plan/timeline.h"
+#include "core/schedule/accounting.h"
 #include "core/topology/topology.h"
 
 namespace reshard {
@@ -32,15 +35,31 @@ class Explanation {
   std::vector<Line> lines_;
 };
 
-// "How long does this plan take here", handed in by whoever owns an engine.
-using PlanTime = std::function<std::int64_t(const Plan& plan, const Topology& topology)>;
+// The answer to "how long does this plan take here", with what ran when, where that was recorded.
+struct PlanTiming {
+  std::int64_t time_ps;
+  std::shared_ptr<const Timeline> timeline;
+  PlanTiming(std::int64_t time, std::shared_ptr<const Timeline> recorded = nullptr)
+      : time_ps(time), timeline(std::move(recorded)) {}
+};
+
+// Handed in by whoever owns an engine.
+using PlanTime = std::function<PlanTiming(const Plan& plan, const Topology& topology)>;
+
+// What a planner had to find out about the plan that it returns.
+struct PlanFindings {
+  std::optional<PlanBytes> bytes;
+  std::optional<PlanTiming> timing;
+};
 
 // What a planner may look at beside the request.
 struct PlannerInput {
   const Topology* topology = nullptr;              // never null when a planner runs
   std::optional<std::int64_t> memory_limit_bytes;  // per rank, of PlanBytes::peak_max
   PlanTime plan_time;                              // set for `auto`
+  const Plan* p2p = nullptr;                       // its plan, where a planner made it already
   Explanation* explanation = nullptr;              // optional
+  PlanFindings* found = nullptr;                   // optional
 };
 
 struct PlannerRow {
@@ -57,6 +76,9 @@ const PlannerRow& find_planner(std::string_view name);
 // Plans, then checks the memory limit (InputError with the peak that the plan needs). Does not
 // prove.
 Plan make_plan(const PlannerRow& planner, const Request& request, const PlannerInput& input);
+
+// Throws the InputError of a plan above the memory limit; `who` needs the memory.
+void require_memory(std::string_view who, std::int64_t peak_bytes, std::int64_t limit_bytes);
 
 // The strategies, one file each.
 Plan plan_rule(const Request& request, const PlannerInput& input);    // rule.cpp

@@ -7,7 +7,6 @@
 #include "core/base/cursor.h"
 #include "core/base/errors.h"
 #include "core/planners/planner.h"
-#include "core/schedule/accounting.h"
 
 namespace reshard {
 namespace {
@@ -34,14 +33,22 @@ const PlannerRow& find_planner(std::string_view name) {
   throw InputError(fmt::format("planner: expected one of {}, found {}", names, quoted(name)));
 }
 
+void require_memory(std::string_view who, std::int64_t peak_bytes, std::int64_t limit_bytes) {
+  if (peak_bytes > limit_bytes)
+    throw InputError(
+        fmt::format("memory limit: expected at least {} bytes per rank, which {} needs, found {}",
+                    peak_bytes, who, limit_bytes));
+}
+
 Plan make_plan(const PlannerRow& planner, const Request& request, const PlannerInput& input) {
-  Plan plan = planner.make(request, input);
+  PlanFindings own;
+  PlannerInput to = input;
+  if (to.found == nullptr) to.found = &own;
+  Plan plan = planner.make(request, to);
   if (!input.memory_limit_bytes) return plan;
-  std::int64_t peak = count_bytes(plan).peak_max;
-  if (peak > *input.memory_limit_bytes)
-    throw InputError(fmt::format(
-        "memory limit: expected at least {} bytes per rank, which planner {} needs, found {}", peak,
-        planner.name, *input.memory_limit_bytes));
+  if (!to.found->bytes) to.found->bytes = count_bytes(plan);
+  require_memory(fmt::format("planner {}", planner.name), to.found->bytes->peak_max,
+                 *input.memory_limit_bytes);
   return plan;
 }
 

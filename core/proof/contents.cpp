@@ -11,8 +11,11 @@
 namespace reshard {
 
 Piece Contents::piece(std::size_t i) const {
-  Piece out{{DimVector(dims_), DimVector(dims_)}, DimVector(dims_), tags_[i].fold, tags_[i].writer};
   const std::int64_t* values = at(i);
+  Piece out{{DimVector(dims_), DimVector(dims_)},
+            DimVector(dims_),
+            static_cast<FoldId>(values[3 * dims_] >> 32),
+            static_cast<std::int32_t>(values[3 * dims_])};
   for (int d = 0; d < dims_; ++d) {
     out.box.lo[d] = values[d];
     out.box.hi[d] = values[dims_ + d];
@@ -22,9 +25,14 @@ Piece Contents::piece(std::size_t i) const {
 }
 
 void Contents::write(const Piece& piece) {
+  std::size_t used = values_.size();
+  // One piece is the common case, then a handful.
+  if (used == stride()) values_.reserve(4 * used);
+  values_.resize(used + stride());
+  std::int64_t* next = values_.data() + used;
   for (const DimVector* values : {&piece.box.lo, &piece.box.hi, &piece.shift})
-    coordinates_.insert(coordinates_.end(), values->begin(), values->begin() + dims_);
-  tags_.push_back({piece.fold, piece.writer});
+    next = std::copy_n(values->begin(), dims_, next);
+  *next = std::int64_t{piece.fold} << 32 | static_cast<std::uint32_t>(piece.writer);
   volume_ += piece.box.volume();
 }
 
@@ -73,7 +81,12 @@ std::size_t Contents::first_candidate_end(const Box& box) const {
 }
 
 std::optional<std::pair<std::size_t, std::size_t>> Contents::first_overlap() const {
-  if (size() < 2) return std::nullopt;
+  if (size() <= kScanLimit) {
+    for (std::size_t a = 0; a < size(); ++a)
+      for (std::size_t b = a + 1; b < size(); ++b)
+        if (overlap(a, b)) return std::pair(a, b);
+    return std::nullopt;
+  }
   std::vector<std::uint32_t> pieces(size());
   std::iota(pieces.begin(), pieces.end(), 0U);
   // An explicit stack: the depth depends on the plan's text.

@@ -25,7 +25,7 @@ class Contents {
  public:
   explicit Contents(int dims = 1) : dims_(dims) {}
 
-  std::size_t size() const { return tags_.size(); }
+  std::size_t size() const { return values_.size() / stride(); }
   Piece piece(std::size_t i) const;
   void write(const Piece& piece);
   // Calls visit(piece cut to `box`) for every piece that meets `box`; returns the volume they
@@ -51,18 +51,13 @@ class Contents {
   }
   std::int64_t volume() const { return volume_; }
   // Two pieces that overlap, if any. n log n for pieces that straight cuts can separate, as all
-  // layouts' pieces are.
+  // layouts' pieces are; few are compared pair by pair.
   std::optional<std::pair<std::size_t, std::size_t>> first_overlap() const;
 
  private:
   static constexpr std::size_t kScanLimit = 16;
-  struct Tag {
-    FoldId fold;
-    std::int32_t writer;
-  };
-  const std::int64_t* at(std::size_t i) const {
-    return coordinates_.data() + i * 3 * static_cast<std::size_t>(dims_);
-  }
+  std::size_t stride() const { return 3 * static_cast<std::size_t>(dims_) + 1; }
+  const std::int64_t* at(std::size_t i) const { return values_.data() + i * stride(); }
   std::int64_t lo(std::size_t i, int d) const { return at(i)[d]; }
   std::int64_t hi(std::size_t i, int d) const { return at(i)[dims_ + d]; }
   bool meets(std::size_t i, const Box& box) const;
@@ -73,9 +68,8 @@ class Contents {
       std::vector<std::uint32_t>& pieces, std::size_t begin, std::size_t end) const;
 
   int dims_;
-  std::vector<std::int64_t> coordinates_;  // per piece lo, hi, shift
-  std::vector<Tag> tags_;
-  std::int64_t volume_ = 0;  // of all pieces
+  std::vector<std::int64_t> values_;  // per piece lo, hi, shift, (fold, writer) as one
+  std::int64_t volume_ = 0;           // of all pieces
   // Pieces by ascending lo along index_dim_; reach_[k] is the greatest hi among the first k + 1 of
   // them. Valid for the first order_.size() pieces.
   mutable int index_dim_ = 0;

@@ -47,4 +47,22 @@ void write_perfetto(std::ostream& out, const Workload& workload,
 // Nanoseconds of `ps` as "us.nnn".
 std::string microseconds_text(std::int64_t ps);
 
+// ---- what a thread of a Chrome trace can show
+
+struct Slice {
+  std::int64_t start, end;
+};
+
+// A lane per slice, so that no two slices of a lane overlap (touching is allowed). Slices must
+// ascend by start. Lanes are numbered from 0, the lowest free one first.
+std::vector<std::int32_t> pack_lanes(const std::vector<Slice>& slices);
+
+// A maximal stretch of overlapping slices; touching ones are apart.
+struct Stretch {
+  std::int64_t start, end;
+  std::int64_t first, count;  // consecutive slices it is made of
+};
+// Slices must ascend by start.
+std::vector<Stretch> stretches(const std::vector<Slice>& slices);
+
 }  // namespace reshard::sim

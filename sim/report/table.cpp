@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/base/errors.h"
+#include "core/base/units.h"
 
 namespace reshard::sim {
 
@@ -22,6 +23,12 @@ void end_line(std::string& out) {
 }
 
 }  // namespace
+
+std::string ratio_text(std::optional<std::int64_t> ratio_e4) {
+  return ratio_e4 ? decimal_text(*ratio_e4, 10'000, 4) : "-";
+}
+
+std::string time_text(std::optional<std::int64_t> ps) { return ps ? duration_text(*ps) : "-"; }
 
 void Table::add_row(std::vector<std::string> cells) {
   RESHARD_CHECK(cells.size() == columns_.size(), "a row of " + std::to_string(cells.size()) +

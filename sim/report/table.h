@@ -3,11 +3,17 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace reshard::sim {
+
+// "1.0400" of ten-thousandths; "-" where there is none.
+std::string ratio_text(std::optional<std::int64_t> ratio_e4);
+// "5.389 ms", "-" where there is none.
+std::string time_text(std::optional<std::int64_t> ps);
 
 class Table {
  public:

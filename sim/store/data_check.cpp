@@ -77,7 +77,7 @@ DataReport move(const Plan& plan) {
         check.pattern().fill(request.source(), position, request.addend_of(position), bytes);
       },
       [&](Rank rank, std::span<const std::byte> bytes) { check(rank, bytes); });
-  return {true, true, request.shape(), check.elements(), check.digest(), store.bytes_moved()};
+  return {true, true, request.shape(), check.elements(), check.digest(), store.bytes_moved(), {}};
 }
 
 // Halvings after which `bytes` are within the budget, were they to shrink in proportion.

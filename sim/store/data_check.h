@@ -6,27 +6,16 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 
-#include "core/base/digest.h"
 #include "core/plan/plan.h"
 #include "sim/store/shrink.h"
+#include "sim/study/data_report.h"
 
 namespace reshard::sim {
 
 // Source, destination and temporaries of all ranks; temporaries at each rank's peak, sharing of
 // replicas not deducted.
 std::int64_t store_bytes(const Plan& plan);
-
-struct DataReport {
-  bool checked = false;
-  bool full_size = true;         // else the tensor was shrunk to fit the budget
-  Shape shape;                   // of the tensor that was moved
-  std::int64_t elements = 0;     // destination elements compared, all ranks together
-  std::optional<Digest> digest;  // XXH3-128 over the destination shards, rank ascending; none where
-                                 // they hold no element
-  std::int64_t bytes_moved = 0;  // written by steps
-};
 
 // Plans and proves a request, by the planner that made the plan at full size: what is checked small
 // must be the strategy that is used large.

@@ -2,14 +2,12 @@
 #include "sim/trace/replay.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
 
 #include <fmt/format.h>
 
 #include "core/base/errors.h"
 #include "core/base/units.h"
-#include "core/schedule/accounting.h"
 #include "sim/network/engine.h"
 #include "sim/trace/operation_bound.h"
 #include "sim/trace/trace_workload.h"
@@ -23,7 +21,7 @@ struct Different {
   OpId first{0};  // the operation that brought it
   std::shared_ptr<const Plan> plan;
   std::int64_t bytes_received = 0;
-  DataSummary data;
+  DataReport data;
 };
 
 class Replay {
@@ -78,17 +76,17 @@ class Replay {
       const auto* wanted = std::get_if<TraceRedistribute>(&trace_.operations[i].body);
       if (wanted == nullptr) continue;
       progress("planning", i, count);
-      std::shared_ptr<const Plan> plan;
+      std::shared_ptr<const Study> study;
       try {
-        plan = hooks_.plan(*wanted->request);
+        study = hooks_.study(*wanted->request);
       } catch (const InputError& error) {
         throw error.in(trace_.place_of(op));
       }
-      RESHARD_CHECK(plan != nullptr, "no plan for " + wanted->request->text());
+      RESHARD_CHECK(study != nullptr, "no plan for " + wanted->request->text());
       auto [it, is_new] = number_of_.try_emplace(wanted->request->fingerprint(), different_.size());
       if (is_new)
         different_.push_back(
-            {wanted->request.get(), op, plan, count_bytes(*plan).received_total, {}});
+            {wanted->request.get(), op, study->shared_plan(), study->bytes().received_total, {}});
       // Where the cache dropped it and it was made again, one copy is enough.
       plans_[i] = different_[it->second].plan;
     }
@@ -193,38 +191,9 @@ class Replay {
   }
 
   void fill_links() {
-    std::vector<std::pair<ReplayLink, std::size_t>> links;
-    const std::vector<ResourceUse>& uses = report_.timeline.resources;
-    for (std::size_t i = 0; i < uses.size(); ++i) {
-      if (uses[i].bytes == 0) continue;
-      ResourceId id{static_cast<std::int32_t>(i)};
-      ReplayLink link{topology_.resource_name(id), uses[i].bytes, uses[i].busy_ps,
-                      topology_.resource_bytes_per_s(id), 0};
-      Int128 possible = Int128{link.bytes_per_s} *
-                        report_.time_ps;  // in 10^-12 byte; bytes flow, so the time is above 0
-      Int128 carried = Int128{link.bytes} * 1'000'000'000'000;
-      // At most 2^62 * 10^12 * 2 * 10^6 < 2^127.
-      link.utilisation_ppm =
-          static_cast<std::int64_t>((carried * 2'000'000 + possible) / (2 * possible));
-      links.push_back({link, i});
-    }
-    std::sort(links.begin(), links.end(), [](const auto& a, const auto& b) {
-      Int128 left = Int128{a.first.bytes} * b.first.bytes_per_s,
-             right = Int128{b.first.bytes} * a.first.bytes_per_s;
-      return left != right ? left > right : a.second < b.second;
-    });
-    for (auto& [link, id] : links) report_.links.push_back(std::move(link));
-
-    std::array<ReplayClass, 4> classes{};
-    for (const FlowSpan& flow : report_.timeline.flows) {
-      ReplayClass& use = classes[static_cast<std::size_t>(
-          topology_.rule(flow.source, flow.destination).transport)];
-      use.bytes += flow.bytes;
-      ++use.flows;
-    }
-    for (std::size_t i = 0; i < classes.size(); ++i)
-      if (classes[i].flows > 0)
-        report_.classes.push_back({static_cast<Transport>(i), classes[i].bytes, classes[i].flows});
+    const Timeline& timeline = report_.timeline;
+    report_.links = busiest_links(timeline, topology_, timeline.resources.size());
+    report_.classes = use_by_class(timeline, topology_);
   }
 
   void fill_totals() {

@@ -21,28 +21,23 @@
 #include "core/plan/timeline.h"
 #include "core/schedule/workload.h"
 #include "core/topology/topology.h"
-#include "sim/study/plan_cache.h"
+#include "sim/study/data_report.h"
+#include "sim/study/link_use.h"
+#include "sim/study/study_cache.h"
 #include "sim/trace/trace.h"
 
 namespace reshard::sim {
 
-// What became of the bytes of one request.
-struct DataSummary {
-  bool full_size = true;  // else the tensor was shrunk to fit the budget
-  std::int64_t elements = 0;
-  std::optional<Digest> digest;  // none where there are no elements
-};
-
 struct ReplayHooks {
-  // A proved plan at full size; asked once per redistribution, so that the cache sees what the
-  // job does.
-  std::function<std::shared_ptr<const Plan>(const Request& request)> plan;
+  // The study of a request at full size; asked once per redistribution, so that the cache sees
+  // what the job does.
+  std::function<std::shared_ptr<const Study>(const Request& request)> study;
   // Moves and compares the bytes, within the budget; asked once per different request. Not set: no
   // bytes are moved.
-  std::function<DataSummary(const Request& request, const std::shared_ptr<const Plan>& plan,
-                            std::int64_t budget_bytes)>
+  std::function<DataReport(const Request& request, const std::shared_ptr<const Plan>& plan,
+                           std::int64_t budget_bytes)>
       check_data;
-  std::function<PlanCacheStatistics()> cache_statistics;  // may be empty
+  std::function<CacheStatistics()> cache_statistics;  // may be empty
   // How far the work is, for people who wait: "planning", "moving data", "timing". May be empty.
   std::function<void(std::string_view stage, std::int64_t done, std::int64_t total)> progress;
 };
@@ -59,17 +54,6 @@ struct ReplayRow {
   std::int64_t bound_ps = 0;        // of the operation alone
 };
 
-struct ReplayLink {
-  std::string name;
-  std::int64_t bytes = 0, busy_ps = 0, bytes_per_s = 0;
-  std::int64_t utilisation_ppm = 0;  // bytes / (capacity x time of the trace), rounded half up
-};
-
-struct ReplayClass {
-  Transport transport;
-  std::int64_t bytes = 0, flows = 0;
-};
-
 struct ReplayReport {
   // Not empty: the trace cannot run (exit code 1), and nothing below is set.
   std::vector<TraceFinding> findings;
@@ -81,6 +65,10 @@ struct ReplayReport {
   std::int64_t cut_bound_ps =
       0;  // cut bound of what all operations together must bring into each set of ranks
   std::int64_t bound_ps = 0;  // the larger
+  // "path", "cut", "none" at bound 0.
+  const char* limited_by() const {
+    return bound_ps == 0 ? "none" : path_bound_ps >= cut_bound_ps ? "path" : "cut";
+  }
   std::int64_t bytes_received_total = 0;
   std::vector<ReplayRow> requests;      // redistribute lines, in line order
   std::vector<ReplayRow> others;        // compute, messages, collectives, in line order
@@ -89,10 +77,9 @@ struct ReplayReport {
   std::int64_t data_full_size = 0;      // of these, at full size
   std::int64_t elements_checked = 0;
   std::int64_t data_budget_bytes = 0;  // of each different request
-  std::vector<ReplayLink> links;       // those that carried bytes, most utilised first, then by id
-  // Bytes by kind of route, in the order of Transport; those without are left out.
-  std::vector<ReplayClass> classes;
-  std::optional<PlanCacheStatistics> cache;
+  std::vector<LinkUse> links;          // those that carried bytes, most utilised first, then by id
+  std::vector<ClassUse> classes;
+  std::optional<CacheStatistics> cache;
   Digest digest;  // over the timeline and all data digests
 
   // For drawing: the workload that ran, a label per operation, and its timeline with flows.

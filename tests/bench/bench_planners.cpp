@@ -4,7 +4,8 @@
 #include <benchmark/benchmark.h>
 
 #include "core/planners/planner.h"
-#include "sim/study/plan_cache.h"
+#include "sim/machines/presets.h"
+#include "sim/study/study_cache.h"
 
 namespace {
 
@@ -51,16 +52,21 @@ void hybrid_32x32_gather(benchmark::State& state) {
 }
 
 void cache_hit(benchmark::State& state) {
-  PlanCache cache(1024);
+  sim::StudyCache cache(1024);
   std::vector<Request> requests;
   PlannerInput input;
   for (int n = 0; n < 512; ++n) {
     std::string shape = std::to_string(1024 + n) + ",1024";
     requests.push_back(request_on({4, 4}, shape.c_str(), "S(0)S(1)", "S(1)S(0)"));
   }
+  auto topology = std::make_shared<const Topology>(sim::default_topology(16));
+  auto studied = [&](const Request& request) {
+    auto plan = std::make_shared<const Plan>(plan_rule(request, input));
+    return std::make_shared<sim::Study>(std::move(plan), topology);
+  };
   auto get = [&](const Request& request) {
     return cache.get({request.fingerprint(), Digest{1, 2}, 0, -1},
-                     [&] { return std::make_shared<const Plan>(plan_rule(request, input)); });
+                     [&] { return studied(request); });
   };
   for (const Request& request : requests) get(request);
   std::size_t i = 0;

@@ -12,7 +12,7 @@
 
 #include "core/bytes/block.h"
 #include "core/proof/proof.h"
-#include "sim/report/measured_times.h"
+#include "sim/report/report.h"
 #include "tools/backend_choice.h"
 #include "tools/validate_run.h"
 

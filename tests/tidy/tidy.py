@@ -37,11 +37,11 @@ CORE = {
 }
 ALL_CORE = list(CORE)
 SIM = {
-    "sim/study": ALL_CORE,
     "sim/machines": ALL_CORE,
     "sim/network": ALL_CORE,
+    "sim/study": ALL_CORE + ["sim/network"],
     "sim/transport": ALL_CORE + ["sim/network"],
-    "sim/store": ALL_CORE,
+    "sim/store": ALL_CORE + ["sim/study"],  # for the report on its bytes
     # Planner and store are handed in; a trace knows plans, workloads, bounds and the engine.
     "sim/trace": ALL_CORE + ["sim/network", "sim/study"],
     "sim/report": ALL_CORE + ["sim/study", "sim/trace"],

@@ -75,8 +75,7 @@ TEST_CASE("right values hold on any number of processes, with the digest of the 
     CHECK(seen.values.elements() == 24);
     CHECK(seen.values.shards.size() == 4);
     CHECK(seen.values.digest == alone.values.digest);
-    CHECK(sim::digest_of_digests(seen.values.shards) ==
-          sim::digest_of_digests(alone.values.shards));
+    CHECK(seen.values.digest_of_digests() == alone.values.digest_of_digests());
   }
 }
 
@@ -102,17 +101,15 @@ TEST_CASE("of several wrong elements the first is named, by rank and then index"
   Plan plan = plan_of(request);
   Seen seen = validated(plan, 2, {{Rank{3}, {0}}, {Rank{1}, {4, 2, 5}}});
   CHECK(seen.values.wrong() == 4);
-  sim::ValidateReport report;
-  report.predicted.request = "REQUEST";
-  report.predicted.dtype = "f32";
+  sim::ValidateReport report{sim::RunReport(request)};
   report.values = seen.values;
-  std::vector<std::string> faults = sim::faults_of(report, request.shape());
+  std::vector<std::string> faults = sim::faults_of(report);
   REQUIRE(faults.size() == 2);
-  CHECK(faults[0].rfind(
-            "values of REQUEST: rank 1 holds a wrong value at global index [2,1]: expected 0x",
-            0) == 0);
+  CHECK(faults[0].rfind("values of " + request.text() +
+                            ": rank 1 holds a wrong value at global index [2,1]: expected 0x",
+                        0) == 0);
   CHECK(faults[0].find("(3 of its elements are wrong, 4 on all ranks)") != std::string::npos);
-  CHECK(faults[1].rfind("values of REQUEST: rank 1's shard has digest ", 0) == 0);
+  CHECK(faults[1].rfind("values of " + request.text() + ": rank 1's shard has digest ", 0) == 0);
   CHECK(faults[1].find("(2 of 4 shards differ)") != std::string::npos);
 }
 

@@ -9,10 +9,10 @@
 
 #include "core/layout/request.h"
 #include "core/plan/plan.h"
-#include "core/schedule/accounting.h"
 #include "core/schedule/rank_program.h"
 #include "core/schedule/temporaries.h"
 #include "core/topology/topology.h"
+#include "sim/study/study.h"
 #include "tools/capi/reshard.h"
 
 struct reshard_request {
@@ -20,14 +20,17 @@ struct reshard_request {
 };
 
 struct reshard_topology {
-  reshard::Topology topology;
+  std::shared_ptr<const reshard::Topology> topology;
 };
 
 struct reshard_plan {
-  std::shared_ptr<const reshard::Plan> plan;  // proved
-  reshard::PlanBytes bytes;
-  std::int64_t padding_bytes;
-  std::string request_text;
+  explicit reshard_plan(const reshard::sim::Study& of)
+      : study(of), plan(of.shared_plan()), request_text(plan->request().text()) {}
+
+  // Copied where more shall be found out: threads may share a handle.
+  const reshard::sim::Study study;
+  const std::shared_ptr<const reshard::Plan> plan;
+  const std::string request_text;
 };
 
 struct reshard_program {

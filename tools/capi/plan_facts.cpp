@@ -47,10 +47,10 @@ int32_t reshard_plan_get_facts(const reshard_plan* plan, reshard_plan_facts* fac
     out.step_count = static_cast<std::int32_t>(handle.plan->steps.size());
     out.dims = handle.plan->dims();
     out.element_bytes = static_cast<std::int32_t>(size_bytes(handle.plan->request().dtype()));
-    out.peak_bytes_max = handle.bytes.peak_max;
-    out.received_bytes_max = handle.bytes.received_max;
-    out.received_bytes_total = handle.bytes.received_total;
-    out.padding_bytes_total = handle.padding_bytes;
+    out.peak_bytes_max = handle.study.bytes().peak_max;
+    out.received_bytes_max = handle.study.bytes().received_max;
+    out.received_bytes_total = handle.study.bytes().received_total;
+    out.padding_bytes_total = handle.study.padding_total();
     give(out, facts, "facts");
   });
 }
@@ -77,8 +77,8 @@ int32_t reshard_plan_get_rank_bytes(const reshard_plan* plan, int32_t rank,
     reshard_rank_bytes out{};
     out.source_bytes = buffer_of(*handle.plan, slot, 0).bytes;
     out.destination_bytes = buffer_of(*handle.plan, slot, 1).bytes;
-    out.peak_bytes = handle.bytes.peak_per_slot[static_cast<std::size_t>(slot)];
-    out.received_bytes = handle.bytes.received_per_slot[static_cast<std::size_t>(slot)];
+    out.peak_bytes = handle.study.bytes().peak_per_slot[static_cast<std::size_t>(slot)];
+    out.received_bytes = handle.study.bytes().received_per_slot[static_cast<std::size_t>(slot)];
     give(out, bytes, "bytes");
   });
 }

@@ -4,14 +4,12 @@
 #include <cstring>
 #include <new>
 
-#include "core/bounds/bounds.h"
 #include "core/layout/request_text.h"
-#include "core/planners/planner.h"
 #include "core/proof/proof.h"
 #include "core/text/plan_text.h"
 #include "core/topology/topology_text.h"
 #include "sim/machines/presets.h"
-#include "sim/network/engine.h"
+#include "sim/study/studies.h"
 #include "tools/capi/guard.h"
 #include "tools/capi/handles.h"
 
@@ -20,22 +18,19 @@ using namespace reshard::capi;
 
 namespace {
 
+using TopologyRef = std::shared_ptr<const Topology>;
+
 // The caller's topology, which must hold the ranks, or the default that does.
-Topology topology_of(const reshard_topology* topology, const Request& request) {
+TopologyRef topology_of(const reshard_topology* topology, const Request& request) {
   std::int64_t highest = to_int(request.ranks().back());
-  if (topology == nullptr) return sim::default_topology(highest + 1);
-  sim::require_devices(topology->topology, highest);
+  if (topology == nullptr)
+    return std::make_shared<const Topology>(sim::default_topology(highest + 1));
+  sim::require_devices(*topology->topology, highest);
   return topology->topology;
 }
 
-reshard_plan* handle_of(Plan plan, const ProofResult& proof) {
-  auto handle = std::make_unique<reshard_plan>();
-  handle->bytes = count_bytes(plan);
-  handle->padding_bytes = 0;
-  for (std::int64_t bytes : proof.padding_bytes) handle->padding_bytes += bytes;
-  handle->request_text = plan.request().text();
-  handle->plan = std::make_shared<const Plan>(std::move(plan));
-  return handle.release();
+TopologyRef held(Topology&& topology) {
+  return std::make_shared<const Topology>(std::move(topology));
 }
 
 }  // namespace
@@ -69,7 +64,7 @@ int32_t reshard_topology_create(const char* name, reshard_topology** topology) {
   return guarded([&] {
     given(name, "name");
     given(topology, "topology");
-    *topology = new reshard_topology{sim::find_topology(name)};
+    *topology = new reshard_topology{held(sim::find_topology(name))};
   });
 }
 
@@ -80,7 +75,7 @@ int32_t reshard_topology_parse(const char* text, int64_t count, reshard_topology
     if (count < 0) throw InputError("count: expected 0 or more, found " + std::to_string(count));
     std::optional<std::int64_t> nodes;
     if (count > 0) nodes = count;
-    *topology = new reshard_topology{build_topology(parse_topology(text, "text"), nodes)};
+    *topology = new reshard_topology{held(build_topology(parse_topology(text, "text"), nodes))};
   });
 }
 
@@ -97,15 +92,11 @@ int32_t reshard_plan_create(const reshard_request* request, const reshard_topolo
     if (chosen.memory_limit_bytes < 0)
       throw InputError("memory_limit_bytes: expected 0 or more, found " +
                        std::to_string(chosen.memory_limit_bytes));
-    Topology on = topology_of(topology, asked);
-    PlannerInput input;
-    input.topology = &on;
-    if (chosen.memory_limit_bytes > 0) input.memory_limit_bytes = chosen.memory_limit_bytes;
-    input.plan_time = sim::time_of;
-    Plan made =
-        make_plan(find_planner(chosen.planner == nullptr ? "auto" : chosen.planner), asked, input);
-    ProofResult proof = prove(made);
-    *plan = handle_of(std::move(made), proof);
+    sim::StudyOptions wanted;
+    if (chosen.memory_limit_bytes > 0) wanted.memory_limit_bytes = chosen.memory_limit_bytes;
+    sim::Studies studies(topology_of(topology, asked),
+                         find_planner(chosen.planner == nullptr ? "auto" : chosen.planner), wanted);
+    *plan = new reshard_plan(*studies.of(asked));
   });
 }
 
@@ -115,10 +106,9 @@ int32_t reshard_plan_parse(const char* text, int64_t text_bytes, reshard_plan** 
     given(plan, "plan");
     if (text_bytes < 0)
       throw InputError("text_bytes: expected 0 or more, found " + std::to_string(text_bytes));
-    Plan read =
-        parse_plan_of_one(std::string_view(text, static_cast<std::size_t>(text_bytes)), "text");
-    ProofResult proof = prove(read);
-    *plan = handle_of(std::move(read), proof);
+    auto read = std::make_shared<const Plan>(
+        parse_plan_of_one(std::string_view(text, static_cast<std::size_t>(text_bytes)), "text"));
+    *plan = new reshard_plan(sim::Study(std::move(read), nullptr));
   });
 }
 
@@ -147,16 +137,15 @@ int32_t reshard_plan_prove(const reshard_plan* plan) {
 int32_t reshard_plan_get_times(const reshard_plan* plan, const reshard_topology* topology,
                                reshard_times* times) {
   return guarded([&] {
-    const Plan& timed = *given(plan, "plan").plan;
-    Topology on = topology_of(topology, timed.request);
-    Bound bound = bound_of(timed.request, on);
+    const sim::Study& known = given(plan, "plan").study;
+    sim::Study study = known.on(topology_of(topology, known.plan().request()));
+    const Bound& bound = study.bound();
     reshard_times out{};
-    out.time_ps = sim::time_of(timed, on);
+    out.time_ps = study.time_ps();
     out.bound_ps = bound.time_ps();
     out.cut_ps = bound.cut_ps;
     out.volume_ps = bound.volume_ps;
     out.latency_ps = bound.latency_ps;
-    RESHARD_CHECK(out.time_ps >= out.bound_ps, timed.request.text() + " takes less than its bound");
     give(out, times, "times");
   });
 }

@@ -8,8 +8,8 @@
 
 #include "core/base/errors.h"
 #include "core/planners/planner.h"
-#include "sim/report/measured_times.h"
 #include "sim/report/measurements.h"
+#include "sim/report/report.h"
 #include "tests/support/star.h"
 
 using namespace reshard;

@@ -7,8 +7,8 @@
 #include <set>
 #include <sstream>
 
-#include "sim/report/link_use.h"
 #include "sim/report/perfetto.h"
+#include "sim/study/link_use.h"
 
 using namespace reshard;
 using namespace reshard::sim;
@@ -165,8 +165,9 @@ TEST_CASE("links are ordered by the time that their bytes need") {
   CHECK((links[0].name == "node0.gpu0.port.out" && links[0].bytes == 2000 &&
          links[0].busy_ps == 4 * kUs));
   CHECK(links[1].name == topology.resource_name(ResourceId{3}));
-  CHECK(utilisation_e4(links[0], 4 * kUs) == 5000);  // 2000 B of the 4000 that 4 us at 1 GB/s carry
-  std::vector<ClassBytes> classes = bytes_by_class(timeline, topology);
+  CHECK(utilisation(links[0], 4 * kUs, 10'000) ==
+        5000);  // 2000 B of the 4000 that 4 us at 1 GB/s carry
+  std::vector<ClassUse> classes = use_by_class(timeline, topology);
   REQUIRE(classes.size() == 1);
   CHECK((classes[0].transport == Transport::NVLink && classes[0].bytes == 2000));
 }

@@ -3,8 +3,8 @@
 #include <catch2/catch.hpp>
 
 #include "core/base/errors.h"
-#include "sim/report/lanes.h"
-#include "sim/report/run_report.h"
+#include "sim/report/perfetto.h"
+#include "sim/report/report.h"
 #include "sim/report/table.h"
 
 using namespace reshard;

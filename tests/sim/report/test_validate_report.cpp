@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
-#include "sim/report/validate_report.h"
+#include "sim/report/writers.h"
 
 using namespace reshard;
 using namespace reshard::sim;
@@ -13,20 +13,18 @@ namespace {
 constexpr std::int64_t kUs = 1'000'000;
 
 ValidateReport two_ranks() {
-  ValidateReport report;
-  RunReport& predicted = report.predicted;
-  predicted.request = "f16[2,2] S(0) on 2 -> S(1)";
-  predicted.shape = "2,2";
-  predicted.dtype = "f16";
+  auto mesh = std::make_shared<const Mesh>(Mesh::row_major({2}));
+  RunReport predicted(
+      Request(parse_layout("2,2", "f16", mesh, "S(0)"), parse_layout("2,2", "f16", mesh, "S(1)")));
   predicted.topology = "star";
   predicted.topology_devices = 4;
-  predicted.request_ranks = 2;
   predicted.planner = predicted.planner_asked = "p2p";
-  predicted.steps = {{"copy", {}, "0-1", 0, 0, 0, {}},
-                     {"exchange", {}, "0-1", 4000, 0, 10 * kUs, {}}};
+  predicted.steps = {{"copy", {}, {Rank{0}, Rank{1}}, 0, 0, 0, {}},
+                     {"exchange", {}, {Rank{0}, Rank{1}}, 4000, 0, 10 * kUs, {}}};
   predicted.time_ps = 10 * kUs;
-  predicted.bytes_received_max = 2000;
-  predicted.bytes_received_total = 4000;
+  predicted.bytes.received_max = 2000;
+  predicted.bytes.received_total = 4000;
+  ValidateReport report(std::move(predicted));
   report.backend = "mpi";
   report.library = "Open MPI 4.1.4";
   report.processes = 2;
@@ -92,8 +90,8 @@ TEST_CASE("a difference stands in table, JSON and on standard error") {
   report.values.digest.reset();
   report.values.shards[1].wrong = PatternMismatch{2, 1, 0x00ab, 0x00aa};
   report.values.shards[1].digest = Digest{3, 5};
-  CHECK(faults_of(two_ranks(), Shape{2, 2}).empty());
-  CHECK(faults_of(report, Shape{2, 2}) ==
+  CHECK(faults_of(two_ranks()).empty());
+  CHECK(faults_of(report) ==
         std::vector<std::string>{"values of f16[2,2] S(0) on 2 -> S(1): rank 1 holds a wrong value "
                                  "at global index [0,1]: expected 0x00ab, found 0x00aa (2 of its "
                                  "elements are wrong, 2 on all ranks)",
@@ -114,7 +112,7 @@ TEST_CASE("a difference stands in table, JSON and on standard error") {
   // The store alone may differ, where a backend and the request's definition agree and the plan
   // does not: then that is what is said.
   report.values.shards[1].wrong.reset();
-  CHECK(faults_of(report, Shape{2, 2}).size() == 1);
+  CHECK(faults_of(report).size() == 1);
   CHECK_FALSE(report.values.hold());
 }
 
@@ -124,7 +122,7 @@ TEST_CASE("ratios and rates are absent where nothing was to be done") {
   report.measured.steps.clear();
   report.predicted.time_ps = 0;
   report.measured.total = {0, 0, 0};
-  report.predicted.bytes_received_max = 0;
+  report.predicted.bytes.received_max = 0;
   std::string table = validate_table(report, false);
   CHECK(table.find("no steps: nothing has to be done\n") != std::string::npos);
   CHECK(table.find("ratio      - measured to predicted\n") != std::string::npos);

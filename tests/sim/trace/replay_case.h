@@ -11,11 +11,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/planners/planner.h"
-#include "core/proof/proof.h"
-#include "sim/network/engine.h"
 #include "sim/store/data_check.h"
-#include "sim/study/plan_cache.h"
+#include "sim/study/studies.h"
 #include "sim/trace/replay.h"
 #include "sim/trace/trace.h"
 
@@ -46,43 +43,31 @@ class Rig {
  public:
   explicit Rig(const Topology& topology, std::string_view planner = "auto",
                std::int64_t capacity = 4096)
-      : topology_(topology), planner_(find_planner(planner)), cache_(capacity) {
-    hooks.plan = [this](const Request& request) { return plan(request); };
+      : topology_(std::make_shared<const Topology>(topology)),
+        studies_(topology_, find_planner(planner), {.cache_capacity = capacity}) {
+    hooks.study = [this](const Request& request) { return studies_.of(request); };
     hooks.check_data = [this](const Request& request, const std::shared_ptr<const Plan>& plan,
                               std::int64_t budget_bytes) {
       budgets.push_back(budget_bytes);
-      sim::DataReport report = sim::move_and_check(
-          request, plan, [this](const Request& smaller) { return this->plan(smaller); },
+      return sim::move_and_check(
+          request, plan,
+          [this](const Request& smaller) { return studies_.of(smaller)->shared_plan(); },
           budget_bytes, std::int64_t{8} << 30);
-      return sim::DataSummary{report.full_size, report.elements, report.digest};
     };
-    hooks.cache_statistics = [this] { return cache_.statistics(); };
+    hooks.cache_statistics = [this] { return studies_.cache_statistics(); };
   }
 
   sim::ReplayReport replay(const sim::Trace& trace,
                            std::int64_t budget_bytes = std::int64_t{2} << 30) {
-    return sim::replay(trace, topology_, hooks, budget_bytes);
+    return sim::replay(trace, *topology_, hooks, budget_bytes);
   }
 
   sim::ReplayHooks hooks;
   std::vector<std::int64_t> budgets;  // as handed to check_data
 
  private:
-  std::shared_ptr<const Plan> plan(const Request& request) {
-    auto row = static_cast<std::int32_t>(&planner_ - planners().data());
-    return cache_.get({request.fingerprint(), topology_.fingerprint(), row, -1}, [&] {
-      PlannerInput input;
-      input.topology = &topology_;
-      input.plan_time = sim::time_of;
-      auto plan = std::make_shared<const Plan>(make_plan(planner_, request, input));
-      prove(*plan);
-      return plan;
-    });
-  }
-
-  const Topology& topology_;
-  const PlannerRow& planner_;
-  PlanCache cache_;
+  std::shared_ptr<const Topology> topology_;
+  sim::Studies studies_;
 };
 
 }  // namespace reshard::test

@@ -154,7 +154,7 @@ TEST_CASE(
   CHECK(report.links[0].name == "node0.gpu0.port.out");
   CHECK(report.links[0].bytes == 1'500'000);
   CHECK(report.links[0].busy_ps == report.time_ps - 4 * kLatency);
-  CHECK(report.links[0].utilisation_ppm ==
+  CHECK(utilisation(report.links[0], report.time_ps, 1'000'000) ==
         (std::int64_t{15'000'000} * 1'000'000 + report.time_ps / 2) / report.time_ps);
   REQUIRE(report.classes.size() == 1);
   CHECK(report.classes[0].transport == Transport::NVLink);

@@ -23,16 +23,16 @@ struct LinkUse {
 std::vector<LinkUse> busiest_links(const Timeline& timeline, const Topology& topology,
                                    std::size_t limit);
 
-// bytes / (capacity x end), in ten-thousandths, rounded half up; 0 at end 0.
-std::int64_t utilisation_e4(const LinkUse& link, std::int64_t end_ps);
+// bytes / (capacity x end) in units of 1 / `scale` (at most 10^6), rounded half up; 0 at end 0.
+std::int64_t utilisation(const LinkUse& link, std::int64_t end_ps, std::int64_t scale);
 
-struct ClassBytes {
+struct ClassUse {
   Transport transport;
-  std::int64_t bytes;
+  std::int64_t bytes, flows;
 };
 
-// Bytes of the timeline's flows by the transport of their route, in the order of Transport; classes
-// without bytes are left out.
-std::vector<ClassBytes> bytes_by_class(const Timeline& timeline, const Topology& topology);
+// The timeline's flows by the transport of their route, in the order of Transport; classes without
+// flows are left out.
+std::vector<ClassUse> use_by_class(const Timeline& timeline, const Topology& topology);
 
 }  // namespace reshard::sim

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "sim/report/topology_report.h"
-
+// Tables and JSON of topologies.
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "core/base/units.h"
 #include "core/layout/mesh.h"
-#include "sim/report/json_parts.h"
+#include "sim/report/json.h"
 #include "sim/report/table.h"
+#include "sim/report/writers.h"
 
 namespace reshard::sim {
 
@@ -162,11 +162,10 @@ std::string topology_json(const Topology& topology) {
   out["links"] = std::move(links);
   Json routes = Json::array();
   for (const RouteRule& rule : node.rules)
-    routes.push_back(Json{
-        {"transport", text(rule.transport)},
-        {"latency_ps", rule.latency_ps},
-        {"cap_bytes_per_s", rule.cap_bytes_per_s ? Json(*rule.cap_bytes_per_s) : Json(nullptr)},
-        {"crosses", hops_text(rule, topology)}});
+    routes.push_back(Json{{"transport", text(rule.transport)},
+                          {"latency_ps", rule.latency_ps},
+                          {"cap_bytes_per_s", or_null(rule.cap_bytes_per_s)},
+                          {"crosses", hops_text(rule, topology)}});
   out["routes"] = std::move(routes);
   out["route_between_nodes"] = node.rule_between >= 0 ? Json(node.rule_between) : Json(nullptr);
   Json rows = Json::array();

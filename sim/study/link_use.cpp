@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "sim/report/link_use.h"
+#include "sim/study/link_use.h"
 
 #include <algorithm>
 #include <array>
@@ -38,22 +38,24 @@ std::vector<LinkUse> busiest_links(const Timeline& timeline, const Topology& top
   return out;
 }
 
-std::int64_t utilisation_e4(const LinkUse& link, std::int64_t end_ps) {
+std::int64_t utilisation(const LinkUse& link, std::int64_t end_ps, std::int64_t scale) {
   if (end_ps == 0) return 0;
   Int128 possible = Int128{link.bytes_per_s} * end_ps;  // in 10^-12 byte
   Int128 carried = Int128{link.bytes} * 1'000'000'000'000;
-  // At most 2^62 * 10^12 * 2 * 10^4 < 2^127.
-  return static_cast<std::int64_t>((carried * 20'000 + possible) / (2 * possible));
+  // At most 2^62 * 10^12 * 2 * 10^6 < 2^127.
+  return static_cast<std::int64_t>((carried * 2 * scale + possible) / (2 * possible));
 }
 
-std::vector<ClassBytes> bytes_by_class(const Timeline& timeline, const Topology& topology) {
-  std::array<std::int64_t, 4> bytes{};
-  for (const FlowSpan& flow : timeline.flows)
-    bytes[static_cast<std::size_t>(topology.rule(flow.source, flow.destination).transport)] +=
-        flow.bytes;
-  std::vector<ClassBytes> out;
-  for (std::size_t i = 0; i < bytes.size(); ++i)
-    if (bytes[i] > 0) out.push_back({static_cast<Transport>(i), bytes[i]});
+std::vector<ClassUse> use_by_class(const Timeline& timeline, const Topology& topology) {
+  std::array<ClassUse, 4> classes{};
+  for (const FlowSpan& flow : timeline.flows) {
+    Transport transport = topology.rule(flow.source, flow.destination).transport;
+    ClassUse& use = classes[static_cast<std::size_t>(transport)];
+    use = {transport, use.bytes + flow.bytes, use.flows + 1};
+  }
+  std::vector<ClassUse> out;
+  for (const ClassUse& use : classes)
+    if (use.flows > 0) out.push_back(use);
   return out;
 }
 

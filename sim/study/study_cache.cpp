@@ -1,34 +1,34 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "sim/study/plan_cache.h"
+#include "sim/study/study_cache.h"
 
-namespace reshard {
+namespace reshard::sim {
 
-std::shared_ptr<const Plan> PlanCache::get(
-    const PlanKey& key, const std::function<std::shared_ptr<const Plan>()>& make) {
+std::shared_ptr<Study> StudyCache::get(const StudyKey& key,
+                                       const std::function<std::shared_ptr<Study>()>& make) {
   if (auto found = by_key_.find(key); found != by_key_.end()) {
     ++hits_;
     entries_.splice(entries_.begin(), entries_, found->second);
-    return found->second->plan;
+    return found->second->study;
   }
   ++misses_;
-  std::shared_ptr<const Plan> plan = make();
-  if (capacity_ == 0) return plan;
+  std::shared_ptr<Study> study = make();
+  if (capacity_ == 0) return study;
   if (static_cast<std::int64_t>(entries_.size()) >= capacity_) {
     by_key_.erase(entries_.back().key);
     entries_.pop_back();
   }
-  entries_.push_front({key, plan});
+  entries_.push_front({key, study});
   by_key_.emplace(key, entries_.begin());
-  return plan;
+  return study;
 }
 
-PlanCacheStatistics PlanCache::statistics() const {
+CacheStatistics StudyCache::statistics() const {
   return {hits_, misses_, static_cast<std::int64_t>(entries_.size()), capacity_};
 }
 
-void PlanCache::clear() {
+void StudyCache::clear() {
   by_key_.clear();
   entries_.clear();
 }
 
-}  // namespace reshard
+}  // namespace reshard::sim

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// From studies, runs and rows to what reports say of them.
+#include "sim/report/report.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "core/base/errors.h"
+#include "core/base/integers.h"
+#include "core/base/units.h"
+
+namespace reshard::sim {
+
+namespace {
+
+constexpr std::size_t kLinksShown = 5;
+
+std::vector<StepRow> step_rows(const Plan& plan, const PlanBytes& bytes) {
+  std::vector<StepRow> rows;
+  for (std::size_t s = 0; s < plan.steps.size(); ++s) {
+    StepRow row{
+        kind_text(plan.steps[s]), plan.steps[s].axes, {}, bytes.received_per_step[s], {}, {}};
+    for (Slot slot : slots_of(plan.steps[s]))
+      row.ranks.push_back(plan.ranks[static_cast<std::size_t>(slot)]);
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+// From the first start to the last end of the parts of each step, over all ranks.
+struct Extent {
+  std::optional<std::int64_t> start_ps, end_ps;
+};
+
+std::vector<Extent> extents_of(const Timeline& timeline, std::size_t step_count) {
+  std::vector<Extent> out(step_count);
+  for (const Span& span : timeline.spans) {
+    RESHARD_CHECK(span.step >= 0 && static_cast<std::size_t>(span.step) < step_count &&
+                      span.start_ps <= span.end_ps,
+                  "a span of no step");
+    Extent& extent = out[static_cast<std::size_t>(span.step)];
+    extent.start_ps = std::min(extent.start_ps.value_or(span.start_ps), span.start_ps);
+    extent.end_ps = std::max(extent.end_ps.value_or(span.end_ps), span.end_ps);
+  }
+  return out;
+}
+
+void add_reasons(const Explanation& explanation, RunReport& report) {
+  for (const Explanation::Line& line : explanation.lines()) {
+    if (!line.step)
+      report.why.push_back(line.why);
+    else if (to_index(*line.step) < report.steps.size())
+      report.steps[to_index(*line.step)].why.push_back(line.why);
+  }
+}
+
+// Four decimals; libraries may differ in the last bit of a logarithm, which these digits do not
+// show.
+std::int64_t rounded_e4(double value) {
+  return static_cast<std::int64_t>(std::floor(value * 10'000 + 0.5));
+}
+
+SweepSummary summarize(const SweepReport& report, const std::string& planner) {
+  SweepSummary out;
+  out.planner = planner;
+  // The mean is taken over logarithms: a product of thousands of ratios could leave the range of a
+  // double.
+  double logarithms = 0;
+  for (const SweepRow& row : report.rows) {
+    if (row.planner != planner) continue;
+    if (!row.time_ps) ++out.refused;
+    if (!row.time_ps || row.bound_ps == 0) continue;
+    ++out.pairs;
+    if (*row.time_ps == row.bound_ps) ++out.at_bound;
+    logarithms +=
+        std::log(static_cast<double>(*row.time_ps)) - std::log(static_cast<double>(row.bound_ps));
+    if (out.worst == nullptr ||
+        Int128{*row.time_ps} * out.worst->bound_ps > Int128{*out.worst->time_ps} * row.bound_ps)
+      out.worst = &row;
+  }
+  if (out.pairs > 0)
+    out.geometric_mean_e4 = rounded_e4(std::exp(logarithms / static_cast<double>(out.pairs)));
+  return out;
+}
+
+}  // namespace
+
+std::optional<std::int64_t> StepRow::duration_ps() const {
+  if (!start_ps || !end_ps) return std::nullopt;
+  return *end_ps - *start_ps;
+}
+
+RunReport report_on(Study& study) {
+  const Plan& plan = study.plan();
+  const Timeline& timeline = study.timeline();
+  RunReport report(plan.request());
+  report.topology = study.topology().name();
+  report.topology_devices = study.topology().devices();
+  report.planner = report.planner_asked = plan.planner;
+  report.bytes = study.bytes();
+  report.steps = step_rows(plan, report.bytes);
+  std::vector<Extent> extents = extents_of(timeline, report.steps.size());
+  for (std::size_t s = 0; s < extents.size(); ++s) {
+    report.steps[s].start_ps = extents[s].start_ps;
+    report.steps[s].end_ps = extents[s].end_ps;
+  }
+  if (study.explanation()) add_reasons(*study.explanation(), report);
+  report.padding_total = study.padding_total();
+  report.time_ps = study.time_ps();
+  report.bound = study.bound();
+  report.classes = use_by_class(timeline, study.topology());
+  std::erase_if(report.classes, [](const ClassUse& use) { return use.bytes == 0; });
+  report.links = busiest_links(timeline, study.topology(), kLinksShown);
+  return report;
+}
+
+std::optional<std::int64_t> ratio_e4(std::int64_t time_ps, std::int64_t bound_ps) {
+  if (bound_ps == 0) return std::nullopt;
+  return static_cast<std::int64_t>((Int128{time_ps} * 20'000 + bound_ps) / (Int128{bound_ps} * 2));
+}
+
+Spread spread_of(std::vector<std::int64_t> values_ps) {
+  RESHARD_CHECK(!values_ps.empty(), "the median of nothing");
+  std::sort(values_ps.begin(), values_ps.end());
+  return {values_ps[(values_ps.size() - 1) / 2], values_ps.front(), values_ps.back()};
+}
+
+MeasuredTimes times_of(std::span<const Timeline> runs, std::size_t step_count) {
+  MeasuredTimes out;
+  std::vector<std::int64_t> totals;
+  std::vector<std::vector<std::int64_t>> by_step(step_count);
+  for (const Timeline& run : runs) {
+    totals.push_back(run.end_ps);
+    std::vector<Extent> extents = extents_of(run, step_count);
+    for (std::size_t s = 0; s < step_count; ++s)
+      if (extents[s].end_ps) by_step[s].push_back(*extents[s].end_ps - *extents[s].start_ps);
+  }
+  out.total = spread_of(totals);
+  out.median_run = static_cast<std::size_t>(
+      std::find(totals.begin(), totals.end(), out.total.median_ps) - totals.begin());
+  for (std::vector<std::int64_t>& values : by_step)
+    out.steps.push_back(values.empty() ? std::nullopt
+                                       : std::optional(spread_of(std::move(values))));
+  return out;
+}
+
+std::int64_t ValueFacts::elements() const {
+  std::int64_t sum = 0;
+  for (const ShardFacts& shard : shards) sum += shard.elements;
+  return sum;
+}
+
+std::int64_t ValueFacts::wrong() const {
+  std::int64_t sum = 0;
+  for (const ShardFacts& shard : shards) sum += shard.wrong ? shard.wrong->count : 0;
+  return sum;
+}
+
+std::int64_t ValueFacts::unlike_store() const {
+  return std::count_if(shards.begin(), shards.end(),
+                       [](const ShardFacts& shard) { return shard.differs_from_store(); });
+}
+
+const ShardFacts* ValueFacts::first_wrong() const {
+  auto it = std::find_if(shards.begin(), shards.end(),
+                         [](const ShardFacts& shard) { return shard.wrong.has_value(); });
+  return it == shards.end() ? nullptr : &*it;
+}
+
+Digest ValueFacts::digest_of_digests() const {
+  Hasher hasher;
+  for (const ShardFacts& shard : shards) hasher.add(shard.digest.hex());
+  return hasher.digest();
+}
+
+std::optional<std::int64_t> received_bytes_per_s(const RunReport& report, std::int64_t time_ps) {
+  if (time_ps <= 0) return std::nullopt;
+  Int128 rate = Int128{report.bytes.received_max} * kPsPerSecond / time_ps;
+  return static_cast<std::int64_t>(
+      std::min(rate, Int128{std::numeric_limits<std::int64_t>::max()}));
+}
+
+std::vector<std::string> faults_of(const ValidateReport& report) {
+  const std::vector<ShardFacts>& shards = report.values.shards;
+  const Request& request = report.predicted.request;
+  std::vector<std::string> out;
+  if (const ShardFacts* first = report.values.first_wrong()) {
+    int width = static_cast<int>(size_bytes(request.dtype())) * 2 + 2;
+    out.push_back(
+        fmt::format("values of {}: rank {} holds a wrong value at global index [{}]: expected "
+                    "{:#0{}x}, found {:#0{}x} ({} of its elements are wrong, {} on all ranks)",
+                    request.text(), to_int(first->rank),
+                    text(index_at(first->wrong->index, request.shape())), first->wrong->expected,
+                    width, first->wrong->found, width, first->wrong->count, report.values.wrong()));
+  }
+  auto other = std::find_if(shards.begin(), shards.end(),
+                            [](const ShardFacts& shard) { return shard.differs_from_store(); });
+  if (other != shards.end())
+    out.push_back(
+        fmt::format("values of {}: rank {}'s shard has digest {}, in the store's run of the same "
+                    "plan {} ({} of {} shards differ)",
+                    request.text(), to_int(other->rank), other->digest.hex(),
+                    other->expected->hex(), report.values.unlike_store(), shards.size()));
+  return out;
+}
+
+std::string pair_text(const SweepRow& row) {
+  return fmt::format("{} -> {} on {}", row.from, row.to, row.mesh);
+}
+
+std::vector<SweepSummary> summarize(const SweepReport& report) {
+  std::vector<SweepSummary> out;
+  for (const std::string& planner : report.planners) out.push_back(summarize(report, planner));
+  return out;
+}
+
+}  // namespace reshard::sim

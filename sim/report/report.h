@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The report model: all that the reports on a plan, on its run on a backend and on a sweep say, as
+// values. (A replay's report is its own result: sim/trace/replay.h.)
+//
+// Everything here was computed elsewhere; this file chooses. The writers (writers.h) name and
+// format.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/pattern/pattern.h"
+#include "sim/study/data_report.h"
+#include "sim/study/link_use.h"
+#include "sim/study/study_cache.h"
+
+namespace reshard::sim {
+
+// ---- one plan: `plan` and `simulate`
+
+struct StepRow {
+  std::string_view kind;  // kind_text
+  std::vector<int> axes;
+  std::vector<Rank> ranks;
+  std::int64_t bytes = 0;
+  std::optional<std::int64_t> start_ps, end_ps;  // where it was timed
+  std::vector<std::string> why = {};             // planner's reasons, where asked for
+
+  std::optional<std::int64_t> duration_ps() const;
+};
+
+struct RunReport {
+  explicit RunReport(Request of) : request(std::move(of)) {}
+
+  Request request;
+  std::string topology;
+  std::int32_t topology_devices = 0;
+  std::string planner;        // whose steps these are
+  std::string planner_asked;  // "auto" where it chose `planner`
+  std::vector<StepRow> steps;
+  std::vector<std::string> why;  // reasons for the plan as a whole
+  PlanBytes bytes;               // by rank in the order of Request::ranks
+  std::int64_t padding_total = 0;
+  std::int64_t time_ps = 0;
+  Bound bound;
+  // PyTorch's model of its own greedy planner's steps; none across meshes.
+  std::optional<double> torch_cost_us;
+  std::vector<ClassUse> classes;
+  std::vector<LinkUse> links;
+  std::optional<DataReport> data;
+  std::optional<CacheStatistics> cache;
+};
+
+// All that a study tells. Data, cache and PyTorch's cost are added by the caller.
+RunReport report_on(Study& study);
+
+// time / bound in ten-thousandths, rounded half up; none at bound 0.
+std::optional<std::int64_t> ratio_e4(std::int64_t time_ps, std::int64_t bound_ps);
+
+// ---- its run on a backend: `validate`
+
+// What several runs took: the median says what is usual, least and most how far runs are apart. The
+// median is the middle of the sorted values, of an even number the lower of the two: always a value
+// that was measured.
+struct Spread {
+  std::int64_t median_ps = 0, min_ps = 0, max_ps = 0;
+  friend bool operator==(const Spread&, const Spread&) = default;
+};
+// At least one value.
+Spread spread_of(std::vector<std::int64_t> values_ps);
+
+// A step lasts from the start of its first part to the end of its last, over all ranks, as in the
+// simulation that it is set beside.
+struct MeasuredTimes {
+  std::vector<std::optional<Spread>> steps;  // by step; none where nobody has a part
+  Spread total;
+  std::size_t median_run = 0;  // the run whose total is the median, the earliest of equals
+};
+// At least one run; spans of all ranks.
+MeasuredTimes times_of(std::span<const Timeline> runs, std::size_t step_count);
+
+// What became of one rank's destination shard.
+struct ShardFacts {
+  Rank rank;
+  std::int64_t elements = 0;
+  Digest digest;
+  std::optional<PatternMismatch> wrong;  // against what the request defines
+  std::optional<Digest> expected;        // the store's, where it ran
+  bool differs_from_store() const { return expected && *expected != digest; }
+};
+
+struct ValueFacts {
+  std::vector<ShardFacts> shards;  // ascending by rank
+  bool store_ran = false;
+  std::string note;  // why the store did not run
+  // Over all destination shards as in simulate; none where they hold nothing, differ, or were never
+  // in one process.
+  std::optional<Digest> digest;
+
+  std::int64_t elements() const;
+  std::int64_t wrong() const;             // elements
+  std::int64_t unlike_store() const;      // shards
+  const ShardFacts* first_wrong() const;  // null where none is
+  Digest digest_of_digests() const;       // ascending by rank: what can always be printed
+  bool hold() const { return wrong() == 0 && unlike_store() == 0; }
+};
+
+struct ValidateReport {
+  explicit ValidateReport(RunReport prediction) : predicted(std::move(prediction)) {}
+
+  RunReport predicted;
+  std::string backend, library;  // "mpi", "Open MPI 4.1.4"
+  std::int32_t processes = 1, hosts = 1;
+  bool models_this_machine = false;  // whether the topology's links are of the kind that it used
+  bool sums_in_own_order = false;    // Executor::folds_in_own_order
+  std::int64_t iterations = 0, warm_up = 0;
+  MeasuredTimes measured;
+  ValueFacts values;
+};
+
+// One sentence per kind of fault, for standard error; nothing where all values hold.
+std::vector<std::string> faults_of(const ValidateReport& report);
+
+// Bytes that the fullest rank receives per second; none where no time passes.
+std::optional<std::int64_t> received_bytes_per_s(const RunReport& report, std::int64_t time_ps);
+
+// ---- planners side by side over many requests: `sweep`
+
+struct SweepRow {
+  std::string mesh, from, to, planner;
+  // None where the planner refuses the request.
+  std::optional<std::int64_t> time_ps, bytes_received_max;
+  std::int64_t bound_ps = 0;
+  std::string refusal;
+};
+
+std::string pair_text(const SweepRow& row);  // "S(0)R -> RS(0) on 4x4"
+
+// Over the pairs with a bound above 0 that the planner answers.
+struct SweepSummary {
+  std::string planner;
+  std::int64_t pairs = 0, refused = 0, at_bound = 0;  // at_bound: ratio exactly 1
+  std::optional<std::int64_t> geometric_mean_e4;
+  const SweepRow* worst = nullptr;  // decided exactly, ties by the first row
+};
+
+struct SweepReport {
+  Shape shape;
+  DType dtype{};
+  std::string topology;  // of the last mesh where they differ
+  std::vector<std::string> meshes;
+  // Requests, those of them that some planner answered, and pairs that DTensor itself forbids.
+  std::int64_t pairs = 0, planned = 0, forbidden = 0;
+  std::vector<std::string> planners;
+  std::vector<SweepRow> rows;  // pair after pair, in each planner after planner
+};
+
+// One per planner, in the order of `planners`.
+std::vector<SweepSummary> summarize(const SweepReport& report);
+
+}  // namespace reshard::sim

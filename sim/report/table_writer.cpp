@@ -1,0 +1,397 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Tables of the reports, in DTensor's words.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "core/base/units.h"
+#include "core/torch/cost_model.h"
+#include "sim/report/table.h"
+#include "sim/report/writers.h"
+
+namespace reshard::sim {
+
+namespace {
+
+constexpr Table::Align kRight = Table::Align::Right;
+constexpr std::size_t kLinksShown = 5, kKindsShown = 12;
+constexpr const char* kProof = "every destination element, from index sets";
+constexpr const char* kNoSteps = "no steps: nothing has to be done\n";
+
+template <class Values, class Text>
+std::string joined(const Values& values, const char* separator, Text&& text_of) {
+  std::string out;
+  for (const auto& value : values)
+    out += fmt::format("{}{}", out.empty() ? "" : separator, text_of(value));
+  return out;
+}
+
+std::string ratio_of(std::int64_t time_ps, std::int64_t to_ps) {
+  return ratio_text(ratio_e4(time_ps, to_ps));
+}
+
+// A long list of ranks would push the other columns off the screen.
+std::string shortened(const std::vector<Rank>& ranks) {
+  std::string all = ranks_text(ranks);
+  return all.size() <= 24 ? all : all.substr(0, 21) + "...";
+}
+
+void add_head(const RunReport& report, Facts& facts) {
+  const Request& request = report.request;
+  facts.add("request", (request.name().empty() ? "" : request.name() + ": ") + request.text());
+  facts.add("topology", fmt::format("{} ({} of {} devices)", report.topology,
+                                    request.ranks().size(), report.topology_devices));
+  facts.add("planner",
+            report.planner == report.planner_asked
+                ? report.planner
+                : fmt::format("{}, which took {}", report.planner_asked, report.planner));
+}
+
+void add_cache(const std::optional<CacheStatistics>& cache, Facts& facts) {
+  if (cache)
+    facts.add("plan cache", fmt::format("{} hits, {} misses, {} of {} entries", cache->hits,
+                                        cache->misses, cache->size, cache->capacity));
+}
+
+std::string link_table(const std::vector<LinkUse>& links, std::int64_t end_ps, std::int64_t scale) {
+  Table table({{"busiest links"}, {"bytes", kRight}, {"busy", kRight}, {"utilisation", kRight}});
+  for (std::size_t i = 0; i < std::min(kLinksShown, links.size()); ++i)
+    table.add_row({links[i].name, bytes_text(links[i].bytes), duration_text(links[i].busy_ps),
+                   decimal_text(utilisation(links[i], end_ps, scale), scale / 100, 1) + " %"});
+  return table.rows() == 0 ? std::string() : fmt::format("\n{}", table.text());
+}
+
+std::string step_table(const RunReport& report, bool reasons) {
+  if (report.steps.empty()) return kNoSteps;
+  Table table({{"step", kRight},
+               {"kind"},
+               {"axis"},
+               {"ranks"},
+               {"bytes", kRight},
+               {"start", kRight},
+               {"end", kRight},
+               {reasons ? "why" : ""}});
+  for (std::size_t s = 0; s < report.steps.size(); ++s) {
+    const StepRow& step = report.steps[s];
+    std::string axes = joined(step.axes, ",", [](int axis) { return std::to_string(axis); });
+    std::string why = joined(step.why, "; ", [](const std::string& reason) { return reason; });
+    table.add_row({std::to_string(s), std::string(step.kind), axes.empty() ? "-" : axes,
+                   shortened(step.ranks), bytes_text(step.bytes), time_text(step.start_ps),
+                   time_text(step.end_ps), reasons ? why : ""});
+  }
+  return table.text();
+}
+
+void add_bytes(const RunReport& report, Facts& facts) {
+  facts.add("received",
+            fmt::format("at most {} by a rank, {} in all, {} of it padding",
+                        bytes_text(report.bytes.received_max),
+                        bytes_text(report.bytes.received_total), bytes_text(report.padding_total)));
+  facts.add("peak memory", bytes_text(report.bytes.peak_max) + " on the fullest rank");
+  std::string classes = joined(report.classes, ", ", [](const ClassUse& use) {
+    return fmt::format("{} {}", text(use.transport), bytes_text(use.bytes));
+  });
+  if (!classes.empty()) facts.add("by link class", classes);
+  facts.add("proof", kProof);
+}
+
+void add_times(const RunReport& report, Facts& facts) {
+  const Bound& bound = report.bound;
+  facts.add("time", duration_text(report.time_ps));
+  facts.add("bound", fmt::format("{} (cut {}, volume {}, latency {}; limited by {})",
+                                 duration_text(bound.time_ps()), duration_text(bound.cut_ps),
+                                 duration_text(bound.volume_ps), duration_text(bound.latency_ps),
+                                 text(bound.limited_by())));
+  facts.add("ratio to bound", ratio_of(report.time_ps, bound.time_ps()));
+}
+
+std::string data_text(const DataReport& data) {
+  if (!data.checked) return "not moved: " + data.note;
+  std::string out = fmt::format(
+      "{} elements [{}], {}", data.elements, text(data.shape),
+      data.full_size ? "full size" : "reduced size (full size is above the data budget)");
+  return data.digest ? out + ", digest " + data.digest->hex() : out;
+}
+
+// Ranks with the same figures are one row.
+std::string rank_table(const RunReport& report) {
+  const std::vector<std::int64_t>&received = report.bytes.received_per_slot,
+        &peak = report.bytes.peak_per_slot;
+  Table table({{"ranks"}, {"received", kRight}, {"peak memory", kRight}});
+  std::size_t count = report.request.ranks().size();
+  for (std::size_t i = 0, j = 0; i < count; i = j) {
+    std::vector<Rank> alike;
+    for (; j < count && received[j] == received[i] && peak[j] == peak[i]; ++j)
+      alike.push_back(report.request.ranks()[j]);
+    table.add_row({shortened(alike), bytes_text(received[i]), bytes_text(peak[i])});
+  }
+  return fmt::format("\n{}", table.text());
+}
+
+std::string values_text(const ValueFacts& values) {
+  std::int64_t wrong_ranks =
+      std::count_if(values.shards.begin(), values.shards.end(),
+                    [](const ShardFacts& shard) { return shard.wrong.has_value(); });
+  if (values.wrong() > 0)
+    return fmt::format("WRONG: {} of {} elements, on {} of {} ranks", values.wrong(),
+                       values.elements(), wrong_ranks, values.shards.size());
+  if (values.unlike_store() > 0) return "each as the request defines it, yet not as in the store";
+  return fmt::format("{} elements on {} ranks, each as the request defines it", values.elements(),
+                     values.shards.size());
+}
+
+std::string store_text(const ValueFacts& values) {
+  if (!values.store_ran) return "not run: " + values.note;
+  if (values.unlike_store() == 0)
+    return fmt::format("the same bytes on all {} ranks", values.shards.size());
+  return fmt::format("OTHER BYTES on {} of {} ranks", values.unlike_store(), values.shards.size());
+}
+
+std::string measured_step_table(const ValidateReport& report) {
+  const RunReport& predicted = report.predicted;
+  if (predicted.steps.empty()) return kNoSteps;
+  Table table({{"step", kRight},
+               {"kind"},
+               {"ranks"},
+               {"bytes", kRight},
+               {"predicted", kRight},
+               {"measured", kRight},
+               {"min", kRight},
+               {"max", kRight},
+               {"ratio", kRight}});
+  auto add = [&](const std::string& number, std::string_view kind, const std::string& ranks,
+                 std::int64_t bytes, std::optional<std::int64_t> predicted_ps,
+                 const std::optional<Spread>& spread) {
+    table.add_row({number, std::string(kind), ranks, bytes_text(bytes), time_text(predicted_ps),
+                   spread ? duration_text(spread->median_ps) : "-",
+                   spread ? duration_text(spread->min_ps) : "-",
+                   spread ? duration_text(spread->max_ps) : "-",
+                   spread && predicted_ps ? ratio_of(spread->median_ps, *predicted_ps) : "-"});
+  };
+  for (std::size_t s = 0; s < predicted.steps.size(); ++s) {
+    const StepRow& step = predicted.steps[s];
+    add(std::to_string(s), step.kind, shortened(step.ranks), step.bytes, step.duration_ps(),
+        report.measured.steps[s]);
+  }
+  add("all", "", "", predicted.bytes.received_total, predicted.time_ps, report.measured.total);
+  return table.text();
+}
+
+std::string speed_text(const RunReport& report, std::int64_t time_ps) {
+  std::int64_t rate = received_bytes_per_s(report, time_ps).value_or(0);
+  std::string out = duration_text(time_ps);
+  if (rate == 0) return out;
+  return fmt::format("{}, {} into the fullest rank ({})", out, rate_text(rate),
+                     bytes_text(report.bytes.received_max));
+}
+
+std::string backend_text(const ValidateReport& report) {
+  std::string where =
+      fmt::format("{} process{}", report.processes, report.processes == 1 ? "" : "es");
+  if (report.hosts > 1) where += fmt::format(" on {} hosts", report.hosts);
+  return fmt::format("{}: {}; {}", report.backend, report.library, where);
+}
+
+std::string shard_table(const ValueFacts& values) {
+  Table table({{"rank", kRight}, {"elements", kRight}, {"digest"}, {"store's digest"}});
+  for (const ShardFacts& shard : values.shards)
+    table.add_row({std::to_string(to_int(shard.rank)), std::to_string(shard.elements),
+                   shard.digest.hex(), shard.expected ? shard.expected->hex() : "-"});
+  return fmt::format("\n{}", table.text());
+}
+
+// A trace repeats itself: tensors of the same layer kind differ in name only. One row per request
+// and planner, in order of first appearance.
+struct Kind {
+  const ReplayRow* first = nullptr;
+  std::int64_t count = 0, bytes = 0;
+};
+
+std::string kinds_table(const std::vector<ReplayRow>& rows) {
+  std::vector<Kind> kinds;
+  std::map<std::pair<std::string, std::string>, std::size_t> index;
+  for (const ReplayRow& row : rows) {
+    auto [at, added] = index.try_emplace({row.text, row.planner}, kinds.size());
+    if (added) kinds.push_back({&row});
+    ++kinds[at->second].count;
+    kinds[at->second].bytes += row.bytes_received;
+  }
+  Table table({{"count", kRight},
+               {"request"},
+               {"planner"},
+               {"received", kRight},
+               {"bound, alone", kRight}});
+  for (std::size_t i = 0; i < std::min(kKindsShown, kinds.size()); ++i)
+    table.add_row({std::to_string(kinds[i].count), kinds[i].first->text, kinds[i].first->planner,
+                   bytes_text(kinds[i].bytes), duration_text(kinds[i].first->bound_ps)});
+  std::string out = kinds.empty() ? std::string() : fmt::format("\n{}", table.text());
+  if (kinds.size() > kKindsShown)
+    out += fmt::format("(and {} more; -v shows every line)\n", kinds.size() - kKindsShown);
+  return out;
+}
+
+std::string rows_table(const ReplayReport& report) {
+  std::vector<const ReplayRow*> rows;
+  for (const std::vector<ReplayRow>* part : {&report.requests, &report.others})
+    for (const ReplayRow& row : *part) rows.push_back(&row);
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const ReplayRow* a, const ReplayRow* b) { return a->line < b->line; });
+  Table table({{"line", kRight},
+               {"op"},
+               {"name"},
+               {"planner"},
+               {"start", kRight},
+               {"end", kRight},
+               {"received", kRight},
+               {"what"}});
+  for (const ReplayRow* row : rows)
+    table.add_row({std::to_string(row->line), row->op, row->name.empty() ? row->id : row->name,
+                   row->planner, time_text(row->start_ps), time_text(row->end_ps),
+                   bytes_text(row->bytes_received), row->text});
+  return fmt::format("\n{}", table.text());
+}
+
+std::string data_text(const ReplayReport& report) {
+  if (report.data_checked == 0)
+    return report.requests.empty() ? "no redistributions" : "no bytes moved (--data proof)";
+  std::string full = "all at full size";
+  if (report.data_full_size < report.data_checked)
+    full = fmt::format("{} at full size and {}, above the data budget, at a reduced one",
+                       report.data_full_size, report.data_checked - report.data_full_size);
+  return fmt::format("{} of {} different requests, {}, {} elements compared", report.data_checked,
+                     report.different_requests, full, report.elements_checked);
+}
+
+std::string pair_table(const SweepReport& report) {
+  std::vector<Table::Column> columns{{"mesh"}, {"from"}, {"to"}, {"bound", kRight}};
+  for (const std::string& planner : report.planners) columns.push_back({planner, kRight});
+  Table table(columns);
+  std::size_t step = report.planners.size();
+  for (std::size_t i = 0; i + step <= report.rows.size(); i += step) {
+    const SweepRow& first = report.rows[i];
+    std::vector<std::string> cells{first.mesh, first.from, first.to, duration_text(first.bound_ps)};
+    for (std::size_t p = i; p < i + step; ++p) {
+      const SweepRow& row = report.rows[p];
+      cells.push_back(row.time_ps ? ratio_of(*row.time_ps, row.bound_ps) : "refused");
+    }
+    table.add_row(std::move(cells));
+  }
+  return fmt::format("\n{}", table.text());
+}
+
+}  // namespace
+
+std::string simulate_table(const RunReport& report, bool verbose) {
+  Facts head, facts;
+  add_head(report, head);
+  add_bytes(report, facts);
+  if (report.data) facts.add("data checked", data_text(*report.data));
+  add_times(report, facts);
+  if (verbose) add_cache(report.cache, facts);
+  return head.text() + "\n" + step_table(report, false) + "\n" + facts.text() +
+         link_table(report.links, report.time_ps, 10'000);
+}
+
+std::string plan_table(const RunReport& report, bool explain, bool verbose) {
+  Facts head, facts;
+  add_head(report, head);
+  if (explain)
+    for (const std::string& reason : report.why) head.add("why", reason);
+  add_bytes(report, facts);
+  add_times(report, facts);
+  facts.add(
+      "PyTorch's cost",
+      report.torch_cost_us
+          ? fmt::format("{:.3f} us by the model of PyTorch {}, for its greedy planner's steps",
+                        *report.torch_cost_us, kTorchVersion)
+          : fmt::format("n/a: PyTorch {} has no greedy plan of this request with a finite cost",
+                        kTorchVersion));
+  if (verbose) add_cache(report.cache, facts);
+  return head.text() + "\n" + step_table(report, explain) + "\n" + facts.text() +
+         rank_table(report);
+}
+
+std::string validate_table(const ValidateReport& report, bool verbose) {
+  const RunReport& predicted = report.predicted;
+  const ValueFacts& values = report.values;
+  std::int64_t median_ps = report.measured.total.median_ps;
+  Facts head, facts;
+  add_head(predicted, head);
+  head.add("backend", backend_text(report));
+  facts.add("proof", kProof);
+  facts.add("values", values_text(values));
+  if (report.sums_in_own_order)
+    facts.add("",
+              "sums are ordered by the library; the inputs were chosen so that they are exact in "
+              "any order");
+  facts.add("store", store_text(values));
+  facts.add(values.digest ? "digest" : "digest of digests",
+            values.digest.value_or(values.digest_of_digests()).hex());
+  facts.add("measured", fmt::format("{}; median of {} run{} after {} to warm up",
+                                    speed_text(predicted, median_ps), report.iterations,
+                                    report.iterations == 1 ? "" : "s", report.warm_up));
+  facts.add("predicted", speed_text(predicted, predicted.time_ps));
+  facts.add("ratio", ratio_of(median_ps, predicted.time_ps) + " measured to predicted");
+  if (!report.models_this_machine)
+    facts.add("", fmt::format("the prediction is for {}, not for the machine that ran the plan",
+                              predicted.topology));
+  return head.text() + "\n" + measured_step_table(report) + "\n" + facts.text() +
+         (verbose ? shard_table(values) : "");
+}
+
+std::string replay_table(const ReplayReport& report, bool verbose) {
+  Facts head, facts;
+  head.add("trace", fmt::format("{}: {} operations, {} of them redistributions", report.trace,
+                                report.operations, report.requests.size()));
+  head.add("topology", report.topology);
+  std::string classes = joined(report.classes, ", ", [](const ClassUse& use) {
+    return fmt::format("{} {} in {} flows", text(use.transport), bytes_text(use.bytes), use.flows);
+  });
+  facts.add("received",
+            bytes_text(report.bytes_received_total) + " from other ranks, padding included");
+  if (!classes.empty()) facts.add("by link class", classes);
+  facts.add("proof", report.requests.empty()
+                         ? "no redistributions"
+                         : fmt::format("all {} redistributions, at full size, from index sets",
+                                       report.requests.size()));
+  facts.add("data checked", data_text(report));
+  facts.add("time", duration_text(report.time_ps));
+  facts.add("bound",
+            fmt::format("{} (longest path {}, cut {}; limited by {})",
+                        duration_text(report.bound_ps), duration_text(report.path_bound_ps),
+                        duration_text(report.cut_bound_ps), report.limited_by()));
+  facts.add("ratio to bound", ratio_of(report.time_ps, report.bound_ps));
+  add_cache(report.cache, facts);
+  facts.add("digest", report.digest.hex());
+  return head.text() + kinds_table(report.requests) + "\n" + facts.text() +
+         link_table(report.links, report.time_ps, 1'000'000) + (verbose ? rows_table(report) : "");
+}
+
+std::string sweep_table(const SweepReport& report, bool verbose) {
+  Facts head;
+  head.add("tensor", fmt::format("{}[{}]", text(report.dtype), text(report.shape)));
+  head.add("meshes", joined(report.meshes, ", ", [](const std::string& mesh) { return mesh; }));
+  head.add("topology", report.topology);
+  std::int64_t refused = report.pairs - report.planned;
+  std::string unplanned = refused > 0 ? fmt::format("{} refused by every planner, ", refused) : "";
+  head.add("pairs", fmt::format("{} planned and proved, {}{} forbidden by DTensor", report.planned,
+                                unplanned, report.forbidden));
+  Table table({{"planner"},
+               {"pairs with a bound", kRight},
+               {"at the bound", kRight},
+               {"refused", kRight},
+               {"geometric mean", kRight},
+               {"worst ratio", kRight},
+               {"worst pair"}});
+  for (const SweepSummary& entry : summarize(report)) {
+    const SweepRow* worst = entry.worst;
+    table.add_row({entry.planner, std::to_string(entry.pairs), std::to_string(entry.at_bound),
+                   std::to_string(entry.refused), ratio_text(entry.geometric_mean_e4),
+                   worst == nullptr ? "-" : ratio_of(*worst->time_ps, worst->bound_ps),
+                   worst == nullptr ? "-" : pair_text(*worst)});
+  }
+  return head.text() + "\n" + table.text() + (verbose ? pair_table(report) : "");
+}
+
+}  // namespace reshard::sim

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Studies: that each fact is found once and kept, and of the cache what counts as a hit, what is
+// dropped, what the statistics say.
+#include <catch2/catch.hpp>
+
+#include "core/base/errors.h"
+#include "core/planners/planner.h"
+#include "core/schedule/workload.h"
+#include "sim/machines/presets.h"
+#include "sim/network/engine.h"
+#include "sim/study/studies.h"
+#include "tests/core/planners/planner_cases.h"
+
+namespace reshard::sim {
+namespace {
+
+StudyKey key(std::uint64_t request, std::int32_t planner = 0, std::uint64_t topology = 0,
+             std::int64_t limit = -1) {
+  return {Digest{0, request}, Digest{topology, 0}, planner, limit};
+}
+
+std::shared_ptr<const Topology> machine() {
+  return std::make_shared<const Topology>(default_topology(16));
+}
+
+std::shared_ptr<Study> study_of(const Request& request) {
+  return std::make_shared<Study>(std::make_shared<const Plan>(plan_rule(request, {})), nullptr);
+}
+
+// Counts how often it had to make a study.
+class Counted {
+ public:
+  explicit Counted(std::int64_t capacity) : cache_(capacity) {}
+  bool hit(const StudyKey& at) {
+    int before = made_;
+    std::shared_ptr<Study> study = cache_.get(at, [&] {
+      ++made_;
+      return study_of(request_);
+    });
+    CHECK(study != nullptr);
+    return made_ == before;
+  }
+  StudyCache& cache() { return cache_; }
+
+ private:
+  Request request_ = request_on("2", "4", "S0", "R");
+  StudyCache cache_;
+  int made_ = 0;
+};
+
+}  // namespace
+
+TEST_CASE("a plan is found by request, planner, topology and memory limit") {
+  Counted cache(8);
+  CHECK_FALSE(cache.hit(key(1)));
+  CHECK(cache.hit(key(1)));
+  CHECK_FALSE(cache.hit(key(2)));
+  CHECK_FALSE(cache.hit(key(1, 1)));
+  CHECK_FALSE(cache.hit(key(1, 0, 1)));
+  CHECK_FALSE(cache.hit(key(1, 0, 0, 1024)));
+  CHECK(cache.hit(key(1)));
+  CHECK(cache.hit(key(1, 0, 0, 1024)));
+  CacheStatistics statistics = cache.cache().statistics();
+  CHECK(statistics.hits == 3);
+  CHECK(statistics.misses == 5);
+  CHECK(statistics.size == 5);
+  CHECK(statistics.capacity == 8);
+}
+
+TEST_CASE("equal requests have equal keys whatever their names") {
+  Request a = request_on("2x2", "8,8", "S0,S1", "S1,S0"),
+          b = request_on("a=2,b=2", "8,8", "S(0)S(1)", "S1,S0");
+  CHECK(a.fingerprint() == b.fingerprint());
+  CHECK(a.fingerprint() != request_on("2x2", "8,8", "S0,S1", "S1,S1").fingerprint());
+}
+
+TEST_CASE("the least recently used plan is dropped") {
+  Counted cache(2);
+  CHECK_FALSE(cache.hit(key(1)));
+  CHECK_FALSE(cache.hit(key(2)));
+  CHECK(cache.hit(key(1)));
+  CHECK_FALSE(cache.hit(key(3)));  // drops 2
+  CHECK(cache.hit(key(1)));
+  CHECK_FALSE(cache.hit(key(2)));  // drops 3
+  CHECK_FALSE(cache.hit(key(3)));
+  CHECK(cache.cache().statistics().size == 2);
+}
+
+TEST_CASE("a cache of capacity 0 keeps nothing, a dropped plan lives on with its user") {
+  Counted cache(0);
+  CHECK_FALSE(cache.hit(key(1)));
+  CHECK_FALSE(cache.hit(key(1)));
+  CHECK(cache.cache().statistics().size == 0);
+  CHECK(cache.cache().statistics().misses == 2);
+
+  StudyCache one(1);
+  auto make = [] { return study_of(request_on("2", "4", "S0", "R")); };
+  std::shared_ptr<Study> first = one.get(key(1), make);
+  one.get(key(2), make);
+  CHECK(first.use_count() == 1);
+  CHECK(first->plan().planner == "rule");
+}
+
+TEST_CASE("a plan that cannot be made is not kept and counts as a miss") {
+  StudyCache cache(2);
+  CHECK_THROWS_AS(cache.get(key(1), []() -> std::shared_ptr<Study> { throw InputError("no"); }),
+                  InputError);
+  CHECK(cache.statistics().misses == 1);
+  CHECK(cache.statistics().size == 0);
+}
+
+TEST_CASE("clear forgets plans and keeps counts") {
+  Counted cache(2);
+  cache.hit(key(1));
+  cache.cache().clear();
+  CHECK(cache.cache().statistics().size == 0);
+  CHECK_FALSE(cache.hit(key(1)));
+  CHECK(cache.cache().statistics().misses == 2);
+}
+
+TEST_CASE("a study's time, timeline and bound are those of engine and bounds, found once") {
+  std::shared_ptr<const Topology> topology = machine();
+  Request request = request_on("4x4", "32,32", "S0,S1", "S1,S0");
+  for (bool recorded : {false, true}) {
+    Studies studies(topology, find_planner("auto"), {.record_timelines = recorded});
+    std::shared_ptr<Study> study = studies.of(request);
+    CHECK(study->time_ps() == time_of(study->plan(), *topology));
+    CHECK(study->bound().time_ps() == bound_of(request, *topology).time_ps());
+    CHECK(study->bytes().peak_max == count_bytes(study->plan()).peak_max);
+    Timeline again = run(workload_of(study->shared_plan()), *topology, {.record_flows = true});
+    const Timeline& timeline = study->timeline();
+    CHECK(timeline.spans == again.spans);
+    CHECK(timeline.flows == again.flows);
+    CHECK(timeline.resources == again.resources);
+    CHECK(&study->timeline() == &timeline);
+  }
+}
+
+TEST_CASE("what auto timed and counted is not timed and counted again") {
+  std::shared_ptr<const Topology> topology = machine();
+  PlanFindings found;
+  PlannerInput input;
+  input.topology = topology.get();
+  input.found = &found;
+  input.plan_time = [&](const Plan& plan, const Topology& on) { return timed(plan, on, true); };
+  Plan plan = plan_auto(request_on("4x4", "32,32", "S0,S1", "S1,S0"), input);
+  REQUIRE(found.timing);
+  CHECK(found.timing->time_ps == time_of(plan, *topology));
+  std::shared_ptr<const Timeline> recorded = found.timing->timeline;
+  REQUIRE(recorded);
+  REQUIRE(found.bytes);
+  CHECK(found.bytes->received_per_step == count_bytes(plan).received_per_step);
+  Study study(std::make_shared<const Plan>(std::move(plan)), topology, std::move(found));
+  CHECK(&study.timeline() == recorded.get());
+}
+
+TEST_CASE("a study whose time is below its bound fails, whichever is known first") {
+  Request request = request_on("4", "64", "S0", "R");
+  auto plan = std::make_shared<const Plan>(plan_rule(request, {}));
+  Bound above{std::int64_t{1} << 60, 0, 0};
+  Study first(plan, machine()), second(plan, machine());
+  first.set_bound(above);
+  CHECK_THROWS_AS(first.time_ps(), CheckFailure);
+  second.time_ps();
+  CHECK_THROWS_AS(second.set_bound(above), CheckFailure);
+}
+
+TEST_CASE("a hit gives the same study, with the reasons where they were asked for") {
+  Studies studies(machine(), find_planner("auto"), {.cache_capacity = 2, .explain = true});
+  Request request = request_on("4", "64", "S0", "R");
+  std::shared_ptr<Study> first = studies.of(request);
+  CHECK(studies.of(request) == first);
+  REQUIRE(first->explanation());
+  CHECK_FALSE(first->explanation()->lines().empty());
+  CHECK(studies.cache_statistics().hits == 1);
+}
+
+TEST_CASE("a study elsewhere keeps what the topology does not change") {
+  Request request = request_on("4", "64", "S0", "R");
+  Study here(std::make_shared<const Plan>(plan_rule(request, {})), machine());
+  here.timeline();
+  CHECK(&here.on(machine()).timeline() == &here.timeline());
+  auto other = std::make_shared<const Topology>(find_topology("pcie-8x3090"));
+  Study there = here.on(other);
+  CHECK(there.time_ps() == time_of(here.plan(), *other));
+  CHECK(there.time_ps() != here.time_ps());
+  CHECK(&there.plan() == &here.plan());
+}
+
+TEST_CASE("a plan from elsewhere is proved and must fit the memory limit") {
+  Request request = request_on("4", "64", "S0", "R");
+  auto plan = std::make_shared<const Plan>(plan_rule(request, {}));
+  std::int64_t peak = count_bytes(*plan).peak_max;
+  CHECK(Studies(machine(), find_planner("auto"), {.memory_limit_bytes = peak})
+            .of(plan)
+            ->plan()
+            .planner == "rule");
+  CHECK_THROWS_AS(
+      Studies(machine(), find_planner("auto"), {.memory_limit_bytes = peak - 1}).of(plan),
+      InputError);
+  auto wrong = std::make_shared<Plan>(*plan);
+  wrong->steps.clear();
+  CHECK_THROWS_AS(Studies(machine(), find_planner("auto")).of(wrong), CheckFailure);
+}
+
+}  // namespace reshard::sim

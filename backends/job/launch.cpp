@@ -44,9 +44,9 @@ std::optional<std::int32_t> find_integer(const Environment& environment, const c
 }
 
 std::optional<Launch> find(const Launcher& launcher, const Environment& environment) {
-  std::optional<std::int32_t> rank = find_integer(environment, launcher.rank, 0, kMaxRanks - 1),
-                              size = find_integer(environment, launcher.size, 1, kMaxRanks);
+  std::optional<std::int32_t> rank = find_integer(environment, launcher.rank, 0, kMaxRanks - 1);
   if (!rank) return std::nullopt;
+  std::optional<std::int32_t> size = find_integer(environment, launcher.size, 1, kMaxRanks);
   if (!size)
     throw InputError(fmt::format("{}: expected beside {}, which is {}, but it is not set",
                                  launcher.size, launcher.rank, *rank));

@@ -2,6 +2,7 @@
 #include "backends/mpi/shared_rings.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 
 #include "backends/mpi/calls.h"
@@ -20,6 +21,20 @@ constexpr std::int64_t kSlots = 4;
 
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
+// Where Open MPI finds no room for a window, its first process says so and the others wait for
+// ever.
+bool there_is_room(std::int64_t bytes) {
+  std::error_code none;
+  std::filesystem::space_info space = std::filesystem::space("/dev/shm", none);
+  return none || space.available > static_cast<std::uintmax_t>(bytes);
+}
+
+bool all(bool mine, MPI_Comm node) {
+  int here = mine ? 1 : 0, everywhere = 0;
+  RESHARD_MPI_CALL(-1, MPI_Allreduce(&here, &everywhere, 1, MPI_INT, MPI_MIN, node));
+  return everywhere == 1;
+}
+
 }  // namespace
 
 std::unique_ptr<SharedRings> SharedRings::make(MPI_Comm node) {
@@ -27,17 +42,18 @@ std::unique_ptr<SharedRings> SharedRings::make(MPI_Comm node) {
   RESHARD_MPI_CALL(-1, MPI_Comm_rank(node, &rings->place_));
   RESHARD_MPI_CALL(-1, MPI_Comm_size(node, &rings->places_));
   if (rings->places_ == 1) return nullptr;
-  int mine = rings->allocate(node) ? 1 : 0, all = 0;
-  RESHARD_MPI_CALL(-1, MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, node));
-  if (all == 1) return rings;
+  std::int64_t count = std::int64_t{rings->places_} * rings->places_,
+               share = kBudget / count / kSlots / kPage * kPage;
+  rings->slot_bytes_ = std::clamp(share, kSmallestSlot, kLargestSlot);
+  std::int64_t slots_bytes = count * kSlots * rings->slot_bytes_;
+  if (all(there_is_room(2 * slots_bytes), node) && all(rings->allocate(node, count), node))
+    return rings;
   // To free a window takes all of its processes.
   rings->window_ = MPI_WIN_NULL;
   return nullptr;
 }
 
-bool SharedRings::allocate(MPI_Comm node) {
-  std::int64_t rings = std::int64_t{places_} * places_;
-  slot_bytes_ = std::clamp(kBudget / rings / kSlots / kPage * kPage, kSmallestSlot, kLargestSlot);
+bool SharedRings::allocate(MPI_Comm node, std::int64_t rings) {
   std::int64_t slots_bytes = rings * kSlots * slot_bytes_,
                counters_bytes = rings * static_cast<std::int64_t>(sizeof(Counters));
   void* memory = nullptr;

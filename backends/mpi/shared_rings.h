@@ -47,7 +47,7 @@ class SharedRings {
     alignas(64) std::atomic<std::uint64_t> drained;
   };
   SharedRings() = default;
-  bool allocate(MPI_Comm node);
+  bool allocate(MPI_Comm node, std::int64_t rings);
   std::int64_t ring(int from, int to) const { return std::int64_t{from} * places_ + to; }
   std::byte* slot(std::int64_t ring, std::uint64_t index) const;
 

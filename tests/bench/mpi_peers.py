@@ -44,6 +44,7 @@ def programs(build):
     columns, _ = built("mpi_peer_scalapack", "columns")
     return {
         "reshard": built("mpi_peer_reshard"),
+        "reshard, MPI's transport": built("mpi_peer_reshard", "own"),
         "mpi4py-fft": (
             [PYTHON, str(HERE / "mpi_peer_fft.py")],
             None if has_fft else "not installed (apt install python3-mpi4py-fft)",

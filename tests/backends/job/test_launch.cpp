@@ -188,6 +188,7 @@ TEST_CASE("who is asked before a library is: variables that make no sense are no
       environment({{"OMPI_COMM_WORLD_RANK", "0"}, {"PMI_RANK", "1"}, {"PMI_SIZE", "3"}});
   CHECK(likely_launch(Among::MpiJoins, mpich).launcher == "PMI");
   CHECK(launched_for_mpi(mpich));
+  CHECK(find_launch({}, environment({{"PMI_SIZE", ""}, {"WORLD_SIZE", "x"}})).launcher.empty());
   CHECK(launched_for_mpi(environment({{"PMIX_RANK", "0"}})));
   CHECK_FALSE(launched_for_mpi(slurm));
 }

@@ -12,7 +12,6 @@
 #include "core/schedule/accounting.h"
 #include "sim/network/engine.h"
 #include "sim/trace/operation_bound.h"
-#include "sim/trace/trace_workload.h"
 
 namespace reshard::sim {
 namespace {

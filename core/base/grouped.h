@@ -24,6 +24,8 @@ class Grouped {
     each([this, &next](std::size_t key, const Item& item) { items_[next[key]++] = item; });
   }
 
+  // Group after group.
+  const std::vector<Item>& all() const { return items_; }
   std::span<const Item> operator[](std::size_t key) const {
     return std::span(items_).subspan(begin_[key], begin_[key + 1] - begin_[key]);
   }

@@ -64,6 +64,17 @@ std::string text(const DimVector& values);
 // Where the element of a row-major index lies: 0 <= index < element_count(shape).
 DimVector index_at(std::int64_t index, const Shape& shape);
 
+// Moves on to the next index in row-major order, where dim d has extent_of(d) >= 1 places; false
+// behind the last, when all is 0 again.
+template <class ExtentOf>
+constexpr bool next_index(DimVector& at, ExtentOf&& extent_of) {
+  for (int d = at.size() - 1; d >= 0; --d) {
+    if (++at[d] < static_cast<std::int64_t>(extent_of(d))) return true;
+    at[d] = 0;
+  }
+  return false;
+}
+
 // All indices i with lo <= i < hi in every dim. Empty when some hi <= lo; a box of 0 dims holds one
 // element.
 struct Box {

@@ -84,22 +84,17 @@ class LinkedRuns {
                   std::int64_t destination_shift, MoveSink& moves) const {
     for (int d = 0; d < dims_; ++d)
       if (of(d).empty()) return;
-    std::array<std::size_t, kMaxDims> index{};
+    DimVector index(dims_);
     Move move{source, destination, DimVector(dims_), DimVector(dims_), DimVector(dims_)};
-    for (int d = dims_ - 1;;) {
-      for (int e = 0; e < dims_; ++e) {
-        const LinkedRun& run = of(e)[index[at(e)]];
-        move.source_lo[e] = run.source_lo + (e == 0 ? source_shift : 0);
-        move.destination_lo[e] = run.destination_lo + (e == 0 ? destination_shift : 0);
-        move.extents[e] = run.size;
+    do {
+      for (int d = 0; d < dims_; ++d) {
+        const LinkedRun& run = of(d)[static_cast<std::size_t>(index[d])];
+        move.source_lo[d] = run.source_lo + (d == 0 ? source_shift : 0);
+        move.destination_lo[d] = run.destination_lo + (d == 0 ? destination_shift : 0);
+        move.extents[d] = run.size;
       }
       moves.push(move);
-      for (d = dims_ - 1; d >= 0; --d) {
-        if (++index[at(d)] < of(d).size()) break;
-        index[at(d)] = 0;
-      }
-      if (d < 0) return;
-    }
+    } while (next_index(index, [this](int d) { return of(d).size(); }));
   }
 
  private:

@@ -1,25 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "core/planners/messages.h"
 
-#include <numeric>
-
 #include "core/base/errors.h"
+#include "core/base/grouped.h"
 
 namespace reshard {
-namespace {
-
-// Stable order of `items` by key(item) in [0, keys).
-template <class Key>
-std::vector<std::uint32_t> counting_sorted(const std::vector<std::uint32_t>& items,
-                                           std::size_t keys, Key&& key) {
-  std::vector<std::uint32_t> begin(keys + 1, 0), out(items.size());
-  for (std::uint32_t item : items) ++begin[key(item) + 1];
-  std::partial_sum(begin.begin(), begin.end(), begin.begin());
-  for (std::uint32_t item : items) out[begin[key(item)]++] = item;
-  return out;
-}
-
-}  // namespace
 
 void check_size(const MoveList& moves) {
   if (moves.size() >= kMaxMoves)
@@ -29,18 +14,19 @@ void check_size(const MoveList& moves) {
 }
 
 ExchangeStep Messages::take() {
-  std::vector<std::uint32_t> order(ends_.size());
-  std::iota(order.begin(), order.end(), 0U);
-  order = counting_sorted(order, slots_, [&](std::uint32_t i) {
-    return static_cast<std::size_t>(ends_[i].destination);
+  // Ascending by source, then by destination, then as they came.
+  Grouped<std::uint32_t> by_destination(slots_, [this](auto put) {
+    for (std::uint32_t i = 0; i < ends_.size(); ++i)
+      put(static_cast<std::size_t>(ends_[i].destination), i);
   });
-  order = counting_sorted(
-      order, slots_, [&](std::uint32_t i) { return static_cast<std::size_t>(ends_[i].source); });
+  Grouped<std::uint32_t> by_source(slots_, [&](auto put) {
+    for (std::uint32_t i : by_destination.all()) put(static_cast<std::size_t>(ends_[i].source), i);
+  });
 
   ExchangeStep step;
   step.moves = MoveList(moves_.dims());
-  step.moves.reserve(order.size());
-  for (std::uint32_t i : order) {
+  step.moves.reserve(ends_.size());
+  for (std::uint32_t i : by_source.all()) {
     const Ends& ends = ends_[i];
     if (step.messages.empty() || step.messages.back().source != ends.source ||
         step.messages.back().destination != ends.destination)

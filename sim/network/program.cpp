@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "sim/network/program.h"
 
-#include <algorithm>
-#include <numeric>
-#include <tuple>
-
 #include <fmt/format.h>
 
 #include "core/base/errors.h"
@@ -12,103 +8,44 @@
 namespace reshard::sim {
 
 Program::Program(const Workload& workload, std::int32_t devices, std::vector<Span>* spans)
-    : workload_(workload), spans_(spans), operations_(workload.operations.size()) {
-  add_places(devices);
-  link_streams();
-  link_after();
+    : workload_(workload),
+      spans_(spans),
+      streams_(workload),
+      operations_(workload.operations.size()),
+      places_(streams_.places.size()) {
+  check_ranks(devices);
+  for (const Streams::Place& place : streams_.places)
+    if (place.next >= 0) ++places_[static_cast<std::size_t>(place.next)].waits;
   for (std::size_t op = 0; op < operations_.size(); ++op) {
-    const OperationState& state = operations_[op];
-    if (state.after_left > 0) continue;
-    for (std::int32_t i = 0; i < state.place_count; ++i) release(state.first_place + i);
-    if (state.place_count == 0)
-      tasks_.push_back({Task::Kind::Complete, OpId{static_cast<std::int32_t>(op)}, 0});
+    operations_[op].places_left = streams_.end_of(op) - streams_.first_of(op);
+    operations_[op].after_left = static_cast<std::int32_t>(workload.operations[op].after.size());
   }
+  for (std::size_t op = 0; op < operations_.size(); ++op)
+    if (operations_[op].after_left == 0) release_all(op);
 }
 
-// A place waits for two things at most: `after`, counted as one, and the place before it. release()
-// takes one off.
-void Program::add_places(std::int32_t devices) {
-  for (std::size_t op = 0; op < operations_.size(); ++op) {
-    const Operation& operation = workload_.operations[op];
-    std::vector<Rank> ranks = ranks_of(operation);
-    const auto* message = std::get_if<Message>(&operation.body);
-    if (message != nullptr && message->source == message->destination &&
-        message->destination_stream == operation.stream)
-      ranks.pop_back();
-    for (Rank rank : ranks) {
-      if (to_int(rank) < 0 || to_int(rank) >= devices)
-        throw InputError(fmt::format(
-            "operation {} ({}): expected ranks below {}, the number of devices, found rank {}", op,
-            text(operation), devices, to_int(rank)));
-    }
-    RESHARD_CHECK(places_.size() + ranks.size() <=
-                      static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max()),
-                  "more places than 2^31");
-    OperationState& state = operations_[op];
-    state.first_place = static_cast<std::int32_t>(places_.size());
-    state.place_count = state.places_left = static_cast<std::int32_t>(ranks.size());
-    ranks_.insert(ranks_.end(), ranks.begin(), ranks.end());
-    places_.resize(ranks_.size(), Place{static_cast<std::int32_t>(op), -1, 1});
-  }
-}
-
-// Where a place stands among those of its rank and stream.
-struct Program::StreamEntry {
-  Rank rank;
-  std::int32_t stream, at;  // `at`: index among the operations
-  bool own;  // the operation of that index itself comes after receiving ends placed before it
-  std::int32_t place;
-  auto key() const { return std::tie(rank, stream, at, own, place); }
-};
-
-void Program::link_streams() {
-  std::vector<StreamEntry> entries;
-  entries.reserve(places_.size());
+void Program::check_ranks(std::int32_t devices) const {
   for (std::size_t place = 0; place < places_.size(); ++place) {
-    std::int32_t op = places_[place].op;
-    const Operation& operation = workload_.operations[static_cast<std::size_t>(op)];
-    StreamEntry entry{ranks_[place], operation.stream, op, true, static_cast<std::int32_t>(place)};
-    const auto* message = std::get_if<Message>(&operation.body);
-    bool receives =
-        message != nullptr && entry.place != operations_[static_cast<std::size_t>(op)].first_place;
-    if (receives) {
-      entry.stream = message->destination_stream;
-      entry.at = static_cast<std::int32_t>(to_index(message->destination_place));
-      entry.own = entry.at == op;
-    }
-    entries.push_back(entry);
-  }
-  std::sort(entries.begin(), entries.end(),
-            [](const StreamEntry& a, const StreamEntry& b) { return a.key() < b.key(); });
-  for (std::size_t i = 1; i < entries.size(); ++i) {
-    if (entries[i].rank != entries[i - 1].rank || entries[i].stream != entries[i - 1].stream)
-      continue;
-    places_[static_cast<std::size_t>(entries[i - 1].place)].next = entries[i].place;
-    ++places_[static_cast<std::size_t>(entries[i].place)].waits;
+    std::int32_t op = streams_.places[place].op, rank = to_int(streams_.ranks[place]);
+    if (rank < 0 || rank >= devices)
+      throw InputError(fmt::format(
+          "operation {} ({}): expected ranks below {}, the number of devices, found rank {}", op,
+          text(workload_.operations[static_cast<std::size_t>(op)]), devices, rank));
   }
 }
 
-void Program::link_after() {
-  first_dependent_.assign(operations_.size() + 1, 0);
-  for (std::size_t op = 0; op < operations_.size(); ++op)
-    for (OpId before : workload_.operations[op].after) {
-      RESHARD_CHECK(to_index(before) < operations_.size(),
-                    fmt::format("operation {} comes after operation {}, which does not exist", op,
-                                to_index(before)));
-      ++first_dependent_[to_index(before) + 1];
-      ++operations_[op].after_left;
-    }
-  std::partial_sum(first_dependent_.begin(), first_dependent_.end(), first_dependent_.begin());
-  std::vector<std::size_t> next = first_dependent_;
-  dependents_.resize(first_dependent_.back());
-  for (std::size_t op = 0; op < operations_.size(); ++op)
-    for (OpId before : workload_.operations[op].after)
-      dependents_[next[to_index(before)]++] = static_cast<std::int32_t>(op);
+// What the operation comes after is complete.
+void Program::release_all(std::size_t op) {
+  for (std::int32_t place = streams_.first_of(op); place < streams_.end_of(op); ++place)
+    release(place);
+  if (!has_places(op))
+    tasks_.push_back({Task::Kind::Complete, OpId{static_cast<std::int32_t>(op)}, 0});
 }
 
 void Program::release(std::int32_t place) {
-  Place& at = places_[static_cast<std::size_t>(place)];
-  if (--at.waits == 0) tasks_.push_back({Task::Kind::Place, OpId{at.op}, place});
+  auto at = static_cast<std::size_t>(place);
+  if (--places_[at].waits == 0)
+    tasks_.push_back({Task::Kind::Place, OpId{streams_.places[at].op}, place});
 }
 
 void Program::arrived(const Transit& transit) {
@@ -137,16 +74,17 @@ void Program::push_ready(OpId op) {
 }
 
 void Program::start_place(std::int32_t place) {
-  Place& at = places_[static_cast<std::size_t>(place)];
-  OperationState& state = operations_[static_cast<std::size_t>(at.op)];
-  OpId op{at.op};
-  at.started = true;
+  places_[static_cast<std::size_t>(place)].started = true;
+  OpId op{streams_.places[static_cast<std::size_t>(place)].op};
+  OperationState& state = operations_[to_index(op)];
+  std::int32_t first = streams_.first_of(to_index(op)), end = streams_.end_of(to_index(op));
   if (!state.run) {
-    std::span<const Rank> ranks = std::span(ranks_).subspan(
-        static_cast<std::size_t>(state.first_place), static_cast<std::size_t>(state.place_count));
+    std::span<const Rank> ranks =
+        std::span(streams_.ranks)
+            .subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(end - first));
     state.run = std::make_unique<OperationRun>(op, workload_.operations[to_index(op)], ranks);
   }
-  Slot slot = place - state.first_place;
+  Slot slot = place - first;
   if (state.run->slot_done(slot)) {
     finish_place(place);
     return;
@@ -171,12 +109,11 @@ void Program::run_part(const Task& task, std::int64_t now_ps, std::vector<Transi
   Slot slot = run.slot_of(task.index);
   run.finish(task.index, ready_);
   push_ready(task.op);
-  if (run.slot_done(slot)) finish_place(state.first_place + slot);
+  if (run.slot_done(slot)) finish_place(streams_.first_of(to_index(task.op)) + slot);
 }
 
 void Program::finish_place(std::int32_t place) {
-  Place& at = places_[static_cast<std::size_t>(place)];
-  at.done = true;
+  const Streams::Place& at = streams_.places[static_cast<std::size_t>(place)];
   if (at.next >= 0) release(at.next);
   if (--operations_[static_cast<std::size_t>(at.op)].places_left == 0) finish_operation(at.op);
 }
@@ -185,11 +122,9 @@ void Program::finish_operation(std::int32_t op) {
   auto at = static_cast<std::size_t>(op);
   operations_[at].run.reset();
   ++complete_;
-  for (std::size_t i = first_dependent_[at]; i < first_dependent_[at + 1]; ++i) {
-    OperationState& next = operations_[static_cast<std::size_t>(dependents_[i])];
-    if (--next.after_left > 0) continue;
-    for (std::int32_t p = 0; p < next.place_count; ++p) release(next.first_place + p);
-    if (next.place_count == 0) tasks_.push_back({Task::Kind::Complete, OpId{dependents_[i]}, 0});
+  for (std::int32_t dependent : streams_.dependents[at]) {
+    auto next = static_cast<std::size_t>(dependent);
+    if (--operations_[next].after_left == 0) release_all(next);
   }
 }
 
@@ -199,13 +134,12 @@ std::string Program::why_stuck(std::size_t op) const {
     for (OpId before : workload_.operations[op].after) {
       if (!complete(before)) return fmt::format("comes after operation {}", to_index(before));
     }
-  for (std::int32_t place = state.first_place; place < state.first_place + state.place_count;
-       ++place) {
+  for (std::int32_t place = streams_.first_of(op); place < streams_.end_of(op); ++place) {
     if (places_[static_cast<std::size_t>(place)].started) continue;
-    for (std::size_t before = 0; before < places_.size(); ++before)
-      if (places_[before].next == place)
+    for (const Streams::Place& before : streams_.places)
+      if (before.next == place)
         return fmt::format("on rank {} comes behind operation {}",
-                           to_int(ranks_[static_cast<std::size_t>(place)]), places_[before].op);
+                           to_int(streams_.ranks[static_cast<std::size_t>(place)]), before.op);
   }
   return "has started everywhere";
 }

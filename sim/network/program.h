@@ -19,6 +19,7 @@
 #include "core/plan/timeline.h"
 #include "core/schedule/workload.h"
 #include "sim/network/operation_run.h"
+#include "sim/network/streams.h"
 #include "sim/network/transit.h"
 
 namespace reshard::sim {
@@ -47,33 +48,30 @@ class Program {
   bool complete() const { return complete_ == operations_.size(); }
   bool complete(OpId op) const {
     const OperationState& state = operations_[to_index(op)];
-    return state.places_left == 0 && (state.place_count > 0 || state.after_left == 0);
+    return state.places_left == 0 && (has_places(to_index(op)) || state.after_left == 0);
   }
   // The first operations that are not complete and what each waits for.
   std::string stuck() const;
 
  private:
   struct OperationState {
-    std::int32_t first_place = 0, place_count = 0, places_left = 0;
-    std::int32_t after_left = 0;
+    std::int32_t places_left = 0, after_left = 0;
     std::unique_ptr<OperationRun> run;  // from the first start to the completion
   };
-  struct Place {
-    std::int32_t op;
-    std::int32_t next = -1;  // the place after it on the stream
-    std::int32_t waits = 0;  // 1 for the place before it, 1 for the operation's `after`
-    bool started = false, done = false;
+  // Of a place: it waits for the operation's `after`, counted as one, and for the place before it.
+  struct PlaceState {
+    std::int8_t waits = 1;
+    bool started = false;
   };
   struct Task {
     enum class Kind : std::uint8_t { Complete, Place, Part } kind;
     OpId op;
     std::int32_t index;
   };
-  struct StreamEntry;
 
-  void add_places(std::int32_t devices);
-  void link_streams();
-  void link_after();
+  void check_ranks(std::int32_t devices) const;
+  bool has_places(std::size_t op) const { return streams_.first_of(op) < streams_.end_of(op); }
+  void release_all(std::size_t op);
   void release(std::int32_t place);
   void start_place(std::int32_t place);
   void run_part(const Task& task, std::int64_t now_ps, std::vector<Transit>& transits,
@@ -85,12 +83,9 @@ class Program {
 
   const Workload& workload_;
   std::vector<Span>* spans_;
+  const Streams streams_;
   std::vector<OperationState> operations_;
-  std::vector<Rank> ranks_;  // by place; an operation's are consecutive
-  std::vector<Place> places_;
-  // Operations that name an operation in `after`.
-  std::vector<std::size_t> first_dependent_;
-  std::vector<std::int32_t> dependents_;
+  std::vector<PlaceState> places_;
   std::vector<Task> tasks_;
   std::vector<std::int32_t> ready_;  // reused between calls
   std::size_t complete_ = 0;

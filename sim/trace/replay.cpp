@@ -10,7 +10,6 @@
 #include "core/base/units.h"
 #include "sim/network/engine.h"
 #include "sim/trace/operation_bound.h"
-#include "sim/trace/trace_workload.h"
 
 namespace reshard::sim {
 namespace {

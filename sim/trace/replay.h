@@ -93,4 +93,17 @@ struct ReplayReport {
 ReplayReport replay(const Trace& trace, const Topology& topology, const ReplayHooks& hooks,
                     std::int64_t data_budget_bytes);
 
+// Of replay's passes (trace_workload.cpp): what the engine runs. A message is the operation of its
+// send; its recv keeps its place as an operation without ranks, so that the receiving end stands in
+// its stream where it does in the trace. Who names either end in `after` waits for the message.
+// `plans` by operation, null where it is no redistribution. The trace must have no findings.
+Workload workload_of(const Trace& trace, const std::vector<std::shared_ptr<const Plan>>& plans);
+
+// And whether that can run at all: operations that wait for each other for ever, through streams
+// whose sends and recvs never meet or an `after` against the order of a stream. Ranks must lie
+// below `devices`. The workload is run with transfers and compute that take no time; what a rank
+// can do next depends on no time, so that what blocks here blocks always.
+std::optional<TraceFinding> find_deadlock(const Trace& trace, const Workload& workload,
+                                          std::int32_t devices);
+
 }  // namespace reshard::sim

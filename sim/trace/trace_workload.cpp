@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "sim/trace/trace_workload.h"
+// From a trace and its plans to what the engine runs, and whether that can run at all.
 
 #include <algorithm>
 
@@ -7,6 +7,7 @@
 
 #include "core/base/errors.h"
 #include "sim/network/program.h"
+#include "sim/trace/replay.h"
 
 namespace reshard::sim {
 namespace {

@@ -8,7 +8,6 @@
 #include "core/base/errors.h"
 #include "sim/machines/presets.h"
 #include "sim/network/engine.h"
-#include "sim/trace/trace_workload.h"
 #include "tests/sim/trace/replay_case.h"
 #include "tests/support/prng.h"
 

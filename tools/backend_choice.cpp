@@ -50,7 +50,7 @@ std::string text(const BackendInfo& backend) {
 std::unique_ptr<Executor> make_executor(const BackendInfo& backend,
                                         const backends::BackendOptions& options) {
   if (backend.name == "local")
-    return std::make_unique<sim::Store>(sim::StoreOptions{false, steady_ps});
+    return std::make_unique<sim::Store>(sim::StoreOptions{.now_ps = steady_ps});
   if (!backend.status.usable) throw InputError("--backend " + text(backend));
   return backends::find_backend(backend.name).make(options);
 }

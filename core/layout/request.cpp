@@ -111,11 +111,15 @@ Request::Request(Layout source, Layout destination, std::string name)
     if (!axes_correspond) check_made_partial(to.op, dtype());
     if (to.op == ReduceOp::Sum) fold_.divisor *= size;
   }
-  if (fold_.addend_count > 1 && from_op && to_op && *from_op != *to_op)
+  if (from_op && (fold_.fold_count > 1 || !to_op))
+    fold_.op = *from_op;
+  else if (to_op)
+    fold_.op = *to_op;
+  if (fold_.op == ReduceOp::Product && fold_.fold_count > 1 && fold_.divisor > 1)
     throw InputError(
-        fmt::format("request: partial ops of source and destination must agree, found {} and {}",
+        fmt::format("request: P(sum) made of a folded product is forbidden: it would be divided, "
+                    "found {} and {} (redistribute to R first)",
                     source_.placements_text(), destination_.placements_text()));
-  if (from_op || to_op) fold_.op = from_op ? *from_op : *to_op;
 
   std::vector<Rank> all = source_.mesh().ranks();
   const std::vector<Rank>& others = destination_.mesh().ranks();

@@ -14,7 +14,9 @@
 //
 // Between meshes of different shape axes do not correspond: every source Partial is folded, every
 // destination Partial is made from the folded value. avg folds like sum and divides once by the
-// axis size. All divisions of one request are known here as one divisor.
+// axis size. All divisions of one request are known here as one divisor. What one side folds and
+// what the other makes may be of different operators: minima and maxima are not changed by dividing
+// before instead of after; a product is, and is not divided.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +30,8 @@ namespace reshard {
 
 // What of a request is folded, kept and divided.
 struct FoldMeaning {
-  // Operator of every fold; Sum for avg. Meaningful when addend_count > 1 or a destination axis is
-  // Partial.
+  // Operator of every fold; Sum for avg. Where nothing is folded that of the destination's Partial
+  // axes, if it has any.
   ReduceOp op = ReduceOp::Sum;
   // Product of the sizes of the source's Partial axes; 1 without any.
   std::int64_t addend_count = 1;
@@ -51,9 +53,9 @@ struct FoldMeaning {
 class Request {
  public:
   // Throws InputError where shape or dtype differ or a transition is forbidden, saying what and
-  // why: S->P, P(a)->P(b), R->P of product or a bitwise op, R->P(sum) of integers, mixed ops other
-  // than sum with avg on one side, an op the dtype does not have. On an axis of size 1 all
-  // placements mean the same and every transition is allowed.
+  // why: S->P, P(a)->P(b), R->P of product or a bitwise op, R->P(sum) of integers or of a folded
+  // product, mixed ops other than sum with avg on one side, an op the dtype does not have. On an
+  // axis of size 1 all placements mean the same and every transition is allowed.
   Request(Layout source, Layout destination, std::string name = {});
 
   const Layout& source() const { return source_; }

@@ -67,6 +67,7 @@ Pattern::Pattern(const Request& request)
     case ReduceOp::Min:
     case ReduceOp::Max:
       kind_ = Kind::Extreme;
+      if (divisor_ > 1) plan_divided_extreme();
       return;
     case ReduceOp::Band:
       kind_ = Kind::BitsAnd;
@@ -88,6 +89,14 @@ void Pattern::plan_sum(const FoldMeaning& fold) {
   if (largest_ > 0) return;
   largest_ = 1;
   spacing_ = units == 0 ? 0 : ceil_div(fold.addend_count, units);
+}
+
+// One addend at a time: each may be as large as a sum of all.
+void Pattern::plan_divided_extreme() {
+  kind_ = Kind::FloatSum;
+  unit_ = odd_part(divisor_);
+  largest_ = exact_integers(dtype_) / unit_;
+  if (largest_ == 0) spacing_ = 0;
 }
 
 void Pattern::plan_product(const FoldMeaning& fold) {

@@ -16,7 +16,7 @@
 //                bits, as wrap-around sums are exact.
 //   product      floating: +-2^e, one addend of each element with a full significand (c64: the
 //                others real and positive, so that no zero gets a sign). integers: any odd value.
-//   min, max     any finite value but -0.0.
+//   min, max     any finite value but -0.0; where divided, k * (odd part of D), |k| <= L / odd part.
 //   band, bor    bits of the index with a share of bits by addend, so that the fold of many still
 //                tells elements apart. bxor: any bits.
 #pragma once
@@ -70,11 +70,12 @@ class Pattern {
     BitsAnd,
     BitsOr,
     OddInteger,
-    FloatSum,
+    FloatSum,  // and divided extremes: small integers in units
     FloatProduct
   };
 
   void plan_sum(const FoldMeaning& fold);
+  void plan_divided_extreme();
   void plan_product(const FoldMeaning& fold);
 
   // Calls visit(value) once, where value(index) gives the bits of one element as the unsigned type

@@ -77,8 +77,12 @@ void Pattern::expect_sums(std::int64_t first, std::int64_t count,
   bool complex = dtype_ == DType::C64;
   for (std::int64_t addend : addends) {
     SumTerms terms(addend, largest_, spacing_);
-    for (std::int64_t i = 0; i < count; ++i)
-      real[static_cast<std::size_t>(i)] += terms.real(first + i);
+    for (std::int64_t i = 0; i < count; ++i) {
+      std::int64_t &at = real[static_cast<std::size_t>(i)], term = terms.real(first + i);
+      at = op_ == ReduceOp::Sum || addend == addends.front() ? at + term
+           : op_ == ReduceOp::Min                            ? std::min(at, term)
+                                                             : std::max(at, term);
+    }
     for (std::int64_t i = 0; complex && i < count; ++i)
       imaginary[static_cast<std::size_t>(i)] += terms.imaginary(first + i);
   }

@@ -32,6 +32,12 @@ std::vector<CaseSet> made_sets() {
                                        Placement::strided_shard(0, 3), Placement::partial()};
   const std::vector<Placement> two_dims{Placement::replicate(), Placement::shard(0),
                                         Placement::shard(1), Placement::partial()};
+  const std::vector<Placement> operators{Placement::replicate(),
+                                         Placement::shard(0),
+                                         Placement::partial(),
+                                         Placement::partial(ReduceOp::Avg),
+                                         Placement::partial(ReduceOp::Max),
+                                         Placement::partial(ReduceOp::Product)};
   return {
       {"1-d on one axis and on two of two to eight ranks", lengths(0, 9), DType::F32, one_dim,
        one_or_two_axes()},
@@ -47,6 +53,12 @@ std::vector<CaseSet> made_sets() {
        factored_meshes(8, 2)},
       {"2-d beside an axis of size 1", rectangles({0, 1, 2, 3, 5, 8}), DType::F16, two_dims,
        meshes_with_ones(8)},
+      {"1-d with different operators", lengths(5, 6), DType::F32, operators, {{2, 2}, {3, 2}}},
+      {"1-d with different operators beside an axis of size 1",
+       lengths(5, 5),
+       DType::BF16,
+       operators,
+       {{3, 1}}},
   };
 }
 

@@ -68,12 +68,19 @@ std::int64_t divisor_of(const Request& request) {
   return out;
 }
 
+// Of what is folded; of what is made where nothing is.
 ReduceOp op_of(const Request& request) {
-  for (const Layout* layout : {&request.source(), &request.destination()})
+  const Layout &from = request.source(), &to = request.destination();
+  ReduceOp out = ReduceOp::Sum;
+  for (const Layout* layout : {&from, &to})
     for (const Placement& placement : layout->placements())
-      if (placement.is_partial())
-        return placement.op == ReduceOp::Avg ? ReduceOp::Sum : placement.op;
-  return ReduceOp::Sum;
+      if (placement.is_partial()) out = placement.op;
+  for (int axis = 0; axis < from.mesh().axes(); ++axis) {
+    bool kept = same_axes(request) && to.placement(axis).is_partial();
+    if (from.placement(axis).is_partial() && !kept && from.mesh().axis_size(axis) > 1)
+      out = from.placement(axis).op;
+  }
+  return out == ReduceOp::Avg ? ReduceOp::Sum : out;
 }
 
 std::vector<SlowMeaning::Shard> shards_of(

@@ -51,22 +51,23 @@ bool is_forbidden(const Layout& source, const Layout& destination) {
       if (placement.is_partial() && !has_op(placement.op, dtype)) return true;
     if (ops_of(*layout).size() > 1) return true;
   }
-  std::int64_t addends = 1;
-  for (int axis = 0; axis < source.mesh().axes(); ++axis)
-    if (source.placement(axis).is_partial()) addends *= source.mesh().axis_size(axis);
-  // Addends of one operator cannot become addends of another, whatever the axes.
-  if (addends > 1 && !ops_of(source).empty() && !ops_of(destination).empty() &&
-      ops_of(source) != ops_of(destination))
-    return true;
-
-  bool same_shape = source.mesh().shape() == destination.mesh().shape();
+  bool same_shape = source.mesh().shape() == destination.mesh().shape(), multiplies = false,
+       divides = false;
+  for (int axis = 0; axis < source.mesh().axes(); ++axis) {
+    const Placement& from = source.placement(axis);
+    bool kept = same_shape && destination.placement(axis).is_partial();
+    multiplies |= from.is_partial() && from.op == ReduceOp::Product && !kept &&
+                  source.mesh().axis_size(axis) > 1;
+  }
   for (int axis = 0; axis < destination.mesh().axes(); ++axis) {
     if (destination.mesh().axis_size(axis) == 1) continue;
     const Placement& to = destination.placement(axis);
+    divides |= to.is_partial() && to.op == ReduceOp::Sum &&
+               !(same_shape && source.placement(axis).is_partial());
     if (forbidden_on_axis(same_shape ? source.placement(axis) : Placement::replicate(), to, dtype))
       return true;
   }
-  return false;
+  return multiplies && divides;
 }
 
 }  // namespace reshard::test

@@ -82,9 +82,9 @@ request. (Shard to Partial has an infinite cost; torch 2.15 carries it out when 
 explicitly, reshard does not.)
 "~" instead of a plan: not compared, a transition that is refused on an axis of size 1 only, where
 the cost model knows no exception although the executor only relabels; reshard allows it.
-"?" behind a plan or alone: PyTorch goes on, reshard refuses by its own rules: one reduction is
-folded on some axis while another is made on a different one (P(sum) to R beside R to P(max)), or
-R becomes P(sum) in integers, which PyTorch divides into floats.
+"?" behind a plan or alone: PyTorch goes on, reshard refuses by its own rules: R becomes P(sum)
+beside a product that is folded, which PyTorch may divide once per addend, or in integers, which
+PyTorch divides into floats.
 A step between a _StridedShard and something else than R is written as the two that PyTorch's
 executor makes of it, through R.
 Left out: shard orders and _StridedShard on meshes with several axes, where PyTorch uses its graph
@@ -120,15 +120,11 @@ def on_size_one(mesh, source, target):
 
 
 def only_reshard_refuses(source, target):
-    reductions = [
-        {p.reduce_op.replace("avg", "sum") for p in s.placements if p.is_partial()}
-        for s in (source, target)
-    ]
-    divides = any(a.is_replicate() and b == P for a, b in zip(source.placements, target.placements))
+    pairs = list(zip(source.placements, target.placements))
+    divides = any(a.is_replicate() and b == P for a, b in pairs)
+    multiplies = any(a.is_partial("product") and a != b for a, b in pairs)
     dtype = source.tensor_meta.dtype
-    return (reductions[0] and reductions[1] and reductions[0] != reductions[1]) or (
-        divides and not (dtype.is_floating_point or dtype.is_complex)
-    )
+    return divides and (multiplies or not (dtype.is_floating_point or dtype.is_complex))
 
 
 def greedy_plans():

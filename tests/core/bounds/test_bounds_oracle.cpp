@@ -135,6 +135,16 @@ TEST_CASE("no plan needs fewer receipts than the volume bound says, and often on
   CHECK(tight * 10 > compared * 9);
 }
 
+TEST_CASE("sets need a device for every rank") {
+  for (const Topology& topology : machines()) {
+    Rank last{topology.devices() - 1}, beyond{topology.devices()};
+    CHECK(CutSets(topology, {Rank{0}, last}).ranks().back() == last);
+    CHECK_THROWS_WITH(CutSets(topology, {Rank{0}, beyond}),
+                      Catch::Contains("expected a device for every rank, found 12 devices and "
+                                      "rank 12"));
+  }
+}
+
 // Three addends with two copies each on nodes of four devices, needed on the last node only.
 TEST_CASE("addends with few holders are packed first, and one that has no room is passed over") {
   Topology topology = build_topology(

@@ -41,7 +41,10 @@ TEST_CASE("forbidden transitions say what and why") {
   refused("P(avg)R", "RR", "i64", "P(avg) is not defined for i64");
   refused("P(min)R", "RR", "c64", "P(min) is not defined for c64");
   refused("P(band)R", "RR", "f32", "P(band) is not defined for f32");
-  refused("P(max)R", "RP(sum)", "f32", "must agree");
+  refused("P(product)R", "RP(sum)", "f32", "P(sum) made of a folded product is forbidden");
+  refused("P(max)R", "RP(sum)", "i32", "R->P(sum) is forbidden for i32: it divides");
+  // A kept axis makes both sides one.
+  refused("P(max)R", "P(max)P(sum)", "f32", "mixed partial ops are forbidden");
 }
 
 TEST_CASE("allowed transitions") {
@@ -82,6 +85,24 @@ TEST_CASE("folds, kept addends and divisors") {
   Request moved = request("P(sum)R", "P(sum)R", "f32", "2x3", "2x3", "6-11");
   CHECK(moved.fold().fold_count == 1);
   CHECK(moved.fold().divisor == 1);
+}
+
+TEST_CASE("what is folded and what is made may be of different operators") {
+  Request made = request("RP(sum)", "P(max)S(1)");
+  CHECK(made.fold().op == ReduceOp::Sum);
+  CHECK(made.fold().fold_count == 3);
+  CHECK(made.fold().divisor == 1);
+  Request divided = request("P(max)R", "RP(sum)");
+  CHECK(divided.fold().op == ReduceOp::Max);
+  CHECK(divided.fold().fold_count == 2);
+  CHECK(divided.fold().divisor == 3);
+  CHECK(request("P(product)R", "RP(avg)").fold().op == ReduceOp::Product);
+  CHECK(request("P(bxor)R", "RP(min)", "i8").fold().op == ReduceOp::Bxor);
+  CHECK(request("P(avg)R", "P(min)", "f32", "2x3", "4", "6-9").fold().divisor == 2);
+  // An axis of one rank has no addends: the value is divided as it is.
+  Request alone = request("P(max)R", "RP(sum)", "f32", "1x3");
+  CHECK(alone.fold().op == ReduceOp::Sum);
+  CHECK(alone.fold().divisor == 3);
 }
 
 TEST_CASE("fingerprints tell requests apart by everything but names") {

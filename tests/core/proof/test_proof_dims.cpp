@@ -213,3 +213,43 @@ TEST_CASE("padding that a ring of three carries") {
   REQUIRE(fault(sent).empty());
   CHECK(check_plan(sent).padding_bytes == std::vector<std::int64_t>{0, 2 * 4, 0});
 }
+
+TEST_CASE("blocks that do not lie one after the other are refuted, whatever the dims before them") {
+  // Gathered along dim 1 of (2,4), whose halves are no halves of its memory.
+  Plan plan = plan_of("2,4", "2", "S(1)", "R");
+  CollectiveStep step =
+      over_all(plan, CollectiveKind::AllGather, kSourceBuffer, kDestinationBuffer);
+  step.output_dim = 1;
+  plan.add_step(step, {});
+  CHECK(fault(plan) ==
+        "step 0 (all_gather) lays blocks along dim 1 of a buffer of shape (2,4), where they are "
+        "not contiguous");
+}
+
+TEST_CASE("boxes that no straight line parts are told from boxes that overlap") {
+  // A windmill: four boxes around one.
+  Plan plan = plan_of("3,3", "1", "R", "R");
+  CopyStep step{{{0, {0, 5}}}, MoveList(2)};
+  auto add = [&](const DimVector& lo, const DimVector& extents) {
+    step.moves.push_back({kSourceBuffer, kDestinationBuffer, lo, lo, extents});
+  };
+  add({0, 0}, {1, 2});
+  add({0, 2}, {2, 1});
+  add({2, 1}, {1, 2});
+  add({1, 0}, {2, 1});
+  SECTION("apart") {
+    add({1, 1}, {1, 1});
+    plan.add_step(step, {});
+    CHECK(fault(plan).empty());
+  }
+  SECTION("the one in the middle overlaps the last") {
+    add({1, 0}, {1, 2});
+    plan.add_step(step, {});
+    CHECK(fault(plan) == "step 0 writes [1:2,0:1] of buffer 1 on rank 0, which step 0 writes too");
+  }
+  SECTION("the one in the middle overlaps the first") {
+    add({0, 1}, {2, 1});
+    plan.add_step(step, {});
+    CHECK(fault(plan) == "step 0 writes [0:1,1:2] of buffer 1 on rank 0, which step 0 writes too");
+  }
+}

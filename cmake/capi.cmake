@@ -31,7 +31,7 @@ target_include_directories(reshard_shared INTERFACE $<BUILD_INTERFACE:${PROJECT_
 # two do not mix.
 function(reshard_mpi_api target output parts)
   reshard_api(${target} ${output} reshard_mpi.map guard.cpp mpi_functions.cpp)
-  target_link_libraries(${target} PUBLIC reshard_shared PRIVATE ${parts} reshard_flags)
+  target_link_libraries(${target} PUBLIC reshard_shared PRIVATE ${parts} reshard_text reshard_flags)
 endfunction()
 set(RESHARD_MPI_LIBRARIES)
 if(RESHARD_HAS_OPENMPI)
@@ -50,7 +50,7 @@ configure_file(tools/capi/reshard_mpi.h ${PROJECT_BINARY_DIR}/include/reshard/re
 set(RESHARD_NCCL_LIBRARIES)
 if(RESHARD_HAS_NCCL)
   reshard_api(reshard_nccl_shared reshard_nccl reshard_nccl.map guard.cpp nccl_functions.cpp)
-  target_link_libraries(reshard_nccl_shared PUBLIC reshard_shared PRIVATE reshard_nccl_library reshard_flags)
+  target_link_libraries(reshard_nccl_shared PUBLIC reshard_shared PRIVATE reshard_nccl_library reshard_text reshard_flags)
   list(APPEND RESHARD_NCCL_LIBRARIES reshard_nccl_shared)
 endif()
 configure_file(tools/capi/reshard_nccl.h ${PROJECT_BINARY_DIR}/include/reshard/reshard_nccl.h COPYONLY)

@@ -16,8 +16,9 @@
 //                bits, as wrap-around sums are exact.
 //   product      floating: +-2^e, one addend of each element with a full significand (c64: the
 //                others real and positive, so that no zero gets a sign). integers: any odd value.
-//   min, max     any finite value but -0.0; where divided, k * (odd part of D), |k| <= L / odd part.
-//   band, bor    bits of the index with a share of bits by addend, so that the fold of many still
+//   min, max     any finite value but -0.0; where divided, k * (odd part of D), |k| <= L / odd
+//   part. band, bor    bits of the index with a share of bits by addend, so that the fold of many
+//   still
 //                tells elements apart. bxor: any bits.
 #pragma once
 

@@ -66,7 +66,8 @@ void store_against_memcpy(benchmark::State& state) {
 
   std::vector<double> moves, copies;
   for (auto _ : state) {
-    moves.push_back(seconds([&] { benchmark::DoNotOptimize(sim::run_steps(plan, forwarding, memory)); }));
+    moves.push_back(
+        seconds([&] { benchmark::DoNotOptimize(sim::run_steps(plan, forwarding, memory)); }));
     copies.push_back(seconds([&] {
       std::memcpy(to.data(), from.data(), static_cast<std::size_t>(bytes));
       benchmark::ClobberMemory();

@@ -7,10 +7,10 @@
 
 #include "core/base/errors.h"
 #include "core/bounds/bounds.h"
-#include "core/text/plan_text.h"
 #include "core/planners/planner.h"
 #include "core/proof/proof.h"
 #include "core/schedule/accounting.h"
+#include "core/text/plan_text.h"
 #include "tests/support/cases.h"
 
 using namespace reshard;

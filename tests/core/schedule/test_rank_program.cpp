@@ -8,9 +8,9 @@
 #include "core/base/errors.h"
 #include "core/planners/planner.h"
 #include "core/schedule/rank_program.h"
+#include "core/schedule/transfers.h"
 #include "tests/support/cases.h"
 #include "tests/support/star.h"
-#include "core/schedule/transfers.h"
 
 using namespace reshard;
 using namespace reshard::test;

@@ -11,9 +11,9 @@
 #include "core/schedule/expansion.h"
 #include "core/schedule/rank_program.h"
 #include "core/schedule/traffic.h"
+#include "core/schedule/transfers.h"
 #include "tests/support/cases.h"
 #include "tests/support/star.h"
-#include "core/schedule/transfers.h"
 
 using namespace reshard;
 using namespace reshard::test;

@@ -2,8 +2,8 @@
 #include <catch2/catch.hpp>
 
 #include "core/base/errors.h"
-#include "core/text/plan_text.h"
 #include "core/planners/planner.h"
+#include "core/text/plan_text.h"
 
 using namespace reshard;
 

@@ -13,10 +13,80 @@
 namespace reshard {
 namespace {
 
+using Pieces = std::vector<Piece>;
+
+// Folds boxes of the symbolic memory.
+class SymbolicFold {
+ public:
+  SymbolicFold(const Plan& plan, SymbolicMemory& memory) : plan_(plan), memory_(memory) {}
+
+  // Pieces in the coordinates of the first operand.
+  Pieces run(ReduceOp op, std::int64_t divisor, std::span<const Place> operands,
+             const DimVector& extents) {
+    const Place& first = operands.front();
+    Pieces sum;
+    memory_.read(first.buffer, first.slot, box_at(first.lo, extents),
+                 [&](const Piece& piece) { sum.push_back(piece); });
+    for (const Place& operand : operands.subspan(1)) fold_in(sum, first.lo, operand);
+    finish(sum, first.buffer, op, divisor, operands.size());
+    return sum;
+  }
+
+ private:
+  // Refines `sum` (pieces relative to `sum_lo`) by one more operand read at its place.
+  void fold_in(Pieces& sum, const DimVector& sum_lo, const Place& operand) {
+    const DimVector& lo = operand.lo;
+    Pieces next;
+    for (const Piece& piece : sum) {
+      Box box = piece.box;
+      for (int d = 0; d < plan_.dims(); ++d) {
+        box.lo[d] += lo[d] - sum_lo[d];
+        box.hi[d] += lo[d] - sum_lo[d];
+      }
+      memory_.read(operand.buffer, operand.slot, box, [&](const Piece& other) {
+        Piece joined = other;
+        for (int d = 0; d < plan_.dims(); ++d) {
+          std::int64_t by = sum_lo[d] - lo[d];
+          joined.box.lo[d] += by;
+          joined.box.hi[d] += by;
+          joined.shift[d] -= by;
+        }
+        if (piece.fold >= 0 && joined.fold >= 0 && joined.shift != piece.shift)
+          memory_.refute(fmt::format("folds different elements of the tensor on rank {}",
+                                     memory_.rank(operand.slot)));
+        std::optional<FoldId> fold = memory_.folds().join(piece.fold, joined.fold);
+        if (!fold)
+          memory_.refute(
+              fmt::format("folds an addend twice, or values divided differently, on rank {}",
+                          memory_.rank(operand.slot)));
+        joined.fold = *fold;
+        if (piece.fold >= 0) joined.shift = piece.shift;
+        next.push_back(joined);
+      });
+    }
+    sum = std::move(next);
+  }
+
+  void finish(Pieces& sum, BufferId buffer, ReduceOp op, std::int64_t divisor,
+              std::size_t operands) {
+    if (operands > 1 && op != plan_.request(buffer).fold().op)
+      memory_.refute(fmt::format("folds by {}, the request by {}", text(op),
+                                 text(plan_.request(buffer).fold().op)));
+    for (Piece& piece : sum) {
+      std::optional<FoldId> fold = memory_.folds().divide(piece.fold, divisor);
+      if (!fold) memory_.refute("divides too often");
+      piece.fold = *fold;
+    }
+  }
+
+  const Plan& plan_;
+  SymbolicMemory& memory_;
+};
+
 class SymbolicRun {
  public:
   explicit SymbolicRun(const Plan& plan)
-      : plan_(plan), memory_(plan), padding_(plan.steps.size(), 0) {}
+      : plan_(plan), memory_(plan), fold_(plan, memory_), padding_(plan.steps.size(), 0) {}
 
   std::vector<std::int64_t> run() {
     for (std::size_t step = 0; step < plan_.steps.size(); ++step) {
@@ -29,8 +99,6 @@ class SymbolicRun {
   }
 
  private:
-  using Pieces = std::vector<Piece>;
-
   void count_padding(const Piece& piece, BufferId buffer, std::int64_t receivers) {
     if (piece.fold == kPadding)
       padding_[static_cast<std::size_t>(memory_.step())] +=
@@ -66,65 +134,16 @@ class SymbolicRun {
       }
   }
 
-  // Refines `sum` (pieces relative to `sum_lo`) by one more operand read at `lo` in buffer on slot.
-  void fold_in(Pieces& sum, const DimVector& sum_lo, BufferId buffer, Slot slot,
-               const DimVector& lo) {
-    Pieces next;
-    for (const Piece& piece : sum) {
-      Box box = piece.box;
-      for (int d = 0; d < plan_.dims(); ++d) {
-        box.lo[d] += lo[d] - sum_lo[d];
-        box.hi[d] += lo[d] - sum_lo[d];
-      }
-      memory_.read(buffer, slot, box, [&](const Piece& other) {
-        Piece joined = other;
-        for (int d = 0; d < plan_.dims(); ++d) {
-          std::int64_t by = sum_lo[d] - lo[d];
-          joined.box.lo[d] += by;
-          joined.box.hi[d] += by;
-          joined.shift[d] -= by;
-        }
-        if (piece.fold >= 0 && joined.fold >= 0 && joined.shift != piece.shift)
-          memory_.refute(
-              fmt::format("folds different elements of the tensor on rank {}", memory_.rank(slot)));
-        std::optional<FoldId> fold = memory_.folds().join(piece.fold, joined.fold);
-        if (!fold)
-          memory_.refute(
-              fmt::format("folds an addend twice, or values divided differently, on rank {}",
-                          memory_.rank(slot)));
-        joined.fold = *fold;
-        if (piece.fold >= 0) joined.shift = piece.shift;
-        next.push_back(joined);
-      });
-    }
-    sum = std::move(next);
-  }
-
-  void finish_fold(Pieces& sum, BufferId buffer, ReduceOp op, std::int64_t divisor,
-                   std::size_t operands) {
-    if (operands > 1 && op != plan_.request(buffer).fold().op)
-      memory_.refute(fmt::format("folds by {}, the request by {}", text(op),
-                                 text(plan_.request(buffer).fold().op)));
-    for (Piece& piece : sum) {
-      std::optional<FoldId> fold = memory_.folds().divide(piece.fold, divisor);
-      if (!fold) memory_.refute("divides too often");
-      piece.fold = *fold;
-    }
-  }
-
   void execute(const ReduceStep& step) {
     for (const ReduceStep::Part& part : step.parts) {
-      const ReduceStep::Operand& first = step.operands[part.first_operand];
-      Pieces sum;
-      memory_.read(first.buffer, part.slot, box_at(first.lo, part.extents),
-                   [&](const Piece& piece) { sum.push_back(piece); });
-      for (std::uint32_t k = 1; k < part.operand_count; ++k) {
+      std::vector<Place> operands;
+      for (std::uint32_t k = 0; k < part.operand_count; ++k) {
         const ReduceStep::Operand& operand = step.operands[part.first_operand + k];
-        fold_in(sum, first.lo, operand.buffer, part.slot, operand.lo);
+        operands.push_back({part.slot, operand.buffer, operand.lo});
       }
-      finish_fold(sum, part.destination, step.op, step.divisor, part.operand_count);
+      Pieces sum = fold_.run(step.op, step.divisor, operands, part.extents);
       for (const Piece& piece : sum)
-        memory_.write(part.destination, part.slot, piece, first.lo, part.destination_lo);
+        memory_.write(part.destination, part.slot, piece, operands[0].lo, part.destination_lo);
     }
   }
 
@@ -191,17 +210,43 @@ class SymbolicRun {
   }
 
   Pieces folded(const CollectiveStep& step, std::span<const Slot> group, const Box& box) {
-    Pieces sum;
-    memory_.read(step.input, group[0], box, [&](const Piece& piece) { sum.push_back(piece); });
-    for (std::size_t j = 1; j < group.size(); ++j)
-      fold_in(sum, box.lo, step.input, group[j], box.lo);
-    finish_fold(sum, step.input, step.op, step.divisor, group.size());
-    return sum;
+    std::vector<Place> operands;
+    for (Slot member : group) operands.push_back({member, step.input, box.lo});
+    return fold_.run(step.op, step.divisor, operands, box.extents());
   }
 
   const Plan& plan_;
   SymbolicMemory memory_;
+  SymbolicFold fold_;
   std::vector<std::int64_t> padding_;
+};
+
+// The same memory under operations, whatever steps they came from.
+class OperationsRun : public Operations {
+ public:
+  OperationsRun(const Plan& plan, SymbolicMemory& memory)
+      : plan_(plan), memory_(memory), fold_(plan, memory) {}
+
+  void copy(const Place& from, const Place& to, const DimVector& extents) override {
+    memory_.read(from.buffer, from.slot, box_at(from.lo, extents), [&](const Piece& piece) {
+      memory_.write(to.buffer, to.slot, piece, from.lo, to.lo);
+    });
+  }
+  void fill(const Place& to, const DimVector& extents) override {
+    DimVector zero(plan_.dims());
+    memory_.write(to.buffer, to.slot, {box_at(to.lo, extents), zero, kPadding, -1}, zero, zero);
+  }
+  void fold(ReduceOp op, std::int64_t divisor, std::span<const Place> operands, const Place& to,
+            const DimVector& extents) override {
+    for (const Piece& piece : fold_.run(op, divisor, operands, extents))
+      memory_.write(to.buffer, to.slot, piece, operands[0].lo, to.lo);
+  }
+  void then() override { memory_.read_own(); }
+
+ private:
+  const Plan& plan_;
+  SymbolicMemory& memory_;
+  SymbolicFold fold_;
 };
 
 }  // namespace
@@ -218,10 +263,26 @@ ProofResult check_plan(const Plan& plan) {
   return result;
 }
 
+std::optional<Refutation> check_operations(const Plan& plan, const RunStep& run) {
+  try {
+    SymbolicMemory memory(plan, SymbolicMemory::Order::Listed);
+    OperationsRun operations(plan, memory);
+    for (std::size_t step = 0; step < plan.steps.size(); ++step) {
+      memory.begin(static_cast<std::int32_t>(step));
+      run(StepId{static_cast<std::int32_t>(step)}, operations);
+    }
+    memory.check_single_writes();
+    memory.check_destinations();
+    return std::nullopt;
+  } catch (Refuted& refuted) {
+    return std::move(refuted.refutation);
+  }
+}
+
 ProofResult prove(const Plan& plan) {
   ProofResult result = check_plan(plan);
   RESHARD_CHECK(result.proved(), fmt::format("planner {} on {}: {}", plan.planner,
-                                             plan.request().text(), result.refutation->what));
+                                             plan.tensors.front().text(), result.refutation->what));
   return result;
 }
 

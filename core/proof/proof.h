@@ -11,11 +11,13 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "core/plan/plan.h"
+#include "core/schedule/lowering.h"
 
 namespace reshard {
 
@@ -34,6 +36,12 @@ struct ProofResult {
 };
 
 ProofResult check_plan(const Plan& plan);
+
+// Whether operations do what the plan says, run step after step in listed order as executors that
+// reach all memory do: the same symbolic memory under what is really run. `run` hands out those of
+// one step. The plan must be proved.
+using RunStep = std::function<void(StepId, Operations&)>;
+std::optional<Refutation> check_operations(const Plan& plan, const RunStep& run);
 
 // For plans of our own making: throws CheckFailure when refuted.
 ProofResult prove(const Plan& plan);

@@ -48,8 +48,10 @@ void for_each_run_box(const Layout& layout, std::int32_t position, int dims, Vis
 
 }  // namespace
 
-SymbolicMemory::SymbolicMemory(const Plan& plan)
-    : plan_(plan), order_(plan), contents_(plan.buffers.size() * plan.slot_count()) {
+SymbolicMemory::SymbolicMemory(const Plan& plan, Order order)
+    : plan_(plan),
+      order_(order == Order::Listed ? std::nullopt : std::optional<StepOrder>(plan)),
+      contents_(plan.buffers.size() * plan.slot_count()) {
   load_sources();
 }
 
@@ -115,7 +117,9 @@ void SymbolicMemory::write_on_all(BufferId buffer, std::span<const Slot> group,
 }
 
 void SymbolicMemory::check_order(BufferId buffer, Slot slot, const Piece& piece) const {
-  if (piece.writer < 0 || order_.ordered(slot, piece.writer, step_)) return;
+  if (piece.writer < 0 ||
+      (order_ ? order_->ordered(slot, piece.writer, step_) : piece.writer < step_ + reads_own_))
+    return;
   refute(fmt::format(
       "reads buffer {} on rank {}, which step {} writes, without being ordered after it",
       static_cast<std::int32_t>(buffer), rank(slot), piece.writer));

@@ -9,6 +9,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,11 +25,18 @@ struct Refuted {
 
 class SymbolicMemory {
  public:
+  // What a read needs to come after a write: the plan's dependencies, or its place in the list.
+  enum class Order : std::uint8_t { Dependencies, Listed };
   // Holds the source. The plan must outlive this and have passed check_structure.
-  explicit SymbolicMemory(const Plan& plan);
+  explicit SymbolicMemory(const Plan& plan, Order order = Order::Dependencies);
 
   // The step that reads and writes from here on.
-  void begin(std::int32_t step) { step_ = step; }
+  void begin(std::int32_t step) {
+    step_ = step;
+    reads_own_ = false;
+  }
+  // From here on the step may read what it wrote.
+  void read_own() { reads_own_ = true; }
   std::int32_t step() const { return step_; }
   FoldSets& folds() { return folds_; }
   int rank(Slot slot) const { return to_int(plan_.ranks[static_cast<std::size_t>(slot)]); }
@@ -77,7 +85,8 @@ class SymbolicMemory {
                  FoldId fold) const;
 
   const Plan& plan_;
-  StepOrder order_;
+  std::optional<StepOrder> order_;  // none: listed order
+  bool reads_own_ = false;
   FoldSets folds_;
   std::vector<ContentsRef> contents_;  // [buffer * slots + slot]
   std::int64_t pieces_ = 0;

@@ -10,6 +10,7 @@
 #include "core/base/errors.h"
 #include "core/proof/proof.h"
 #include "core/schedule/accounting.h"
+#include "core/schedule/forwarding.h"
 #include "tests/support/star.h"
 
 namespace reshard::test {
@@ -66,6 +67,13 @@ void Sweep::run_planner(const Request& request, const PlannerRow& planner,
     Plan plan = planner.make(request, input);
     if (std::optional<Refutation> refutation = check_plan(plan).refutation)
       return fail(request, planner.name, "refuted: " + refutation->what);
+    // What runs, too: the plan's operations and those that the store makes of them.
+    Forwarding forwarding(plan);
+    for (const RunStep& run :
+         {RunStep([&](StepId id, Operations&out) { lower(plan, plan.steps[to_index(id)], out); }),
+          RunStep([&](StepId id, Operations&out) { forwarding.run(id, out); })})
+      if (std::optional<Refutation> refutation = check_operations(plan, run))
+        return fail(request, planner.name, "what runs is refuted: " + refutation->what);
     compare(plan, source, destination);
     ++counts_.runs;
   } catch (const InputError& error) {

@@ -28,6 +28,8 @@ class SplitPrepared : public PreparedPlan {
         loses_spans_(loses_spans),
         prepared_(store_.prepare(plan)) {}
 
+  using PreparedPlan::fill;
+  using PreparedPlan::take;
   void fill(const FillSource& fill, TensorId tensor) override { prepared_->fill(fill, tensor); }
   Timeline run() override {
     Timeline all = prepared_->run(), own;
@@ -57,7 +59,7 @@ class SplitPrepared : public PreparedPlan {
   const Corruption& corruption_;
   bool loses_spans_;
   std::int64_t now_ps_ = 0;
-  sim::Store store_{sim::StoreOptions{false, [this] { return now_ps_ += 1000; }}};
+  sim::Store store_{sim::StoreOptions{.now_ps = [this] { return now_ps_ += 1000; }}};
   std::unique_ptr<PreparedPlan> prepared_;
 };
 

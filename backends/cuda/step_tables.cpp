@@ -1,173 +1,134 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// A step's operations are asked for twice: what they move in all says how large tiles are, then
+// they are cut into tiles. One launch takes all copies and clears between two points at which later
+// operations read what earlier ones wrote, one all folds of a dtype.
 #include "backends/cuda/step_tables.h"
 
-#include <span>
+#include <map>
+#include <optional>
 #include <utility>
+
+#include "core/schedule/lowering.h"
 
 namespace reshard::backends::cuda {
 namespace {
 
-class StepLaunches {
+// Bytes that a launch writes.
+struct Wave {
+  std::int64_t copied = 0;
+  std::map<DType, std::int64_t> folded;
+};
+
+class Totals : public Operations {
  public:
-  StepLaunches(const Plan& plan, const Shards& shards, LaunchTables& tables)
-      : plan_(plan),
-        shards_(shards),
-        tables_(tables),
-        dtype_(plan.request().dtype()),
-        width_(size_bytes(dtype_)) {}
+  explicit Totals(const Plan& plan) : plan_(plan) {}
 
-  std::vector<LaunchTables::Id> operator()(const CopyStep& step) {
-    CopyTiles tiles(bytes_of(step.moves));
-    for (const CopyStep::Part& part : step.parts)
-      move_all(step.moves, part.moves, part.slot, part.slot, tiles);
-    return {tables_.add(tiles)};
+  void copy(const Place&, const Place& to, const DimVector& extents) override {
+    waves_.back().copied += bytes(to, extents);
+  }
+  void fill(const Place& to, const DimVector& extents) override {
+    waves_.back().copied += bytes(to, extents);
+  }
+  void fold(ReduceOp, std::int64_t, std::span<const Place>, const Place& to,
+            const DimVector& extents) override {
+    waves_.back().folded[plan_.dtype(to.buffer)] += bytes(to, extents);
+  }
+  void then() override { waves_.emplace_back(); }
+
+  const std::vector<Wave>& waves() const { return waves_; }
+
+ private:
+  std::int64_t bytes(const Place& to, const DimVector& extents) const {
+    return element_count(extents) * plan_.element_bytes(to.buffer);
   }
 
-  std::vector<LaunchTables::Id> operator()(const ExchangeStep& step) {
-    CopyTiles tiles(bytes_of(step.moves));
-    for (const ExchangeStep::Message& message : step.messages)
-      move_all(step.moves, message.moves, message.source, message.destination, tiles);
-    return {tables_.add(tiles)};
+  const Plan& plan_;
+  std::vector<Wave> waves_{1};
+};
+
+class Tiles : public Operations {
+ public:
+  Tiles(const Plan& plan, const Shards& shards, LaunchTables& tables, const Totals& totals)
+      : plan_(plan), shards_(shards), tables_(tables), totals_(totals) {
+    begin(0);
   }
 
-  std::vector<LaunchTables::Id> operator()(const FillStep& step) {
-    std::int64_t elements = 0;
-    for (const FillStep::Part& part : step.parts) elements += part.box.volume();
-    CopyTiles tiles(elements * width_);
-    for (const FillStep::Part& part : step.parts) {
-      if (part.box.empty()) continue;
-      Shape shape = plan_.buffer(part.buffer).shape(part.slot);
-      tiles.clear(shards_.data(part.buffer, part.slot), {shape, part.box.lo}, part.box.extents(),
-                  width_);
+  void copy(const Place& from, const Place& to, const DimVector& extents) override {
+    Shape source = shape(from), target = shape(to);
+    copies_->copy(shards_.data(to.buffer, to.slot), {target, to.lo},
+                  shards_.data(from.buffer, from.slot), {source, from.lo}, extents,
+                  plan_.element_bytes(to.buffer));
+  }
+  void fill(const Place& to, const DimVector& extents) override {
+    Shape target = shape(to);
+    copies_->clear(shards_.data(to.buffer, to.slot), {target, to.lo}, extents,
+                   plan_.element_bytes(to.buffer));
+  }
+  void fold(ReduceOp op, std::int64_t divisor, std::span<const Place> operands, const Place& to,
+            const DimVector& extents) override {
+    std::vector<Shape> shapes;  // places refer to them
+    std::vector<const std::byte*> data;
+    std::vector<BoxPlace> places;
+    shapes.reserve(operands.size());
+    for (const Place& operand : operands) {
+      shapes.push_back(shape(operand));
+      data.push_back(shards_.data(operand.buffer, operand.slot));
+      places.push_back({shapes.back(), operand.lo});
     }
-    return {tables_.add(tiles)};
+    Shape target = shape(to);
+    folds_.at(plan_.dtype(to.buffer))
+        .fold(shards_.data(to.buffer, to.slot), {target, to.lo}, data, places, extents);
+    // A step has one operator and one divisor.
+    op_ = op;
+    divisor_ = divisor;
   }
+  void then() override { begin(wave_ + 1); }
 
-  std::vector<LaunchTables::Id> operator()(const ReduceStep& step) {
-    std::int64_t elements = 0;
-    for (const ReduceStep::Part& part : step.parts) elements += element_count(part.extents);
-    FoldTiles tiles(elements * width_, width_);
-    for (const ReduceStep::Part& part : step.parts)
-      if (element_count(part.extents) > 0) reduce(step, part, tiles);
-    return {tables_.add(tiles, step.op, dtype_, step.divisor)};
-  }
-
-  std::vector<LaunchTables::Id> operator()(const CollectiveStep& step) {
-    switch (step.kind) {
-      case CollectiveKind::AllGather:
-      case CollectiveKind::AllToAll:
-        return {move_blocks(step)};
-      case CollectiveKind::ReduceScatter:
-        return {fold_blocks(step)};
-      case CollectiveKind::AllReduce:
-        // Folded once and copied: for n members 3n - 1 times the shard is read or written; n (n +
-        // 1) times if each folded for itself.
-        return {fold_blocks(step), copy_from_first(step)};
-    }
-    return {};
+  std::vector<LaunchTables::Id> launches() {
+    finish();
+    return std::move(launches_);
   }
 
  private:
-  std::int64_t bytes_of(const MoveList& moves) const {
-    std::int64_t elements = 0;
-    for (std::size_t i = 0; i < moves.size(); ++i) elements += moves.elements(i);
-    return elements * width_;
+  Shape shape(const Place& place) const { return plan_.buffer(place.buffer).shape(place.slot); }
+
+  void begin(std::size_t wave) {
+    finish();
+    wave_ = wave;
+    const Wave& totals = totals_.waves()[wave];
+    if (totals.copied > 0) copies_.emplace(totals.copied);
+    for (auto [dtype, bytes] : totals.folded) folds_.try_emplace(dtype, bytes, size_bytes(dtype));
   }
 
-  void move_all(const MoveList& moves, const MoveRange& range, Slot source, Slot destination,
-                CopyTiles& tiles) const {
-    for (std::uint32_t i = range.first; i < range.first + range.count; ++i) {
-      Move move = moves[i];
-      if (element_count(move.extents) == 0) continue;
-      Shape from = plan_.buffer(move.source).shape(source),
-            to = plan_.buffer(move.destination).shape(destination);
-      tiles.copy(shards_.data(move.destination, destination), {to, move.destination_lo},
-                 shards_.data(move.source, source), {from, move.source_lo}, move.extents, width_);
-    }
-  }
-
-  void reduce(const ReduceStep& step, const ReduceStep::Part& part, FoldTiles& tiles) const {
-    auto listed = std::span(step.operands).subspan(part.first_operand, part.operand_count);
-    std::vector<Shape> shapes;  // places refer to them
-    std::vector<const std::byte*> operands;
-    std::vector<BoxPlace> places;
-    shapes.reserve(listed.size());
-    for (const ReduceStep::Operand& operand : listed) {
-      shapes.push_back(plan_.buffer(operand.buffer).shape(part.slot));
-      operands.push_back(shards_.data(operand.buffer, part.slot));
-      places.push_back({shapes.back(), operand.lo});
-    }
-    Shape shape = plan_.buffer(part.destination).shape(part.slot);
-    tiles.fold(shards_.data(part.destination, part.slot), {shape, part.destination_lo}, operands,
-               places, part.extents);
-  }
-
-  std::int64_t output_bytes(const CollectiveStep& step) const {
-    std::int64_t bytes = 0;
-    for (Slot member : step.members) bytes += shards_.bytes(step.output, member);
-    return bytes;
-  }
-
-  // Block j of member i's output is the whole input of member j, or block i of it.
-  LaunchTables::Id move_blocks(const CollectiveStep& step) {
-    CopyTiles tiles(output_bytes(step));
-    for (std::size_t g = 0; g < step.group_count(); ++g) {
-      std::span<const Slot> group = step.group(g);
-      std::int64_t block = shards_.bytes(step.output, group[0]) / step.group_size;
-      for (std::size_t i = 0; i < group.size(); ++i)
-        for (std::size_t j = 0; j < group.size(); ++j) {
-          std::int64_t from =
-              step.kind == CollectiveKind::AllToAll ? static_cast<std::int64_t>(i) * block : 0;
-          tiles.copy_bytes(
-              shards_.data(step.output, group[i]) + static_cast<std::int64_t>(j) * block,
-              shards_.data(step.input, group[j]) + from, block);
-        }
-    }
-    return tables_.add(tiles);
-  }
-
-  // reduce_scatter: block i into member i's output. all_reduce: all into the first member's.
-  LaunchTables::Id fold_blocks(const CollectiveStep& step) {
-    FoldTiles tiles(output_bytes(step), width_);
-    std::vector<const std::byte*> operands;
-    for (std::size_t g = 0; g < step.group_count(); ++g) {
-      std::span<const Slot> group = step.group(g);
-      std::int64_t block = shards_.bytes(step.output, group[0]);
-      std::size_t outputs = step.kind == CollectiveKind::AllReduce ? 1 : group.size();
-      for (std::size_t i = 0; i < outputs; ++i) {
-        operands.clear();
-        for (Slot member : group)
-          operands.push_back(shards_.data(step.input, member) +
-                             static_cast<std::int64_t>(i) * block);
-        tiles.fold_bytes(shards_.data(step.output, group[i]), operands, block);
-      }
-    }
-    return tables_.add(tiles, step.op, dtype_, step.divisor);
-  }
-
-  LaunchTables::Id copy_from_first(const CollectiveStep& step) {
-    CopyTiles tiles(output_bytes(step));
-    for (std::size_t g = 0; g < step.group_count(); ++g) {
-      Slot first = step.group(g)[0];
-      for (Slot member : step.group(g).subspan(1))
-        tiles.copy_bytes(shards_.data(step.output, member), shards_.data(step.output, first),
-                         shards_.bytes(step.output, first));
-    }
-    return tables_.add(tiles);
+  void finish() {
+    if (copies_) launches_.push_back(tables_.add(*copies_));
+    for (const auto& [dtype, tiles] : folds_)
+      launches_.push_back(tables_.add(tiles, op_, dtype, divisor_));
+    copies_.reset();
+    folds_.clear();
   }
 
   const Plan& plan_;
   const Shards& shards_;
   LaunchTables& tables_;
-  DType dtype_;
-  std::int64_t width_;
+  const Totals& totals_;
+  std::size_t wave_ = 0;
+  std::optional<CopyTiles> copies_;
+  std::map<DType, FoldTiles> folds_;
+  ReduceOp op_ = ReduceOp::Sum;
+  std::int64_t divisor_ = 1;
+  std::vector<LaunchTables::Id> launches_;
 };
 
 }  // namespace
 
 std::vector<LaunchTables::Id> add_step(const Plan& plan, const Step& step, const Shards& shards,
                                        LaunchTables& tables) {
-  return std::visit(StepLaunches(plan, shards, tables), step.body);
+  Totals totals(plan);
+  lower(plan, step, totals);
+  Tiles tiles(plan, shards, tables, totals);
+  lower(plan, step, tiles);
+  return tiles.launches();
 }
 
 }  // namespace reshard::backends::cuda

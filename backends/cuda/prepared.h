@@ -7,9 +7,9 @@
 
 #include "backends/cuda/executor.h"
 #include "backends/cuda/shards.h"
-#include "backends/cuda/step_streams.h"
 #include "backends/device/launch_tables.h"
 #include "backends/device/owners.h"
+#include "core/schedule/step_streams.h"
 
 namespace reshard::backends::cuda {
 

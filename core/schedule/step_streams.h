@@ -14,7 +14,7 @@
 #include "core/plan/plan.h"
 #include "core/schedule/temporaries.h"
 
-namespace reshard::backends::cuda {
+namespace reshard {
 
 // Per step the earlier steps that must be complete before it starts; ascending. `temporaries` by
 // slot.
@@ -30,4 +30,4 @@ struct StreamedStep {
 std::vector<StreamedStep> assign_streams(const std::vector<std::vector<std::int32_t>>& before,
                                          int streams);
 
-}  // namespace reshard::backends::cuda
+}  // namespace reshard

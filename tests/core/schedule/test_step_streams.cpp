@@ -3,14 +3,13 @@
 // has a stream of its own.
 #include <catch2/catch.hpp>
 
-#include "backends/cuda/step_streams.h"
 #include "core/proof/proof.h"
 #include "core/schedule/accounting.h"
+#include "core/schedule/step_streams.h"
 #include "tests/support/prng.h"
 
 using namespace reshard;
 using namespace reshard::test;
-using namespace reshard::backends::cuda;
 
 namespace {
 

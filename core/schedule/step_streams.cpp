@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "backends/cuda/step_streams.h"
+#include "core/schedule/step_streams.h"
 
 #include <algorithm>
 
 #include "core/schedule/lowering.h"
 
-namespace reshard::backends::cuda {
+namespace reshard {
 namespace {
 
 void sort_unique(std::vector<std::int32_t>& values) {
@@ -100,4 +100,4 @@ std::vector<StreamedStep> assign_streams(const std::vector<std::vector<std::int3
   return out;
 }
 
-}  // namespace reshard::backends::cuda
+}  // namespace reshard

@@ -95,6 +95,13 @@ Forwarding::Forwarding(const Plan& plan, bool forwards) : plan_(plan) {
   }
 }
 
+std::size_t Forwarding::at(const Place& place) const {
+  auto slot = static_cast<std::size_t>(place.slot);
+  RESHARD_CHECK(to_index(place.buffer) < plan_.buffers.size() && slot < plan_.slot_count(),
+                fmt::format("slot {} has no buffer {}", place.slot, to_index(place.buffer)));
+  return to_index(place.buffer) * plan_.slot_count() + slot;
+}
+
 void Forwarding::run(StepId step, Operations& out) {
   const Step& at = plan_.steps[to_index(step)];
   if (aliases_.empty()) return lower(plan_, at, out);

@@ -44,9 +44,8 @@ class Forwarding : private Operations {
             const DimVector& extents) override;
   void then() override { out_->then(); }
 
-  std::size_t at(const Place& place) const {
-    return to_index(place.buffer) * plan_.slot_count() + static_cast<std::size_t>(place.slot);
-  }
+  // Plans that were not proved are refused, not believed.
+  std::size_t at(const Place& place) const;
   // Where the parts of a box lie; boxes within it, which they cover.
   std::vector<Alias> origins_of(const Place& place, const DimVector& extents) const;
 

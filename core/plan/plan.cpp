@@ -55,6 +55,13 @@ std::vector<Rank> ranks_of(const std::vector<Request>& requests) {
   return out;
 }
 
+// An initializer list would copy it.
+std::vector<Request> only(Request&& request) {
+  std::vector<Request> out;
+  out.push_back(std::move(request));
+  return out;
+}
+
 }  // namespace
 
 Shape plan_shape(const Shape& shape, int dims) {
@@ -64,7 +71,7 @@ Shape plan_shape(const Shape& shape, int dims) {
 }
 
 Plan::Plan(Request request, std::string planner_in)
-    : Plan(std::vector<Request>{std::move(request)}, std::move(planner_in)) {}
+    : Plan(only(std::move(request)), std::move(planner_in)) {}
 
 Plan::Plan(std::vector<Request> requests, std::string planner_in)
     : tensors(std::move(requests)), planner(std::move(planner_in)), ranks(ranks_of(tensors)) {

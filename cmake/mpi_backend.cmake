@@ -8,24 +8,18 @@
 function(reshard_mpi_module name mpi)
   reshard_part(${name}_parts SOURCES
     backends/mpi/calls.cpp
-    backends/mpi/collective.cpp
     backends/mpi/deadline.cpp
-    backends/mpi/exchange_part.cpp
     backends/mpi/executor.cpp
     backends/mpi/groups.cpp
-    backends/mpi/local_parts.cpp
-    backends/mpi/memory.cpp
-    backends/mpi/message.cpp
-    backends/mpi/mpi_collective.cpp
-    backends/mpi/order.cpp
-    backends/mpi/pairwise_collective.cpp
+    backends/mpi/native_collective.cpp
+    backends/mpi/parts.cpp
     backends/mpi/prepared.cpp
     backends/mpi/processes.cpp
     backends/mpi/session.cpp
     backends/mpi/shared_rings.cpp
     backends/mpi/traffic.cpp
     backends/mpi/world.cpp
-    LINKS reshard_job reshard_schedule reshard_bytes ${mpi} Threads::Threads)
+    LINKS reshard_job reshard_host ${mpi} Threads::Threads)
   add_library(${name} MODULE backends/mpi/module.cpp)
   # Nothing but its one entry is seen from outside: it carries its own copy of core.
   set_target_properties(${name} PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}

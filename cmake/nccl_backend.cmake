@@ -4,14 +4,12 @@
 reshard_part(reshard_nccl SOURCES
   backends/nccl/actions.cpp
   backends/nccl/caller.cpp
-  backends/nccl/collective_actions.cpp
   backends/nccl/communicator_meeting.cpp
   backends/nccl/communicators.cpp
-  backends/nccl/exchange_actions.cpp
   backends/nccl/executor.cpp
   backends/nccl/prepared.cpp
   backends/nccl/rank_memory.cpp
-  LINKS reshard_device reshard_job reshard_schedule)
+  LINKS reshard_device reshard_host reshard_job)
 if(RESHARD_HAS_NCCL)
   reshard_part(reshard_nccl_library SOURCES
     backends/nccl/nccl_library.cpp

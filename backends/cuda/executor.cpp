@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include "backends/cuda/prepared.h"
-#include "backends/cuda/step_tables.h"
 #include "core/base/errors.h"
 #include "core/base/units.h"
 

@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "backends/cuda/step_tables.h"
 #include "backends/job/patience.h"
 #include "core/base/errors.h"
 #include "core/bytes/block.h"
@@ -43,9 +42,9 @@ Prepared::Prepared(Device& device, const Plan& plan, Shards shards, const Execut
   finish(stream(0), "uploading the tables of the plan");
 }
 
-std::int64_t Prepared::largest_bytes(BufferId buffer, const std::vector<Slot>& slots) const {
+std::int64_t Prepared::largest_bytes(BufferId shard) const {
   std::int64_t most = 0;
-  for (Slot slot : slots) most = std::max(most, shards_.bytes(buffer, slot));
+  for (Slot slot : shards_.holders(shard)) most = std::max(most, plan_.buffer_bytes(shard, slot));
   return most;
 }
 
@@ -57,15 +56,16 @@ void Prepared::finish(Stream stream, const std::string& what) {
   throw BackendError("CUDA", what, fmt::format("no end within {} s", options_.time_limit_s), -1);
 }
 
-void Prepared::fill(const FillSource& fill, TensorId) {
-  Block staging(largest_bytes(kSourceBuffer, shards_.sources()));
-  for (Slot slot : shards_.sources()) {
+void Prepared::fill(const FillSource& fill, TensorId tensor) {
+  BufferId source = source_of(tensor);
+  Block staging(largest_bytes(source));
+  for (Slot slot : shards_.holders(source)) {
     std::span<std::byte> bytes(staging.data(),
-                               static_cast<std::size_t>(shards_.bytes(kSourceBuffer, slot)));
-    Rank rank = plan_.ranks[static_cast<std::size_t>(slot)];
+                               static_cast<std::size_t>(plan_.buffer_bytes(source, slot)));
+    Rank rank = plan_.rank_of(slot);
     fill(rank, bytes);
     if (bytes.empty()) continue;
-    device_.upload(shards_.data(kSourceBuffer, slot), bytes, stream(0));
+    device_.upload(shards_.data(source, slot), bytes, stream(0));
     finish(stream(0), fmt::format("uploading the source shard of rank {}", to_int(rank)));
   }
 }
@@ -102,14 +102,15 @@ Timeline Prepared::run() {
   return timeline;
 }
 
-void Prepared::take(const TakeDestination& take, TensorId) {
-  Block staging(largest_bytes(kDestinationBuffer, shards_.destinations()));
-  for (Slot slot : shards_.destinations()) {
+void Prepared::take(const TakeDestination& take, TensorId tensor) {
+  BufferId destination = destination_of(tensor);
+  Block staging(largest_bytes(destination));
+  for (Slot slot : shards_.holders(destination)) {
     std::span<std::byte> bytes(staging.data(),
-                               static_cast<std::size_t>(shards_.bytes(kDestinationBuffer, slot)));
-    Rank rank = plan_.ranks[static_cast<std::size_t>(slot)];
+                               static_cast<std::size_t>(plan_.buffer_bytes(destination, slot)));
+    Rank rank = plan_.rank_of(slot);
     if (!bytes.empty()) {
-      device_.download(bytes, shards_.data(kDestinationBuffer, slot), stream(0));
+      device_.download(bytes, shards_.data(destination, slot), stream(0));
       finish(stream(0), fmt::format("downloading the destination shard of rank {}", to_int(rank)));
     }
     take(rank, bytes);

@@ -13,14 +13,20 @@
 
 namespace reshard::backends::cuda {
 
+// Adds a step's launches for all ranks: every message goes straight from buffer to buffer.
+inline std::vector<LaunchTables::Id> add_step(const Plan& plan, const Step& step,
+                                              const Shards& shards, LaunchTables& tables) {
+  return add_operations([&](Operations& out) { lower(plan, step, out); }, shards, tables);
+}
+
 class Prepared : public PreparedPlan {
  public:
   // Takes the memory that the shards need; the tables' sizes have been looked at before.
   Prepared(Device& device, const Plan& plan, Shards shards, const ExecutorOptions& options);
 
-  void fill(const FillSource& fill, TensorId) override;
+  void fill(const FillSource& fill, TensorId tensor) override;
   Timeline run() override;
-  void take(const TakeDestination& take, TensorId) override;
+  void take(const TakeDestination& take, TensorId tensor) override;
 
  private:
   struct StepRun {
@@ -33,7 +39,7 @@ class Prepared : public PreparedPlan {
   // Waits for what the stream holds so far. What a device that does not answer may still touch is
   // left to the end of the process.
   void finish(Stream stream, const std::string& what);
-  std::int64_t largest_bytes(BufferId buffer, const std::vector<Slot>& slots) const;
+  std::int64_t largest_bytes(BufferId shard) const;
 
   Device& device_;
   const Plan& plan_;

@@ -29,12 +29,33 @@ std::vector<Slot> slots_of_mesh(const Plan& plan, const Mesh& mesh) {
 }  // namespace
 
 Shards::Shards(const Plan& plan)
-    : plan_(plan),
-      element_bytes_(size_bytes(plan.request().dtype())),
-      holder_(plan.slot_count(), -1) {
+    : plan_(plan), holders_(2 * plan.tensors.size()), allocations_(holders_.size() + 1) {
   for (std::vector<Allocation>& all : allocations_) all.resize(plan.slot_count());
-  std::vector<Slot> slots = slots_of_mesh(plan, plan.request().source().mesh());
-  std::vector<std::int32_t> replicas = first_replicas(plan.request());
+  for (std::size_t t = 0; t < plan.tensors.size(); ++t) {
+    TensorId tensor{static_cast<std::int32_t>(t)};
+    share_source(tensor);
+    std::vector<Slot>& destinations = holders_[to_index(destination_of(tensor))];
+    destinations = slots_of_mesh(plan, plan.request(tensor).destination().mesh());
+    std::sort(destinations.begin(), destinations.end());
+  }
+  for (std::size_t b = 0; b < holders_.size(); ++b)
+    for (Slot slot : holders_[b])
+      allocations_[b][static_cast<std::size_t>(slot)].bytes =
+          plan.buffer_bytes(BufferId{static_cast<std::int32_t>(b)}, slot);
+  Lives lives = lives_of(plan);
+  for (std::size_t s = 0; s < plan.slot_count(); ++s) {
+    temporaries_.push_back(lay_out_temporaries(
+        temporary_lives(plan, lives, static_cast<Slot>(s)), kAlignment));
+    allocations_.back()[s].bytes = temporaries_.back().total_bytes;
+  }
+}
+
+void Shards::share_source(TensorId tensor) {
+  const Request& request = plan_.request(tensor);
+  std::vector<Slot>& holder = holder_.emplace_back(plan_.slot_count(), -1);
+  std::vector<Slot>& sources = holders_[to_index(source_of(tensor))];
+  std::vector<Slot> slots = slots_of_mesh(plan_, request.source().mesh());
+  std::vector<std::int32_t> replicas = first_replicas(request);
   // By name of a set of replicas: its lowest slot.
   std::vector<Slot> first(replicas.size(), -1);
   for (std::size_t p = 0; p < slots.size(); ++p) {
@@ -42,24 +63,11 @@ Shards::Shards(const Plan& plan)
     if (least < 0 || slots[p] < least) least = slots[p];
   }
   for (std::size_t p = 0; p < slots.size(); ++p) {
-    Slot holder = first[static_cast<std::size_t>(replicas[p])];
-    holder_[static_cast<std::size_t>(slots[p])] = holder;
-    if (holder == slots[p]) sources_.push_back(holder);
+    Slot from = first[static_cast<std::size_t>(replicas[p])];
+    holder[static_cast<std::size_t>(slots[p])] = from;
+    if (from == slots[p]) sources.push_back(from);
   }
-  std::sort(sources_.begin(), sources_.end());
-  destinations_ = slots_of_mesh(plan, plan.request().destination().mesh());
-  std::sort(destinations_.begin(), destinations_.end());
-
-  for (Slot slot : sources_)
-    allocations_[kSource][static_cast<std::size_t>(slot)].bytes = bytes(kSourceBuffer, slot);
-  for (Slot slot : destinations_)
-    allocations_[kDestination][static_cast<std::size_t>(slot)].bytes =
-        bytes(kDestinationBuffer, slot);
-  Lives lives = lives_of(plan);
-  for (std::size_t s = 0; s < plan.slot_count(); ++s) {
-    temporaries_.push_back(lay_out_temporaries(plan, lives, static_cast<Slot>(s), kAlignment));
-    allocations_[kTemporary][s].bytes = temporaries_.back().total_bytes;
-  }
+  std::sort(sources.begin(), sources.end());
 }
 
 std::int64_t Shards::needed_bytes() const {
@@ -81,21 +89,18 @@ void Shards::abandon() {
 }
 
 std::byte* Shards::data(BufferId buffer, Slot slot) const {
-  const Allocation* allocation = nullptr;
-  std::int64_t offset = 0;
-  if (buffer == kSourceBuffer) {
-    allocation =
-        &allocations_[kSource][static_cast<std::size_t>(holder_[static_cast<std::size_t>(slot)])];
-  } else if (buffer == kDestinationBuffer) {
-    allocation = &allocations_[kDestination][static_cast<std::size_t>(slot)];
-  } else {
-    allocation = &allocations_[kTemporary][static_cast<std::size_t>(slot)];
-    offset = temporaries_[static_cast<std::size_t>(slot)].offset[to_index(buffer)];
-  }
-  if (allocation->bytes == 0) return nullptr;
+  bool temporary = to_index(buffer) >= holders_.size();
+  Slot holder = slot;
+  if (plan_.buffer(buffer).role() == BufferRole::Source)
+    holder = holder_[to_index(plan_.buffer(buffer).tensor())][static_cast<std::size_t>(slot)];
+  const Allocation& allocation =
+      (temporary ? allocations_.back()
+                 : allocations_[to_index(buffer)])[static_cast<std::size_t>(holder)];
+  if (allocation.bytes == 0) return nullptr;
   std::byte* begin =
-      allocated_ ? allocation->memory.data() : reinterpret_cast<std::byte*>(kAlignment);
-  return begin + offset;
+      allocated_ ? allocation.memory.data() : reinterpret_cast<std::byte*>(kAlignment);
+  return temporary ? begin + temporaries_[static_cast<std::size_t>(slot)].offset[to_index(buffer)]
+                   : begin;
 }
 
 }  // namespace reshard::backends::cuda

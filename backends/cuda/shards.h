@@ -8,18 +8,18 @@
 // taken.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
+#include "backends/device/operation_tables.h"
 #include "backends/device/owners.h"
 #include "core/plan/plan.h"
 #include "core/schedule/temporaries.h"
 
 namespace reshard::backends::cuda {
 
-class Shards {
+class Shards : public DeviceBuffers {
  public:
   explicit Shards(const Plan& plan);
 
@@ -29,30 +29,29 @@ class Shards {
   void abandon();
 
   // Where the slot's buffer begins; null where it has no bytes.
-  std::byte* data(BufferId buffer, Slot slot) const;
-  std::int64_t bytes(BufferId buffer, Slot slot) const {
-    return plan_.buffer(buffer).elements(slot) * element_bytes_;
-  }
-  // Slots of the source mesh whose shard is the first of its replicas, ascending.
-  const std::vector<Slot>& sources() const { return sources_; }
-  // Slots of the destination mesh, ascending.
-  const std::vector<Slot>& destinations() const { return destinations_; }
+  std::byte* data(BufferId buffer, Slot slot) const override;
+  Shape shape(BufferId buffer, Slot slot) const override { return plan_.buffer(buffer).shape(slot); }
+  DType dtype(BufferId buffer) const override { return plan_.dtype(buffer); }
+  // Slots with a shard of their own, ascending: of a source those whose shard is the first of its
+  // replicas.
+  const std::vector<Slot>& holders(BufferId shard) const { return holders_[to_index(shard)]; }
   // By slot.
   const std::vector<TemporaryLayout>& temporaries() const { return temporaries_; }
 
  private:
+  void share_source(TensorId tensor);
+
   const Plan& plan_;
-  std::int64_t element_bytes_;
-  // holder_: by slot, who holds its source shard; -1 outside the source mesh.
-  std::vector<Slot> sources_, destinations_, holder_;
+  std::vector<std::vector<Slot>> holders_;  // by source and destination buffer
+  std::vector<std::vector<Slot>> holder_;   // by tensor and slot: who holds its source shard
   std::vector<TemporaryLayout> temporaries_;
   bool allocated_ = false;
   struct Allocation {
     std::int64_t bytes = 0;
     DeviceMemory memory;
   };
-  enum Role { kSource, kDestination, kTemporary, kRoles };
-  std::array<std::vector<Allocation>, kRoles> allocations_;  // by slot
+  // By source and destination buffer, then all temporaries; by slot.
+  std::vector<std::vector<Allocation>> allocations_;
 };
 
 }  // namespace reshard::backends::cuda

@@ -58,12 +58,13 @@ void MpiExecutor::check_runnable(const Plan& plan, bool own_shards) const {
 
 std::unique_ptr<PreparedPlan> MpiExecutor::prepare(const Plan& plan) {
   check_runnable(plan, true);
-  return std::make_unique<MpiPrepared>(plan, world_, nullptr);
+  return std::make_unique<MpiPrepared>(plan, world_, std::span<const CallerShards>());
 }
 
-std::unique_ptr<PreparedPlan> MpiExecutor::prepare(const Plan& plan, const CallerShards& shards) {
+std::unique_ptr<PreparedPlan> MpiExecutor::prepare(const Plan& plan,
+                                                   std::span<const CallerShards> shards) {
   check_runnable(plan, false);
-  return std::make_unique<MpiPrepared>(plan, world_, &shards);
+  return std::make_unique<MpiPrepared>(plan, world_, shards);
 }
 
 }  // namespace reshard::backends::mpi

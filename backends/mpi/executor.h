@@ -6,7 +6,6 @@
 #include <memory>
 #include <string_view>
 
-#include "backends/mpi/memory.h"
 #include "backends/mpi/processes.h"
 #include "backends/mpi/session.h"
 #include "backends/mpi/world.h"
@@ -25,9 +24,9 @@ class MpiExecutor : public Executor {
   std::string_view name() const override { return "mpi"; }
   Processes& processes() override { return processes_; }
   std::unique_ptr<PreparedPlan> prepare(const Plan& plan) override;
-  // Runs on the caller's shards, in place: neither fill nor take is needed. Their memory must stay
+  // Runs on the caller's shards, by tensor, in place: neither fill nor take is needed. Their memory must stay
   // until the prepared plan is gone.
-  std::unique_ptr<PreparedPlan> prepare(const Plan& plan, const CallerShards& shards);
+  std::unique_ptr<PreparedPlan> prepare(const Plan& plan, std::span<const CallerShards> shards);
 
   // Whether processes of this node share memory.
   bool shares_memory() const { return world_->rings != nullptr; }

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "core/base/errors.h"
+#include "core/proof/schedule_check.h"
 
 namespace reshard::backends::mpi {
 namespace {
@@ -14,67 +15,58 @@ constexpr std::int64_t kTemporaryAlignment = 64;
 
 }  // namespace
 
-MpiPrepared::MpiPrepared(const Plan& plan, std::shared_ptr<World> world, const CallerShards* shards)
+MpiPrepared::MpiPrepared(const Plan& plan, std::shared_ptr<World> world,
+                         std::span<const CallerShards> shards)
     : plan_(plan), world_(std::move(world)), traffic_(*world_) {
   std::vector<std::shared_ptr<Communicator>> comms = make_groups(plan_, *world_);
   derive(shards);
-  for (const RankStep& step : program_.steps)
-    parts_.push_back(part_of(step, comms[to_index(step.step)]));
+  for (const Launch& launch : schedule_.launches)
+    parts_.push_back(make_part(
+        {plan_, launch, *memory_, *world_, traffic_, comms[to_index(launch.step)]}));
   states_.resize(parts_.size());
-  spans_.resize(parts_.size());
+  times_.resize(parts_.size());
 }
 
 MpiPrepared::~MpiPrepared() {
   if (world_->broken && mpi_is_up()) traffic_.abandon();
 }
 
-void MpiPrepared::derive(const CallerShards* shards) {
+void MpiPrepared::derive(std::span<const CallerShards> shards) {
   Rank me{world_->rank};
   if (!std::binary_search(plan_.ranks.begin(), plan_.ranks.end(), me)) return;
   Slot slot = plan_.slot_of(me);
-  program_ = std::move(rank_programs(plan_, std::span(&slot, 1)).front());
-  TemporaryLayout layout;
-  layout.offset.assign(plan_.buffers.size(), -1);
-  if (plan_.buffers.size() > 2)
-    layout = lay_out_temporaries(plan_, lives_of(plan_), slot, kTemporaryAlignment);
-  memory_.emplace(plan_, slot, layout, shards);
-  after_ = ordered_after(plan_, program_, layout);
+  schedule_ =
+      std::move(checked_schedules(plan_, std::span(&slot, 1), schedule_policy(world_->options)).front());
+  TemporaryLayout layout = lay_out_temporaries(temporary_lives(schedule_), kTemporaryAlignment);
+  memory_.emplace(schedule_, shards);
+  memory_->lay_out(layout);
+  after_ = launches_before(schedule_, layout);
 }
 
-std::unique_ptr<Part> MpiPrepared::part_of(const RankStep& step,
-                                           const std::shared_ptr<Communicator>& comm) {
-  PartContext context{plan_, step, program_.slot, *memory_, *world_, traffic_, comm};
-  const StepBody& body = plan_.steps[to_index(step.step)].body;
-  if (std::holds_alternative<ExchangeStep>(body)) return make_exchange_part(context);
-  if (std::holds_alternative<CollectiveStep>(body)) return make_collective_part(context);
-  return make_local_part(context);
+void MpiPrepared::fill(const FillSource& fill, TensorId tensor) {
+  if (memory_ && schedule_.buffer(source_of(tensor)).exists)
+    fill(Rank{world_->rank}, memory_->bytes(source_of(tensor)));
 }
 
-void MpiPrepared::fill(const FillSource& fill, TensorId) {
-  if (memory_ && plan_.buffer(kSourceBuffer).exists(program_.slot))
-    fill(Rank{world_->rank}, memory_->source());
-}
-
-void MpiPrepared::take(const TakeDestination& take, TensorId) {
-  if (memory_ && plan_.buffer(kDestinationBuffer).exists(program_.slot))
-    take(Rank{world_->rank}, memory_->destination());
+void MpiPrepared::take(const TakeDestination& take, TensorId tensor) {
+  if (memory_ && schedule_.buffer(destination_of(tensor)).exists)
+    take(Rank{world_->rank}, memory_->bytes(destination_of(tensor)));
 }
 
 Timeline MpiPrepared::run() {
   if (world_->broken) throw BackendError("MPI", "run", "an earlier run failed", world_->rank);
-  Timeline timeline;
   try {
     world_->barrier("the start of a run");
     begin_ = Clock::now();
-    run_parts(timeline);
+    run_parts();
   } catch (...) {
     world_->broken = true;
     throw;
   }
-  return timeline;
+  return timeline();
 }
 
-void MpiPrepared::run_parts(Timeline& timeline) {
+void MpiPrepared::run_parts() {
   std::fill(states_.begin(), states_.end(), State::Waiting);
   live_.clear();
   next_ = 0;
@@ -89,12 +81,24 @@ void MpiPrepared::run_parts(Timeline& timeline) {
     else if (!patience.idle())
       give_up();
   }
-  timeline.spans = spans_;
-  for (const Span& span : spans_) timeline.end_ps = std::max(timeline.end_ps, span.end_ps);
 }
 
-bool MpiPrepared::ready(std::size_t step) const {
-  return std::all_of(after_[step].begin(), after_[step].end(), [&](std::int32_t before) {
+// A step's launches are one span.
+Timeline MpiPrepared::timeline() const {
+  Timeline out;
+  for (std::size_t i = 0; i < times_.size(); ++i) {
+    auto step = static_cast<std::int32_t>(schedule_.launches[i].step);
+    if (out.spans.empty() || out.spans.back().step != step)
+      out.spans.push_back(
+          {OpId{0}, step, Rank{world_->rank}, times_[i].start_ps, times_[i].end_ps});
+    out.spans.back().end_ps = std::max(out.spans.back().end_ps, times_[i].end_ps);
+    out.end_ps = std::max(out.end_ps, times_[i].end_ps);
+  }
+  return out;
+}
+
+bool MpiPrepared::ready(std::size_t launch) const {
+  return std::all_of(after_[launch].begin(), after_[launch].end(), [&](std::int32_t before) {
     return states_[static_cast<std::size_t>(before)] == State::Done;
   });
 }
@@ -102,9 +106,7 @@ bool MpiPrepared::ready(std::size_t step) const {
 bool MpiPrepared::issue_ready() {
   std::size_t first = next_;
   for (; next_ < parts_.size() && ready(next_); ++next_) {
-    std::int64_t start = now_ps();
-    spans_[next_] = {OpId{0}, static_cast<std::int32_t>(program_.steps[next_].step),
-                     Rank{world_->rank}, start, start};
+    times_[next_] = {now_ps(), 0};
     states_[next_] = State::Working;
     live_.push_back(next_);
     parts_[next_]->issue(traffic_);
@@ -112,23 +114,21 @@ bool MpiPrepared::issue_ready() {
   return next_ > first;
 }
 
-// One piece of the earliest step that can do some.
+// One piece of the earliest launch that can do some.
 bool MpiPrepared::work_once() {
-  for (std::size_t step : live_) {
-    if (states_[step] != State::Working) continue;
-    Work work = parts_[step]->work();
-    if (work == Work::Waiting) continue;
-    if (work == Work::Done) states_[step] = State::Moving;
+  for (std::size_t launch : live_) {
+    if (states_[launch] != State::Working) continue;
+    if (parts_[launch]->work() == Work::Done) states_[launch] = State::Moving;
     return true;
   }
   return false;
 }
 
 bool MpiPrepared::finish_parts() {
-  return std::erase_if(live_, [&](std::size_t step) {
-           if (states_[step] != State::Moving || parts_[step]->pending > 0) return false;
-           states_[step] = State::Done;
-           spans_[step].end_ps = now_ps();
+  return std::erase_if(live_, [&](std::size_t launch) {
+           if (states_[launch] != State::Moving || parts_[launch]->pending > 0) return false;
+           states_[launch] = State::Done;
+           times_[launch].end_ps = now_ps();
            return true;
          }) > 0;
 }
@@ -137,13 +137,13 @@ std::int64_t MpiPrepared::now_ps() const {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin_).count() * 1000;
 }
 
-// Nothing has moved for the time limit: all steps that are live wait for others.
+// Nothing has moved for the time limit: all launches that are live wait for others.
 void MpiPrepared::give_up() const {
-  std::size_t step = live_.front();
-  std::int32_t id = static_cast<std::int32_t>(program_.steps[step].step);
+  std::size_t launch = live_.front();
+  StepId step = schedule_.launches[launch].step;
   world_->give_up(
-      fmt::format("step {} ({})", id, kind_text(plan_.steps[static_cast<std::size_t>(id)])),
-      ranks_text(traffic_.awaited(parts_[step]->awaited())));
+      fmt::format("step {} ({})", to_index(step), kind_text(plan_.steps[to_index(step)])),
+      ranks_text(traffic_.awaited({&parts_[launch]->pending})));
 }
 
 }  // namespace reshard::backends::mpi

@@ -12,38 +12,12 @@ constexpr std::size_t kSpareBlocks = 32;
 
 }  // namespace
 
-void Traffic::send(const Message& message, Pending& pending, const bool* gate) {
-  if (world_.on_node(message.peer)) {
-    queue(message, false, pending, gate);
-  } else if (gate != nullptr) {
-    gated_.push_back({&message, &pending, gate, 0});
-    ++pending;
-  } else {
-    begin(message, false, pending);
-  }
-}
-
-void Traffic::receive(const Message& message, Pending& pending) {
-  if (world_.on_node(message.peer))
-    queue(message, true, pending, nullptr);
-  else
-    begin(message, true, pending);
-}
-
-void Traffic::queue(const Message& message, bool receives, Pending& pending, const bool* gate) {
+void Traffic::carry(const Message& message, bool receives, Pending& pending) {
+  if (!world_.on_node(message.peer)) return begin(message, receives, pending);
   (receives ? incoming_ : outgoing_)[static_cast<std::size_t>(message.peer)].push_back(
-      {&message, &pending, gate, 0});
+      {&message, &pending, 0});
   ++streams_;
   ++pending;
-}
-
-bool Traffic::pass_gates() {
-  return std::erase_if(gated_, [&](const Stream& stream) {
-           if (!*stream.gate) return false;
-           begin(*stream.message, false, *stream.pending);
-           --*stream.pending;
-           return true;
-         }) > 0;
 }
 
 void Traffic::begin(const Message& message, bool receives, Pending& pending) {
@@ -93,7 +67,6 @@ std::unique_ptr<Block> Traffic::staging(std::int64_t bytes) {
 
 bool Traffic::progress() {
   bool moved = streams_ > 0 && progress_rings();
-  if (!gated_.empty() && pass_gates()) moved = true;
   if (!requests_.empty()) moved = progress_calls() || moved;
   return moved;
 }
@@ -114,7 +87,6 @@ bool Traffic::pack_one(int process) {
   if (queue.empty()) return false;
   int place = world_.node_place[static_cast<std::size_t>(process)];
   Stream& stream = queue.front();
-  if (stream.gate != nullptr && !*stream.gate) return false;
   std::byte* slot = world_.rings->free_slot(place);
   if (slot == nullptr) return false;
   pack(*stream.message, stream.message->chunks[stream.next_chunk], slot);

@@ -14,11 +14,14 @@
 #include <memory>
 #include <vector>
 
-#include "backends/mpi/message.h"
+#include "backends/host/message.h"
 #include "backends/mpi/world.h"
 #include "core/bytes/block.h"
 
 namespace reshard::backends::mpi {
+
+using host::Chunk;
+using host::Message;
 
 // Counts what a step still waits for.
 using Pending = std::int32_t;
@@ -38,10 +41,9 @@ class Traffic {
   }
 
   // Begin a transfer. `pending` is raised, and lowered as parts of it finish; it and the message
-  // must outlive them. Between two processes transfers are begun in the same order on both sides. A
-  // message behind a `gate` keeps its place and is read when that is true.
-  void send(const Message& message, Pending& pending, const bool* gate = nullptr);
-  void receive(const Message& message, Pending& pending);
+  // must outlive them. Between two processes transfers are begun in the same order on both sides.
+  void send(const Message& message, Pending& pending) { carry(message, false, pending); }
+  void receive(const Message& message, Pending& pending) { carry(message, true, pending); }
   // A collective that has been begun, among `group`.
   void track(MPI_Request request, const std::vector<int>& group, Pending& pending);
 
@@ -57,7 +59,6 @@ class Traffic {
   struct Stream {
     const Message* message;
     Pending* pending;
-    const bool* gate;  // null: open
     std::size_t next_chunk;
   };
   // A chunk under way in MPI.
@@ -70,9 +71,8 @@ class Traffic {
     bool receives;
   };
 
+  void carry(const Message& message, bool receives, Pending& pending);
   void begin(const Message& message, bool receives, Pending& pending);
-  void queue(const Message& message, bool receives, Pending& pending, const bool* gate);
-  bool pass_gates();
   std::unique_ptr<Block> staging(std::int64_t bytes);
   bool pack_one(int process);
   bool unpack_one(int process);
@@ -83,7 +83,6 @@ class Traffic {
   World& world_;
   std::vector<std::deque<Stream>> outgoing_, incoming_;  // by process
   std::int32_t streams_ = 0;
-  std::vector<Stream> gated_;  // for MPI, which keeps their places by tags
   std::vector<MPI_Request> requests_;
   std::vector<Call> calls_;     // beside requests_
   std::vector<int> completed_;  // scratch of progress_calls

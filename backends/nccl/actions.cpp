@@ -1,77 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "backends/nccl/actions.h"
 
-#include <vector>
+#include <limits>
+
+#include "backends/host/message.h"
+#include "core/base/integers.h"
+#include "core/bytes/box_copy.h"
 
 namespace reshard::backends::nccl {
 namespace {
 
-std::int64_t box_bytes(const DimVector& extents, const RankMemory& memory) {
-  return element_count(extents) * memory.element_bytes();
-}
+using host::End;
+using host::Message;
 
-Action copies(const RankMemory& memory, const RankStep& part, const CopyStep& step,
-              LaunchTables& tables) {
-  const Plan& plan = memory.plan();
-  std::int64_t total = 0;
-  auto for_each_move = [&](auto&& visit) {
-    for (std::uint32_t p = part.first_part; p < part.first_part + part.part_count; ++p)
-      for (std::uint32_t m = step.parts[p].moves.first;
-           m < step.parts[p].moves.first + step.parts[p].moves.count; ++m)
-        visit(step.moves[m]);
-  };
-  for_each_move([&](const Move& move) { total += box_bytes(move.extents, memory); });
-  CopyTiles tiles(total);
-  for_each_move([&](const Move& move) {
-    Shape from = plan.buffer(move.source).shape(memory.slot()),
-          to = plan.buffer(move.destination).shape(memory.slot());
-    tiles.copy(memory.at(move.destination), {to, move.destination_lo}, memory.at(move.source),
-               {from, move.source_lo}, move.extents, memory.element_bytes());
-  });
-  return Kernel{tables.add(tiles)};
-}
-
-Action fills(const RankMemory& memory, const RankStep& part, const FillStep& step,
-             LaunchTables& tables) {
-  std::span<const FillStep::Part> parts =
-      std::span(step.parts).subspan(part.first_part, part.part_count);
-  std::int64_t total = 0;
-  for (const FillStep::Part& fill : parts) total += fill.box.volume() * memory.element_bytes();
-  CopyTiles tiles(total);
-  for (const FillStep::Part& fill : parts) {
-    if (fill.box.empty()) continue;
-    Shape shape = memory.plan().buffer(fill.buffer).shape(memory.slot());
-    tiles.clear(memory.at(fill.buffer), {shape, fill.box.lo}, fill.box.extents(),
-                memory.element_bytes());
-  }
-  return Kernel{tables.add(tiles)};
-}
-
-Action reductions(const RankMemory& memory, const RankStep& part, const ReduceStep& step,
-                  LaunchTables& tables) {
-  const Plan& plan = memory.plan();
-  std::span<const ReduceStep::Part> parts =
-      std::span(step.parts).subspan(part.first_part, part.part_count);
-  std::int64_t total = 0;
-  for (const ReduceStep::Part& reduce : parts) total += box_bytes(reduce.extents, memory);
-  FoldTiles tiles(total, memory.element_bytes());
-  for (const ReduceStep::Part& reduce : parts) {
-    std::vector<Shape> shapes;
-    std::vector<const std::byte*> operands;
-    std::vector<BoxPlace> places;
-    shapes.reserve(reduce.operand_count);  // places refer into it
-    for (const ReduceStep::Operand& operand :
-         std::span(step.operands).subspan(reduce.first_operand, reduce.operand_count)) {
-      shapes.push_back(plan.buffer(operand.buffer).shape(memory.slot()));
-      places.push_back({shapes.back(), operand.lo});
-      operands.push_back(memory.at(operand.buffer));
-    }
-    Shape to = plan.buffer(reduce.destination).shape(memory.slot());
-    tiles.fold(memory.at(reduce.destination), {to, reduce.destination_lo}, operands, places,
-               reduce.extents);
-  }
-  return Kernel{tables.add(tiles, step.op, plan.request().dtype(), step.divisor)};
-}
+constexpr std::int64_t kAlignment = 256;
 
 std::optional<NcclType> nccl_type(DType dtype) {
   switch (dtype) {
@@ -96,37 +38,130 @@ std::optional<NcclType> nccl_type(DType dtype) {
   }
 }
 
-}  // namespace
-
-std::optional<NativeFold> native_fold(ReduceOp op, DType dtype, const ActionOptions& options) {
-  std::optional<NcclType> type = nccl_type(dtype);
-  if (!type || options.declared_order || options.over_parent) return std::nullopt;
-  if (op == ReduceOp::Sum) return NativeFold{*type, NcclOp::Sum};
-  if (op == ReduceOp::Product) return NativeFold{*type, NcclOp::Prod};
+std::optional<NcclOp> nccl_op(ReduceOp op, DType dtype) {
+  if (op == ReduceOp::Sum) return NcclOp::Sum;
+  if (op == ReduceOp::Product) return NcclOp::Prod;
   if (is_floating(dtype)) return std::nullopt;
-  if (op == ReduceOp::Min) return NativeFold{*type, NcclOp::Min};
-  if (op == ReduceOp::Max) return NativeFold{*type, NcclOp::Max};
+  if (op == ReduceOp::Min) return NcclOp::Min;
+  if (op == ReduceOp::Max) return NcclOp::Max;
   return std::nullopt;
 }
 
-std::int64_t staging_bytes(const RankMemory& memory, const RankStep& part,
-                           const ActionOptions& options) {
-  const StepBody& body = memory.plan().steps[to_index(part.step)].body;
-  if (std::holds_alternative<ExchangeStep>(body)) return exchange_staging_bytes(memory, part);
-  if (std::holds_alternative<CollectiveStep>(body))
-    return collective_staging_bytes(memory, part, options);
-  return 0;
+// In the order of its moves, in one chunk.
+Message message_of(const Messages::Message& message, End end, const RankMemory& memory) {
+  return host::message_of(
+      message, end,
+      [&](BufferId buffer) {
+        return host::LocatedBuffer{memory.at(buffer), memory.buffer(buffer)};
+      },
+      std::numeric_limits<std::int64_t>::max());
 }
 
-std::vector<Action> make_actions(const RankMemory& memory, const RankStep& part,
-                                 const ActionOptions& options, LaunchTables& tables) {
-  const StepBody& body = memory.plan().steps[to_index(part.step)].body;
-  if (std::holds_alternative<ExchangeStep>(body)) return exchange_actions(memory, part, tables);
-  if (std::holds_alternative<CollectiveStep>(body))
-    return collective_actions(memory, part, options, tables);
-  if (const auto* copy = std::get_if<CopyStep>(&body)) return {copies(memory, part, *copy, tables)};
-  if (const auto* fill = std::get_if<FillStep>(&body)) return {fills(memory, part, *fill, tables)};
-  return {reductions(memory, part, std::get<ReduceStep>(body), tables)};
+// visit(message, end, staged bytes), sends first; 0 where the message lies ready.
+template <class Visit>
+void for_each_message(const Messages& work, const RankMemory& memory, Visit&& visit) {
+  for (auto [list, end] : {std::pair{&work.sends, End::Sends}, {&work.receives, End::Receives}})
+    for (const Messages::Message& message : *list) {
+      Message local = message_of(message, end, memory);
+      const host::Chunk& chunk = local.chunks.front();
+      visit(message.peer, local, end,
+            chunk.in_place != nullptr ? 0 : ceil_div(chunk.bytes, kAlignment) * kAlignment);
+    }
+}
+
+// Each box of the message to or from its place in `packed`.
+void add_tiles(const Message& message, End end, std::byte* packed, CopyTiles& tiles) {
+  for (const host::Piece& piece : message.pieces) {
+    DimVector origin(piece.extents.size());
+    BoxPlace place{piece.shape, piece.lo}, dense{piece.extents, origin};
+    if (end == End::Sends)
+      tiles.copy(packed, dense, piece.buffer, place, piece.extents, piece.element_bytes);
+    else
+      tiles.copy(piece.buffer, place, packed, dense, piece.extents, piece.element_bytes);
+    packed += piece.bytes();
+  }
+}
+
+std::vector<Action> messages_actions(const Plan& plan, const RankMemory& memory,
+                                     const Messages& work, LaunchTables& tables) {
+  std::int64_t packed = 0, unpacked = 0;
+  for_each_message(work, memory, [&](Slot, const Message&, End end, std::int64_t staged) {
+    (end == End::Sends ? packed : unpacked) += staged;
+  });
+  CopyTiles pack(packed), unpack(unpacked);
+  Round round;
+  std::byte* staging = memory.staging();
+  for_each_message(
+      work, memory, [&](Slot peer, const Message& message, End end, std::int64_t staged) {
+        const host::Chunk& chunk = message.chunks.front();
+        std::byte* at = chunk.in_place;
+        if (at == nullptr) {
+          at = staging;
+          add_tiles(message, end, at, end == End::Sends ? pack : unpack);
+          staging += staged;
+        }
+        (end == End::Sends ? round.sends : round.receives)
+            .push_back({at, chunk.bytes, to_int(plan.rank_of(peer))});
+      });
+  std::vector<Action> out;
+  out.push_back(Kernels{{tables.add(pack)}});
+  out.push_back(std::move(round));
+  out.push_back(Kernels{{tables.add(unpack)}});
+  return out;
+}
+
+std::byte* begin_of(const RankMemory& memory, const PlacedBox& box) {
+  const LocalBuffer& buffer = memory.buffer(box.at.buffer);
+  return memory.at(box.at.buffer) +
+         stretch_of(buffer.shape, box.at.lo, box.extents).value() * size_bytes(buffer.dtype);
+}
+
+Action native_action(const RankMemory& memory, const Launch& launch,
+                     const NativeCollective& work) {
+  DType dtype = memory.dtype(work.input.at.buffer);
+  Native native{work.kind,
+                begin_of(memory, work.input),
+                begin_of(memory, work.output),
+                count_of(work, static_cast<std::int32_t>(launch.group.size())),
+                NcclType::Uint8,
+                NcclOp::Sum};
+  if (work.kind == CollectiveKind::AllGather || work.kind == CollectiveKind::AllToAll) {
+    native.count *= size_bytes(dtype);
+  } else {
+    native.type = nccl_type(dtype).value();
+    native.op = nccl_op(work.op, dtype).value();
+  }
+  return Round{{}, {}, native};
+}
+
+}  // namespace
+
+SchedulePolicy schedule_policy(const ActionOptions& options) {
+  auto native = [options](const CollectiveFacts& facts) {
+    if (options.over_parent || !facts.contiguous) return false;
+    if (facts.kind == CollectiveKind::AllToAll) return options.has_all_to_all;
+    if (!facts.folds()) return true;
+    return !options.declared_order && nccl_type(facts.dtype) && nccl_op(facts.op, facts.dtype);
+  };
+  return {native, false};
+}
+
+std::int64_t staging_bytes(const RankMemory& memory, const Launch& launch) {
+  std::int64_t out = 0;
+  if (const auto* work = std::get_if<Messages>(&launch.work))
+    for_each_message(*work, memory,
+                     [&](Slot, const Message&, End, std::int64_t staged) { out += staged; });
+  return out;
+}
+
+std::vector<Action> make_actions(const Plan& plan, const RankMemory& memory, const Launch& launch,
+                                 LaunchTables& tables) {
+  if (const auto* messages = std::get_if<Messages>(&launch.work))
+    return messages_actions(plan, memory, *messages, tables);
+  if (const auto* native = std::get_if<NativeCollective>(&launch.work))
+    return {native_action(memory, launch, *native)};
+  const auto& local = std::get<LocalWork>(launch.work);
+  return {Kernels{add_operations([&](Operations& out) { local.run(out); }, memory, tables)}};
 }
 
 }  // namespace reshard::backends::nccl

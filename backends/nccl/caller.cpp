@@ -23,23 +23,32 @@ std::string trouble_with(const char* name, std::span<const std::byte> bytes, std
   return "";
 }
 
+bool overlap(std::span<const std::byte> a, std::span<const std::byte> b) {
+  auto at = [](const auto& bytes) { return reinterpret_cast<std::uintptr_t>(bytes.data()); };
+  return !a.empty() && !b.empty() && at(a) < at(b) + b.size() && at(b) < at(a) + a.size();
+}
+
 }  // namespace
 
-std::string trouble_with(const Plan& plan, Rank rank, const CallerShards& shards) {
-  std::int64_t element_bytes = size_bytes(plan.request().dtype()), source = 0, destination = 0;
-  if (std::binary_search(plan.ranks.begin(), plan.ranks.end(), rank)) {
-    Slot slot = plan.slot_of(rank);
-    source = plan.buffer(kSourceBuffer).elements(slot) * element_bytes;
-    destination = plan.buffer(kDestinationBuffer).elements(slot) * element_bytes;
-  }
-  std::string trouble = trouble_with("source", shards.source, source, element_bytes);
-  if (trouble.empty())
-    trouble = trouble_with("destination", shards.destination, destination, element_bytes);
-  if (trouble.empty() && source > 0 && destination > 0) {
-    auto from = reinterpret_cast<std::uintptr_t>(shards.source.data()),
-         to = reinterpret_cast<std::uintptr_t>(shards.destination.data());
-    if (from < to + shards.destination.size() && to < from + shards.source.size())
-      trouble = "destination: expected memory apart from the source's";
+std::string trouble_with(const Plan& plan, Rank rank, std::span<const CallerShards> shards) {
+  bool takes_part = std::binary_search(plan.ranks.begin(), plan.ranks.end(), rank);
+  auto bytes_of = [&](BufferId shard) {
+    return takes_part ? plan.buffer_bytes(shard, plan.slot_of(rank)) : 0;
+  };
+  std::string trouble;
+  for (std::size_t t = 0; t < shards.size() && trouble.empty(); ++t) {
+    TensorId tensor{static_cast<std::int32_t>(t)};
+    std::int64_t width = size_bytes(plan.request(tensor).dtype());
+    trouble = trouble_with("source", shards[t].source, bytes_of(source_of(tensor)), width);
+    if (trouble.empty())
+      trouble = trouble_with("destination", shards[t].destination,
+                             bytes_of(destination_of(tensor)), width);
+    for (std::size_t other = 0; other < shards.size() && trouble.empty(); ++other) {
+      if (overlap(shards[t].destination, shards[other].source))
+        trouble = "destination: expected memory apart from the source's";
+      if (other != t && overlap(shards[t].destination, shards[other].destination))
+        trouble = "destination: expected memory apart from another tensor's";
+    }
   }
   return trouble.empty() ? "" : fmt::format("rank {}: {}", to_int(rank), trouble);
 }

@@ -14,7 +14,7 @@
 #include <string>
 
 #include "backends/nccl/nccl_api.h"
-#include "core/plan/plan.h"
+#include "core/plan/executor.h"
 
 namespace reshard::backends::nccl {
 
@@ -26,15 +26,8 @@ struct CallerCommunicator {
   bool may_abort = false;  // when others are lost: kernels that wait for them then end
 };
 
-// In device memory, dense row-major, of exactly the plan's sizes, aligned to the element; empty
-// where the rank has none. Not copied.
-struct CallerShards {
-  std::span<const std::byte> source;
-  std::span<std::byte> destination;
-};
-
 // Why this rank's part of the plan cannot run on these shards; empty where it can.
-std::string trouble_with(const Plan& plan, Rank rank, const CallerShards& shards);
+std::string trouble_with(const Plan& plan, Rank rank, std::span<const CallerShards> shards);
 
 // Of a communicator's own.
 struct CommunicatorFacts {

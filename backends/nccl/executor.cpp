@@ -9,6 +9,7 @@
 
 #include "core/base/errors.h"
 #include "core/base/units.h"
+#include "core/schedule/transfers.h"
 
 namespace reshard::backends::nccl {
 namespace {
@@ -47,12 +48,13 @@ NcclExecutor::NcclExecutor(Job job)
 
 NcclExecutor::~NcclExecutor() = default;
 
-std::unique_ptr<Prepared> NcclExecutor::make_ready(const Plan& plan, const CallerShards* shards) {
+std::unique_ptr<Prepared> NcclExecutor::make_ready(const Plan& plan,
+                                                   std::span<const CallerShards> shards) {
   communicators_->ensure_usable();
   check_ranks(plan);
-  RESHARD_CHECK(shards == nullptr || job_.ranks.size() == 1, "shards of one rank");
+  RESHARD_CHECK(shards.empty() || job_.ranks.size() == 1, "shards of one rank");
   std::unique_ptr<Prepared> prepared;
-  std::string trouble = shards == nullptr ? "" : trouble_with(plan, Rank{job_.ranks[0]}, *shards);
+  std::string trouble = shards.empty() ? "" : trouble_with(plan, Rank{job_.ranks[0]}, shards);
   if (trouble.empty())
     prepared = std::make_unique<Prepared>(plan, *communicators_, *job_.meeting, options_, shards);
   for (std::size_t i = 0; i < job_.ranks.size() && trouble.empty(); ++i) {
@@ -70,11 +72,11 @@ std::unique_ptr<Prepared> NcclExecutor::make_ready(const Plan& plan, const Calle
   return prepared;
 }
 
-std::int64_t NcclExecutor::needed_bytes(const Plan& plan, const CallerShards& shards) {
+std::int64_t NcclExecutor::needed_bytes(const Plan& plan, std::span<const CallerShards> shards) {
   check_ranks(plan);
   std::string trouble = trouble_with(plan, Rank{job_.ranks[0]}, shards);
   if (!trouble.empty()) throw InputError(trouble);
-  return Prepared(plan, *communicators_, *job_.meeting, options_, &shards).needed_bytes(0);
+  return Prepared(plan, *communicators_, *job_.meeting, options_, shards).needed_bytes(0);
 }
 
 void NcclExecutor::check_ranks(const Plan& plan) const {
@@ -87,33 +89,31 @@ void NcclExecutor::check_ranks(const Plan& plan) const {
 // In the order of the plan, which is the same on all ranks. Those without a part take part in the
 // splits.
 void NcclExecutor::make_communicators(const Plan& plan) {
-  auto rank = [&](Slot slot) { return to_int(plan.ranks[static_cast<std::size_t>(slot)]); };
   std::set<std::pair<std::int32_t, std::int32_t>> pairs;
-  for (const Step& step : plan.steps) {
-    if (const auto* exchange = std::get_if<ExchangeStep>(&step.body)) {
-      for (const ExchangeStep::Message& message : exchange->messages)
-        pairs.insert(std::minmax(rank(message.source), rank(message.destination)));
-    } else if (const auto* collective = std::get_if<CollectiveStep>(&step.body)) {
-      std::vector<std::vector<std::int32_t>> groups(collective->group_count());
-      for (std::size_t g = 0; g < groups.size(); ++g)
-        for (Slot slot : collective->group(g)) groups[g].push_back(rank(slot));
+  for (std::size_t s = 0; s < plan.steps.size(); ++s) {
+    std::vector<std::vector<std::int32_t>> groups;
+    for (const std::vector<Rank>& group : groups_of(plan, StepId{static_cast<std::int32_t>(s)}))
+      for (std::vector<std::int32_t>& members = groups.emplace_back(); Rank rank : group)
+        members.push_back(to_int(rank));
+    if (!groups.empty())
       communicators_->groups(groups);
-    }
+    else
+      for_each_pair(plan, plan.steps[s], [&](Slot from, Slot to, std::int64_t) {
+        pairs.insert(std::minmax(to_int(plan.rank_of(from)), to_int(plan.rank_of(to))));
+      });
   }
   communicators_->connect({pairs.begin(), pairs.end()});
 }
 
 bool NcclExecutor::folds_in_own_order(const Plan& plan) const {
-  DType dtype = plan.request().dtype();
-  if (!is_floating(dtype)) return false;
-  return std::any_of(plan.steps.begin(), plan.steps.end(), [&](const Step& step) {
-    const auto* collective = std::get_if<CollectiveStep>(&step.body);
-    if (collective == nullptr || collective->group_size < 3)
-      return false;  // two operands have one order
-    bool reduces = collective->kind == CollectiveKind::ReduceScatter ||
-                   collective->kind == CollectiveKind::AllReduce;
-    return reduces && native_fold(collective->op, dtype, options_).has_value();
+  bool own = false;
+  SchedulePolicy policy = schedule_policy(options_);
+  for_each_collective(plan, [&](StepId, const CollectiveFacts& facts) {
+    // Two operands have one order.
+    own = own || (facts.folds() && is_floating(facts.dtype) && facts.group_size > 2 &&
+                  policy.native(facts));
   });
+  return own;
 }
 
 void allow_sharing(const job::Placement& placement, int nccl_version,

@@ -53,21 +53,21 @@ class NcclExecutor : public Executor {
   // Collective. Memory is looked at on all processes before any takes some: either all go on or all
   // throw the same InputError.
   std::unique_ptr<PreparedPlan> prepare(const Plan& plan) override {
-    return make_ready(plan, nullptr);
+    return make_ready(plan, {});
   }
-  // The same on shards that lie in the caller's memory, where the process drives one rank; neither
+  // The same on shards, by tensor, that lie in the caller's memory, where the process drives one rank; neither
   // fill nor take is needed then. What a rank finds wrong with its shards is told to all.
-  std::unique_ptr<Prepared> prepare(const Plan& plan, const CallerShards& shards) {
-    return make_ready(plan, &shards);
+  std::unique_ptr<Prepared> prepare(const Plan& plan, std::span<const CallerShards> shards) {
+    return make_ready(plan, shards);
   }
   // Of GPU memory that prepare would take beside these shards. Not collective.
-  std::int64_t needed_bytes(const Plan& plan, const CallerShards& shards);
+  std::int64_t needed_bytes(const Plan& plan, std::span<const CallerShards> shards);
   bool folds_in_own_order(const Plan& plan) const override;
 
   Communicators& communicators() { return *communicators_; }
 
  private:
-  std::unique_ptr<Prepared> make_ready(const Plan& plan, const CallerShards* shards);
+  std::unique_ptr<Prepared> make_ready(const Plan& plan, std::span<const CallerShards> shards);
   void check_ranks(const Plan& plan) const;
   void make_communicators(const Plan& plan);
 

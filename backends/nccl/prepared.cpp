@@ -8,12 +8,12 @@
 
 #include "core/base/errors.h"
 #include "core/bytes/block.h"
-#include "core/schedule/accounting.h"
+#include "core/proof/schedule_check.h"
 
 namespace reshard::backends::nccl {
 
 Prepared::Prepared(const Plan& plan, Communicators& communicators, Meeting& meeting,
-                   const ActionOptions& options, const CallerShards* shards)
+                   const ActionOptions& options, std::span<const CallerShards> shards)
     : plan_(plan), communicators_(communicators), meeting_(meeting), options_(options) {
   std::vector<Slot> slots;
   std::vector<std::size_t> locals;
@@ -23,18 +23,12 @@ Prepared::Prepared(const Plan& plan, Communicators& communicators, Meeting& meet
     slots.push_back(plan.slot_of(rank));
     locals.push_back(i);
   }
-  Lives lives = lives_of(plan);
-  std::vector<RankProgram> programs = rank_programs(plan, slots);
+  schedules_ = checked_schedules(plan, slots, schedule_policy(options));
   for (std::size_t i = 0; i < slots.size(); ++i) {
-    RankRun& rank = ranks_.emplace_back(RankRun{locals[i],
-                                                std::move(programs[i]),
-                                                RankMemory(plan, lives, slots[i], shards),
-                                                {},
-                                                {},
-                                                {},
-                                                {}});
-    for (const RankStep& step : rank.program.steps)
-      rank.memory.need_staging(staging_bytes(rank.memory, step, options_));
+    RankRun& rank = ranks_.emplace_back(
+        RankRun{locals[i], schedules_[i], RankMemory(schedules_[i], shards)});
+    for (const Launch& launch : rank.schedule.launches)
+      rank.memory.need_staging(staging_bytes(rank.memory, launch));
     derive(rank);  // on made-up addresses: for the size of the tables
   }
 }
@@ -57,8 +51,8 @@ Prepared::~Prepared() {
 void Prepared::derive(RankRun& rank) {
   rank.tables = LaunchTables();
   rank.actions.clear();
-  for (const RankStep& step : rank.program.steps)
-    rank.actions.push_back(make_actions(rank.memory, step, options_, rank.tables));
+  for (const Launch& launch : rank.schedule.launches)
+    rank.actions.push_back(make_actions(plan_, rank.memory, launch, rank.tables));
 }
 
 std::int64_t Prepared::needed_bytes(std::size_t local) const {
@@ -72,15 +66,12 @@ void Prepared::make_ready() {
     rank.memory.allocate(device(rank));
     derive(rank);
     rank.tables.upload(device(rank), main(rank));
-    for (std::size_t i = 0; i <= rank.program.steps.size(); ++i)
+    rank.events.emplace_back(device(rank));
+    for (const Launch& launch : rank.schedule.launches) {
       rank.events.emplace_back(device(rank));
-    for (const RankStep& step : rank.program.steps) {
-      const auto* collective = std::get_if<CollectiveStep>(&plan_.steps[to_index(step.step)].body);
       std::vector<std::int32_t> members;
-      if (collective != nullptr && !options_.over_parent)
-        for (Slot slot : collective->group(static_cast<std::size_t>(step.group)))
-          members.push_back(to_int(plan_.ranks[static_cast<std::size_t>(slot)]));
-      rank.communicator.push_back(collective == nullptr || options_.over_parent
+      for (Slot slot : launch.group) members.push_back(to_int(plan_.rank_of(slot)));
+      rank.communicator.push_back(members.empty() || options_.over_parent
                                       ? nullptr
                                       : &communicators_.cached_group(members));
     }
@@ -95,30 +86,32 @@ void Prepared::finish(RankRun& rank, const std::string& what) {
   communicators_.wait([&] { return device(rank).done(event); }, [&] { return what; });
 }
 
-void Prepared::fill(const FillSource& fill, TensorId) {
+void Prepared::fill(const FillSource& fill, TensorId tensor) {
   communicators_.ensure_usable();
+  BufferId source = source_of(tensor);
   for (RankRun& rank : ranks_) {
-    if (!plan_.buffer(kSourceBuffer).exists(rank.memory.slot())) continue;
-    Block host(rank.memory.bytes(kSourceBuffer));
+    if (!rank.memory.buffer(source).exists) continue;
+    Block host(rank.memory.buffer(source).bytes());
     std::span<std::byte> bytes(host.data(), static_cast<std::size_t>(host.size()));
-    fill(plan_.ranks[static_cast<std::size_t>(rank.memory.slot())], bytes);
+    fill(plan_.rank_of(rank.memory.slot()), bytes);
     if (bytes.empty()) continue;
-    device(rank).upload(rank.memory.at(kSourceBuffer), bytes, main(rank));
+    device(rank).upload(rank.memory.at(source), bytes, main(rank));
     finish(rank, "uploading a source shard");
   }
 }
 
-void Prepared::take(const TakeDestination& take, TensorId) {
+void Prepared::take(const TakeDestination& take, TensorId tensor) {
   communicators_.ensure_usable();
+  BufferId destination = destination_of(tensor);
   for (RankRun& rank : ranks_) {
-    if (!plan_.buffer(kDestinationBuffer).exists(rank.memory.slot())) continue;
-    Block host(rank.memory.bytes(kDestinationBuffer));
+    if (!rank.memory.buffer(destination).exists) continue;
+    Block host(rank.memory.buffer(destination).bytes());
     std::span<std::byte> bytes(host.data(), static_cast<std::size_t>(host.size()));
     if (!bytes.empty()) {
-      device(rank).download(bytes, rank.memory.at(kDestinationBuffer), main(rank));
+      device(rank).download(bytes, rank.memory.at(destination), main(rank));
       finish(rank, "downloading a destination shard");
     }
-    take(plan_.ranks[static_cast<std::size_t>(rank.memory.slot())], bytes);
+    take(plan_.rank_of(rank.memory.slot()), bytes);
   }
 }
 
@@ -139,19 +132,19 @@ void Prepared::enqueue() {
   communicators_.check("an earlier run");
   under_way_ = true;
   for (RankRun& rank : ranks_) {
-    rank.next_step = 0;
+    rank.next = 0;
     device(rank).record(rank.events[0].get(), main(rank));
   }
   std::vector<RankRun*> taking_part;
-  for (std::size_t s = 0; s < plan_.steps.size(); ++s) {
-    StepId step{static_cast<std::int32_t>(s)};
-    taking_part.clear();
-    for (RankRun& rank : ranks_)
-      if (rank.next_step < rank.program.steps.size() &&
-          rank.program.steps[rank.next_step].step == step)
-        taking_part.push_back(&rank);
-    if (!taking_part.empty()) issue(step, taking_part);
-  }
+  for (std::size_t s = 0; s < plan_.steps.size(); ++s)
+    do {
+      taking_part.clear();
+      for (RankRun& rank : ranks_)
+        if (rank.next < rank.schedule.launches.size() &&
+            to_index(rank.schedule.launches[rank.next].step) == s)
+          taking_part.push_back(&rank);
+      if (!taking_part.empty()) issue(StepId{static_cast<std::int32_t>(s)}, taking_part);
+    } while (!taking_part.empty());
 }
 
 void Prepared::wait() {
@@ -163,11 +156,14 @@ Timeline Prepared::timeline() const {
   Timeline timeline;
   for (const RankRun& rank : ranks_) {
     std::int64_t begin_ps = 0;
-    for (std::size_t i = 0; i < rank.program.steps.size(); ++i) {
+    Rank global = plan_.rank_of(rank.memory.slot());
+    for (std::size_t i = 0; i < rank.schedule.launches.size(); ++i) {
       std::int64_t end_ps = device(rank).elapsed_ps(rank.events[0].get(), rank.events[i + 1].get());
-      timeline.spans.push_back({OpId{0}, static_cast<std::int32_t>(rank.program.steps[i].step),
-                                plan_.ranks[static_cast<std::size_t>(rank.memory.slot())], begin_ps,
-                                end_ps});
+      auto step = static_cast<std::int32_t>(rank.schedule.launches[i].step);
+      // A step's launches are one span.
+      if (i == 0 || timeline.spans.back().step != step)
+        timeline.spans.push_back({OpId{0}, step, global, begin_ps, end_ps});
+      timeline.spans.back().end_ps = end_ps;
       timeline.end_ps = std::max(timeline.end_ps, end_ps);
       begin_ps = end_ps;
     }
@@ -181,19 +177,19 @@ Timeline Prepared::timeline() const {
 // ---- issuing ----
 
 void Prepared::issue(StepId step, const std::vector<RankRun*>& ranks) {
-  std::size_t actions = ranks[0]->actions[ranks[0]->next_step].size();
+  std::size_t actions = ranks[0]->actions[ranks[0]->next].size();
   for (std::size_t a = 0; a < actions; ++a) {
-    const Action& first = ranks[0]->actions[ranks[0]->next_step][a];
+    const Action& first = ranks[0]->actions[ranks[0]->next][a];
     if (std::holds_alternative<Round>(first)) {
       issue_round(step, a, ranks);
       continue;
     }
     for (RankRun* rank : ranks)
-      rank->tables.launch(std::get<Kernel>(rank->actions[rank->next_step][a]).table, device(*rank),
-                          main(*rank));
+      for (LaunchTables::Id table : std::get<Kernels>(rank->actions[rank->next][a]).tables)
+        rank->tables.launch(table, device(*rank), main(*rank));
   }
   for (RankRun* rank : ranks)
-    device(*rank).record(rank->events[++rank->next_step].get(), main(*rank));
+    device(*rank).record(rank->events[++rank->next].get(), main(*rank));
 }
 
 // One group of everything. Pairs with streams of their own take a group each, in ascending order
@@ -202,8 +198,8 @@ void Prepared::issue(StepId step, const std::vector<RankRun*>& ranks) {
 void Prepared::issue_round(StepId step, std::size_t action, const std::vector<RankRun*>& ranks) {
   std::set<Pair> apart;
   for (RankRun* rank : ranks)
-    if (rank->communicator[rank->next_step] == nullptr)
-      apart.merge(pairs_apart(std::get<Round>(rank->actions[rank->next_step][action]), *rank));
+    if (rank->communicator[rank->next] == nullptr)
+      apart.merge(pairs_apart(std::get<Round>(rank->actions[rank->next][action]), *rank));
   if (apart.empty()) issue_group(step, action, ranks, std::nullopt);
   for (const Pair& pair : apart) issue_group(step, action, ranks, pair);
 }
@@ -234,8 +230,8 @@ void Prepared::issue_group(StepId step, std::size_t action, const std::vector<Ra
   communicators_.group(
       fmt::format("step {} ({})", to_index(step), kind_text(plan_.steps[to_index(step)])), [&] {
         for (RankRun* rank : ranks)
-          issue_transfers(std::get<Round>(rank->actions[rank->next_step][action]), *rank,
-                          rank->communicator[rank->next_step], pair);
+          issue_transfers(std::get<Round>(rank->actions[rank->next][action]), *rank,
+                          rank->communicator[rank->next], pair);
       });
   for_each_stream_apart(
       [&](const RankRun& rank, Stream stream) { order(rank, stream, main(rank)); });
@@ -279,20 +275,20 @@ void Prepared::issue_transfers(const Round& round, const RankRun& rank,
 
 void Prepared::issue_native(const Native& native, std::int32_t rank, NcclComm comm, Stream stream) {
   NcclApi& api = communicators_.api();
-  switch (native.call) {
-    case NativeCall::AllGather:
+  switch (native.kind) {
+    case CollectiveKind::AllGather:
       return communicators_.checked(
           api.all_gather(native.from, native.to, native.count, native.type, comm, stream),
           "ncclAllGather", rank, comm);
-    case NativeCall::AllToAll:
+    case CollectiveKind::AllToAll:
       return communicators_.checked(
           api.all_to_all(native.from, native.to, native.count, native.type, comm, stream),
           "ncclAlltoAll", rank, comm);
-    case NativeCall::ReduceScatter:
+    case CollectiveKind::ReduceScatter:
       return communicators_.checked(api.reduce_scatter(native.from, native.to, native.count,
                                                        native.type, native.op, comm, stream),
                                     "ncclReduceScatter", rank, comm);
-    case NativeCall::AllReduce:
+    case CollectiveKind::AllReduce:
       return communicators_.checked(api.all_reduce(native.from, native.to, native.count,
                                                    native.type, native.op, comm, stream),
                                     "ncclAllReduce", rank, comm);
@@ -313,9 +309,9 @@ bool Prepared::all_done() const {
 
 std::string Prepared::unfinished() const {
   for (const RankRun& rank : ranks_)
-    for (std::size_t i = 0; i < rank.program.steps.size(); ++i) {
+    for (std::size_t i = 0; i < rank.schedule.launches.size(); ++i) {
       if (device(rank).done(rank.events[i + 1].get())) continue;
-      StepId step = rank.program.steps[i].step;
+      StepId step = rank.schedule.launches[i].step;
       return fmt::format("step {} ({}) of rank {}{}", to_index(step),
                          kind_text(plan_.steps[to_index(step)]),
                          communicators_.local(rank.local).rank, partners(rank, i));
@@ -323,13 +319,13 @@ std::string Prepared::unfinished() const {
   return "the last step";
 }
 
-std::string Prepared::partners(const RankRun& rank, std::size_t place) const {
-  const Communicator* communicator = rank.communicator[place];
+std::string Prepared::partners(const RankRun& rank, std::size_t launch) const {
+  const Communicator* communicator = rank.communicator[launch];
   if (communicator != nullptr)
     return fmt::format(" over communicator {} with ranks {}", communicator->key,
                        fmt::join(communicator->members, ","));
   std::set<std::int32_t> peers;
-  for (const Action& action : rank.actions[place])
+  for (const Action& action : rank.actions[launch])
     if (const auto* round = std::get_if<Round>(&action))
       for (const std::vector<Transfer>* list : {&round->sends, &round->receives})
         for (const Transfer& transfer : *list) peers.insert(transfer.peer);

@@ -25,10 +25,10 @@ namespace reshard::backends::nccl {
 
 class Prepared : public PreparedPlan {
  public:
-  // Takes nothing yet. `shards` null: the rank's shards lie in memory of our own, which fill and
-  // take are for; else in the caller's, which must stay until this is gone.
+  // Takes nothing yet. `shards` by tensor; none: the rank's shards lie in memory of our own, which
+  // fill and take are for; else in the caller's, which must stay until this is gone.
   Prepared(const Plan& plan, Communicators& communicators, Meeting& meeting,
-           const ActionOptions& options, const CallerShards* shards);
+           const ActionOptions& options, std::span<const CallerShards> shards);
   ~Prepared() override;
 
   // Of one local rank's GPU, tables included.
@@ -36,9 +36,9 @@ class Prepared : public PreparedPlan {
   // Allocates and uploads. All communicators that the plan needs are there.
   void make_ready();
 
-  void fill(const FillSource& fill, TensorId) override;
+  void fill(const FillSource& fill, TensorId tensor) override;
   Timeline run() override;
-  void take(const TakeDestination& take, TensorId) override;
+  void take(const TakeDestination& take, TensorId tensor) override;
 
   // The parts of a run. Gives all steps to the streams and returns; a later one begins where an
   // earlier one ends.
@@ -48,19 +48,21 @@ class Prepared : public PreparedPlan {
  private:
   struct RankRun {
     std::size_t local;
-    RankProgram program;
+    const RankSchedule& schedule;
     RankMemory memory;
-    LaunchTables tables;
-    std::vector<std::vector<Action>> actions;       // per step of the program
-    std::vector<const Communicator*> communicator;  // per step of the program: of its collective
-    std::vector<EventOwner> events;                 // before the first step, then after each
-    std::size_t next_step = 0;                      // while steps are issued
+    LaunchTables tables = {};
+    // By launch of the schedule.
+    std::vector<std::vector<Action>> actions = {};
+    std::vector<const Communicator*> communicator = {};  // of its collective
+    std::vector<EventOwner> events = {};                 // before the first, then after each
+    std::size_t next = 0;                                // while launches are issued
   };
 
   void derive(RankRun& rank);
   Timeline timeline() const;
   Device& device(const RankRun& rank) const { return *communicators_.local(rank.local).device; }
   Stream main(const RankRun& rank) const { return communicators_.stream(rank.local, kMainStream); }
+  // The next launch of each, which are of one step.
   void issue(StepId step, const std::vector<RankRun*>& ranks);
   // Two global ranks, ascending.
   using Pair = std::pair<std::int32_t, std::int32_t>;
@@ -80,13 +82,14 @@ class Prepared : public PreparedPlan {
   bool all_done() const;
   // The first part that is not done, with whom it is, and over what.
   std::string unfinished() const;
-  std::string partners(const RankRun& rank, std::size_t place) const;
+  std::string partners(const RankRun& rank, std::size_t launch) const;
   void barrier();
 
   const Plan& plan_;
   Communicators& communicators_;
   Meeting& meeting_;
   ActionOptions options_;
+  std::vector<RankSchedule> schedules_;
   std::vector<RankRun> ranks_;  // ascending; only those of the plan
   bool under_way_ = false;      // enqueued and not waited for
   std::map<std::pair<std::size_t, Stream>, EventOwner> stream_events_;

@@ -10,52 +10,56 @@ namespace {
 
 constexpr std::int64_t kAlignment = 256;
 // Far from anything real, and from each other.
-constexpr std::uintptr_t kMadeUp = std::uintptr_t{1} << 60;
+constexpr std::uintptr_t kMadeUp = std::uintptr_t{1} << 48;
 
 }  // namespace
 
-RankMemory::RankMemory(const Plan& plan, const Lives& lives, Slot slot, const CallerShards* shards)
-    : plan_(plan), slot_(slot), element_bytes_(size_bytes(plan.request().dtype())) {
-  temporaries_ = lay_out_temporaries(plan, lives, slot, kAlignment);
-  needed_ = {bytes(kSourceBuffer), bytes(kDestinationBuffer), temporaries_.total_bytes, 0};
-  if (shards == nullptr) return;
-  lent_regions_ = 2;
-  // No plan writes to its source.
-  lent_ = {const_cast<std::byte*>(shards->source.data()), shards->destination.data(), nullptr,
-           nullptr};
+RankMemory::RankMemory(const RankSchedule& schedule, std::span<const CallerShards> shards)
+    : schedule_(schedule),
+      layout_(lay_out_temporaries(temporary_lives(schedule), kAlignment)) {
+  auto add = [&](std::int64_t bytes) {
+    regions_.push_back({reinterpret_cast<std::byte*>(kMadeUp * (1 + regions_.size())), bytes});
+  };
+  // Shards come before temporaries.
+  for (std::size_t b = 0; b < schedule.buffers.size() && !schedule.buffers[b].temporary; ++b) {
+    add(schedule.buffers[b].bytes());
+    if (shards.empty()) continue;
+    const CallerShards& lent = shards[b / 2];
+    // No plan writes to its source.
+    regions_[b].begin =
+        b % 2 == 0 ? const_cast<std::byte*>(lent.source.data()) : lent.destination.data();
+    regions_[b].needed_bytes = 0;
+  }
+  add(layout_.total_bytes);
+  add(0);
 }
 
 void RankMemory::need_staging(std::int64_t bytes) {
-  needed_[kStaging] = std::max(needed_[kStaging], bytes);
+  regions_.back().needed_bytes = std::max(regions_.back().needed_bytes, bytes);
 }
 
 std::int64_t RankMemory::needed_bytes() const {
   std::int64_t out = 0;
-  for (std::size_t region = lent_regions_; region < kRegions; ++region)
-    out += ceil_div(needed_[region], kAlignment) * kAlignment;
+  for (const Region& region : regions_)
+    out += ceil_div(region.needed_bytes, kAlignment) * kAlignment;
   return out;
 }
 
 void RankMemory::allocate(Device& device) {
-  for (std::size_t region = lent_regions_; region < kRegions; ++region)
-    memory_[region] = DeviceMemory(device, needed_[region]);
-  allocated_ = true;
+  for (Region& region : regions_) {
+    if (region.needed_bytes == 0) continue;
+    region.memory = DeviceMemory(device, region.needed_bytes);
+    region.begin = region.memory.data();
+  }
 }
 
 void RankMemory::abandon() {
-  for (DeviceMemory& memory : memory_) memory.abandon();
-}
-
-std::byte* RankMemory::base(Region region) const {
-  if (region < lent_regions_) return lent_[region];
-  if (allocated_) return memory_[region].data();
-  return reinterpret_cast<std::byte*>(kMadeUp * (1 + static_cast<std::uintptr_t>(region)));
+  for (Region& region : regions_) region.memory.abandon();
 }
 
 std::byte* RankMemory::at(BufferId buffer) const {
-  if (buffer == kSourceBuffer) return base(kSource);
-  if (buffer == kDestinationBuffer) return base(kDestination);
-  return base(kTemporaries) + temporaries_.offset[to_index(buffer)];
+  if (!schedule_.buffer(buffer).temporary) return regions_[to_index(buffer)].begin;
+  return (regions_.end() - 2)->begin + layout_.offset[to_index(buffer)];
 }
 
 }  // namespace reshard::backends::nccl

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One rank's buffers on its GPU: source and destination, our own or lent, temporaries in one
-// allocation, and staging for what is not contiguous or awaits folding.
+// One rank's buffers on its GPU: shards, our own or lent, temporaries in one allocation, and
+// staging for messages that are not contiguous.
 //
 // A rank's work runs in listed order on one stream, so temporaries and staging are used again
 // without further care. Until memory is taken addresses are made up, aligned as real ones: what is
@@ -8,51 +8,49 @@
 // taken.
 #pragma once
 
-#include <array>
 #include <cstdint>
+#include <span>
+#include <vector>
 
+#include "backends/device/operation_tables.h"
 #include "backends/device/owners.h"
-#include "backends/nccl/caller.h"
-#include "core/plan/plan.h"
+#include "core/plan/executor.h"
 #include "core/schedule/temporaries.h"
 
 namespace reshard::backends::nccl {
 
-class RankMemory {
+class RankMemory : public DeviceBuffers {
  public:
-  // `shards` null: source and destination are taken as the rest is; else they are the caller's.
-  RankMemory(const Plan& plan, const Lives& lives, Slot slot, const CallerShards* shards);
+  // `shards` by tensor; none: they are taken as the rest is. The schedule must outlive this.
+  RankMemory(const RankSchedule& schedule, std::span<const CallerShards> shards);
 
-  // The most that any step stages; before allocate.
+  // The most that any launch stages; before allocate.
   void need_staging(std::int64_t bytes);
   std::int64_t needed_bytes() const;
   void allocate(Device& device);
   void abandon();
 
-  Slot slot() const { return slot_; }
+  Slot slot() const { return schedule_.slot; }
+  const LocalBuffer& buffer(BufferId id) const { return schedule_.buffer(id); }
   std::byte* at(BufferId buffer) const;
-  std::byte* staging() const { return base(kStaging); }
-  // Where a member of a group, whose slot it is, has as many bytes: buffers of a group have one
-  // shape.
-  std::int64_t bytes(BufferId buffer) const {
-    return plan_.buffer(buffer).elements(slot_) * element_bytes_;
-  }
-  std::int64_t element_bytes() const { return element_bytes_; }
-  const Plan& plan() const { return plan_; }
+  std::byte* staging() const { return regions_.back().begin; }
+
+  std::byte* data(BufferId buffer, Slot) const override { return at(buffer); }
+  Shape shape(BufferId id, Slot) const override { return buffer(id).shape; }
+  DType dtype(BufferId id) const override { return buffer(id).dtype; }
 
  private:
-  enum Region { kSource, kDestination, kTemporaries, kStaging, kRegions };
-  std::byte* base(Region region) const;
+  // Of our own, or lent, which has no bytes to take.
+  struct Region {
+    std::byte* begin;
+    std::int64_t needed_bytes = 0;
+    DeviceMemory memory = {};
+  };
+  Region& temporaries() { return *(regions_.end() - 2); }
 
-  const Plan& plan_;
-  Slot slot_;
-  std::int64_t element_bytes_;
-  TemporaryLayout temporaries_;
-  std::array<std::int64_t, kRegions> needed_{};
-  std::array<DeviceMemory, kRegions> memory_;
-  std::array<std::byte*, kRegions> lent_{};
-  std::size_t lent_regions_ = 0;  // the first ones
-  bool allocated_ = false;
+  const RankSchedule& schedule_;
+  TemporaryLayout layout_;
+  std::vector<Region> regions_;  // source and destination of every tensor, temporaries, staging
 };
 
 }  // namespace reshard::backends::nccl

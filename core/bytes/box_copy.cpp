@@ -113,6 +113,19 @@ void end_streaming() {}
 
 }  // namespace
 
+// Before its first dim of more than 1 anything goes, after it all dims are whole.
+std::optional<std::int64_t> stretch_of(const Shape& shape, const DimVector& lo,
+                                       const DimVector& extents) {
+  std::int64_t offset = 0;
+  bool begun = false;
+  for (int d = 0; d < shape.size(); ++d) {
+    if (begun && extents[d] != shape[d]) return std::nullopt;
+    begun = begun || extents[d] > 1;
+    offset = offset * shape[d] + lo[d];
+  }
+  return offset;
+}
+
 void copy_box(std::byte* destination, const BoxPlace& destination_place, const std::byte* source,
               const BoxPlace& source_place, const DimVector& extents, std::int64_t element_bytes) {
   std::array<BoxPlace, 2> places{{destination_place, source_place}};

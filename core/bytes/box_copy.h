@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "core/layout/box.h"
@@ -87,6 +88,10 @@ struct BoxRows {
       outer[static_cast<std::size_t>(outer_dims - 1)].extent *= extent;
   }
 };
+
+// Where the box begins, in elements, if it is one stretch of an array of `shape`. Extents > 0.
+std::optional<std::int64_t> stretch_of(const Shape& shape, const DimVector& lo,
+                                       const DimVector& extents);
 
 // Copies the box of `source` to the box of `destination`. The arrays do not overlap; extents > 0.
 void copy_box(std::byte* destination, const BoxPlace& destination_place, const std::byte* source,

@@ -29,6 +29,14 @@ using FillSource = std::function<void(Rank rank, std::span<std::byte> bytes)>;
 // Called once per destination rank that this process holds, ascending, with its finished shard.
 using TakeDestination = std::function<void(Rank rank, std::span<const std::byte> bytes)>;
 
+// A rank's shards of one tensor where the caller has them: dense row-major, of exactly the plan's
+// sizes; empty where the rank has none. Not copied, and in use as long as the prepared plan. In the
+// memory that the executor works in; for a GPU aligned to the element.
+struct CallerShards {
+  std::span<const std::byte> source;
+  std::span<std::byte> destination;
+};
+
 // The processes that run plans together, 0 .. count()-1. The base class is a single one. All
 // functions but index, count and abort are collective.
 class Processes {

@@ -92,6 +92,12 @@ const Request& Plan::request() const {
   return tensors.front();
 }
 
+std::string requests_text(const Plan& plan) {
+  std::string out;
+  for (const Request& request : plan.tensors) out += (out.empty() ? "" : "; ") + request.text();
+  return out;
+}
+
 Slot Plan::slot_of(Rank rank) const {
   // Ranks without gaps, the usual case, need no search.
   std::int64_t guess = std::int64_t{to_int(rank)} - to_int(ranks.front());

@@ -120,6 +120,12 @@ struct MoveRange {
   friend bool operator==(const MoveRange&, const MoveRange&) = default;
 };
 
+// visit(move) for the moves of a range, in order.
+template <class Visit>
+void for_each_move(const MoveList& moves, MoveRange range, Visit&& visit) {
+  for (std::size_t i = range.first; i < std::size_t{range.first} + range.count; ++i) visit(moves[i]);
+}
+
 // Local copies. Parts ascend by slot; several moves of one slot are one part.
 struct CopyStep {
   struct Part {
@@ -255,6 +261,9 @@ struct Plan {
   BufferId add_temporary(TensorId tensor = TensorId{0});
   StepId add_step(StepBody body, std::vector<StepId> after, std::vector<int> axes = {});
 };
+
+// Request::text of every tensor, "; " between them.
+std::string requests_text(const Plan& plan);
 
 inline constexpr BufferId source_of(TensorId tensor) {
   return BufferId{2 * static_cast<std::int32_t>(tensor)};

@@ -76,12 +76,11 @@ class Lowering {
   void move_all(const MoveList& moves, const MoveRange& range, Slot from, Slot to) {
     RESHARD_CHECK(std::size_t{range.first} + range.count <= moves.size(),
                   fmt::format("moves {} + {} of {}", range.first, range.count, moves.size()));
-    for (std::uint32_t i = range.first; i < range.first + range.count; ++i) {
-      Move move = moves[i];
+    for_each_move(moves, range, [&](const Move& move) {
       if (element_count(move.extents) > 0)
         out_.copy({from, move.source, move.source_lo}, {to, move.destination, move.destination_lo},
                   move.extents);
-    }
+    });
   }
 
   // The proof has seen to it; what was not proved must not be run either.
@@ -151,21 +150,18 @@ void lower(const Plan& plan, const Step& step, Operations& out) {
 void for_each_access(const Step& step, const VisitAccess& visit) {
   if (const auto* copy = std::get_if<CopyStep>(&step.body)) {
     for (const CopyStep::Part& part : copy->parts)
-      for (std::uint32_t i = part.moves.first; i < part.moves.first + part.moves.count; ++i) {
-        Move move = copy->moves[i];
+      for_each_move(copy->moves, part.moves, [&](const Move& move) {
         visit(move.source, part.slot, false);
         visit(move.destination, part.slot, true);
-      }
+      });
   } else if (const auto* fill = std::get_if<FillStep>(&step.body)) {
     for (const FillStep::Part& part : fill->parts) visit(part.buffer, part.slot, true);
   } else if (const auto* exchange = std::get_if<ExchangeStep>(&step.body)) {
     for (const ExchangeStep::Message& message : exchange->messages)
-      for (std::uint32_t i = message.moves.first; i < message.moves.first + message.moves.count;
-           ++i) {
-        Move move = exchange->moves[i];
+      for_each_move(exchange->moves, message.moves, [&](const Move& move) {
         visit(move.source, message.source, false);
         visit(move.destination, message.destination, true);
-      }
+      });
   } else if (const auto* collective = std::get_if<CollectiveStep>(&step.body)) {
     for (Slot slot : collective->members) {
       visit(collective->input, slot, false);

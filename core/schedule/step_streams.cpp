@@ -8,11 +8,6 @@
 namespace reshard {
 namespace {
 
-void sort_unique(std::vector<std::int32_t>& values) {
-  std::sort(values.begin(), values.end());
-  values.erase(std::unique(values.begin(), values.end()), values.end());
-}
-
 // Per stream the last step that is known to be complete.
 using Known = std::vector<std::int32_t>;
 
@@ -36,42 +31,24 @@ std::size_t choose(const Known& last, const Known& needed) {
 
 }  // namespace
 
-std::vector<std::vector<std::int32_t>> steps_before(
-    const Plan& plan, const std::vector<TemporaryLayout>& temporaries) {
-  std::vector<std::vector<std::int32_t>> before(plan.steps.size());
+Before steps_before(const Plan& plan, const std::vector<TemporaryLayout>& temporaries) {
+  Before before(plan.steps.size());
   for (std::size_t s = 0; s < plan.steps.size(); ++s)
     for (StepId step : plan.steps[s].after) before[s].push_back(static_cast<std::int32_t>(step));
-
-  bool reused = std::any_of(temporaries.begin(), temporaries.end(),
-                            [](const TemporaryLayout& layout) { return !layout.reuses.empty(); });
-  if (!reused) return before;
-  // Steps that use, and those that write, a temporary of a slot; ascending, some twice.
-  std::vector<std::vector<std::int32_t>> users(plan.buffers.size() * plan.slot_count()),
-      writers(users.size());
-  auto at = [&](BufferId buffer, Slot slot) {
-    return to_index(buffer) * plan.slot_count() + static_cast<std::size_t>(slot);
-  };
-  for (std::size_t s = 0; s < plan.steps.size(); ++s)
-    for_each_access(plan.steps[s], [&](BufferId buffer, Slot slot, bool is_write) {
-      if (plan.buffer(buffer).role() != BufferRole::Temporary) return;
-      for (std::vector<std::int32_t>* steps :
-           {&users[at(buffer, slot)], is_write ? &writers[at(buffer, slot)] : nullptr})
-        if (steps != nullptr && (steps->empty() || steps->back() != static_cast<std::int32_t>(s)))
-          steps->push_back(static_cast<std::int32_t>(s));
-    });
   for (std::size_t slot = 0; slot < temporaries.size(); ++slot)
-    for (const TemporaryLayout::Reuse& reuse : temporaries[slot].reuses)
-      for (std::int32_t writer : writers[at(reuse.taker, static_cast<Slot>(slot))]) {
-        const std::vector<std::int32_t>& using_steps =
-            users[at(reuse.taken, static_cast<Slot>(slot))];
-        std::vector<std::int32_t>& steps = before[static_cast<std::size_t>(writer)];
-        steps.insert(steps.end(), using_steps.begin(), using_steps.end());
-      }
-  for (std::vector<std::int32_t>& steps : before) sort_unique(steps);
+    wait_for_reuse(
+        temporaries[slot],
+        [&](const UseBuffer& use) {
+          for (std::size_t s = 0; s < plan.steps.size(); ++s)
+            for_each_access(plan.steps[s], [&](BufferId buffer, Slot on, bool is_write) {
+              if (on == static_cast<Slot>(slot)) use(static_cast<std::int32_t>(s), buffer, is_write);
+            });
+        },
+        before);
   return before;
 }
 
-std::vector<StreamedStep> assign_streams(const std::vector<std::vector<std::int32_t>>& before,
+std::vector<StreamedStep> assign_streams(const Before& before,
                                          int streams) {
   std::vector<StreamedStep> out(before.size());
   Known none(static_cast<std::size_t>(streams), -1), last = none;

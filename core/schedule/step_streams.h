@@ -16,10 +16,8 @@
 
 namespace reshard {
 
-// Per step the earlier steps that must be complete before it starts; ascending. `temporaries` by
-// slot.
-std::vector<std::vector<std::int32_t>> steps_before(
-    const Plan& plan, const std::vector<TemporaryLayout>& temporaries);
+// Per step the earlier steps that must be complete before it starts. `temporaries` by slot.
+Before steps_before(const Plan& plan, const std::vector<TemporaryLayout>& temporaries);
 
 struct StreamedStep {
   int stream = 0;
@@ -27,7 +25,6 @@ struct StreamedStep {
 };
 
 // Steps are given to their streams in listed order.
-std::vector<StreamedStep> assign_streams(const std::vector<std::vector<std::int32_t>>& before,
-                                         int streams);
+std::vector<StreamedStep> assign_streams(const Before& before, int streams);
 
 }  // namespace reshard

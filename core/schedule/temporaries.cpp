@@ -11,7 +11,7 @@ namespace {
 struct Placed {
   BufferId buffer;
   std::int64_t begin_bytes, end_bytes;
-  std::int32_t first_step, last_step;
+  std::int32_t last_use;
 };
 
 // The least aligned offset at which `bytes` are free of every temporary that lives at the same
@@ -28,28 +28,47 @@ std::int64_t first_fit(const std::vector<Placed>& live, std::int64_t bytes,
 
 }  // namespace
 
-TemporaryLayout lay_out_temporaries(const Plan& plan, const Lives& lives, Slot slot,
-                                    std::int64_t alignment) {
+std::vector<BufferLife> temporary_lives(const Plan& plan, const Lives& lives, Slot slot) {
+  std::vector<BufferLife> out(plan.buffers.size());
+  for (std::size_t b = 2 * plan.tensors.size(); b < out.size(); ++b) {
+    std::size_t at = b * plan.slot_count() + static_cast<std::size_t>(slot);
+    out[b] = {plan.buffer_bytes(BufferId{static_cast<std::int32_t>(b)}, slot), lives.begin[at],
+              lives.end[at]};
+  }
+  return out;
+}
+
+std::vector<BufferLife> temporary_lives(const RankSchedule& schedule) {
+  std::vector<BufferLife> out(schedule.buffers.size());
+  for (std::size_t i = 0; i < schedule.launches.size(); ++i)
+    for_each_box(schedule.launches[i], [&](const PlacedBox& box, bool is_write) {
+      const LocalBuffer& buffer = schedule.buffer(box.at.buffer);
+      if (!buffer.temporary) return;
+      BufferLife& life = out[to_index(box.at.buffer)];
+      life.bytes = buffer.bytes();
+      life.end = static_cast<std::int32_t>(i);
+      if (is_write && life.begin < 0) life.begin = life.end;
+    });
+  return out;
+}
+
+TemporaryLayout lay_out_temporaries(std::span<const BufferLife> lives, std::int64_t alignment) {
   RESHARD_CHECK(alignment > 0 && (alignment & (alignment - 1)) == 0, "alignment");
   TemporaryLayout out;
-  out.offset.assign(plan.buffers.size(), -1);
-  auto at = [&](std::size_t buffer) {
-    return buffer * plan.slot_count() + static_cast<std::size_t>(slot);
-  };
+  out.offset.assign(lives.size(), -1);
   std::vector<std::size_t> order;
-  for (std::size_t b = 2 * plan.tensors.size(); b < plan.buffers.size(); ++b)
-    if (lives.begin[at(b)] >= 0) order.push_back(b);
+  for (std::size_t b = 0; b < lives.size(); ++b)
+    if (lives[b].begin >= 0) order.push_back(b);
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return lives.begin[at(a)] < lives.begin[at(b)];
+    return lives[a].begin < lives[b].begin;
   });
 
   std::vector<Placed> live, dead;
   for (std::size_t b : order) {
-    BufferId id{static_cast<std::int32_t>(b)};
-    Placed placed{id, 0, plan.buffer_bytes(id, slot), lives.begin[at(b)], lives.end[at(b)]};
-    auto gone = std::stable_partition(live.begin(), live.end(), [&](const Placed& other) {
-      return other.last_step >= placed.first_step;
-    });
+    Placed placed{BufferId{static_cast<std::int32_t>(b)}, 0, lives[b].bytes, lives[b].end};
+    auto gone = std::stable_partition(
+        live.begin(), live.end(),
+        [&](const Placed& other) { return other.last_use >= lives[b].begin; });
     dead.insert(dead.end(), gone, live.end());
     live.erase(gone, live.end());
     placed.begin_bytes = first_fit(live, placed.end_bytes, alignment);
@@ -59,13 +78,51 @@ TemporaryLayout lay_out_temporaries(const Plan& plan, const Lives& lives, Slot s
     // What lay here and is dead.
     for (const Placed& other : dead)
       if (other.begin_bytes < placed.end_bytes && placed.begin_bytes < other.end_bytes)
-        out.reuses.push_back({other.buffer, id});
+        out.reuses.push_back({other.buffer, placed.buffer});
     live.insert(std::upper_bound(
                     live.begin(), live.end(), placed,
                     [](const Placed& a, const Placed& c) { return a.begin_bytes < c.begin_bytes; }),
                 placed);
   }
   return out;
+}
+
+void wait_for_reuse(const TemporaryLayout& layout,
+                    const std::function<void(const UseBuffer& use)>& accesses, Before& before) {
+  if (layout.reuses.empty()) return;
+  Before users(layout.offset.size()), writers(users.size());
+  accesses([&](std::int32_t i, BufferId buffer, bool is_write) {
+    for (Before* by_buffer : {&users, is_write ? &writers : nullptr}) {
+      if (by_buffer == nullptr) continue;
+      std::vector<std::int32_t>& list = (*by_buffer)[to_index(buffer)];
+      if (list.empty() || list.back() != i) list.push_back(i);
+    }
+  });
+  for (const TemporaryLayout::Reuse& reuse : layout.reuses)
+    for (std::int32_t writer : writers[to_index(reuse.taker)]) {
+      std::vector<std::int32_t>& list = before[static_cast<std::size_t>(writer)];
+      const std::vector<std::int32_t>& earlier = users[to_index(reuse.taken)];
+      list.insert(list.end(), earlier.begin(), earlier.end());
+    }
+  for (std::vector<std::int32_t>& list : before) {
+    std::sort(list.begin(), list.end());
+    list.erase(std::unique(list.begin(), list.end()), list.end());
+  }
+}
+
+Before launches_before(const RankSchedule& schedule, const TemporaryLayout& layout) {
+  Before before;
+  for (const Launch& launch : schedule.launches) before.push_back(launch.after);
+  wait_for_reuse(
+      layout,
+      [&](const UseBuffer& use) {
+        for (std::size_t i = 0; i < schedule.launches.size(); ++i)
+          for_each_box(schedule.launches[i], [&](const PlacedBox& box, bool is_write) {
+            use(static_cast<std::int32_t>(i), box.at.buffer, is_write);
+          });
+      },
+      before);
+  return before;
 }
 
 }  // namespace reshard

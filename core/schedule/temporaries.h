@@ -8,20 +8,32 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <span>
 #include <vector>
 
 #include "core/plan/plan.h"
 #include "core/schedule/accounting.h"
+#include "core/schedule/rank_schedule.h"
 
 namespace reshard {
 
+// From the first that writes a buffer to the last that uses it, of whatever runs in listed order:
+// steps of a plan or launches of a rank. `begin` -1: it needs no room.
+struct BufferLife {
+  std::int64_t bytes = 0;
+  std::int32_t begin = -1, end = -1;
+};
+
+// By buffer: of a rank's temporaries over steps or launches.
+std::vector<BufferLife> temporary_lives(const Plan& plan, const Lives& lives, Slot slot);
+std::vector<BufferLife> temporary_lives(const RankSchedule& schedule);
+
 struct TemporaryLayout {
-  // Offset in bytes per buffer; -1 where the rank does not have it, no step touches it, or it is no
-  // temporary.
+  // Offset in bytes per buffer; -1 where it needs no room.
   std::vector<std::int64_t> offset;
   std::int64_t total_bytes = 0;
-  // Every step that writes `taker` must wait for all steps that use `taken`; those come earlier in
-  // the list.
+  // Whatever writes `taker` must wait for all that uses `taken`, which comes earlier in the list.
   struct Reuse {
     BufferId taken, taker;
     friend bool operator==(const Reuse&, const Reuse&) = default;
@@ -29,9 +41,19 @@ struct TemporaryLayout {
   std::vector<Reuse> reuses;
 };
 
-// `lives` as lives_of gives them for the plan. Offsets are multiples of `alignment` (a power of
-// two, in bytes).
-TemporaryLayout lay_out_temporaries(const Plan& plan, const Lives& lives, Slot slot,
-                                    std::int64_t alignment);
+// Offsets are multiples of `alignment` (a power of two, in bytes).
+TemporaryLayout lay_out_temporaries(std::span<const BufferLife> lives, std::int64_t alignment);
+
+// By step or launch, what must be done before it; ascending, each once.
+using Before = std::vector<std::vector<std::int32_t>>;
+
+// Makes those that write memory that others have used wait for them. `accesses` hands
+// use(i, buffer, is_write) all accesses to the rank's buffers, i ascending.
+using UseBuffer = std::function<void(std::int32_t i, BufferId buffer, bool is_write)>;
+void wait_for_reuse(const TemporaryLayout& layout,
+                    const std::function<void(const UseBuffer& use)>& accesses, Before& before);
+
+// What a rank's launches wait for where they start as early as they may.
+Before launches_before(const RankSchedule& schedule, const TemporaryLayout& layout);
 
 }  // namespace reshard

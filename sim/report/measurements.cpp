@@ -9,9 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/errors.h"
-#include "core/schedule/accounting.h"
-#include "core/schedule/rank_program.h"
-#include "core/schedule/transfers.h"
+#include "core/schedule/rank_schedule.h"
 
 namespace reshard::sim {
 
@@ -19,58 +17,37 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-class Parts {
- public:
-  explicit Parts(const Plan& plan) : plan_(plan), size_(size_bytes(plan.request().dtype())) {}
+std::int64_t bytes_of(const RankSchedule& schedule, const Place& at, const DimVector& extents) {
+  return element_count(extents) * size_bytes(schedule.buffer(at.buffer).dtype);
+}
 
-  MeasuredPart part(Slot slot, const RankStep& rank_step) const {
-    const Step& step = plan_.steps[to_index(rank_step.step)];
-    MeasuredPart out{static_cast<std::int32_t>(rank_step.step),
-                     rank(slot),
-                     std::string(kind_text(step)),
-                     {},
-                     {},
-                     {},
-                     0};
-    std::visit([&](const auto& body) { add(body, rank_step, out); }, step.body);
-    return out;
+MeasuredPart part_of(const Plan& plan, const RankSchedule& schedule, const Launch& launch) {
+  MeasuredPart out{static_cast<std::int32_t>(launch.step),
+                   plan.rank_of(schedule.slot),
+                   std::string(kind_text(plan.steps[to_index(launch.step)])),
+                   {},
+                   {},
+                   {},
+                   0};
+  for (Slot slot : launch.group) out.group.push_back(plan.rank_of(slot));
+  if (const auto* messages = std::get_if<Messages>(&launch.work)) {
+    for (auto [list, to] :
+         {std::pair{&messages->sends, &out.sent}, {&messages->receives, &out.received}})
+      for (const Messages::Message& message : *list) {
+        auto& [peer, bytes] = to->emplace_back(plan.rank_of(message.peer), 0);
+        for (const PlacedMove& move : message.moves)
+          bytes += bytes_of(schedule, move.from, move.extents);
+      }
+  } else if (const auto* native = std::get_if<NativeCollective>(&launch.work)) {
+    out.bytes = count_of(*native, static_cast<std::int32_t>(launch.group.size())) *
+                size_bytes(schedule.buffer(native->input.at.buffer).dtype);
+  } else {
+    for_each_box(launch, [&](const PlacedBox& box, bool is_write) {
+      if (is_write) out.bytes += bytes_of(schedule, box.at, box.extents);
+    });
   }
-
- private:
-  Rank rank(Slot slot) const { return plan_.ranks[static_cast<std::size_t>(slot)]; }
-
-  void add(const CopyStep& body, const RankStep& step, MeasuredPart& out) const {
-    for (std::uint32_t p = step.first_part; p < step.first_part + step.part_count; ++p) {
-      MoveRange moves = body.parts[p].moves;
-      for (std::uint32_t i = moves.first; i < moves.first + moves.count; ++i)
-        out.bytes += body.moves.elements(i) * size_;
-    }
-  }
-  void add(const FillStep& body, const RankStep& step, MeasuredPart& out) const {
-    for (std::uint32_t p = step.first_part; p < step.first_part + step.part_count; ++p)
-      out.bytes += body.parts[p].box.volume() * size_;
-  }
-  void add(const ReduceStep& body, const RankStep& step, MeasuredPart& out) const {
-    for (std::uint32_t p = step.first_part; p < step.first_part + step.part_count; ++p)
-      out.bytes += element_count(body.parts[p].extents) * size_;
-  }
-  void add(const ExchangeStep& body, const RankStep& step, MeasuredPart& out) const {
-    for (std::uint32_t i : step.sends)
-      out.sent.emplace_back(rank(body.messages[i].destination),
-                            message_bytes(plan_, body, body.messages[i]));
-    for (std::uint32_t i : step.receives)
-      out.received.emplace_back(rank(body.messages[i].source),
-                                message_bytes(plan_, body, body.messages[i]));
-  }
-  void add(const CollectiveStep& body, const RankStep& step, MeasuredPart& out) const {
-    std::span<const Slot> group = body.group(static_cast<std::size_t>(step.group));
-    for (Slot slot : group) out.group.push_back(rank(slot));
-    out.bytes = expansion_elements(plan_, body, static_cast<std::size_t>(step.group)) * size_;
-  }
-
-  const Plan& plan_;
-  std::int64_t size_;
-};
+  return out;
+}
 
 Json messages_json(const std::vector<std::pair<Rank, std::int64_t>>& messages) {
   Json out = Json::array();
@@ -117,10 +94,9 @@ Json part_json(const MeasuredPart& part) {
 std::vector<MeasuredPart> parts_of(const Plan& plan) {
   std::vector<Slot> slots(plan.slot_count());
   std::iota(slots.begin(), slots.end(), 0);
-  Parts parts(plan);
   std::vector<MeasuredPart> out;
-  for (const RankProgram& program : rank_programs(plan, slots))
-    for (const RankStep& step : program.steps) out.push_back(parts.part(program.slot, step));
+  for (const RankSchedule& schedule : rank_schedules(plan, slots, {}))
+    for (const Launch& launch : schedule.launches) out.push_back(part_of(plan, schedule, launch));
   std::stable_sort(out.begin(), out.end(),
                    [](const MeasuredPart& a, const MeasuredPart& b) { return a.step < b.step; });
   return out;

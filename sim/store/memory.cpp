@@ -56,4 +56,18 @@ void StoreMemory::release(BufferId buffer, Slot slot) {
   block.reset();
 }
 
+Shape StoreMemory::shape(const Place& place, const DimVector& extents) const {
+  auto [slot, buffer, lo] = place;
+  RESHARD_CHECK(to_index(buffer) < plan_.buffers.size() &&
+                    static_cast<std::size_t>(slot) < plan_.slot_count() &&
+                    plan_.buffer(buffer).exists(slot),
+                fmt::format("slot {} has no buffer {}", slot, to_index(buffer)));
+  Shape whole = plan_.buffer(buffer).shape(slot);
+  Box box = box_at(lo, extents);
+  RESHARD_CHECK(box.dims() == whole.size() && contains(box_of(whole), box),
+                fmt::format("box {} lies outside buffer {} [{}] of slot {}", text(box),
+                            to_index(buffer), text(whole), slot));
+  return whole;
+}
+
 }  // namespace reshard::sim

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The memory of all ranks: one allocation per (buffer, slot), made when it is first written.
+// The memory of all ranks, in which operations run: one allocation per (buffer, slot), made when it
+// is first written. Every box is checked against its buffer.
 //
 // Source shards that hold the same elements of the same addend share one allocation. Sharing is
 // copy-on-write in the plain sense that a write needs memory of its own: plans never write the
@@ -14,10 +15,11 @@
 
 #include "core/bytes/block.h"
 #include "core/plan/plan.h"
+#include "core/schedule/host_operations.h"
 
 namespace reshard::sim {
 
-class StoreMemory {
+class StoreMemory : public HostOperations {
  public:
   // `poison`: new memory is filled with 0xa5, so that a read of what was never written shows in
   // tests. The plan must outlive this.
@@ -44,6 +46,10 @@ class StoreMemory {
     return to_index(buffer) * plan_.slot_count() + static_cast<std::size_t>(slot);
   }
   std::byte* allocate(BufferId buffer, Slot slot);
+  const std::byte* read(const Place& from) const override { return read(from.buffer, from.slot); }
+  std::byte* write(const Place& to) override { return write(to.buffer, to.slot); }
+  Shape shape(const Place& place, const DimVector& extents) const override;
+  DType dtype(BufferId buffer) const override { return plan_.dtype(buffer); }
 
   const Plan& plan_;
   bool poison_;

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "core/layout/replicas.h"
-#include "sim/store/steps.h"
 
 namespace reshard::sim {
 namespace {
@@ -66,15 +65,15 @@ std::int64_t run_steps(const Plan& plan, Forwarding& forwarding, StoreMemory& me
                        const StepDone& done) {
   std::vector<Release> releases = releases_of(plan, forwarding.lives());
   std::size_t next = 0;
-  std::int64_t bytes = 0;
+  std::int64_t before = memory.written_bytes();
   for (std::size_t s = 0; s < plan.steps.size(); ++s) {
-    bytes += run_step(plan, forwarding, StepId{static_cast<std::int32_t>(s)}, memory);
+    forwarding.run(StepId{static_cast<std::int32_t>(s)}, memory);
     for (; next < releases.size() && static_cast<std::size_t>(releases[next].after_step) == s;
          ++next)
       memory.release(releases[next].buffer, releases[next].slot);
     if (done) done(StepId{static_cast<std::int32_t>(s)});
   }
-  return bytes;
+  return memory.written_bytes() - before;
 }
 
 void take_destinations(const Plan& plan, const TakeDestination& take, StoreMemory& memory,

@@ -49,7 +49,14 @@ const Timeline& Study::timeline() {
 }
 
 const Bound& Study::bound() {
-  if (!bound_) set_bound(bound_of(plan_->request(), *topology_));
+  if (bound_) return *bound_;
+  // Of several tensors the greatest holds for all.
+  Bound greatest = bound_of(plan_->tensors.front(), *topology_);
+  for (std::size_t t = 1; t < plan_->tensors.size(); ++t)
+    if (Bound bound = bound_of(plan_->tensors[t], *topology_);
+        bound.time_ps() > greatest.time_ps())
+      greatest = bound;
+  set_bound(greatest);
   return *bound_;
 }
 
@@ -60,7 +67,7 @@ void Study::set_bound(const Bound& bound) {
 
 void Study::check_time() const {
   RESHARD_CHECK(!timing_ || !bound_ || timing_->time_ps >= bound_->time_ps(),
-                plan_->request().text() + " by " + plan_->planner + " takes " +
+                requests_text(*plan_) + " by " + plan_->planner + " takes " +
                     duration_text(timing_->time_ps) + ", less than its bound " +
                     duration_text(bound_->time_ps()));
 }

@@ -22,15 +22,18 @@ constexpr std::byte kPoison{0xa5};
 
 // One rank: its program, its buffers, and what its last run said.
 struct RankState {
-  RankState(const reshard_plan* plan, std::int32_t rank_in) : rank(rank_in) {
+  RankState(const reshard_plan* plan, std::int32_t rank_in, std::int32_t tensors)
+      : rank(rank_in) {
     check(reshard_program_create(plan, rank, 0, &program), "program_create");
     reshard_program_facts facts = RESHARD_INIT(reshard_program_facts);
     check(reshard_program_get_facts(program, &facts), "get_facts");
-    source_buffer = destination_buffer = RESHARD_INIT(reshard_buffer);
-    check(reshard_program_get_buffer(program, 0, &source_buffer), "get_buffer");
-    check(reshard_program_get_buffer(program, 1, &destination_buffer), "get_buffer");
-    source.emplace(source_buffer.bytes);
-    destination.emplace(destination_buffer.bytes);
+    for (std::int32_t t = 0; t < tensors; ++t)
+      for (auto [shards, id] : {std::pair{&sources, 2 * t}, {&destinations, 2 * t + 1}}) {
+        reshard_buffer buffer = RESHARD_INIT(reshard_buffer);
+        check(reshard_program_get_buffer(program, id, &buffer), "get_buffer");
+        RESHARD_CHECK(buffer.exists == 0 || buffer.tensor == t, "a buffer of another tensor");
+        shards->push_back({buffer.exists != 0, std::make_unique<Block>(buffer.bytes)});
+      }
     // Every other rank leaves the arena to the library.
     if (rank % 2 == 0) arena.emplace(facts.arena_bytes);
   }
@@ -38,16 +41,29 @@ struct RankState {
   ~RankState() { reshard_program_free(program); }
 
   void run(Mailboxes& mailboxes) {
-    for (Block* block : {&*destination, arena ? &*arena : nullptr})
-      if (block != nullptr) std::fill(block->data(), block->data() + block->size(), kPoison);
+    for (const Shard& shard : destinations) poison(*shard.block);
+    if (arena) poison(*arena);
     Place place{&mailboxes, rank};
     reshard_run run = RESHARD_INIT(reshard_run);
     run.exchange = exchange;
     run.context = &place;
-    run.source = source_buffer.bytes > 0 ? source->data() : nullptr;
-    run.source_bytes = source_buffer.bytes;
-    run.destination = destination_buffer.bytes > 0 ? destination->data() : nullptr;
-    run.destination_bytes = destination_buffer.bytes;
+    std::vector<reshard_shards> shards;
+    for (std::size_t t = 0; t < sources.size(); ++t) {
+      reshard_shards& lent = shards.emplace_back();
+      lent = RESHARD_INIT(reshard_shards);
+      lent.source = data_of(sources[t]);
+      lent.source_bytes = sources[t].block->size();
+      lent.destination = data_of(destinations[t]);
+      lent.destination_bytes = destinations[t].block->size();
+    }
+    if (shards.size() > 1) {
+      run.tensors = shards.data();
+    } else {
+      run.source = shards[0].source;
+      run.source_bytes = shards[0].source_bytes;
+      run.destination = shards[0].destination;
+      run.destination_bytes = shards[0].destination_bytes;
+    }
     run.arena = arena ? arena->data() : nullptr;
     run.arena_bytes = arena ? arena->size() : 0;
     code = reshard_execute(program, &run);
@@ -59,10 +75,18 @@ struct RankState {
   std::int32_t rank, code = 0;
   std::string error;
   reshard_program* program = nullptr;
-  reshard_buffer source_buffer{}, destination_buffer{};
-  std::optional<Block> source, destination, arena;
+  struct Shard {
+    bool exists;
+    std::unique_ptr<Block> block;
+  };
+  std::vector<Shard> sources, destinations;  // by tensor
+  std::optional<Block> arena;
 
  private:
+  static void poison(Block& block) { std::fill_n(block.data(), block.size(), kPoison); }
+  static std::byte* data_of(const Shard& shard) {
+    return shard.block->size() > 0 ? shard.block->data() : nullptr;
+  }
   struct Place {
     Mailboxes* mailboxes;
     std::int32_t rank;
@@ -83,15 +107,15 @@ class PreparedCapi : public PreparedPlan {
     check(reshard_plan_parse(text.data(), static_cast<std::int64_t>(text.size()), &handle),
           "plan_parse");
     for (Rank rank : plan.ranks)
-      ranks_.push_back(std::make_unique<RankState>(handle, to_int(rank)));
+      ranks_.push_back(std::make_unique<RankState>(
+          handle, to_int(rank), static_cast<std::int32_t>(plan.tensors.size())));
     reshard_plan_free(handle);  // programs keep it
   }
 
-  void fill(const FillSource& fill, TensorId) override {
+  void fill(const FillSource& fill, TensorId tensor) override {
     for (auto& rank : ranks_)
-      if (rank->source_buffer.exists)
-        fill(Rank{rank->rank},
-             {rank->source->data(), static_cast<std::size_t>(rank->source_buffer.bytes)});
+      if (const auto& [exists, block] = rank->sources[to_index(tensor)]; exists)
+        fill(Rank{rank->rank}, {block->data(), static_cast<std::size_t>(block->size())});
   }
 
   Timeline run() override {
@@ -104,11 +128,10 @@ class PreparedCapi : public PreparedPlan {
     return {};
   }
 
-  void take(const TakeDestination& take, TensorId) override {
+  void take(const TakeDestination& take, TensorId tensor) override {
     for (auto& rank : ranks_)
-      if (rank->destination_buffer.exists)
-        take(Rank{rank->rank},
-             {rank->destination->data(), static_cast<std::size_t>(rank->destination_buffer.bytes)});
+      if (const auto& [exists, block] = rank->destinations[to_index(tensor)]; exists)
+        take(Rank{rank->rank}, {block->data(), static_cast<std::size_t>(block->size())});
   }
 
  private:

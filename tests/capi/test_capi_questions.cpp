@@ -43,10 +43,31 @@ struct Part {
   void each(std::int32_t buffer, const std::int64_t* offset, const std::int64_t* extents,
             const std::function<void(std::byte*)>& visit, int dim = 0, std::int64_t at = 0) {
     if (dim == facts.dims)
-      return visit(memory[static_cast<std::size_t>(buffer)].data() + at * facts.element_bytes);
+      return visit(memory[static_cast<std::size_t>(buffer)].data() +
+                   at * buffers[static_cast<std::size_t>(buffer)].element_bytes);
     for (std::int64_t i = 0; i < extents[dim]; ++i)
       each(buffer, offset, extents, visit, dim + 1,
            at * buffers[static_cast<std::size_t>(buffer)].shape[dim] + offset[dim] + i);
+  }
+
+  std::size_t width(std::int32_t buffer) const {
+    return static_cast<std::size_t>(buffers[static_cast<std::size_t>(buffer)].element_bytes);
+  }
+  // A box, dense row-major.
+  std::vector<std::byte> taken(std::int32_t buffer, const std::int64_t* offset,
+                               const std::int64_t* extents) {
+    std::vector<std::byte> out;
+    each(buffer, offset, extents, [&](std::byte* element) {
+      out.insert(out.end(), element, element + width(buffer));
+    });
+    return out;
+  }
+  void put(std::int32_t buffer, const std::int64_t* offset, const std::int64_t* extents,
+           const std::byte* from) {
+    each(buffer, offset, extents, [&](std::byte* element) {
+      std::memcpy(element, from, width(buffer));
+      from += width(buffer);
+    });
   }
 
   reshard_program* program = nullptr;
@@ -58,13 +79,15 @@ struct Part {
 
 class ByQuestions : public PreparedPlan {
  public:
-  explicit ByQuestions(const Plan& plan) : dtype_(plan.request().dtype()) {
+  explicit ByQuestions(const Plan& plan) {
+    for (const Request& request : plan.tensors) dtypes_.push_back(request.dtype());
     std::string text = to_text(plan);
     reshard_plan* handle = nullptr;
     check(reshard_plan_parse(text.data(), static_cast<std::int64_t>(text.size()), &handle));
     reshard_plan_facts facts = RESHARD_INIT(reshard_plan_facts);
     check(reshard_plan_get_facts(handle, &facts));
     steps_ = facts.step_count;
+    RESHARD_CHECK(facts.tensor_count == static_cast<std::int32_t>(dtypes_.size()), "tensors");
     for (std::int32_t i = 0; i < facts.rank_count; ++i) {
       std::int32_t rank = -1;
       check(reshard_plan_get_rank(handle, i, &rank));
@@ -73,13 +96,15 @@ class ByQuestions : public PreparedPlan {
     reshard_plan_free(handle);
   }
 
-  void fill(const FillSource& fill, TensorId) override {
+  void fill(const FillSource& fill, TensorId tensor) override {
     for (auto& [rank, part] : parts_)
-      if (part->buffers[0].exists) fill(Rank{rank}, part->memory[0]);
+      if (std::size_t b = to_index(source_of(tensor)); part->buffers[b].exists)
+        fill(Rank{rank}, part->memory[b]);
   }
-  void take(const TakeDestination& take, TensorId) override {
+  void take(const TakeDestination& take, TensorId tensor) override {
     for (auto& [rank, part] : parts_)
-      if (part->buffers[1].exists) take(Rank{rank}, part->memory[1]);
+      if (std::size_t b = to_index(destination_of(tensor)); part->buffers[b].exists)
+        take(Rank{rank}, part->memory[b]);
   }
 
   Timeline run() override {
@@ -112,28 +137,18 @@ class ByQuestions : public PreparedPlan {
         reshard_box box = RESHARD_INIT(reshard_box);
         check(reshard_program_get_box(part.program, part.next, i, &box));
         part.each(box.buffer, box.offset, box.extents,
-                  [&](std::byte* element) { std::memset(element, 0, width(part)); });
+                  [&](std::byte* element) { std::memset(element, 0, part.width(box.buffer)); });
       }
       if (operation.kind == RESHARD_REDUCE) reduce(part, operation, i);
     }
     if (operation.kind >= RESHARD_ALL_GATHER) collective(part, operation);
   }
 
-  static std::size_t width(const Part& part) {
-    return static_cast<std::size_t>(part.facts.element_bytes);
-  }
-
   void copy(Part& part, std::int32_t index) {
     reshard_move move = RESHARD_INIT(reshard_move);
     check(reshard_program_get_move(part.program, part.next, 0, index, &move));
-    std::vector<std::byte> box;
-    part.each(move.source, move.source_offset, move.extents,
-              [&](std::byte* element) { box.insert(box.end(), element, element + width(part)); });
-    const std::byte* from = box.data();
-    part.each(move.destination, move.destination_offset, move.extents, [&](std::byte* element) {
-      std::memcpy(element, from, width(part));
-      from += width(part);
-    });
+    std::vector<std::byte> box = part.taken(move.source, move.source_offset, move.extents);
+    part.put(move.destination, move.destination_offset, move.extents, box.data());
   }
 
   void exchange(std::int32_t rank, Part& part, const reshard_operation& operation, bool sends) {
@@ -147,15 +162,15 @@ class ByQuestions : public PreparedPlan {
       for (std::int32_t i = 0; i < message.move_count; ++i) {
         reshard_move move = RESHARD_INIT(reshard_move);
         check(reshard_program_get_move(part.program, part.next, m, i, &move));
-        part.each(
-            sends ? move.source : move.destination,
-            sends ? move.source_offset : move.destination_offset, move.extents,
-            [&](std::byte* element) {
-              if (sends)
-                return static_cast<void>(bytes.insert(bytes.end(), element, element + width(part)));
-              std::memcpy(element, from, width(part));
-              from += width(part);
-            });
+        if (sends) {
+          std::vector<std::byte> box = part.taken(move.source, move.source_offset, move.extents);
+          bytes.insert(bytes.end(), box.begin(), box.end());
+          continue;
+        }
+        part.put(move.destination, move.destination_offset, move.extents, from);
+        std::size_t moved = part.width(move.destination);
+        for (int d = 0; d < part.facts.dims; ++d) moved *= static_cast<std::size_t>(move.extents[d]);
+        from += moved;
       }
       RESHARD_CHECK(static_cast<std::int64_t>(bytes.size()) == message.bytes,
                     "the bytes of a message");
@@ -179,38 +194,54 @@ class ByQuestions : public PreparedPlan {
       });
     }
     std::size_t at = 0;
+    DType dtype = dtype_of(part, to.buffer);
     part.each(to.buffer, to.offset, to.extents,
-              [&](std::byte* element) { fold(operation, operands[at++], element, 1); });
+              [&](std::byte* element) { fold(operation, dtype, operands[at++], element, 1); });
   }
 
-  void fold(const reshard_operation& operation, const std::vector<const std::byte*>& operands,
-            std::byte* out, std::int64_t count) {
-    fold_row(static_cast<ReduceOp>(operation.reduce_op), dtype_, operation.divisor, operands, out,
+  DType dtype_of(const Part& part, std::int32_t buffer) const {
+    return dtypes_[static_cast<std::size_t>(part.buffers[static_cast<std::size_t>(buffer)].tensor)];
+  }
+
+  static void fold(const reshard_operation& operation, DType dtype,
+                   const std::vector<const std::byte*>& operands, std::byte* out,
+                   std::int64_t count) {
+    fold_row(static_cast<ReduceOp>(operation.reduce_op), dtype, operation.divisor, operands, out,
              count);
   }
 
   void collective(Part& part, const reshard_operation& operation) {
-    std::vector<std::byte>& output = part.memory[static_cast<std::size_t>(operation.output)];
-    std::vector<const std::byte*> inputs;
+    std::vector<std::byte> output(static_cast<std::size_t>(operation.output_bytes));
+    std::vector<std::vector<std::byte>> inputs;
     for (std::int32_t j = 0; j < operation.group_size; ++j)
-      inputs.push_back(
-          parts_.at(operation.group[j])->memory[static_cast<std::size_t>(operation.input)].data());
-    std::int64_t n = operation.group_size, element = part.facts.element_bytes;
-    if (operation.kind == RESHARD_ALL_REDUCE)
-      return fold(operation, inputs, output.data(), operation.output_bytes / element);
-    if (operation.kind == RESHARD_REDUCE_SCATTER) {
-      for (const std::byte*& input : inputs) input += operation.member * operation.output_bytes;
-      return fold(operation, inputs, output.data(), operation.output_bytes / element);
-    }
-    std::int64_t block = operation.output_bytes / n;
-    for (std::int64_t j = 0; j < n; ++j) {
-      const std::byte* from = inputs[static_cast<std::size_t>(j)] +
-                              (operation.kind == RESHARD_ALL_TO_ALL ? operation.member * block : 0);
-      std::memcpy(output.data() + j * block, from, static_cast<std::size_t>(block));
-    }
+      inputs.push_back(parts_.at(operation.group[j])
+                           ->taken(operation.input, operation.input_offset,
+                                   operation.input_extents));
+    collect(part, operation, inputs, output);
+    part.put(operation.output, operation.output_offset, operation.output_extents, output.data());
   }
 
-  DType dtype_;
+  // Blocks are contiguous in a dense box.
+  void collect(const Part& part, const reshard_operation& operation,
+               const std::vector<std::vector<std::byte>>& inputs, std::vector<std::byte>& output) {
+    auto n = static_cast<std::size_t>(operation.group_size),
+         member = static_cast<std::size_t>(operation.member);
+    if (operation.kind == RESHARD_ALL_REDUCE || operation.kind == RESHARD_REDUCE_SCATTER) {
+      bool scatters = operation.kind == RESHARD_REDUCE_SCATTER;
+      std::vector<const std::byte*> operands;
+      for (const std::vector<std::byte>& input : inputs)
+        operands.push_back(input.data() + (scatters ? member * output.size() : 0));
+      return fold(operation, dtype_of(part, operation.input), operands, output.data(),
+                  static_cast<std::int64_t>(output.size() / part.width(operation.output)));
+    }
+    std::size_t block = output.size() / n;
+    for (std::size_t j = 0; j < n; ++j)
+      std::memcpy(output.data() + j * block,
+                  inputs[j].data() + (operation.kind == RESHARD_ALL_TO_ALL ? member * block : 0),
+                  block);
+  }
+
+  std::vector<DType> dtypes_;  // by tensor
   std::int32_t steps_ = 0;
   std::map<std::int32_t, std::unique_ptr<Part>> parts_;
   std::map<std::pair<std::int32_t, std::int32_t>, std::vector<std::byte>> messages_;

@@ -3,18 +3,17 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <optional>
 
 #include <fmt/format.h>
 
 #include "core/base/errors.h"
-#include "core/pattern/pattern.h"
 #include "core/planners/planner.h"
 #include "core/proof/proof.h"
 #include "sim/store/store.h"
 #include "tests/support/case_sets.h"
 #include "tests/support/cases.h"
+#include "tests/support/halved.h"
 #include "tests/support/rough_data.h"
 #include "tests/support/star.h"
 
@@ -55,84 +54,92 @@ class Conformance {
                           std::optional<Request> request =
                               request_of(source.layout, destination.layout);
                           if (!request) return;
+                          ++report_.requests;
                           Prng prng(static_cast<std::uint64_t>(number));
                           for (const char* planner : kPlanners)
-                            run_planned(*request, planner, prng);
+                            run_plan(find_planner(planner).make(*request, input_), prng);
                         });
       }
   }
 
-  // One request by one of the planners; 0 where the draw is none.
+  // One request by one of the planners, or two in one plan; 0 where the draw is none.
   std::int64_t run_draw(std::uint64_t seed) {
     Prng prng(seed);
+    std::optional<Plan> plan = drawn_plan(prng);
+    if (!plan) return 0;
+    seed_ = seed;
+    ++report_.requests;
+    if (prng.below(4) == 0)
+      if (std::optional<Plan> other = drawn_plan(prng)) plan = join({*plan, *other});
+    run_plan(prng.below(2) == 0 ? with_halved_collectives(*plan) : *plan, prng);
+    return 1;
+  }
+
+  std::optional<Plan> drawn_plan(Prng& prng) {
     DrawnPair pair = draw_pair(prng, options_.world);
     std::optional<Request> request = request_of(pair.source, pair.destination);
-    if (!request) return 0;
-    seed_ = seed;
-    run_planned(*request, request->same_mesh() ? kPlanners[seed % kPlanners.size()] : "p2p", prng);
-    return 1;
+    if (!request) return std::nullopt;
+    const char* planner =
+        request->same_mesh() ? kPlanners[static_cast<std::size_t>(prng.below(3))] : "p2p";
+    return find_planner(planner).make(*request, input_);
   }
 
   std::optional<Request> request_of(const Layout& source, const Layout& destination) {
     try {
-      std::optional<Request> request(std::in_place, source, destination);
-      ++report_.requests;
-      return request;
+      return std::optional<Request>(std::in_place, source, destination);
     } catch (const InputError&) {
       return std::nullopt;
     }
   }
 
-  void run_planned(const Request& request, const char* planner, Prng& prng) {
-    Plan plan = find_planner(planner).make(request, input_);
+  void run_plan(const Plan& plan, Prng& prng) {
     if (std::optional<Refutation> refutation = check_plan(plan).refutation)
       return fail(plan, "refuted: " + refutation->what);
-    bool rounds = (is_floating(request.dtype()) || request.dtype() == DType::C64) &&
-                  request.fold().fold_count > 1;
+    bool rounds = false;
+    for (const Request& request : plan.tensors)
+      rounds = rounds || ((is_floating(request.dtype()) || request.dtype() == DType::C64) &&
+                          request.fold().fold_count > 1);
     bool rough = rounds && !executor_.folds_in_own_order(plan);
     report_.rough_runs += rough;
-    Shards sources = rough ? rough_sources(prng, request) : pattern_sources(request);
+    report_.several_tensors += plan.tensors.size() > 1;
+    std::vector<Shards> sources;
+    for (const Request& request : plan.tensors)
+      sources.push_back(rough ? rough_sources(prng, request) : pattern_sources(request));
     compare(plan, sources, moved(store_, plan, sources));
   }
 
-  static Shards pattern_sources(const Request& request) {
-    Pattern pattern(request);
-    Shards out;
-    const Layout& layout = request.source();
-    for (std::int32_t p = 0; p < layout.mesh().size(); ++p) {
-      std::vector<std::byte>& bytes = out[layout.mesh().rank_at(p)];
-      bytes.resize(static_cast<std::size_t>(element_count(layout.local_shape(p)) *
-                                            size_bytes(request.dtype())));
-      pattern.fill(layout, p, request.addend_of(p), bytes);
-    }
-    return out;
-  }
-
-  void compare(const Plan& plan, const Shards& sources, const Shards& expected) {
+  void compare(const Plan& plan, const std::vector<Shards>& sources,
+               const std::vector<Shards>& expected) {
     std::unique_ptr<PreparedPlan> prepared = executor_.prepare(plan);
-    prepared->fill([&](Rank rank, std::span<std::byte> bytes) {
-      const std::vector<std::byte>& shard = sources.at(rank);
-      RESHARD_CHECK(shard.size() == bytes.size(), "source shard size");
-      if (!shard.empty()) std::memcpy(bytes.data(), shard.data(), shard.size());
-    });
+    for (std::size_t t = 0; t < sources.size(); ++t)
+      fill(*prepared, sources[t], TensorId{static_cast<std::int32_t>(t)});
     int runs = report_.requests % 4 == 0 ? 2 : 1;
     for (int run = 0; run < runs; ++run) {
       prepared->run();
       ++report_.runs;
     }
-    std::int32_t last = -1, taken = 0;
-    prepared->take([&](Rank rank, std::span<const std::byte> bytes) {
-      ++taken;
-      if (to_int(rank) <= last)
-        fail(plan, fmt::format("rank {} is taken after rank {}", to_int(rank), last));
-      last = to_int(rank);
-      const std::vector<std::byte>& shard = expected.at(rank);
-      if (!std::equal(shard.begin(), shard.end(), bytes.begin(), bytes.end()))
-        fail(plan, fmt::format("rank {} differs from the store", to_int(rank)));
-    });
+    for (std::size_t t = 0; t < expected.size(); ++t)
+      take(plan, *prepared, expected[t], TensorId{static_cast<std::int32_t>(t)});
+  }
+
+  void take(const Plan& plan, PreparedPlan& prepared, const Shards& expected, TensorId tensor) {
+    std::int32_t last = -1;
+    std::int64_t taken = 0;
+    prepared.take(
+        [&](Rank rank, std::span<const std::byte> bytes) {
+          ++taken;
+          if (to_int(rank) <= last)
+            fail(plan, fmt::format("rank {} is taken after rank {}", to_int(rank), last));
+          last = to_int(rank);
+          const std::vector<std::byte>& shard = expected.at(rank);
+          if (!std::equal(shard.begin(), shard.end(), bytes.begin(), bytes.end()))
+            fail(plan, fmt::format("rank {} differs from the store", to_int(rank)));
+        },
+        tensor);
     taken_ += taken;
     expected_taken_ += static_cast<std::int64_t>(expected.size());
-    if (executor_.processes().count() == 1 && taken != static_cast<std::int32_t>(expected.size()))
+    if (executor_.processes().count() == 1 &&
+        taken != static_cast<std::int64_t>(expected.size()))
       fail(plan, fmt::format("{} destination shards", taken));
   }
 
@@ -140,7 +147,7 @@ class Conformance {
     ++report_.failed;
     if (report_.failures.size() < 10)
       report_.failures.push_back(
-          fmt::format("seed {}, {} by {}: {}", seed_, plan.request().text(), plan.planner, what));
+          fmt::format("seed {}, {} by {}: {}", seed_, requests_text(plan), plan.planner, what));
   }
 
   Executor& executor_;
@@ -190,8 +197,10 @@ ConformanceReport check_conformance(Executor& executor, const ConformanceOptions
 
 std::string text(const ConformanceReport& report) {
   std::string out =
-      fmt::format("{} requests, {} runs, {} of the plans on data whose sums round, {} failed",
-                  report.requests, report.runs, report.rough_runs, report.failed);
+      fmt::format("{} requests, {} runs, {} of the plans on data whose sums round, {} of several "
+                  "tensors, {} failed",
+                  report.requests, report.runs, report.rough_runs, report.several_tensors,
+                  report.failed);
   for (const std::string& failure : report.failures) out += "\n  " + failure;
   return out;
 }

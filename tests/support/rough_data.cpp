@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "core/base/errors.h"
+#include "core/pattern/pattern.h"
 #include "tests/support/oracle.h"
 
 namespace reshard::test {
@@ -62,19 +63,47 @@ Shards rough_sources(Prng& prng, const Request& request) {
   return out;
 }
 
-Shards moved(Executor& executor, const Plan& plan, const Shards& sources) {
+Shards pattern_sources(const Request& request) {
+  Pattern pattern(request);
   Shards out;
-  executor.run(
-      plan,
+  const Layout& layout = request.source();
+  for (std::int32_t p = 0; p < layout.mesh().size(); ++p) {
+    std::vector<std::byte>& bytes = out[layout.mesh().rank_at(p)];
+    bytes.resize(static_cast<std::size_t>(element_count(layout.local_shape(p)) *
+                                          size_bytes(request.dtype())));
+    pattern.fill(layout, p, request.addend_of(p), bytes);
+  }
+  return out;
+}
+
+void fill(PreparedPlan& prepared, const Shards& sources, TensorId tensor) {
+  prepared.fill(
       [&](Rank rank, std::span<std::byte> bytes) {
         const std::vector<std::byte>& shard = sources.at(rank);
         RESHARD_CHECK(shard.size() == bytes.size(), "source shard size");
         if (!shard.empty()) std::memcpy(bytes.data(), shard.data(), shard.size());
       },
-      [&](Rank rank, std::span<const std::byte> bytes) {
-        out[rank].assign(bytes.begin(), bytes.end());
-      });
+      tensor);
+}
+
+std::vector<Shards> moved(Executor& executor, const Plan& plan,
+                          const std::vector<Shards>& sources) {
+  std::unique_ptr<PreparedPlan> prepared = executor.prepare(plan);
+  std::vector<Shards> out(sources.size());
+  auto tensor = [](std::size_t t) { return TensorId{static_cast<std::int32_t>(t)}; };
+  for (std::size_t t = 0; t < sources.size(); ++t) fill(*prepared, sources[t], tensor(t));
+  prepared->run();
+  for (std::size_t t = 0; t < sources.size(); ++t)
+    prepared->take(
+        [&](Rank rank, std::span<const std::byte> bytes) {
+          out[t][rank].assign(bytes.begin(), bytes.end());
+        },
+        tensor(t));
   return out;
+}
+
+Shards moved(Executor& executor, const Plan& plan, const Shards& sources) {
+  return moved(executor, plan, std::vector{sources}).front();
 }
 
 }  // namespace reshard::test

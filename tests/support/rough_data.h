@@ -20,6 +20,17 @@ using Shards = std::map<Rank, std::vector<std::byte>>;
 // addend of the same elements hold the same bits.
 Shards rough_sources(Prng& prng, const Request& request);
 
+// The pattern's values.
+Shards pattern_sources(const Request& request);
+
+// Hands a tensor's source shards to a prepared plan.
+void fill(PreparedPlan& prepared, const Shards& sources, TensorId tensor);
+
+// The destination shards of a plan, by tensor, run on these source shards; those that the
+// executor's process holds.
+std::vector<Shards> moved(Executor& executor, const Plan& plan,
+                          const std::vector<Shards>& sources);
+
 // The destination shards of a plan run on these source shards; those that the executor's process
 // holds.
 Shards moved(Executor& executor, const Plan& plan, const Shards& sources);

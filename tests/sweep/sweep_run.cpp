@@ -3,12 +3,13 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <optional>
 
 #include <fmt/format.h>
 
 #include "core/base/errors.h"
-#include "core/proof/proof.h"
+#include "core/proof/schedule_check.h"
 #include "core/schedule/accounting.h"
 #include "core/schedule/forwarding.h"
 #include "tests/support/star.h"
@@ -74,6 +75,12 @@ void Sweep::run_planner(const Request& request, const PlannerRow& planner,
           RunStep([&](StepId id, Operations&out) { forwarding.run(id, out); })})
       if (std::optional<Refutation> refutation = check_operations(plan, run))
         return fail(request, planner.name, "what runs is refuted: " + refutation->what);
+    std::vector<Slot> slots(plan.slot_count());
+    std::iota(slots.begin(), slots.end(), 0);
+    for (const SchedulePolicy& policy : {SchedulePolicy(), no_native_collectives()})
+      if (std::optional<Refutation> refutation =
+              check_schedules(plan, rank_schedules(plan, slots, policy)))
+        return fail(request, planner.name, "what ranks do is refuted: " + refutation->what);
     compare(plan, source, destination);
     ++counts_.runs;
   } catch (const InputError& error) {

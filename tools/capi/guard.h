@@ -53,10 +53,24 @@ inline void require_zero(std::uint32_t reserved, const char* name) {
     throw InputError(std::string(name) + ": expected 0, found " + std::to_string(reserved));
 }
 
+// Of version 1, where a struct has grown since.
+template <class T>
+inline constexpr std::size_t kLeastSize = sizeof(T);
+template <>
+inline constexpr std::size_t kLeastSize<reshard_run> = offsetof(reshard_run, tensors);
+template <>
+inline constexpr std::size_t kLeastSize<reshard_plan_facts> =
+    offsetof(reshard_plan_facts, tensor_count);
+template <>
+inline constexpr std::size_t kLeastSize<reshard_buffer> = offsetof(reshard_buffer, tensor);
+template <>
+inline constexpr std::size_t kLeastSize<reshard_operation> =
+    offsetof(reshard_operation, input_dim);
+
 // The caller's struct as ours: fields that it does not have are 0, fields that we do not know must
 // be 0.
 template <class T>
-T taken(const T* from, const char* name, std::size_t least = sizeof(T)) {
+T taken(const T* from, const char* name, std::size_t least = kLeastSize<T>) {
   std::uint32_t size = given(from, name).struct_size;
   require_struct_size(size, least, name);
   T out{};
@@ -71,7 +85,7 @@ T taken(const T* from, const char* name, std::size_t least = sizeof(T)) {
 
 // Our result in the caller's struct: fields that we do not know are set to 0.
 template <class T>
-void give(T value, T* to, const char* name, std::size_t least = sizeof(T)) {
+void give(T value, T* to, const char* name, std::size_t least = kLeastSize<T>) {
   std::uint32_t size = given(to, name).struct_size;
   require_struct_size(size, least, name);
   value.struct_size = size;

@@ -7,6 +7,7 @@
 #include "tools/capi/foreign_plan.h"
 #include "tools/capi/guard.h"
 #include "tools/capi/reshard_mpi.h"
+#include "tools/capi/shards.h"
 
 using namespace reshard;
 using namespace reshard::capi;
@@ -24,19 +25,6 @@ struct reshard_mpi_plan {
 namespace {
 
 constexpr std::int64_t kLongestWaitS = 1'000'000'000;
-
-mpi_backend::CallerShards shards_of(const reshard_mpi_shards* shards) {
-  reshard_mpi_shards mine = taken(shards, "shards");
-  require_zero(mine.reserved, "shards.reserved");
-  for (auto [data, bytes, name] : {std::tuple{mine.source, mine.source_bytes, "source"},
-                                   {mine.destination, mine.destination_bytes, "destination"}})
-    if (bytes < 0 || (bytes > 0 && data == nullptr))
-      throw InputError(std::string(name) + ": expected memory of " + std::to_string(bytes) +
-                       " bytes, found NULL");
-  return {{static_cast<const std::byte*>(mine.source), static_cast<std::size_t>(mine.source_bytes)},
-          {static_cast<std::byte*>(mine.destination),
-           static_cast<std::size_t>(mine.destination_bytes)}};
-}
 
 }  // namespace
 
@@ -77,9 +65,9 @@ int32_t reshard_mpi_prepare(reshard_mpi* mpi, const reshard_plan* plan,
     mpi_backend::MpiExecutor& executor = given(mpi, "mpi").executor;
     given(plan, "plan");
     given(prepared, "prepared");
-    mpi_backend::CallerShards mine = shards_of(shards);
     auto handle = std::make_unique<reshard_mpi_plan>(reshard_mpi_plan{copy_of(plan), nullptr});
-    handle->prepared = executor.prepare(handle->plan, mine);
+    handle->prepared = executor.prepare(handle->plan,
+                                        shards_of(shards, handle->plan.tensors.size()));
     *prepared = handle.release();
   });
 }

@@ -9,6 +9,7 @@
 #include "tools/capi/foreign_plan.h"
 #include "tools/capi/guard.h"
 #include "tools/capi/reshard_nccl.h"
+#include "tools/capi/shards.h"
 
 using namespace reshard;
 using namespace reshard::capi;
@@ -56,19 +57,6 @@ nccl_backend::Job job_of(struct ncclComm* comm, struct CUstream_st* stream,
   return job;
 }
 
-nccl_backend::CallerShards shards_of(const reshard_nccl_shards* shards) {
-  reshard_nccl_shards mine = taken(shards, "shards");
-  require_zero(mine.reserved, "shards.reserved");
-  for (auto [data, bytes, name] : {std::tuple{mine.source, mine.source_bytes, "source"},
-                                   {mine.destination, mine.destination_bytes, "destination"}})
-    if (bytes < 0 || (bytes > 0 && data == nullptr))
-      throw InputError(std::string(name) + ": expected memory of " + std::to_string(bytes) +
-                       " bytes, found NULL");
-  return {{static_cast<const std::byte*>(mine.source), static_cast<std::size_t>(mine.source_bytes)},
-          {static_cast<std::byte*>(mine.destination),
-           static_cast<std::size_t>(mine.destination_bytes)}};
-}
-
 }  // namespace
 
 extern "C" {
@@ -92,8 +80,8 @@ int32_t reshard_nccl_get_memory(reshard_nccl* nccl, const reshard_plan* plan,
     nccl_backend::NcclExecutor& executor = given(nccl, "nccl").executor;
     given(plan, "plan");
     given(bytes, "bytes");
-    nccl_backend::CallerShards mine = shards_of(shards);
-    *bytes = executor.needed_bytes(copy_of(plan), mine);
+    Plan copy = copy_of(plan);
+    *bytes = executor.needed_bytes(copy, shards_of(shards, copy.tensors.size()));
   });
 }
 
@@ -103,9 +91,9 @@ int32_t reshard_nccl_prepare(reshard_nccl* nccl, const reshard_plan* plan,
     nccl_backend::NcclExecutor& executor = given(nccl, "nccl").executor;
     given(plan, "plan");
     given(prepared, "prepared");
-    nccl_backend::CallerShards mine = shards_of(shards);
     auto handle = std::make_unique<reshard_nccl_plan>(reshard_nccl_plan{copy_of(plan), nullptr});
-    handle->prepared = executor.prepare(handle->plan, mine);
+    handle->prepared = executor.prepare(handle->plan,
+                                        shards_of(shards, handle->plan.tensors.size()));
     *prepared = handle.release();
   });
 }

@@ -16,13 +16,22 @@ Slot slot_of(const Plan& plan, std::int32_t rank) {
   return static_cast<Slot>(found - plan.ranks.begin());
 }
 
+std::int32_t element_bytes_of(const Plan& plan) {
+  std::int64_t bytes = size_bytes(plan.tensors.front().dtype());
+  for (const Request& request : plan.tensors)
+    if (size_bytes(request.dtype()) != bytes) return 0;
+  return static_cast<std::int32_t>(bytes);
+}
+
 reshard_buffer buffer_of(const Plan& plan, Slot slot, std::int32_t buffer) {
   const Buffer& found = plan.buffers[checked_index(buffer, plan.buffers.size(), "buffer")];
   reshard_buffer out{};
   out.arena_offset = -1;
   if (!found.exists(slot)) return out;
   out.exists = 1;
-  out.bytes = found.elements(slot) * size_bytes(plan.request().dtype());
+  out.tensor = static_cast<std::int32_t>(found.tensor());
+  out.element_bytes = static_cast<std::int32_t>(size_bytes(plan.request(found.tensor()).dtype()));
+  out.bytes = found.elements(slot) * out.element_bytes;
   for (int d = 0; d < found.dims(); ++d) out.shape[d] = found.extent(slot, d);
   return out;
 }
@@ -46,11 +55,12 @@ int32_t reshard_plan_get_facts(const reshard_plan* plan, reshard_plan_facts* fac
     out.buffer_count = static_cast<std::int32_t>(handle.plan->buffers.size());
     out.step_count = static_cast<std::int32_t>(handle.plan->steps.size());
     out.dims = handle.plan->dims();
-    out.element_bytes = static_cast<std::int32_t>(size_bytes(handle.plan->request().dtype()));
+    out.element_bytes = element_bytes_of(*handle.plan);
     out.peak_bytes_max = handle.study.bytes().peak_max;
     out.received_bytes_max = handle.study.bytes().received_max;
     out.received_bytes_total = handle.study.bytes().received_total;
     out.padding_bytes_total = handle.study.padding_total();
+    out.tensor_count = static_cast<std::int32_t>(handle.plan->tensors.size());
     give(out, facts, "facts");
   });
 }
@@ -75,8 +85,11 @@ int32_t reshard_plan_get_rank_bytes(const reshard_plan* plan, int32_t rank,
     const reshard_plan& handle = given(plan, "plan");
     Slot slot = slot_of(*handle.plan, rank);
     reshard_rank_bytes out{};
-    out.source_bytes = buffer_of(*handle.plan, slot, 0).bytes;
-    out.destination_bytes = buffer_of(*handle.plan, slot, 1).bytes;
+    for (std::size_t t = 0; t < handle.plan->tensors.size(); ++t) {
+      TensorId tensor{static_cast<std::int32_t>(t)};
+      out.source_bytes += handle.plan->buffer_bytes(source_of(tensor), slot);
+      out.destination_bytes += handle.plan->buffer_bytes(destination_of(tensor), slot);
+    }
     out.peak_bytes = handle.study.bytes().peak_per_slot[static_cast<std::size_t>(slot)];
     out.received_bytes = handle.study.bytes().received_per_slot[static_cast<std::size_t>(slot)];
     give(out, bytes, "bytes");

@@ -21,8 +21,8 @@ namespace {
 using TopologyRef = std::shared_ptr<const Topology>;
 
 // The caller's topology, which must hold the ranks, or the default that does.
-TopologyRef topology_of(const reshard_topology* topology, const Request& request) {
-  std::int64_t highest = to_int(request.ranks().back());
+TopologyRef topology_of(const reshard_topology* topology, Rank last) {
+  std::int64_t highest = to_int(last);
   if (topology == nullptr)
     return std::make_shared<const Topology>(sim::default_topology(highest + 1));
   sim::require_devices(*topology->topology, highest);
@@ -94,7 +94,7 @@ int32_t reshard_plan_create(const reshard_request* request, const reshard_topolo
                        std::to_string(chosen.memory_limit_bytes));
     sim::StudyOptions wanted;
     if (chosen.memory_limit_bytes > 0) wanted.memory_limit_bytes = chosen.memory_limit_bytes;
-    sim::Studies studies(topology_of(topology, asked),
+    sim::Studies studies(topology_of(topology, asked.ranks().back()),
                          find_planner(chosen.planner == nullptr ? "auto" : chosen.planner), wanted);
     *plan = new reshard_plan(*studies.of(asked));
   });
@@ -107,8 +107,19 @@ int32_t reshard_plan_parse(const char* text, int64_t text_bytes, reshard_plan** 
     if (text_bytes < 0)
       throw InputError("text_bytes: expected 0 or more, found " + std::to_string(text_bytes));
     auto read = std::make_shared<const Plan>(
-        parse_plan_of_one(std::string_view(text, static_cast<std::size_t>(text_bytes)), "text"));
+        parse_plan(std::string_view(text, static_cast<std::size_t>(text_bytes)), "text"));
     *plan = new reshard_plan(sim::Study(std::move(read), nullptr));
+  });
+}
+
+int32_t reshard_plan_join(const reshard_plan* const* plans, int32_t count, reshard_plan** plan) {
+  return guarded([&] {
+    given(plans, "plans");
+    given(plan, "plan");
+    if (count < 1) throw InputError("count: expected 1 or more, found " + std::to_string(count));
+    std::vector<Plan> all;
+    for (int32_t i = 0; i < count; ++i) all.push_back(*given(plans[i], "plans").plan);
+    *plan = new reshard_plan(sim::Study(std::make_shared<const Plan>(join(all)), nullptr));
   });
 }
 
@@ -138,7 +149,7 @@ int32_t reshard_plan_get_times(const reshard_plan* plan, const reshard_topology*
                                reshard_times* times) {
   return guarded([&] {
     const sim::Study& known = given(plan, "plan").study;
-    sim::Study study = known.on(topology_of(topology, known.plan().request()));
+    sim::Study study = known.on(topology_of(topology, known.plan().ranks.back()));
     const Bound& bound = study.bound();
     reshard_times out{};
     out.time_ps = study.time_ps();

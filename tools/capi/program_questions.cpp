@@ -2,7 +2,7 @@
 // The C API: one rank's program, operation by operation.
 #include <algorithm>
 
-#include "core/schedule/transfers.h"
+#include "core/proof/schedule_check.h"
 #include "tools/capi/guard.h"
 #include "tools/capi/handles.h"
 
@@ -22,89 +22,127 @@ static_assert(RESHARD_MAX_DIMS == kMaxDims);
 
 constexpr std::int64_t kDefaultAlignment = 256;
 
+void copy_dims(const DimVector& from, std::int64_t* to) { std::copy(from.begin(), from.end(), to); }
+
 // One operation with all that its queries need.
 struct Operation {
   const reshard_program& handle;
-  const RankStep& part;
-  const Step& step;
+  std::size_t index;
+  const Launch& launch;
 
-  Operation(const reshard_program* program, std::int32_t index)
+  Operation(const reshard_program* program, std::int32_t of)
       : handle(given(program, "program")),
-        part(handle.program.steps[checked_index(index, handle.program.steps.size(), "operation")]),
-        step(handle.plan->steps[to_index(part.step)]) {}
+        index(checked_index(of, handle.schedule.launches.size(), "operation")),
+        launch(handle.schedule.launches[index]) {}
 
   // Throws where the operation is of another kind.
-  template <class Body>
-  const Body& body(const char* expected) const {
-    if (const auto* found = std::get_if<Body>(&step.body)) return *found;
+  template <class Work>
+  const Work& work(const char* expected, bool suits = true) const {
+    const auto* found = std::get_if<Work>(&launch.work);
+    if (found != nullptr && suits) return *found;
     throw InputError(std::string("operation: expected ") + expected + ", found " +
-                     std::string(kind_text(step)));
+                     std::string(kind_text(handle.plan->steps[to_index(launch.step)])));
+  }
+  std::int64_t bytes(const PlacedBox& box) const {
+    return element_count(box.extents) *
+           size_bytes(handle.schedule.buffer(box.at.buffer).dtype);
   }
 };
 
-std::int32_t kind_of(const Step& step) {
-  struct Kind {
-    std::int32_t operator()(const CopyStep&) const { return RESHARD_COPY; }
-    std::int32_t operator()(const FillStep&) const { return RESHARD_FILL; }
-    std::int32_t operator()(const ExchangeStep&) const { return RESHARD_EXCHANGE; }
-    std::int32_t operator()(const ReduceStep&) const { return RESHARD_REDUCE; }
-    std::int32_t operator()(const CollectiveStep& collective) const {
-      switch (collective.kind) {
-        case CollectiveKind::AllGather:
-          return RESHARD_ALL_GATHER;
-        case CollectiveKind::ReduceScatter:
-          return RESHARD_REDUCE_SCATTER;
-        case CollectiveKind::AllReduce:
-          return RESHARD_ALL_REDUCE;
-        case CollectiveKind::AllToAll:
-          return RESHARD_ALL_TO_ALL;
-      }
-      return RESHARD_ALL_TO_ALL;
-    }
-  };
-  return std::visit(Kind{}, step.body);
+std::int32_t kind_of(const LocalWork& work) {
+  if (!work.copies.empty()) return RESHARD_COPY;
+  return work.fills.empty() ? RESHARD_REDUCE : RESHARD_FILL;
 }
 
-std::int32_t part_count_of(const Operation& operation) {
-  if (const auto* copy = std::get_if<CopyStep>(&operation.step.body))
-    return static_cast<std::int32_t>(copy->parts[operation.part.first_part].moves.count);
-  if (std::holds_alternative<ExchangeStep>(operation.step.body))
-    return static_cast<std::int32_t>(operation.part.sends.size() + operation.part.receives.size());
-  return static_cast<std::int32_t>(operation.part.part_count);
+std::int32_t kind_of(CollectiveKind kind) {
+  switch (kind) {
+    case CollectiveKind::AllGather:
+      return RESHARD_ALL_GATHER;
+    case CollectiveKind::ReduceScatter:
+      return RESHARD_REDUCE_SCATTER;
+    case CollectiveKind::AllReduce:
+      return RESHARD_ALL_REDUCE;
+    case CollectiveKind::AllToAll:
+      break;
+  }
+  return RESHARD_ALL_TO_ALL;
 }
 
-void fill_collective(const Operation& operation, const CollectiveStep& step, std::size_t index,
-                     reshard_operation& out) {
-  const std::vector<std::int32_t>& group = operation.handle.groups[index];
-  Slot slot = operation.handle.program.slot;
-  std::int64_t width = size_bytes(operation.handle.plan->request().dtype());
+void describe(const Operation&, const LocalWork& work, reshard_operation& out) {
+  out.kind = kind_of(work);
+  out.part_count = static_cast<std::int32_t>(work.size());
+  if (out.kind != RESHARD_REDUCE) return;
+  out.reduce_op = static_cast<std::int32_t>(work.op);
+  out.divisor = work.divisor;
+}
+
+void describe(const Operation&, const Messages& work, reshard_operation& out) {
+  out.kind = RESHARD_EXCHANGE;
+  out.part_count = static_cast<std::int32_t>(work.sends.size() + work.receives.size());
+}
+
+void describe(const Operation& operation, const NativeCollective& work, reshard_operation& out) {
+  const std::vector<std::int32_t>& group = operation.handle.groups[operation.index];
+  out.kind = kind_of(work.kind);
   out.group = group.data();
-  out.group_size = step.group_size;
-  out.member = operation.part.member;
-  out.input = static_cast<std::int32_t>(step.input);
-  out.output = static_cast<std::int32_t>(step.output);
-  out.input_bytes = operation.handle.plan->buffer(step.input).elements(slot) * width;
-  out.output_bytes = operation.handle.plan->buffer(step.output).elements(slot) * width;
-  if (step.kind == CollectiveKind::AllGather || step.kind == CollectiveKind::AllToAll) return;
-  out.reduce_op = static_cast<std::int32_t>(step.op);
-  out.divisor = step.divisor;
+  out.group_size = static_cast<std::int32_t>(group.size());
+  out.member = work.member;
+  out.input = static_cast<std::int32_t>(work.input.at.buffer);
+  out.output = static_cast<std::int32_t>(work.output.at.buffer);
+  out.input_bytes = operation.bytes(work.input);
+  out.output_bytes = operation.bytes(work.output);
+  out.input_dim = work.input_dim;
+  out.output_dim = work.output_dim;
+  copy_dims(work.input.at.lo, out.input_offset);
+  copy_dims(work.input.extents, out.input_extents);
+  copy_dims(work.output.at.lo, out.output_offset);
+  copy_dims(work.output.extents, out.output_extents);
+  if (work.kind == CollectiveKind::AllGather || work.kind == CollectiveKind::AllToAll) return;
+  out.reduce_op = static_cast<std::int32_t>(work.op);
+  out.divisor = work.divisor;
 }
 
 // Sends first, then receives.
-const ExchangeStep::Message& message_of(const Operation& operation, const ExchangeStep& step,
-                                        std::int32_t message) {
-  const RankStep& part = operation.part;
-  std::size_t at = checked_index(message, part.sends.size() + part.receives.size(), "message");
-  return step
-      .messages[at < part.sends.size() ? part.sends[at] : part.receives[at - part.sends.size()]];
+const Messages::Message& message_of(const Messages& work, std::int32_t message) {
+  std::size_t at = checked_index(message, work.sends.size() + work.receives.size(), "message");
+  return at < work.sends.size() ? work.sends[at] : work.receives[at - work.sends.size()];
 }
 
-template <class Coordinates>
-void copy_dims(const Coordinates& from, std::int64_t* to) {
-  std::copy(from.begin(), from.end(), to);
+const LocalWork::Fold& fold_of(const LocalWork& work, std::int32_t part) {
+  return work.folds[checked_index(part, work.folds.size(), "part")];
+}
+
+bool is(const Operation& operation, std::int32_t kind) {
+  const auto* local = std::get_if<LocalWork>(&operation.launch.work);
+  return local != nullptr && kind_of(*local) == kind;
+}
+
+reshard_box box_of(const Place& at, const DimVector& extents) {
+  reshard_box out{};
+  out.buffer = static_cast<std::int32_t>(at.buffer);
+  copy_dims(at.lo, out.offset);
+  copy_dims(extents, out.extents);
+  return out;
 }
 
 }  // namespace
+
+reshard_program::reshard_program(std::shared_ptr<const Plan> of, Slot slot, std::int64_t alignment)
+    : plan(std::move(of)),
+      schedule(std::move(rank_schedules(*plan, std::span(&slot, 1), {}).front())),
+      messages(std::move(
+          checked_schedules(*plan, std::span(&slot, 1), no_native_collectives()).front())) {
+  // An element at an aligned offset must be aligned itself.
+  for (const LocalBuffer& buffer : schedule.buffers)
+    alignment = std::max(alignment, size_bytes(buffer.dtype));
+  temporaries = lay_out_temporaries(temporary_lives(schedule), alignment);
+  std::vector<BufferLife> lives = temporary_lives(messages);
+  std::fill_n(lives.begin(), plan->buffers.size(), BufferLife());
+  scratch = lay_out_temporaries(lives, kDefaultAlignment);
+  for (const Launch& launch : schedule.launches)
+    for (std::vector<std::int32_t>& group = groups.emplace_back(); Slot member : launch.group)
+      group.push_back(to_int(plan->rank_of(member)));
+}
 
 extern "C" {
 
@@ -118,22 +156,7 @@ int32_t reshard_program_create(const reshard_plan* plan, int32_t rank, int64_t a
     if (alignment < 0 || (alignment & (alignment - 1)) != 0 || alignment > (std::int64_t{1} << 30))
       throw InputError("alignment: expected a power of two up to 2^30, or 0, found " +
                        std::to_string(alignment));
-    auto handle = std::make_unique<reshard_program>();
-    handle->plan = from.plan;
-    handle->program = rank_programs(*from.plan, std::span(&slot, 1)).front();
-    // An element at an aligned offset must be aligned itself.
-    handle->temporaries =
-        lay_out_temporaries(*from.plan, lives_of(*from.plan), slot,
-                            std::max(alignment, size_bytes(from.plan->request().dtype())));
-    for (const RankStep& step : handle->program.steps) {
-      std::vector<std::int32_t>& group = handle->groups.emplace_back();
-      const auto* collective =
-          std::get_if<CollectiveStep>(&from.plan->steps[to_index(step.step)].body);
-      if (collective == nullptr) continue;
-      for (Slot member : collective->group(static_cast<std::size_t>(step.group)))
-        group.push_back(to_int(from.plan->ranks[static_cast<std::size_t>(member)]));
-    }
-    *program = handle.release();
+    *program = new reshard_program(from.plan, slot, alignment);
   });
 }
 
@@ -143,11 +166,11 @@ int32_t reshard_program_get_facts(const reshard_program* program, reshard_progra
   return guarded([&] {
     const reshard_program& handle = given(program, "program");
     reshard_program_facts out{};
-    out.rank = to_int(handle.plan->ranks[static_cast<std::size_t>(handle.program.slot)]);
-    out.operation_count = static_cast<std::int32_t>(handle.program.steps.size());
-    out.buffer_count = static_cast<std::int32_t>(handle.plan->buffers.size());
+    out.rank = to_int(handle.plan->rank_of(handle.schedule.slot));
+    out.operation_count = static_cast<std::int32_t>(handle.schedule.launches.size());
+    out.buffer_count = static_cast<std::int32_t>(handle.schedule.buffers.size());
     out.dims = handle.plan->dims();
-    out.element_bytes = static_cast<std::int32_t>(size_bytes(handle.plan->request().dtype()));
+    out.element_bytes = element_bytes_of(*handle.plan);
     out.arena_bytes = handle.temporaries.total_bytes;
     give(out, facts, "facts");
   });
@@ -157,7 +180,7 @@ int32_t reshard_program_get_buffer(const reshard_program* program, int32_t buffe
                                    reshard_buffer* result) {
   return guarded([&] {
     const reshard_program& handle = given(program, "program");
-    reshard_buffer out = buffer_of(*handle.plan, handle.program.slot, buffer);
+    reshard_buffer out = buffer_of(*handle.plan, handle.schedule.slot, buffer);
     out.arena_offset = handle.temporaries.offset[static_cast<std::size_t>(buffer)];
     give(out, result, "result");
   });
@@ -168,19 +191,12 @@ int32_t reshard_program_get_operation(const reshard_program* program, int32_t op
   return guarded([&] {
     Operation found(program, operation);
     reshard_operation out{};
-    out.kind = kind_of(found.step);
-    out.step = static_cast<std::int32_t>(found.part.step);
-    out.part_count = part_count_of(found);
-    out.after_count = static_cast<std::int32_t>(found.part.after.size());
-    out.after = found.part.after.data();
+    out.step = static_cast<std::int32_t>(found.launch.step);
+    out.after_count = static_cast<std::int32_t>(found.launch.after.size());
+    out.after = found.launch.after.data();
     out.divisor = 1;
     out.input = out.output = -1;
-    if (const auto* reduce = std::get_if<ReduceStep>(&found.step.body)) {
-      out.reduce_op = static_cast<std::int32_t>(reduce->op);
-      out.divisor = reduce->divisor;
-    } else if (const auto* collective = std::get_if<CollectiveStep>(&found.step.body)) {
-      fill_collective(found, *collective, static_cast<std::size_t>(operation), out);
-    }
+    std::visit([&](const auto& work) { describe(found, work, out); }, found.launch.work);
     give(out, result, "result");
   });
 }
@@ -189,16 +205,13 @@ int32_t reshard_program_get_message(const reshard_program* program, int32_t oper
                                     int32_t message, reshard_message* result) {
   return guarded([&] {
     Operation found(program, operation);
-    const auto& step = found.body<ExchangeStep>("an exchange");
-    const ExchangeStep::Message& asked = message_of(found, step, message);
-    bool receives = asked.destination == found.handle.program.slot;
+    const auto& work = found.work<Messages>("an exchange");
+    const Messages::Message& asked = message_of(work, message);
     reshard_message out{};
-    out.receives = receives ? 1 : 0;
-    out.peer =
-        to_int(found.handle.plan
-                   ->ranks[static_cast<std::size_t>(receives ? asked.source : asked.destination)]);
-    out.move_count = static_cast<std::int32_t>(asked.moves.count);
-    out.bytes = message_bytes(*found.handle.plan, step, asked);
+    out.receives = static_cast<std::size_t>(message) < work.sends.size() ? 0 : 1;
+    out.peer = to_int(found.handle.plan->rank_of(asked.peer));
+    out.move_count = static_cast<std::int32_t>(asked.moves.size());
+    for (const PlacedMove& move : asked.moves) out.bytes += found.bytes({move.from, move.extents});
     give(out, result, "result");
   });
 }
@@ -207,21 +220,19 @@ int32_t reshard_program_get_move(const reshard_program* program, int32_t operati
                                  int32_t move, reshard_move* result) {
   return guarded([&] {
     Operation found(program, operation);
-    Move asked;
-    if (const auto* copy = std::get_if<CopyStep>(&found.step.body)) {
+    const std::vector<PlacedMove>* moves = nullptr;
+    if (is(found, RESHARD_COPY)) {
       checked_index(message, 1, "message");
-      MoveRange moves = copy->parts[found.part.first_part].moves;
-      asked = copy->moves[moves.first + checked_index(move, moves.count, "move")];
+      moves = &std::get<LocalWork>(found.launch.work).copies;
     } else {
-      const auto& step = found.body<ExchangeStep>("a copy or an exchange");
-      MoveRange moves = message_of(found, step, message).moves;
-      asked = step.moves[moves.first + checked_index(move, moves.count, "move")];
+      moves = &message_of(found.work<Messages>("a copy or an exchange"), message).moves;
     }
+    const PlacedMove& asked = (*moves)[checked_index(move, moves->size(), "move")];
     reshard_move out{};
-    out.source = static_cast<std::int32_t>(asked.source);
-    out.destination = static_cast<std::int32_t>(asked.destination);
-    copy_dims(asked.source_lo, out.source_offset);
-    copy_dims(asked.destination_lo, out.destination_offset);
+    out.source = static_cast<std::int32_t>(asked.from.buffer);
+    out.destination = static_cast<std::int32_t>(asked.to.buffer);
+    copy_dims(asked.from.lo, out.source_offset);
+    copy_dims(asked.to.lo, out.destination_offset);
     copy_dims(asked.extents, out.extents);
     give(out, result, "result");
   });
@@ -231,21 +242,15 @@ int32_t reshard_program_get_box(const reshard_program* program, int32_t operatio
                                 reshard_box* result) {
   return guarded([&] {
     Operation found(program, operation);
+    const auto& work = found.work<LocalWork>("a fill or a reduce", !is(found, RESHARD_COPY));
     reshard_box out{};
-    if (const auto* fill = std::get_if<FillStep>(&found.step.body)) {
-      const FillStep::Part& asked =
-          fill->parts[found.part.first_part + checked_index(part, found.part.part_count, "part")];
-      out.buffer = static_cast<std::int32_t>(asked.buffer);
-      copy_dims(asked.box.lo, out.offset);
-      copy_dims(asked.box.extents(), out.extents);
+    if (is(found, RESHARD_FILL)) {
+      const PlacedBox& fill = work.fills[checked_index(part, work.fills.size(), "part")];
+      out = box_of(fill.at, fill.extents);
     } else {
-      const auto& step = found.body<ReduceStep>("a fill or a reduce");
-      const ReduceStep::Part& asked =
-          step.parts[found.part.first_part + checked_index(part, found.part.part_count, "part")];
-      out.buffer = static_cast<std::int32_t>(asked.destination);
-      out.operand_count = static_cast<std::int32_t>(asked.operand_count);
-      copy_dims(asked.destination_lo, out.offset);
-      copy_dims(asked.extents, out.extents);
+      const LocalWork::Fold& fold = fold_of(work, part);
+      out = box_of(fold.to, fold.extents);
+      out.operand_count = static_cast<std::int32_t>(fold.operands.size());
     }
     give(out, result, "result");
   });
@@ -255,16 +260,11 @@ int32_t reshard_program_get_operand(const reshard_program* program, int32_t oper
                                     int32_t operand, reshard_box* result) {
   return guarded([&] {
     Operation found(program, operation);
-    const auto& step = found.body<ReduceStep>("a reduce");
-    const ReduceStep::Part& of =
-        step.parts[found.part.first_part + checked_index(part, found.part.part_count, "part")];
-    const ReduceStep::Operand& asked =
-        step.operands[of.first_operand + checked_index(operand, of.operand_count, "operand")];
-    reshard_box out{};
-    out.buffer = static_cast<std::int32_t>(asked.buffer);
-    copy_dims(asked.lo, out.offset);
-    copy_dims(of.extents, out.extents);
-    give(out, result, "result");
+    const LocalWork::Fold& fold =
+        fold_of(found.work<LocalWork>("a reduce", is(found, RESHARD_REDUCE)), part);
+    give(box_of(fold.operands[checked_index(operand, fold.operands.size(), "operand")],
+                fold.extents),
+         result, "result");
   });
 }
 }

@@ -112,6 +112,10 @@ RESHARD_API int32_t reshard_plan_create(const reshard_request* request,
 /* Reads and proves a plan's text. A plan that the proof refutes is an input error that says why. */
 RESHARD_API int32_t reshard_plan_parse(const char* text, int64_t text_bytes, reshard_plan** plan);
 RESHARD_API void reshard_plan_free(reshard_plan* plan);
+/* One plan of all the tensors of `count` plans, which stay independent: the steps of the first, then
+ * those of the second and so on. The plans stay the caller's. */
+RESHARD_API int32_t reshard_plan_join(const reshard_plan* const* plans, int32_t count,
+                                      reshard_plan** plan);
 /* The plan's text, which parse reads back to an equal plan; give it back with reshard_text_free. */
 RESHARD_API int32_t reshard_plan_write(const reshard_plan* plan, char** text, int64_t* text_bytes);
 RESHARD_API void reshard_text_free(char* text);
@@ -119,20 +123,22 @@ RESHARD_API void reshard_text_free(char* text);
 typedef struct reshard_plan_facts {
   uint32_t struct_size;
   int32_t rank_count;   /* ranks of source and destination together */
-  int32_t buffer_count; /* source, destination and temporaries */
+  int32_t buffer_count; /* source and destination of every tensor in turn, then temporaries */
   int32_t step_count;
   int32_t dims; /* of every buffer; at least 1 */
-  int32_t element_bytes;
+  int32_t element_bytes; /* 0 where the plan has tensors of several sizes of elements */
   int64_t peak_bytes_max;     /* source, destination and live temporaries of the fullest rank */
   int64_t received_bytes_max; /* from other ranks, padding included */
   int64_t received_bytes_total;
   int64_t padding_bytes_total; /* of that: what nobody uses */
+  int32_t tensor_count;
+  int32_t reserved;
 } reshard_plan_facts;
 
 RESHARD_API int32_t reshard_plan_get_facts(const reshard_plan* plan, reshard_plan_facts* facts);
 /* "p2p"; what `auto` took. Valid as long as the plan; "" for NULL. */
 RESHARD_API const char* reshard_plan_planner(const reshard_plan* plan);
-/* "bf16[8192,8192] S(0)R on 2x4 -> RS(1)". Valid as long as the plan; "" for NULL. */
+/* "bf16[8192,8192] S(0)R on 2x4 -> RS(1)"; of several tensors "...; ...". Valid as long as the plan; "" for NULL. */
 RESHARD_API const char* reshard_plan_request(const reshard_plan* plan);
 /* Proves the plan once more: every destination element holds exactly what the request asks for. */
 RESHARD_API int32_t reshard_plan_prove(const reshard_plan* plan);
@@ -143,8 +149,8 @@ RESHARD_API int32_t reshard_plan_get_rank(const reshard_plan* plan, int32_t inde
 typedef struct reshard_rank_bytes {
   uint32_t struct_size;
   uint32_t reserved;
-  int64_t source_bytes;      /* 0 where the rank has no source shard */
-  int64_t destination_bytes; /* 0 where the rank has no destination shard */
+  int64_t source_bytes;      /* of all tensors; 0 where the rank has no source shard */
+  int64_t destination_bytes; /* of all tensors; 0 where the rank has no destination shard */
   int64_t peak_bytes;
   int64_t received_bytes;
 } reshard_rank_bytes;
@@ -159,6 +165,8 @@ typedef struct reshard_buffer {
   int64_t arena_offset; /* bytes; where a temporary lies in the arena; -1: it is no temporary, no
                            step of the rank uses it, or no program was asked */
   int64_t shape[RESHARD_MAX_DIMS];
+  int32_t tensor;
+  int32_t element_bytes;
 } reshard_buffer;
 
 RESHARD_API int32_t reshard_plan_get_buffer(const reshard_plan* plan, int32_t rank, int32_t buffer,
@@ -169,7 +177,7 @@ typedef struct reshard_times {
   uint32_t reserved;
   int64_t time_ps;  /* simulated, alone on the topology */
   int64_t bound_ps; /* the least time that the topology allows any plan: the greatest of the three
-                       below */
+                       below; of several tensors that of the one with the greatest */
   int64_t cut_ps, volume_ps, latency_ps;
 } reshard_times;
 
@@ -193,7 +201,7 @@ typedef struct reshard_program_facts {
   int32_t operation_count;
   int32_t buffer_count;
   int32_t dims;
-  int32_t element_bytes;
+  int32_t element_bytes; /* as in reshard_plan_facts */
   int64_t arena_bytes;
 } reshard_program_facts;
 
@@ -225,9 +233,9 @@ enum {
 };
 
 /* Operations may run in listed order, or each as soon as those in `after` are done; then
- * temporaries must not share the arena. A collective works on whole buffers in n blocks,
- * contiguous; folds are taken in the order of `group`, rounded after every operation, divided once.
- */
+ * temporaries must not share the arena. A collective works on a box of a buffer, mostly all of it; a
+ * box that is cut lies in n equal blocks along `*_dim`, before which its extents are 1. Folds are
+ * taken in the order of `group`, rounded after every operation, divided once. */
 typedef struct reshard_operation {
   uint32_t struct_size;
   int32_t kind;
@@ -243,7 +251,10 @@ typedef struct reshard_operation {
   int32_t group_size;
   int32_t member;        /* this rank's place in the group */
   int32_t input, output; /* buffers */
-  int64_t input_bytes, output_bytes;
+  int64_t input_bytes, output_bytes; /* of the boxes */
+  int32_t input_dim, output_dim;
+  int64_t input_offset[RESHARD_MAX_DIMS], input_extents[RESHARD_MAX_DIMS],
+      output_offset[RESHARD_MAX_DIMS], output_extents[RESHARD_MAX_DIMS]; /* elements */
 } reshard_operation;
 
 RESHARD_API int32_t reshard_program_get_operation(const reshard_program* program, int32_t operation,
@@ -309,6 +320,16 @@ typedef int32_t (*reshard_exchange)(void* context, const reshard_transfer* sends
                                     int32_t send_count, const reshard_transfer* receives,
                                     int32_t receive_count);
 
+/* A rank's shards of one tensor. An array of them, one per tensor, has one struct_size. */
+typedef struct reshard_shards {
+  uint32_t struct_size;
+  uint32_t reserved;
+  const void* source;        /* NULL where the rank has none or it is empty. Aligned to the element */
+  int64_t source_bytes;      /* exactly the buffer's size */
+  void* destination;         /* as the source, of which it overlaps nothing */
+  int64_t destination_bytes; /* exactly the buffer's size */
+} reshard_shards;
+
 typedef struct reshard_run {
   uint32_t struct_size;
   uint32_t reserved;
@@ -321,6 +342,7 @@ typedef struct reshard_run {
   int64_t destination_bytes; /* exactly the buffer's size */
   void* arena;               /* NULL: the library takes memory for temporaries */
   int64_t arena_bytes;       /* at least the program's */
+  const reshard_shards* tensors; /* of several tensors: one per tensor; NULL: of one, as above */
 } reshard_run;
 
 /* Runs the rank's program once on host memory and returns when the destination is complete. All

@@ -40,17 +40,10 @@ RESHARD_API int32_t reshard_mpi_create(MPI_Comm comm, const reshard_mpi_options*
 /* Collective. Plans made on it must be gone. */
 RESHARD_API void reshard_mpi_free(reshard_mpi* mpi);
 
-typedef struct reshard_mpi_shards {
-  uint32_t struct_size;
-  uint32_t reserved;
-  const void* source;        /* NULL where the rank has none or it is empty */
-  int64_t source_bytes;      /* exactly the buffer's size */
-  void* destination;         /* NULL where the rank has none or it is empty */
-  int64_t destination_bytes; /* exactly the buffer's size */
-} reshard_mpi_shards;
+typedef reshard_shards reshard_mpi_shards;
 
-/* Collective. Makes a plan ready to run on this process's shards, which stay where they are and
- * must live as long as `prepared`. A process without a rank in the plan gives empty shards. A
+/* Collective. Makes a plan ready to run on this process's shards, an array with one for every tensor
+ * of the plan, which stay where they are and must live as long as `prepared`. A process without a rank in the plan gives empty shards. A
  * process that fails here leaves the others to their time limit. */
 RESHARD_API int32_t reshard_mpi_prepare(reshard_mpi* mpi, const reshard_plan* plan,
                                         const reshard_mpi_shards* shards,

@@ -58,22 +58,15 @@ RESHARD_API int32_t reshard_nccl_create(struct ncclComm* comm, struct CUstream_s
 /* Collective, before the communicator goes. Plans made on it must be gone. */
 RESHARD_API void reshard_nccl_free(reshard_nccl* nccl);
 
-typedef struct reshard_nccl_shards {
-  uint32_t struct_size;
-  uint32_t reserved;
-  const void* source;   /* memory of the communicator's GPU, aligned to the element; NULL where the
-                           rank has none or it is empty */
-  int64_t source_bytes; /* exactly the shard's size */
-  void* destination;    /* as the source, of which it overlaps nothing */
-  int64_t destination_bytes; /* exactly the shard's size */
-} reshard_nccl_shards;
+/* In memory of the communicator's GPU. */
+typedef reshard_shards reshard_nccl_shards;
 
-/* Bytes of GPU memory that prepare would take for these shards: temporaries, messages as they are
+/* Bytes of GPU memory that prepare would take for these shards, one for every tensor of the plan: temporaries, messages as they are
  * packed, tables; beside what NCCL takes for splits. Not collective. */
 RESHARD_API int32_t reshard_nccl_get_memory(reshard_nccl* nccl, const reshard_plan* plan,
                                             const reshard_nccl_shards* shards, int64_t* bytes);
 
-/* Collective. Makes a plan ready on this rank's shards, which stay where they are and must live as
+/* Collective. Makes a plan ready on this rank's shards, one for every tensor of the plan, which stay where they are and must live as
  * long as `prepared`. Takes all memory that runs need. Waits for the stream; no other stream may
  * have operations of the communicator outstanding. A rank without a part in the plan gives empty
  * shards. Shards that are not the plan's, or memory that is not there, on any rank, are the same

@@ -4,3 +4,6 @@ reshard_test(test_job SOURCES
   tests/backends/job/test_meeting.cpp
   tests/backends/job/test_place.cpp
   LINKS reshard_job Threads::Threads)
+reshard_test(test_host SOURCES
+  tests/backends/host/test_message.cpp
+  LINKS reshard_host reshard_test_support)

@@ -82,8 +82,9 @@ TEST_CASE("the caller's shards are read and written where they are") {
     return static_cast<std::size_t>(plan.buffer(buffer).elements(static_cast<Slot>(rank)));
   };
   std::vector<std::int32_t> source(count(kSourceBuffer)), destination(count(kDestinationBuffer));
-  auto prepared = executor.prepare(
-      plan, {std::as_bytes(std::span(source)), std::as_writable_bytes(std::span(destination))});
+  CallerShards shards{std::as_bytes(std::span(source)),
+                      std::as_writable_bytes(std::span(destination))};
+  auto prepared = executor.prepare(plan, std::span(&shards, 1));
   Pattern pattern(plan.request());
   for (int round = 0; round < 3; ++round) {
     pattern.fill(plan.request().source(), rank, round, std::as_writable_bytes(std::span(source)));
@@ -102,9 +103,8 @@ TEST_CASE("the caller's shards are read and written where they are") {
     // No barrier: what a run has read is the caller's again as soon as it returns.
   }
   std::vector<std::int32_t> longer(source.size() + 1);
-  CHECK_THROWS_AS(executor.prepare(plan, {std::as_bytes(std::span(longer)),
-                                          std::as_writable_bytes(std::span(destination))}),
-                  InputError);
+  shards.source = std::as_bytes(std::span(longer));
+  CHECK_THROWS_AS(executor.prepare(plan, std::span(&shards, 1)), InputError);
 }
 
 // Rank 0 may send its part of the exchange long before the all-reduce is over; rank 1 may ask for

@@ -84,7 +84,7 @@ TEST_CASE("a rank that never joins ends the wait at the start of a run") {
   auto world = std::make_shared<World>(MPI_COMM_WORLD, patient_for(1));
   if (world->size < 2) return;
   Plan plan = exchange_of(world->size);
-  MpiPrepared prepared(plan, world, nullptr);
+  MpiPrepared prepared(plan, world, {});
   if (world->rank == world->size - 1) {
     MPI_Barrier(MPI_COMM_WORLD);  // stays away until the others have given up
     world->broken = true;
@@ -105,7 +105,7 @@ TEST_CASE("a rank that is silent in a step is named") {
   auto world = std::make_shared<World>(MPI_COMM_WORLD, options);
   if (world->size < 2) return;
   Plan plan = exchange_of(world->size);
-  MpiPrepared prepared(plan, world, nullptr);
+  MpiPrepared prepared(plan, world, {});
   int silent = world->size - 1;
   if (world->rank == silent) {
     world->barrier("the start of a run");  // and then nothing

@@ -13,7 +13,6 @@ endfunction()
 function(mpi_tests flavour parts)
   add_executable(test_${flavour}
     tests/backends/mpi/mpi_main.cpp
-    tests/backends/mpi/test_mpi_message.cpp
     tests/backends/mpi/test_mpi_runs.cpp
     tests/backends/mpi/test_mpi_world.cpp)
   target_link_libraries(test_${flavour} PRIVATE ${parts} reshard_conformance reshard_flags fmt::fmt)

@@ -3,6 +3,7 @@
 // and an executor that runs plans on them, so that the conformance suite can.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <map>
 #include <memory>
@@ -14,7 +15,6 @@
 namespace reshard::test {
 
 using backends::nccl::CallerCommunicator;
-using backends::nccl::CallerShards;
 using backends::nccl::NcclExecutor;
 using backends::nccl::Prepared;
 
@@ -77,7 +77,7 @@ struct CallerPlan {
       : source(device, bytes_of(plan, kSourceBuffer, rank), size_bytes(plan.request().dtype())),
         destination(device, bytes_of(plan, kDestinationBuffer, rank),
                     size_bytes(plan.request().dtype())) {}
-  CallerShards shards() const { return {source.bytes(), destination.bytes()}; }
+  std::array<CallerShards, 1> shards() const { return {{{source.bytes(), destination.bytes()}}}; }
 };
 
 class CallerExecutor : public Executor {

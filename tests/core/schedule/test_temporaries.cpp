@@ -31,11 +31,11 @@ TEST_CASE("temporaries: the third of a chain takes the place of the first") {
   copy(a, b);
   copy(b, c);
   copy(c, kDestinationBuffer);
-  TemporaryLayout layout = lay_out_temporaries(plan, lives_of(plan), 0, 256);
+  TemporaryLayout layout = lay_out_temporaries(temporary_lives(plan, lives_of(plan), 0), 256);
   CHECK(layout.offset == std::vector<std::int64_t>{-1, -1, 0, 1024, 0, -1});
   CHECK(layout.total_bytes == 2024);
   CHECK(layout.reuses == std::vector<TemporaryLayout::Reuse>{{a, c}});
-  CHECK_THROWS_AS(lay_out_temporaries(plan, lives_of(plan), 0, 3), CheckFailure);
+  CHECK_THROWS_AS(lay_out_temporaries(temporary_lives(plan, lives_of(plan), 0), 3), CheckFailure);
   // Source, destination and two of the temporaries; what nothing writes takes no memory.
   CHECK(count_bytes(plan).peak_per_slot == std::vector<std::int64_t>{4000});
 }
@@ -55,7 +55,8 @@ TEST_CASE(
     if (plan.buffers.size() <= 2) continue;
     Lives lives = lives_of(plan);
     for (std::size_t slot = 0; slot < plan.slot_count(); ++slot, ++layouts) {
-      TemporaryLayout layout = lay_out_temporaries(plan, lives, static_cast<Slot>(slot), 16);
+      TemporaryLayout layout =
+          lay_out_temporaries(temporary_lives(plan, lives, static_cast<Slot>(slot)), 16);
       std::set<std::pair<std::size_t, std::size_t>> reuses;
       for (const TemporaryLayout::Reuse& reuse : layout.reuses)
         reuses.emplace(to_index(reuse.taken), to_index(reuse.taker));

@@ -6,7 +6,6 @@
 #include <map>
 
 #include "core/base/errors.h"
-#include "core/pattern/pattern.h"
 #include "core/planners/planner.h"
 #include "core/proof/proof.h"
 #include "core/schedule/accounting.h"
@@ -14,6 +13,7 @@
 #include "sim/network/engine.h"
 #include "sim/store/store.h"
 #include "tests/support/cases.h"
+#include "tests/support/rough_data.h"
 #include "tests/support/star.h"
 
 using namespace reshard;
@@ -21,8 +21,6 @@ using namespace reshard::test;
 using Catch::Matchers::Contains;
 
 namespace {
-
-using Shards = std::map<Rank, std::vector<std::byte>>;
 
 Request request_of(const char* mesh, const char* shape, const char* from, const char* to,
                    std::string_view dtype = "f32") {
@@ -33,26 +31,9 @@ Request request_of(const char* mesh, const char* shape, const char* from, const 
 // What every destination rank of every tensor holds, from sources filled with the pattern.
 std::vector<Shards> moved(const Plan& plan) {
   sim::Store store({.poison = true});
-  std::unique_ptr<PreparedPlan> prepared = store.prepare(plan);
-  std::vector<Shards> out(plan.tensors.size());
-  for (std::size_t t = 0; t < plan.tensors.size(); ++t) {
-    const Request& request = plan.tensors[t];
-    Pattern pattern(request);
-    prepared->fill(
-        [&](Rank rank, std::span<std::byte> bytes) {
-          std::int32_t position = request.source().mesh().position_of(rank).value();
-          pattern.fill(request.source(), position, request.addend_of(position), bytes);
-        },
-        TensorId{static_cast<std::int32_t>(t)});
-  }
-  prepared->run();
-  for (std::size_t t = 0; t < plan.tensors.size(); ++t)
-    prepared->take(
-        [&](Rank rank, std::span<const std::byte> bytes) {
-          out[t][rank].assign(bytes.begin(), bytes.end());
-        },
-        TensorId{static_cast<std::int32_t>(t)});
-  return out;
+  std::vector<Shards> sources;
+  for (const Request& request : plan.tensors) sources.push_back(pattern_sources(request));
+  return test::moved(store, plan, sources);
 }
 
 void check_text(const Plan& plan) {

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A step's operations are asked for twice: what they move in all says how large tiles are, then
+// Operations are asked for twice: what they move in all says how large tiles are, then
 // they are cut into tiles. One launch takes all copies and clears between two points at which later
 // operations read what earlier ones wrote, one all folds of a dtype.
-#include "backends/cuda/step_tables.h"
+#include "backends/device/operation_tables.h"
 
 #include <map>
 #include <optional>
 #include <utility>
 
-#include "core/schedule/lowering.h"
-
-namespace reshard::backends::cuda {
+namespace reshard::backends {
 namespace {
 
 // Bytes that a launch writes.
@@ -21,7 +19,7 @@ struct Wave {
 
 class Totals : public Operations {
  public:
-  explicit Totals(const Plan& plan) : plan_(plan) {}
+  explicit Totals(const DeviceBuffers& buffers) : buffers_(buffers) {}
 
   void copy(const Place&, const Place& to, const DimVector& extents) override {
     waves_.back().copied += bytes(to, extents);
@@ -31,7 +29,7 @@ class Totals : public Operations {
   }
   void fold(ReduceOp, std::int64_t, std::span<const Place>, const Place& to,
             const DimVector& extents) override {
-    waves_.back().folded[plan_.dtype(to.buffer)] += bytes(to, extents);
+    waves_.back().folded[buffers_.dtype(to.buffer)] += bytes(to, extents);
   }
   void then() override { waves_.emplace_back(); }
 
@@ -39,30 +37,30 @@ class Totals : public Operations {
 
  private:
   std::int64_t bytes(const Place& to, const DimVector& extents) const {
-    return element_count(extents) * plan_.element_bytes(to.buffer);
+    return element_count(extents) * size_bytes(buffers_.dtype(to.buffer));
   }
 
-  const Plan& plan_;
+  const DeviceBuffers& buffers_;
   std::vector<Wave> waves_{1};
 };
 
 class Tiles : public Operations {
  public:
-  Tiles(const Plan& plan, const Shards& shards, LaunchTables& tables, const Totals& totals)
-      : plan_(plan), shards_(shards), tables_(tables), totals_(totals) {
+  Tiles(const DeviceBuffers& buffers, LaunchTables& tables, const Totals& totals)
+      : buffers_(buffers), tables_(tables), totals_(totals) {
     begin(0);
   }
 
   void copy(const Place& from, const Place& to, const DimVector& extents) override {
     Shape source = shape(from), target = shape(to);
-    copies_->copy(shards_.data(to.buffer, to.slot), {target, to.lo},
-                  shards_.data(from.buffer, from.slot), {source, from.lo}, extents,
-                  plan_.element_bytes(to.buffer));
+    copies_->copy(buffers_.data(to.buffer, to.slot), {target, to.lo},
+                  buffers_.data(from.buffer, from.slot), {source, from.lo}, extents,
+                  size_bytes(buffers_.dtype(to.buffer)));
   }
   void fill(const Place& to, const DimVector& extents) override {
     Shape target = shape(to);
-    copies_->clear(shards_.data(to.buffer, to.slot), {target, to.lo}, extents,
-                   plan_.element_bytes(to.buffer));
+    copies_->clear(buffers_.data(to.buffer, to.slot), {target, to.lo}, extents,
+                   size_bytes(buffers_.dtype(to.buffer)));
   }
   void fold(ReduceOp op, std::int64_t divisor, std::span<const Place> operands, const Place& to,
             const DimVector& extents) override {
@@ -72,13 +70,12 @@ class Tiles : public Operations {
     shapes.reserve(operands.size());
     for (const Place& operand : operands) {
       shapes.push_back(shape(operand));
-      data.push_back(shards_.data(operand.buffer, operand.slot));
+      data.push_back(buffers_.data(operand.buffer, operand.slot));
       places.push_back({shapes.back(), operand.lo});
     }
     Shape target = shape(to);
-    folds_.at(plan_.dtype(to.buffer))
-        .fold(shards_.data(to.buffer, to.slot), {target, to.lo}, data, places, extents);
-    // A step has one operator and one divisor.
+    folds_.at(buffers_.dtype(to.buffer))
+        .fold(buffers_.data(to.buffer, to.slot), {target, to.lo}, data, places, extents);
     op_ = op;
     divisor_ = divisor;
   }
@@ -90,7 +87,7 @@ class Tiles : public Operations {
   }
 
  private:
-  Shape shape(const Place& place) const { return plan_.buffer(place.buffer).shape(place.slot); }
+  Shape shape(const Place& place) const { return buffers_.shape(place.buffer, place.slot); }
 
   void begin(std::size_t wave) {
     finish();
@@ -108,8 +105,7 @@ class Tiles : public Operations {
     folds_.clear();
   }
 
-  const Plan& plan_;
-  const Shards& shards_;
+  const DeviceBuffers& buffers_;
   LaunchTables& tables_;
   const Totals& totals_;
   std::size_t wave_ = 0;
@@ -122,13 +118,13 @@ class Tiles : public Operations {
 
 }  // namespace
 
-std::vector<LaunchTables::Id> add_step(const Plan& plan, const Step& step, const Shards& shards,
-                                       LaunchTables& tables) {
-  Totals totals(plan);
-  lower(plan, step, totals);
-  Tiles tiles(plan, shards, tables, totals);
-  lower(plan, step, tiles);
+std::vector<LaunchTables::Id> add_operations(const std::function<void(Operations&)>& run,
+                                             const DeviceBuffers& buffers, LaunchTables& tables) {
+  Totals totals(buffers);
+  run(totals);
+  Tiles tiles(buffers, tables, totals);
+  run(tiles);
   return tiles.launches();
 }
 
-}  // namespace reshard::backends::cuda
+}  // namespace reshard::backends

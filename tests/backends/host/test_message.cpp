@@ -5,11 +5,12 @@
 #include <algorithm>
 #include <numeric>
 
-#include "backends/mpi/message.h"
+#include "backends/host/message.h"
 #include "tests/support/prng.h"
 
 using namespace reshard;
-using namespace reshard::backends::mpi;
+using namespace reshard::backends;
+using host::Message;
 
 namespace {
 
@@ -53,7 +54,6 @@ TEST_CASE("drawn messages are cut alike at both ends and arrive whole") {
   for (int draw = 0; draw < 3000; ++draw) {
     std::int64_t limit = prng.between(1, 40);
     Message sent, received;
-    sent.element_bytes = received.element_bytes = 2;
     std::vector<std::vector<std::uint16_t>> sources, destinations;
     std::vector<Draw> from, to;
     std::vector<DimVector> boxes;
@@ -69,16 +69,18 @@ TEST_CASE("drawn messages are cut alike at both ends and arrive whole") {
       std::iota(sources[m].begin(), sources[m].end(), static_cast<std::uint16_t>(1000 * m + 1));
       destinations.emplace_back(static_cast<std::size_t>(element_count(to[m].shape)));
       append(sent,
-             {reinterpret_cast<std::byte*>(sources[m].data()), from[m].shape, from[m].lo, extents},
+             {reinterpret_cast<std::byte*>(sources[m].data()), from[m].shape, from[m].lo, extents,
+              2},
              limit);
       append(received,
-             {reinterpret_cast<std::byte*>(destinations[m].data()), to[m].shape, to[m].lo, extents},
+             {reinterpret_cast<std::byte*>(destinations[m].data()), to[m].shape, to[m].lo, extents,
+              2},
              limit);
     }
     INFO("draw " << draw);
     REQUIRE(sent.chunks.size() == received.chunks.size());
     for (std::size_t c = 0; c < sent.chunks.size(); ++c) {
-      const Chunk &out = sent.chunks[c], &in = received.chunks[c];
+      const host::Chunk &out = sent.chunks[c], &in = received.chunks[c];
       REQUIRE(out.bytes == in.bytes);
       CHECK(out.bytes <= std::max<std::int64_t>(limit, 2));
       shared_chunks += out.piece_count > 1;
@@ -103,15 +105,13 @@ TEST_CASE(
     "ones") {
   std::vector<float> buffer(6 * 8);
   Message message;
-  message.element_bytes = 4;
-  append(message, {reinterpret_cast<std::byte*>(buffer.data()), {6, 8}, {2, 0}, {4, 8}}, 1024);
+  append(message, {reinterpret_cast<std::byte*>(buffer.data()), {6, 8}, {2, 0}, {4, 8}, 4}, 1024);
   REQUIRE(message.chunks.size() == 1);
   CHECK(message.chunks[0].in_place == reinterpret_cast<std::byte*>(buffer.data() + 16));
   CHECK(message.chunks[0].bytes == 4 * 8 * 4);
 
   Message cut;
-  cut.element_bytes = 4;
-  append(cut, {reinterpret_cast<std::byte*>(buffer.data()), {6, 8}, {0, 0}, {6, 8}}, 64);
+  append(cut, {reinterpret_cast<std::byte*>(buffer.data()), {6, 8}, {0, 0}, {6, 8}, 4}, 64);
   REQUIRE(cut.chunks.size() == 3);
   for (std::size_t c = 0; c < 3; ++c)
     CHECK(cut.chunks[c].in_place == reinterpret_cast<std::byte*>(buffer.data() + 16 * c));

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "backends/mpi/message.h"
+#include "backends/host/message.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "core/bytes/box_copy.h"
 
-namespace reshard::backends::mpi {
+namespace reshard::backends::host {
 namespace {
 
 // visit(lo, extents) for consecutive boxes of at most `limit` elements that together are the box
@@ -27,26 +28,10 @@ void cut(const DimVector& extents, int d, std::int64_t limit, DimVector lo, DimV
   for (lo[d] = 0; lo[d] < extents[d]; ++lo[d]) cut(extents, d + 1, limit, lo, part, visit);
 }
 
-std::int64_t offset_elements(const Piece& piece) {
-  std::int64_t offset = 0;
-  for (int d = 0; d < piece.shape.size(); ++d) offset = offset * piece.shape[d] + piece.lo[d];
-  return offset;
-}
-
-// Whether the box is one stretch of its buffer: before its first dim of more than 1 anything goes,
-// after it all dims are whole.
-bool contiguous(const Piece& piece) {
-  int d = 0;
-  while (d < piece.extents.size() && piece.extents[d] == 1) ++d;
-  for (++d; d < piece.extents.size(); ++d)
-    if (piece.extents[d] != piece.shape[d]) return false;
-  return true;
-}
-
 void append_cut(Message& message, const Piece& piece, std::int64_t limit_bytes) {
-  std::int64_t bytes = element_count(piece.extents) * message.element_bytes;
-  std::byte* in_place =
-      contiguous(piece) ? piece.buffer + offset_elements(piece) * message.element_bytes : nullptr;
+  std::int64_t bytes = piece.bytes();
+  std::optional<std::int64_t> stretch = stretch_of(piece.shape, piece.lo, piece.extents);
+  std::byte* in_place = stretch ? piece.buffer + *stretch * piece.element_bytes : nullptr;
   if (!message.chunks.empty()) {
     Chunk& last = message.chunks.back();
     if (last.bytes + bytes <= limit_bytes) {
@@ -65,8 +50,20 @@ void append_cut(Message& message, const Piece& piece, std::int64_t limit_bytes) 
 
 }  // namespace
 
+Message message_of(const Messages::Message& message, End end, const Locate& locate,
+                   std::int64_t limit_bytes) {
+  Message out;
+  for (const PlacedMove& move : message.moves) {
+    const Place& mine = end == End::Sends ? move.from : move.to;
+    auto [begin, buffer] = locate(mine.buffer);
+    append(out, {begin, buffer.shape, mine.lo, move.extents, size_bytes(buffer.dtype)},
+           limit_bytes);
+  }
+  return out;
+}
+
 void append(Message& message, const Piece& piece, std::int64_t limit_bytes) {
-  std::int64_t limit = std::max<std::int64_t>(1, limit_bytes / message.element_bytes);
+  std::int64_t limit = std::max<std::int64_t>(1, limit_bytes / piece.element_bytes);
   DimVector zero(piece.extents.size(), 0);
   cut(piece.extents, 0, limit, zero, piece.extents,
       [&](const DimVector& lo, const DimVector& extents) {
@@ -82,8 +79,8 @@ void pack(const Message& message, const Chunk& chunk, std::byte* out) {
     const Piece& piece = message.pieces[i];
     DimVector zero(piece.extents.size(), 0);
     copy_box(out, {piece.extents, zero}, piece.buffer, {piece.shape, piece.lo}, piece.extents,
-             message.element_bytes);
-    out += element_count(piece.extents) * message.element_bytes;
+             piece.element_bytes);
+    out += piece.bytes();
   }
 }
 
@@ -92,9 +89,9 @@ void unpack(const Message& message, const Chunk& chunk, const std::byte* in) {
     const Piece& piece = message.pieces[i];
     DimVector zero(piece.extents.size(), 0);
     copy_box(piece.buffer, {piece.shape, piece.lo}, in, {piece.extents, zero}, piece.extents,
-             message.element_bytes);
-    in += element_count(piece.extents) * message.element_bytes;
+             piece.element_bytes);
+    in += piece.bytes();
   }
 }
 
-}  // namespace reshard::backends::mpi
+}  // namespace reshard::backends::host

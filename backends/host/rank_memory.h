@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Where one rank's buffers lie in this process: shards in memory of our own or of the caller's,
+// temporaries in one arena that is used again as they end.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "backends/host/message.h"
+#include "core/bytes/block.h"
+#include "core/plan/executor.h"
+#include "core/schedule/host_operations.h"
+#include "core/schedule/temporaries.h"
+
+namespace reshard::backends::host {
+
+class RankMemory : public HostOperations {
+ public:
+  // `shards` by tensor; none: memory of our own. They and the schedule must outlive this. Throws
+  // InputError where a shard's size is not the plan's or there is no memory.
+  RankMemory(const RankSchedule& schedule, std::span<const CallerShards> shards);
+  // Where the temporaries that have a place in the layout lie. `arena` null: in memory of our own.
+  void lay_out(const TemporaryLayout& layout, std::byte* arena = nullptr);
+
+  const RankSchedule& schedule() const { return schedule_; }
+  // Null where the rank has no such buffer.
+  std::byte* of(BufferId buffer) const { return at_[to_index(buffer)]; }
+  LocatedBuffer operator()(BufferId buffer) const {
+    return {of(buffer), schedule_.buffer(buffer)};
+  }
+  std::span<std::byte> bytes(BufferId buffer) const {
+    return {of(buffer), static_cast<std::size_t>(schedule_.buffer(buffer).bytes())};
+  }
+
+ private:
+  const std::byte* read(const Place& from) const override { return of(from.buffer); }
+  std::byte* write(const Place& to) override { return of(to.buffer); }
+  Shape shape(const Place& place, const DimVector&) const override {
+    return schedule_.buffer(place.buffer).shape;
+  }
+  DType dtype(BufferId buffer) const override { return schedule_.buffer(buffer).dtype; }
+  Block& own(std::int64_t bytes);
+
+  const RankSchedule& schedule_;
+  std::vector<std::byte*> at_;
+  std::vector<std::unique_ptr<Block>> own_;
+};
+
+}  // namespace reshard::backends::host

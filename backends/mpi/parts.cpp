@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "backends/mpi/parts.h"
+
+#include <algorithm>
+
+namespace reshard::backends::mpi {
+namespace {
+
+// One box at a time.
+class LocalPart : public Part {
+ public:
+  LocalPart(const PartContext& context, const LocalWork& work)
+      : memory_(context.memory), work_(work) {}
+
+  Work work() override {
+    if (next_ == work_.size()) {
+      next_ = 0;  // ready for the next run
+      return Work::Done;
+    }
+    work_.run_one(next_++, memory_);
+    return Work::Some;
+  }
+
+ private:
+  host::RankMemory& memory_;
+  const LocalWork& work_;
+  std::size_t next_ = 0;
+};
+
+// All receives are begun before the first send, so that MPI can put bytes where they belong instead
+// of into memory of its own.
+class MessagesPart : public Part {
+ public:
+  MessagesPart(const PartContext& context, const Messages& work) {
+    for (const Messages::Message& message : work.receives)
+      receives_.push_back(carried(context, message, host::End::Receives));
+    for (const Messages::Message& message : work.sends)
+      sends_.push_back(carried(context, message, host::End::Sends));
+    // Towards higher ranks first and then round: not all ranks send to rank 0 at once.
+    auto higher = std::find_if(sends_.begin(), sends_.end(), [&](const host::Message& message) {
+      return message.peer > context.world.rank;
+    });
+    std::rotate(sends_.begin(), higher, sends_.end());
+  }
+
+  void issue(Traffic& traffic) override {
+    for (const host::Message& message : receives_) traffic.receive(message, pending);
+    for (const host::Message& message : sends_) traffic.send(message, pending);
+  }
+
+ private:
+  static host::Message carried(const PartContext& context, const Messages::Message& message,
+                               host::End end) {
+    int peer = context.process(message.peer);
+    host::Message out =
+        host::message_of(message, end, std::cref(context.memory),
+                                         context.traffic.chunk_bytes(peer));
+    out.peer = peer;
+    out.tag = context.tag();
+    return out;
+  }
+
+  std::vector<host::Message> receives_, sends_;
+};
+
+}  // namespace
+
+std::unique_ptr<Part> make_part(const PartContext& context) {
+  const auto& work = context.launch.work;
+  if (const auto* local = std::get_if<LocalWork>(&work))
+    return std::make_unique<LocalPart>(context, *local);
+  if (const auto* messages = std::get_if<Messages>(&work))
+    return std::make_unique<MessagesPart>(context, *messages);
+  return make_native_part(context, std::get<NativeCollective>(work));
+}
+
+}  // namespace reshard::backends::mpi

@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Schedules of ranks: what each does, that all of them together mean the plan whatever stays
+// native, and that launches may start as soon as what they wait for is done.
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include "backends/host/rank_memory.h"
+#include "core/base/errors.h"
+#include "core/pattern/pattern.h"
+#include "core/planners/planner.h"
+#include "core/proof/schedule_check.h"
+#include "core/schedule/collective_messages.h"
+#include "tests/support/cases.h"
+#include "tests/support/star.h"
+
+using namespace reshard;
+using namespace reshard::test;
+
+namespace {
+
+std::vector<Slot> all_slots(const Plan& plan) {
+  std::vector<Slot> slots(plan.slot_count());
+  std::iota(slots.begin(), slots.end(), 0);
+  return slots;
+}
+
+// All ranks in one process, on poisoned memory. Of the launches that may run the one that is last
+// in its list goes first, so that a wait that is missing shows.
+class Adversary {
+ public:
+  Adversary(const Plan& plan, const SchedulePolicy& policy)
+      : schedules_(rank_schedules(plan, all_slots(plan), policy)) {
+    for (RankSchedule& schedule : schedules_) {
+      TemporaryLayout layout = lay_out_temporaries(temporary_lives(schedule), 16);
+      arenas_.push_back(std::vector<std::byte>(static_cast<std::size_t>(layout.total_bytes),
+                                               std::byte{0xa5}));
+      before_.push_back(launches_before(schedule, layout));
+      memories_.push_back(std::make_unique<backends::host::RankMemory>(
+          schedule, std::span<const CallerShards>()));
+      memories_.back()->lay_out(layout, arenas_.back().data());
+      done_.emplace_back(schedule.launches.size(), false);
+    }
+  }
+
+  backends::host::RankMemory& memory(Slot slot) {
+    return *memories_[static_cast<std::size_t>(slot)];
+  }
+
+  // False where nothing can run any more and something is left.
+  bool run() {
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (std::size_t r = schedules_.size(); r-- > 0;)
+        for (std::size_t i = done_[r].size(); i-- > 0;)
+          if (!done_[r][i] && ready(r, i)) moved = attempt(r, i) || moved;
+    }
+    return std::all_of(done_.begin(), done_.end(), [](const std::vector<bool>& all) {
+      return std::find(all.begin(), all.end(), false) == all.end();
+    });
+  }
+
+ private:
+  using Key = std::tuple<std::int32_t, std::size_t, Slot, Slot>;  // step, launch in it, from, to
+
+  bool ready(std::size_t r, std::size_t i) const {
+    return std::all_of(before_[r][i].begin(), before_[r][i].end(), [&](std::int32_t before) {
+      return done_[r][static_cast<std::size_t>(before)];
+    });
+  }
+
+  std::size_t place_in_step(std::size_t r, std::size_t i) const {
+    std::size_t first = i;
+    while (first > 0 && schedules_[r].launches[first - 1].step == schedules_[r].launches[i].step)
+      --first;
+    return i - first;
+  }
+
+  // False where nothing has come of it.
+  bool attempt(std::size_t r, std::size_t i) {
+    const Launch& launch = schedules_[r].launches[i];
+    auto slot = static_cast<Slot>(r);
+    if (const auto* local = std::get_if<LocalWork>(&launch.work)) {
+      local->run(memory(slot));
+    } else {
+      const auto& messages = std::get<Messages>(launch.work);
+      auto key = [&](Slot from, Slot to) {
+        return Key(static_cast<std::int32_t>(launch.step), place_in_step(r, i), from, to);
+      };
+      bool sends = false;
+      for (const Messages::Message& message : messages.sends)
+        if (!sent_.count(key(slot, message.peer))) {
+          sent_[key(slot, message.peer)] = packed(message, slot);
+          sends = true;
+        }
+      for (const Messages::Message& message : messages.receives)
+        if (!sent_.count(key(message.peer, slot))) return sends;
+      for (const Messages::Message& message : messages.receives)
+        unpack(message, slot, sent_[key(message.peer, slot)]);
+    }
+    return done_[r][i] = true;
+  }
+
+  backends::host::Message local(const Messages::Message& message, Slot slot,
+                                backends::host::End end) {
+    return backends::host::message_of(message, end, std::cref(memory(slot)), 1 << 30);
+  }
+  std::vector<std::byte> packed(const Messages::Message& message, Slot slot) {
+    backends::host::Message from = local(message, slot, backends::host::End::Sends);
+    std::vector<std::byte> out(static_cast<std::size_t>(from.chunks[0].bytes));
+    backends::host::pack(from, from.chunks[0], out.data());
+    return out;
+  }
+  void unpack(const Messages::Message& message, Slot slot, const std::vector<std::byte>& bytes) {
+    backends::host::Message to = local(message, slot, backends::host::End::Receives);
+    REQUIRE(static_cast<std::size_t>(to.chunks[0].bytes) == bytes.size());
+    backends::host::unpack(to, to.chunks[0], bytes.data());
+  }
+
+  std::vector<RankSchedule> schedules_;
+  std::vector<std::vector<std::byte>> arenas_;
+  std::vector<Before> before_;
+  std::vector<std::unique_ptr<backends::host::RankMemory>> memories_;
+  std::vector<std::vector<bool>> done_;
+  std::map<Key, std::vector<std::byte>> sent_;
+};
+
+// Fills every source by pattern, runs, and says whether every destination is right.
+bool means_the_plan(const Plan& plan, Adversary& all) {
+  for (std::size_t t = 0; t < plan.tensors.size(); ++t) {
+    const Layout& layout = plan.tensors[t].source();
+    for (std::int32_t p = 0; p < layout.mesh().size(); ++p)
+      Pattern(plan.tensors[t])
+          .fill(layout, p, plan.tensors[t].addend_of(p),
+                all.memory(plan.slot_of(layout.mesh().rank_at(p)))
+                    .bytes(source_of(TensorId{static_cast<std::int32_t>(t)})));
+  }
+  if (!all.run()) return false;
+  for (std::size_t t = 0; t < plan.tensors.size(); ++t) {
+    const Layout& layout = plan.tensors[t].destination();
+    for (std::int32_t p = 0; p < layout.mesh().size(); ++p)
+      if (Pattern(plan.tensors[t])
+              .check(layout, p, plan.tensors[t].addends_wanted(p),
+                     all.memory(plan.slot_of(layout.mesh().rank_at(p)))
+                         .bytes(destination_of(TensorId{static_cast<std::int32_t>(t)}))))
+        return false;
+  }
+  return true;
+}
+
+std::string refuted(const Plan& plan, const SchedulePolicy& policy) {
+  std::optional<Refutation> wrong =
+      check_schedules(plan, rank_schedules(plan, all_slots(plan), policy));
+  return wrong ? wrong->what : "";
+}
+
+SchedulePolicy divided_apart() { return {{}, false}; }
+
+SchedulePolicy gathers_native() {
+  return {[](const CollectiveFacts& facts) { return !facts.folds(); }};
+}
+
+Plan planned(const char* mesh, const char* shape, const char* from, const char* to,
+             const char* planner, const char* dtype = "f32") {
+  auto held = std::make_shared<const Mesh>(parse_mesh(mesh));
+  Topology topology = star(held->size());
+  PlannerInput input;
+  input.topology = &topology;
+  return find_planner(planner).make(
+      Request(parse_layout(shape, dtype, held, from), parse_layout(shape, dtype, held, to)), input);
+}
+
+}  // namespace
+
+TEST_CASE("rank schedule: two ranks swap, two copy") {
+  Plan plan = planned("2x2", "4,4", "S(0)S(1)", "S(1)S(0)", "p2p");
+  std::vector<RankSchedule> all = rank_schedules(plan, all_slots(plan), {});
+  REQUIRE(all.size() == 4);
+  for (Slot slot : {0, 3}) {
+    REQUIRE(all[static_cast<std::size_t>(slot)].launches.size() == 1);
+    const Launch& copy = all[static_cast<std::size_t>(slot)].launches[0];
+    CHECK(copy.step == StepId{0});
+    CHECK(std::get<LocalWork>(copy.work).copies.size() == 1);
+  }
+  REQUIRE(all[1].launches.size() == 1);
+  CHECK(all[1].launches[0].step == StepId{1});
+  const auto& swap = std::get<Messages>(all[1].launches[0].work);
+  REQUIRE((swap.sends.size() == 1 && swap.receives.size() == 1));
+  CHECK((swap.sends[0].peer == 2 && swap.receives[0].peer == 2));
+  CHECK(swap.sends[0].moves == std::get<Messages>(all[2].launches[0].work).receives[0].moves);
+  CHECK(swap.sends[0].moves[0].extents == DimVector{2, 2});
+}
+
+TEST_CASE("rank schedule: launches wait for the rank's own earlier steps, others are passed over") {
+  Plan plan = planned("2", "4", "R", "R", "p2p");
+  plan.steps.clear();
+  BufferId temporary = plan.add_temporary();
+  for (Slot slot : {0, 1}) plan.buffer(temporary).set_shape(slot, Shape{4});
+  auto copy = [&](std::vector<Slot> slots, BufferId from, BufferId to, std::vector<StepId> after) {
+    CopyStep step{{}, MoveList(1)};
+    for (Slot slot : slots) {
+      step.parts.push_back({slot, {static_cast<std::uint32_t>(step.moves.size()), 1}});
+      step.moves.push_back({from, to, DimVector{0}, DimVector{0}, DimVector{4}});
+    }
+    return plan.add_step(step, after);
+  };
+  StepId first = copy({1}, kSourceBuffer, temporary, {});
+  StepId second = copy({0}, kSourceBuffer, temporary, {first});
+  copy({0, 1}, temporary, kDestinationBuffer, {first, second});
+  std::vector<RankSchedule> all = rank_schedules(plan, all_slots(plan), {});
+  CHECK(all[0].launches[0].after.empty());
+  CHECK(all[0].launches[1].after == std::vector<std::int32_t>{0});
+  CHECK(all[1].launches[1].after == std::vector<std::int32_t>{0});
+}
+
+TEST_CASE("rank schedule: an all_reduce by messages shares, folds in order and hands on") {
+  Plan plan = planned("3", "8", "P(sum)", "R", "rule");
+  std::vector<RankSchedule> all = rank_schedules(plan, all_slots(plan), no_native_collectives());
+  for (Slot slot : {0, 1, 2}) {
+    const std::vector<Launch>& launches = all[static_cast<std::size_t>(slot)].launches;
+    REQUIRE(launches.size() == 3);
+    CHECK(launches[0].after.empty());
+    CHECK(launches[1].after == std::vector<std::int32_t>{0});
+    CHECK(launches[2].after == std::vector<std::int32_t>{1});
+    CHECK(launches[0].group == std::vector<Slot>{0, 1, 2});
+    // Shares of 3, 3 and 2.
+    std::int64_t mine = slot == 2 ? 2 : 3;
+    const auto& fold = std::get<LocalWork>(launches[1].work).folds.at(0);
+    CHECK(fold.extents == DimVector{mine});
+    REQUIRE(fold.operands.size() == 3);
+    for (Slot m : {0, 1, 2})
+      CHECK(fold.operands[static_cast<std::size_t>(m)] ==
+            (m == slot ? Place{slot, kSourceBuffer, DimVector{3 * slot}}
+                       : Place{slot, BufferId{2}, DimVector{m * mine}}));
+    CHECK(std::get<Messages>(launches[2].work).sends.size() == 2);
+  }
+}
+
+TEST_CASE("shares of a box are even along its outermost dim that allows it") {
+  Box box{{2, 0, 5}, {3, 16, 25}};
+  CHECK(share_of(box, 1, 4) == Box{{2, 4, 5}, {3, 8, 25}});
+  // 16 over 5 is uneven by a quarter, 20 over 5 is even.
+  CHECK(share_of(box, 4, 5) == Box{{2, 0, 21}, {3, 16, 25}});
+  // 17 over 4 is uneven by less than an eighth ... of 17 * 20 / 4 = 85, 5 * 20 = 100 is not.
+  CHECK(share_of({{0, 0}, {17, 3}}, 0, 4) == Box{{0, 0}, {5, 3}});
+  CHECK(share_of({{0, 0}, {35, 3}}, 3, 4) == Box{{27, 0}, {35, 3}});
+  // Fewer elements than shares.
+  CHECK(share_of({{0}, {2}}, 1, 4) == Box{{1}, {2}});
+  CHECK(share_of({{0}, {2}}, 3, 4).empty());
+}
+
+TEST_CASE("rank schedules mean their plan whatever stays native, in any order of launches") {
+  Topology topology = star(kDrawnRanks);
+  PlannerInput input;
+  input.topology = &topology;
+  int plans = 0, collectives = 0, folds = 0, joined = 0;
+  for (std::uint64_t seed = 1; plans < 3'000; ++seed) {
+    Prng prng(seed);
+    std::vector<Plan> parts;
+    for (bool full = false; !full;) {
+      std::optional<Request> request = draw_request(prng);
+      if (!request) continue;
+      parts.push_back(find_planner(request->same_mesh() && prng.below(4) > 0 ? "rule" : "p2p")
+                          .make(*request, input));
+      full = parts.size() > 1 || prng.below(4) > 0;
+    }
+    Plan plan = parts.size() > 1 ? join(parts) : std::move(parts.front());
+    ++plans;
+    joined += parts.size() > 1;
+    for_each_collective(plan, [&](StepId, const CollectiveFacts& facts) {
+      ++collectives;
+      folds += facts.folds();
+    });
+    CAPTURE(seed);
+    for (const SchedulePolicy& policy :
+         {SchedulePolicy(), divided_apart(), gathers_native(), no_native_collectives()})
+      REQUIRE(refuted(plan, policy) == "");
+    Adversary all(plan, no_native_collectives());
+    REQUIRE(means_the_plan(plan, all));
+    // One schedule alone is the same as among all.
+    auto last = static_cast<Slot>(plan.slot_count() - 1);
+    RankSchedule alone = rank_schedules(plan, std::span(&last, 1), {}).front(),
+                 among = rank_schedules(plan, all_slots(plan), {}).back();
+    REQUIRE(alone.launches.size() == among.launches.size());
+    for (std::size_t i = 0; i < alone.launches.size(); ++i) {
+      CHECK(alone.launches[i].step == among.launches[i].step);
+      CHECK(alone.launches[i].after == among.launches[i].after);
+    }
+  }
+  CHECK(collectives > 1'000);
+  CHECK(folds > 500);
+  CHECK(joined > 500);
+}
+
+TEST_CASE("rank schedules that were changed in one place are refuted") {
+  int refutations = 0;
+  for (auto [mesh, from, to] :
+       {std::tuple{"4", "P(sum)", "R"}, std::tuple{"4", "P(sum)", "S(0)"},
+        std::tuple{"2x2", "S(0)S(1)", "S(1)S(0)"}, std::tuple{"4", "S(0)", "R"}}) {
+    Plan plan = planned(mesh, "8,8", from, to, "rule");
+    std::vector<RankSchedule> good =
+        rank_schedules(plan, all_slots(plan), no_native_collectives());
+    auto expect_refuted = [&](auto&& change) {
+      for (std::size_t i = 0; i < good[1].launches.size(); ++i) {
+        std::vector<RankSchedule> bad = good;
+        if (!change(bad[1].launches[i].work)) continue;
+        CAPTURE(from, to, i);
+        CHECK(check_schedules(plan, bad).has_value());
+        ++refutations;
+      }
+    };
+    expect_refuted([](auto& work) {
+      auto* messages = std::get_if<Messages>(&work);
+      if (messages == nullptr || messages->sends.empty()) return false;
+      messages->sends.pop_back();
+      return true;
+    });
+    expect_refuted([](auto& work) {
+      auto* messages = std::get_if<Messages>(&work);
+      if (messages == nullptr || messages->receives.empty()) return false;
+      messages->receives.erase(messages->receives.begin());
+      return true;
+    });
+    expect_refuted([](auto& work) {
+      auto* messages = std::get_if<Messages>(&work);
+      if (messages == nullptr || messages->sends.empty()) return false;
+      messages->sends[0].moves[0].extents[1] -= 1;
+      return true;
+    });
+    expect_refuted([](auto& work) {
+      auto* local = std::get_if<LocalWork>(&work);
+      if (local == nullptr || local->folds.empty()) return false;
+      local->folds[0].operands.pop_back();
+      return true;
+    });
+  }
+  CHECK(refutations > 10);
+}

@@ -23,8 +23,8 @@ endfunction()
 
 reshard_api(reshard_shared reshard reshard.map execute.cpp guard.cpp host_run.cpp plan_facts.cpp
   planning.cpp program_questions.cpp)
-target_link_libraries(reshard_shared PRIVATE reshard_core reshard_host reshard_study reshard_machines
-  reshard_network reshard_flags)
+target_link_libraries(reshard_shared PRIVATE reshard_core reshard_host reshard_study
+  reshard_machines reshard_network reshard_flags)
 
 configure_file(tools/capi/reshard.h ${PROJECT_BINARY_DIR}/include/reshard/reshard.h COPYONLY)
 target_include_directories(reshard_shared INTERFACE

@@ -44,8 +44,8 @@ Shards::Shards(const Plan& plan)
           plan.buffer_bytes(BufferId{static_cast<std::int32_t>(b)}, slot);
   Lives lives = lives_of(plan);
   for (std::size_t s = 0; s < plan.slot_count(); ++s) {
-    temporaries_.push_back(lay_out_temporaries(
-        temporary_lives(plan, lives, static_cast<Slot>(s)), kAlignment));
+    temporaries_.push_back(
+        lay_out_temporaries(temporary_lives(plan, lives, static_cast<Slot>(s)), kAlignment));
     allocations_.back()[s].bytes = temporaries_.back().total_bytes;
   }
 }

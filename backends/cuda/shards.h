@@ -30,7 +30,9 @@ class Shards : public DeviceBuffers {
 
   // Where the slot's buffer begins; null where it has no bytes.
   std::byte* data(BufferId buffer, Slot slot) const override;
-  Shape shape(BufferId buffer, Slot slot) const override { return plan_.buffer(buffer).shape(slot); }
+  Shape shape(BufferId buffer, Slot slot) const override {
+    return plan_.buffer(buffer).shape(slot);
+  }
   DType dtype(BufferId buffer) const override { return plan_.dtype(buffer); }
   // Slots with a shard of their own, ascending: of a source those whose shard is the first of its
   // replicas.

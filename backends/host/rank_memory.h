@@ -27,9 +27,7 @@ class RankMemory : public HostOperations {
   const RankSchedule& schedule() const { return schedule_; }
   // Null where the rank has no such buffer.
   std::byte* of(BufferId buffer) const { return at_[to_index(buffer)]; }
-  LocatedBuffer operator()(BufferId buffer) const {
-    return {of(buffer), schedule_.buffer(buffer)};
-  }
+  LocatedBuffer operator()(BufferId buffer) const { return {of(buffer), schedule_.buffer(buffer)}; }
   std::span<std::byte> bytes(BufferId buffer) const {
     return {of(buffer), static_cast<std::size_t>(schedule_.buffer(buffer).bytes())};
   }

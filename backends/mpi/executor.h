@@ -24,8 +24,8 @@ class MpiExecutor : public Executor {
   std::string_view name() const override { return "mpi"; }
   Processes& processes() override { return processes_; }
   std::unique_ptr<PreparedPlan> prepare(const Plan& plan) override;
-  // Runs on the caller's shards, by tensor, in place: neither fill nor take is needed. Their memory must stay
-  // until the prepared plan is gone.
+  // Runs on the caller's shards, by tensor, in place: neither fill nor take is needed. Their memory
+  // must stay until the prepared plan is gone.
   std::unique_ptr<PreparedPlan> prepare(const Plan& plan, std::span<const CallerShards> shards);
 
   // Whether processes of this node share memory.

@@ -52,8 +52,7 @@ class MessagesPart : public Part {
   static host::Message carried(const PartContext& context, const Messages::Message& message,
                                host::End end) {
     int peer = context.process(message.peer);
-    host::Message out =
-        host::message_of(message, end, std::cref(context.memory),
+    host::Message out = host::message_of(message, end, std::cref(context.memory),
                                          context.traffic.chunk_bytes(peer));
     out.peer = peer;
     out.tag = context.tag();

@@ -21,8 +21,8 @@ MpiPrepared::MpiPrepared(const Plan& plan, std::shared_ptr<World> world,
   std::vector<std::shared_ptr<Communicator>> comms = make_groups(plan_, *world_);
   derive(shards);
   for (const Launch& launch : schedule_.launches)
-    parts_.push_back(make_part(
-        {plan_, launch, *memory_, *world_, traffic_, comms[to_index(launch.step)]}));
+    parts_.push_back(
+        make_part({plan_, launch, *memory_, *world_, traffic_, comms[to_index(launch.step)]}));
   states_.resize(parts_.size());
   times_.resize(parts_.size());
 }
@@ -35,8 +35,8 @@ void MpiPrepared::derive(std::span<const CallerShards> shards) {
   Rank me{world_->rank};
   if (!std::binary_search(plan_.ranks.begin(), plan_.ranks.end(), me)) return;
   Slot slot = plan_.slot_of(me);
-  schedule_ =
-      std::move(checked_schedules(plan_, std::span(&slot, 1), schedule_policy(world_->options)).front());
+  schedule_ = std::move(
+      checked_schedules(plan_, std::span(&slot, 1), schedule_policy(world_->options)).front());
   TemporaryLayout layout = lay_out_temporaries(temporary_lives(schedule_), kTemporaryAlignment);
   memory_.emplace(schedule_, shards);
   memory_->lay_out(layout);

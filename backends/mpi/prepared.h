@@ -56,7 +56,7 @@ class MpiPrepared : public PreparedPlan {
   struct Times {
     std::int64_t start_ps, end_ps;
   };
-  std::vector<Times> times_;  // by launch
+  std::vector<Times> times_;       // by launch
   std::vector<std::size_t> live_;  // issued and not done, ascending
   std::size_t next_ = 0;
 };

@@ -91,18 +91,18 @@ std::vector<Action> messages_actions(const Plan& plan, const RankMemory& memory,
   CopyTiles pack(packed), unpack(unpacked);
   Round round;
   std::byte* staging = memory.staging();
-  for_each_message(
-      work, memory, [&](Slot peer, const Message& message, End end, std::int64_t staged) {
-        const host::Chunk& chunk = message.chunks.front();
-        std::byte* at = chunk.in_place;
-        if (at == nullptr) {
-          at = staging;
-          add_tiles(message, end, at, end == End::Sends ? pack : unpack);
-          staging += staged;
-        }
-        (end == End::Sends ? round.sends : round.receives)
-            .push_back({at, chunk.bytes, to_int(plan.rank_of(peer))});
-      });
+  for_each_message(work, memory,
+                   [&](Slot peer, const Message& message, End end, std::int64_t staged) {
+                     const host::Chunk& chunk = message.chunks.front();
+                     std::byte* at = chunk.in_place;
+                     if (at == nullptr) {
+                       at = staging;
+                       add_tiles(message, end, at, end == End::Sends ? pack : unpack);
+                       staging += staged;
+                     }
+                     (end == End::Sends ? round.sends : round.receives)
+                         .push_back({at, chunk.bytes, to_int(plan.rank_of(peer))});
+                   });
   std::vector<Action> out;
   out.push_back(Kernels{{tables.add(pack)}});
   out.push_back(std::move(round));
@@ -116,8 +116,7 @@ std::byte* begin_of(const RankMemory& memory, const PlacedBox& box) {
          stretch_of(buffer.shape, box.at.lo, box.extents).value() * size_bytes(buffer.dtype);
 }
 
-Action native_action(const RankMemory& memory, const Launch& launch,
-                     const NativeCollective& work) {
+Action native_action(const RankMemory& memory, const Launch& launch, const NativeCollective& work) {
   DType dtype = memory.dtype(work.input.at.buffer);
   Native native{work.kind,
                 begin_of(memory, work.input),

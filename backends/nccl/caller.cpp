@@ -41,8 +41,8 @@ std::string trouble_with(const Plan& plan, Rank rank, std::span<const CallerShar
     std::int64_t width = size_bytes(plan.request(tensor).dtype());
     trouble = trouble_with("source", shards[t].source, bytes_of(source_of(tensor)), width);
     if (trouble.empty())
-      trouble = trouble_with("destination", shards[t].destination,
-                             bytes_of(destination_of(tensor)), width);
+      trouble = trouble_with("destination", shards[t].destination, bytes_of(destination_of(tensor)),
+                             width);
     for (std::size_t other = 0; other < shards.size() && trouble.empty(); ++other) {
       if (overlap(shards[t].destination, shards[other].source))
         trouble = "destination: expected memory apart from the source's";

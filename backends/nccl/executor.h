@@ -52,11 +52,10 @@ class NcclExecutor : public Executor {
   Processes& processes() override { return *job_.meeting; }
   // Collective. Memory is looked at on all processes before any takes some: either all go on or all
   // throw the same InputError.
-  std::unique_ptr<PreparedPlan> prepare(const Plan& plan) override {
-    return make_ready(plan, {});
-  }
-  // The same on shards, by tensor, that lie in the caller's memory, where the process drives one rank; neither
-  // fill nor take is needed then. What a rank finds wrong with its shards is told to all.
+  std::unique_ptr<PreparedPlan> prepare(const Plan& plan) override { return make_ready(plan, {}); }
+  // The same on shards, by tensor, that lie in the caller's memory, where the process drives one
+  // rank; neither fill nor take is needed then. What a rank finds wrong with its shards is told to
+  // all.
   std::unique_ptr<Prepared> prepare(const Plan& plan, std::span<const CallerShards> shards) {
     return make_ready(plan, shards);
   }

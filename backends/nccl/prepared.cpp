@@ -25,8 +25,8 @@ Prepared::Prepared(const Plan& plan, Communicators& communicators, Meeting& meet
   }
   schedules_ = checked_schedules(plan, slots, schedule_policy(options));
   for (std::size_t i = 0; i < slots.size(); ++i) {
-    RankRun& rank = ranks_.emplace_back(
-        RankRun{locals[i], schedules_[i], RankMemory(schedules_[i], shards)});
+    RankRun& rank =
+        ranks_.emplace_back(RankRun{locals[i], schedules_[i], RankMemory(schedules_[i], shards)});
     for (const Launch& launch : rank.schedule.launches)
       rank.memory.need_staging(staging_bytes(rank.memory, launch));
     derive(rank);  // on made-up addresses: for the size of the tables
@@ -136,8 +136,7 @@ void Prepared::enqueue() {
     device(rank).record(rank.events[0].get(), main(rank));
   }
   std::vector<RankRun*> taking_part;
-  for (std::size_t s = 0; s < plan_.steps.size(); ++s)
-    do {
+  for (std::size_t s = 0; s < plan_.steps.size(); ++s) do {
       taking_part.clear();
       for (RankRun& rank : ranks_)
         if (rank.next < rank.schedule.launches.size() &&
@@ -188,8 +187,7 @@ void Prepared::issue(StepId step, const std::vector<RankRun*>& ranks) {
       for (LaunchTables::Id table : std::get<Kernels>(rank->actions[rank->next][a]).tables)
         rank->tables.launch(table, device(*rank), main(*rank));
   }
-  for (RankRun* rank : ranks)
-    device(*rank).record(rank->events[++rank->next].get(), main(*rank));
+  for (RankRun* rank : ranks) device(*rank).record(rank->events[++rank->next].get(), main(*rank));
 }
 
 // One group of everything. Pairs with streams of their own take a group each, in ascending order

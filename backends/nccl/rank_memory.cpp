@@ -15,8 +15,7 @@ constexpr std::uintptr_t kMadeUp = std::uintptr_t{1} << 48;
 }  // namespace
 
 RankMemory::RankMemory(const RankSchedule& schedule, std::span<const CallerShards> shards)
-    : schedule_(schedule),
-      layout_(lay_out_temporaries(temporary_lives(schedule), kAlignment)) {
+    : schedule_(schedule), layout_(lay_out_temporaries(temporary_lives(schedule), kAlignment)) {
   auto add = [&](std::int64_t bytes) {
     regions_.push_back({reinterpret_cast<std::byte*>(kMadeUp * (1 + regions_.size())), bytes});
   };

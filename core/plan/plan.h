@@ -123,7 +123,8 @@ struct MoveRange {
 // visit(move) for the moves of a range, in order.
 template <class Visit>
 void for_each_move(const MoveList& moves, MoveRange range, Visit&& visit) {
-  for (std::size_t i = range.first; i < std::size_t{range.first} + range.count; ++i) visit(moves[i]);
+  for (std::size_t i = range.first; i < std::size_t{range.first} + range.count; ++i)
+    visit(moves[i]);
 }
 
 // Local copies. Parts ascend by slot; several moves of one slot are one part.

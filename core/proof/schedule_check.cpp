@@ -110,8 +110,7 @@ std::optional<Refutation> check_schedules(const Plan& plan,
                                           const std::vector<RankSchedule>& schedules) {
   Plan whole = with_scratch(plan, schedules);
   Together together(whole, schedules);
-  return check_operations(whole,
-                          [&](StepId step, Operations& out) { together.run(step, out); });
+  return check_operations(whole, [&](StepId step, Operations& out) { together.run(step, out); });
 }
 
 std::vector<RankSchedule> checked_schedules(const Plan& plan, std::span<const Slot> slots,

@@ -41,15 +41,15 @@ Before steps_before(const Plan& plan, const std::vector<TemporaryLayout>& tempor
         [&](const UseBuffer& use) {
           for (std::size_t s = 0; s < plan.steps.size(); ++s)
             for_each_access(plan.steps[s], [&](BufferId buffer, Slot on, bool is_write) {
-              if (on == static_cast<Slot>(slot)) use(static_cast<std::int32_t>(s), buffer, is_write);
+              if (on == static_cast<Slot>(slot))
+                use(static_cast<std::int32_t>(s), buffer, is_write);
             });
         },
         before);
   return before;
 }
 
-std::vector<StreamedStep> assign_streams(const Before& before,
-                                         int streams) {
+std::vector<StreamedStep> assign_streams(const Before& before, int streams) {
   std::vector<StreamedStep> out(before.size());
   Known none(static_cast<std::size_t>(streams), -1), last = none;
   std::vector<Known> complete_with(before.size(), none);  // what is complete when the step is

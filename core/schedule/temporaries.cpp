@@ -59,16 +59,15 @@ TemporaryLayout lay_out_temporaries(std::span<const BufferLife> lives, std::int6
   std::vector<std::size_t> order;
   for (std::size_t b = 0; b < lives.size(); ++b)
     if (lives[b].begin >= 0) order.push_back(b);
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return lives[a].begin < lives[b].begin;
-  });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return lives[a].begin < lives[b].begin; });
 
   std::vector<Placed> live, dead;
   for (std::size_t b : order) {
     Placed placed{BufferId{static_cast<std::int32_t>(b)}, 0, lives[b].bytes, lives[b].end};
-    auto gone = std::stable_partition(
-        live.begin(), live.end(),
-        [&](const Placed& other) { return other.last_use >= lives[b].begin; });
+    auto gone = std::stable_partition(live.begin(), live.end(), [&](const Placed& other) {
+      return other.last_use >= lives[b].begin;
+    });
     dead.insert(dead.end(), gone, live.end());
     live.erase(gone, live.end());
     placed.begin_bytes = first_fit(live, placed.end_bytes, alignment);

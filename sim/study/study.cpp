@@ -53,8 +53,7 @@ const Bound& Study::bound() {
   // Of several tensors the greatest holds for all.
   Bound greatest = bound_of(plan_->tensors.front(), *topology_);
   for (std::size_t t = 1; t < plan_->tensors.size(); ++t)
-    if (Bound bound = bound_of(plan_->tensors[t], *topology_);
-        bound.time_ps() > greatest.time_ps())
+    if (Bound bound = bound_of(plan_->tensors[t], *topology_); bound.time_ps() > greatest.time_ps())
       greatest = bound;
   set_bound(greatest);
   return *bound_;

@@ -22,8 +22,7 @@ constexpr std::byte kPoison{0xa5};
 
 // One rank: its program, its buffers, and what its last run said.
 struct RankState {
-  RankState(const reshard_plan* plan, std::int32_t rank_in, std::int32_t tensors)
-      : rank(rank_in) {
+  RankState(const reshard_plan* plan, std::int32_t rank_in, std::int32_t tensors) : rank(rank_in) {
     check(reshard_program_create(plan, rank, 0, &program), "program_create");
     reshard_program_facts facts = RESHARD_INIT(reshard_program_facts);
     check(reshard_program_get_facts(program, &facts), "get_facts");
@@ -107,8 +106,8 @@ class PreparedCapi : public PreparedPlan {
     check(reshard_plan_parse(text.data(), static_cast<std::int64_t>(text.size()), &handle),
           "plan_parse");
     for (Rank rank : plan.ranks)
-      ranks_.push_back(std::make_unique<RankState>(
-          handle, to_int(rank), static_cast<std::int32_t>(plan.tensors.size())));
+      ranks_.push_back(std::make_unique<RankState>(handle, to_int(rank),
+                                                   static_cast<std::int32_t>(plan.tensors.size())));
     reshard_plan_free(handle);  // programs keep it
   }
 

@@ -20,17 +20,17 @@ static void expect(int holds, const char* what, int line) {
 static void check_sizes(void) {
   EXPECT(sizeof(reshard_request_texts) == 8 + 8 * sizeof(void*));
   EXPECT(sizeof(reshard_plan_options) == 24);
-  EXPECT(sizeof(reshard_plan_facts) == 56);
+  EXPECT(sizeof(reshard_plan_facts) == 64);
   EXPECT(sizeof(reshard_rank_bytes) == 40);
-  EXPECT(sizeof(reshard_buffer) == 88);
+  EXPECT(sizeof(reshard_buffer) == 96);
   EXPECT(sizeof(reshard_times) == 48);
   EXPECT(sizeof(reshard_program_facts) == 32);
-  EXPECT(sizeof(reshard_operation) == 80);
+  EXPECT(sizeof(reshard_operation) == 344);
   EXPECT(sizeof(reshard_message) == 24);
   EXPECT(sizeof(reshard_move) == 208);
   EXPECT(sizeof(reshard_box) == 144);
   EXPECT(sizeof(reshard_transfer) == 24);
-  EXPECT(sizeof(reshard_run) == 72);
+  EXPECT(sizeof(reshard_run) == 80);
 }
 
 static reshard_plan* plan_of(const char* mesh, const char* shape, const char* from, const char* to,

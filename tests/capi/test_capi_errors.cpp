@@ -113,10 +113,48 @@ TEST_CASE("structs of another version are refused or understood") {
   CHECK(facts.known.struct_size == sizeof facts);
   CHECK(facts.known.rank_count == 2);
   CHECK(facts.added == 0);
+  // A caller of the first version, whose struct ends earlier.
+  facts.known = {};
+  facts.known.struct_size = offsetof(reshard_plan_facts, tensor_count);
+  facts.known.tensor_count = 77;
+  REQUIRE(reshard_plan_get_facts(c.plan, &facts.known) == RESHARD_OK);
+  CHECK((facts.known.rank_count == 2 && facts.known.tensor_count == 77));
   facts.known.struct_size = 8;
   facts.known.rank_count = 99;
   expect_input_error(reshard_plan_get_facts(c.plan, &facts.known), "struct_size");
   CHECK(facts.known.rank_count == 99);
+}
+
+TEST_CASE("plans are joined, and their shards are asked for by tensor") {
+  Case c;
+  reshard_plan* two[] = {c.plan, c.plan};
+  reshard_plan* joined = nullptr;
+  expect_input_error(reshard_plan_join(two, 0, &joined), "count: expected 1 or more");
+  expect_input_error(reshard_plan_join(nullptr, 2, &joined), "plans");
+  REQUIRE(reshard_plan_join(two, 2, &joined) == RESHARD_OK);
+  reshard_plan_facts one = RESHARD_INIT(reshard_plan_facts), both = one;
+  REQUIRE(reshard_plan_get_facts(c.plan, &one) == RESHARD_OK);
+  REQUIRE(reshard_plan_get_facts(joined, &both) == RESHARD_OK);
+  CHECK((one.tensor_count == 1 && both.tensor_count == 2));
+  CHECK(both.received_bytes_total == 2 * one.received_bytes_total);
+  CHECK(reshard_plan_request(joined) ==
+        std::string(reshard_plan_request(c.plan)) + "; " + reshard_plan_request(c.plan));
+  reshard_times alone = RESHARD_INIT(reshard_times), together = alone;
+  REQUIRE(reshard_plan_get_times(c.plan, nullptr, &alone) == RESHARD_OK);
+  REQUIRE(reshard_plan_get_times(joined, nullptr, &together) == RESHARD_OK);
+  CHECK((together.bound_ps == alone.bound_ps && together.time_ps > alone.time_ps));
+  reshard_program* program = nullptr;
+  REQUIRE(reshard_program_create(joined, 0, 0, &program) == RESHARD_OK);
+  reshard_run run = RESHARD_INIT(reshard_run);
+  expect_input_error(reshard_execute(program, &run), "tensors: expected shards of 2 tensors");
+  reshard_shards shards[2] = {RESHARD_INIT(reshard_shards), RESHARD_INIT(reshard_shards)};
+  run.tensors = shards;
+  shards[1].struct_size = 64;
+  expect_input_error(reshard_execute(program, &run), "one struct_size in all");
+  run.source = &run;
+  expect_input_error(reshard_execute(program, &run), "expected NULL beside tensors");
+  reshard_program_free(program);
+  reshard_plan_free(joined);
 }
 
 TEST_CASE("null handles and results are input errors everywhere") {

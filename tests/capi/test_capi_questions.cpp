@@ -57,9 +57,8 @@ struct Part {
   std::vector<std::byte> taken(std::int32_t buffer, const std::int64_t* offset,
                                const std::int64_t* extents) {
     std::vector<std::byte> out;
-    each(buffer, offset, extents, [&](std::byte* element) {
-      out.insert(out.end(), element, element + width(buffer));
-    });
+    each(buffer, offset, extents,
+         [&](std::byte* element) { out.insert(out.end(), element, element + width(buffer)); });
     return out;
   }
   void put(std::int32_t buffer, const std::int64_t* offset, const std::int64_t* extents,
@@ -169,7 +168,8 @@ class ByQuestions : public PreparedPlan {
         }
         part.put(move.destination, move.destination_offset, move.extents, from);
         std::size_t moved = part.width(move.destination);
-        for (int d = 0; d < part.facts.dims; ++d) moved *= static_cast<std::size_t>(move.extents[d]);
+        for (int d = 0; d < part.facts.dims; ++d)
+          moved *= static_cast<std::size_t>(move.extents[d]);
         from += moved;
       }
       RESHARD_CHECK(static_cast<std::int64_t>(bytes.size()) == message.bytes,
@@ -214,9 +214,9 @@ class ByQuestions : public PreparedPlan {
     std::vector<std::byte> output(static_cast<std::size_t>(operation.output_bytes));
     std::vector<std::vector<std::byte>> inputs;
     for (std::int32_t j = 0; j < operation.group_size; ++j)
-      inputs.push_back(parts_.at(operation.group[j])
-                           ->taken(operation.input, operation.input_offset,
-                                   operation.input_extents));
+      inputs.push_back(
+          parts_.at(operation.group[j])
+              ->taken(operation.input, operation.input_offset, operation.input_extents));
     collect(part, operation, inputs, output);
     part.put(operation.output, operation.output_offset, operation.output_extents, output.data());
   }

@@ -138,8 +138,7 @@ class Conformance {
         tensor);
     taken_ += taken;
     expected_taken_ += static_cast<std::int64_t>(expected.size());
-    if (executor_.processes().count() == 1 &&
-        taken != static_cast<std::int64_t>(expected.size()))
+    if (executor_.processes().count() == 1 && taken != static_cast<std::int64_t>(expected.size()))
       fail(plan, fmt::format("{} destination shards", taken));
   }
 
@@ -196,11 +195,10 @@ ConformanceReport check_conformance(Executor& executor, const ConformanceOptions
 }
 
 std::string text(const ConformanceReport& report) {
-  std::string out =
-      fmt::format("{} requests, {} runs, {} of the plans on data whose sums round, {} of several "
-                  "tensors, {} failed",
-                  report.requests, report.runs, report.rough_runs, report.several_tensors,
-                  report.failed);
+  std::string out = fmt::format(
+      "{} requests, {} runs, {} of the plans on data whose sums round, {} of several "
+      "tensors, {} failed",
+      report.requests, report.runs, report.rough_runs, report.several_tensors, report.failed);
   for (const std::string& failure : report.failures) out += "\n  " + failure;
   return out;
 }

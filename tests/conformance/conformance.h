@@ -6,9 +6,9 @@
 //
 // Where the request folds floating values and the executor keeps the declared order, the data are
 // such that every order of folding ends with other bits; else they are the pattern's, exact in any
-// order. Of the draws a quarter are plans of two tensors, and half have their collectives in halves,
-// over boxes. Every fourth case runs twice on one prepared plan. All processes of an executor call
-// check_conformance with the same options; each checks what it holds.
+// order. Of the draws a quarter are plans of two tensors, and half have their collectives in
+// halves, over boxes. Every fourth case runs twice on one prepared plan. All processes of an
+// executor call check_conformance with the same options; each checks what it holds.
 #pragma once
 
 #include <cstdint>

@@ -28,8 +28,7 @@ void fill(PreparedPlan& prepared, const Shards& sources, TensorId tensor);
 
 // The destination shards of a plan, by tensor, run on these source shards; those that the
 // executor's process holds.
-std::vector<Shards> moved(Executor& executor, const Plan& plan,
-                          const std::vector<Shards>& sources);
+std::vector<Shards> moved(Executor& executor, const Plan& plan, const std::vector<Shards>& sources);
 
 // The destination shards of a plan run on these source shards; those that the executor's process
 // holds.

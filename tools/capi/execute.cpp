@@ -50,11 +50,7 @@ std::vector<CallerShards> lent_to(const reshard_program& program, const reshard_
     if (program.plan->tensors.size() > 1)
       throw InputError("tensors: expected shards of " +
                        std::to_string(program.plan->tensors.size()) + " tensors, found NULL");
-    reshard_shards only{sizeof(reshard_shards),
-                        0,
-                        run.source,
-                        run.source_bytes,
-                        run.destination,
+    reshard_shards only{sizeof(reshard_shards), 0, run.source, run.source_bytes, run.destination,
                         run.destination_bytes};
     return shards_of(&only, 1);
   }

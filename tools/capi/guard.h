@@ -59,13 +59,12 @@ inline constexpr std::size_t kLeastSize = sizeof(T);
 template <>
 inline constexpr std::size_t kLeastSize<reshard_run> = offsetof(reshard_run, tensors);
 template <>
-inline constexpr std::size_t kLeastSize<reshard_plan_facts> =
-    offsetof(reshard_plan_facts, tensor_count);
+inline constexpr std::size_t kLeastSize<reshard_plan_facts> = offsetof(reshard_plan_facts,
+                                                                       tensor_count);
 template <>
 inline constexpr std::size_t kLeastSize<reshard_buffer> = offsetof(reshard_buffer, tensor);
 template <>
-inline constexpr std::size_t kLeastSize<reshard_operation> =
-    offsetof(reshard_operation, input_dim);
+inline constexpr std::size_t kLeastSize<reshard_operation> = offsetof(reshard_operation, input_dim);
 
 // The caller's struct as ours: fields that it does not have are 0, fields that we do not know must
 // be 0.

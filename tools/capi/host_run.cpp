@@ -43,10 +43,12 @@ class Transfers {
 
   std::span<const reshard_transfer> transfers() const { return transfers_; }
   void pack_all() const {
-    for_each_packed([](const Message& message, std::byte* at) { pack(message, chunk_of(message), at); });
+    for_each_packed(
+        [](const Message& message, std::byte* at) { pack(message, chunk_of(message), at); });
   }
   void unpack_all() const {
-    for_each_packed([](const Message& message, std::byte* at) { unpack(message, chunk_of(message), at); });
+    for_each_packed(
+        [](const Message& message, std::byte* at) { unpack(message, chunk_of(message), at); });
   }
 
  private:

@@ -66,8 +66,8 @@ int32_t reshard_mpi_prepare(reshard_mpi* mpi, const reshard_plan* plan,
     given(plan, "plan");
     given(prepared, "prepared");
     auto handle = std::make_unique<reshard_mpi_plan>(reshard_mpi_plan{copy_of(plan), nullptr});
-    handle->prepared = executor.prepare(handle->plan,
-                                        shards_of(shards, handle->plan.tensors.size()));
+    handle->prepared =
+        executor.prepare(handle->plan, shards_of(shards, handle->plan.tensors.size()));
     *prepared = handle.release();
   });
 }

@@ -92,8 +92,8 @@ int32_t reshard_nccl_prepare(reshard_nccl* nccl, const reshard_plan* plan,
     given(plan, "plan");
     given(prepared, "prepared");
     auto handle = std::make_unique<reshard_nccl_plan>(reshard_nccl_plan{copy_of(plan), nullptr});
-    handle->prepared = executor.prepare(handle->plan,
-                                        shards_of(shards, handle->plan.tensors.size()));
+    handle->prepared =
+        executor.prepare(handle->plan, shards_of(shards, handle->plan.tensors.size()));
     *prepared = handle.release();
   });
 }

@@ -44,8 +44,7 @@ struct Operation {
                      std::string(kind_text(handle.plan->steps[to_index(launch.step)])));
   }
   std::int64_t bytes(const PlacedBox& box) const {
-    return element_count(box.extents) *
-           size_bytes(handle.schedule.buffer(box.at.buffer).dtype);
+    return element_count(box.extents) * size_bytes(handle.schedule.buffer(box.at.buffer).dtype);
   }
 };
 

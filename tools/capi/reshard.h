@@ -112,8 +112,8 @@ RESHARD_API int32_t reshard_plan_create(const reshard_request* request,
 /* Reads and proves a plan's text. A plan that the proof refutes is an input error that says why. */
 RESHARD_API int32_t reshard_plan_parse(const char* text, int64_t text_bytes, reshard_plan** plan);
 RESHARD_API void reshard_plan_free(reshard_plan* plan);
-/* One plan of all the tensors of `count` plans, which stay independent: the steps of the first, then
- * those of the second and so on. The plans stay the caller's. */
+/* One plan of all the tensors of `count` plans, which stay independent: the steps of the first,
+ * then those of the second and so on. The plans stay the caller's. */
 RESHARD_API int32_t reshard_plan_join(const reshard_plan* const* plans, int32_t count,
                                       reshard_plan** plan);
 /* The plan's text, which parse reads back to an equal plan; give it back with reshard_text_free. */
@@ -125,8 +125,8 @@ typedef struct reshard_plan_facts {
   int32_t rank_count;   /* ranks of source and destination together */
   int32_t buffer_count; /* source and destination of every tensor in turn, then temporaries */
   int32_t step_count;
-  int32_t dims; /* of every buffer; at least 1 */
-  int32_t element_bytes; /* 0 where the plan has tensors of several sizes of elements */
+  int32_t dims;               /* of every buffer; at least 1 */
+  int32_t element_bytes;      /* 0 where the plan has tensors of several sizes of elements */
   int64_t peak_bytes_max;     /* source, destination and live temporaries of the fullest rank */
   int64_t received_bytes_max; /* from other ranks, padding included */
   int64_t received_bytes_total;
@@ -138,7 +138,8 @@ typedef struct reshard_plan_facts {
 RESHARD_API int32_t reshard_plan_get_facts(const reshard_plan* plan, reshard_plan_facts* facts);
 /* "p2p"; what `auto` took. Valid as long as the plan; "" for NULL. */
 RESHARD_API const char* reshard_plan_planner(const reshard_plan* plan);
-/* "bf16[8192,8192] S(0)R on 2x4 -> RS(1)"; of several tensors "...; ...". Valid as long as the plan; "" for NULL. */
+/* "bf16[8192,8192] S(0)R on 2x4 -> RS(1)"; of several tensors "...; ...". Valid as long as the
+ * plan; "" for NULL. */
 RESHARD_API const char* reshard_plan_request(const reshard_plan* plan);
 /* Proves the plan once more: every destination element holds exactly what the request asks for. */
 RESHARD_API int32_t reshard_plan_prove(const reshard_plan* plan);
@@ -233,8 +234,8 @@ enum {
 };
 
 /* Operations may run in listed order, or each as soon as those in `after` are done; then
- * temporaries must not share the arena. A collective works on a box of a buffer, mostly all of it; a
- * box that is cut lies in n equal blocks along `*_dim`, before which its extents are 1. Folds are
+ * temporaries must not share the arena. A collective works on a box of a buffer, mostly all of it;
+ * a box that is cut lies in n equal blocks along `*_dim`, before which its extents are 1. Folds are
  * taken in the order of `group`, rounded after every operation, divided once. */
 typedef struct reshard_operation {
   uint32_t struct_size;
@@ -249,8 +250,8 @@ typedef struct reshard_operation {
   /* Collectives: */
   const int32_t* group; /* ranks in order; valid as long as the program */
   int32_t group_size;
-  int32_t member;        /* this rank's place in the group */
-  int32_t input, output; /* buffers */
+  int32_t member;                    /* this rank's place in the group */
+  int32_t input, output;             /* buffers */
   int64_t input_bytes, output_bytes; /* of the boxes */
   int32_t input_dim, output_dim;
   int64_t input_offset[RESHARD_MAX_DIMS], input_extents[RESHARD_MAX_DIMS],
@@ -324,9 +325,9 @@ typedef int32_t (*reshard_exchange)(void* context, const reshard_transfer* sends
 typedef struct reshard_shards {
   uint32_t struct_size;
   uint32_t reserved;
-  const void* source;        /* NULL where the rank has none or it is empty. Aligned to the element */
-  int64_t source_bytes;      /* exactly the buffer's size */
-  void* destination;         /* as the source, of which it overlaps nothing */
+  const void* source;   /* NULL where the rank has none or it is empty. Aligned to the element */
+  int64_t source_bytes; /* exactly the buffer's size */
+  void* destination;    /* as the source, of which it overlaps nothing */
   int64_t destination_bytes; /* exactly the buffer's size */
 } reshard_shards;
 

@@ -42,9 +42,10 @@ RESHARD_API void reshard_mpi_free(reshard_mpi* mpi);
 
 typedef reshard_shards reshard_mpi_shards;
 
-/* Collective. Makes a plan ready to run on this process's shards, an array with one for every tensor
- * of the plan, which stay where they are and must live as long as `prepared`. A process without a rank in the plan gives empty shards. A
- * process that fails here leaves the others to their time limit. */
+/* Collective. Makes a plan ready to run on this process's shards, an array with one for every
+ * tensor of the plan, which stay where they are and must live as long as `prepared`. A process
+ * without a rank in the plan gives empty shards. A process that fails here leaves the others to
+ * their time limit. */
 RESHARD_API int32_t reshard_mpi_prepare(reshard_mpi* mpi, const reshard_plan* plan,
                                         const reshard_mpi_shards* shards,
                                         reshard_mpi_plan** prepared);

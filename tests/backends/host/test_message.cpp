@@ -68,14 +68,14 @@ TEST_CASE("drawn messages are cut alike at both ends and arrive whole") {
       sources.emplace_back(static_cast<std::size_t>(element_count(from[m].shape)));
       std::iota(sources[m].begin(), sources[m].end(), static_cast<std::uint16_t>(1000 * m + 1));
       destinations.emplace_back(static_cast<std::size_t>(element_count(to[m].shape)));
-      append(sent,
-             {reinterpret_cast<std::byte*>(sources[m].data()), from[m].shape, from[m].lo, extents,
-              2},
-             limit);
-      append(received,
-             {reinterpret_cast<std::byte*>(destinations[m].data()), to[m].shape, to[m].lo, extents,
-              2},
-             limit);
+      append(
+          sent,
+          {reinterpret_cast<std::byte*>(sources[m].data()), from[m].shape, from[m].lo, extents, 2},
+          limit);
+      append(
+          received,
+          {reinterpret_cast<std::byte*>(destinations[m].data()), to[m].shape, to[m].lo, extents, 2},
+          limit);
     }
     INFO("draw " << draw);
     REQUIRE(sent.chunks.size() == received.chunks.size());

@@ -3,7 +3,7 @@
 // and an executor that runs plans on them, so that the conformance suite can.
 #pragma once
 
-#include <array>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -64,20 +64,29 @@ struct CallerRank {
   }
 };
 
-// What a rank has of a plan, on its device.
+// What a rank has of a plan, on its device: source and destination of every tensor in turn.
 struct CallerPlan {
-  CallerBuffer source, destination;
+  std::deque<CallerBuffer> buffers;
 
   static std::int64_t bytes_of(const Plan& plan, BufferId buffer, std::int32_t rank) {
     if (!std::binary_search(plan.ranks.begin(), plan.ranks.end(), Rank{rank})) return 0;
-    return plan.buffer(buffer).elements(plan.slot_of(Rank{rank})) *
-           size_bytes(plan.request().dtype());
+    return plan.buffer_bytes(buffer, plan.slot_of(Rank{rank}));
   }
-  CallerPlan(const Plan& plan, StandinDevice& device, std::int32_t rank)
-      : source(device, bytes_of(plan, kSourceBuffer, rank), size_bytes(plan.request().dtype())),
-        destination(device, bytes_of(plan, kDestinationBuffer, rank),
-                    size_bytes(plan.request().dtype())) {}
-  std::array<CallerShards, 1> shards() const { return {{{source.bytes(), destination.bytes()}}}; }
+  CallerPlan(const Plan& plan, StandinDevice& device, std::int32_t rank) {
+    for (std::size_t b = 0; b < 2 * plan.tensors.size(); ++b) {
+      BufferId buffer{static_cast<std::int32_t>(b)};
+      buffers.emplace_back(device, bytes_of(plan, buffer, rank), plan.element_bytes(buffer));
+    }
+  }
+  CallerPlan(const CallerPlan&) = delete;
+  std::vector<CallerShards> shards() const {
+    std::vector<CallerShards> out;
+    for (std::size_t b = 0; b < buffers.size(); b += 2)
+      out.push_back({buffers[b].bytes(), buffers[b + 1].bytes()});
+    return out;
+  }
+  const CallerBuffer& source() const { return buffers[0]; }
+  const CallerBuffer& destination() const { return buffers[1]; }
 };
 
 class CallerExecutor : public Executor {
@@ -107,12 +116,13 @@ class CallerExecutor : public Executor {
       prepared_ = executor.prepare(plan, buffers_.shards());
       RESHARD_CHECK(before - rank.device->free_bytes() <= needed, "no more is taken than was said");
     }
-    void fill(const FillSource& fill, TensorId) override {
-      if (!has(kSourceBuffer)) return;
-      std::vector<std::byte> host(buffers_.source.bytes().size());
+    void fill(const FillSource& fill, TensorId tensor) override {
+      if (!has(source_of(tensor))) return;
+      std::span<std::byte> bytes = buffers_.buffers[to_index(source_of(tensor))].bytes();
+      std::vector<std::byte> host(bytes.size());
       fill(me(), host);
       if (host.empty()) return;
-      rank_.device->upload(buffers_.source.bytes().data(), host, rank_.lent.stream);
+      rank_.device->upload(bytes.data(), host, rank_.lent.stream);
       rank_.raw->wait();
     }
     // Nothing is waited for: what comes next on the caller's stream finds the result.
@@ -120,11 +130,11 @@ class CallerExecutor : public Executor {
       prepared_->enqueue();
       return {};
     }
-    void take(const TakeDestination& take, TensorId) override {
-      if (!has(kDestinationBuffer)) return;
-      std::vector<std::byte> host(buffers_.destination.bytes().size());
-      if (!host.empty())
-        rank_.device->download(host, buffers_.destination.bytes().data(), rank_.lent.stream);
+    void take(const TakeDestination& take, TensorId tensor) override {
+      if (!has(destination_of(tensor))) return;
+      std::span<std::byte> bytes = buffers_.buffers[to_index(destination_of(tensor))].bytes();
+      std::vector<std::byte> host(bytes.size());
+      if (!host.empty()) rank_.device->download(host, bytes.data(), rank_.lent.stream);
       rank_.raw->wait();
       take(me(), host);
     }

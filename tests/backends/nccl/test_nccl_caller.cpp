@@ -82,18 +82,18 @@ TEST_CASE("drawn requests on callers' buffers end with the store's bytes") {
 
 // Every element of the destination has this value, whatever the layout.
 bool all_are(CallerRank& rank, const CallerPlan& buffers, std::int32_t value) {
-  std::vector<std::int32_t> host(buffers.destination.bytes().size() / sizeof value);
+  std::vector<std::int32_t> host(buffers.destination().bytes().size() / sizeof value);
   if (host.empty()) return true;
-  rank.device->download(std::as_writable_bytes(std::span(host)), buffers.destination.bytes().data(),
-                        rank.lent.stream);
+  rank.device->download(std::as_writable_bytes(std::span(host)),
+                        buffers.destination().bytes().data(), rank.lent.stream);
   rank.raw->wait();
   return std::all_of(host.begin(), host.end(), [&](std::int32_t found) { return found == value; });
 }
 
 void set_all(CallerRank& rank, const CallerPlan& buffers, std::int32_t value) {
-  std::vector<std::int32_t> host(buffers.source.bytes().size() / sizeof value, value);
+  std::vector<std::int32_t> host(buffers.source().bytes().size() / sizeof value, value);
   if (host.empty()) return;
-  rank.device->upload(buffers.source.bytes().data(), std::as_bytes(std::span(host)),
+  rank.device->upload(buffers.source().bytes().data(), std::as_bytes(std::span(host)),
                       rank.lent.stream);
   rank.raw->wait();
 }

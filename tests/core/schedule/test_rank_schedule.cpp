@@ -35,11 +35,11 @@ class Adversary {
       : schedules_(rank_schedules(plan, all_slots(plan), policy)) {
     for (RankSchedule& schedule : schedules_) {
       TemporaryLayout layout = lay_out_temporaries(temporary_lives(schedule), 16);
-      arenas_.push_back(std::vector<std::byte>(static_cast<std::size_t>(layout.total_bytes),
-                                               std::byte{0xa5}));
+      arenas_.push_back(
+          std::vector<std::byte>(static_cast<std::size_t>(layout.total_bytes), std::byte{0xa5}));
       before_.push_back(launches_before(schedule, layout));
-      memories_.push_back(std::make_unique<backends::host::RankMemory>(
-          schedule, std::span<const CallerShards>()));
+      memories_.push_back(
+          std::make_unique<backends::host::RankMemory>(schedule, std::span<const CallerShards>()));
       memories_.back()->lay_out(layout, arenas_.back().data());
       done_.emplace_back(schedule.launches.size(), false);
     }
@@ -300,8 +300,7 @@ TEST_CASE("rank schedules that were changed in one place are refuted") {
        {std::tuple{"4", "P(sum)", "R"}, std::tuple{"4", "P(sum)", "S(0)"},
         std::tuple{"2x2", "S(0)S(1)", "S(1)S(0)"}, std::tuple{"4", "S(0)", "R"}}) {
     Plan plan = planned(mesh, "8,8", from, to, "rule");
-    std::vector<RankSchedule> good =
-        rank_schedules(plan, all_slots(plan), no_native_collectives());
+    std::vector<RankSchedule> good = rank_schedules(plan, all_slots(plan), no_native_collectives());
     auto expect_refuted = [&](auto&& change) {
       for (std::size_t i = 0; i < good[1].launches.size(); ++i) {
         std::vector<RankSchedule> bad = good;

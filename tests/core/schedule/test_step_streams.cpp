@@ -99,7 +99,8 @@ TEST_CASE("a temporary that takes over memory waits for all who use what lay the
   StepId other = copy(kSourceBuffer, 32, second, 0, 32, {});
   copy(second, 0, kDestinationBuffer, 32, 32, {other});
   prove(plan);
-  std::vector<TemporaryLayout> layouts{lay_out_temporaries(temporary_lives(plan, lives_of(plan), 0), 256)};
+  std::vector<TemporaryLayout> layouts{
+      lay_out_temporaries(temporary_lives(plan, lives_of(plan), 0), 256)};
   REQUIRE(layouts[0].total_bytes == 128);  // one after the other in the same place
   CHECK(steps_before(plan, layouts) == Before{{}, {0}, {0}, {0, 1, 2}, {3}});
 }

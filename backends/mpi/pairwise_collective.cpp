@@ -9,7 +9,7 @@
 
 #include "backends/mpi/collective.h"
 #include "core/base/errors.h"
-#include "core/bytes/fold_row.h"
+#include "core/bytes/box_fold.h"
 
 namespace reshard::backends::mpi {
 namespace {

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -18,9 +19,72 @@
 #include "core/layout/box.h"
 #include "core/layout/mesh.h"
 #include "core/layout/placement.h"
-#include "core/layout/runs.h"
 
 namespace reshard {
+
+// ---- which indices of one tensor dim a rank holds
+//
+// Every placement of DTensor (Shard, _StridedShard, any nesting and order of them) gives a rank,
+// per dim, an ascending list of global indices; its local index k is the k-th of them. Such a list
+// is stored as runs of consecutive global indices. A rank's index set is the product over dims of
+// its runs, that is a union of boxes, and never needs an element-wise list.
+
+// Global indices [global_lo, global_lo + size) at local indices [local_lo, local_lo + size). size >
+// 0.
+struct Run {
+  std::int64_t global_lo, local_lo, size;
+  std::int64_t global_hi() const { return global_lo + size; }
+  std::int64_t local_hi() const { return local_lo + size; }
+  friend bool operator==(const Run&, const Run&) = default;
+};
+
+// Ascending, disjoint, maximal (neighbours are merged), local indices dense from 0.
+using Runs = std::span<const Run>;
+
+std::int64_t size_of(Runs runs);
+
+// The runs of several pieces of one dim in one allocation; pieces are numbered from 0.
+class PieceTable {
+ public:
+  PieceTable() : begins_{0} {}
+  int count() const { return static_cast<int>(begins_.size()) - 1; }
+  Runs runs(std::int64_t piece) const {
+    return Runs(runs_).subspan(begins_[piece], begins_[piece + 1] - begins_[piece]);
+  }
+  std::int64_t size(std::int64_t piece) const {
+    Runs list = runs(piece);
+    return list.empty() ? 0 : list.back().local_hi();
+  }
+
+  // Append to the piece being built; merges with its last run where global indices continue.
+  void add_run(std::int64_t global_lo, std::int64_t size);
+  // Append local indices [local_lo, local_hi) of `from`, which must not point into this table.
+  void add_slice(Runs from, std::int64_t local_lo, std::int64_t local_hi);
+  void end_piece() { begins_.push_back(runs_.size()); }
+  void reserve(std::size_t pieces) {
+    runs_.reserve(pieces);
+    begins_.reserve(pieces + 1);
+  }
+
+ private:
+  std::vector<Run> runs_;
+  IndexVector<std::int64_t, std::size_t> begins_;
+};
+
+// torch.chunk: piece r of `length` over n starts at min(r*c, length) with c = ceil(length/n) and
+// holds at most c. n >= 1, 0 <= r < n.
+struct Chunk {
+  std::int64_t lo, hi;
+};
+constexpr Chunk chunk(std::int64_t length, std::int64_t n, std::int64_t r) {
+  std::int64_t c = ceil_div(length, n);
+  // r*c <= n*ceil(length/n) < length + n, no overflow within kMaxBytes.
+  std::int64_t lo = r * c < length ? r * c : length;
+  std::int64_t hi = lo + c < length ? lo + c : length;
+  return {lo, hi};
+}
+
+// ---- the layout
 
 class Layout {
  public:
@@ -42,9 +106,9 @@ class Layout {
   const Mesh& mesh() const { return *mesh_; }
   const MeshRef& mesh_ref() const { return mesh_; }
   const std::vector<Placement>& placements() const { return placements_; }
-  const Placement& placement(int axis) const { return placements_[static_cast<std::size_t>(axis)]; }
+  const Placement& placement(int axis) const { return placements_[axis]; }
   // The axes that shard `dim`, outermost first.
-  const std::vector<int>& stack(int dim) const { return stacks_[static_cast<std::size_t>(dim)]; }
+  const std::vector<int>& stack(int dim) const { return stacks_[dim]; }
   const ShardStacks& stacks() const { return stacks_; }
   bool has_strided() const;
   // False where some dim's stack is not in increasing axis order.
@@ -52,7 +116,7 @@ class Layout {
 
   // Pieces of `dim`; piece_of gives the one held by the rank at a mesh position (row-major in the
   // stack's coordinates).
-  const PieceTable& pieces(int dim) const { return *pieces_[static_cast<std::size_t>(dim)]; }
+  const PieceTable& pieces(int dim) const { return *pieces_[dim]; }
   std::int64_t piece_of(int dim, const MeshCoordinate& coordinate) const;
 
   // By mesh position.
@@ -82,9 +146,9 @@ class Layout {
   Shape shape_;
   DType dtype_;
   MeshRef mesh_;
-  std::vector<Placement> placements_;
+  IndexVector<int, Placement> placements_;
   ShardStacks stacks_;
-  std::vector<std::shared_ptr<const PieceTable>> pieces_;  // per dim; shared between copies
+  IndexVector<int, std::shared_ptr<const PieceTable>> pieces_;  // per dim; shared between copies
 };
 
 // Text of the --shape option: "32,8192,4096"; "" is 0-d. Throws InputError naming `field`.

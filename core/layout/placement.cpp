@@ -157,11 +157,10 @@ std::string repr(const Placement& placement) {
 }
 
 std::string text(const std::vector<Placement>& placements, const ShardStacks& stacks) {
-  std::vector<int> position(placements.size(), -1);
+  IndexVector<int, int> position(placements.size(), -1);
   for (const std::vector<int>& stack : stacks)
     if (!std::is_sorted(stack.begin(), stack.end()))
-      for (std::size_t i = 0; i < stack.size(); ++i)
-        position[static_cast<std::size_t>(stack[i])] = static_cast<int>(i);
+      for (std::size_t i = 0; i < stack.size(); ++i) position[stack[i]] = static_cast<int>(i);
   std::string out;
   for (std::size_t axis = 0; axis < placements.size(); ++axis) {
     out += text(placements[axis]);

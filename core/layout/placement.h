@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/base/dtype.h"
+#include "core/base/ids.h"
 
 namespace reshard {
 
@@ -37,7 +38,7 @@ struct Placement {
 
 // For each tensor dim the mesh axes that shard it, in the order in which they cut it (outermost
 // first).
-using ShardStacks = std::vector<std::vector<int>>;
+using ShardStacks = IndexVector<int, std::vector<int>>;
 
 // Placements as written, one per axis, with the shard order they carry.
 struct PlacementList {

@@ -82,17 +82,17 @@ void check_rule(const std::string& name, const NodeTemplate& node, std::int64_t 
 
 // Number of classes; every pair of devices inside a node has a rule.
 std::int32_t check_classes(const std::string& name, const NodeTemplate& node) {
-  std::vector<std::int64_t> sizes(1, node.devices);
+  IndexVector<std::int32_t, std::int64_t> sizes(1, node.devices);
   if (!node.class_of.empty()) {
     if (count_of(node.class_of) != node.devices)
       refuse(name, fmt::format("expected a class for each of {} devices, found {}", node.devices,
                                node.class_of.size()));
-    sizes.assign(static_cast<std::size_t>(kMaxDeviceClasses), 0);
+    sizes.assign(to_index(kMaxDeviceClasses), 0);
     for (std::int32_t c : node.class_of) {
       if (c < 0 || c >= kMaxDeviceClasses)
         refuse(name,
                fmt::format("expected device classes below {}, found {}", kMaxDeviceClasses, c));
-      ++sizes[static_cast<std::size_t>(c)];
+      ++sizes[c];
     }
     while (sizes.back() == 0) sizes.pop_back();
   }
@@ -121,9 +121,9 @@ void check_rules(const std::string& name, const NodeTemplate& node, std::int64_t
   if (node.rule_between >= static_cast<std::int32_t>(node.rules.size()))
     refuse(name, fmt::format("expected a rule below {} between nodes, found {}", node.rules.size(),
                              node.rule_between));
-  std::vector<bool> within(node.rules.size(), false);
+  IndexVector<std::int32_t, bool> within(node.rules.size(), false);
   for (std::int32_t rule : node.rule_within)
-    if (rule >= 0) within[static_cast<std::size_t>(rule)] = true;
+    if (rule >= 0) within[rule] = true;
   for (std::size_t rule = 0; rule < node.rules.size(); ++rule)
     check_rule(name, node, fabric_count, node.rules[rule], within[rule]);
 }
@@ -265,20 +265,18 @@ Place place_of(const Topology& topology, ResourceId id) {
 
 std::string Topology::resource_name(ResourceId id) const {
   Place place = place_of(*this, id);
-  if (place.fabric >= 0) return fabric_[static_cast<std::size_t>(place.fabric)].name;
+  if (place.fabric >= 0) return fabric_[place.fabric].name;
   if (place.shared >= 0)
-    return fmt::format("node{}.{}", place.node,
-                       node_.shared[static_cast<std::size_t>(place.shared)].name);
-  return fmt::format("node{}.gpu{}.{}.{}", place.node, place.device,
-                     node_.ports[static_cast<std::size_t>(place.port)].name,
+    return fmt::format("node{}.{}", place.node, node_.shared[place.shared].name);
+  return fmt::format("node{}.gpu{}.{}.{}", place.node, place.device, node_.ports[place.port].name,
                      place.out ? "out" : "in");
 }
 
 std::int64_t Topology::resource_bytes_per_s(ResourceId id) const {
   Place place = place_of(*this, id);
-  if (place.fabric >= 0) return fabric_[static_cast<std::size_t>(place.fabric)].bytes_per_s;
-  if (place.shared >= 0) return node_.shared[static_cast<std::size_t>(place.shared)].bytes_per_s;
-  const Port& port = node_.ports[static_cast<std::size_t>(place.port)];
+  if (place.fabric >= 0) return fabric_[place.fabric].bytes_per_s;
+  if (place.shared >= 0) return node_.shared[place.shared].bytes_per_s;
+  const Port& port = node_.ports[place.port];
   return place.out ? port.out_bytes_per_s : port.in_bytes_per_s;
 }
 
@@ -287,10 +285,9 @@ const RouteRule& Topology::rule(Rank source, Rank destination) const {
                     to_int(destination) >= 0 && to_int(destination) < devices(),
                 fmt::format("no route from device {} to device {} of {}", to_int(source),
                             to_int(destination), name_));
-  if (node_of(source) != node_of(destination))
-    return node_.rules[static_cast<std::size_t>(node_.rule_between)];
+  if (node_of(source) != node_of(destination)) return node_.rules[node_.rule_between];
   std::int32_t entry = class_of(source) * classes_ + class_of(destination);
-  return node_.rules[static_cast<std::size_t>(node_.rule_within[static_cast<std::size_t>(entry)])];
+  return node_.rules[node_.rule_within[entry]];
 }
 
 ResourceId Topology::resource(const Hop& hop, Rank source, Rank destination) const {

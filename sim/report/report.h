@@ -15,9 +15,8 @@
 #include <vector>
 
 #include "core/pattern/pattern.h"
-#include "sim/study/data_report.h"
-#include "sim/study/link_use.h"
-#include "sim/study/study_cache.h"
+#include "sim/study/run_facts.h"
+#include "sim/study/study.h"
 
 namespace reshard::sim {
 
@@ -42,7 +41,7 @@ struct RunReport {
   std::int32_t topology_devices = 0;
   std::string planner;        // whose steps these are
   std::string planner_asked;  // "auto" where it chose `planner`
-  std::vector<StepRow> steps;
+  IndexVector<StepId, StepRow> steps;
   std::vector<std::string> why;  // reasons for the plan as a whole
   PlanBytes bytes;               // by rank in the order of Request::ranks
   std::int64_t padding_total = 0;

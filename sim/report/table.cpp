@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/base/errors.h"
+#include "core/base/ids.h"
 #include "core/base/units.h"
 
 namespace reshard::sim {
@@ -12,7 +13,7 @@ namespace {
 
 // Code points of UTF-8 text: bytes that do not continue another.
 std::size_t width_of(std::string_view text) {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
+  return to_index(std::count_if(text.begin(), text.end(), [](char c) {
     return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U;
   }));
 }

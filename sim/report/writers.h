@@ -39,11 +39,5 @@ std::string sweep_csv(const SweepReport& report);
 // "schema": "reshard.topology/1".
 std::string topology_json(const Topology& topology);
 std::string topology_table(const Topology& topology);
-struct TopologySummary {
-  std::string name, summary;
-};
-// "schema": "reshard.topologies/1".
-std::string topology_list_json(const std::vector<TopologySummary>& rows);
-std::string topology_list_table(const std::vector<TopologySummary>& rows);
 
 }  // namespace reshard::sim

@@ -13,8 +13,6 @@
 namespace reshard::sim {
 namespace {
 
-constexpr std::int64_t kMaxDurationPs = 1'000'000'000'000'000'000;
-
 class Reader {
  public:
   Reader(LineReader& lines, TraceBuilder& builder) : lines_(lines), builder_(builder) {}

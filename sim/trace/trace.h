@@ -80,15 +80,13 @@ struct TraceFinding {
 struct Trace {
   std::string file;
   std::string topology;  // empty where the file names none
-  std::vector<TraceLine> lines;
+  IndexVector<std::int32_t, TraceLine> lines;
   std::vector<TraceTensor> tensors;
-  std::vector<TraceOperation> operations;
+  IndexVector<OpId, TraceOperation> operations;
   std::vector<TraceFinding> findings;  // messages that do not match; empty: everything does
 
-  const TraceLine& line_of(const TraceOperation& operation) const {
-    return lines[static_cast<std::size_t>(operation.line)];
-  }
-  const TraceLine& line_of(OpId op) const { return line_of(operations[to_index(op)]); }
+  const TraceLine& line_of(const TraceOperation& operation) const { return lines[operation.line]; }
+  const TraceLine& line_of(OpId op) const { return line_of(operations[op]); }
   // "FILE:LINE".
   std::string place_of(OpId op) const;
 };

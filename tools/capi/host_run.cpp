@@ -9,7 +9,6 @@
 #include "core/bytes/block.h"
 #include "core/bytes/box_copy.h"
 #include "core/bytes/box_fold.h"
-#include "core/bytes/fold_row.h"
 #include "core/schedule/transfers.h"
 
 namespace reshard::capi {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "tools/validate_run.h"
+#include "tools/executor_run.h"
 
 #include <fmt/format.h>
 
@@ -124,7 +124,7 @@ FillSource pattern_fill(const Request& request, const Pattern& pattern) {
 std::vector<Timeline> timed_runs(PreparedPlan& prepared, const RunCounts& counts) {
   for (std::int64_t i = 0; i < counts.warm_up; ++i) prepared.run();
   std::vector<Timeline> out;
-  out.reserve(static_cast<std::size_t>(counts.iterations));
+  out.reserve(to_index(counts.iterations));
   for (std::int64_t i = 0; i < counts.iterations; ++i) out.push_back(prepared.run());
   return out;
 }

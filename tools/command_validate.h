@@ -9,8 +9,6 @@
 #include <string>
 
 #include "core/plan/executor.h"
-#include "tools/backend_choice.h"
-#include "tools/carrier_options.h"
 #include "tools/options.h"
 
 namespace reshard::tools {

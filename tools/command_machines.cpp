@@ -15,8 +15,8 @@
 #include "core/planners/planner.h"
 #include "sim/machines/presets.h"
 #include "sim/report/json.h"
+#include "sim/report/report.h"
 #include "sim/report/table.h"
-#include "sim/report/writers.h"
 #include "tools/commands.h"
 #include "tools/options.h"
 #include "tools/output.h"
@@ -114,7 +114,7 @@ std::vector<Fact> machine_facts() {
 }
 
 std::string presets_table() {
-  sim::Table table({{"topology"}, {"summary"}});
+  sim::Table table({"topology", "summary"});
   for (const sim::PresetInfo& preset : sim::presets()) table.add_row({preset.name, preset.summary});
   return table.text();
 }
@@ -126,16 +126,16 @@ sim::Json presets_json() {
 }
 
 std::string doctor_table() {
-  sim::Table machine({{"this machine"}, {""}, {""}});
+  sim::Table machine({"this machine", "", ""});
   for (const Fact& fact : machine_facts())
     machine.add_row({fact.name, fact.found ? "ok" : "--", fact.value});
-  sim::Table carriers({{"backend"}, {""}, {"for"}, {"found"}});
+  sim::Table carriers({"backend", "", "for", "found"});
   for (const BackendInfo& backend : backend_infos()) {
     const backends::BackendStatus& status = backend.status;
     carriers.add_row({backend.name, status.usable ? "ok" : "--", backend.purpose,
                       status.usable ? status.what : status.what + "; " + status.how_to_get});
   }
-  sim::Table strategies({{"planner"}, {"for"}});
+  sim::Table strategies({"planner", "for"});
   for (const PlannerRow& row : planners())
     strategies.add_row({std::string(row.name), std::string(row.purpose)});
   return fmt::format("reshard {}\n\n{}\n{}\n{}\n{}", kVersion, machine.text(), carriers.text(),

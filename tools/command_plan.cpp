@@ -15,7 +15,7 @@
 #include "core/text/plan_text.h"
 #include "core/torch/cost_model.h"
 #include "sim/report/perfetto.h"
-#include "sim/report/writers.h"
+#include "sim/report/report.h"
 #include "tools/commands.h"
 #include "tools/options.h"
 #include "tools/output.h"

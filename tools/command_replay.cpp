@@ -9,7 +9,7 @@
 #include "core/base/errors.h"
 #include "sim/machines/presets.h"
 #include "sim/report/perfetto.h"
-#include "sim/report/writers.h"
+#include "sim/report/report.h"
 #include "sim/trace/replay.h"
 #include "tools/agreement.h"
 #include "tools/commands.h"

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "core/base/errors.h"
-#include "sim/report/writers.h"
+#include "sim/report/report.h"
 #include "tools/commands.h"
 #include "tools/options.h"
 #include "tools/output.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "tools/command_validate.h"
+#include "tools/commands.h"
 
 #include <array>
 #include <memory>
@@ -15,10 +15,9 @@
 #include "core/text/plan_text.h"
 #include "sim/report/measurements.h"
 #include "sim/report/perfetto.h"
-#include "sim/report/writers.h"
+#include "sim/report/report.h"
 #include "sim/store/data_check.h"
 #include "tools/agreement.h"
-#include "tools/commands.h"
 #include "tools/options.h"
 #include "tools/output.h"
 #include "tools/pipeline.h"

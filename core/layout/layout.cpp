@@ -2,6 +2,7 @@
 #include "core/layout/layout.h"
 
 #include <algorithm>
+#include <array>
 
 #include <fmt/format.h>
 
@@ -80,14 +81,8 @@ void PieceTable::add_slice(Runs from, std::int64_t local_lo, std::int64_t local_
 
 Layout::Layout(Shape shape, DType dtype, MeshRef mesh, std::vector<Placement> placements,
                const std::vector<int>& order)
-    : shape_(shape),
-      dtype_(dtype),
-      mesh_(std::move(mesh)),
-      placements_(std::move(placements)),
-      stacks_(stacks_from_order(shape.size(), placements_, order)) {
-  check();
-  build_pieces();
-}
+    : Layout(shape, dtype, std::move(mesh), placements,
+             stacks_from_order(shape.size(), placements, order)) {}
 
 Layout::Layout(Shape shape, DType dtype, MeshRef mesh, std::vector<Placement> placements,
                ShardStacks stacks)
@@ -190,18 +185,21 @@ DimVector Layout::global_offset(std::int32_t position) const {
 }
 
 std::vector<Box> Layout::boxes(std::int32_t position) const {
-  MeshCoordinate coordinate = mesh_->coordinate(position);
-  std::vector<Box> out{Box{}};
+  std::array<Runs, kMaxDims> runs_of;
   for (int dim = 0; dim < dims(); ++dim) {
-    std::vector<Box> next;
-    for (const Box& box : out)
-      for (const Run& run : pieces(dim).runs(piece_of(dim, coordinate))) {
-        next.push_back(box);
-        next.back().lo.push_back(run.global_lo);
-        next.back().hi.push_back(run.global_hi());
-      }
-    out = std::move(next);
+    runs_of[to_index(dim)] = runs(dim, position);
+    if (runs_of[to_index(dim)].empty()) return {};
   }
+  std::vector<Box> out;
+  DimVector at(dims());
+  do {
+    Box& box = out.emplace_back();
+    for (int dim = 0; dim < dims(); ++dim) {
+      const Run& run = runs_of[to_index(dim)][to_index(at[dim])];
+      box.lo.push_back(run.global_lo);
+      box.hi.push_back(run.global_hi());
+    }
+  } while (next_index(at, [&](int dim) { return runs_of[to_index(dim)].size(); }));
   return out;
 }
 

@@ -5,6 +5,7 @@
 #include "core/topology/topology.h"
 
 #include <algorithm>
+#include <array>
 #include <span>
 
 #include <fmt/format.h>
@@ -128,75 +129,47 @@ void check_rules(const std::string& name, const NodeTemplate& node, std::int64_t
     check_rule(name, node, fabric_count, node.rules[rule], within[rule]);
 }
 
+// Lists and texts are preceded by their lengths, so that no two contents read the same.
 class ContentHasher {
  public:
-  void add(std::int64_t value) { hasher_.add(value); }
-  void add(std::string_view text) {
-    hasher_.add(static_cast<std::int64_t>(text.size()));
-    hasher_.add(text);
-  }
-  void add(const std::vector<std::int32_t>& list) {
-    add(count_of(list));
-    for (std::int32_t value : list) add(std::int64_t{value});
-  }
-  void add(const std::vector<SharedResource>& list) {
-    add(count_of(list));
-    for (const SharedResource& shared : list) {
-      add(shared.name);
-      add(shared.bytes_per_s);
-    }
-  }
-  void add(const RouteRule& rule) {
-    add(count_of(rule.hops));
-    for (const Hop& hop : rule.hops) {
-      add(static_cast<std::int64_t>(hop.kind));
-      add(std::int64_t{hop.index});
-    }
-    add(rule.latency_ps);
-    add(rule.cap_bytes_per_s.value_or(0));
-    add(static_cast<std::int64_t>(rule.transport));
-  }
-  void add(const NodeTemplate& node) {
-    add(std::int64_t{node.devices});
-    add(count_of(node.ports));
-    for (const Port& port : node.ports) {
-      add(port.name);
-      add(port.out_bytes_per_s);
-      add(port.in_bytes_per_s);
-    }
-    add(node.shared);
-    add(count_of(node.groups));
-    for (const DeviceGroup& group : node.groups) {
-      add(group.name);
-      add(group.devices);
-    }
-    add(count_of(node.rules));
-    for (const RouteRule& rule : node.rules) add(rule);
-    add(node.class_of);
-    add(node.rule_within);
-    add(std::int64_t{node.rule_between});
+  template <class... Parts>
+  void add_all(const Parts&... parts) {
+    (add(parts), ...);
   }
   Digest digest() const { return hasher_.digest(); }
 
  private:
+  void add(std::int64_t value) { hasher_.add(value); }
+  void add(const std::string& text) {
+    add(count_of(text));
+    hasher_.add(std::string_view(text));
+  }
+  template <class Part>
+  void add(const std::vector<Part>& list) {
+    add(count_of(list));
+    for (const Part& part : list) add(part);
+  }
+  void add(const Port& port) { add_all(port.name, port.out_bytes_per_s, port.in_bytes_per_s); }
+  void add(const SharedResource& shared) { add_all(shared.name, shared.bytes_per_s); }
+  void add(const DeviceGroup& group) { add_all(group.name, group.devices); }
+  void add(const Hop& hop) { add_all(static_cast<std::int64_t>(hop.kind), hop.index); }
+  void add(const RouteRule& rule) {
+    add_all(rule.hops, rule.latency_ps, rule.cap_bytes_per_s.value_or(0),
+            static_cast<std::int64_t>(rule.transport));
+  }
+  void add(const NodeTemplate& node) {
+    add_all(node.devices, node.ports, node.shared, node.groups, node.rules, node.class_of,
+            node.rule_within, node.rule_between);
+  }
+
   Hasher hasher_;
 };
 
 }  // namespace
 
 std::string_view text(Transport transport) {
-  switch (transport) {
-    case Transport::NVLink:
-      return "nvlink";
-    case Transport::PCIe:
-      return "pcie";
-    case Transport::Host:
-      return "host";
-    case Transport::Network:
-      return "network";
-  }
-  RESHARD_CHECK(false, "unknown transport");
-  return {};
+  constexpr std::array<std::string_view, 4> kWords{"nvlink", "pcie", "host", "network"};
+  return kWords[to_index(transport)];
 }
 
 Topology::Topology(std::string name, NodeTemplate node, std::vector<SharedResource> fabric,
@@ -215,10 +188,7 @@ Topology::Topology(std::string name, NodeTemplate node, std::vector<SharedResour
   check_rules(name_, node_, count_of(fabric_), nodes_);
 
   ContentHasher hasher;
-  hasher.add(name_);
-  hasher.add(node_);
-  hasher.add(fabric_);
-  hasher.add(std::int64_t{nodes_});
+  hasher.add_all(name_, node_, fabric_, nodes_);
   fingerprint_ = hasher.digest();
 }
 

@@ -4,7 +4,7 @@
 
 #include "core/torch/cost_model.h"
 #include "sim/report/json.h"
-#include "sim/report/writers.h"
+#include "sim/report/report.h"
 
 namespace reshard::sim {
 

@@ -8,8 +8,8 @@
 #include "core/base/units.h"
 #include "core/layout/mesh.h"
 #include "sim/report/json.h"
+#include "sim/report/report.h"
 #include "sim/report/table.h"
-#include "sim/report/writers.h"
 
 namespace reshard::sim {
 
@@ -48,10 +48,9 @@ std::size_t rule_index(const Topology& topology, std::int32_t a, std::int32_t b)
 
 std::string matrix(const Topology& topology) {
   std::int32_t shown = std::min(topology.node().devices, kMatrixDevices);
-  std::vector<Table::Column> columns{{"route"}};
-  for (std::int32_t b = 0; b < shown; ++b)
-    columns.push_back({fmt::format("gpu{}", b), Table::Align::Right});
-  Table table(columns);
+  std::vector<std::string> titles{"route"};
+  for (std::int32_t b = 0; b < shown; ++b) titles.push_back(fmt::format(">gpu{}", b));
+  Table table(titles);
   for (std::int32_t a = 0; a < shown; ++a) {
     std::vector<std::string> cells{fmt::format("gpu{}", a)};
     for (std::int32_t b = 0; b < shown; ++b)
@@ -66,7 +65,7 @@ std::string matrix(const Topology& topology) {
 }
 
 std::string links_table(const Topology& topology) {
-  Table table({{"link"}, {"per"}, {"out", Table::Align::Right}, {"in", Table::Align::Right}});
+  Table table({"link", "per", ">out", ">in"});
   for (const Port& port : topology.node().ports)
     table.add_row(
         {port.name, "device", rate_text(port.out_bytes_per_s), rate_text(port.in_bytes_per_s)});
@@ -78,11 +77,7 @@ std::string links_table(const Topology& topology) {
 }
 
 std::string routes_table(const Topology& topology) {
-  Table table({{"route"},
-               {"transport"},
-               {"latency", Table::Align::Right},
-               {"cap per flow", Table::Align::Right},
-               {"crosses"}});
+  Table table({"route", "transport", ">latency", ">cap per flow", "crosses"});
   for (std::size_t i = 0; i < topology.node().rules.size(); ++i) {
     const RouteRule& rule = topology.node().rules[i];
     std::string name = std::to_string(i);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "sim/trace/trace_builder.h"
+#include "sim/trace/trace.h"
 
 #include <algorithm>
 #include <string_view>

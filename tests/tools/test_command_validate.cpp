@@ -12,7 +12,6 @@
 #include "tests/support/split_store.h"
 #include "tests/support/threaded_processes.h"
 #include "tools/agreement.h"
-#include "tools/command_validate.h"
 #include "tools/commands.h"
 
 using namespace reshard;

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Writes a C++ source that holds text files, so that the program needs none of them at run time:
 #   cmake -DOUT=presets_text.cpp -DFILES=a.topo|b.topo -P embed.cmake
-# The source defines the functions of sim/machines/embedded.h. Bytes are written as hex escapes, in
+# The source defines the functions of sim/machines/presets.h. Bytes are written as hex escapes, in
 # parts well below the length that compilers must take.
 string(REPLACE "|" ";" files "${FILES}")
 set(rows "")
@@ -21,7 +21,7 @@ foreach(file IN LISTS files)
   string(APPEND rows "  {\"${name}\", std::string_view(\n${text}    , ${bytes})},\n")
 endforeach()
 file(WRITE "${OUT}" "// Written by cmake/embed.cmake.
-#include \"sim/machines/embedded.h\"
+#include \"sim/machines/presets.h\"
 
 namespace reshard::sim {
 

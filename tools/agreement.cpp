@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "tools/agreement.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstddef>
+#include <cstdio>
+#include <new>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "backends/job/meeting.h"
 #include "core/base/errors.h"
 #include "core/layout/mesh.h"
-#include "tools/backend_choice.h"
-#include "tools/commands.h"
-#include "tools/failure.h"
+#include "tools/options.h"
 
 namespace reshard::tools {
 
@@ -115,6 +115,31 @@ void agree(const std::string& backend, const job::Launch& launch, const Phase& p
 }
 
 }  // namespace
+
+Failure failure_of(const std::exception_ptr& exception) {
+  try {
+    std::rethrow_exception(exception);
+  } catch (const CheckNotHeld& check) {
+    return {1, check.findings};
+  } catch (const Stopped& stopped) {
+    return {stopped.exit_code, {}};
+  } catch (const InputError& error) {
+    return {2, {error.what()}};
+  } catch (const CheckFailure& error) {
+    return {3, {std::string("internal check failed, please report: ") + error.what()}};
+  } catch (const BackendError& error) {
+    return {4, {error.what()}};
+  } catch (const std::bad_alloc&) {
+    return {4, {"out of memory"}};
+  } catch (const std::exception& error) {
+    return {3, {std::string("unexpected: ") + error.what()}};
+  }
+}
+
+void say(const std::vector<std::string>& reasons) {
+  for (const std::string& reason : reasons)
+    std::fprintf(stderr, "reshard: error: %s\n", reason.c_str());
+}
 
 void together(Processes& processes, std::string_view result_name, const Phase& phase) {
   if (processes.count() == 1) {

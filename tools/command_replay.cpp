@@ -9,9 +9,9 @@
 #include "core/base/errors.h"
 #include "sim/machines/presets.h"
 #include "sim/report/perfetto.h"
-#include "sim/report/writers.h"
-#include "sim/store/data_check.h"
+#include "sim/report/report.h"
 #include "sim/trace/replay.h"
+#include "tools/agreement.h"
 #include "tools/commands.h"
 #include "tools/options.h"
 #include "tools/output.h"
@@ -24,8 +24,8 @@ namespace {
 struct ReplayOptions {
   std::string trace, format;
   MachineOptions machine;
+  DataOptions data;
   OutputOptions output;
-  std::string data = "full", data_budget;
 };
 
 // The option's topology, else the header's, else the default that holds all ranks.
@@ -50,11 +50,7 @@ sim::ReplayHooks hooks_for(sim::Studies& studies, Progress& progress, bool move_
   if (move_data)
     hooks.check_data = [&studies](const Request& request, const std::shared_ptr<const Plan>& plan,
                                   std::int64_t budget_bytes) {
-      // Plans for shrunk tensors are not the job's: they stay out of its cache.
-      sim::MakePlan replan = [&studies, &plan](const Request& smaller) {
-        return studies.like(*plan, smaller);
-      };
-      return sim::move_and_check(request, plan, replan, budget_bytes, memory_of_machine_bytes());
+      return moved(studies, request, plan, budget_bytes);
     };
   hooks.cache_statistics = [&studies] { return studies.cache_statistics(); };
   hooks.progress = [&progress](std::string_view stage, std::int64_t done, std::int64_t total) {
@@ -69,14 +65,13 @@ sim::ReplayReport replayed(const ReplayOptions& options, const sim::Trace& trace
   sim::Studies studies(topology, find_planner(options.machine.planner),
                        study_options(options.machine));
   Progress progress;
-  sim::ReplayReport report = sim::replay(
-      trace, *topology, hooks_for(studies, progress, options.data == "full"), budget_bytes);
-  return report;
+  return sim::replay(trace, *topology, hooks_for(studies, progress, options.data.how == "full"),
+                     budget_bytes);
 }
 
 void run_replay(const ReplayOptions& options) {
   if (!options.output.perfetto.empty()) require_writable(options.output.perfetto, "--perfetto");
-  std::int64_t budget_bytes = data_budget_of(options.data_budget);
+  std::int64_t budget_bytes = data_budget_of(options.data.budget);
   sim::Trace trace = sim::read_trace(options.trace, options.format);
   auto topology = std::make_shared<const Topology>(topology_of(options, trace));
   sim::ReplayReport report = replayed(options, trace, topology, budget_bytes);
@@ -94,12 +89,11 @@ void run_replay(const ReplayOptions& options) {
                             : sim::replay_table(report, options.output.verbose));
 }
 
-void add_format_option(CLI::App& command, std::string& format) {
-  std::string formats;
+std::string format_names() {
+  std::string out;
   for (const sim::TraceFormat& row : sim::trace_formats())
-    formats += fmt::format("{}{} ({})", formats.empty() ? "" : ", ", row.name, row.what);
-  command.add_option("--format", format, formats + "; left out, the content of TRACE decides")
-      ->type_name("NAME");
+    out += fmt::format("{}{} ({})", out.empty() ? "" : ", ", row.name, row.what);
+  return out;
 }
 
 }  // namespace
@@ -111,16 +105,14 @@ void add_replay_command(CLI::App& app) {
       "run a whole trace: redistributions, compute, messages; timeline, totals, hot links");
   command->add_option("TRACE", options->trace, "a trace in one of the formats (traces/README.md)")
       ->required();
-  add_format_option(*command, options->format);
-  add_machine_options(*command, options->machine);
   command
-      ->add_option(
-          "--data", options->data,
-          "full: move and compare the bytes of every different request; proof: index sets only")
-      ->type_name("HOW")
-      ->check(CLI::IsMember({"full", "proof"}))
-      ->group("Data");
-  add_data_budget_option(*command, options->data_budget);
+      ->add_option("--format", options->format,
+                   format_names() + "; left out, the content of TRACE decides")
+      ->type_name("NAME");
+  add_machine_options(*command, options->machine);
+  add_data_options(
+      *command, options->data,
+      "full: move and compare the bytes of every different request; proof: index sets only");
   add_json_option(*command, options->output);
   add_perfetto_option(*command, options->output);
   command->footer(

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "core/base/errors.h"
-#include "sim/report/writers.h"
+#include "sim/report/report.h"
 #include "tools/commands.h"
 #include "tools/options.h"
 #include "tools/output.h"
@@ -15,13 +15,10 @@ namespace reshard::tools {
 
 namespace {
 
-// All pairs of a mesh with many axes and placements are more than anyone reads, and no input may
-// run for ever.
-constexpr std::int64_t kMaxPairs = 1'000'000;
-
 struct SweepOptions {
   std::vector<std::string> meshes, planners;
-  std::string shape, dtype = "f32", placements, topology, memory_limit, csv;
+  std::string shape, dtype = "f32", placements, csv;
+  MachineOptions machine;
   OutputOptions output;
 };
 
@@ -46,16 +43,12 @@ std::vector<Placement> choices_of(const std::string& text, const Shape& shape) {
 
 // Every way to give each axis one of the choices, the last axis turning fastest.
 std::vector<std::vector<Placement>> combinations(const std::vector<Placement>& choices, int axes) {
-  std::vector<std::vector<Placement>> out{{}};
-  for (int axis = 0; axis < axes; ++axis) {
-    std::vector<std::vector<Placement>> longer;
-    for (const std::vector<Placement>& start : out)
-      for (const Placement& choice : choices) {
-        longer.push_back(start);
-        longer.back().push_back(choice);
-      }
-    out = std::move(longer);
-  }
+  std::vector<std::vector<Placement>> out;
+  DimVector chosen(axes);
+  do {
+    out.emplace_back();
+    for (std::int64_t choice : chosen) out.back().push_back(choices[to_index(choice)]);
+  } while (next_index(chosen, [&](int) { return choices.size(); }));
   return out;
 }
 
@@ -63,8 +56,8 @@ std::int64_t pairs_of(std::size_t choices, int axes) {
   std::int64_t pairs = 1;
   for (int i = 0; i < 2 * axes; ++i) {
     pairs *= static_cast<std::int64_t>(choices);
-    if (pairs > kMaxPairs)
-      throw InputError("--placements: expected at most " + std::to_string(kMaxPairs) +
+    if (pairs > kMaxSweepPairs)
+      throw InputError("--placements: expected at most " + std::to_string(kMaxSweepPairs) +
                        " pairs per mesh, found more");
   }
   return pairs;
@@ -92,22 +85,19 @@ sim::SweepRow row_of(const Request& request, const std::string& mesh, const Boun
 // One mesh: its own topology where none is named, one row of studies per planner.
 void sweep_mesh(const SweepOptions& options, const std::string& mesh_text, const Shape& shape,
                 const std::vector<Placement>& choices, sim::SweepReport& report) {
-  MachineOptions machine;
-  machine.memory_limit = options.memory_limit;
-  machine.cache_size = 0;  // no pair comes twice: a cache would only hold memory
   auto mesh = std::make_shared<const Mesh>(parse_mesh(mesh_text, {}, "--mesh"));
   DType dtype = parse_dtype(options.dtype);
   std::int64_t total = pairs_of(choices.size(), mesh->axes());
   std::vector<std::vector<Placement>> sides = combinations(choices, mesh->axes());
   std::shared_ptr<const Topology> topology =
-      topology_for(options.topology, Request(Layout(shape, dtype, mesh, sides.front()),
-                                             Layout(shape, dtype, mesh, sides.front())));
+      topology_for(options.machine.topology, Request(Layout(shape, dtype, mesh, sides.front()),
+                                                     Layout(shape, dtype, mesh, sides.front())));
   report.topology = topology->name();
 
   std::vector<std::unique_ptr<sim::Studies>> by_planner;
   for (const std::string& name : report.planners)
-    by_planner.push_back(
-        std::make_unique<sim::Studies>(topology, find_planner(name), study_options(machine)));
+    by_planner.push_back(std::make_unique<sim::Studies>(topology, find_planner(name),
+                                                        study_options(options.machine)));
   // All pairs have the same ranks.
   CutSets sets(*topology, mesh->ranks());
 
@@ -161,48 +151,24 @@ void run_sweep(const SweepOptions& options) {
 
 void add_sweep_command(CLI::App& app) {
   auto options = std::make_shared<SweepOptions>();
+  options->machine.cache_size = 0;  // no pair comes twice: a cache would only hold memory
   CLI::App* command = app.add_subcommand(
       "sweep",
       "all placement pairs over one or more meshes, all planners side by side, with the bound");
-  command->add_option("--mesh", options->meshes, "a mesh; may be repeated")
-      ->type_name("MESH")
-      ->required()
-      ->group("Request");
-  command->add_option("--shape", options->shape, "global shape: 32,8192,4096")
-      ->type_name("SHAPE")
-      ->required()
-      ->group("Request");
-  command->add_option("--dtype", options->dtype, "element type (default f32)")
-      ->type_name("DTYPE")
-      ->group("Request");
-  command
-      ->add_option("--placements", options->placements,
-                   "what an axis may have: 'R,S(0),P(sum)' (default R and every dim)")
-      ->type_name("PLACEMENTS")
-      ->group("Request");
-  command
-      ->add_option("--planner", options->planners,
-                   "a planner; may be repeated (default all: " + planner_names() + ")")
-      ->type_name("NAME")
-      ->group("Machine and planner");
-  command
-      ->add_option(
-          "--topology", options->topology,
-          "preset, preset:count or file (default: dgx-h100 with as many nodes as the ranks need)")
-      ->type_name("TOPOLOGY")
-      ->group("Machine and planner");
-  command
-      ->add_option("--memory-limit", options->memory_limit,
-                   "most bytes that a rank may hold at once, such as 8GiB")
-      ->type_name("BYTES")
-      ->group("Machine and planner");
+  OptionGroup request(*command, "Request"), machine(*command, kMachineHeading),
+      output(*command, "Output");
+  request.add("--mesh", "MESH", options->meshes, "a mesh; may be repeated")->required();
+  request.add("--shape", "SHAPE", options->shape, "global shape: 32,8192,4096")->required();
+  request.add("--dtype", "DTYPE", options->dtype, "element type (default f32)");
+  request.add("--placements", "PLACEMENTS", options->placements,
+              "what an axis may have: 'R,S(0),P(sum)' (default R and every dim)");
+  machine.add("--planner", "NAME", options->planners,
+              "a planner; may be repeated (default all: " + planner_names() + ")");
+  add_topology_option(machine, options->machine);
+  add_memory_limit_option(machine, options->machine);
   add_json_option(*command, options->output);
-  command
-      ->add_option("--csv", options->csv,
-                   "write a row per pair and planner ('-': to standard output)")
-      ->type_name("FILE")
-      ->check(check_file_name)
-      ->group("Output");
+  output.add_file("--csv", options->csv,
+                  "write a row per pair and planner ('-': to standard output)");
   command->footer(
       "Example:\n  reshard sweep --mesh 2x2 --mesh 4x2 --shape 32,8192,4096 --csv sweep.csv");
   command->callback([options] { run_sweep(*options); });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The program `reshard`: the list of its commands, and the only place that exits. Exit codes: 0
-// done, others in failure.h.
+// done, others in agreement.h.
 #include <CLI/CLI.hpp>
 #include <csignal>
 #include <sstream>
@@ -10,7 +10,6 @@
 #include "core/base/errors.h"
 #include "tools/agreement.h"
 #include "tools/commands.h"
-#include "tools/failure.h"
 #include "tools/output.h"
 
 namespace {

@@ -11,28 +11,38 @@
 #include "core/base/units.h"
 #include "core/text/plan_text.h"
 #include "sim/machines/presets.h"
-#include "sim/machines/text_file.h"
 #include "sim/store/data_check.h"
 
 namespace reshard::tools {
 
-namespace {
+Studied::Studied(const Subject& subject, const MachineOptions& machine,
+                 const sim::StudyOptions& options)
+    : from_file(subject.plan != nullptr),
+      studies(topology_for(machine.topology, subject.asked()), find_planner(machine.planner),
+              options),
+      study(from_file ? studies.of(subject.plan) : studies.of(*subject.request)) {}
 
-// A plan of 10^6 messages is about 100 MB of text.
-constexpr std::size_t kMaxPlanTextBytes = std::size_t{4} << 30;
+sim::RunReport Studied::report() const {
+  sim::RunReport report = sim::report_on(*study);
+  if (!from_file) report.planner_asked = studies.planner().name;
+  report.cache = studies.cache_statistics();
+  return report;
+}
 
-}  // namespace
-
-sim::DataReport moved(const sim::Study& study, const sim::Studies& studies,
-                      std::int64_t budget_bytes, bool from_file) {
-  const Plan& plan = study.plan();
+sim::DataReport Studied::moved(std::int64_t budget_bytes) const {
+  const Plan& plan = study->plan();
   if (from_file && sim::store_bytes(plan) > budget_bytes)
     return not_moved(plan,
                      "a plan from a file cannot be made smaller, and its full size is above the "
                      "data budget");
-  sim::MakePlan replan = [&](const Request& smaller) { return studies.like(plan, smaller); };
-  return sim::move_and_check(plan.request(), study.shared_plan(), replan, budget_bytes,
-                             memory_of_machine_bytes());
+  return tools::moved(studies, plan.request(), study->shared_plan(), budget_bytes);
+}
+
+sim::DataReport moved(const sim::Studies& studies, const Request& request,
+                      const std::shared_ptr<const Plan>& plan, std::int64_t budget_bytes) {
+  // Plans for shrunk tensors are not the job's: they stay out of its cache.
+  sim::MakePlan replan = [&](const Request& smaller) { return studies.like(*plan, smaller); };
+  return sim::move_and_check(request, plan, replan, budget_bytes, memory_of_machine_bytes());
 }
 
 sim::DataReport not_moved(const Plan& plan, std::string why) {

@@ -9,8 +9,9 @@
 #include <string>
 
 #include "core/topology/topology.h"
-#include "sim/study/data_report.h"
-#include "sim/study/studies.h"
+#include "sim/report/report.h"
+#include "sim/study/run_facts.h"
+#include "sim/study/study.h"
 #include "tools/options.h"
 
 namespace reshard::tools {
@@ -32,21 +33,27 @@ struct Subject {
   std::optional<Request> request;
   std::shared_ptr<const Plan> plan;  // set for --plan
   const Request& asked() const { return plan ? plan->request() : *request; }
-  std::shared_ptr<sim::Study> studied(sim::Studies& studies) const {
-    return plan ? studies.of(plan) : studies.of(*request);
-  }
-  // As reports name it: a plan from a file is its own planner's.
-  std::string planner_asked(const sim::Studies& studies) const {
-    return plan ? plan->planner : std::string(studies.planner().name);
-  }
 };
 Subject subject_of(const RequestOptions& options);
 
-// Moves the bytes of a study's plan within the budget and compares them. A plan `from_file` is
-// moved at full size or not at all.
-sim::DataReport moved(const sim::Study& study, const sim::Studies& studies,
-                      std::int64_t budget_bytes, bool from_file);
+// The subject planned and studied on the machine that the options name.
+struct Studied {
+  Studied(const Subject& subject, const MachineOptions& machine, const sim::StudyOptions& options);
+  // Names the planner that was asked for, of a plan from a file its own, and the cache.
+  sim::RunReport report() const;
+  // Moves the bytes within the budget and compares them. A plan from a file is moved at full size
+  // or not at all.
+  sim::DataReport moved(std::int64_t budget_bytes) const;
 
+  bool from_file;
+  sim::Studies studies;
+  std::shared_ptr<sim::Study> study;
+};
+
+// Moves the bytes of a plan of one of the studies' requests, or of one like it that fits the
+// budget.
+sim::DataReport moved(const sim::Studies& studies, const Request& request,
+                      const std::shared_ptr<const Plan>& plan, std::int64_t budget_bytes);
 sim::DataReport not_moved(const Plan& plan, std::string why);
 
 std::int64_t data_budget_of(const std::string& text);

@@ -47,7 +47,7 @@ struct FoldOperand {
 };
 
 // `rows` rows of `count` elements: destination = (operand 0 op operand 1 op ...) / divisor, folded
-// from the left, rounded after every operation (core/bytes/fold_row.h). The tile begins `offset`
+// from the left, rounded after every operation (core/bytes/box_fold.h). The tile begins `offset`
 // bytes behind the start of row first_row of every operand; `destination` is its own first element.
 struct FoldTile {
   std::byte* destination;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Reading text, and the words of failures (errors.h).
 #include "core/base/cursor.h"
 
 #include <charconv>
@@ -14,6 +15,13 @@ bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 }  // namespace
+
+void fail_check(const char* condition, const char* file, int line, const std::string& detail) {
+  // Only the file's name: messages must not depend on where the tree was built.
+  std::string_view name(file);
+  name.remove_prefix(name.rfind('/') == std::string_view::npos ? 0 : name.rfind('/') + 1);
+  throw CheckFailure(fmt::format("check `{}` failed at {}:{}: {}", condition, name, line, detail));
+}
 
 std::string quoted(std::string_view text, std::size_t limit) {
   std::string out = "'";

@@ -57,6 +57,10 @@ bool is_integer(DType dtype) { return dtype >= DType::I64 && dtype <= DType::U8;
 std::string_view text(DType dtype) { return kDTypes[static_cast<std::size_t>(dtype)].name; }
 std::string_view text(ReduceOp op) { return kOps[static_cast<std::size_t>(op)]; }
 
+std::string bits_text(std::uint64_t bits, DType dtype) {
+  return fmt::format("{:#0{}x}", bits, 2 * size_bytes(dtype) + 2);
+}
+
 DType parse_dtype(std::string_view text) {
   std::string_view name = text;
   if (name.substr(0, 6) == "torch.") name.remove_prefix(6);

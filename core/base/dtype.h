@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace reshard {
@@ -33,6 +34,8 @@ bool is_integer(DType dtype);   // i64 .. u8; not bool
 
 std::string_view text(DType dtype);  // "f32"
 std::string_view text(ReduceOp op);  // "sum"
+// Bits of an element: "0x3f80" of a bf16.
+std::string bits_text(std::uint64_t bits, DType dtype);
 
 // Accepts "bf16", "bfloat16", "torch.bfloat16" and their like; throws InputError.
 DType parse_dtype(std::string_view text);

@@ -17,7 +17,9 @@ class InputError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 
   // "PLACE: what", for a parser that knows the field and a caller that knows the file and line.
-  InputError in(std::string_view place) const;
+  InputError in(std::string_view place) const {
+    return InputError(std::string(place) + ": " + what());
+  }
 };
 
 // A bug of reshard: an invariant does not hold. Exit code 3.
@@ -32,7 +34,9 @@ class BackendError : public std::runtime_error {
   // `library` "MPI", "CUDA", "NCCL" or "system"; `call` the call as written; `code` its name;
   // `rank` the global rank, -1 where there is none.
   BackendError(const std::string& library, const std::string& call, const std::string& code,
-               int rank);
+               int rank)
+      : std::runtime_error(library + ": " + call + " failed" +
+                           (rank < 0 ? "" : " on rank " + std::to_string(rank)) + ": " + code) {}
 };
 
 [[noreturn]] void fail_check(const char* condition, const char* file, int line,

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Items grouped by a key 0 .. n-1, all in one array: counted first, then placed. Within a group
-// they keep the order in which they came.
+// Items grouped by a key 0 .. n-1, an id or an integer, all in one array: counted first, then
+// placed. Within a group they keep the order in which they came.
 #pragma once
 
 #include <cstddef>
 #include <numeric>
 #include <span>
 #include <vector>
+
+#include "core/base/ids.h"
 
 namespace reshard {
 
@@ -17,17 +19,20 @@ class Grouped {
   // `each` is called twice with a function put(key, item), to which it gives the same both times.
   template <class Each>
   Grouped(std::size_t keys, Each&& each) : begin_(keys + 1, 0) {
-    each([this](std::size_t key, const Item&) { ++begin_[key + 1]; });
+    each([this](IndexLike auto key, const Item&) { ++begin_[to_index(key) + 1]; });
     std::partial_sum(begin_.begin(), begin_.end(), begin_.begin());
     items_.resize(begin_.back());
     std::vector<std::size_t> next = begin_;
-    each([this, &next](std::size_t key, const Item& item) { items_[next[key]++] = item; });
+    each([this, &next](IndexLike auto key, const Item& item) {
+      items_[next[to_index(key)]++] = item;
+    });
   }
 
   // Group after group.
   const std::vector<Item>& all() const { return items_; }
-  std::span<const Item> operator[](std::size_t key) const {
-    return std::span(items_).subspan(begin_[key], begin_[key + 1] - begin_[key]);
+  std::span<const Item> operator[](IndexLike auto key) const {
+    std::size_t at = to_index(key);
+    return std::span(items_).subspan(begin_[at], begin_[at + 1] - begin_[at]);
   }
 
  private:

@@ -1,39 +1,87 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Integers that must not be swapped. Counts and sizes stay plain int64_t.
+// Integers that must not be swapped, and vectors that are indexed by them. Counts and sizes stay
+// plain int64_t.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "core/base/errors.h"
+#include "core/base/limits.h"
 
 namespace reshard {
 
 // A process or GPU of the job, numbered globally; rank r runs on device r of the topology. 0 ..
 // kMaxRanks-1.
 enum class Rank : std::int32_t {};
-inline constexpr std::int64_t kMaxRanks = std::int64_t{1} << 20;
 constexpr std::int32_t to_int(Rank rank) { return static_cast<std::int32_t>(rank); }
 
 // A tensor of a plan: index into Plan::tensors. Most plans have one, 0.
 enum class TensorId : std::int32_t {};
-constexpr std::size_t to_index(TensorId id) { return static_cast<std::size_t>(id); }
 
 // A buffer of a plan: index into Plan::buffers.
 enum class BufferId : std::int32_t {};
-constexpr std::size_t to_index(BufferId id) { return static_cast<std::size_t>(id); }
 
 // A step of a plan: index into Plan::steps.
 enum class StepId : std::int32_t {};
-constexpr std::size_t to_index(StepId id) { return static_cast<std::size_t>(id); }
 
 // An operation of a workload: index into Workload::operations.
 enum class OpId : std::int32_t {};
-constexpr std::size_t to_index(OpId id) { return static_cast<std::size_t>(id); }
 
 // A resource of a topology (a directed link, a staging buffer): 0 .. Topology::resource_count()-1.
 enum class ResourceId : std::int32_t {};
-constexpr std::size_t to_index(ResourceId id) { return static_cast<std::size_t>(id); }
 
 // Position in Plan::ranks: the ranks of a plan are dense there whatever their global numbers.
 using Slot = std::int32_t;
+
+template <class Index>
+concept IndexLike = std::integral<Index> || std::is_enum_v<Index>;
+
+// An id or a signed integer as an index or a count of the standard library's containers.
+template <IndexLike Index>
+constexpr std::size_t to_index(Index index) {
+  return static_cast<std::size_t>(index);
+}
+
+// The id of an index or a count.
+template <class Id>
+constexpr Id id_of(std::size_t index) {
+  return static_cast<Id>(index);
+}
+
+// A vector by `Id`, an enumeration above or an integer type; plain integers of any type index it
+// too. Debug builds check the range.
+template <class Id, class T>
+class IndexVector : public std::vector<T> {
+  using Base = std::vector<T>;
+
+ public:
+  using Base::Base;
+  IndexVector() = default;
+  IndexVector(Base list) : Base(std::move(list)) {}
+
+  template <class Index>
+  requires std::same_as<Index, Id> || std::integral<Index>
+  constexpr typename Base::reference operator[](Index index) {
+    return Base::operator[](checked(index));
+  }
+  template <class Index>
+  requires std::same_as<Index, Id> || std::integral<Index>
+  constexpr typename Base::const_reference operator[](Index index) const {
+    return Base::operator[](checked(index));
+  }
+
+ private:
+  std::size_t checked([[maybe_unused]] auto index) const {
+#ifndef NDEBUG
+    RESHARD_CHECK(to_index(index) < this->size(), "an index out of range");
+#endif
+    return to_index(index);
+  }
+};
 
 }  // namespace reshard

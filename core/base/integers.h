@@ -5,12 +5,11 @@
 #include <cstdint>
 #include <optional>
 
+#include "core/base/limits.h"
+
 namespace reshard {
 
 __extension__ typedef __int128 Int128;
-
-// Largest size in bytes, and largest element count, that any input may ask for.
-inline constexpr std::int64_t kMaxBytes = std::int64_t{1} << 62;
 
 // ceil(a / b) for a >= 0, b > 0.
 constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) {

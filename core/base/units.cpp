@@ -162,8 +162,8 @@ std::int64_t parse_bytes_per_s(std::string_view text, std::string_view field) {
 
 std::int64_t parse_duration_ps(std::string_view text, std::string_view field) {
   return parse_quantity(text, field, kTimeUnits,
-                        "a time such as 8us or 1.5ms, from 0 to 10^6 seconds", 0,
-                        1'000'000 * kPsPerSecond, true);
+                        "a time such as 8us or 1.5ms, from 0 to 10^6 seconds", 0, kMaxDurationPs,
+                        true);
 }
 
 std::string decimal_text(std::int64_t value, std::int64_t unit, int decimals) {

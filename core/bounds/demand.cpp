@@ -16,13 +16,12 @@
 #include <fmt/format.h>
 
 #include "core/base/errors.h"
+#include "core/base/limits.h"
 #include "core/bounds/atoms.h"
 #include "core/bounds/bounds.h"
 
 namespace reshard {
 namespace {
-
-constexpr std::int64_t kMaxWork = std::int64_t{1} << 33;
 
 // One set among those that hold a list's addends.
 struct Holding {
@@ -165,7 +164,7 @@ std::vector<LevelCount> count_levels(const Request& request, const std::vector<R
   };
   Int128 per_atom = Int128{static_cast<std::int64_t>(holders.members.size())} / lists(holders) +
                     static_cast<std::int64_t>(needers.members.size()) / lists(needers) + 1;
-  if (per_atom * atoms.count() * holders.kept > kMaxWork)
+  if (per_atom * atoms.count() * holders.kept > kMaxBoundWork)
     throw InputError(fmt::format(
         "request: expected at most 2^33 pairs of shards and holders to bound, found more in {}",
         request.text()));

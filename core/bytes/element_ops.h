@@ -2,7 +2,7 @@
 // One element folded with another: the only definition of the arithmetic, compiled into the host
 // store and, by nvcc, into the GPU's kernels.
 //
-// What the operators mean stands in fold_row.h. On a GPU, too, every operation must be rounded by
+// What the operators mean stands in box_fold.h. On a GPU, too, every operation must be rounded by
 // itself: nvcc needs -fmad=false, and its defaults for division and denormals (IEEE). Bits of a NaN
 // that arithmetic makes are the processor's own.
 #pragma once

@@ -13,8 +13,6 @@
 
 namespace reshard {
 
-inline constexpr int kMaxDims = 8;
-
 // Up to kMaxDims integers, one per tensor dim: a shape, an offset or an extent. Unused places stay
 // 0, so comparison is plain.
 class DimVector {

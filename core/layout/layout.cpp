@@ -2,6 +2,7 @@
 #include "core/layout/layout.h"
 
 #include <algorithm>
+#include <array>
 
 #include <fmt/format.h>
 
@@ -9,29 +10,29 @@
 #include "core/base/errors.h"
 
 namespace reshard {
+
 namespace {
 
 ShardStacks stacks_from_order(int dims, const std::vector<Placement>& placements,
-                              const std::vector<int>& order) {
-  ShardStacks stacks(static_cast<std::size_t>(dims));
+                              const IndexVector<int, int>& order) {
+  ShardStacks stacks(to_index(dims));
   for (std::size_t axis = 0; axis < placements.size(); ++axis)
     if (placements[axis].is_shard_like() && placements[axis].dim < dims)
-      stacks[static_cast<std::size_t>(placements[axis].dim)].push_back(static_cast<int>(axis));
+      stacks[placements[axis].dim].push_back(static_cast<int>(axis));
   if (order.empty()) return stacks;
   for (std::vector<int>& stack : stacks) {
-    auto written = [&](int axis) { return order[static_cast<std::size_t>(axis)]; };
+    auto written = [&](int axis) { return order[axis]; };
     if (std::none_of(stack.begin(), stack.end(), [&](int axis) { return written(axis) >= 0; }))
       continue;
-    std::vector<int> ordered(stack.size(), -1);
+    IndexVector<int, int> ordered(stack.size(), -1);
     for (int axis : stack) {
       int position = written(axis);
-      if (position < 0 || position >= static_cast<int>(stack.size()) ||
-          ordered[static_cast<std::size_t>(position)] != -1)
+      if (position < 0 || position >= static_cast<int>(stack.size()) || ordered[position] != -1)
         throw InputError(
             fmt::format("shard order: expected the positions 0..{} once each over the axes that "
                         "shard a dim, found {} on axis {}",
                         stack.size() - 1, position, axis));
-      ordered[static_cast<std::size_t>(position)] = axis;
+      ordered[position] = axis;
     }
     stack = ordered;
   }
@@ -56,16 +57,32 @@ void cut(Runs from, const Placement& placement, std::int64_t n, PieceTable& out)
 
 }  // namespace
 
+std::int64_t size_of(Runs runs) { return runs.empty() ? 0 : runs.back().local_hi(); }
+
+void PieceTable::add_run(std::int64_t global_lo, std::int64_t size) {
+  if (size <= 0) return;
+  std::size_t begin = begins_.back();
+  if (runs_.size() > begin && runs_.back().global_hi() == global_lo) {
+    runs_.back().size += size;
+    return;
+  }
+  std::int64_t local_lo = runs_.size() > begin ? runs_.back().local_hi() : 0;
+  runs_.push_back({global_lo, local_lo, size});
+}
+
+void PieceTable::add_slice(Runs from, std::int64_t local_lo, std::int64_t local_hi) {
+  auto first = std::partition_point(from.begin(), from.end(),
+                                    [&](const Run& run) { return run.local_hi() <= local_lo; });
+  for (auto it = first; it != from.end() && it->local_lo < local_hi; ++it) {
+    std::int64_t lo = std::max(local_lo, it->local_lo), hi = std::min(local_hi, it->local_hi());
+    add_run(it->global_lo + (lo - it->local_lo), hi - lo);
+  }
+}
+
 Layout::Layout(Shape shape, DType dtype, MeshRef mesh, std::vector<Placement> placements,
                const std::vector<int>& order)
-    : shape_(shape),
-      dtype_(dtype),
-      mesh_(std::move(mesh)),
-      placements_(std::move(placements)),
-      stacks_(stacks_from_order(shape.size(), placements_, order)) {
-  check();
-  build_pieces();
-}
+    : Layout(shape, dtype, std::move(mesh), placements,
+             stacks_from_order(shape.size(), placements, order)) {}
 
 Layout::Layout(Shape shape, DType dtype, MeshRef mesh, std::vector<Placement> placements,
                ShardStacks stacks)
@@ -109,7 +126,7 @@ void Layout::check() const {
 }
 
 void Layout::build_pieces() {
-  pieces_.reserve(static_cast<std::size_t>(dims()));
+  pieces_.reserve(to_index(dims()));
   for (int dim = 0; dim < dims(); ++dim) {
     PieceTable table;
     table.add_run(0, shape_[dim]);
@@ -117,15 +134,14 @@ void Layout::build_pieces() {
     std::size_t runs = 1;
     for (int axis : stack(dim)) {
       std::int32_t n = mesh_->axis_size(axis);
-      runs *= static_cast<std::size_t>(std::min(placement(axis).split_factor, shape_[dim] + 1)) *
-              static_cast<std::size_t>(n);
-      if (runs > (std::size_t{1} << 26))
+      runs *= to_index(std::min(placement(axis).split_factor, shape_[dim] + 1)) * to_index(n);
+      if (runs > kMaxDimPieces)
         throw InputError(
             fmt::format("placements: expected at most 2^26 pieces of dim {}, found more through "
                         "split factor {}",
                         dim, placement(axis).split_factor));
       PieceTable next;
-      next.reserve(static_cast<std::size_t>(table.count()) * static_cast<std::size_t>(n));
+      next.reserve(to_index(table.count()) * to_index(n));
       for (int piece = 0; piece < table.count(); ++piece)
         cut(table.runs(piece), placement(axis), n, next);
       table = std::move(next);
@@ -147,8 +163,7 @@ bool Layout::has_default_order() const {
 
 std::int64_t Layout::piece_of(int dim, const MeshCoordinate& coordinate) const {
   std::int64_t piece = 0;
-  for (int axis : stack(dim))
-    piece = piece * mesh_->axis_size(axis) + coordinate[static_cast<std::size_t>(axis)];
+  for (int axis : stack(dim)) piece = piece * mesh_->axis_size(axis) + coordinate[to_index(axis)];
   return piece;
 }
 
@@ -170,18 +185,21 @@ DimVector Layout::global_offset(std::int32_t position) const {
 }
 
 std::vector<Box> Layout::boxes(std::int32_t position) const {
-  MeshCoordinate coordinate = mesh_->coordinate(position);
-  std::vector<Box> out{Box{}};
+  std::array<Runs, kMaxDims> runs_of;
   for (int dim = 0; dim < dims(); ++dim) {
-    std::vector<Box> next;
-    for (const Box& box : out)
-      for (const Run& run : pieces(dim).runs(piece_of(dim, coordinate))) {
-        next.push_back(box);
-        next.back().lo.push_back(run.global_lo);
-        next.back().hi.push_back(run.global_hi());
-      }
-    out = std::move(next);
+    runs_of[to_index(dim)] = runs(dim, position);
+    if (runs_of[to_index(dim)].empty()) return {};
   }
+  std::vector<Box> out;
+  DimVector at(dims());
+  do {
+    Box& box = out.emplace_back();
+    for (int dim = 0; dim < dims(); ++dim) {
+      const Run& run = runs_of[to_index(dim)][to_index(at[dim])];
+      box.lo.push_back(run.global_lo);
+      box.hi.push_back(run.global_hi());
+    }
+  } while (next_index(at, [&](int dim) { return runs_of[to_index(dim)].size(); }));
   return out;
 }
 

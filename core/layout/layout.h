@@ -10,17 +10,136 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/digest.h"
 #include "core/base/dtype.h"
+#include "core/base/ids.h"
 #include "core/layout/box.h"
 #include "core/layout/mesh.h"
-#include "core/layout/placement.h"
-#include "core/layout/runs.h"
 
 namespace reshard {
+
+// ---- how a tensor lies along one mesh axis, in DTensor's words, and the text forms that PyTorch
+// prints and its users write
+
+struct Placement {
+  enum class Kind : std::uint8_t { Replicate, Shard, StridedShard, Partial };
+
+  Kind kind = Kind::Replicate;
+  std::int8_t dim = 0;            // Shard, StridedShard: tensor dim, 0 .. 7 (negative only in text)
+  ReduceOp op = ReduceOp::Sum;    // Partial
+  std::int64_t split_factor = 1;  // StridedShard: pieces the current length is first cut into, >= 1
+
+  static Placement replicate() { return {}; }
+  static Placement shard(int dim) {
+    return {Kind::Shard, static_cast<std::int8_t>(dim), ReduceOp::Sum, 1};
+  }
+  static Placement strided_shard(int dim, std::int64_t split_factor) {
+    return {Kind::StridedShard, static_cast<std::int8_t>(dim), ReduceOp::Sum, split_factor};
+  }
+  static Placement partial(ReduceOp op = ReduceOp::Sum) { return {Kind::Partial, 0, op, 1}; }
+
+  bool is_replicate() const { return kind == Kind::Replicate; }
+  bool is_partial() const { return kind == Kind::Partial; }
+  bool is_shard_like() const { return kind == Kind::Shard || kind == Kind::StridedShard; }
+  friend bool operator==(const Placement&, const Placement&) = default;
+};
+
+// For each tensor dim the mesh axes that shard it, in the order in which they cut it (outermost
+// first).
+using ShardStacks = IndexVector<int, std::vector<int>>;
+
+// Placements as written, one per axis, with the shard order they carry.
+struct PlacementList {
+  std::vector<Placement> placements;
+  // Per axis its position in its dim's order ("S(0)[1]S(0)[0]"), -1 where none was written.
+  std::vector<int> order;
+};
+
+// All spellings: "S(0)R", "S(0),R", "S0,R", "Shard(0),Replicate()", "Shard(dim=0)", "_S(0,2)",
+// "_StridedShard(dim=0, sf=2)", "P", "P(sum)", "Partial(avg)", "S(0)[1]S(0)[0]", with or without
+// surrounding "[...]" or "(...)"; separators (comma, space) count outside parentheses only.
+// Negative dims count from `tensor_dims`. Throws InputError naming `field`: unknown word, dim out
+// of range, wrong number of placements (`axes`).
+PlacementList parse_placements(std::string_view text, int axes, int tensor_dims,
+                               std::string_view field);
+
+// As str() in PyTorch: "S(0)", "_S(0, 2)", "P(sum)", "R".
+std::string text(const Placement& placement);
+// As repr() in PyTorch: "Shard(dim=0)", "_StridedShard(dim=0, sf=2)", "Partial(sum)",
+// "Replicate()".
+std::string repr(const Placement& placement);
+// As PyTorch prints a spec: "S(0)R"; with the index where the shard order is not the default:
+// "S(1)[1]S(1)[0]".
+std::string text(const std::vector<Placement>& placements, const ShardStacks& stacks);
+
+// ---- which indices of one tensor dim a rank holds
+//
+// Every placement of DTensor (Shard, _StridedShard, any nesting and order of them) gives a rank,
+// per dim, an ascending list of global indices; its local index k is the k-th of them. Such a list
+// is stored as runs of consecutive global indices. A rank's index set is the product over dims of
+// its runs, that is a union of boxes, and never needs an element-wise list.
+
+// Global indices [global_lo, global_lo + size) at local indices [local_lo, local_lo + size). size >
+// 0.
+struct Run {
+  std::int64_t global_lo, local_lo, size;
+  std::int64_t global_hi() const { return global_lo + size; }
+  std::int64_t local_hi() const { return local_lo + size; }
+  friend bool operator==(const Run&, const Run&) = default;
+};
+
+// Ascending, disjoint, maximal (neighbours are merged), local indices dense from 0.
+using Runs = std::span<const Run>;
+
+std::int64_t size_of(Runs runs);
+
+// The runs of several pieces of one dim in one allocation; pieces are numbered from 0.
+class PieceTable {
+ public:
+  PieceTable() : begins_{0} {}
+  int count() const { return static_cast<int>(begins_.size()) - 1; }
+  Runs runs(std::int64_t piece) const {
+    return Runs(runs_).subspan(begins_[piece], begins_[piece + 1] - begins_[piece]);
+  }
+  std::int64_t size(std::int64_t piece) const {
+    Runs list = runs(piece);
+    return list.empty() ? 0 : list.back().local_hi();
+  }
+
+  // Append to the piece being built; merges with its last run where global indices continue.
+  void add_run(std::int64_t global_lo, std::int64_t size);
+  // Append local indices [local_lo, local_hi) of `from`, which must not point into this table.
+  void add_slice(Runs from, std::int64_t local_lo, std::int64_t local_hi);
+  void end_piece() { begins_.push_back(runs_.size()); }
+  void reserve(std::size_t pieces) {
+    runs_.reserve(pieces);
+    begins_.reserve(pieces + 1);
+  }
+
+ private:
+  std::vector<Run> runs_;
+  IndexVector<std::int64_t, std::size_t> begins_;
+};
+
+// torch.chunk: piece r of `length` over n starts at min(r*c, length) with c = ceil(length/n) and
+// holds at most c. n >= 1, 0 <= r < n.
+struct Chunk {
+  std::int64_t lo, hi;
+};
+constexpr Chunk chunk(std::int64_t length, std::int64_t n, std::int64_t r) {
+  std::int64_t c = ceil_div(length, n);
+  // r*c <= n*ceil(length/n) < length + n, no overflow within kMaxBytes.
+  std::int64_t lo = r * c < length ? r * c : length;
+  std::int64_t hi = lo + c < length ? lo + c : length;
+  return {lo, hi};
+}
+
+// ---- the layout
 
 class Layout {
  public:
@@ -42,9 +161,9 @@ class Layout {
   const Mesh& mesh() const { return *mesh_; }
   const MeshRef& mesh_ref() const { return mesh_; }
   const std::vector<Placement>& placements() const { return placements_; }
-  const Placement& placement(int axis) const { return placements_[static_cast<std::size_t>(axis)]; }
+  const Placement& placement(int axis) const { return placements_[axis]; }
   // The axes that shard `dim`, outermost first.
-  const std::vector<int>& stack(int dim) const { return stacks_[static_cast<std::size_t>(dim)]; }
+  const std::vector<int>& stack(int dim) const { return stacks_[dim]; }
   const ShardStacks& stacks() const { return stacks_; }
   bool has_strided() const;
   // False where some dim's stack is not in increasing axis order.
@@ -52,7 +171,7 @@ class Layout {
 
   // Pieces of `dim`; piece_of gives the one held by the rank at a mesh position (row-major in the
   // stack's coordinates).
-  const PieceTable& pieces(int dim) const { return *pieces_[static_cast<std::size_t>(dim)]; }
+  const PieceTable& pieces(int dim) const { return *pieces_[dim]; }
   std::int64_t piece_of(int dim, const MeshCoordinate& coordinate) const;
 
   // By mesh position.
@@ -82,9 +201,9 @@ class Layout {
   Shape shape_;
   DType dtype_;
   MeshRef mesh_;
-  std::vector<Placement> placements_;
+  IndexVector<int, Placement> placements_;
   ShardStacks stacks_;
-  std::vector<std::shared_ptr<const PieceTable>> pieces_;  // per dim; shared between copies
+  IndexVector<int, std::shared_ptr<const PieceTable>> pieces_;  // per dim; shared between copies
 };
 
 // Text of the --shape option: "32,8192,4096"; "" is 0-d. Throws InputError naming `field`.

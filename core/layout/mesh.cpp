@@ -70,7 +70,7 @@ Mesh::Mesh(std::vector<std::int32_t> shape, std::vector<Rank> ranks, std::vector
 }
 
 Mesh Mesh::row_major(std::vector<std::int32_t> shape, Rank first, std::vector<std::string> names) {
-  std::vector<Rank> ranks(static_cast<std::size_t>(checked_size(shape)));
+  std::vector<Rank> ranks(to_index(checked_size(shape)));
   for (std::size_t i = 0; i < ranks.size(); ++i)
     ranks[i] = Rank{to_int(first) + static_cast<std::int32_t>(i)};
   return Mesh(std::move(shape), std::move(ranks), std::move(names));

@@ -15,8 +15,6 @@
 
 namespace reshard {
 
-inline constexpr int kMaxAxes = 5;
-
 // Coordinate of a rank in its mesh, one entry per axis; unused entries are 0.
 using MeshCoordinate = std::array<std::int32_t, kMaxAxes>;
 
@@ -32,19 +30,19 @@ class Mesh {
                         std::vector<std::string> names = {});
 
   int axes() const { return static_cast<int>(shape_.size()); }
-  std::int32_t axis_size(int axis) const { return shape_[static_cast<std::size_t>(axis)]; }
+  std::int32_t axis_size(int axis) const { return shape_[axis]; }
   const std::vector<std::int32_t>& shape() const { return shape_; }
-  const std::vector<std::string>& names() const { return names_; }
+  const IndexVector<int, std::string>& names() const { return names_; }
 
   // Number of ranks. A *position* is an index in row-major order, 0 .. size()-1.
   std::int32_t size() const { return static_cast<std::int32_t>(ranks_.size()); }
   const std::vector<Rank>& ranks() const { return ranks_; }
-  Rank rank_at(std::int32_t position) const { return ranks_[static_cast<std::size_t>(position)]; }
+  Rank rank_at(std::int32_t position) const { return ranks_[position]; }
   std::optional<std::int32_t> position_of(Rank rank) const;
   MeshCoordinate coordinate(std::int32_t position) const;
   std::int32_t position_at(const MeshCoordinate& coordinate) const;
   // Row-major distance in positions between neighbours along `axis`.
-  std::int32_t stride(int axis) const { return strides_[static_cast<std::size_t>(axis)]; }
+  std::int32_t stride(int axis) const { return strides_[axis]; }
 
   // Same shape, same ranks in the same places; names do not matter.
   friend bool operator==(const Mesh& a, const Mesh& b) {
@@ -52,9 +50,9 @@ class Mesh {
   }
 
  private:
-  std::vector<std::int32_t> shape_, strides_;
-  std::vector<Rank> ranks_;
-  std::vector<std::string> names_;
+  IndexVector<int, std::int32_t> shape_, strides_;
+  IndexVector<std::int32_t, Rank> ranks_;
+  IndexVector<int, std::string> names_;
   bool consecutive_ = false;                            // ranks_[i] == ranks_[0] + i
   std::vector<std::pair<Rank, std::int32_t>> by_rank_;  // ascending; empty when consecutive_
 };

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "core/layout/placement.h"
+#include "core/layout/layout.h"
 
 #include <algorithm>
+#include <array>
+#include <initializer_list>
 
 #include <fmt/format.h>
 
 #include "core/base/cursor.h"
 #include "core/base/errors.h"
 #include "core/base/integers.h"
-#include "core/layout/box.h"
-#include "core/layout/mesh.h"
 
 namespace reshard {
 namespace {
@@ -25,14 +25,21 @@ std::int8_t read_dim(Cursor& cursor, int tensor_dims) {
   return static_cast<std::int8_t>(dim < 0 ? dim + tensor_dims : dim);
 }
 
+// "name=" where the name is given.
+void skip_name(Cursor& cursor, std::initializer_list<std::string_view> names) {
+  cursor.skip_spaces();
+  if (std::none_of(names.begin(), names.end(),
+                   [&](std::string_view name) { return cursor.accept(name); }))
+    return;
+  cursor.skip_spaces();
+  cursor.expect("=");
+  cursor.skip_spaces();
+}
+
 // After "S" / "Shard": "(0)", "(dim=0)" or a bare digit.
 Placement read_shard(Cursor& cursor, int tensor_dims) {
   if (!cursor.accept("(")) return Placement::shard(read_dim(cursor, tensor_dims));
-  cursor.skip_spaces();
-  if (cursor.accept("dim")) {
-    cursor.skip_spaces();
-    cursor.expect("=");
-  }
+  skip_name(cursor, {"dim"});
   Placement out = Placement::shard(read_dim(cursor, tensor_dims));
   cursor.expect(")");
   return out;
@@ -40,19 +47,10 @@ Placement read_shard(Cursor& cursor, int tensor_dims) {
 
 Placement read_strided(Cursor& cursor, int tensor_dims) {
   cursor.expect("(");
-  cursor.skip_spaces();
-  if (cursor.accept("dim")) {
-    cursor.skip_spaces();
-    cursor.expect("=");
-  }
+  skip_name(cursor, {"dim"});
   std::int8_t dim = read_dim(cursor, tensor_dims);
   cursor.expect(",");
-  cursor.skip_spaces();
-  if (cursor.accept("sf") || cursor.accept("split_factor")) {
-    cursor.skip_spaces();
-    cursor.expect("=");
-    cursor.skip_spaces();
-  }
+  skip_name(cursor, {"sf", "split_factor"});
   std::int64_t factor = cursor.integer("a split factor", 1, kMaxRanks);
   cursor.skip_spaces();
   cursor.expect(")");
@@ -63,11 +61,7 @@ Placement read_partial(Cursor& cursor) {
   if (!cursor.accept("(")) return Placement::partial();
   cursor.skip_spaces();
   if (cursor.accept(")")) return Placement::partial();
-  if (cursor.accept("reduce_op")) {
-    cursor.skip_spaces();
-    cursor.expect("=");
-    cursor.skip_spaces();
-  }
+  skip_name(cursor, {"reduce_op"});
   bool quote = cursor.accept("'") || cursor.accept("\"");
   std::string_view word = cursor.word();
   if (word.empty()) cursor.fail("a reduction such as sum or avg");
@@ -101,6 +95,12 @@ int read_order(Cursor& cursor, const Placement& placement) {
   return position;
 }
 
+// By kind: dim, split factor and operator as its form has them.
+std::string written(const Placement& placement, const std::array<const char*, 4>& forms) {
+  return fmt::format(fmt::runtime(forms[to_index(placement.kind)]), placement.dim,
+                     placement.split_factor, text(placement.op));
+}
+
 }  // namespace
 
 PlacementList parse_placements(std::string_view text, int axes, int tensor_dims,
@@ -129,39 +129,19 @@ PlacementList parse_placements(std::string_view text, int axes, int tensor_dims,
 }
 
 std::string text(const Placement& placement) {
-  switch (placement.kind) {
-    case Placement::Kind::Replicate:
-      return "R";
-    case Placement::Kind::Shard:
-      return fmt::format("S({})", placement.dim);
-    case Placement::Kind::StridedShard:
-      return fmt::format("_S({}, {})", placement.dim, placement.split_factor);
-    case Placement::Kind::Partial:
-      return fmt::format("P({})", text(placement.op));
-  }
-  return {};
+  return written(placement, {"R", "S({0})", "_S({0}, {1})", "P({2})"});
 }
 
 std::string repr(const Placement& placement) {
-  switch (placement.kind) {
-    case Placement::Kind::Replicate:
-      return "Replicate()";
-    case Placement::Kind::Shard:
-      return fmt::format("Shard(dim={})", placement.dim);
-    case Placement::Kind::StridedShard:
-      return fmt::format("_StridedShard(dim={}, sf={})", placement.dim, placement.split_factor);
-    case Placement::Kind::Partial:
-      return fmt::format("Partial({})", text(placement.op));
-  }
-  return {};
+  return written(placement, {"Replicate()", "Shard(dim={0})", "_StridedShard(dim={0}, sf={1})",
+                             "Partial({2})"});
 }
 
 std::string text(const std::vector<Placement>& placements, const ShardStacks& stacks) {
-  std::vector<int> position(placements.size(), -1);
+  IndexVector<int, int> position(placements.size(), -1);
   for (const std::vector<int>& stack : stacks)
     if (!std::is_sorted(stack.begin(), stack.end()))
-      for (std::size_t i = 0; i < stack.size(); ++i)
-        position[static_cast<std::size_t>(stack[i])] = static_cast<int>(i);
+      for (std::size_t i = 0; i < stack.size(); ++i) position[stack[i]] = static_cast<int>(i);
   std::string out;
   for (std::size_t axis = 0; axis < placements.size(); ++axis) {
     out += text(placements[axis]);

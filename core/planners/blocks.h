@@ -50,9 +50,7 @@ struct BlockSide {
                                        // indices: blocks are as long as shards there
 };
 
-// Ranks times group size above which nothing is worked out block by block: seconds of planning and
-// gigabytes of moves. InputError beyond.
-inline constexpr std::int64_t kMaxBlocks = std::int64_t{1} << 28;
+// Throws InputError beyond kMaxBlocks.
 void check_block_count(const RankGroups& groups);
 
 // Extents of the box of a block, per group. No elements: nothing of the group moves.

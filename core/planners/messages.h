@@ -7,9 +7,7 @@
 
 namespace reshard {
 
-// As many boxes as a plan's step may carry: about a GiB, and nobody can issue more.
-inline constexpr std::size_t kMaxMoves = std::size_t{1} << 24;
-// Throws InputError beyond.
+// Throws InputError beyond kMaxMoves.
 void check_size(const MoveList& moves);
 
 class Messages {

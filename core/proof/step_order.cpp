@@ -6,11 +6,10 @@
 #include <optional>
 
 #include "core/base/errors.h"
+#include "core/base/limits.h"
 
 namespace reshard {
 namespace {
-
-constexpr std::size_t kMaxTableBits = std::size_t{1} << 33;
 
 std::optional<std::size_t> place_of(const std::vector<std::int32_t>& steps, std::int32_t step) {
   auto it = std::lower_bound(steps.begin(), steps.end(), step);
@@ -37,7 +36,7 @@ StepOrder::StepOrder(const Plan& plan) : class_of_(plan.slot_count()) {
     class_of_[slot] = it->second;
     if (!added) continue;
     bits += it->first.size() * it->first.size();
-    if (bits > kMaxTableBits)
+    if (bits > kMaxOrderBits)
       throw InputError(
           "plan: expected steps few enough for a proof in 1 GiB, found too many on one rank");
     tables_.push_back(table_of(plan, it->first));

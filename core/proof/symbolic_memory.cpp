@@ -7,11 +7,10 @@
 #include <fmt/format.h>
 
 #include "core/base/errors.h"
+#include "core/base/limits.h"
 
 namespace reshard {
 namespace {
-
-constexpr std::int64_t kMaxPieces = std::int64_t{1} << 25;
 
 [[noreturn]] void refute_end(std::string what) { throw Refuted{{std::nullopt, std::move(what)}}; }
 
@@ -81,7 +80,7 @@ void SymbolicMemory::refute(const std::string& what) const {
 }
 
 void SymbolicMemory::put(BufferId buffer, Slot slot, const Piece& piece) {
-  if (++pieces_ > kMaxPieces)
+  if (++pieces_ > kMaxProofPieces)
     throw InputError("plan: expected a proof of at most 2^25 boxes, found more (use fewer ranks)");
   ContentsRef& held = contents(buffer, slot);
   if (!held) held = std::make_shared<Contents>(plan_.dims());

@@ -10,17 +10,12 @@
 #include "core/schedule/transfers.h"
 
 namespace reshard {
-namespace {
-
-constexpr std::int64_t kMaxPairs = std::int64_t{1} << 26;
-
-}  // namespace
 
 std::vector<PairBytes> traffic_of(const Plan& plan) {
   std::vector<PairBytes> pairs;
   for (const Step& step : plan.steps)
     for_each_pair(plan, step, [&](Slot source, Slot destination, std::int64_t bytes) {
-      if (static_cast<std::int64_t>(pairs.size()) == kMaxPairs)
+      if (static_cast<std::int64_t>(pairs.size()) == kMaxTrafficPairs)
         throw InputError("traffic: expected steps that connect at most 2^26 pairs, found more");
       if (bytes > 0) pairs.push_back({source, destination, bytes});
     });

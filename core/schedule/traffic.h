@@ -33,8 +33,6 @@ struct AlltoallvMatrix {
   std::int64_t size_bytes = 0;  // the largest sum of a row or a column
 };
 
-inline constexpr std::int64_t kMaxMatrixRanks = 4096;
-
 // Throws InputError where the greatest rank is kMaxMatrixRanks or above: the file is square in it.
 AlltoallvMatrix alltoallv_matrix(const Plan& plan);
 

@@ -14,10 +14,6 @@
 namespace reshard {
 namespace {
 
-constexpr std::int64_t kMaxId = 1 << 30;
-// Shapes of buffers are kept per rank: this many extents take 1 GiB.
-constexpr std::size_t kMaxExtents = std::size_t{1} << 27;
-
 class Reader {
  public:
   Reader(std::string_view text, std::string_view file) : text_(text), file_(file) {}
@@ -32,7 +28,7 @@ class Reader {
       throw InputError(fmt::format("{}: expected nothing after 'end', found {}", place(line_),
                                    quoted(current_)));
     if (std::optional<Refutation> refutation = check_plan(plan).refutation) {
-      int line = refutation->step ? step_lines_[to_index(*refutation->step)] : end_line;
+      int line = refutation->step ? step_lines_[*refutation->step] : end_line;
       throw InputError(fmt::format("{}: expected a plan that does what it says, found: {}",
                                    place(line), refutation->what));
     }
@@ -142,10 +138,10 @@ class Reader {
     BufferId id{};
     at_line([&](Cursor& cursor) {
       cursor.expect("temporary ");
-      auto number = static_cast<std::size_t>(cursor.integer("the next buffer's number", 0, kMaxId));
+      auto number = to_index(cursor.integer("the next buffer's number", 0, kMaxPlanNumber));
       if (number != plan.buffers.size())
         cursor.fail(fmt::format("buffer {} here, before this", plan.buffers.size()));
-      if ((number + 1) * plan.slot_count() * static_cast<std::size_t>(plan.dims()) > kMaxExtents)
+      if ((number + 1) * plan.slot_count() * to_index(plan.dims()) > kMaxPlanExtents)
         cursor.fail("fewer temporaries for so many ranks");
       std::int64_t tensor = 0;
       if (cursor.accept(" tensor "))
@@ -178,7 +174,8 @@ class Reader {
 
   static BufferId buffer(Cursor& cursor) {
     cursor.expect("b");
-    return BufferId{static_cast<std::int32_t>(cursor.integer("a buffer's number", 0, kMaxId))};
+    return BufferId{
+        static_cast<std::int32_t>(cursor.integer("a buffer's number", 0, kMaxPlanNumber))};
   }
 
   struct BoxIn {
@@ -228,14 +225,14 @@ class Reader {
     Step step{CopyStep{}, {}, {}};
     at_line([&](Cursor& cursor) {
       cursor.expect("step ");
-      auto number = static_cast<std::size_t>(cursor.integer("the next step's number", 0, kMaxId));
+      auto number = to_index(cursor.integer("the next step's number", 0, kMaxPlanNumber));
       if (number != plan.steps.size())
         cursor.fail(fmt::format("step {} here, before this", plan.steps.size()));
       cursor.expect(" ");
       step.body = head(cursor);
       if (cursor.accept(" after ")) do
-          step.after.push_back(
-              StepId{static_cast<std::int32_t>(cursor.integer("a step's number", 0, kMaxId))});
+          step.after.push_back(StepId{
+              static_cast<std::int32_t>(cursor.integer("a step's number", 0, kMaxPlanNumber))});
         while (cursor.accept(","));
       if (cursor.accept(" axes ")) do
           step.axes.push_back(static_cast<int>(cursor.integer("a mesh axis", 0, kMaxAxes - 1)));
@@ -362,7 +359,7 @@ class Reader {
   std::string_view text_, file_, current_;
   int line_ = 0;
   bool has_line_ = false;
-  std::vector<int> step_lines_;
+  IndexVector<StepId, int> step_lines_;
 };
 
 }  // namespace

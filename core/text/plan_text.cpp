@@ -39,7 +39,7 @@ class Writer {
   }
 
  private:
-  int rank(Slot slot) const { return to_int(plan_.ranks[static_cast<std::size_t>(slot)]); }
+  int rank(Slot slot) const { return to_int(plan_.rank_of(slot)); }
 
   void layout(const char* side, const Layout& layout) {
     put(out_, "{} mesh {} ranks {} placements {}\n", side, shape_text(layout.mesh()),
@@ -125,7 +125,7 @@ class Writer {
   void lines(const CollectiveStep& step) {
     for (std::size_t g = 0; g < step.group_count(); ++g) {
       std::vector<Rank> ranks;
-      for (Slot slot : step.group(g)) ranks.push_back(plan_.ranks[static_cast<std::size_t>(slot)]);
+      for (Slot slot : step.group(g)) ranks.push_back(plan_.rank_of(slot));
       put(out_, "  group {}", ranks_text(ranks));
       if (!step.input_boxes.empty()) {
         put(out_, " ");

@@ -5,6 +5,7 @@
 #include "core/topology/topology.h"
 
 #include <algorithm>
+#include <array>
 #include <span>
 
 #include <fmt/format.h>
@@ -82,17 +83,17 @@ void check_rule(const std::string& name, const NodeTemplate& node, std::int64_t 
 
 // Number of classes; every pair of devices inside a node has a rule.
 std::int32_t check_classes(const std::string& name, const NodeTemplate& node) {
-  std::vector<std::int64_t> sizes(1, node.devices);
+  IndexVector<std::int32_t, std::int64_t> sizes(1, node.devices);
   if (!node.class_of.empty()) {
     if (count_of(node.class_of) != node.devices)
       refuse(name, fmt::format("expected a class for each of {} devices, found {}", node.devices,
                                node.class_of.size()));
-    sizes.assign(static_cast<std::size_t>(kMaxDeviceClasses), 0);
+    sizes.assign(to_index(kMaxDeviceClasses), 0);
     for (std::int32_t c : node.class_of) {
       if (c < 0 || c >= kMaxDeviceClasses)
         refuse(name,
                fmt::format("expected device classes below {}, found {}", kMaxDeviceClasses, c));
-      ++sizes[static_cast<std::size_t>(c)];
+      ++sizes[c];
     }
     while (sizes.back() == 0) sizes.pop_back();
   }
@@ -121,82 +122,54 @@ void check_rules(const std::string& name, const NodeTemplate& node, std::int64_t
   if (node.rule_between >= static_cast<std::int32_t>(node.rules.size()))
     refuse(name, fmt::format("expected a rule below {} between nodes, found {}", node.rules.size(),
                              node.rule_between));
-  std::vector<bool> within(node.rules.size(), false);
+  IndexVector<std::int32_t, bool> within(node.rules.size(), false);
   for (std::int32_t rule : node.rule_within)
-    if (rule >= 0) within[static_cast<std::size_t>(rule)] = true;
+    if (rule >= 0) within[rule] = true;
   for (std::size_t rule = 0; rule < node.rules.size(); ++rule)
     check_rule(name, node, fabric_count, node.rules[rule], within[rule]);
 }
 
+// Lists and texts are preceded by their lengths, so that no two contents read the same.
 class ContentHasher {
  public:
-  void add(std::int64_t value) { hasher_.add(value); }
-  void add(std::string_view text) {
-    hasher_.add(static_cast<std::int64_t>(text.size()));
-    hasher_.add(text);
-  }
-  void add(const std::vector<std::int32_t>& list) {
-    add(count_of(list));
-    for (std::int32_t value : list) add(std::int64_t{value});
-  }
-  void add(const std::vector<SharedResource>& list) {
-    add(count_of(list));
-    for (const SharedResource& shared : list) {
-      add(shared.name);
-      add(shared.bytes_per_s);
-    }
-  }
-  void add(const RouteRule& rule) {
-    add(count_of(rule.hops));
-    for (const Hop& hop : rule.hops) {
-      add(static_cast<std::int64_t>(hop.kind));
-      add(std::int64_t{hop.index});
-    }
-    add(rule.latency_ps);
-    add(rule.cap_bytes_per_s.value_or(0));
-    add(static_cast<std::int64_t>(rule.transport));
-  }
-  void add(const NodeTemplate& node) {
-    add(std::int64_t{node.devices});
-    add(count_of(node.ports));
-    for (const Port& port : node.ports) {
-      add(port.name);
-      add(port.out_bytes_per_s);
-      add(port.in_bytes_per_s);
-    }
-    add(node.shared);
-    add(count_of(node.groups));
-    for (const DeviceGroup& group : node.groups) {
-      add(group.name);
-      add(group.devices);
-    }
-    add(count_of(node.rules));
-    for (const RouteRule& rule : node.rules) add(rule);
-    add(node.class_of);
-    add(node.rule_within);
-    add(std::int64_t{node.rule_between});
+  template <class... Parts>
+  void add_all(const Parts&... parts) {
+    (add(parts), ...);
   }
   Digest digest() const { return hasher_.digest(); }
 
  private:
+  void add(std::int64_t value) { hasher_.add(value); }
+  void add(const std::string& text) {
+    add(count_of(text));
+    hasher_.add(std::string_view(text));
+  }
+  template <class Part>
+  void add(const std::vector<Part>& list) {
+    add(count_of(list));
+    for (const Part& part : list) add(part);
+  }
+  void add(const Port& port) { add_all(port.name, port.out_bytes_per_s, port.in_bytes_per_s); }
+  void add(const SharedResource& shared) { add_all(shared.name, shared.bytes_per_s); }
+  void add(const DeviceGroup& group) { add_all(group.name, group.devices); }
+  void add(const Hop& hop) { add_all(static_cast<std::int64_t>(hop.kind), hop.index); }
+  void add(const RouteRule& rule) {
+    add_all(rule.hops, rule.latency_ps, rule.cap_bytes_per_s.value_or(0),
+            static_cast<std::int64_t>(rule.transport));
+  }
+  void add(const NodeTemplate& node) {
+    add_all(node.devices, node.ports, node.shared, node.groups, node.rules, node.class_of,
+            node.rule_within, node.rule_between);
+  }
+
   Hasher hasher_;
 };
 
 }  // namespace
 
 std::string_view text(Transport transport) {
-  switch (transport) {
-    case Transport::NVLink:
-      return "nvlink";
-    case Transport::PCIe:
-      return "pcie";
-    case Transport::Host:
-      return "host";
-    case Transport::Network:
-      return "network";
-  }
-  RESHARD_CHECK(false, "unknown transport");
-  return {};
+  constexpr std::array<std::string_view, 4> kWords{"nvlink", "pcie", "host", "network"};
+  return kWords[to_index(transport)];
 }
 
 Topology::Topology(std::string name, NodeTemplate node, std::vector<SharedResource> fabric,
@@ -215,10 +188,7 @@ Topology::Topology(std::string name, NodeTemplate node, std::vector<SharedResour
   check_rules(name_, node_, count_of(fabric_), nodes_);
 
   ContentHasher hasher;
-  hasher.add(name_);
-  hasher.add(node_);
-  hasher.add(fabric_);
-  hasher.add(std::int64_t{nodes_});
+  hasher.add_all(name_, node_, fabric_, nodes_);
   fingerprint_ = hasher.digest();
 }
 
@@ -265,20 +235,18 @@ Place place_of(const Topology& topology, ResourceId id) {
 
 std::string Topology::resource_name(ResourceId id) const {
   Place place = place_of(*this, id);
-  if (place.fabric >= 0) return fabric_[static_cast<std::size_t>(place.fabric)].name;
+  if (place.fabric >= 0) return fabric_[place.fabric].name;
   if (place.shared >= 0)
-    return fmt::format("node{}.{}", place.node,
-                       node_.shared[static_cast<std::size_t>(place.shared)].name);
-  return fmt::format("node{}.gpu{}.{}.{}", place.node, place.device,
-                     node_.ports[static_cast<std::size_t>(place.port)].name,
+    return fmt::format("node{}.{}", place.node, node_.shared[place.shared].name);
+  return fmt::format("node{}.gpu{}.{}.{}", place.node, place.device, node_.ports[place.port].name,
                      place.out ? "out" : "in");
 }
 
 std::int64_t Topology::resource_bytes_per_s(ResourceId id) const {
   Place place = place_of(*this, id);
-  if (place.fabric >= 0) return fabric_[static_cast<std::size_t>(place.fabric)].bytes_per_s;
-  if (place.shared >= 0) return node_.shared[static_cast<std::size_t>(place.shared)].bytes_per_s;
-  const Port& port = node_.ports[static_cast<std::size_t>(place.port)];
+  if (place.fabric >= 0) return fabric_[place.fabric].bytes_per_s;
+  if (place.shared >= 0) return node_.shared[place.shared].bytes_per_s;
+  const Port& port = node_.ports[place.port];
   return place.out ? port.out_bytes_per_s : port.in_bytes_per_s;
 }
 
@@ -287,10 +255,9 @@ const RouteRule& Topology::rule(Rank source, Rank destination) const {
                     to_int(destination) >= 0 && to_int(destination) < devices(),
                 fmt::format("no route from device {} to device {} of {}", to_int(source),
                             to_int(destination), name_));
-  if (node_of(source) != node_of(destination))
-    return node_.rules[static_cast<std::size_t>(node_.rule_between)];
+  if (node_of(source) != node_of(destination)) return node_.rules[node_.rule_between];
   std::int32_t entry = class_of(source) * classes_ + class_of(destination);
-  return node_.rules[static_cast<std::size_t>(node_.rule_within[static_cast<std::size_t>(entry)])];
+  return node_.rules[node_.rule_within[entry]];
 }
 
 ResourceId Topology::resource(const Hop& hop, Rank source, Rank destination) const {

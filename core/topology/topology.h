@@ -65,22 +65,19 @@ struct RouteRule {
 
 struct NodeTemplate {
   std::int32_t devices = 1;
-  std::vector<Port> ports;
-  std::vector<SharedResource> shared;
-  std::vector<DeviceGroup> groups;
-  std::vector<RouteRule> rules;  // referenced by index
+  IndexVector<std::int32_t, Port> ports;
+  IndexVector<std::int32_t, SharedResource> shared;
+  IndexVector<std::int32_t, DeviceGroup> groups;
+  IndexVector<std::int32_t, RouteRule> rules;
   // Local devices whose routes are alike form a class, so that a node of 4096 like devices needs a
   // table of one entry. Per local device its class, numbered densely from 0; empty: all devices are
   // class 0.
-  std::vector<std::int32_t> class_of;
-  std::vector<std::int32_t> rule_within;  // [class of source * classes + class of destination] ->
-                                          // rule; -1 where no two devices are (a class of one)
-  std::int32_t rule_between = -1;         // rule between nodes; -1 where a topology is one node
+  IndexVector<std::int32_t, std::int32_t> class_of;
+  IndexVector<std::int32_t, std::int32_t>
+      rule_within;                 // [class of source * classes + class of destination] ->
+                                   // rule; -1 where no two devices are (a class of one)
+  std::int32_t rule_between = -1;  // rule between nodes; -1 where a topology is one node
 };
-
-// What no topology may exceed, so that no input asks for absurd memory.
-inline constexpr std::int64_t kMaxDeviceClasses = 1024;
-inline constexpr std::int64_t kMaxResources = std::int64_t{1} << 24;
 
 struct Route {
   std::vector<ResourceId> resources;
@@ -107,14 +104,14 @@ class Topology {
   const std::string& name() const { return name_; }  // "dgx-h100:2"
   std::int32_t nodes() const { return nodes_; }
   const NodeTemplate& node() const { return node_; }
-  const std::vector<SharedResource>& fabric() const { return fabric_; }
+  const IndexVector<std::int32_t, SharedResource>& fabric() const { return fabric_; }
   std::int32_t devices() const { return nodes_ * node_.devices; }
   std::int32_t node_of(Rank device) const { return to_int(device) / node_.devices; }
   std::int32_t local_of(Rank device) const { return to_int(device) % node_.devices; }
   std::int32_t classes() const { return classes_; }
   // Devices of one class are interchangeable in every rule.
   std::int32_t class_of(Rank device) const {
-    return node_.class_of.empty() ? 0 : node_.class_of[static_cast<std::size_t>(local_of(device))];
+    return node_.class_of.empty() ? 0 : node_.class_of[local_of(device)];
   }
 
   // Numbering: node after node, in each its shared resources, then per device its ports' out and
@@ -139,7 +136,7 @@ class Topology {
  private:
   std::string name_;
   NodeTemplate node_;
-  std::vector<SharedResource> fabric_;
+  IndexVector<std::int32_t, SharedResource> fabric_;
   std::int32_t nodes_, classes_ = 1;
   Digest fingerprint_;
 };

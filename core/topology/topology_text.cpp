@@ -11,14 +11,10 @@
 #include "core/base/cursor.h"
 #include "core/base/errors.h"
 #include "core/base/units.h"
-#include "core/topology/route_table.h"
 
 namespace reshard {
 namespace {
 
-constexpr std::size_t kMaxPorts = 64, kMaxShared = 256, kMaxFabric = 1024, kMaxGroups = 1024,
-                      kMaxRoutes = 256, kMaxHops = 16, kMaxNameLength = 64;
-constexpr std::size_t kMaxMembers = std::size_t{1} << 20;  // of all groups and pair lists together
 constexpr std::array<std::string_view, 12> kReserved{"within", "between",     "pairs", "to",
                                                      "via",    "latency",     "cap",   "transport",
                                                      "source", "destination", "in",    "out"};
@@ -155,8 +151,8 @@ class Reader {
   }
 
   void count_members(std::int64_t more) {
-    members_ += static_cast<std::size_t>(more);
-    if (members_ > kMaxMembers) fail("at most 2^20 members of groups and pairs in all", line_);
+    members_ += to_index(more);
+    if (members_ > kMaxGroupMembers) fail("at most 2^20 members of groups and pairs in all", line_);
   }
 
   // ---- what lines say ----

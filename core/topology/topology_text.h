@@ -3,6 +3,7 @@
 // Documented in traces/topologies/README.md.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -38,14 +39,11 @@ struct TopologyDescription {
   // nothing may be given.
   enum class Counts : std::uint8_t { Nodes, Devices, Nothing };
   Counts counts = Counts::Nothing;
-  std::vector<Port> ports;
-  std::vector<SharedResource> shared, fabric;
-  std::vector<DeviceGroup> groups;
+  IndexVector<std::int32_t, Port> ports;
+  IndexVector<std::int32_t, SharedResource> shared, fabric;
+  IndexVector<std::int32_t, DeviceGroup> groups;
   std::vector<RouteLine> routes;
 };
-
-// Longest line of any text input.
-inline constexpr std::size_t kMaxLineBytes = std::size_t{64} << 20;
 
 // Throws InputError "FILE:LINE: expected ..., found ...", for every contradiction too: a name given
 // twice, an unknown group, a pair of devices without a route, a route line that no pair takes. Work
@@ -59,5 +57,20 @@ Topology build_topology(const TopologyDescription& description, std::optional<st
 
 // The text of a topology; parse_topology reads it back to the same.
 std::string to_text(const TopologyDescription& description);
+
+// Classes of devices and their table of rules, from the route lines.
+struct RouteTable {
+  IndexVector<std::int32_t, RouteRule> rules;                     // one per route line, in order
+  IndexVector<std::int32_t, std::int32_t> class_of, rule_within;  // as NodeTemplate
+  std::int32_t rule_between = -1;
+
+  std::vector<bool> taken;  // per route line: whether some pair takes it
+  // Local devices that no line gives a route.
+  std::optional<std::pair<std::int32_t, std::int32_t>> missing;
+  bool too_many_classes = false;  // more than kMaxDeviceClasses; nothing else is filled then
+};
+
+// Group and device numbers must be in range.
+RouteTable make_route_table(const TopologyDescription& description);
 
 }  // namespace reshard

@@ -16,20 +16,19 @@ constexpr double kAllToAllPenaltyUs = 1.0;  // "favor allgather"
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
 double ring_cost_us(double gib, double hops, const TorchMeshTopology& topology, int axis) {
-  auto at = static_cast<std::size_t>(axis);
-  double latency = kBaseLatencyUs + hops * topology.latency_us[at];
+  double latency = kBaseLatencyUs + hops * topology.latency_us[axis];
   double bandwidth =
-      (gib * hops / static_cast<double>(topology.sizes[at])) / topology.bandwidth_gb_per_s[at];
+      (gib * hops / static_cast<double>(topology.sizes[axis])) / topology.bandwidth_gb_per_s[axis];
   return latency + bandwidth * 1e6;
 }
 
 double hops_around(const TorchMeshTopology& topology, int axis) {
-  return static_cast<double>(topology.sizes[static_cast<std::size_t>(axis)] - 1);
+  return static_cast<double>(topology.sizes[axis] - 1);
 }
 
 // Cost of one step while a rank holds `gib`, which becomes what it holds afterwards.
 double step_cost_us(const TorchStep& step, const TorchMeshTopology& topology, double& gib) {
-  auto size = static_cast<double>(topology.sizes[static_cast<std::size_t>(step.axis)]);
+  auto size = static_cast<double>(topology.sizes[step.axis]);
   if (step.from == step.to) return 0.0;
   if (step.from.is_shard_like()) {
     if (step.to.is_partial()) return kInfinite;
@@ -52,7 +51,7 @@ double step_cost_us(const TorchStep& step, const TorchMeshTopology& topology, do
 }  // namespace
 
 TorchMeshTopology torch_mesh_topology(const Mesh& mesh, std::int32_t devices_per_host) {
-  auto axes = static_cast<std::size_t>(mesh.axes());
+  auto axes = to_index(mesh.axes());
   TorchMeshTopology out{std::vector<double>(axes, kBandwidthGbPerS),
                         std::vector<double>(axes, kHopLatencyUs), mesh.shape()};
   std::int64_t devices = 1;

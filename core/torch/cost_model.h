@@ -19,9 +19,9 @@ inline constexpr std::string_view kTorchVersion = "2.15";
 // multiplying sizes; an axis at which the product exceeds `devices_per_host` is inter-host.
 struct TorchMeshTopology {
   // "GB/s" that GiB are divided by: PyTorch's own 7.4 % slip, kept.
-  std::vector<double> bandwidth_gb_per_s;
-  std::vector<double> latency_us;  // per hop
-  std::vector<std::int32_t> sizes;
+  IndexVector<int, double> bandwidth_gb_per_s;
+  IndexVector<int, double> latency_us;  // per hop
+  IndexVector<int, std::int32_t> sizes;
 };
 TorchMeshTopology torch_mesh_topology(const Mesh& mesh, std::int32_t devices_per_host);
 

@@ -11,15 +11,15 @@
 namespace reshard {
 
 struct PlacementState {
-  std::vector<Placement> placements;
+  IndexVector<int, Placement> placements;
   ShardStacks stacks;
 
   explicit PlacementState(const Layout& layout)
       : placements(layout.placements()), stacks(layout.stacks()) {}
 
-  const Placement& of(int axis) const { return placements[static_cast<std::size_t>(axis)]; }
-  std::vector<int>& stack(int dim) { return stacks[static_cast<std::size_t>(dim)]; }
-  const std::vector<int>& stack(int dim) const { return stacks[static_cast<std::size_t>(dim)]; }
+  const Placement& of(int axis) const { return placements[axis]; }
+  std::vector<int>& stack(int dim) { return stacks[dim]; }
+  const std::vector<int>& stack(int dim) const { return stacks[dim]; }
 
   // Takes the axis out of its stack, if it is in one, and puts it innermost on the stack of its new
   // dim, if it has one.
@@ -29,7 +29,7 @@ struct PlacementState {
       old.erase(std::find(old.begin(), old.end(), axis));
     }
     if (to.is_shard_like()) stack(to.dim).push_back(axis);
-    placements[static_cast<std::size_t>(axis)] = to;
+    placements[axis] = to;
   }
 
   Layout layout_like(const Layout& model) const {

@@ -2,8 +2,10 @@
 // Machines by name: the topologies of traces/topologies, compiled in, and the user's own files.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,5 +43,19 @@ Topology default_topology(std::int64_t devices_needed);
 
 // Throws InputError where `highest_rank` has no device (rank r runs on device r).
 void require_devices(const Topology& topology, std::int64_t highest_rank);
+
+// A file of traces/topologies, compiled in by cmake/embed.cmake.
+struct EmbeddedText {
+  std::string_view name;  // file name without ".topo"
+  std::string_view text;
+};
+
+// In the order in which CMakeLists.txt lists them.
+std::span<const EmbeddedText> embedded_topologies();
+
+// A whole text file from outside, read without trust. Throws InputError "PATH: ..." for what is
+// missing, a directory or unreadable, for a line above 64 MiB, and for more than `limit_bytes` in
+// all; reads no further than that.
+std::string read_text_file(const std::string& path, std::size_t limit_bytes);
 
 }  // namespace reshard::sim

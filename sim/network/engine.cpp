@@ -14,9 +14,9 @@
 #include <fmt/format.h>
 
 #include "core/base/errors.h"
-#include "sim/network/event_queue.h"
 #include "sim/network/flows.h"
 #include "sim/network/program.h"
+#include "sim/network/queues.h"
 
 namespace reshard::sim {
 

@@ -16,7 +16,7 @@ struct EngineOptions {
 
 // Throws InputError when a rank has no device, more flows share a resource than it has bytes per
 // second, a collective names a rank twice, time passes 2^62 ps, or the run is beyond the limits of
-// transit.h; CheckFailure, naming the operations, on a workload that cannot finish.
+// core/base/limits.h; CheckFailure, naming the operations, on a workload that cannot finish.
 Timeline run(const Workload& workload, const Topology& topology, const EngineOptions& options = {});
 
 // Time of one plan alone, without recording anything.

@@ -11,7 +11,7 @@
 namespace reshard::sim {
 
 FairShare::FairShare(const std::vector<std::int64_t>& capacities, std::int32_t max_hops)
-    : stride_(static_cast<std::size_t>(max_hops)) {
+    : stride_(to_index(max_hops)) {
   RESHARD_CHECK(max_hops >= 1, fmt::format("{} hops", max_hops));
   resources_.resize(capacities.size());
   for (std::size_t resource = 0; resource < capacities.size(); ++resource) {
@@ -21,15 +21,14 @@ FairShare::FairShare(const std::vector<std::int64_t>& capacities, std::int32_t m
 }
 
 std::span<const ResourceId> FairShare::path(std::int32_t flow) const {
-  std::span<const ResourceId> all =
-      std::span(paths_).subspan(static_cast<std::size_t>(flow) * stride_, stride_);
+  std::span<const ResourceId> all = std::span(paths_).subspan(to_index(flow) * stride_, stride_);
   std::size_t hops = all.size();
   while (all[hops - 1] == kNoResource) --hops;
   return all.first(hops);
 }
 
 void FairShare::add(std::int32_t flow, std::span<const ResourceId> path, std::int64_t cap) {
-  auto at = static_cast<std::size_t>(flow);
+  auto at = to_index(flow);
   RESHARD_CHECK(!path.empty() && path.size() <= stride_ && cap >= 1,
                 fmt::format("{} hops, cap {}", path.size(), cap));
   if (at >= flows_.size()) {
@@ -62,18 +61,18 @@ void FairShare::add(std::int32_t flow, std::span<const ResourceId> path, std::in
 void FairShare::remove(std::int32_t flow) {
   std::span<const ResourceId> hops = path(flow);
   for (std::size_t hop = 0; hop < hops.size(); ++hop) {
-    std::vector<std::int32_t>& flows = resources_[to_index(hops[hop])].flows;
-    std::int32_t position = positions_[static_cast<std::size_t>(flow) * stride_ + hop];
+    std::vector<std::int32_t>& flows = resources_[hops[hop]].flows;
+    std::int32_t position = positions_[to_index(flow) * stride_ + hop];
     // The last flow of the list takes the position.
     std::int32_t moved = flows.back();
-    flows[static_cast<std::size_t>(position)] = moved;
+    flows[position] = moved;
     flows.pop_back();
-    std::size_t place = static_cast<std::size_t>(moved) * stride_;
+    std::size_t place = to_index(moved) * stride_;
     while (paths_[place] != hops[hop]) ++place;
     positions_[place] = position;
     touched_.push_back(to_index(hops[hop]));
   }
-  if (flow_at(flow).rate > 0) keep_below_ = std::min(keep_below_, flow_at(flow).rate);
+  if (flows_[flow].rate > 0) keep_below_ = std::min(keep_below_, flows_[flow].rate);
 }
 
 // When the numbers run out, all marks start again.
@@ -100,11 +99,11 @@ void FairShare::solve(std::vector<Change>& changes) {
 
 // A flow that is to be rated anew brings its resources into the part.
 inline void FairShare::enter(std::int32_t flow) {
-  flow_at(flow).mark = 2 * epoch_;
-  if (caps_[static_cast<std::size_t>(flow)] != kNoCap) part_capped_.push_back(flow);
-  const ResourceId* hop = &paths_[static_cast<std::size_t>(flow) * stride_];
+  flows_[flow].mark = 2 * epoch_;
+  if (caps_[flow] != kNoCap) part_capped_.push_back(flow);
+  const ResourceId* hop = &paths_[to_index(flow) * stride_];
   for (const ResourceId* end = hop + stride_; hop != end && *hop != kNoResource; ++hop) {
-    Resource& next = resources_[to_index(*hop)];
+    Resource& next = resources_[*hop];
     if (next.epoch == epoch_) continue;
     next.epoch = epoch_;
     part_resources_.push_back(to_index(*hop));
@@ -126,12 +125,12 @@ void FairShare::collect(std::size_t root) {
     std::int64_t taken = 0;
     std::size_t kept_count = 0, chosen = 0;
     for (std::int32_t flow : resource.flows) {
-      const Flow at = flow_at(flow);
+      const Flow at = flows_[flow];
       bool kept = static_cast<std::uint64_t>(at.rate) - 1 < kept_below;
       taken += kept ? at.rate : 0;
       kept_count += kept ? 1 : 0;
       chosen_[chosen] = flow;
-      chosen += static_cast<std::size_t>(!kept) & static_cast<std::size_t>(at.mark != entered);
+      chosen += to_index(!kept) & to_index(at.mark != entered);
     }
     resource.rest = resource.capacity - taken;
     resource.free = static_cast<std::int64_t>(resource.flows.size() - kept_count);
@@ -143,7 +142,7 @@ void FairShare::collect(std::size_t root) {
 bool FairShare::settle_top() {
   while (!heap_.empty()) {
     Offer top = heap_.front();
-    const Resource& resource = resources_[static_cast<std::size_t>(top.resource)];
+    const Resource& resource = resources_[top.resource];
     std::int64_t share = resource.free > 0 ? resource.rest / resource.free : 0;
     if (share == top.share) return true;
     std::pop_heap(heap_.begin(), heap_.end(), std::greater<>());
@@ -156,13 +155,13 @@ bool FairShare::settle_top() {
 }
 
 inline void FairShare::give(std::int32_t flow, std::int64_t share, std::vector<Change>& changes) {
-  const ResourceId* hop = &paths_[static_cast<std::size_t>(flow) * stride_];
+  const ResourceId* hop = &paths_[to_index(flow) * stride_];
   for (const ResourceId* end = hop + stride_; hop != end && *hop != kNoResource; ++hop) {
-    Resource& resource = resources_[to_index(*hop)];
+    Resource& resource = resources_[*hop];
     resource.rest -= share;
     --resource.free;
   }
-  Flow& at = flow_at(flow);
+  Flow& at = flows_[flow];
   at.mark = 2 * epoch_ + 1;
   if (at.rate != share) changes.push_back({flow, at.rate});
   at.rate = share;
@@ -174,7 +173,7 @@ void FairShare::give_all(const Resource& bottleneck, std::int64_t share,
   std::size_t chosen = 0;
   for (std::int32_t flow : bottleneck.flows) {
     chosen_[chosen] = flow;
-    chosen += static_cast<std::size_t>(flow_at(flow).mark == free);
+    chosen += to_index(flows_[flow].mark == free);
   }
   for (std::size_t k = 0; k < chosen; ++k) give(chosen_[k], share, changes);
 }
@@ -182,11 +181,11 @@ void FairShare::give_all(const Resource& bottleneck, std::int64_t share,
 // A cap at or below the smallest share comes first. False where there is none.
 bool FairShare::give_next_cap(std::int64_t share, std::vector<Change>& changes) {
   while (next_capped_ < part_capped_.size() &&
-         flow_at(part_capped_[next_capped_]).mark != 2 * epoch_)
+         flows_[part_capped_[next_capped_]].mark != 2 * epoch_)
     ++next_capped_;
   if (next_capped_ == part_capped_.size()) return false;
   std::int32_t flow = part_capped_[next_capped_];
-  std::int64_t cap = caps_[static_cast<std::size_t>(flow)];
+  std::int64_t cap = caps_[flow];
   if (cap > share) return false;
   give(flow, cap, changes);
   return true;
@@ -201,15 +200,14 @@ void FairShare::fill(std::vector<Change>& changes) {
   }
   std::make_heap(heap_.begin(), heap_.end(), std::greater<>());  // smallest on top
   std::sort(part_capped_.begin(), part_capped_.end(), [this](std::int32_t a, std::int32_t b) {
-    std::int64_t cap_a = caps_[static_cast<std::size_t>(a)],
-                 cap_b = caps_[static_cast<std::size_t>(b)];
+    std::int64_t cap_a = caps_[a], cap_b = caps_[b];
     return cap_a != cap_b ? cap_a < cap_b : a < b;
   });
   next_capped_ = 0;
   while (settle_top()) {
     Offer bottleneck = heap_.front();
     if (give_next_cap(bottleneck.share, changes)) continue;
-    give_all(resources_[static_cast<std::size_t>(bottleneck.resource)], bottleneck.share, changes);
+    give_all(resources_[bottleneck.resource], bottleneck.share, changes);
   }
 }
 

@@ -62,14 +62,12 @@ class FairShare {
   // Brings all rates up to date and lists those that changed, each once.
   void solve(std::vector<Change>& changes);
 
-  std::int64_t rate(std::int32_t flow) const { return flows_[static_cast<std::size_t>(flow)].rate; }
+  std::int64_t rate(std::int32_t flow) const { return flows_[flow].rate; }
   // Flows that cross the resource now.
   std::int32_t load(ResourceId resource) const {
-    return static_cast<std::int32_t>(resources_[to_index(resource)].flows.size());
+    return static_cast<std::int32_t>(resources_[resource].flows.size());
   }
-  std::int64_t capacity(ResourceId resource) const {
-    return resources_[to_index(resource)].capacity;
-  }
+  std::int64_t capacity(ResourceId resource) const { return resources_[resource].capacity; }
   std::span<const ResourceId> path(std::int32_t flow) const;
 
  private:
@@ -95,7 +93,6 @@ class FairShare {
     friend auto operator<=>(const Offer&, const Offer&) = default;
   };
 
-  Flow& flow_at(std::int32_t flow) { return flows_[static_cast<std::size_t>(flow)]; }
   void next_epoch();
   void collect(std::size_t root);
   void enter(std::int32_t flow);
@@ -106,9 +103,9 @@ class FairShare {
   void fill(std::vector<Change>& changes);
 
   std::size_t stride_;
-  std::vector<Resource> resources_;
-  std::vector<Flow> flows_;
-  std::vector<std::int64_t> caps_;  // by flow; kNoCap where it cannot bind
+  IndexVector<ResourceId, Resource> resources_;
+  IndexVector<std::int32_t, Flow> flows_;
+  IndexVector<std::int32_t, std::int64_t> caps_;  // kNoCap where it cannot bind
   // `stride_` entries per flow: its path, filled up with kNoResource, and where it stands in each
   // resource's list.
   std::vector<ResourceId> paths_;

@@ -18,7 +18,7 @@ __extension__ typedef unsigned __int128 Unsigned128;
 
 std::vector<std::int64_t> capacities_of(const Topology& topology) {
   std::vector<std::int64_t> capacities;
-  capacities.reserve(static_cast<std::size_t>(topology.resource_count()));
+  capacities.reserve(to_index(topology.resource_count()));
   for (std::int32_t id = 0; id < topology.resource_count(); ++id)
     capacities.push_back(topology.resource_bytes_per_s(ResourceId{id}));
   return capacities;
@@ -41,12 +41,12 @@ std::int64_t later_ps(std::int64_t now_ps, Int128 delay_ps) {
 Flows::Flows(const Topology& topology)
     : topology_(topology),
       shares_(capacities_of(topology), longest_route(topology)),
-      uses_(static_cast<std::size_t>(topology.resource_count())),
+      uses_(to_index(topology.resource_count())),
       busy_since_ps_(uses_.size(), 0) {}
 
 std::int32_t Flows::open(const Transit& transit, std::int64_t now_ps) {
   if (free_.empty()) {
-    if (transits_.size() >= static_cast<std::size_t>(kMaxInFlight))
+    if (transits_.size() >= to_index(kMaxInFlight))
       throw InputError(fmt::format(
           "simulation: expected at most {} transfers at one time, found more", kMaxInFlight));
     free_.push_back(static_cast<std::int32_t>(transits_.size()));
@@ -56,10 +56,9 @@ std::int32_t Flows::open(const Transit& transit, std::int64_t now_ps) {
   }
   std::int32_t flow = free_.back();
   free_.pop_back();
-  auto at = static_cast<std::size_t>(flow);
-  transits_[at] = transit;
-  starts_ps_[at] = now_ps;
-  sequences_[at] = next_sequence_++;
+  transits_[flow] = transit;
+  starts_ps_[flow] = now_ps;
+  sequences_[flow] = next_sequence_++;
   return flow;
 }
 
@@ -82,22 +81,21 @@ void Flows::join(std::int32_t flow, std::int64_t now_ps) {
                       topology_.resource_name(resource), shares_.capacity(resource)));
   shares_.add(flow, path_, rule.cap_bytes_per_s.value_or(FairShare::kNoCap));
   for (ResourceId resource : path_) {
-    ResourceUse& use = uses_[to_index(resource)];
+    ResourceUse& use = uses_[resource];
     if (use.bytes > kMaxBytes - carried.bytes)
       throw InputError(fmt::format("resource {}: expected at most 2^62 bytes in all, found more",
                                    topology_.resource_name(resource)));
     use.bytes += carried.bytes;
-    if (shares_.load(resource) == 1) busy_since_ps_[to_index(resource)] = now_ps;
+    if (shares_.load(resource) == 1) busy_since_ps_[resource] = now_ps;
   }
-  auto at = static_cast<std::size_t>(flow);
-  remaining_[at] = Int128{carried.bytes} * kUnitsPerByte;
-  changed_ps_[at] = now_ps;
+  remaining_[flow] = Int128{carried.bytes} * kUnitsPerByte;
+  changed_ps_[flow] = now_ps;
 }
 
 void Flows::solve(std::int64_t now_ps) {
   shares_.solve(changes_);
   for (const FairShare::Change& change : changes_) {
-    auto at = static_cast<std::size_t>(change.flow);
+    std::int32_t at = change.flow;
     remaining_[at] -= Int128{change.old_rate} * (now_ps - changed_ps_[at]);
     changed_ps_[at] = now_ps;
     // A flow that has not finished has work left, so nothing here is negative.
@@ -111,9 +109,7 @@ void Flows::solve(std::int64_t now_ps) {
 void Flows::retire(std::int64_t now_ps, std::vector<std::int32_t>& finished) {
   finished.clear();
   finishes_ps_.find_minimum(finished);
-  auto earlier = [this](std::int32_t a, std::int32_t b) {
-    return sequences_[static_cast<std::size_t>(a)] < sequences_[static_cast<std::size_t>(b)];
-  };
+  auto earlier = [this](std::int32_t a, std::int32_t b) { return sequences_[a] < sequences_[b]; };
   if (!std::is_sorted(finished.begin(), finished.end(), earlier))
     std::sort(finished.begin(), finished.end(), earlier);
   for (std::int32_t flow : finished) {
@@ -123,8 +119,7 @@ void Flows::retire(std::int64_t now_ps, std::vector<std::int32_t>& finished) {
     finishes_ps_.set(flow, MinimumTree::kNever);
     shares_.remove(flow);
     for (ResourceId resource : shares_.path(flow))
-      if (shares_.load(resource) == 0)
-        uses_[to_index(resource)].busy_ps += now_ps - busy_since_ps_[to_index(resource)];
+      if (shares_.load(resource) == 0) uses_[resource].busy_ps += now_ps - busy_since_ps_[resource];
   }
 }
 

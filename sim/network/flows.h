@@ -16,13 +16,10 @@
 #include "core/plan/timeline.h"
 #include "core/topology/topology.h"
 #include "sim/network/fair_share.h"
-#include "sim/network/minimum_tree.h"
-#include "sim/network/transit.h"
+#include "sim/network/operation_run.h"
+#include "sim/network/queues.h"
 
 namespace reshard::sim {
-
-// No simulated instant is later: about 53 days.
-inline constexpr std::int64_t kMaxTimePs = std::int64_t{1} << 62;
 
 // now + delay. Throws InputError beyond kMaxTimePs.
 std::int64_t later_ps(std::int64_t now_ps, Int128 delay_ps);
@@ -35,12 +32,8 @@ class Flows {
   // free again after close().
   std::int32_t open(const Transit& transit, std::int64_t now_ps);
   std::int64_t latency_ps(std::int32_t flow) const;
-  const Transit& transit(std::int32_t flow) const {
-    return transits_[static_cast<std::size_t>(flow)];
-  }
-  std::int64_t start_ps(std::int32_t flow) const {
-    return starts_ps_[static_cast<std::size_t>(flow)];
-  }
+  const Transit& transit(std::int32_t flow) const { return transits_[flow]; }
+  std::int64_t start_ps(std::int32_t flow) const { return starts_ps_[flow]; }
   void close(std::int32_t flow);
 
   // The latency is over and there are bytes to move: the flow shares from now on.
@@ -62,14 +55,14 @@ class Flows {
   FairShare shares_;
   MinimumTree finishes_ps_;
   // By flow.
-  std::vector<Transit> transits_;
-  std::vector<std::int64_t> starts_ps_, sequences_, changed_ps_;
-  std::vector<Int128> remaining_;  // at changed_ps_
+  IndexVector<std::int32_t, Transit> transits_;
+  IndexVector<std::int32_t, std::int64_t> starts_ps_, sequences_, changed_ps_;
+  IndexVector<std::int32_t, Int128> remaining_;  // at changed_ps_
   std::vector<std::int32_t> free_;
   std::int64_t next_sequence_ = 0;
   // By resource.
-  std::vector<ResourceUse> uses_;
-  std::vector<std::int64_t> busy_since_ps_;
+  IndexVector<ResourceId, ResourceUse> uses_;
+  IndexVector<ResourceId, std::int64_t> busy_since_ps_;
   // Reused between calls.
   std::vector<FairShare::Change> changes_;
   std::vector<ResourceId> path_;

@@ -1,22 +1,108 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "sim/network/operation_run.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "core/base/errors.h"
 
 namespace reshard::sim {
 
+// ---- how an operation becomes parts: once, when the first rank starts it
+
+OperationRun::OperationRun(OpId id, const Operation& operation, std::span<const Rank> ranks)
+    : id_(id), ranks_(ranks), parts_left_(ranks.size(), 0) {
+  if (const auto* run = std::get_if<RunPlan>(&operation.body)) {
+    build_plan(*run->plan);
+    index_parts(run->plan.get());
+    return;
+  }
+  if (const auto* compute = std::get_if<Compute>(&operation.body))
+    duration_ps_ = compute->duration_ps;
+  add_parts(steps_.emplace_back(), transfers_of(operation));
+  index_parts(nullptr);
+}
+
+// Refuses what could never run, before it starts.
+void OperationRun::add_parts(StepRun& step, Transfers transfers) {
+  if (transfers.count() > kMaxStepTransfers || transfers.at_once() > kMaxInFlight)
+    throw InputError(fmt::format(
+        "operation {}: expected a collective of at most {} transfers, {} at one time, found {}, {} "
+        "at one time",
+        to_index(id_), kMaxStepTransfers, kMaxInFlight, transfers.count(), transfers.at_once()));
+  std::span<const Slot> slots = transfers.slots();
+  RESHARD_CHECK(parts_.size() + slots.size() <= to_index(std::numeric_limits<std::int32_t>::max()),
+                "more parts than 2^31");
+  step.first_part = static_cast<std::int32_t>(parts_.size());
+  auto number = static_cast<std::int32_t>(&step - steps_.data());
+  for (Slot slot : slots) {
+    parts_.push_back({slot, number});
+    ++parts_left_[slot];
+  }
+  step.transfers = std::move(transfers);
+}
+
+void OperationRun::build_plan(const Plan& plan) {
+  has_plan_ = true;
+  steps_.resize(plan.steps.size());
+  for (std::size_t s = 0; s < plan.steps.size(); ++s) {
+    for (StepId before : plan.steps[s].after)
+      steps_[to_index(before)].dependents.push_back(static_cast<std::int32_t>(s));
+    add_parts(steps_[s], Transfers(plan, plan.steps[s]));
+  }
+}
+
+// Of an operation that is no plan.
+Transfers OperationRun::transfers_of(const Operation& operation) const {
+  auto parts = static_cast<std::int32_t>(ranks_.size());
+  // A rank's message to itself on one stream has one end and nothing to wait for.
+  if (const auto* message = std::get_if<Message>(&operation.body); message != nullptr && parts == 2)
+    return Transfers::message(message->bytes);
+  const auto* collective = std::get_if<BareCollective>(&operation.body);
+  if (collective == nullptr) return Transfers::none(parts);
+  std::vector<Rank> sorted = collective->ranks;
+  std::sort(sorted.begin(), sorted.end());
+  auto twice = std::adjacent_find(sorted.begin(), sorted.end());
+  if (twice != sorted.end())
+    throw InputError(
+        fmt::format("operation {}: {} over a group: expected each rank once, found rank {} twice",
+                    to_index(id_), text(collective->kind), to_int(*twice)));
+  if (parts < 2) return Transfers::none(parts);
+  return Transfers::collective(collective->kind, collective->algorithm, parts, collective->bytes);
+}
+
+// Behind the last part: what each slot has, and what waits for what.
+void OperationRun::index_parts(const Plan* plan) {
+  of_slot_ = Grouped<std::int32_t>(parts_left_.size(), [this](auto put) {
+    for (std::int32_t part = 0; part < static_cast<std::int32_t>(parts_.size()); ++part)
+      put(parts_[part].slot, part);
+  });
+  if (plan == nullptr) return;
+  for (Part& part : parts_)
+    for (StepId before : plan->steps[to_index(part.step)].after)
+      if (part_at(part.slot, static_cast<std::int32_t>(before)) >= 0) ++part.waits;
+}
+
+std::int32_t OperationRun::part_at(Slot slot, std::int32_t step) const {
+  std::span<const std::int32_t> own = of_slot_[slot];
+  auto it = std::lower_bound(
+      own.begin(), own.end(), step,
+      [this](std::int32_t part, std::int32_t wanted) { return parts_[part].step < wanted; });
+  return it != own.end() && parts_[*it].step == step ? *it : -1;
+}
+
+// ---- while it runs
+
 void OperationRun::start_slot(Slot slot, std::vector<std::int32_t>& ready) const {
-  auto at = static_cast<std::size_t>(slot);
-  for (std::size_t i = first_of_slot_[at]; i < first_of_slot_[at + 1]; ++i)
-    if (parts_[static_cast<std::size_t>(of_slot_[i])].waits == 0) ready.push_back(of_slot_[i]);
+  for (std::int32_t part : of_slot_[slot])
+    if (parts_[part].waits == 0) ready.push_back(part);
 }
 
 OperationRun::Progress OperationRun::go_on(std::int32_t part, std::int64_t now_ps,
                                            std::vector<Transit>& transits) {
-  Part& at = parts_[static_cast<std::size_t>(part)];
-  const StepRun& step = steps_[static_cast<std::size_t>(at.step)];
+  Part& at = parts_[part];
+  const StepRun& step = steps_[at.step];
   if (at.round < 0) at.start_ps = now_ps;
   if (duration_ps_ > 0 && at.round < 0) {
     at.round = 0;
@@ -39,23 +125,23 @@ OperationRun::Progress OperationRun::go_on(std::int32_t part, std::int64_t now_p
 
 // A transfer starts when the later of its two ends comes to its round.
 void OperationRun::meet(const Transit& transit, std::int32_t part, std::vector<Transit>& transits) {
-  Part& at = parts_[static_cast<std::size_t>(part)];
+  Part& at = parts_[part];
   std::int32_t peer = transit.source_part == part ? transit.destination_part : transit.source_part;
   ++at.pending;
-  if (parts_[static_cast<std::size_t>(peer)].round != at.round) return;
+  if (parts_[peer].round != at.round) return;
   transits.push_back(transit);
-  if (transits.size() > static_cast<std::size_t>(kMaxInFlight))
+  if (transits.size() > to_index(kMaxInFlight))
     throw InputError(
         fmt::format("operation {}: expected at most {} transfers at one time, found more",
                     to_index(id_), kMaxInFlight));
 }
 
 void OperationRun::finish(std::int32_t part, std::vector<std::int32_t>& ready) {
-  const Part& at = parts_[static_cast<std::size_t>(part)];
-  --parts_left_[static_cast<std::size_t>(at.slot)];
-  for (std::int32_t dependent : steps_[static_cast<std::size_t>(at.step)].dependents) {
+  const Part& at = parts_[part];
+  --parts_left_[at.slot];
+  for (std::int32_t dependent : steps_[at.step].dependents) {
     std::int32_t next = part_at(at.slot, dependent);
-    if (next >= 0 && --parts_[static_cast<std::size_t>(next)].waits == 0) ready.push_back(next);
+    if (next >= 0 && --parts_[next].waits == 0) ready.push_back(next);
   }
 }
 

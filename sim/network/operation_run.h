@@ -19,11 +19,21 @@
 #include <span>
 #include <vector>
 
+#include "core/base/grouped.h"
+#include "core/base/ids.h"
 #include "core/schedule/transfers.h"
 #include "core/schedule/workload.h"
-#include "sim/network/transit.h"
 
 namespace reshard::sim {
+
+// A transfer on its way between two parts, which are numbered within the operation.
+struct Transit {
+  OpId op;
+  std::int32_t step;  // of the plan; -1 where there is none
+  Rank source, destination;
+  std::int32_t source_part, destination_part;
+  std::int64_t bytes;
+};
 
 class OperationRun {
  public:
@@ -31,21 +41,15 @@ class OperationRun {
   // a rank twice, and for any of more than 2^34 transfers or 2^62 bytes.
   OperationRun(OpId id, const Operation& operation, std::span<const Rank> ranks);
 
-  Rank rank_of(std::int32_t part) const {
-    return ranks_[static_cast<std::size_t>(parts_[static_cast<std::size_t>(part)].slot)];
-  }
-  Slot slot_of(std::int32_t part) const { return parts_[static_cast<std::size_t>(part)].slot; }
+  Rank rank_of(std::int32_t part) const { return ranks_[to_index(parts_[part].slot)]; }
+  Slot slot_of(std::int32_t part) const { return parts_[part].slot; }
   // The plan's step; -1 for an operation without steps.
-  std::int32_t step_of(std::int32_t part) const {
-    return has_plan_ ? parts_[static_cast<std::size_t>(part)].step : -1;
-  }
-  std::int64_t start_ps(std::int32_t part) const {
-    return parts_[static_cast<std::size_t>(part)].start_ps;
-  }
+  std::int32_t step_of(std::int32_t part) const { return has_plan_ ? parts_[part].step : -1; }
+  std::int64_t start_ps(std::int32_t part) const { return parts_[part].start_ps; }
 
   // The slot starts the operation: appends its parts that wait for nothing.
   void start_slot(Slot slot, std::vector<std::int32_t>& ready) const;
-  bool slot_done(Slot slot) const { return parts_left_[static_cast<std::size_t>(slot)] == 0; }
+  bool slot_done(Slot slot) const { return parts_left_[slot] == 0; }
 
   enum class Progress : std::uint8_t { Waits, Sleeps, Done };
   // The part begins, or goes on because its round or its sleep is over. Appends the transfers that
@@ -54,7 +58,7 @@ class OperationRun {
   Progress go_on(std::int32_t part, std::int64_t now_ps, std::vector<Transit>& transits);
   std::int64_t duration_ps() const { return duration_ps_; }
   // One transfer of the part is complete; true when that was the last of its round.
-  bool arrived(std::int32_t part) { return --parts_[static_cast<std::size_t>(part)].pending == 0; }
+  bool arrived(std::int32_t part) { return --parts_[part].pending == 0; }
   // The part is done: appends the parts of its slot that waited for nothing else.
   void finish(std::int32_t part, std::vector<std::int32_t>& ready);
 
@@ -78,8 +82,7 @@ class OperationRun {
   Transfers transfers_of(const Operation& operation) const;
   // Call in the order of steps_, once per step.
   void add_parts(StepRun& step, Transfers transfers);
-  void index_slots();
-  void count_waits(const Plan& plan);
+  void index_parts(const Plan* plan);
   std::int32_t part_at(Slot slot, std::int32_t step) const;  // -1 where the slot has none
   void meet(const Transit& transit, std::int32_t part, std::vector<Transit>& transits);
 
@@ -87,12 +90,10 @@ class OperationRun {
   std::span<const Rank> ranks_;
   bool has_plan_ = false;
   std::int64_t duration_ps_ = 0;
-  std::vector<StepRun> steps_;
-  std::vector<Part> parts_;  // step after step
-  // Parts by slot, ascending by step.
-  std::vector<std::size_t> first_of_slot_;
-  std::vector<std::int32_t> of_slot_;
-  std::vector<std::int32_t> parts_left_;
+  IndexVector<std::int32_t, StepRun> steps_;
+  IndexVector<std::int32_t, Part> parts_;  // step after step
+  Grouped<std::int32_t> of_slot_;          // parts by slot, ascending by step
+  IndexVector<Slot, std::int32_t> parts_left_;
 };
 
 }  // namespace reshard::sim

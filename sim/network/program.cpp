@@ -1,11 +1,79 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "sim/network/program.h"
 
+#include <algorithm>
+#include <limits>
+#include <tuple>
+
 #include <fmt/format.h>
 
 #include "core/base/errors.h"
 
 namespace reshard::sim {
+
+Streams::Streams(const Workload& workload) {
+  add_places(workload);
+  link(workload);
+  std::size_t count = workload.operations.size();
+  dependents = Grouped<OpId>(count, [&](auto put) {
+    for (std::size_t op = 0; op < count; ++op)
+      for (OpId before : workload.operations[op].after) {
+        RESHARD_CHECK(to_index(before) < count,
+                      fmt::format("operation {} comes after operation {}, which does not exist", op,
+                                  to_index(before)));
+        put(before, id_of<OpId>(op));
+      }
+  });
+}
+
+void Streams::add_places(const Workload& workload) {
+  for (const Operation& operation : workload.operations) {
+    std::vector<Rank> own = ranks_of(operation);
+    const auto* message = std::get_if<Message>(&operation.body);
+    if (message != nullptr && message->source == message->destination &&
+        message->destination_stream == operation.stream)
+      own.pop_back();
+    RESHARD_CHECK(places.size() + own.size() <= to_index(std::numeric_limits<std::int32_t>::max()),
+                  "more places than 2^31");
+    auto op = id_of<OpId>(first_.size());
+    first_.push_back(static_cast<std::int32_t>(places.size()));
+    ranks.insert(ranks.end(), own.begin(), own.end());
+    places.resize(ranks.size(), {op});
+  }
+  first_.push_back(static_cast<std::int32_t>(places.size()));
+}
+
+void Streams::link(const Workload& workload) {
+  // `at`: where among the operations. The operation that stands there itself (`own`) comes after
+  // receiving ends placed before it.
+  struct Entry {
+    Rank rank;
+    std::int32_t stream;
+    OpId at;
+    bool own;
+    std::int32_t place;
+    auto key() const { return std::tie(rank, stream, at, own, place); }
+  };
+  std::vector<Entry> entries;
+  entries.reserve(places.size());
+  for (std::size_t place = 0; place < places.size(); ++place) {
+    OpId op = places[place].op;
+    const Operation& operation = workload.operations[to_index(op)];
+    Entry entry{ranks[place], operation.stream, op, true, static_cast<std::int32_t>(place)};
+    const auto* message = std::get_if<Message>(&operation.body);
+    if (message != nullptr && entry.place != first_of(op)) {
+      entry.stream = message->destination_stream;
+      entry.at = message->destination_place;
+      entry.own = entry.at == op;
+    }
+    entries.push_back(entry);
+  }
+  std::sort(entries.begin(), entries.end(),
+            [](const Entry& a, const Entry& b) { return a.key() < b.key(); });
+  for (std::size_t i = 1; i < entries.size(); ++i)
+    if (entries[i].rank == entries[i - 1].rank && entries[i].stream == entries[i - 1].stream)
+      places[entries[i - 1].place].next = entries[i].place;
+}
 
 Program::Program(const Workload& workload, std::int32_t devices, std::vector<Span>* spans)
     : workload_(workload),
@@ -15,41 +83,41 @@ Program::Program(const Workload& workload, std::int32_t devices, std::vector<Spa
       places_(streams_.places.size()) {
   check_ranks(devices);
   for (const Streams::Place& place : streams_.places)
-    if (place.next >= 0) ++places_[static_cast<std::size_t>(place.next)].waits;
-  for (std::size_t op = 0; op < operations_.size(); ++op) {
+    if (place.next >= 0) ++places_[place.next].waits;
+  for (std::size_t i = 0; i < operations_.size(); ++i) {
+    auto op = id_of<OpId>(i);
     operations_[op].places_left = streams_.end_of(op) - streams_.first_of(op);
-    operations_[op].after_left = static_cast<std::int32_t>(workload.operations[op].after.size());
+    operations_[op].after_left = static_cast<std::int32_t>(workload.operations[i].after.size());
   }
-  for (std::size_t op = 0; op < operations_.size(); ++op)
-    if (operations_[op].after_left == 0) release_all(op);
+  for (std::size_t i = 0; i < operations_.size(); ++i)
+    if (operations_[i].after_left == 0) release_all(id_of<OpId>(i));
 }
 
 void Program::check_ranks(std::int32_t devices) const {
   for (std::size_t place = 0; place < places_.size(); ++place) {
-    std::int32_t op = streams_.places[place].op, rank = to_int(streams_.ranks[place]);
+    OpId op = streams_.places[place].op;
+    std::int32_t rank = to_int(streams_.ranks[place]);
     if (rank < 0 || rank >= devices)
       throw InputError(fmt::format(
-          "operation {} ({}): expected ranks below {}, the number of devices, found rank {}", op,
-          text(workload_.operations[static_cast<std::size_t>(op)]), devices, rank));
+          "operation {} ({}): expected ranks below {}, the number of devices, found rank {}",
+          to_index(op), text(workload_.operations[to_index(op)]), devices, rank));
   }
 }
 
 // What the operation comes after is complete.
-void Program::release_all(std::size_t op) {
+void Program::release_all(OpId op) {
   for (std::int32_t place = streams_.first_of(op); place < streams_.end_of(op); ++place)
     release(place);
-  if (!has_places(op))
-    tasks_.push_back({Task::Kind::Complete, OpId{static_cast<std::int32_t>(op)}, 0});
+  if (!has_places(op)) tasks_.push_back({Task::Kind::Complete, op, 0});
 }
 
 void Program::release(std::int32_t place) {
-  auto at = static_cast<std::size_t>(place);
-  if (--places_[at].waits == 0)
-    tasks_.push_back({Task::Kind::Place, OpId{streams_.places[at].op}, place});
+  if (--places_[place].waits == 0)
+    tasks_.push_back({Task::Kind::Place, streams_.places[place].op, place});
 }
 
 void Program::arrived(const Transit& transit) {
-  OperationRun& run = *operations_[to_index(transit.op)].run;
+  OperationRun& run = *operations_[transit.op].run;
   for (std::int32_t part : {transit.source_part, transit.destination_part})
     if (run.arrived(part)) tasks_.push_back({Task::Kind::Part, transit.op, part});
 }
@@ -59,7 +127,7 @@ void Program::advance(std::int64_t now_ps, std::vector<Transit>& transits,
   for (std::size_t i = 0; i < tasks_.size(); ++i) {
     Task task = tasks_[i];  // the queue grows on the way
     if (task.kind == Task::Kind::Complete)
-      finish_operation(static_cast<std::int32_t>(to_index(task.op)));
+      finish_operation(task.op);
     else if (task.kind == Task::Kind::Place)
       start_place(task.index);
     else
@@ -74,14 +142,13 @@ void Program::push_ready(OpId op) {
 }
 
 void Program::start_place(std::int32_t place) {
-  places_[static_cast<std::size_t>(place)].started = true;
-  OpId op{streams_.places[static_cast<std::size_t>(place)].op};
-  OperationState& state = operations_[to_index(op)];
-  std::int32_t first = streams_.first_of(to_index(op)), end = streams_.end_of(to_index(op));
+  places_[place].started = true;
+  OpId op = streams_.places[place].op;
+  OperationState& state = operations_[op];
+  std::int32_t first = streams_.first_of(op), end = streams_.end_of(op);
   if (!state.run) {
     std::span<const Rank> ranks =
-        std::span(streams_.ranks)
-            .subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(end - first));
+        std::span(streams_.ranks).subspan(to_index(first), to_index(end - first));
     state.run = std::make_unique<OperationRun>(op, workload_.operations[to_index(op)], ranks);
   }
   Slot slot = place - first;
@@ -95,7 +162,7 @@ void Program::start_place(std::int32_t place) {
 
 void Program::run_part(const Task& task, std::int64_t now_ps, std::vector<Transit>& transits,
                        std::vector<Sleep>& sleeps) {
-  const OperationState& state = operations_[to_index(task.op)];
+  const OperationState& state = operations_[task.op];
   OperationRun& run = *state.run;
   OperationRun::Progress progress = run.go_on(task.index, now_ps, transits);
   if (progress == OperationRun::Progress::Waits) return;
@@ -109,37 +176,33 @@ void Program::run_part(const Task& task, std::int64_t now_ps, std::vector<Transi
   Slot slot = run.slot_of(task.index);
   run.finish(task.index, ready_);
   push_ready(task.op);
-  if (run.slot_done(slot)) finish_place(streams_.first_of(to_index(task.op)) + slot);
+  if (run.slot_done(slot)) finish_place(streams_.first_of(task.op) + slot);
 }
 
 void Program::finish_place(std::int32_t place) {
-  const Streams::Place& at = streams_.places[static_cast<std::size_t>(place)];
+  const Streams::Place& at = streams_.places[place];
   if (at.next >= 0) release(at.next);
-  if (--operations_[static_cast<std::size_t>(at.op)].places_left == 0) finish_operation(at.op);
+  if (--operations_[at.op].places_left == 0) finish_operation(at.op);
 }
 
-void Program::finish_operation(std::int32_t op) {
-  auto at = static_cast<std::size_t>(op);
-  operations_[at].run.reset();
+void Program::finish_operation(OpId op) {
+  operations_[op].run.reset();
   ++complete_;
-  for (std::int32_t dependent : streams_.dependents[at]) {
-    auto next = static_cast<std::size_t>(dependent);
-    if (--operations_[next].after_left == 0) release_all(next);
-  }
+  for (OpId dependent : streams_.dependents[op])
+    if (--operations_[dependent].after_left == 0) release_all(dependent);
 }
 
-std::string Program::why_stuck(std::size_t op) const {
+std::string Program::why_stuck(OpId op) const {
   const OperationState& state = operations_[op];
   if (state.after_left > 0)
-    for (OpId before : workload_.operations[op].after) {
+    for (OpId before : workload_.operations[to_index(op)].after)
       if (!complete(before)) return fmt::format("comes after operation {}", to_index(before));
-    }
   for (std::int32_t place = streams_.first_of(op); place < streams_.end_of(op); ++place) {
-    if (places_[static_cast<std::size_t>(place)].started) continue;
+    if (places_[place].started) continue;
     for (const Streams::Place& before : streams_.places)
       if (before.next == place)
-        return fmt::format("on rank {} comes behind operation {}",
-                           to_int(streams_.ranks[static_cast<std::size_t>(place)]), before.op);
+        return fmt::format("on rank {} comes behind operation {}", to_int(streams_.ranks[place]),
+                           to_index(before.op));
   }
   return "has started everywhere";
 }
@@ -147,10 +210,11 @@ std::string Program::why_stuck(std::size_t op) const {
 std::string Program::stuck() const {
   std::string out;
   std::size_t named = 0, left = operations_.size() - complete_;
-  for (std::size_t op = 0; op < operations_.size() && named < 5; ++op) {
-    if (complete(OpId{static_cast<std::int32_t>(op)})) continue;
-    out += fmt::format("{}operation {} ({}) {}", named == 0 ? "" : "; ", op,
-                       text(workload_.operations[op]), why_stuck(op));
+  for (std::size_t i = 0; i < operations_.size() && named < 5; ++i) {
+    auto op = id_of<OpId>(i);
+    if (complete(op)) continue;
+    out += fmt::format("{}operation {} ({}) {}", named == 0 ? "" : "; ", i,
+                       text(workload_.operations[i]), why_stuck(op));
     ++named;
   }
   return left > named ? fmt::format("{}; and {} more", out, left - named) : out;

@@ -16,13 +16,36 @@
 #include <string>
 #include <vector>
 
+#include "core/base/grouped.h"
 #include "core/plan/timeline.h"
 #include "core/schedule/workload.h"
 #include "sim/network/operation_run.h"
-#include "sim/network/streams.h"
-#include "sim/network/transit.h"
 
 namespace reshard::sim {
+
+// A workload's order: where its operations stand in the streams of their ranks, and who waits for
+// whom. A message to its own rank and stream has one place.
+struct Streams {
+  struct Place {
+    OpId op;
+    std::int32_t next = -1;  // the place after it on the stream; -1 at the end
+  };
+
+  explicit Streams(const Workload& workload);
+
+  std::int32_t first_of(OpId op) const { return first_[op]; }
+  std::int32_t end_of(OpId op) const { return first_[to_index(op) + 1]; }
+
+  IndexVector<std::int32_t, Place> places;  // operation after operation
+  IndexVector<std::int32_t, Rank> ranks;    // by place
+  Grouped<OpId> dependents;                 // by operation: those that name it in `after`
+
+ private:
+  void add_places(const Workload& workload);
+  void link(const Workload& workload);
+
+  IndexVector<OpId, std::int32_t> first_;  // place, by operation; one more at the end
+};
 
 // A part that goes on at a known time.
 struct Sleep {
@@ -47,8 +70,8 @@ class Program {
   bool busy() const { return !tasks_.empty(); }
   bool complete() const { return complete_ == operations_.size(); }
   bool complete(OpId op) const {
-    const OperationState& state = operations_[to_index(op)];
-    return state.places_left == 0 && (has_places(to_index(op)) || state.after_left == 0);
+    const OperationState& state = operations_[op];
+    return state.places_left == 0 && (has_places(op) || state.after_left == 0);
   }
   // The first operations that are not complete and what each waits for.
   std::string stuck() const;
@@ -70,22 +93,22 @@ class Program {
   };
 
   void check_ranks(std::int32_t devices) const;
-  bool has_places(std::size_t op) const { return streams_.first_of(op) < streams_.end_of(op); }
-  void release_all(std::size_t op);
+  bool has_places(OpId op) const { return streams_.first_of(op) < streams_.end_of(op); }
+  void release_all(OpId op);
   void release(std::int32_t place);
   void start_place(std::int32_t place);
   void run_part(const Task& task, std::int64_t now_ps, std::vector<Transit>& transits,
                 std::vector<Sleep>& sleeps);
   void finish_place(std::int32_t place);
-  void finish_operation(std::int32_t op);
+  void finish_operation(OpId op);
   void push_ready(OpId op);
-  std::string why_stuck(std::size_t op) const;
+  std::string why_stuck(OpId op) const;
 
   const Workload& workload_;
   std::vector<Span>* spans_;
   const Streams streams_;
-  std::vector<OperationState> operations_;
-  std::vector<PlaceState> places_;
+  IndexVector<OpId, OperationState> operations_;
+  IndexVector<std::int32_t, PlaceState> places_;
   std::vector<Task> tasks_;
   std::vector<std::int32_t> ready_;  // reused between calls
   std::size_t complete_ = 0;

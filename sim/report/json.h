@@ -25,6 +25,14 @@ inline Json digest_json(const std::optional<Digest>& digest) {
   return digest ? Json(digest->hex()) : Json(nullptr);
 }
 
+// What `row` makes of each element.
+template <class List, class Row>
+Json list_json(const List& list, Row&& row) {
+  Json out = Json::array();
+  for (const auto& each : list) out.push_back(row(each));
+  return out;
+}
+
 // Two-blank indentation, one newline at the end; text that is no UTF-8 is made so.
 inline std::string written(const Json& json) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";

@@ -4,7 +4,7 @@
 
 #include "core/torch/cost_model.h"
 #include "sim/report/json.h"
-#include "sim/report/writers.h"
+#include "sim/report/report.h"
 
 namespace reshard::sim {
 
@@ -18,9 +18,7 @@ Json axis_json(const std::vector<int>& axes) {
 }
 
 Json values_json(const DimVector& values) {
-  Json out = Json::array();
-  for (std::int64_t value : values) out.push_back(value);
-  return out;
+  return list_json(values, [](std::int64_t value) { return value; });
 }
 
 // A number with `decimals` = log10(scale) decimals: the nearest double prints as those again.
@@ -31,49 +29,40 @@ Json decimal_json(std::optional<std::int64_t> value, double scale = 10'000.0) {
 // What was asked for, in the words of the options.
 Json request_json(const Request& request) {
   const Mesh &from = request.source().mesh(), &to = request.destination().mesh();
-  Json out;
-  out["text"] = request.text();
-  out["shape"] = values_json(request.shape());
-  out["dtype"] = text(request.dtype());
-  out["mesh"] = shape_text(from);
-  out["ranks"] = ranks_text(from.ranks());
-  out["from"] = request.source().placements_text();
-  out["to_mesh"] = shape_text(to);
-  out["to_ranks"] = ranks_text(to.ranks());
-  out["to"] = request.destination().placements_text();
-  return out;
+  return {{"text", request.text()},
+          {"shape", values_json(request.shape())},
+          {"dtype", text(request.dtype())},
+          {"mesh", shape_text(from)},
+          {"ranks", ranks_text(from.ranks())},
+          {"from", request.source().placements_text()},
+          {"to_mesh", shape_text(to)},
+          {"to_ranks", ranks_text(to.ranks())},
+          {"to", request.destination().placements_text()}};
 }
 
 Json bound_json(const Bound& bound) {
-  Json out;
-  out["cut_ps"] = bound.cut_ps;
-  out["volume_ps"] = bound.volume_ps;
-  out["latency_ps"] = bound.latency_ps;
-  out["time_ps"] = bound.time_ps();
-  out["limited_by"] = text(bound.limited_by());
-  return out;
+  return {{"cut_ps", bound.cut_ps},
+          {"volume_ps", bound.volume_ps},
+          {"latency_ps", bound.latency_ps},
+          {"time_ps", bound.time_ps()},
+          {"limited_by", text(bound.limited_by())}};
 }
 
 Json cache_json(const CacheStatistics& cache) {
-  Json out;
-  out["hits"] = cache.hits;
-  out["misses"] = cache.misses;
-  out["size"] = cache.size;
-  out["capacity"] = cache.capacity;
-  return out;
+  return {{"hits", cache.hits},
+          {"misses", cache.misses},
+          {"size", cache.size},
+          {"capacity", cache.capacity}};
 }
 
 Json links_json(const std::vector<LinkUse>& links, std::int64_t end_ps, std::int64_t scale) {
-  Json out = Json::array();
-  for (const LinkUse& link : links) {
-    Json row;
-    row["name"] = link.name;
-    row["bytes"] = link.bytes;
-    row["busy_ps"] = link.busy_ps;
-    row["utilisation"] = decimal_json(utilisation(link, end_ps, scale), static_cast<double>(scale));
-    out.push_back(std::move(row));
-  }
-  return out;
+  return list_json(links, [&](const LinkUse& link) -> Json {
+    return {{"name", link.name},
+            {"bytes", link.bytes},
+            {"busy_ps", link.busy_ps},
+            {"utilisation",
+             decimal_json(utilisation(link, end_ps, scale), static_cast<double>(scale))}};
+  });
 }
 
 Json classes_json(const std::vector<ClassUse>& classes) {
@@ -83,45 +72,37 @@ Json classes_json(const std::vector<ClassUse>& classes) {
 }
 
 Json data_json(const DataReport& data) {
-  Json out;
-  out["checked"] = data.checked;
-  out["shape"] = values_json(data.shape);
-  out["elements"] = data.elements;
-  out["digest"] = digest_json(data.digest);
-  out["full_size"] = data.full_size;
-  return out;
+  return {{"checked", data.checked},
+          {"shape", values_json(data.shape)},
+          {"elements", data.elements},
+          {"digest", digest_json(data.digest)},
+          {"full_size", data.full_size}};
 }
 
 // What steps are, before what they took.
 Json step_json(const StepRow& step) {
-  Json row;
-  row["kind"] = step.kind;
-  row["axis"] = axis_json(step.axes);
-  row["ranks"] = ranks_text(step.ranks);
-  row["bytes"] = step.bytes;
-  return row;
+  return {{"kind", step.kind},
+          {"axis", axis_json(step.axes)},
+          {"ranks", ranks_text(step.ranks)},
+          {"bytes", step.bytes}};
 }
 
 Json start(const RunReport& report, const char* schema) {
-  Json out;
-  out["schema"] = schema;
-  out["request"] = request_json(report.request);
-  out["topology"] = report.topology;
-  out["planner"] = report.planner_asked;
-  out["plan_by"] = report.planner;
-  return out;
+  return {{"schema", schema},
+          {"request", request_json(report.request)},
+          {"topology", report.topology},
+          {"planner", report.planner_asked},
+          {"plan_by", report.planner}};
 }
 
 Json steps_json(const RunReport& report, bool reasons) {
-  Json out = Json::array();
-  for (const StepRow& step : report.steps) {
+  return list_json(report.steps, [&](const StepRow& step) {
     Json row = step_json(step);
     row["start_ps"] = or_null(step.start_ps);
     row["end_ps"] = or_null(step.end_ps);
     if (reasons) row["why"] = step.why;
-    out.push_back(std::move(row));
-  }
-  return out;
+    return row;
+  });
 }
 
 void add_result(const RunReport& report, Json& out) {
@@ -143,11 +124,7 @@ void add_links(const RunReport& report, Json& out) {
 
 Json spread_json(const std::optional<Spread>& spread) {
   if (!spread) return nullptr;
-  Json out;
-  out["median"] = spread->median_ps;
-  out["min"] = spread->min_ps;
-  out["max"] = spread->max_ps;
-  return out;
+  return {{"median", spread->median_ps}, {"min", spread->min_ps}, {"max", spread->max_ps}};
 }
 
 Json measured_steps_json(const ValidateReport& report) {
@@ -170,84 +147,59 @@ Json difference_json(const ValidateReport& report) {
   const ShardFacts* shard = report.values.first_wrong();
   if (shard == nullptr) return nullptr;
   const Request& request = report.predicted.request;
-  int width = static_cast<int>(size_bytes(request.dtype())) * 2 + 2;
-  Json out;
-  out["rank"] = to_int(shard->rank);
-  out["index"] = values_json(index_at(shard->wrong->index, request.shape()));
-  out["expected"] = fmt::format("{:#0{}x}", shard->wrong->expected, width);
-  out["found"] = fmt::format("{:#0{}x}", shard->wrong->found, width);
-  return out;
+  return {{"rank", to_int(shard->rank)},
+          {"index", values_json(index_at(shard->wrong->index, request.shape()))},
+          {"expected", bits_text(shard->wrong->expected, request.dtype())},
+          {"found", bits_text(shard->wrong->found, request.dtype())}};
 }
 
 Json value_facts_json(const ValidateReport& report) {
   const ValueFacts& values = report.values;
-  Json shards = Json::array();
-  for (const ShardFacts& shard : values.shards) {
-    Json row;
-    row["rank"] = to_int(shard.rank);
-    row["elements"] = shard.elements;
-    row["wrong"] = shard.wrong ? shard.wrong->count : 0;
-    row["digest"] = shard.digest.hex();
-    row["store_digest"] = digest_json(shard.expected);
-    shards.push_back(std::move(row));
-  }
-  Json out;
-  out["hold"] = values.hold();
-  out["elements"] = values.elements();
-  out["wrong"] = values.wrong();
-  out["first_difference"] = difference_json(report);
-  out["sums_ordered_by_library"] = report.sums_in_own_order;
-  out["store_ran"] = values.store_ran;
-  out["digest"] = digest_json(values.digest);
-  out["digest_of_digests"] = values.digest_of_digests().hex();
-  out["shards"] = std::move(shards);
-  return out;
-}
-
-Json backend_json(const ValidateReport& report) {
-  Json out;
-  out["name"] = report.backend;
-  out["library"] = report.library;
-  out["processes"] = report.processes;
-  out["hosts"] = report.hosts;
-  return out;
+  return {{"hold", values.hold()},
+          {"elements", values.elements()},
+          {"wrong", values.wrong()},
+          {"first_difference", difference_json(report)},
+          {"sums_ordered_by_library", report.sums_in_own_order},
+          {"store_ran", values.store_ran},
+          {"digest", digest_json(values.digest)},
+          {"digest_of_digests", values.digest_of_digests().hex()},
+          {"shards", list_json(values.shards, [](const ShardFacts& shard) -> Json {
+             return {{"rank", to_int(shard.rank)},
+                     {"elements", shard.elements},
+                     {"wrong", shard.wrong ? shard.wrong->count : 0},
+                     {"digest", shard.digest.hex()},
+                     {"store_digest", digest_json(shard.expected)}};
+           })}};
 }
 
 Json rows_json(const std::vector<ReplayRow>& rows) {
-  Json out = Json::array();
-  for (const ReplayRow& row : rows) {
-    Json line;
-    line["line"] = row.line;
-    line["op"] = row.op;
-    line["id"] = or_null(row.id);
-    line["name"] = or_null(row.name);
-    line["text"] = row.text;
-    line["planner"] = or_null(row.planner);
-    line["start_ps"] = or_null(row.start_ps);
-    line["end_ps"] = or_null(row.end_ps);
-    line["bytes_received"] = row.bytes_received;
-    line["bound_ps"] = row.bound_ps;
-    out.push_back(std::move(line));
-  }
-  return out;
+  return list_json(rows, [](const ReplayRow& row) -> Json {
+    return {{"line", row.line},
+            {"op", row.op},
+            {"id", or_null(row.id)},
+            {"name", or_null(row.name)},
+            {"text", row.text},
+            {"planner", or_null(row.planner)},
+            {"start_ps", or_null(row.start_ps)},
+            {"end_ps", or_null(row.end_ps)},
+            {"bytes_received", row.bytes_received},
+            {"bound_ps", row.bound_ps}};
+  });
 }
 
 Json summary_json(const SweepReport& report) {
-  Json out = Json::array();
-  for (const SweepSummary& entry : summarize(report)) {
+  return list_json(summarize(report), [](const SweepSummary& entry) -> Json {
     const SweepRow* worst = entry.worst;
-    Json row;
-    row["planner"] = entry.planner;
-    row["pairs"] = entry.pairs;
-    row["refused"] = entry.refused;
-    row["at_bound"] = entry.at_bound;
-    row["geometric_mean_ratio"] = decimal_json(entry.geometric_mean_e4);
-    row["worst_ratio"] =
-        worst == nullptr ? Json(nullptr) : decimal_json(ratio_e4(*worst->time_ps, worst->bound_ps));
-    row["worst_pair"] = worst == nullptr ? Json(nullptr) : Json(pair_text(*worst));
-    out.push_back(std::move(row));
-  }
-  return out;
+    return {{"planner", entry.planner},
+            {"pairs", entry.pairs},
+            {"refused", entry.refused},
+            {"at_bound", entry.at_bound},
+            {"geometric_mean_ratio", decimal_json(entry.geometric_mean_e4)},
+            {"worst_ratio", worst == nullptr
+                                ? Json(nullptr)
+                                : decimal_json(ratio_e4(*worst->time_ps, worst->bound_ps))},
+            {"worst_pair", worst == nullptr ? Json(nullptr) : Json(pair_text(*worst))}};
+  });
 }
 
 }  // namespace
@@ -268,15 +220,11 @@ std::string plan_json(const RunReport& report) {
   add_result(report, out);
   out["torch_cost_us"] = or_null(report.torch_cost_us);
   out["torch_version"] = kTorchVersion;
-  Json ranks = Json::array();
-  for (std::size_t i = 0; i < report.request.ranks().size(); ++i) {
-    Json row;
-    row["rank"] = to_int(report.request.ranks()[i]);
-    row["bytes_received"] = report.bytes.received_per_slot[i];
-    row["peak_bytes"] = report.bytes.peak_per_slot[i];
-    ranks.push_back(std::move(row));
-  }
-  out["ranks"] = std::move(ranks);
+  Json& ranks = out["ranks"] = Json::array();
+  for (std::size_t i = 0; i < report.request.ranks().size(); ++i)
+    ranks.push_back({{"rank", to_int(report.request.ranks()[i])},
+                     {"bytes_received", report.bytes.received_per_slot[i]},
+                     {"peak_bytes", report.bytes.peak_per_slot[i]}});
   add_links(report, out);
   return written(out);
 }
@@ -285,7 +233,10 @@ std::string validate_json(const ValidateReport& report) {
   const RunReport& predicted = report.predicted;
   std::int64_t median_ps = report.measured.total.median_ps;
   Json out = start(predicted, "reshard.validate/1");
-  out["backend"] = backend_json(report);
+  out["backend"] = {{"name", report.backend},
+                    {"library", report.library},
+                    {"processes", report.processes},
+                    {"hosts", report.hosts}};
   out["iterations"] = report.iterations;
   out["warm_up"] = report.warm_up;
   out["steps"] = measured_steps_json(report);
@@ -304,62 +255,52 @@ std::string validate_json(const ValidateReport& report) {
 }
 
 std::string replay_json(const ReplayReport& report) {
-  Json out;
-  out["schema"] = "reshard.replay/1";
-  out["trace"] = report.trace;
-  out["topology"] = report.topology;
-  out["operations"] = report.operations;
-  out["time_ps"] = report.time_ps;
-  out["bytes_received_total"] = report.bytes_received_total;
-  Json bound;
-  bound["path_ps"] = report.path_bound_ps;
-  bound["cut_ps"] = report.cut_bound_ps;
-  bound["time_ps"] = report.bound_ps;
-  bound["limited_by"] = report.limited_by();
-  out["bound"] = std::move(bound);
-  out["ratio_to_bound"] = decimal_json(ratio_e4(report.time_ps, report.bound_ps));
-  out["proof"] = true;  // an unproved plan never gets as far as a report
-  Json data;
-  data["checked"] = report.data_checked == report.different_requests;
-  data["requests_different"] = report.different_requests;
-  data["requests_checked"] = report.data_checked;
-  data["requests_full_size"] = report.data_full_size;
-  data["elements"] = report.elements_checked;
-  data["budget_bytes"] = report.data_budget_bytes;
-  out["data"] = std::move(data);
-  out["requests"] = rows_json(report.requests);
-  out["others"] = rows_json(report.others);
-  out["links"] = links_json(report.links, report.time_ps, 1'000'000);
-  out["bytes_by_class"] = classes_json(report.classes);
-  out["plan_cache"] = report.cache ? cache_json(*report.cache) : Json(nullptr);
-  out["digest"] = report.digest.hex();
-  return written(out);
+  return written({{"schema", "reshard.replay/1"},
+                  {"trace", report.trace},
+                  {"topology", report.topology},
+                  {"operations", report.operations},
+                  {"time_ps", report.time_ps},
+                  {"bytes_received_total", report.bytes_received_total},
+                  {"bound",
+                   {{"path_ps", report.path_bound_ps},
+                    {"cut_ps", report.cut_bound_ps},
+                    {"time_ps", report.bound_ps},
+                    {"limited_by", report.limited_by()}}},
+                  {"ratio_to_bound", decimal_json(ratio_e4(report.time_ps, report.bound_ps))},
+                  {"proof", true},  // an unproved plan never gets as far as a report
+                  {"data",
+                   {{"checked", report.data_checked == report.different_requests},
+                    {"requests_different", report.different_requests},
+                    {"requests_checked", report.data_checked},
+                    {"requests_full_size", report.data_full_size},
+                    {"elements", report.elements_checked},
+                    {"budget_bytes", report.data_budget_bytes}}},
+                  {"requests", rows_json(report.requests)},
+                  {"others", rows_json(report.others)},
+                  {"links", links_json(report.links, report.time_ps, 1'000'000)},
+                  {"bytes_by_class", classes_json(report.classes)},
+                  {"plan_cache", report.cache ? cache_json(*report.cache) : Json(nullptr)},
+                  {"digest", report.digest.hex()}});
 }
 
 std::string sweep_json(const SweepReport& report) {
-  Json out;
-  out["schema"] = "reshard.sweep/1";
-  out["shape"] = values_json(report.shape);
-  out["dtype"] = text(report.dtype);
-  out["topology"] = report.topology;
-  out["meshes"] = report.meshes;
-  out["pairs"] = report.pairs;
-  out["forbidden"] = report.forbidden;
-  out["summary"] = summary_json(report);
-  Json rows = Json::array();
-  for (const SweepRow& row : report.rows) {
-    Json line;
-    line["mesh"] = row.mesh;
-    line["from"] = row.from;
-    line["to"] = row.to;
-    line["planner"] = row.planner;
-    line["time_ps"] = or_null(row.time_ps);
-    line["bytes_received_max"] = or_null(row.bytes_received_max);
-    line["bound_ps"] = row.bound_ps;
-    rows.push_back(std::move(line));
-  }
-  out["rows"] = std::move(rows);
-  return written(out);
+  return written({{"schema", "reshard.sweep/1"},
+                  {"shape", values_json(report.shape)},
+                  {"dtype", text(report.dtype)},
+                  {"topology", report.topology},
+                  {"meshes", report.meshes},
+                  {"pairs", report.pairs},
+                  {"forbidden", report.forbidden},
+                  {"summary", summary_json(report)},
+                  {"rows", list_json(report.rows, [](const SweepRow& row) -> Json {
+                     return {{"mesh", row.mesh},
+                             {"from", row.from},
+                             {"to", row.to},
+                             {"planner", row.planner},
+                             {"time_ps", or_null(row.time_ps)},
+                             {"bytes_received_max", or_null(row.bytes_received_max)},
+                             {"bound_ps", row.bound_ps}};
+                   })}});
 }
 
 }  // namespace reshard::sim

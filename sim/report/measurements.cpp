@@ -1,34 +1,34 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The writing side, and what a plan's parts carry.
+// What a plan's parts carry; writing; reading, without trust: a file that does not hold exactly
+// what its header promises is refused at the line that is wrong.
 #include "sim/report/measurements.h"
 
 #include <algorithm>
+#include <array>
+#include <limits>
 #include <numeric>
+#include <optional>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
+#include "core/base/cursor.h"
 #include "core/base/errors.h"
+#include "core/base/integers.h"
 #include "core/schedule/rank_schedule.h"
+#include "sim/report/json.h"
+#include "sim/trace/line_reader.h"
 
 namespace reshard::sim {
 
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 std::int64_t bytes_of(const RankSchedule& schedule, const Place& at, const DimVector& extents) {
   return element_count(extents) * size_bytes(schedule.buffer(at.buffer).dtype);
 }
 
 MeasuredPart part_of(const Plan& plan, const RankSchedule& schedule, const Launch& launch) {
-  MeasuredPart out{static_cast<std::int32_t>(launch.step),
-                   plan.rank_of(schedule.slot),
-                   std::string(kind_text(plan.steps[to_index(launch.step)])),
-                   {},
-                   {},
-                   {},
-                   0};
+  MeasuredPart out{static_cast<std::int32_t>(launch.step), plan.rank_of(schedule.slot),
+                   std::string(kind_text(plan.steps[to_index(launch.step)]))};
   for (Slot slot : launch.group) out.group.push_back(plan.rank_of(slot));
   if (const auto* messages = std::get_if<Messages>(&launch.work)) {
     for (auto [list, to] :
@@ -50,9 +50,9 @@ MeasuredPart part_of(const Plan& plan, const RankSchedule& schedule, const Launc
 }
 
 Json messages_json(const std::vector<std::pair<Rank, std::int64_t>>& messages) {
-  Json out = Json::array();
-  for (const auto& [peer, bytes] : messages) out.push_back({to_int(peer), bytes});
-  return out;
+  return list_json(messages, [](const auto& message) -> Json {
+    return {to_int(message.first), message.second};
+  });
 }
 
 std::string line_of(const Json& json) {
@@ -60,25 +60,15 @@ std::string line_of(const Json& json) {
 }
 
 Json header_json(const Measurements& measurements) {
-  Json out;
-  out["reshard_measurements"] = 1;
-  out["version"] = measurements.version;
-  out["backend"] = measurements.backend;
-  out["library"] = measurements.library;
-  out["request"] = measurements.request;
-  out["planner"] = measurements.planner;
-  out["topology"] = measurements.topology;
-  out["ranks"] = ranks_text(measurements.ranks);
-  out["warm_up"] = measurements.warm_up;
-  out["iterations"] = measurements.runs.size();
-  return out;
+  return {{"reshard_measurements", 1},         {"version", measurements.version},
+          {"backend", measurements.backend},   {"library", measurements.library},
+          {"request", measurements.request},   {"planner", measurements.planner},
+          {"topology", measurements.topology}, {"ranks", ranks_text(measurements.ranks)},
+          {"warm_up", measurements.warm_up},   {"iterations", measurements.runs.size()}};
 }
 
 Json part_json(const MeasuredPart& part) {
-  Json out;
-  out["step"] = part.step;
-  out["rank"] = to_int(part.rank);
-  out["kind"] = part.kind;
+  Json out{{"step", part.step}, {"rank", to_int(part.rank)}, {"kind", part.kind}};
   if (part.kind == "exchange") {
     out["sent"] = messages_json(part.sent);
     out["received"] = messages_json(part.received);
@@ -88,6 +78,195 @@ Json part_json(const MeasuredPart& part) {
   }
   return out;
 }
+
+constexpr std::array<std::string_view, 3> kLocalKinds{"copy", "fill", "reduce"};
+constexpr std::array<std::string_view, 4> kCollectiveKinds{"all_gather", "reduce_scatter",
+                                                           "all_reduce", "all_to_all"};
+
+template <class List, class Value>
+bool is_one_of(const List& list, const Value& value) {
+  return std::find(list.begin(), list.end(), value) != list.end();
+}
+
+class MeasurementsReader {
+ public:
+  MeasurementsReader(std::istream& in, const std::string& file) : lines_(in, file), file_(file) {}
+
+  Measurements read() {
+    std::string line;
+    while (lines_.next(line)) {
+      if (line.find_first_not_of(" \t") == std::string::npos) continue;
+      place_ = fmt::format("{}:{}", file_, lines_.line_number());
+      TraceJson json = parse_json_line(line, place_);
+      TraceFields fields(json, place_);
+      if (!headed_)
+        read_header(fields);
+      else if (!fields.has("iteration"))
+        read_part(fields);
+      else if (fields.has("time_ps"))
+        read_run(fields);
+      else
+        read_span(fields);
+    }
+    if (!headed_)
+      throw InputError(
+          fmt::format("{}: expected a header such as {{\"reshard_measurements\": 1}} as the first "
+                      "line, found an empty file",
+                      file_));
+    end_run();
+    if (static_cast<std::int64_t>(out_.runs.size()) != runs_promised_)
+      throw InputError(fmt::format("{}: iterations: expected {}, as the header says, found {}",
+                                   file_, runs_promised_, out_.runs.size()));
+    return std::move(out_);
+  }
+
+ private:
+  void read_header(TraceFields& fields) {
+    headed_ = true;
+    fields.integer("reshard_measurements", 1, 1);
+    out_.version = fields.string("version", "reshard's version");
+    out_.backend = fields.string("backend", "a backend such as \"mpi\"");
+    out_.library = fields.string("library", "the backend's library and its version");
+    out_.request = fields.string("request", "a request such as \"f32[8] S(0) on 2 -> R\"");
+    out_.planner = fields.string("planner", "a planner such as \"p2p\"");
+    out_.topology = fields.string("topology", "a topology such as \"dgx-h100:1\"");
+    out_.ranks = fields.ranks("ranks");
+    if (!std::is_sorted(out_.ranks.begin(), out_.ranks.end()))
+      throw InputError(place_ + ": ranks: expected ascending ranks, found others");
+    out_.warm_up = fields.integer("warm_up", 0, kMaxRuns);
+    runs_promised_ = fields.integer("iterations", 1, kMaxRuns);
+    fields.refuse_others("the header");
+  }
+
+  Rank rank_of(TraceFields& fields) {
+    Rank rank{static_cast<std::int32_t>(fields.integer("rank", 0, kMaxRanks - 1))};
+    if (!is_rank(rank))
+      throw InputError(fmt::format("{}: rank: expected one of the header's ranks, found {}", place_,
+                                   to_int(rank)));
+    return rank;
+  }
+  bool is_rank(Rank rank) const {
+    return std::binary_search(out_.ranks.begin(), out_.ranks.end(), rank);
+  }
+
+  void read_part(TraceFields& fields) {
+    if (!out_.runs.empty())
+      throw InputError(place_ +
+                       ": iteration: expected a line of an iteration after the first of them, "
+                       "found one without");
+    MeasuredPart part{static_cast<std::int32_t>(
+                          fields.integer("step", 0, std::numeric_limits<std::int32_t>::max())),
+                      rank_of(fields)};
+    if (!out_.parts.empty() && std::pair(out_.parts.back().step, out_.parts.back().rank) >=
+                                   std::pair(part.step, part.rank))
+      throw InputError(fmt::format(
+          "{}: expected parts in ascending order of step and rank, found step {}, rank {}", place_,
+          part.step, to_int(part.rank)));
+    part.kind = fields.string("kind", "the kind of a step");
+    if (part.kind == "exchange") {
+      part.sent = messages(fields, "sent", part.rank);
+      part.received = messages(fields, "received", part.rank);
+    } else if (is_one_of(kCollectiveKinds, part.kind)) {
+      part.group = group(fields, part.rank);
+      part.bytes = fields.integer("bytes", 0, kMaxBytes);
+    } else if (is_one_of(kLocalKinds, part.kind)) {
+      part.bytes = fields.integer("bytes", 0, kMaxBytes);
+    } else {
+      throw InputError(
+          fmt::format("{}: kind: expected the kind of a step such as \"exchange\", found {}",
+                      place_, reshard::quoted(part.kind)));
+    }
+    fields.refuse_others("a part of a step");
+    out_.parts.push_back(std::move(part));
+  }
+
+  std::vector<Rank> group(TraceFields& fields, Rank rank) {
+    std::vector<Rank> ranks = fields.ranks("group");
+    named_ranks_ += static_cast<std::int64_t>(ranks.size());
+    if (named_ranks_ > kMaxNamedRanks)
+      throw InputError(
+          fmt::format("{}: group: expected at most {} ranks in all groups together, found more",
+                      place_, kMaxNamedRanks));
+    bool known =
+        std::all_of(ranks.begin(), ranks.end(), [&](Rank member) { return is_rank(member); });
+    if (!known || !is_one_of(ranks, rank))
+      throw InputError(
+          place_ +
+          ": group: expected ranks of the header, the part's own among them, found others");
+    return ranks;
+  }
+
+  std::vector<std::pair<Rank, std::int64_t>> messages(TraceFields& fields, const char* key,
+                                                      Rank own) {
+    constexpr std::string_view kWhat =
+        "messages such as [[1, 4096], [2, 4096]]: other ranks, ascending, and bytes above 0";
+    std::vector<std::pair<Rank, std::int64_t>> out;
+    const TraceJson& list = fields.required(key, kWhat);
+    if (!list.is_array()) fields.fail(key, kWhat, list);
+    for (const TraceJson& message : list) {
+      if (!message.is_array() || message.size() != 2 || !message[0].is_number_unsigned() ||
+          !message[1].is_number_unsigned())
+        fields.fail(key, kWhat, message);
+      auto peer = message[0].get<std::uint64_t>(), bytes = message[1].get<std::uint64_t>();
+      if (peer >= static_cast<std::uint64_t>(kMaxRanks) || bytes == 0 ||
+          bytes > static_cast<std::uint64_t>(kMaxBytes))
+        fields.fail(key, kWhat, message);
+      Rank rank{static_cast<std::int32_t>(peer)};
+      if (!is_rank(rank) || rank == own || (!out.empty() && out.back().first >= rank))
+        fields.fail(key, kWhat, message);
+      out.emplace_back(rank, static_cast<std::int64_t>(bytes));
+    }
+    return out;
+  }
+
+  // The line that starts a run.
+  void read_run(TraceFields& fields) {
+    end_run();
+    std::int64_t next = static_cast<std::int64_t>(out_.runs.size());
+    if (next >= runs_promised_)
+      throw InputError(
+          fmt::format("{}: iteration: expected {} iterations, as the header says, found more",
+                      place_, runs_promised_));
+    fields.integer("iteration", next, next);
+    Timeline run;
+    run.end_ps = fields.integer("time_ps", 0, kMaxDurationPs);
+    fields.refuse_others("an iteration");
+    out_.runs.push_back(std::move(run));
+  }
+
+  void read_span(TraceFields& fields) {
+    if (out_.runs.empty())
+      throw InputError(place_ +
+                       ": time_ps: expected the iteration's own line first, found a part's");
+    std::vector<Span>& spans = out_.runs.back().spans;
+    if (spans.size() == out_.parts.size())
+      throw InputError(fmt::format("{}: expected {} parts of the iteration, found more", place_,
+                                   out_.parts.size()));
+    const MeasuredPart& part = out_.parts[spans.size()];
+    std::int64_t own = static_cast<std::int64_t>(out_.runs.size()) - 1;
+    fields.integer("iteration", own, own);
+    fields.integer("step", part.step, part.step);
+    fields.integer("rank", to_int(part.rank), to_int(part.rank));
+    std::int64_t start_ps = fields.integer("start_ps", 0, kMaxDurationPs);
+    std::int64_t end_ps = fields.integer("end_ps", start_ps, kMaxDurationPs);
+    fields.refuse_others("a part of an iteration");
+    spans.push_back({OpId{0}, part.step, part.rank, start_ps, end_ps});
+  }
+
+  void end_run() const {
+    if (out_.runs.empty() || out_.runs.back().spans.size() == out_.parts.size()) return;
+    throw InputError(fmt::format("{}: expected {} parts of iteration {}, found {}", place_,
+                                 out_.parts.size(), out_.runs.size() - 1,
+                                 out_.runs.back().spans.size()));
+  }
+
+  LineReader lines_;
+  const std::string& file_;
+  Measurements out_;
+  std::string place_;
+  bool headed_ = false;
+  std::int64_t runs_promised_ = 0, named_ranks_ = 0;
+};
 
 }  // namespace
 
@@ -120,6 +299,10 @@ void write_measurements(std::ostream& out, const Measurements& measurements) {
           span.step, to_int(span.rank), span.start_ps, span.end_ps);
     }
   }
+}
+
+Measurements parse_measurements(std::istream& in, const std::string& file) {
+  return MeasurementsReader(in, file).read();
 }
 
 }  // namespace reshard::sim

@@ -22,12 +22,12 @@ namespace reshard::sim {
 struct MeasuredPart {
   std::int32_t step;
   Rank rank;
-  std::string kind;  // kind_text
+  std::string kind = {};  // kind_text
   // exchange: (peer, bytes) of the messages that the rank sends and of those that it receives,
   // ascending by peer.
-  std::vector<std::pair<Rank, std::int64_t>> sent, received;
+  std::vector<std::pair<Rank, std::int64_t>> sent = {}, received = {};
   // Collectives: the group, in its order. Empty for others.
-  std::vector<Rank> group;
+  std::vector<Rank> group = {};
   // Collectives: what a rank gives to an all_gather, gets from a reduce_scatter, has of an
   // all_reduce, sends to each other rank in an all_to_all. copy, fill, reduce: bytes written.
   std::int64_t bytes = 0;

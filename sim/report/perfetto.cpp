@@ -83,7 +83,7 @@ std::string Drawing::part_name(OpId op, std::int32_t step) const {
   std::string label = index < labels.size() ? labels[index] : std::string{};
   if (step < 0) return label.empty() ? "operation " + std::to_string(index) : label;
   const auto& plan = *std::get<RunPlan>(workload.operations[index].body).plan;
-  std::string kind{kind_text(plan.steps[static_cast<std::size_t>(step)])};
+  std::string kind{kind_text(plan.steps[to_index(step)])};
   return label.empty() ? kind : label + ": " + kind;
 }
 
@@ -162,7 +162,7 @@ void Drawing::traffic(Rank rank, int thread, const char* name, std::vector<const
   for (const Stretch& stretch : stretches(slices)) {
     std::int64_t bytes = 0;
     for (std::int64_t i = stretch.first; i < stretch.first + stretch.count; ++i)
-      bytes += flows[static_cast<std::size_t>(i)]->bytes;
+      bytes += flows[to_index(i)]->bytes;
     events.add(
         R"({{"ph": "X", "name": "{}", "cat": "flow", "pid": {}, "tid": {}, "ts": {}, "dur": {}, )"
         R"("args": {{"flows": {}, "bytes": {}}}}})",
@@ -301,6 +301,11 @@ void write_perfetto(std::ostream& out, const Workload& workload,
   drawing.links();
   if (measured != nullptr) drawing.measured(measured->timeline);
   out << "\n]}\n";
+}
+
+void write_perfetto(std::ostream& out, Study& study, const MeasuredRun* measured) {
+  write_perfetto(out, workload_of(study.shared_plan()), {}, study.timeline(), study.topology(),
+                 measured);
 }
 
 }  // namespace reshard::sim

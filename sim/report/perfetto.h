@@ -26,6 +26,7 @@
 #include "core/plan/timeline.h"
 #include "core/schedule/workload.h"
 #include "core/topology/topology.h"
+#include "sim/study/study.h"
 
 namespace reshard::sim {
 
@@ -43,6 +44,9 @@ struct MeasuredRun {
 void write_perfetto(std::ostream& out, const Workload& workload,
                     const std::vector<std::string>& labels, const Timeline& timeline,
                     const Topology& topology, const MeasuredRun* measured = nullptr);
+
+// The same of one plan alone.
+void write_perfetto(std::ostream& out, Study& study, const MeasuredRun* measured = nullptr);
 
 // Nanoseconds of `ps` as "us.nnn".
 std::string microseconds_text(std::int64_t ps);

@@ -23,8 +23,7 @@ std::vector<StepRow> step_rows(const Plan& plan, const PlanBytes& bytes) {
   for (std::size_t s = 0; s < plan.steps.size(); ++s) {
     StepRow row{
         kind_text(plan.steps[s]), plan.steps[s].axes, {}, bytes.received_per_step[s], {}, {}};
-    for (Slot slot : slots_of(plan.steps[s]))
-      row.ranks.push_back(plan.ranks[static_cast<std::size_t>(slot)]);
+    for (Slot slot : slots_of(plan.steps[s])) row.ranks.push_back(plan.rank_of(slot));
     rows.push_back(std::move(row));
   }
   return rows;
@@ -35,13 +34,13 @@ struct Extent {
   std::optional<std::int64_t> start_ps, end_ps;
 };
 
-std::vector<Extent> extents_of(const Timeline& timeline, std::size_t step_count) {
-  std::vector<Extent> out(step_count);
+IndexVector<std::int32_t, Extent> extents_of(const Timeline& timeline, std::size_t step_count) {
+  IndexVector<std::int32_t, Extent> out(step_count);
   for (const Span& span : timeline.spans) {
-    RESHARD_CHECK(span.step >= 0 && static_cast<std::size_t>(span.step) < step_count &&
-                      span.start_ps <= span.end_ps,
-                  "a span of no step");
-    Extent& extent = out[static_cast<std::size_t>(span.step)];
+    RESHARD_CHECK(
+        span.step >= 0 && to_index(span.step) < step_count && span.start_ps <= span.end_ps,
+        "a span of no step");
+    Extent& extent = out[span.step];
     extent.start_ps = std::min(extent.start_ps.value_or(span.start_ps), span.start_ps);
     extent.end_ps = std::max(extent.end_ps.value_or(span.end_ps), span.end_ps);
   }
@@ -53,7 +52,7 @@ void add_reasons(const Explanation& explanation, RunReport& report) {
     if (!line.step)
       report.why.push_back(line.why);
     else if (to_index(*line.step) < report.steps.size())
-      report.steps[to_index(*line.step)].why.push_back(line.why);
+      report.steps[*line.step].why.push_back(line.why);
   }
 }
 
@@ -102,7 +101,7 @@ RunReport report_on(Study& study) {
   report.planner = report.planner_asked = plan.planner;
   report.bytes = study.bytes();
   report.steps = step_rows(plan, report.bytes);
-  std::vector<Extent> extents = extents_of(timeline, report.steps.size());
+  IndexVector<std::int32_t, Extent> extents = extents_of(timeline, report.steps.size());
   for (std::size_t s = 0; s < extents.size(); ++s) {
     report.steps[s].start_ps = extents[s].start_ps;
     report.steps[s].end_ps = extents[s].end_ps;
@@ -134,13 +133,13 @@ MeasuredTimes times_of(std::span<const Timeline> runs, std::size_t step_count) {
   std::vector<std::vector<std::int64_t>> by_step(step_count);
   for (const Timeline& run : runs) {
     totals.push_back(run.end_ps);
-    std::vector<Extent> extents = extents_of(run, step_count);
+    IndexVector<std::int32_t, Extent> extents = extents_of(run, step_count);
     for (std::size_t s = 0; s < step_count; ++s)
       if (extents[s].end_ps) by_step[s].push_back(*extents[s].end_ps - *extents[s].start_ps);
   }
   out.total = spread_of(totals);
-  out.median_run = static_cast<std::size_t>(
-      std::find(totals.begin(), totals.end(), out.total.median_ps) - totals.begin());
+  out.median_run =
+      to_index(std::find(totals.begin(), totals.end(), out.total.median_ps) - totals.begin());
   for (std::vector<std::int64_t>& values : by_step)
     out.steps.push_back(values.empty() ? std::nullopt
                                        : std::optional(spread_of(std::move(values))));
@@ -188,13 +187,13 @@ std::vector<std::string> faults_of(const ValidateReport& report) {
   const Request& request = report.predicted.request;
   std::vector<std::string> out;
   if (const ShardFacts* first = report.values.first_wrong()) {
-    int width = static_cast<int>(size_bytes(request.dtype())) * 2 + 2;
-    out.push_back(
-        fmt::format("values of {}: rank {} holds a wrong value at global index [{}]: expected "
-                    "{:#0{}x}, found {:#0{}x} ({} of its elements are wrong, {} on all ranks)",
-                    request.text(), to_int(first->rank),
-                    text(index_at(first->wrong->index, request.shape())), first->wrong->expected,
-                    width, first->wrong->found, width, first->wrong->count, report.values.wrong()));
+    out.push_back(fmt::format(
+        "values of {}: rank {} holds a wrong value at global index [{}]: expected "
+        "{}, found {} ({} of its elements are wrong, {} on all ranks)",
+        request.text(), to_int(first->rank), text(index_at(first->wrong->index, request.shape())),
+        bits_text(first->wrong->expected, request.dtype()),
+        bits_text(first->wrong->found, request.dtype()), first->wrong->count,
+        report.values.wrong()));
   }
   auto other = std::find_if(shards.begin(), shards.end(),
                             [](const ShardFacts& shard) { return shard.differs_from_store(); });

@@ -2,8 +2,10 @@
 // The report model: all that the reports on a plan, on its run on a backend and on a sweep say, as
 // values. (A replay's report is its own result: sim/trace/replay.h.)
 //
-// Everything here was computed elsewhere; this file chooses. The writers (writers.h) name and
-// format.
+// Everything here was computed elsewhere; this file chooses. The writers name and format: tables
+// for people and CSV (table_writer.cpp), JSON (json_writer.cpp; fields and their order are
+// described in tools/json-schemas.md), and topologies (topology_writer.cpp). Timelines are drawn by
+// perfetto.h.
 #pragma once
 
 #include <cstddef>
@@ -15,9 +17,10 @@
 #include <vector>
 
 #include "core/pattern/pattern.h"
-#include "sim/study/data_report.h"
-#include "sim/study/link_use.h"
-#include "sim/study/study_cache.h"
+#include "core/topology/topology.h"
+#include "sim/study/run_facts.h"
+#include "sim/study/study.h"
+#include "sim/trace/replay.h"
 
 namespace reshard::sim {
 
@@ -42,7 +45,7 @@ struct RunReport {
   std::int32_t topology_devices = 0;
   std::string planner;        // whose steps these are
   std::string planner_asked;  // "auto" where it chose `planner`
-  std::vector<StepRow> steps;
+  IndexVector<StepId, StepRow> steps;
   std::vector<std::string> why;  // reasons for the plan as a whole
   PlanBytes bytes;               // by rank in the order of Request::ranks
   std::int64_t padding_total = 0;
@@ -162,5 +165,34 @@ struct SweepReport {
 
 // One per planner, in the order of `planners`.
 std::vector<SweepSummary> summarize(const SweepReport& report);
+
+// ---- the writers
+
+// "schema": "reshard.plan/1". In the table `explain` adds the reasons, `verbose` the cache.
+std::string plan_json(const RunReport& report);
+std::string plan_table(const RunReport& report, bool explain, bool verbose);
+
+// "schema": "reshard.simulate/1". `verbose` adds the cache.
+std::string simulate_json(const RunReport& report);
+std::string simulate_table(const RunReport& report, bool verbose);
+
+// "schema": "reshard.validate/1". `verbose` adds the digest of every shard.
+std::string validate_json(const ValidateReport& report);
+std::string validate_table(const ValidateReport& report, bool verbose);
+
+// "schema": "reshard.replay/1". `verbose` adds a row per operation.
+std::string replay_json(const ReplayReport& report);
+std::string replay_table(const ReplayReport& report, bool verbose);
+
+// "schema": "reshard.sweep/1". `verbose` adds a row per pair with one column per planner.
+std::string sweep_json(const SweepReport& report);
+std::string sweep_table(const SweepReport& report, bool verbose);
+// RFC 4180 with a header row.
+std::string sweep_csv(const SweepReport& report);
+
+// A topology: devices, links, groups, and which route joins which pair of devices of a node.
+// "schema": "reshard.topology/1".
+std::string topology_json(const Topology& topology);
+std::string topology_table(const Topology& topology);
 
 }  // namespace reshard::sim

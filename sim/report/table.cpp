@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/base/errors.h"
+#include "core/base/ids.h"
 #include "core/base/units.h"
 
 namespace reshard::sim {
@@ -12,7 +13,7 @@ namespace {
 
 // Code points of UTF-8 text: bytes that do not continue another.
 std::size_t width_of(std::string_view text) {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
+  return to_index(std::count_if(text.begin(), text.end(), [](char c) {
     return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U;
   }));
 }
@@ -30,33 +31,34 @@ std::string ratio_text(std::optional<std::int64_t> ratio_e4) {
 
 std::string time_text(std::optional<std::int64_t> ps) { return ps ? duration_text(*ps) : "-"; }
 
+Table::Table(const std::vector<std::string>& titles) : rows_{titles} {
+  for (std::string& title : rows_.front()) {
+    right_.push_back(title.starts_with('>'));
+    if (right_.back()) title.erase(0, 1);
+  }
+}
+
 void Table::add_row(std::vector<std::string> cells) {
-  RESHARD_CHECK(cells.size() == columns_.size(), "a row of " + std::to_string(cells.size()) +
-                                                     " cells in a table of " +
-                                                     std::to_string(columns_.size()));
+  RESHARD_CHECK(cells.size() == right_.size(), "a row of " + std::to_string(cells.size()) +
+                                                   " cells in a table of " +
+                                                   std::to_string(right_.size()));
   rows_.push_back(std::move(cells));
 }
 
 std::string Table::text(std::string_view indent) const {
-  std::vector<std::size_t> widths;
-  for (const Column& column : columns_) widths.push_back(width_of(column.title));
+  std::vector<std::size_t> widths(right_.size(), 0);
   for (const std::vector<std::string>& row : rows_)
     for (std::size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], width_of(row[c]));
-
   std::string out;
-  auto add_line = [&](auto&& cell) {
+  for (const std::vector<std::string>& row : rows_) {
     out += indent;
-    for (std::size_t c = 0; c < columns_.size(); ++c) {
-      const std::string& text = cell(c);
-      std::string blanks(widths[c] - width_of(text), ' ');
+    for (std::size_t c = 0; c < row.size(); ++c) {
+      std::string blanks(widths[c] - width_of(row[c]), ' ');
       if (c > 0) out += "  ";
-      out += columns_[c].align == Align::Left ? text + blanks : blanks + text;
+      out += right_[c] ? blanks + row[c] : row[c] + blanks;
     }
     end_line(out);
-  };
-  add_line([&](std::size_t c) -> const std::string& { return columns_[c].title; });
-  for (const std::vector<std::string>& row : rows_)
-    add_line([&](std::size_t c) -> const std::string& { return row[c]; });
+  }
   return out;
 }
 

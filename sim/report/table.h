@@ -17,24 +17,19 @@ std::string time_text(std::optional<std::int64_t> ps);
 
 class Table {
  public:
-  enum class Align : std::uint8_t { Left, Right };
-  struct Column {
-    std::string title;
-    Align align = Align::Left;
-  };
-
-  explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
+  // A title behind '>' is of figures: its column is aligned right, all others left.
+  explicit Table(const std::vector<std::string>& titles);
 
   // As many cells as columns; cells hold UTF-8 and are measured in code points.
   void add_row(std::vector<std::string> cells);
-  std::size_t rows() const { return rows_.size(); }
+  std::size_t rows() const { return rows_.size() - 1; }
 
   // A title line and one line per row, columns two blanks apart, each line behind `indent`.
   std::string text(std::string_view indent = "") const;
 
  private:
-  std::vector<Column> columns_;
-  std::vector<std::vector<std::string>> rows_;
+  std::vector<bool> right_;                     // by column
+  std::vector<std::vector<std::string>> rows_;  // the titles first
 };
 
 // Lines "name   value" with the values in one column.

@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Tables of the reports, in DTensor's words.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <map>
 
+#include <fmt/format.h>
+
 #include "core/base/units.h"
 #include "core/torch/cost_model.h"
+#include "sim/report/report.h"
 #include "sim/report/table.h"
-#include "sim/report/writers.h"
 
 namespace reshard::sim {
 
 namespace {
 
-constexpr Table::Align kRight = Table::Align::Right;
 constexpr std::size_t kLinksShown = 5, kKindsShown = 12;
 constexpr const char* kProof = "every destination element, from index sets";
 constexpr const char* kNoSteps = "no steps: nothing has to be done\n";
@@ -55,7 +54,7 @@ void add_cache(const std::optional<CacheStatistics>& cache, Facts& facts) {
 }
 
 std::string link_table(const std::vector<LinkUse>& links, std::int64_t end_ps, std::int64_t scale) {
-  Table table({{"busiest links"}, {"bytes", kRight}, {"busy", kRight}, {"utilisation", kRight}});
+  Table table({"busiest links", ">bytes", ">busy", ">utilisation"});
   for (std::size_t i = 0; i < std::min(kLinksShown, links.size()); ++i)
     table.add_row({links[i].name, bytes_text(links[i].bytes), duration_text(links[i].busy_ps),
                    decimal_text(utilisation(links[i], end_ps, scale), scale / 100, 1) + " %"});
@@ -64,14 +63,8 @@ std::string link_table(const std::vector<LinkUse>& links, std::int64_t end_ps, s
 
 std::string step_table(const RunReport& report, bool reasons) {
   if (report.steps.empty()) return kNoSteps;
-  Table table({{"step", kRight},
-               {"kind"},
-               {"axis"},
-               {"ranks"},
-               {"bytes", kRight},
-               {"start", kRight},
-               {"end", kRight},
-               {reasons ? "why" : ""}});
+  Table table(
+      {">step", "kind", "axis", "ranks", ">bytes", ">start", ">end", {reasons ? "why" : ""}});
   for (std::size_t s = 0; s < report.steps.size(); ++s) {
     const StepRow& step = report.steps[s];
     std::string axes = joined(step.axes, ",", [](int axis) { return std::to_string(axis); });
@@ -118,7 +111,7 @@ std::string data_text(const DataReport& data) {
 std::string rank_table(const RunReport& report) {
   const std::vector<std::int64_t>&received = report.bytes.received_per_slot,
         &peak = report.bytes.peak_per_slot;
-  Table table({{"ranks"}, {"received", kRight}, {"peak memory", kRight}});
+  Table table({"ranks", ">received", ">peak memory"});
   std::size_t count = report.request.ranks().size();
   for (std::size_t i = 0, j = 0; i < count; i = j) {
     std::vector<Rank> alike;
@@ -151,15 +144,8 @@ std::string store_text(const ValueFacts& values) {
 std::string measured_step_table(const ValidateReport& report) {
   const RunReport& predicted = report.predicted;
   if (predicted.steps.empty()) return kNoSteps;
-  Table table({{"step", kRight},
-               {"kind"},
-               {"ranks"},
-               {"bytes", kRight},
-               {"predicted", kRight},
-               {"measured", kRight},
-               {"min", kRight},
-               {"max", kRight},
-               {"ratio", kRight}});
+  Table table(
+      {">step", "kind", "ranks", ">bytes", ">predicted", ">measured", ">min", ">max", ">ratio"});
   auto add = [&](const std::string& number, std::string_view kind, const std::string& ranks,
                  std::int64_t bytes, std::optional<std::int64_t> predicted_ps,
                  const std::optional<Spread>& spread) {
@@ -194,7 +180,7 @@ std::string backend_text(const ValidateReport& report) {
 }
 
 std::string shard_table(const ValueFacts& values) {
-  Table table({{"rank", kRight}, {"elements", kRight}, {"digest"}, {"store's digest"}});
+  Table table({">rank", ">elements", "digest", "store's digest"});
   for (const ShardFacts& shard : values.shards)
     table.add_row({std::to_string(to_int(shard.rank)), std::to_string(shard.elements),
                    shard.digest.hex(), shard.expected ? shard.expected->hex() : "-"});
@@ -217,11 +203,7 @@ std::string kinds_table(const std::vector<ReplayRow>& rows) {
     ++kinds[at->second].count;
     kinds[at->second].bytes += row.bytes_received;
   }
-  Table table({{"count", kRight},
-               {"request"},
-               {"planner"},
-               {"received", kRight},
-               {"bound, alone", kRight}});
+  Table table({">count", "request", "planner", ">received", ">bound, alone"});
   for (std::size_t i = 0; i < std::min(kKindsShown, kinds.size()); ++i)
     table.add_row({std::to_string(kinds[i].count), kinds[i].first->text, kinds[i].first->planner,
                    bytes_text(kinds[i].bytes), duration_text(kinds[i].first->bound_ps)});
@@ -237,14 +219,7 @@ std::string rows_table(const ReplayReport& report) {
     for (const ReplayRow& row : *part) rows.push_back(&row);
   std::stable_sort(rows.begin(), rows.end(),
                    [](const ReplayRow* a, const ReplayRow* b) { return a->line < b->line; });
-  Table table({{"line", kRight},
-               {"op"},
-               {"name"},
-               {"planner"},
-               {"start", kRight},
-               {"end", kRight},
-               {"received", kRight},
-               {"what"}});
+  Table table({">line", "op", "name", "planner", ">start", ">end", ">received", "what"});
   for (const ReplayRow* row : rows)
     table.add_row({std::to_string(row->line), row->op, row->name.empty() ? row->id : row->name,
                    row->planner, time_text(row->start_ps), time_text(row->end_ps),
@@ -264,9 +239,9 @@ std::string data_text(const ReplayReport& report) {
 }
 
 std::string pair_table(const SweepReport& report) {
-  std::vector<Table::Column> columns{{"mesh"}, {"from"}, {"to"}, {"bound", kRight}};
-  for (const std::string& planner : report.planners) columns.push_back({planner, kRight});
-  Table table(columns);
+  std::vector<std::string> titles{"mesh", "from", "to", ">bound"};
+  for (const std::string& planner : report.planners) titles.push_back(">" + planner);
+  Table table(titles);
   std::size_t step = report.planners.size();
   for (std::size_t i = 0; i + step <= report.rows.size(); i += step) {
     const SweepRow& first = report.rows[i];
@@ -278,6 +253,20 @@ std::string pair_table(const SweepReport& report) {
     table.add_row(std::move(cells));
   }
   return fmt::format("\n{}", table.text());
+}
+
+std::string quoted_where_needed(const std::string& text) {
+  if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
+  std::string out = "\"";
+  for (char c : text) {
+    if (c == '"') out += '"';
+    out += c;
+  }
+  return out + "\"";
+}
+
+std::string integer_text(std::optional<std::int64_t> value) {
+  return value ? std::to_string(*value) : std::string{};
 }
 
 }  // namespace
@@ -377,13 +366,8 @@ std::string sweep_table(const SweepReport& report, bool verbose) {
   std::string unplanned = refused > 0 ? fmt::format("{} refused by every planner, ", refused) : "";
   head.add("pairs", fmt::format("{} planned and proved, {}{} forbidden by DTensor", report.planned,
                                 unplanned, report.forbidden));
-  Table table({{"planner"},
-               {"pairs with a bound", kRight},
-               {"at the bound", kRight},
-               {"refused", kRight},
-               {"geometric mean", kRight},
-               {"worst ratio", kRight},
-               {"worst pair"}});
+  Table table({"planner", ">pairs with a bound", ">at the bound", ">refused", ">geometric mean",
+               ">worst ratio", "worst pair"});
   for (const SweepSummary& entry : summarize(report)) {
     const SweepRow* worst = entry.worst;
     table.add_row({entry.planner, std::to_string(entry.pairs), std::to_string(entry.at_bound),
@@ -392,6 +376,20 @@ std::string sweep_table(const SweepReport& report, bool verbose) {
                    worst == nullptr ? "-" : pair_text(*worst)});
   }
   return head.text() + "\n" + table.text() + (verbose ? pair_table(report) : "");
+}
+
+std::string sweep_csv(const SweepReport& report) {
+  std::string out = "mesh,from,to,planner,time_ps,bytes_received_max,bound_ps,ratio_to_bound\r\n";
+  for (const SweepRow& row : report.rows) {
+    std::optional<std::int64_t> ratio;
+    if (row.time_ps) ratio = ratio_e4(*row.time_ps, row.bound_ps);
+    for (const std::string* text : {&row.mesh, &row.from, &row.to, &row.planner})
+      out += quoted_where_needed(*text) + ",";
+    out += fmt::format("{},{},{},{}\r\n", integer_text(row.time_ps),
+                       integer_text(row.bytes_received_max), row.bound_ps,
+                       ratio ? decimal_text(*ratio, 10'000, 4) : std::string{});
+  }
+  return out;
 }
 
 }  // namespace reshard::sim

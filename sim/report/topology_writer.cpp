@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Tables and JSON of topologies.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
 #include "core/base/units.h"
 #include "core/layout/mesh.h"
 #include "sim/report/json.h"
+#include "sim/report/report.h"
 #include "sim/report/table.h"
-#include "sim/report/writers.h"
 
 namespace reshard::sim {
 
@@ -18,19 +19,18 @@ namespace {
 constexpr std::int32_t kMatrixDevices = 16;
 
 std::string hop_text(const Hop& hop, const Topology& topology) {
-  auto at = static_cast<std::size_t>(hop.index);
   const NodeTemplate& node = topology.node();
   switch (hop.kind) {
     case Hop::Kind::SourceOut:
-      return node.ports[at].name + ".out";
+      return node.ports[hop.index].name + ".out";
     case Hop::Kind::DestinationIn:
-      return node.ports[at].name + ".in";
+      return node.ports[hop.index].name + ".in";
     case Hop::Kind::SourceNodeShared:
-      return node.shared[at].name;
+      return node.shared[hop.index].name;
     case Hop::Kind::DestinationNodeShared:
-      return node.shared[at].name + " (there)";
+      return node.shared[hop.index].name + " (there)";
     case Hop::Kind::Fabric:
-      return topology.fabric()[at].name;
+      return topology.fabric()[hop.index].name;
   }
   return {};
 }
@@ -41,24 +41,16 @@ std::vector<std::string> hops_text(const RouteRule& rule, const Topology& topolo
   return out;
 }
 
-std::string joined(const std::vector<std::string>& words, const char* separator) {
-  std::string out;
-  for (const std::string& word : words)
-    out += fmt::format("{}{}", out.empty() ? "" : separator, word);
-  return out;
-}
-
 // Index of the rule between two local devices.
 std::size_t rule_index(const Topology& topology, std::int32_t a, std::int32_t b) {
-  return static_cast<std::size_t>(&topology.rule(Rank{a}, Rank{b}) - topology.node().rules.data());
+  return to_index(&topology.rule(Rank{a}, Rank{b}) - topology.node().rules.data());
 }
 
 std::string matrix(const Topology& topology) {
   std::int32_t shown = std::min(topology.node().devices, kMatrixDevices);
-  std::vector<Table::Column> columns{{"route"}};
-  for (std::int32_t b = 0; b < shown; ++b)
-    columns.push_back({fmt::format("gpu{}", b), Table::Align::Right});
-  Table table(columns);
+  std::vector<std::string> titles{"route"};
+  for (std::int32_t b = 0; b < shown; ++b) titles.push_back(fmt::format(">gpu{}", b));
+  Table table(titles);
   for (std::int32_t a = 0; a < shown; ++a) {
     std::vector<std::string> cells{fmt::format("gpu{}", a)};
     for (std::int32_t b = 0; b < shown; ++b)
@@ -73,7 +65,7 @@ std::string matrix(const Topology& topology) {
 }
 
 std::string links_table(const Topology& topology) {
-  Table table({{"link"}, {"per"}, {"out", Table::Align::Right}, {"in", Table::Align::Right}});
+  Table table({"link", "per", ">out", ">in"});
   for (const Port& port : topology.node().ports)
     table.add_row(
         {port.name, "device", rate_text(port.out_bytes_per_s), rate_text(port.in_bytes_per_s)});
@@ -85,43 +77,19 @@ std::string links_table(const Topology& topology) {
 }
 
 std::string routes_table(const Topology& topology) {
-  Table table({{"route"},
-               {"transport"},
-               {"latency", Table::Align::Right},
-               {"cap per flow", Table::Align::Right},
-               {"crosses"}});
+  Table table({"route", "transport", ">latency", ">cap per flow", "crosses"});
   for (std::size_t i = 0; i < topology.node().rules.size(); ++i) {
     const RouteRule& rule = topology.node().rules[i];
     std::string name = std::to_string(i);
     if (static_cast<std::int32_t>(i) == topology.node().rule_between) name += " (between nodes)";
     table.add_row({name, std::string(text(rule.transport)), duration_text(rule.latency_ps),
                    rule.cap_bytes_per_s ? rate_text(*rule.cap_bytes_per_s) : "-",
-                   joined(hops_text(rule, topology), " > ")});
+                   fmt::format("{}", fmt::join(hops_text(rule, topology), " > "))});
   }
   return table.text();
 }
 
 }  // namespace
-
-std::string topology_list_table(const std::vector<TopologySummary>& rows) {
-  Table table({{"topology"}, {"summary"}});
-  for (const TopologySummary& row : rows) table.add_row({row.name, row.summary});
-  return table.text();
-}
-
-std::string topology_list_json(const std::vector<TopologySummary>& rows) {
-  Json out;
-  out["schema"] = "reshard.topologies/1";
-  Json list = Json::array();
-  for (const TopologySummary& row : rows) {
-    Json entry;
-    entry["name"] = row.name;
-    entry["summary"] = row.summary;
-    list.push_back(std::move(entry));
-  }
-  out["topologies"] = std::move(list);
-  return written(out);
-}
 
 std::string topology_table(const Topology& topology) {
   const NodeTemplate& node = topology.node();
@@ -140,43 +108,41 @@ std::string topology_table(const Topology& topology) {
 
 std::string topology_json(const Topology& topology) {
   const NodeTemplate& node = topology.node();
-  Json out;
-  out["schema"] = "reshard.topology/1";
-  out["name"] = topology.name();
-  out["devices"] = topology.devices();
-  out["nodes"] = topology.nodes();
-  out["devices_per_node"] = node.devices;
-  out["fingerprint"] = topology.fingerprint().hex();
   Json links = Json::array();
   for (const Port& port : node.ports)
-    links.push_back(Json{{"name", port.name},
-                         {"per", "device"},
-                         {"out_bytes_per_s", port.out_bytes_per_s},
-                         {"in_bytes_per_s", port.in_bytes_per_s}});
+    links.push_back({{"name", port.name},
+                     {"per", "device"},
+                     {"out_bytes_per_s", port.out_bytes_per_s},
+                     {"in_bytes_per_s", port.in_bytes_per_s}});
   for (const SharedResource& shared : node.shared)
-    links.push_back(
-        Json{{"name", shared.name}, {"per", "node"}, {"bytes_per_s", shared.bytes_per_s}});
+    links.push_back({{"name", shared.name}, {"per", "node"}, {"bytes_per_s", shared.bytes_per_s}});
   for (const SharedResource& fabric : topology.fabric())
     links.push_back(
-        Json{{"name", fabric.name}, {"per", "machine"}, {"bytes_per_s", fabric.bytes_per_s}});
-  out["links"] = std::move(links);
-  Json routes = Json::array();
-  for (const RouteRule& rule : node.rules)
-    routes.push_back(Json{{"transport", text(rule.transport)},
-                          {"latency_ps", rule.latency_ps},
-                          {"cap_bytes_per_s", or_null(rule.cap_bytes_per_s)},
-                          {"crosses", hops_text(rule, topology)}});
-  out["routes"] = std::move(routes);
-  out["route_between_nodes"] = node.rule_between >= 0 ? Json(node.rule_between) : Json(nullptr);
+        {{"name", fabric.name}, {"per", "machine"}, {"bytes_per_s", fabric.bytes_per_s}});
   Json rows = Json::array();
-  for (std::int32_t a = 0; a < std::min(node.devices, kMatrixDevices); ++a) {
-    Json row = Json::array();
-    for (std::int32_t b = 0; b < std::min(node.devices, kMatrixDevices); ++b)
+  std::int32_t shown = std::min(node.devices, kMatrixDevices);
+  for (std::int32_t a = 0; a < shown; ++a) {
+    Json& row = rows.emplace_back(Json::array());
+    for (std::int32_t b = 0; b < shown; ++b)
       row.push_back(a == b ? Json(nullptr) : Json(rule_index(topology, a, b)));
-    rows.push_back(std::move(row));
   }
-  out["route_matrix"] = std::move(rows);
-  return written(out);
+  return written(
+      {{"schema", "reshard.topology/1"},
+       {"name", topology.name()},
+       {"devices", topology.devices()},
+       {"nodes", topology.nodes()},
+       {"devices_per_node", node.devices},
+       {"fingerprint", topology.fingerprint().hex()},
+       {"links", std::move(links)},
+       {"routes", list_json(node.rules,
+                            [&](const RouteRule& rule) -> Json {
+                              return {{"transport", text(rule.transport)},
+                                      {"latency_ps", rule.latency_ps},
+                                      {"cap_bytes_per_s", or_null(rule.cap_bytes_per_s)},
+                                      {"crosses", hops_text(rule, topology)}};
+                            })},
+       {"route_between_nodes", node.rule_between >= 0 ? Json(node.rule_between) : Json(nullptr)},
+       {"route_matrix", std::move(rows)}});
 }
 
 }  // namespace reshard::sim

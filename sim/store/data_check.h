@@ -8,10 +8,18 @@
 #include <memory>
 
 #include "core/plan/plan.h"
-#include "sim/store/shrink.h"
-#include "sim/study/data_report.h"
+#include "sim/study/run_facts.h"
 
 namespace reshard::sim {
+
+// The same request on a smaller tensor: halved until the tensor is at most 1/2^halvings of its
+// size, rounded up, or can shrink no more. halvings 0 .. 62.
+//
+// Dims are halved one at a time. First those that stay divisible by all that cuts them on both
+// sides, the one with the longest pieces before the others, so that all local sizes shrink in
+// proportion; then uneven ones, rounded up, as long as every shard that was empty stays empty and
+// no other becomes so; only when none of these is left, any dim longer than 1.
+Request shrunk(const Request& request, int halvings);
 
 // Source, destination and temporaries of all ranks; temporaries at each rank's peak, sharing of
 // replicas not deducted.

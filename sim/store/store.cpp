@@ -2,11 +2,16 @@
 #include "sim/store/store.h"
 
 #include <algorithm>
+#include <cstring>
 #include <vector>
 
+#include <fmt/format.h>
+
+#include "core/base/errors.h"
 #include "core/layout/replicas.h"
 
 namespace reshard::sim {
+
 namespace {
 
 // Temporaries in the order in which they may be freed.
@@ -23,8 +28,7 @@ std::vector<Release> releases_of(const Plan& plan, const Lives& lives) {
   for (std::size_t b = first; b < plan.buffers.size(); ++b)
     for (std::size_t slot = 0; slot < plan.slot_count(); ++slot) {
       std::int32_t step = lives.end[b * plan.slot_count() + slot];
-      if (step >= 0)
-        out.push_back({step, BufferId{static_cast<std::int32_t>(b)}, static_cast<Slot>(slot)});
+      if (step >= 0) out.push_back({step, id_of<BufferId>(b), static_cast<Slot>(slot)});
     }
   std::stable_sort(out.begin(), out.end(),
                    [](const Release& a, const Release& b) { return a.after_step < b.after_step; });
@@ -34,7 +38,7 @@ std::vector<Release> releases_of(const Plan& plan, const Lives& lives) {
 // (slot, position) of the ranks of a mesh, ascending by rank.
 std::vector<std::pair<Slot, std::int32_t>> slots_of(const Plan& plan, const Mesh& mesh) {
   std::vector<std::pair<Slot, std::int32_t>> out;
-  out.reserve(static_cast<std::size_t>(mesh.size()));
+  out.reserve(to_index(mesh.size()));
   for (std::int32_t position = 0; position < mesh.size(); ++position)
     out.emplace_back(plan.slot_of(mesh.rank_at(position)), position);
   std::sort(out.begin(), out.end());
@@ -43,21 +47,80 @@ std::vector<std::pair<Slot, std::int32_t>> slots_of(const Plan& plan, const Mesh
 
 }  // namespace
 
+StoreMemory::StoreMemory(const Plan& plan, bool poison)
+    : plan_(plan), poison_(poison), blocks_(plan.buffers.size() * plan.slot_count()) {}
+
+std::byte* StoreMemory::allocate(BufferId buffer, Slot slot) {
+  RESHARD_CHECK(plan_.buffer(buffer).exists(slot),
+                fmt::format("slot {} has no buffer {}", slot, to_index(buffer)));
+  std::int64_t bytes = size_bytes(buffer, slot);
+  std::shared_ptr<Block>& block = blocks_[at(buffer, slot)];
+  block = std::make_shared<Block>(bytes);
+  if (poison_) std::memset(block->data(), 0xa5, to_index(bytes));
+  live_bytes_ += bytes;
+  peak_bytes_ = std::max(peak_bytes_, live_bytes_);
+  return block->data();
+}
+
+std::span<std::byte> StoreMemory::allocate_source(BufferId source, Slot slot) {
+  std::byte* data = allocate(source, slot);
+  return {data, to_index(size_bytes(source, slot))};
+}
+
+void StoreMemory::share_source(BufferId source, Slot slot, Slot with) {
+  RESHARD_CHECK(size_bytes(source, slot) == size_bytes(source, with),
+                fmt::format("slots {} and {} share no shard", slot, with));
+  blocks_[at(source, slot)] = blocks_[at(source, with)];
+}
+
+const std::byte* StoreMemory::read(BufferId buffer, Slot slot) const {
+  const std::shared_ptr<Block>& block = blocks_[at(buffer, slot)];
+  RESHARD_CHECK(block != nullptr, fmt::format("buffer {} of slot {} is read but was not written",
+                                              to_index(buffer), slot));
+  return block->data();
+}
+
+std::byte* StoreMemory::write(BufferId buffer, Slot slot) {
+  RESHARD_CHECK(plan_.buffer(buffer).role() != BufferRole::Source,
+                fmt::format("the source of slot {} is written", slot));
+  const std::shared_ptr<Block>& block = blocks_[at(buffer, slot)];
+  return block ? block->data() : allocate(buffer, slot);
+}
+
+void StoreMemory::release(BufferId buffer, Slot slot) {
+  std::shared_ptr<Block>& block = blocks_[at(buffer, slot)];
+  if (block && block.use_count() == 1) live_bytes_ -= block->size();
+  block.reset();
+}
+
+Shape StoreMemory::shape(const Place& place, const DimVector& extents) const {
+  auto [slot, buffer, lo] = place;
+  RESHARD_CHECK(to_index(buffer) < plan_.buffers.size() && to_index(slot) < plan_.slot_count() &&
+                    plan_.buffer(buffer).exists(slot),
+                fmt::format("slot {} has no buffer {}", slot, to_index(buffer)));
+  Shape whole = plan_.buffer(buffer).shape(slot);
+  Box box = box_at(lo, extents);
+  RESHARD_CHECK(box.dims() == whole.size() && contains(box_of(whole), box),
+                fmt::format("box {} lies outside buffer {} [{}] of slot {}", text(box),
+                            to_index(buffer), text(whole), slot));
+  return whole;
+}
+
 void fill_sources(const Plan& plan, const FillSource& fill, StoreMemory& memory, TensorId tensor) {
   const Request& request = plan.request(tensor);
   const Mesh& mesh = request.source().mesh();
   BufferId source = source_of(tensor);
-  std::vector<std::int32_t> replicas = first_replicas(request);
+  IndexVector<std::int32_t, std::int32_t> replicas = first_replicas(request);
   // By mesh position: the slot that was filled for its set of replicas.
-  std::vector<Slot> filled(replicas.size(), -1);
+  IndexVector<std::int32_t, Slot> filled(replicas.size(), -1);
   for (auto [slot, position] : slots_of(plan, mesh)) {
-    Slot& with = filled[static_cast<std::size_t>(replicas[static_cast<std::size_t>(position)])];
+    Slot& with = filled[replicas[position]];
     if (with >= 0) {
       memory.share_source(source, slot, with);
       continue;
     }
     with = slot;
-    fill(plan.ranks[static_cast<std::size_t>(slot)], memory.allocate_source(source, slot));
+    fill(plan.rank_of(slot), memory.allocate_source(source, slot));
   }
 }
 
@@ -67,11 +130,10 @@ std::int64_t run_steps(const Plan& plan, Forwarding& forwarding, StoreMemory& me
   std::size_t next = 0;
   std::int64_t before = memory.written_bytes();
   for (std::size_t s = 0; s < plan.steps.size(); ++s) {
-    forwarding.run(StepId{static_cast<std::int32_t>(s)}, memory);
-    for (; next < releases.size() && static_cast<std::size_t>(releases[next].after_step) == s;
-         ++next)
+    forwarding.run(id_of<StepId>(s), memory);
+    for (; next < releases.size() && to_index(releases[next].after_step) == s; ++next)
       memory.release(releases[next].buffer, releases[next].slot);
-    if (done) done(StepId{static_cast<std::int32_t>(s)});
+    if (done) done(id_of<StepId>(s));
   }
   return memory.written_bytes() - before;
 }
@@ -84,7 +146,7 @@ void take_destinations(const Plan& plan, const TakeDestination& take, StoreMemor
     // An empty shard is written by no step.
     const std::byte* data =
         size == 0 ? memory.write(destination, slot) : memory.read(destination, slot);
-    take(plan.ranks[static_cast<std::size_t>(slot)], {data, static_cast<std::size_t>(size)});
+    take(plan.rank_of(slot), {data, to_index(size)});
   }
 }
 
@@ -110,9 +172,8 @@ class PreparedStore : public PreparedPlan {
         std::int64_t start = timeline.end_ps;
         timeline.end_ps = now() - begin;
         for (Slot slot : reshard::slots_of(plan_.steps[to_index(step)]))
-          timeline.spans.push_back({OpId{0}, static_cast<std::int32_t>(step),
-                                    plan_.ranks[static_cast<std::size_t>(slot)], start,
-                                    timeline.end_ps});
+          timeline.spans.push_back({OpId{0}, static_cast<std::int32_t>(step), plan_.rank_of(slot),
+                                    start, timeline.end_ps});
       };
     store_.bytes_moved_ = run_steps(plan_, forwarding_, memory_, done);
     store_.peak_bytes_ = memory_.peak_bytes();

@@ -2,6 +2,7 @@
 #include "sim/study/study.h"
 
 #include <numeric>
+#include <utility>
 
 #include "core/base/errors.h"
 #include "core/base/units.h"
@@ -9,6 +10,14 @@
 #include "sim/network/engine.h"
 
 namespace reshard::sim {
+
+namespace {
+
+// On more ranks the timelines of plans that lose would take more memory than the plans, and the
+// winner is simulated again where its timeline is asked for.
+constexpr std::size_t kMaxRanksRecorded = 1024;
+
+}  // namespace
 
 PlanTiming timed(const Plan& plan, const Topology& topology, bool recorded) {
   // The workload only borrows the plan.
@@ -79,6 +88,77 @@ Study Study::on(std::shared_ptr<const Topology> topology) const {
   out.timing_.reset();
   out.bound_.reset();
   return out;
+}
+
+std::shared_ptr<Study> StudyCache::get(const StudyKey& key,
+                                       const std::function<std::shared_ptr<Study>()>& make) {
+  if (auto found = by_key_.find(key); found != by_key_.end()) {
+    ++hits_;
+    entries_.splice(entries_.begin(), entries_, found->second);
+    return found->second->study;
+  }
+  ++misses_;
+  std::shared_ptr<Study> study = make();
+  if (capacity_ == 0) return study;
+  if (static_cast<std::int64_t>(entries_.size()) >= capacity_) {
+    by_key_.erase(entries_.back().key);
+    entries_.pop_back();
+  }
+  entries_.push_front({key, study});
+  by_key_.emplace(key, entries_.begin());
+  return study;
+}
+
+CacheStatistics StudyCache::statistics() const {
+  return {hits_, misses_, static_cast<std::int64_t>(entries_.size()), capacity_};
+}
+
+void StudyCache::clear() {
+  by_key_.clear();
+  entries_.clear();
+}
+
+Studies::Studies(std::shared_ptr<const Topology> topology, const PlannerRow& planner,
+                 StudyOptions options)
+    : topology_(std::move(topology)),
+      planner_(planner),
+      options_(options),
+      cache_(options.cache_capacity) {}
+
+std::shared_ptr<Study> Studies::made(const PlannerRow& planner, const Request& request) const {
+  PlanFindings found;
+  Explanation explanation;
+  PlannerInput input;
+  input.topology = topology_.get();
+  input.memory_limit_bytes = options_.memory_limit_bytes;
+  bool recorded = options_.record_timelines && request.ranks().size() <= kMaxRanksRecorded;
+  input.plan_time = [recorded](const Plan& plan, const Topology& topology) {
+    return timed(plan, topology, recorded);
+  };
+  input.explanation = options_.explain ? &explanation : nullptr;
+  input.found = &found;
+  auto plan = std::make_shared<const Plan>(make_plan(planner, request, input));
+  auto study = std::make_shared<Study>(std::move(plan), topology_, std::move(found));
+  if (options_.explain) study->set_explanation(std::move(explanation));
+  return study;
+}
+
+std::shared_ptr<Study> Studies::of(const Request& request) {
+  auto row = static_cast<std::int32_t>(&planner_ - planners().data());
+  return cache_.get({request.fingerprint(), topology_->fingerprint(), row,
+                     options_.memory_limit_bytes.value_or(-1)},
+                    [&] { return made(planner_, request); });
+}
+
+std::shared_ptr<Study> Studies::of(std::shared_ptr<const Plan> plan) const {
+  PlanFindings found{count_bytes(*plan), {}};
+  if (options_.memory_limit_bytes)
+    require_memory("the plan", found.bytes->peak_max, *options_.memory_limit_bytes);
+  return std::make_shared<Study>(std::move(plan), topology_, std::move(found));
+}
+
+std::shared_ptr<const Plan> Studies::like(const Plan& plan, const Request& smaller) const {
+  return made(find_planner(plan.planner), smaller)->shared_plan();
 }
 
 }  // namespace reshard::sim

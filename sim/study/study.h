@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// All that is known of one plan on one topology, each fact found once: proof and bytes when the
-// study is made, time, timeline and bound when they are first asked for.
+// The way of a request through the house, the same for command line, traces and C API: planned,
+// proved, counted, and what is asked for beside; cached.
 //
-// Whoever asks twice, the cache's next user too, gets what was found the first time.
+// The parts of the house do not see each other; here they are handed to each other as functions.
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <list>
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 
+#include "core/base/digest.h"
 #include "core/bounds/bounds.h"
 #include "core/plan/timeline.h"
 #include "core/planners/planner.h"
@@ -19,6 +23,9 @@
 
 namespace reshard::sim {
 
+// All that is known of one plan on one topology, each fact found once: proof and bytes when the
+// study is made, time, timeline and bound when they are first asked for. Whoever asks twice, the
+// cache's next user too, gets what was found the first time.
 class Study {
  public:
   // Proves the plan (CheckFailure where it is wrong); `found` is not found again. Without a
@@ -61,5 +68,79 @@ class Study {
 
 // Time of one plan alone, with its timeline where it shall be `recorded`.
 PlanTiming timed(const Plan& plan, const Topology& topology, bool recorded);
+
+struct StudyKey {
+  Digest request, topology;
+  std::int32_t planner;             // index in planners()
+  std::int64_t memory_limit_bytes;  // -1: none
+  friend bool operator==(const StudyKey&, const StudyKey&) = default;
+};
+
+struct CacheStatistics {
+  std::int64_t hits = 0, misses = 0, size = 0, capacity = 0;
+};
+
+// The studies used last, by (request, planner, topology, memory limit).
+class StudyCache {
+ public:
+  // capacity 0 keeps nothing.
+  explicit StudyCache(std::int64_t capacity) : capacity_(capacity) {}
+
+  // The cached study, or what `make` returns (then kept, the least recently used dropped). `make`
+  // may throw; nothing is kept then and the miss counts.
+  std::shared_ptr<Study> get(const StudyKey& key,
+                             const std::function<std::shared_ptr<Study>()>& make);
+  CacheStatistics statistics() const;
+  void clear();
+
+ private:
+  struct Entry {
+    StudyKey key;
+    std::shared_ptr<Study> study;
+  };
+  struct Hash {
+    std::size_t operator()(const StudyKey& key) const {
+      return to_index(key.request.low ^ key.topology.high);
+    }
+  };
+  std::int64_t capacity_, hits_ = 0, misses_ = 0;
+  std::list<Entry> entries_;  // most recent first
+  // Looked up only, never iterated.
+  std::unordered_map<StudyKey, std::list<Entry>::iterator, Hash> by_key_;
+};
+
+struct StudyOptions {
+  std::optional<std::int64_t> memory_limit_bytes = {};  // of every plan, per rank
+  std::int64_t cache_capacity = 0;
+  bool explain = false;           // studies keep the planners' reasons
+  bool record_timelines = false;  // Study::timeline() will be asked for: planners that time plans
+                                  // record what they see
+};
+
+class Studies {
+ public:
+  Studies(std::shared_ptr<const Topology> topology, const PlannerRow& planner,
+          StudyOptions options = {});
+
+  // Throws InputError where the planner refuses, CheckFailure where it is wrong.
+  std::shared_ptr<Study> of(const Request& request);
+  // Of a plan that came from elsewhere; it must fit the memory limit as a made one must.
+  std::shared_ptr<Study> of(std::shared_ptr<const Plan> plan) const;
+  // The proved plan of the strategy that made `plan` for a smaller request, outside the cache: what
+  // `auto` took for the full size is what must be checked.
+  std::shared_ptr<const Plan> like(const Plan& plan, const Request& smaller) const;
+
+  const std::shared_ptr<const Topology>& topology() const { return topology_; }
+  const PlannerRow& planner() const { return planner_; }
+  CacheStatistics cache_statistics() const { return cache_.statistics(); }
+
+ private:
+  std::shared_ptr<Study> made(const PlannerRow& planner, const Request& request) const;
+
+  std::shared_ptr<const Topology> topology_;
+  const PlannerRow& planner_;
+  StudyOptions options_;
+  StudyCache cache_;
+};
 
 }  // namespace reshard::sim

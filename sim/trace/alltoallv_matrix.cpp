@@ -11,7 +11,7 @@
 #include "core/base/cursor.h"
 #include "core/schedule/traffic.h"
 #include "sim/trace/line_reader.h"
-#include "sim/trace/trace_builder.h"
+#include "sim/trace/trace.h"
 
 namespace reshard::sim {
 namespace {

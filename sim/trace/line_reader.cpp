@@ -12,14 +12,9 @@
 #include "core/base/cursor.h"
 #include "core/base/errors.h"
 #include "core/layout/mesh.h"
-#include "core/topology/topology_text.h"
 
 namespace reshard::sim {
 namespace {
-
-// header -> meshes -> one mesh -> its ranks
-constexpr int kMaxNesting = 4;
-constexpr std::int64_t kMaxValues = kMaxRanks + 64;
 
 std::string shown(const TraceJson& value) {
   if (value.is_array()) return fmt::format("a list of {}", value.size());
@@ -37,7 +32,7 @@ bool LineReader::refill() {
   begin_ = end_ = 0;
   if (!in_.good()) return false;
   in_.read(block_.data(), static_cast<std::streamsize>(block_.size()));
-  end_ = static_cast<std::size_t>(in_.gcount());
+  end_ = to_index(in_.gcount());
   if (in_.bad())
     throw InputError(fmt::format("{}:{}: expected a readable file, found an error while reading",
                                  file_, line_number_));
@@ -56,9 +51,8 @@ bool LineReader::next(std::string& line) {
   for (;;) {
     const char* from = block_.data() + begin_;
     const void* newline = std::memchr(from, '\n', end_ - begin_);
-    std::size_t count = newline == nullptr
-                            ? end_ - begin_
-                            : static_cast<std::size_t>(static_cast<const char*>(newline) - from);
+    std::size_t count =
+        newline == nullptr ? end_ - begin_ : to_index(static_cast<const char*>(newline) - from);
     if (line.size() + count > kMaxLineBytes)
       throw InputError(fmt::format("{}:{}: expected lines of at most 64 MiB, found a longer one",
                                    file_, line_number_));
@@ -74,13 +68,13 @@ TraceJson parse_json_line(const std::string& line, const std::string& place) {
   std::int64_t values = 0;
   std::set<std::pair<int, std::string>> keys;  // of the objects that are open
   auto watch = [&](int depth, TraceJson::parse_event_t event, TraceJson& parsed) {
-    if (depth >= kMaxNesting && (event == TraceJson::parse_event_t::array_start ||
-                                 event == TraceJson::parse_event_t::object_start))
+    if (depth >= kMaxJsonNesting && (event == TraceJson::parse_event_t::array_start ||
+                                     event == TraceJson::parse_event_t::object_start))
+      throw InputError(fmt::format("{}: expected at most {} levels of nesting, found more", place,
+                                   kMaxJsonNesting));
+    if (++values > kMaxJsonValues)
       throw InputError(
-          fmt::format("{}: expected at most {} levels of nesting, found more", place, kMaxNesting));
-    if (++values > kMaxValues)
-      throw InputError(
-          fmt::format("{}: expected at most {} values, found more", place, kMaxValues));
+          fmt::format("{}: expected at most {} values, found more", place, kMaxJsonValues));
     if (event == TraceJson::parse_event_t::key &&
         !keys.insert({depth, parsed.get<std::string>()}).second)
       throw InputError(fmt::format("{}: expected each field once, found {} twice", place,

@@ -6,8 +6,10 @@
 #include <set>
 
 #include "core/base/errors.h"
+#include "sim/network/program.h"
 
 namespace reshard::sim {
+
 namespace {
 
 // ceil, cut to int64; bytes below 2^86.
@@ -35,6 +37,131 @@ Int128 collective_in(const BareCollective& collective, std::int64_t inside) {
   return 0;
 }
 
+// The longest path: the order of the engine's program, with bounds
+// in place of transfers. A part is released when the part before it on its stream is done and all
+// that its operation names in `after` is complete; both only ever raise the time at which it may
+// start.
+std::int64_t later(std::int64_t at, std::int64_t by) {
+  return by > std::numeric_limits<std::int64_t>::max() - at
+             ? std::numeric_limits<std::int64_t>::max()
+             : at + by;
+}
+
+class LongestPath {
+ public:
+  LongestPath(const Workload& workload,
+              const std::vector<std::shared_ptr<const OperationBound>>& bounds)
+      : workload_(workload),
+        bounds_(bounds),
+        streams_(workload),
+        operations_(workload.operations.size()),
+        parts_(streams_.places.size()) {
+    for (const Streams::Place& place : streams_.places)
+      if (place.next >= 0) ++parts_[place.next].waits;
+    for (std::size_t i = 0; i < operations_.size(); ++i) {
+      auto op = id_of<OpId>(i);
+      operations_[op].parts_left = streams_.end_of(op) - streams_.first_of(op);
+      operations_[op].after_left = workload.operations[i].after.size();
+    }
+  }
+
+  std::int64_t run() {
+    for (std::size_t i = 0; i < operations_.size(); ++i)
+      if (operations_[i].after_left == 0) pending_.push_back(id_of<OpId>(i));
+    release_pending();
+    while (!ready_.empty()) {
+      std::int32_t place = ready_.back();
+      ready_.pop_back();
+      start(place);
+    }
+    RESHARD_CHECK(complete_ == operations_.size(),
+                  "a path through operations that wait for each other");
+    return end_ps_;
+  }
+
+ private:
+  struct Part {
+    int waits = 1;  // for `after`, and for the part before it
+    std::int64_t start_ps = 0;
+  };
+  struct State {
+    std::int32_t parts_left = 0;
+    std::size_t after_left = 0;
+    std::int64_t first_start_ps = std::numeric_limits<std::int64_t>::max(), last_ps = 0;
+  };
+
+  void release(std::int32_t place, std::int64_t at_ps) {
+    Part& part = parts_[place];
+    part.start_ps = std::max(part.start_ps, at_ps);
+    if (--part.waits == 0) ready_.push_back(place);
+  }
+
+  void release_all(OpId op) {
+    std::int64_t at_ps = operations_[op].last_ps;
+    for (std::int32_t i = streams_.first_of(op); i < streams_.end_of(op); ++i) release(i, at_ps);
+    if (operations_[op].parts_left == 0) complete(op, at_ps);
+  }
+
+  void start(std::int32_t place) {
+    OpId op = streams_.places[place].op;
+    std::int32_t first = streams_.first_of(op);
+    State& state = operations_[op];
+    const OperationBound& bound = *bounds_[to_index(op)];
+    bool rendezvous = std::holds_alternative<Message>(workload_.operations[to_index(op)].body);
+    std::int64_t start_ps = parts_[place].start_ps,
+                 done_ps = later(start_ps, bound.part_ps[place - first]);
+    state.first_start_ps = std::min(state.first_start_ps, start_ps);
+    state.last_ps = std::max(state.last_ps, done_ps);
+    --state.parts_left;
+    // Neither end of a message is done before both are there.
+    if (!rendezvous) finish(place, done_ps);
+    if (state.parts_left > 0) return;
+    for (std::int32_t i = first; rendezvous && i < streams_.end_of(op); ++i)
+      finish(i, state.last_ps);
+    complete(op, std::max(state.last_ps, later(state.first_start_ps, bound.time_ps)));
+  }
+
+  void finish(std::int32_t place, std::int64_t done_ps) {
+    std::int32_t next = streams_.places[place].next;
+    if (next >= 0) release(next, done_ps);
+  }
+
+  void complete(OpId op, std::int64_t at_ps) {
+    end_ps_ = std::max(end_ps_, at_ps);
+    ++complete_;
+    for (OpId dependent : streams_.dependents[op]) {
+      State& next = operations_[dependent];
+      // Before its parts start, last_ps is the time at which all that it comes after is complete.
+      next.last_ps = std::max(next.last_ps, at_ps);
+      if (--next.after_left == 0) pending_.push_back(dependent);
+    }
+    release_pending();
+  }
+
+  // Operations without ranks complete at once: a loop, since chains of them may be long.
+  void release_pending() {
+    if (releasing_) return;
+    releasing_ = true;
+    while (!pending_.empty()) {
+      OpId next = pending_.back();
+      pending_.pop_back();
+      release_all(next);
+    }
+    releasing_ = false;
+  }
+
+  const Workload& workload_;
+  const std::vector<std::shared_ptr<const OperationBound>>& bounds_;
+  const Streams streams_;
+  IndexVector<OpId, State> operations_;
+  IndexVector<std::int32_t, Part> parts_;  // by place
+  std::vector<std::int32_t> ready_;        // places
+  std::vector<OpId> pending_;
+  bool releasing_ = false;
+  std::size_t complete_ = 0;
+  std::int64_t end_ps_ = 0;
+};
+
 }  // namespace
 
 void add_collective(std::vector<Int128>& in_bytes, const CutSets& sets,
@@ -45,14 +172,13 @@ void add_collective(std::vector<Int128>& in_bytes, const CutSets& sets,
   for (const CutLevel& level : sets.levels()) {
     std::map<std::int32_t, std::int64_t> inside;  // members by set
     for (Rank rank : collective.ranks) {
-      auto index =
-          static_cast<std::size_t>(std::lower_bound(job.begin(), job.end(), rank) - job.begin());
-      std::int32_t set = level.member_of[index];
+      auto index = std::lower_bound(job.begin(), job.end(), rank) - job.begin();
+      std::int32_t set = level.member_of[to_index(index)];
       if (set >= 0) ++inside[set];
     }
     // A set without members has all of them in its complement: nothing enters either.
     for (auto [set, count] : inside) {
-      std::size_t at = level.first_set + 2 * static_cast<std::size_t>(set);
+      std::size_t at = level.first_set + 2 * to_index(set);
       in_bytes[at] += collective_in(collective, count);
       in_bytes[at + 1] += collective_in(collective, members - count);
     }
@@ -64,12 +190,10 @@ std::int64_t OperationBounds::least_latency_ps(Rank rank, bool into) const {
   std::int32_t classes = topology_.classes(), mine = topology_.class_of(rank);
   std::int64_t least = std::numeric_limits<std::int64_t>::max();
   for (std::int32_t other = 0; other < classes; ++other) {
-    std::int32_t rule = node.rule_within[static_cast<std::size_t>(into ? other * classes + mine
-                                                                       : mine * classes + other)];
-    if (rule >= 0) least = std::min(least, node.rules[static_cast<std::size_t>(rule)].latency_ps);
+    std::int32_t rule = node.rule_within[into ? other * classes + mine : mine * classes + other];
+    if (rule >= 0) least = std::min(least, node.rules[rule].latency_ps);
   }
-  if (topology_.nodes() > 1)
-    least = std::min(least, node.rules[static_cast<std::size_t>(node.rule_between)].latency_ps);
+  if (topology_.nodes() > 1) least = std::min(least, node.rules[node.rule_between].latency_ps);
   return least;
 }
 
@@ -114,8 +238,8 @@ std::shared_ptr<const OperationBound> OperationBounds::of_collective(
   std::vector<std::int64_t> by_sorted = parts(demand.in_bytes, sets);
   OperationBound bound{reshard::bound_of(demand, sets).time_ps(), {}};
   for (Rank rank : collective.ranks)
-    bound.part_ps.push_back(by_sorted[static_cast<std::size_t>(
-        std::lower_bound(sorted.begin(), sorted.end(), rank) - sorted.begin())]);
+    bound.part_ps.push_back(
+        by_sorted[to_index(std::lower_bound(sorted.begin(), sorted.end(), rank) - sorted.begin())]);
   known = std::make_shared<const OperationBound>(std::move(bound));
   return known;
 }
@@ -174,6 +298,11 @@ std::int64_t summed_cut_bound_ps(const Workload& workload, const Topology& topol
       in_bytes[set] += demand.in_bytes[set] * request.second;
   }
   return cut_bound_ps(in_bytes, sets);
+}
+
+std::int64_t longest_path_ps(const Workload& workload,
+                             const std::vector<std::shared_ptr<const OperationBound>>& bounds) {
+  return LongestPath(workload, bounds).run();
 }
 
 }  // namespace reshard::sim

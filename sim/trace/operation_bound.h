@@ -22,7 +22,7 @@ namespace reshard::sim {
 
 struct OperationBound {
   std::int64_t time_ps = 0;
-  std::vector<std::int64_t> part_ps;  // by rank, in the order of ranks_of(operation)
+  IndexVector<Slot, std::int64_t> part_ps;  // by rank, in the order of ranks_of(operation)
 };
 
 // Bounds of a workload's operations; equal operations are worked out once and share theirs.

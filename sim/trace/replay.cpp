@@ -63,8 +63,8 @@ class Replay {
         if (to_int(rank) >= topology_.devices())
           throw InputError(
               fmt::format("{}: expected ranks below {}, the number of devices of {}, found rank {}",
-                          trace_.place_of(OpId{static_cast<std::int32_t>(op)}), topology_.devices(),
-                          topology_.name(), to_int(rank)));
+                          trace_.place_of(id_of<OpId>(op)), topology_.devices(), topology_.name(),
+                          to_int(rank)));
   }
 
   void make_plans() {
@@ -126,7 +126,7 @@ class Replay {
       try {
         bounds_.push_back(bounds.of(report_.workload.operations[op]));
       } catch (const InputError& error) {
-        throw error.in(trace_.place_of(OpId{static_cast<std::int32_t>(op)}));
+        throw error.in(trace_.place_of(id_of<OpId>(op)));
       }
     }
     report_.path_bound_ps = longest_path_ps(report_.workload, bounds_);
@@ -164,16 +164,15 @@ class Replay {
   }
 
   void fill_rows() {
-    std::vector<ReplayRow> rows;
+    IndexVector<OpId, ReplayRow> rows;
     for (std::size_t op = 0; op < trace_.operations.size(); ++op) rows.push_back(row_of(op));
     for (const Span& span : report_.timeline.spans) {
-      ReplayRow& row = rows[to_index(span.op)];
+      ReplayRow& row = rows[span.op];
       row.start_ps = std::min(row.start_ps.value_or(span.start_ps), span.start_ps);
       row.end_ps = std::max(row.end_ps.value_or(span.end_ps), span.end_ps);
     }
-    std::vector<std::int64_t> collective_bytes(rows.size(), 0);
-    for (const FlowSpan& flow : report_.timeline.flows)
-      collective_bytes[to_index(flow.op)] += flow.bytes;
+    IndexVector<OpId, std::int64_t> collective_bytes(rows.size(), 0);
+    for (const FlowSpan& flow : report_.timeline.flows) collective_bytes[flow.op] += flow.bytes;
     for (std::size_t op = 0; op < rows.size(); ++op) {
       const TraceBody& body = trace_.operations[op].body;
       ReplayRow& row = rows[op];

@@ -21,9 +21,8 @@
 #include "core/plan/timeline.h"
 #include "core/schedule/workload.h"
 #include "core/topology/topology.h"
-#include "sim/study/data_report.h"
-#include "sim/study/link_use.h"
-#include "sim/study/study_cache.h"
+#include "sim/study/run_facts.h"
+#include "sim/study/study.h"
 #include "sim/trace/trace.h"
 
 namespace reshard::sim {

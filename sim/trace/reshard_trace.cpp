@@ -8,12 +8,10 @@
 
 #include "core/base/cursor.h"
 #include "sim/trace/line_reader.h"
-#include "sim/trace/trace_builder.h"
+#include "sim/trace/trace.h"
 
 namespace reshard::sim {
 namespace {
-
-constexpr std::int64_t kMaxDurationPs = 1'000'000'000'000'000'000;
 
 class Reader {
  public:

@@ -13,7 +13,6 @@
 #include "core/base/cursor.h"
 #include "core/base/errors.h"
 #include "sim/trace/line_reader.h"
-#include "sim/trace/trace_builder.h"
 
 namespace reshard::sim {
 namespace {

@@ -9,13 +9,17 @@
 
 #include <cstdint>
 #include <istream>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
+#include <utility>
 #include <variant>
 #include <vector>
 
+#include "core/base/errors.h"
 #include "core/base/ids.h"
 #include "core/layout/request.h"
 #include "core/schedule/expansion.h"
@@ -80,15 +84,13 @@ struct TraceFinding {
 struct Trace {
   std::string file;
   std::string topology;  // empty where the file names none
-  std::vector<TraceLine> lines;
+  IndexVector<std::int32_t, TraceLine> lines;
   std::vector<TraceTensor> tensors;
-  std::vector<TraceOperation> operations;
+  IndexVector<OpId, TraceOperation> operations;
   std::vector<TraceFinding> findings;  // messages that do not match; empty: everything does
 
-  const TraceLine& line_of(const TraceOperation& operation) const {
-    return lines[static_cast<std::size_t>(operation.line)];
-  }
-  const TraceLine& line_of(OpId op) const { return line_of(operations[to_index(op)]); }
+  const TraceLine& line_of(const TraceOperation& operation) const { return lines[operation.line]; }
+  const TraceLine& line_of(OpId op) const { return line_of(operations[op]); }
   // "FILE:LINE".
   std::string place_of(OpId op) const;
 };
@@ -102,7 +104,7 @@ std::int64_t highest_rank(const Trace& trace);
 std::string_view op_text(const TraceOperation& operation);
 
 class LineReader;
-class TraceBuilder;
+class TraceBuilder;  // below
 
 // A format is one file, its reader, and one row in trace.cpp.
 struct TraceFormat {
@@ -127,5 +129,57 @@ bool is_reshard_trace(std::string_view start);  // reshard_trace.cpp
 void read_reshard_trace(LineReader& lines, TraceBuilder& builder);
 bool is_alltoallv_matrix(std::string_view start);  // alltoallv_matrix.cpp
 void read_alltoallv_matrix(LineReader& lines, TraceBuilder& builder);
+
+// Makes a trace of what a reader sees. The reader says at which line it is and which operations
+// that line stands for; the builder keeps the limits and, when all is said, links: names in
+// `after`, cycles of them, sends that meet receives. So that a reader knows its format and nothing
+// else.
+class TraceBuilder {
+ public:
+  explicit TraceBuilder(std::string file) { trace_.file = place_ = std::move(file); }
+
+  const std::string& file() const { return trace_.file; }
+  void set_topology(std::string topology) { trace_.topology = std::move(topology); }
+
+  // All that follows is said by this line, and refused with it in front.
+  void at_line(std::int64_t number);
+  const std::string& place() const { return place_; }  // "FILE:LINE"
+  [[noreturn]] void fail(const std::string& what) const;
+  // What `parse` returns; an InputError of its own gets the place.
+  template <typename Parse>
+  auto placed(Parse parse) const {
+    try {
+      return parse();
+    } catch (const InputError& error) {
+      throw error.in(place_);
+    }
+  }
+
+  // Of the line, where it has any: how `after` of others calls all its operations, its name in
+  // reports, and the ids of the lines that all its operations come after.
+  void describe(std::string id, std::string name, std::vector<std::string> after);
+  // One more operation of the line. Refuses a message to the own rank, a collective that no memory
+  // holds, and too much of anything.
+  void add(TraceBody body, std::int32_t stream = 0, std::vector<std::int32_t> tensors = {});
+  // An index for add(); those of equal name, shape and dtype are one.
+  std::int32_t tensor(const std::string& name, const Shape& shape, DType dtype);
+  // Ranks that are held beside those of operations count, too.
+  void count_ranks(std::size_t ranks);
+
+  // Links everything. Throws InputError for an id given twice or not at all, and for a cycle,
+  // naming its lines; messages without their other end, or with one of other bytes, become
+  // findings.
+  Trace finish();
+
+ private:
+  TraceLine& line();
+
+  Trace trace_;
+  std::string place_;
+  std::int64_t number_ = 0;
+  std::vector<std::vector<std::string>> after_;  // ids as written, by line
+  std::map<std::tuple<std::string, Shape, DType>, std::int32_t> tensors_;
+  std::int64_t named_ranks_ = 0;
+};
 
 }  // namespace reshard::sim

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "sim/trace/trace_builder.h"
+#include "sim/trace/trace.h"
 
 #include <algorithm>
 #include <string_view>
@@ -12,20 +12,15 @@
 namespace reshard::sim {
 namespace {
 
-// What all operations and meshes may hold together.
-constexpr std::int64_t kMaxNamedRanks = std::int64_t{1} << 25;
-constexpr std::size_t kMaxOperations = std::size_t{1} << 24;
 constexpr std::size_t kMaxShown = 8;  // lines of a cycle
-
-OpId op_id(std::size_t op) { return OpId{static_cast<std::int32_t>(op)}; }
 
 // Operations that remain when all whose `after` are done have been taken away, over and over: empty
 // without a cycle.
-std::vector<bool> left_in_cycles(const std::vector<TraceOperation>& operations) {
+std::vector<bool> left_in_cycles(const IndexVector<OpId, TraceOperation>& operations) {
   std::size_t count = operations.size();
   Grouped<std::size_t> dependents(count, [&](auto put) {
     for (std::size_t op = 0; op < count; ++op)
-      for (OpId before : operations[op].after) put(to_index(before), op);
+      for (OpId before : operations[op].after) put(before, op);
   });
   std::vector<std::size_t> waits, free;
   for (std::size_t op = 0; op < count; ++op) {
@@ -45,7 +40,7 @@ std::vector<bool> left_in_cycles(const std::vector<TraceOperation>& operations) 
 
 [[noreturn]] void refuse_cycle(const Trace& trace, const std::vector<bool>& left) {
   // Every operation left waits for another one left, so walking backwards must come round.
-  auto at = static_cast<std::size_t>(std::find(left.begin(), left.end(), true) - left.begin());
+  auto at = to_index(std::find(left.begin(), left.end(), true) - left.begin());
   std::vector<std::size_t> walk;
   std::vector<std::int64_t> seen_at(trace.operations.size(), -1);
   while (seen_at[at] < 0) {
@@ -61,9 +56,9 @@ std::vector<bool> left_in_cycles(const std::vector<TraceOperation>& operations) 
   std::rotate(cycle.begin(), std::min_element(cycle.begin(), cycle.end()), cycle.end());
   std::string lines;
   for (std::size_t i = 0; i < cycle.size() && i < kMaxShown; ++i)
-    lines += fmt::format("line {} after ", trace.line_of(op_id(cycle[i])).number);
+    lines += fmt::format("line {} after ", trace.line_of(id_of<OpId>(cycle[i])).number);
   if (cycle.size() > kMaxShown) lines += fmt::format("... ({} lines) after ", cycle.size());
-  std::int64_t line = trace.line_of(op_id(cycle.front())).number;
+  std::int64_t line = trace.line_of(id_of<OpId>(cycle.front())).number;
   throw InputError(fmt::format("{}:{}: after: expected no cycle, found {}line {}", trace.file, line,
                                lines, line));
 }
@@ -82,7 +77,7 @@ void resolve_after(Trace& trace, const std::vector<std::vector<std::string>>& af
   }
   Grouped<OpId> of_line(trace.lines.size(), [&](auto put) {
     for (std::size_t op = 0; op < trace.operations.size(); ++op)
-      put(static_cast<std::size_t>(trace.operations[op].line), op_id(op));
+      put(trace.operations[op].line, id_of<OpId>(op));
   });
   for (std::size_t i = 0; i < trace.lines.size(); ++i) {
     std::vector<OpId> before;
@@ -96,7 +91,7 @@ void resolve_after(Trace& trace, const std::vector<std::vector<std::string>>& af
     }
     std::sort(before.begin(), before.end());
     before.erase(std::unique(before.begin(), before.end()), before.end());
-    for (OpId op : of_line[i]) trace.operations[to_index(op)].after = before;
+    for (OpId op : of_line[i]) trace.operations[op].after = before;
   }
   std::vector<bool> left = left_in_cycles(trace.operations);
   if (std::find(left.begin(), left.end(), true) != left.end()) refuse_cycle(trace, left);
@@ -128,7 +123,7 @@ void match_messages(Trace& trace) {
     std::sort(lines.begin(), lines.end());
     trace.findings.push_back({std::move(lines), what});
   };
-  auto number_of = [&trace](std::size_t op) { return trace.line_of(op_id(op)).number; };
+  auto number_of = [&trace](std::size_t op) { return trace.line_of(id_of<OpId>(op)).number; };
   for (const auto& [key, channel] : channels_of(trace)) {
     std::int32_t source = to_int(std::get<0>(key)), destination = to_int(std::get<1>(key));
     std::int64_t tag = std::get<2>(key);
@@ -193,8 +188,8 @@ void TraceBuilder::count_ranks(std::size_t ranks) {
 }
 
 void TraceBuilder::add(TraceBody body, std::int32_t stream, std::vector<std::int32_t> tensors) {
-  if (trace_.operations.size() == kMaxOperations)
-    fail(fmt::format("expected at most {} operations, found more", kMaxOperations));
+  if (trace_.operations.size() == kMaxTraceOperations)
+    fail(fmt::format("expected at most {} operations, found more", kMaxTraceOperations));
   line();
   auto index = static_cast<std::int32_t>(trace_.lines.size() - 1);
   trace_.operations.push_back({index, stream, std::move(body), {}, std::move(tensors)});

@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kMaxNamed = 6;  // blocked lines in a message
 
 const TraceEnd* receiving(const Trace& trace, OpId op) {
-  const auto* end = std::get_if<TraceEnd>(&trace.operations[to_index(op)].body);
+  const auto* end = std::get_if<TraceEnd>(&trace.operations[op].body);
   return end != nullptr && end->side == TraceEnd::Side::Receive ? end : nullptr;
 }
 
@@ -28,7 +28,7 @@ void add_after(const Trace& trace, const TraceOperation& operation, std::vector<
 }
 
 Message message_of(const Trace& trace, const TraceEnd& send) {
-  const TraceOperation& receive = trace.operations[static_cast<std::size_t>(send.other)];
+  const TraceOperation& receive = trace.operations[send.other];
   return {send.rank, send.peer, send.bytes, receive.stream, OpId{send.other}};
 }
 
@@ -56,7 +56,7 @@ Workload workload_of(const Trace& trace, const std::vector<std::shared_ptr<const
       add_after(trace, given, operation.after);
     if (end != nullptr && end->side == TraceEnd::Side::Send) {
       operation.body = message_of(trace, *end);
-      add_after(trace, trace.operations[static_cast<std::size_t>(end->other)], operation.after);
+      add_after(trace, trace.operations[end->other], operation.after);
     } else if (end != nullptr) {
       operation.body = Compute{{}, 0};
     } else if (const auto* compute = std::get_if<TraceCompute>(&given.body)) {
@@ -65,9 +65,8 @@ Workload workload_of(const Trace& trace, const std::vector<std::shared_ptr<const
       operation.body = BareCollective{collective->kind, collective->algorithm, collective->ranks,
                                       collective->bytes};
     } else {
-      RESHARD_CHECK(
-          plans[op] != nullptr,
-          fmt::format("no plan for {}", trace.place_of(OpId{static_cast<std::int32_t>(op)})));
+      RESHARD_CHECK(plans[op] != nullptr,
+                    fmt::format("no plan for {}", trace.place_of(id_of<OpId>(op))));
       operation.body = RunPlan{plans[op]};
     }
     std::sort(operation.after.begin(), operation.after.end());
@@ -105,7 +104,7 @@ std::optional<TraceFinding> find_deadlock(const Trace& trace, const Workload& wo
   finding.what =
       fmt::format("{}: operations wait for each other for ever:", trace.place_of(blocked.front()));
   for (std::size_t i = 0; i < blocked.size() && i < kMaxNamed; ++i) {
-    const TraceOperation& operation = trace.operations[to_index(blocked[i])];
+    const TraceOperation& operation = trace.operations[blocked[i]];
     finding.what += fmt::format("{} line {} ({} on rank {}{})", i == 0 ? "" : ",",
                                 trace.line_of(operation).number, op_text(operation),
                                 to_int(ranks_of(operation).front()),

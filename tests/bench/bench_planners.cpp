@@ -5,7 +5,7 @@
 
 #include "core/planners/planner.h"
 #include "sim/machines/presets.h"
-#include "sim/study/study_cache.h"
+#include "sim/study/study.h"
 
 namespace {
 

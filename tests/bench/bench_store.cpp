@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "core/base/digest.h"
-#include "core/bytes/fold_row.h"
+#include "core/bytes/box_fold.h"
 #include "core/pattern/pattern.h"
 #include "core/planners/planner.h"
 #include "sim/store/store.h"

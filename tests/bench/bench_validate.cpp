@@ -13,8 +13,8 @@
 #include "core/bytes/block.h"
 #include "core/proof/proof.h"
 #include "sim/report/report.h"
-#include "tools/backend_choice.h"
-#include "tools/validate_run.h"
+#include "tools/executor_run.h"
+#include "tools/options.h"
 
 namespace {
 

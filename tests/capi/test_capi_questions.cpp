@@ -10,7 +10,7 @@
 #include <memory>
 
 #include "core/base/errors.h"
-#include "core/bytes/fold_row.h"
+#include "core/bytes/box_fold.h"
 #include "core/text/plan_text.h"
 #include "tests/conformance/conformance.h"
 

@@ -10,7 +10,7 @@
 
 #include "backends/device/host_kernels.h"
 #include "core/base/errors.h"
-#include "core/bytes/fold_row.h"
+#include "core/bytes/box_fold.h"
 
 namespace reshard::test {
 namespace {

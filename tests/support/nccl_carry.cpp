@@ -7,7 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "core/base/errors.h"
-#include "core/bytes/fold_row.h"
+#include "core/bytes/box_fold.h"
 #include "tests/support/nccl_standin.h"
 
 namespace reshard::test {

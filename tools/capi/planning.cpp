@@ -9,7 +9,7 @@
 #include "core/text/plan_text.h"
 #include "core/topology/topology_text.h"
 #include "sim/machines/presets.h"
-#include "sim/study/studies.h"
+#include "sim/study/study.h"
 #include "tools/capi/guard.h"
 #include "tools/capi/handles.h"
 

@@ -11,7 +11,7 @@
 
 #include "backends/device/host_kernels.h"
 #include "backends/device/tables.h"
-#include "core/bytes/fold_row.h"
+#include "core/bytes/box_fold.h"
 #include "tests/support/oracle.h"
 #include "tests/support/prng.h"
 

@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "core/bytes/box_copy.h"
-#include "sim/store/memory.h"
+#include "sim/store/store.h"
 #include "tests/support/prng.h"
 
 using namespace reshard;

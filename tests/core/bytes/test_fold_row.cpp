@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "core/base/errors.h"
-#include "core/bytes/fold_row.h"
+#include "core/bytes/box_fold.h"
 #include "tests/support/oracle.h"
 #include "tests/support/prng.h"
 

@@ -7,7 +7,6 @@
 
 #include "core/base/errors.h"
 #include "sim/machines/presets.h"
-#include "sim/machines/text_file.h"
 
 namespace reshard::sim {
 namespace {

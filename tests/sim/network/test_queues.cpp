@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 
-#include "sim/network/event_queue.h"
-#include "sim/network/minimum_tree.h"
+#include "sim/network/queues.h"
 #include "tests/support/prng.h"
 
 using namespace reshard::sim;

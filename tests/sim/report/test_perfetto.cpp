@@ -8,7 +8,7 @@
 #include <sstream>
 
 #include "sim/report/perfetto.h"
-#include "sim/study/link_use.h"
+#include "sim/study/run_facts.h"
 
 using namespace reshard;
 using namespace reshard::sim;

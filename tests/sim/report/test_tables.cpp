@@ -11,7 +11,7 @@ using namespace reshard;
 using namespace reshard::sim;
 
 TEST_CASE("a table aligns its columns and leaves no trailing blanks") {
-  Table table({{"name"}, {"bytes", Table::Align::Right}, {"note"}});
+  Table table({"name", ">bytes", "note"});
   table.add_row({"a", "10", "x"});
   table.add_row({"µs", "7", ""});
   CHECK(table.text() ==

@@ -274,7 +274,7 @@ TEST_CASE("shrinking keeps what is even even, and halves the longest pieces firs
   // In the end anything goes.
   CHECK(shape_after("4", "4,4", "S(0)", "S(1)", 62) == Shape{1, 1});
   CHECK(shape_after("4", "0,4", "S(0)", "S(1)", 3) == Shape{0, 4});
-  CHECK_FALSE(sim::halved(request_of("4", "", "R", "R")));
+  CHECK(shape_after("4", "", "R", "R", 3) == Shape{});
 }
 
 TEST_CASE("what is above the budget is moved smaller, and says so") {

@@ -8,7 +8,7 @@
 #include "core/schedule/workload.h"
 #include "sim/machines/presets.h"
 #include "sim/network/engine.h"
-#include "sim/study/studies.h"
+#include "sim/study/study.h"
 #include "tests/core/planners/planner_cases.h"
 
 namespace reshard::sim {

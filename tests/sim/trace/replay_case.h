@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "sim/store/data_check.h"
-#include "sim/study/studies.h"
+#include "sim/study/study.h"
 #include "sim/trace/replay.h"
 #include "sim/trace/trace.h"
 

@@ -10,7 +10,7 @@
 #include "core/schedule/workload.h"
 #include "sim/machines/presets.h"
 #include "sim/network/engine.h"
-#include "sim/trace/trace_builder.h"
+#include "sim/trace/trace.h"
 #include "tests/sim/trace/replay_case.h"
 #include "tests/support/star.h"
 

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which links a timeline used, and how much: the busiest resources, and the bytes per class of
-// route.
+// What reports say of a run beside its time: which links it used and how much, and what became of
+// the bytes.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "core/base/digest.h"
+#include "core/layout/box.h"
 #include "core/plan/timeline.h"
 #include "core/topology/topology.h"
 
@@ -34,5 +37,17 @@ struct ClassUse {
 // The timeline's flows by the transport of their route, in the order of Transport; classes without
 // flows are left out.
 std::vector<ClassUse> use_by_class(const Timeline& timeline, const Topology& topology);
+
+// What became of a plan's bytes, as the store found it.
+struct DataReport {
+  bool checked = false;
+  bool full_size = false;             // else the tensor was shrunk to fit the budget
+  Shape shape = {};                   // of the tensor that was moved
+  std::int64_t elements = 0;          // destination elements compared, all ranks together
+  std::optional<Digest> digest = {};  // XXH3-128 over the destination shards, rank ascending; none
+                                      // where they hold no element
+  std::int64_t bytes_moved = 0;       // written by steps
+  std::string note = {};              // why nothing was moved
+};
 
 }  // namespace reshard::sim

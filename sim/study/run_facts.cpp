@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "sim/study/link_use.h"
+#include "sim/study/run_facts.h"
 
 #include <algorithm>
 #include <array>
@@ -18,8 +18,7 @@ std::vector<LinkUse> busiest_links(const Timeline& timeline, const Topology& top
   for (std::size_t id = 0; id < timeline.resources.size(); ++id)
     if (timeline.resources[id].bytes > 0)
       candidates.push_back(
-          {timeline.resources[id].bytes,
-           topology.resource_bytes_per_s(ResourceId{static_cast<std::int32_t>(id)}), id});
+          {timeline.resources[id].bytes, topology.resource_bytes_per_s(id_of<ResourceId>(id)), id});
   // bytes_a / capacity_a against bytes_b / capacity_b, without rounding.
   auto busier = [](const Candidate& a, const Candidate& b) {
     Int128 left = Int128{a.bytes} * b.capacity, right = Int128{b.bytes} * a.capacity;
@@ -50,7 +49,7 @@ std::vector<ClassUse> use_by_class(const Timeline& timeline, const Topology& top
   std::array<ClassUse, 4> classes{};
   for (const FlowSpan& flow : timeline.flows) {
     Transport transport = topology.rule(flow.source, flow.destination).transport;
-    ClassUse& use = classes[static_cast<std::size_t>(transport)];
+    ClassUse& use = classes[to_index(transport)];
     use = {transport, use.bytes + flow.bytes, use.flows + 1};
   }
   std::vector<ClassUse> out;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "tools/validate_run.h"
+#include "tools/executor_run.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstring>
 #include <iterator>
+#include <type_traits>
 
 #include "core/base/errors.h"
 #include "core/base/units.h"
@@ -17,80 +18,24 @@ namespace reshard::tools {
 
 namespace {
 
-// What travels between processes is lists of 64-bit numbers.
-using Numbers = std::vector<std::int64_t>;
-
-std::vector<Numbers> gathered(Processes& processes, const Numbers& mine) {
-  std::vector<Numbers> out;
+// The lists of all processes, at the root.
+template <class Item>
+std::vector<std::vector<Item>> gathered(Processes& processes, const std::vector<Item>& mine) {
+  static_assert(std::is_trivially_copyable_v<Item>);
+  std::vector<std::vector<Item>> out;
   for (const std::vector<std::byte>& bytes : processes.gather(std::as_bytes(std::span(mine)))) {
-    RESHARD_CHECK(bytes.size() % sizeof(std::int64_t) == 0,
-                  "gathered bytes are no list of numbers");
-    Numbers& numbers = out.emplace_back(bytes.size() / sizeof(std::int64_t));
-    if (!bytes.empty()) std::memcpy(numbers.data(), bytes.data(), bytes.size());
+    RESHARD_CHECK(bytes.size() % sizeof(Item) == 0, "gathered bytes are no list");
+    std::vector<Item>& items = out.emplace_back(bytes.size() / sizeof(Item));
+    if (!bytes.empty()) std::memcpy(items.data(), bytes.data(), bytes.size());
   }
   return out;
 }
 
-// Takes a list of numbers apart from its front.
-class Unpacking {
- public:
-  explicit Unpacking(const Numbers& numbers) : numbers_(numbers) {}
-  bool at_end() const { return next_ == numbers_.size(); }
-  std::int64_t take() {
-    RESHARD_CHECK(!at_end(), "a gathered list ends too early");
-    return numbers_[next_++];
-  }
-  std::uint64_t take_bits() { return static_cast<std::uint64_t>(take()); }
-  Rank take_rank() { return Rank{static_cast<std::int32_t>(take())}; }
-
- private:
-  const Numbers& numbers_;
-  std::size_t next_ = 0;
+// A run without its spans.
+struct RunHead {
+  std::int64_t end_ps;
+  std::size_t spans;
 };
-
-void pack(const sim::ShardFacts& shard, Numbers& out) {
-  PatternMismatch wrong = shard.wrong.value_or(PatternMismatch{0, 0, 0, 0});
-  for (std::int64_t number :
-       {std::int64_t{to_int(shard.rank)}, shard.elements,
-        static_cast<std::int64_t>(shard.digest.high), static_cast<std::int64_t>(shard.digest.low),
-        wrong.count, wrong.index, static_cast<std::int64_t>(wrong.expected),
-        static_cast<std::int64_t>(wrong.found)})
-    out.push_back(number);
-}
-
-sim::ShardFacts unpack_shard(Unpacking& in) {
-  sim::ShardFacts out{};
-  out.rank = in.take_rank();
-  out.elements = in.take();
-  out.digest.high = in.take_bits();
-  out.digest.low = in.take_bits();
-  PatternMismatch wrong{};
-  wrong.count = in.take();
-  wrong.index = in.take();
-  wrong.expected = in.take_bits();
-  wrong.found = in.take_bits();
-  if (wrong.count > 0) out.wrong = wrong;
-  return out;
-}
-
-void pack(const Timeline& run, Numbers& out) {
-  out.push_back(run.end_ps);
-  out.push_back(static_cast<std::int64_t>(run.spans.size()));
-  for (const Span& span : run.spans)
-    for (std::int64_t number :
-         {std::int64_t{span.step}, std::int64_t{to_int(span.rank)}, span.start_ps, span.end_ps})
-      out.push_back(number);
-}
-
-void unpack_run(Unpacking& in, Timeline& run) {
-  run.end_ps = std::max(run.end_ps, in.take());
-  for (std::int64_t count = in.take(); count > 0; --count) {
-    Span span{OpId{0}, static_cast<std::int32_t>(in.take()), in.take_rank(), 0, 0};
-    span.start_ps = in.take();
-    span.end_ps = in.take();
-    run.spans.push_back(span);
-  }
-}
 
 // Every part of the plan has one span in every run, and nothing else has.
 void require_all_parts(const Plan& plan, const std::vector<Timeline>& runs) {
@@ -124,7 +69,7 @@ FillSource pattern_fill(const Request& request, const Pattern& pattern) {
 std::vector<Timeline> timed_runs(PreparedPlan& prepared, const RunCounts& counts) {
   for (std::int64_t i = 0; i < counts.warm_up; ++i) prepared.run();
   std::vector<Timeline> out;
-  out.reserve(static_cast<std::size_t>(counts.iterations));
+  out.reserve(to_index(counts.iterations));
   for (std::int64_t i = 0; i < counts.iterations; ++i) out.push_back(prepared.run());
   return out;
 }
@@ -152,15 +97,27 @@ CheckedShards checked_shards(PreparedPlan& prepared, const Request& request,
 
 std::vector<Timeline> gathered_runs(Processes& processes, const Plan& plan,
                                     const std::vector<Timeline>& mine) {
-  Numbers numbers;
-  for (const Timeline& run : mine) pack(run, numbers);
-  std::vector<Numbers> lists = gathered(processes, numbers);
+  std::vector<RunHead> heads;
+  std::vector<Span> spans;
+  for (const Timeline& run : mine) {
+    heads.push_back({run.end_ps, run.spans.size()});
+    spans.insert(spans.end(), run.spans.begin(), run.spans.end());
+  }
+  std::vector<std::vector<RunHead>> all_heads = gathered(processes, heads);
+  std::vector<std::vector<Span>> all_spans = gathered(processes, spans);
   if (!processes.is_root()) return {};
   std::vector<Timeline> out(mine.size());
-  for (const Numbers& list : lists) {
-    Unpacking in(list);
-    for (Timeline& run : out) unpack_run(in, run);
-    RESHARD_CHECK(in.at_end(), "a process made more runs than the root");
+  for (std::size_t p = 0; p < all_heads.size(); ++p) {
+    RESHARD_CHECK(all_heads[p].size() == out.size(), "a process made other runs than the root");
+    std::span<const Span> rest(all_spans[p]);
+    for (std::size_t run = 0; run < out.size(); ++run) {
+      const RunHead& head = all_heads[p][run];
+      RESHARD_CHECK(head.spans <= rest.size(), "a gathered list ends too early");
+      out[run].end_ps = std::max(out[run].end_ps, head.end_ps);
+      out[run].spans.insert(out[run].spans.end(), rest.begin(),
+                            rest.begin() + static_cast<std::ptrdiff_t>(head.spans));
+      rest = rest.subspan(head.spans);
+    }
   }
   for (Timeline& run : out)
     std::sort(run.spans.begin(), run.spans.end(), [](const Span& a, const Span& b) {
@@ -172,13 +129,10 @@ std::vector<Timeline> gathered_runs(Processes& processes, const Plan& plan,
 
 std::vector<sim::ShardFacts> gathered_shards(Processes& processes, const Plan& plan,
                                              const std::vector<sim::ShardFacts>& mine) {
-  Numbers numbers;
-  for (const sim::ShardFacts& shard : mine) pack(shard, numbers);
-  std::vector<Numbers> lists = gathered(processes, numbers);
-  if (!processes.is_root()) return {};
   std::vector<sim::ShardFacts> out;
-  for (const Numbers& list : lists)
-    for (Unpacking in(list); !in.at_end();) out.push_back(unpack_shard(in));
+  for (const std::vector<sim::ShardFacts>& shards : gathered(processes, mine))
+    out.insert(out.end(), shards.begin(), shards.end());
+  if (!processes.is_root()) return {};
   std::sort(out.begin(), out.end(),
             [](const sim::ShardFacts& a, const sim::ShardFacts& b) { return a.rank < b.rank; });
   std::vector<Rank> ranks;

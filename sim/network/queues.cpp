@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "sim/network/minimum_tree.h"
+#include "sim/network/queues.h"
 
 #include <algorithm>
 
@@ -50,7 +50,7 @@ void MinimumTree::pass_up(std::size_t level, std::size_t index, std::int64_t val
 }
 
 void MinimumTree::set(std::int32_t index, std::int64_t value) {
-  auto at = static_cast<std::size_t>(index);
+  auto at = to_index(index);
   if (at >= levels_[0].values.size()) grow(at + 1);
   std::int64_t old_value = levels_[0].values[at];
   if (value == old_value) return;

@@ -11,9 +11,8 @@
 
 #include "tests/support/split_store.h"
 #include "tests/support/threaded_processes.h"
+#include "tools/agreement.h"
 #include "tools/commands.h"
-#include "tools/failure.h"
-#include "tools/validation.h"
 
 using namespace reshard;
 using namespace reshard::tools;
@@ -137,7 +136,7 @@ TEST_CASE("a process whose preparation breaks ends all, and nothing is printed")
 TEST_CASE("files are written though values are wrong, and not at all where the run fails") {
   ValidateOptions options = options_64();
   options.measurements = (std::filesystem::temp_directory_path() /
-                          ("test_validation_" + std::to_string(getpid()) + ".jsonl"))
+                          ("test_tools_" + std::to_string(getpid()) + ".jsonl"))
                              .string();
   CHECK(validated(2, {{Rank{0}, {0}}}, options).exit_codes == std::vector<int>{1, 1});
   std::ifstream written(options.measurements);

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Text forms of meshes and rank lists (declared in mesh.h).
+// Text forms of shapes, boxes, meshes, rank lists and layouts, out and in. (Placements have words
+// of their own: placement.cpp.)
 #include <fmt/format.h>
 
 #include "core/base/cursor.h"
 #include "core/base/errors.h"
+#include "core/layout/box.h"
 #include "core/layout/mesh.h"
 
 namespace reshard {
+
 namespace {
 
 std::int32_t axis_size(Cursor& cursor) {
@@ -50,6 +53,28 @@ Mesh with_ranks(std::vector<std::int32_t> shape, std::vector<std::string> names,
 
 }  // namespace
 
+std::string text(const DimVector& values) {
+  std::string out;
+  for (int d = 0; d < values.size(); ++d) out += fmt::format("{}{}", d == 0 ? "" : ",", values[d]);
+  return out;
+}
+
+DimVector index_at(std::int64_t index, const Shape& shape) {
+  DimVector at(shape.size());
+  for (int d = shape.size() - 1; d >= 0; --d) {
+    at[d] = index % shape[d];
+    index /= shape[d];
+  }
+  return at;
+}
+
+std::string text(const Box& box) {
+  std::string out = "[";
+  for (int d = 0; d < box.dims(); ++d)
+    out += fmt::format("{}{}:{}", d == 0 ? "" : ",", box.lo[d], box.hi[d]);
+  return out + "]";
+}
+
 Mesh parse_mesh(std::string_view text, std::string_view ranks, std::string_view field) {
   Cursor cursor(text, field);
   std::vector<std::int32_t> shape;
@@ -86,8 +111,7 @@ std::string shape_text(const Mesh& mesh) {
     if (mesh.names().empty())
       out += fmt::format("{}{}", axis == 0 ? "" : "x", mesh.axis_size(axis));
     else
-      out += fmt::format("{}{}={}", axis == 0 ? "" : ",",
-                         mesh.names()[static_cast<std::size_t>(axis)], mesh.axis_size(axis));
+      out += fmt::format("{}{}={}", axis == 0 ? "" : ",", mesh.names()[axis], mesh.axis_size(axis));
   }
   return out;
 }

@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
-#include "sim/report/writers.h"
+#include "sim/report/report.h"
 
 using namespace reshard;
 using namespace reshard::sim;

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "core/layout/box.h"
@@ -57,6 +58,9 @@ class PieceTable {
   std::vector<Run> runs_;
   std::vector<std::size_t> begins_;
 };
+
+// The runs of all pieces, ascending by global index, each with its piece.
+std::vector<std::pair<Run, std::int64_t>> sorted_runs(const PieceTable& pieces);
 
 // torch.chunk: piece r of `length` over n starts at min(r*c, length) with c = ceil(length/n) and
 // holds at most c. n >= 1, 0 <= r < n.

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "core/base/errors.h"
@@ -97,7 +98,45 @@ class LinkedRuns {
     } while (next_index(index, [this](int d) { return of(d).size(); }));
   }
 
+  // Appends what the product of the runs leaves out of a destination of this shape, as disjoint
+  // boxes, `shift` added along dim 0.
+  void push_rest(const Shape& shape, std::int64_t shift, std::vector<Box>& rest) const {
+    DimVector by(dims_);
+    by[0] = shift;
+    std::vector<Box> within{box_of(shape)};
+    for (int d = 0; d < dims_; ++d) {
+      if (size(d) == shape[d]) continue;
+      std::vector<Box> next;
+      for (Box& box : within) {
+        auto push = [&](std::vector<Box>& to, std::int64_t lo, std::int64_t hi,
+                        const DimVector& shifted_by) {
+          box.lo[d] = lo;
+          box.hi[d] = hi;
+          if (!box.empty()) to.push_back(shifted(box, shifted_by));
+        };
+        std::int64_t end = 0;
+        for (auto [lo, hi] : reached(d)) {
+          push(rest, end, lo, by);
+          push(next, lo, hi, DimVector(dims_));
+          end = hi;
+        }
+        push(rest, end, shape[d], by);
+      }
+      within = std::move(next);
+    }
+  }
+
  private:
+  // Where the runs lie in the destination, neighbours joined.
+  std::vector<std::pair<std::int64_t, std::int64_t>> reached(int d) const {
+    std::vector<std::pair<std::int64_t, std::int64_t>> out;
+    for (const LinkedRun& run : of(d)) {
+      if (out.empty() || out.back().second != run.destination_lo)
+        out.emplace_back(run.destination_lo, run.destination_lo);
+      out.back().second += run.size;
+    }
+    return out;
+  }
   static std::size_t at(int d) { return static_cast<std::size_t>(d); }
   int dims_;
   std::array<std::vector<LinkedRun>, kMaxDims> runs_;

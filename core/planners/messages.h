@@ -12,6 +12,9 @@ inline constexpr std::size_t kMaxMoves = std::size_t{1} << 24;
 // Throws InputError beyond.
 void check_size(const MoveList& moves);
 
+// Appends the boxes as parts of `slot`; throws as above.
+void add_fills(FillStep& fill, Slot slot, BufferId buffer, const std::vector<Box>& boxes);
+
 class Messages {
  public:
   Messages(int dims, std::size_t slots) : slots_(slots), moves_(dims) {}

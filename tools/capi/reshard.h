@@ -126,7 +126,7 @@ typedef struct reshard_plan_facts {
   int64_t peak_bytes_max;     /* source, destination and live temporaries of the fullest rank */
   int64_t received_bytes_max; /* from other ranks, padding included */
   int64_t received_bytes_total;
-  int64_t padding_bytes_total; /* of that: what nobody uses */
+  int64_t padding_bytes_total; /* of that: filled zeros */
 } reshard_plan_facts;
 
 RESHARD_API int32_t reshard_plan_get_facts(const reshard_plan* plan, reshard_plan_facts* facts);

@@ -57,7 +57,7 @@ Work work_of(const Layout& before, const Transition& transition) {
     if (from.is_partial()) {
       work.op = from.op == ReduceOp::Avg ? ReduceOp::Sum : from.op;
       if (from.op == ReduceOp::Avg) work.divisor *= size;
-    } else if (from.is_replicate() && to.is_partial() && to.op == ReduceOp::Sum) {
+    } else if (to.is_partial() && to.op == ReduceOp::Sum) {
       work.divisor *= size;
     }
   }

@@ -74,10 +74,12 @@ class LinkedRuns {
       runs.push_back({source_lo, destination_lo, size});
   }
   const std::vector<LinkedRun>& of(int d) const { return runs_[at(d)]; }
-  std::int64_t size(int d) const {
-    std::int64_t sum = 0;
-    for (const LinkedRun& run : of(d)) sum += run.size;
-    return sum;
+  // How many indices each dim has.
+  Shape sizes() const {
+    Shape out(dims_);
+    for (int d = 0; d < dims_; ++d)
+      for (const LinkedRun& run : of(d)) out[d] += run.size;
+    return out;
   }
 
   // Appends the product of the runs, `*_shift` added along dim 0.
@@ -101,29 +103,30 @@ class LinkedRuns {
   // Appends what the product of the runs leaves out of a destination of this shape, as disjoint
   // boxes, `shift` added along dim 0.
   void push_rest(const Shape& shape, std::int64_t shift, std::vector<Box>& rest) const {
-    DimVector by(dims_);
-    by[0] = shift;
+    if (sizes() == shape) return;
+    std::size_t first = rest.size();
     std::vector<Box> within{box_of(shape)};
     for (int d = 0; d < dims_; ++d) {
-      if (size(d) == shape[d]) continue;
       std::vector<Box> next;
       for (Box& box : within) {
-        auto push = [&](std::vector<Box>& to, std::int64_t lo, std::int64_t hi,
-                        const DimVector& shifted_by) {
+        auto push = [&](std::vector<Box>& to, std::int64_t lo, std::int64_t hi) {
           box.lo[d] = lo;
           box.hi[d] = hi;
-          if (!box.empty()) to.push_back(shifted(box, shifted_by));
+          if (!box.empty()) to.push_back(box);
         };
         std::int64_t end = 0;
         for (auto [lo, hi] : reached(d)) {
-          push(rest, end, lo, by);
-          push(next, lo, hi, DimVector(dims_));
+          push(rest, end, lo);
+          push(next, lo, hi);
           end = hi;
         }
-        push(rest, end, shape[d], by);
+        push(rest, end, shape[d]);
       }
       within = std::move(next);
     }
+    DimVector by(dims_);
+    by[0] = shift;
+    for (; first < rest.size(); ++first) rest[first] = shifted(rest[first], by);
   }
 
  private:

@@ -55,18 +55,21 @@ MemberLists lists_of(const Request& request, const Layout& layout, const std::ve
   const FoldMeaning& fold = request.fold();
   MemberLists out;
   out.kept = fold.addend_count / fold.fold_count;
+  if (!holds)
+    for (int axis : fold.zero_axes) out.zeros *= layout.mesh().axis_size(axis);
   std::vector<Entry> entries;
   for (std::int32_t position = 0; position < layout.mesh().size(); ++position) {
     MeshCoordinate coordinate = layout.mesh().coordinate(position);
     // Kept axes exist only where both meshes have one shape, so a destination coordinate has its
     // place too.
     AddendPlace place = holds || out.kept > 1 ? addend_place(fold, coordinate) : AddendPlace{};
-    std::int64_t list = cell_of(layout, coordinate) * out.kept + place.kept;
+    std::int64_t list = (cell_of(layout, coordinate) * out.kept + place.kept) * out.zeros +
+                        (holds ? 0 : request.zero_coordinate(position));
     entries.push_back(
         {list, {index_in(job, layout.mesh().rank_at(position)), holds ? place.folded : 0}});
   }
   std::sort(entries.begin(), entries.end());
-  out.begins.assign(static_cast<std::size_t>(cell_count(layout) * out.kept) + 1, 0);
+  out.begins.assign(static_cast<std::size_t>(cell_count(layout) * out.kept * out.zeros) + 1, 0);
   for (const Entry& entry : entries) {
     ++out.begins[static_cast<std::size_t>(entry.list) + 1];
     out.members.push_back(entry.member);
@@ -76,28 +79,16 @@ MemberLists lists_of(const Request& request, const Layout& layout, const std::ve
   return out;
 }
 
-struct PieceRun {
-  std::int64_t lo, hi, piece;
-  auto operator<=>(const PieceRun&) const = default;
-};
-
-// The runs of all pieces of one dim, ascending; they are disjoint and cover it.
-std::vector<PieceRun> sorted_runs(const PieceTable& pieces) {
-  std::vector<PieceRun> out;
-  for (int piece = 0; piece < pieces.count(); ++piece)
-    for (const Run& run : pieces.runs(piece))
-      out.push_back({run.global_lo, run.global_hi(), piece});
-  std::sort(out.begin(), out.end());
-  return out;
-}
-
 std::vector<PieceOverlap> overlaps_of(const PieceTable& source, const PieceTable& destination) {
-  std::vector<PieceRun> a = sorted_runs(source), b = sorted_runs(destination);
+  auto a = sorted_runs(source), b = sorted_runs(destination);
   std::vector<PieceOverlap> found;
   for (std::size_t i = 0, j = 0; i < a.size() && j < b.size();) {
-    std::int64_t lo = std::max(a[i].lo, b[j].lo), hi = std::min(a[i].hi, b[j].hi);
-    if (lo < hi) found.push_back({a[i].piece, b[j].piece, hi - lo});
-    if (a[i].hi < b[j].hi)
+    const auto& [from, from_piece] = a[i];
+    const auto& [to, to_piece] = b[j];
+    std::int64_t lo = std::max(from.global_lo, to.global_lo),
+                 hi = std::min(from.global_hi(), to.global_hi());
+    if (lo < hi) found.push_back({from_piece, to_piece, hi - lo});
+    if (from.global_hi() < to.global_hi())
       ++i;
     else
       ++j;
@@ -123,6 +114,15 @@ MemberLists holders_of(const Request& request, const std::vector<Rank>& job) {
 
 MemberLists needers_of(const Request& request, const std::vector<Rank>& job) {
   return lists_of(request, request.destination(), job, false);
+}
+
+std::vector<std::int64_t> zero_coordinates(const Request& request) {
+  const Layout& source = request.source();
+  std::vector<std::int64_t> out(static_cast<std::size_t>(cell_count(source)), 0);
+  for (std::int32_t position = 0; position < source.mesh().size(); ++position)
+    out[static_cast<std::size_t>(cell_of(source, source.mesh().coordinate(position)))] =
+        request.zero_coordinate(position);
+  return out;
 }
 
 Atoms::Atoms(const Request& request) {

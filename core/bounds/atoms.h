@@ -8,6 +8,10 @@
 // So holders are listed per (source cell, kept coordinate), needers per (destination cell, kept
 // coordinate), each list once however many atoms use it, and the atoms are the products over dims
 // of the overlaps of single pieces.
+//
+// Along zero axes (S->P(sum)) a source cell has one coordinate, and ranks of the destination at
+// others hold zeros, which nobody sends: needers are listed per zero coordinate too, and an atom's
+// are those of its source cell's.
 #pragma once
 
 #include <cstdint>
@@ -24,11 +28,12 @@ struct Member {
   friend auto operator<=>(const Member&, const Member&) = default;
 };
 
-// Lists of members by (cell, kept coordinate): list number cell * kept + k. Sorted.
+// Lists of members by (cell, kept coordinate): list number cell * kept + k; of needers by (cell,
+// kept coordinate, zero coordinate). Sorted.
 struct MemberLists {
   std::vector<Member> members;
   std::vector<std::size_t> begins;  // one more than lists
-  std::int64_t kept = 1;
+  std::int64_t kept = 1, zeros = 1;
 };
 
 // Index of a rank in the job's ascending ranks. CheckFailure where it is none of them.
@@ -36,6 +41,8 @@ std::int32_t index_in(const std::vector<Rank>& job, Rank rank);
 
 MemberLists holders_of(const Request& request, const std::vector<Rank>& job);
 MemberLists needers_of(const Request& request, const std::vector<Rank>& job);
+// The zero coordinate of every source cell.
+std::vector<std::int64_t> zero_coordinates(const Request& request);
 
 // Elements that piece `source` and piece `destination` of one dim share. size > 0.
 struct PieceOverlap {

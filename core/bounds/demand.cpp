@@ -172,11 +172,14 @@ std::vector<LevelCount> count_levels(const Request& request, const std::vector<R
   std::vector<LevelCount> counts;
   for (const LevelView& level : levels)
     counts.emplace_back(holders, needers, request.fold().fold_count, level);
+  std::vector<std::int64_t> zero = zero_coordinates(request);
   atoms.for_each([&](std::int64_t source, std::int64_t destination, std::int64_t elements) {
     for (LevelCount& count : counts)
       for (std::int64_t kept = 0; kept < holders.kept; ++kept)
         count.add(static_cast<std::size_t>(source * holders.kept + kept),
-                  static_cast<std::size_t>(destination * holders.kept + kept), elements);
+                  static_cast<std::size_t>((destination * holders.kept + kept) * needers.zeros +
+                                           zero[static_cast<std::size_t>(source)]),
+                  elements);
   });
   return counts;
 }

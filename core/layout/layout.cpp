@@ -79,6 +79,15 @@ void PieceTable::add_slice(Runs from, std::int64_t local_lo, std::int64_t local_
   }
 }
 
+std::vector<std::pair<Run, std::int64_t>> sorted_runs(const PieceTable& pieces) {
+  std::vector<std::pair<Run, std::int64_t>> out;
+  for (std::int64_t piece = 0; piece < pieces.count(); ++piece)
+    for (const Run& run : pieces.runs(piece)) out.emplace_back(run, piece);
+  std::sort(out.begin(), out.end(),
+            [](const auto& a, const auto& b) { return a.first.global_lo < b.first.global_lo; });
+  return out;
+}
+
 Layout::Layout(Shape shape, DType dtype, MeshRef mesh, std::vector<Placement> placements,
                const std::vector<int>& order)
     : Layout(shape, dtype, std::move(mesh), placements,

@@ -13,6 +13,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/base/digest.h"
@@ -125,6 +126,9 @@ class PieceTable {
   std::vector<Run> runs_;
   IndexVector<std::int64_t, std::size_t> begins_;
 };
+
+// The runs of all pieces, ascending by global index, each with its piece.
+std::vector<std::pair<Run, std::int64_t>> sorted_runs(const PieceTable& pieces);
 
 // torch.chunk: piece r of `length` over n starts at min(r*c, length) with c = ceil(length/n) and
 // holds at most c. n >= 1, 0 <= r < n.

@@ -46,9 +46,13 @@ void check_made_partial(ReduceOp op, DType dtype) {
 void check_axis(const Placement& from, const Placement& to, int axis, DType dtype) {
   if (!to.is_partial()) return;
   std::string what = fmt::format("axis {}: {}->{}", axis, text(from), text(to));
-  if (from.is_shard_like())
+  if (from.is_shard_like() && to.op != ReduceOp::Sum)
     throw InputError(what +
-                     " is forbidden: a shard has no addends for the elements it does not hold "
+                     " is forbidden: only P(sum) takes zeros for the elements that a shard does "
+                     "not hold (redistribute to R first)");
+  if (from.kind == Placement::Kind::StridedShard)
+    throw InputError(what +
+                     " is forbidden: only plain shards become addends, as in PyTorch "
                      "(redistribute to R first)");
   if (from.is_partial() && from.op != to.op)
     throw InputError(what +
@@ -108,6 +112,10 @@ Request::Request(Layout source, Layout destination, std::string name)
     std::int32_t size = destination_.mesh().axis_size(axis);
     if (!to.is_partial() || size == 1 || (axes_correspond && source_.placement(axis).is_partial()))
       continue;
+    if (axes_correspond && source_.placement(axis).is_shard_like()) {
+      fold_.zero_axes.push_back(axis);
+      continue;
+    }
     if (!axes_correspond) check_made_partial(to.op, dtype());
     if (to.op == ReduceOp::Sum) fold_.divisor *= size;
   }
@@ -152,6 +160,15 @@ std::vector<std::int64_t> Request::addends_wanted(std::int32_t destination_posit
     }
     out = std::move(next);
   }
+  return out;
+}
+
+std::int64_t Request::zero_coordinate(std::int32_t position) const {
+  if (fold_.zero_axes.empty()) return 0;
+  MeshCoordinate coordinate = source_.mesh().coordinate(position);
+  std::int64_t out = 0;
+  for (int axis : fold_.zero_axes)
+    out = out * source_.mesh().axis_size(axis) + coordinate[static_cast<std::size_t>(axis)];
   return out;
 }
 

@@ -11,6 +11,8 @@
 //   P(op) -> R or S    the addends along the axis are folded
 //   P(op) -> P(op)     the addend stays with its coordinate
 //   R     -> P(sum)    the value is divided by the axis size; avg, min, max: the value is kept
+//   S(d)  -> P(sum)    a *zero axis*: the shards are the addends. An element is zero but where the
+//                      rank stands on the axis as the element's holders do in the source
 //
 // Between meshes of different shape axes do not correspond: every source Partial is folded, every
 // destination Partial is made from the folded value. avg folds like sum and divides once by the
@@ -28,7 +30,7 @@
 
 namespace reshard {
 
-// What of a request is folded, kept and divided.
+// What of a request is folded, kept, divided and zero.
 struct FoldMeaning {
   // Operator of every fold; Sum for avg. Where nothing is folded that of the destination's Partial
   // axes, if it has any.
@@ -48,14 +50,16 @@ struct FoldMeaning {
   // Product of the sizes of the folded axes: how many addends one destination element is the fold
   // of.
   std::int64_t fold_count = 1;
+  // Axes of more than one rank that go from S(d) to P(sum), ascending.
+  std::vector<int> zero_axes;
 };
 
 class Request {
  public:
   // Throws InputError where shape or dtype differ or a transition is forbidden, saying what and
-  // why: S->P, P(a)->P(b), R->P of product or a bitwise op, R->P(sum) of integers or of a folded
-  // product, mixed ops other than sum with avg on one side, an op the dtype does not have. On an
-  // axis of size 1 all placements mean the same and every transition is allowed.
+  // why: S->P but S(d)->P(sum), P(a)->P(b), R->P of product or a bitwise op, R->P(sum) of integers
+  // or of a folded product, mixed ops other than sum with avg on one side, an op the dtype does not
+  // have. On an axis of size 1 all placements mean the same and every transition is allowed.
   Request(Layout source, Layout destination, std::string name = {});
 
   const Layout& source() const { return source_; }
@@ -71,6 +75,9 @@ class Request {
   // The addend indices, ascending, whose fold the rank at this position of the destination mesh
   // must end with.
   std::vector<std::int64_t> addends_wanted(std::int32_t destination_position) const;
+  // Row-major coordinate over the zero axes, of a position of either mesh; 0 without zero axes. A
+  // destination rank has the values of what source ranks of its zero coordinate hold.
+  std::int64_t zero_coordinate(std::int32_t position) const;
 
   // Ranks of either mesh, ascending.
   const std::vector<Rank>& ranks() const { return ranks_; }

@@ -51,7 +51,8 @@ Pattern::Pattern(const Request& request)
       moves_only_(request.fold().fold_count == 1 && request.fold().divisor == 1),
       op_(request.fold().op),
       divisor_(request.fold().divisor),
-      addends_(request.fold().addend_count) {
+      addends_(request.fold().addend_count),
+      zero_axes_(request) {
   const FoldMeaning& fold = request.fold();
   if (moves_only_) return;
   bool exact_bits = is_integer(dtype_) || dtype_ == DType::Bool;
@@ -121,7 +122,7 @@ void Pattern::fill(const Layout& layout, std::int32_t position, std::int64_t add
                 std::to_string(bytes.size()) + " bytes for a shard of " + std::to_string(size));
   visit_values(addend, [&](auto value) {
     std::byte* out = bytes.data();
-    for_each_row(layout, position, [&](std::int64_t first, std::int64_t count) {
+    for_each_row(layout, position, nullptr, [&](std::int64_t first, std::int64_t count, bool) {
       for (std::int64_t i = 0; i < count; ++i) {
         auto bits = value(first + i);
         std::memcpy(out, &bits, sizeof bits);

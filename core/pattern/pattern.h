@@ -27,7 +27,7 @@
 #include <optional>
 #include <span>
 
-#include "core/layout/request.h"
+#include "core/layout/zero_axes.h"
 
 namespace reshard {
 
@@ -58,8 +58,8 @@ class Pattern {
   // has exactly its size.
   void fill(const Layout& layout, std::int32_t position, std::int64_t addend,
             std::span<std::byte> bytes) const;
-  // Compares a finished destination shard with expected_bits, element by element; nothing where all
-  // agree.
+  // Compares a finished destination shard with expected_bits, or with zeros where S->P(sum) leaves
+  // them, element by element; nothing where all agree.
   std::optional<PatternMismatch> check(const Layout& layout, std::int32_t position,
                                        std::span<const std::int64_t> addends,
                                        std::span<const std::byte> bytes) const;
@@ -108,6 +108,7 @@ class Pattern {
   std::int64_t spacing_ = 1;  // an addend is non-zero (sum), has a power (product) where (addend +
                               // a mix of the index) is a multiple of this; 0: nowhere
   std::int64_t addends_ = 1;  // of the request, in all
+  ZeroAxes zero_axes_;
 };
 
 }  // namespace reshard

@@ -179,26 +179,31 @@ std::optional<PatternMismatch> Pattern::check(const Layout& layout, std::int32_t
                 std::to_string(bytes.size()) + " bytes for a shard of " + std::to_string(size));
   RESHARD_CHECK(!addends.empty(), "no addends to expect");
   Differences differences;
+  const ZeroAxes* zeros = zero_axes_.none() ? nullptr : &zero_axes_;
   const std::byte* in = bytes.data();
   if (moves_only()) {
     visit_values(addends[0], [&](auto value) {
-      for_each_row(layout, position, [&](std::int64_t first, std::int64_t count) {
+      auto check_row = [&](std::int64_t first, std::int64_t count, bool has_values) {
         for (std::int64_t i = 0; i < count; ++i) {
-          auto expected = value(first + i), bits = expected;
+          decltype(value(0)) expected = has_values ? value(first + i) : 0, bits = expected;
           std::memcpy(&bits, in, sizeof bits);
           in += sizeof bits;
           if (bits != expected) differences.add(first + i, expected, bits);
         }
-      });
+      };
+      for_each_row(layout, position, zeros, check_row);
     });
     return differences.result();
   }
   std::array<std::uint64_t, kChunk> expected;
   auto width = static_cast<std::size_t>(size_bytes(dtype_));
-  for_each_row(layout, position, [&](std::int64_t first, std::int64_t count) {
+  auto check_row = [&](std::int64_t first, std::int64_t count, bool has_values) {
     for (std::int64_t done = 0; done < count; done += kChunk) {
       std::int64_t now = std::min(kChunk, count - done);
-      expect_row(first + done, now, addends, expected.data());
+      if (has_values)
+        expect_row(first + done, now, addends, expected.data());
+      else
+        expected.fill(0);
       for (std::int64_t i = 0; i < now; ++i, in += width) {
         std::uint64_t bits = 0;
         std::memcpy(&bits, in, width);
@@ -206,7 +211,8 @@ std::optional<PatternMismatch> Pattern::check(const Layout& layout, std::int32_t
           differences.add(first + done + i, expected[static_cast<std::size_t>(i)], bits);
       }
     }
-  });
+  };
+  for_each_row(layout, position, zeros, check_row);
   return differences.result();
 }
 

@@ -1,65 +1,98 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A shard's elements as rows of consecutive global indices, in local row-major order. Inner dims
-// that the rank holds whole belong to the row, so that most shards are few long rows.
+// that the rank holds whole belong to the row, so that most shards are few long rows. Where zero
+// axes leave a rank zeros, its runs are cut into those that have values and those that do not.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <vector>
 
-#include "core/layout/layout.h"
+#include "core/layout/zero_axes.h"
 
 namespace reshard {
 
 template <class Row>
 class ShardRows {
  public:
-  // row(first_global_index, count) is called for consecutive pieces of the shard.
-  ShardRows(const Layout& layout, std::int32_t position, Row& row)
+  // row(first_global_index, count, has_values) is called for consecutive pieces of the shard; all
+  // have values where `zero_axes` is null.
+  ShardRows(const Layout& layout, std::int32_t position, const ZeroAxes* zero_axes, Row& row)
       : row_(row), dims_(layout.dims()) {
     std::int64_t stride = 1;
+    MeshCoordinate coordinate = layout.mesh().coordinate(position);
     for (int d = dims_ - 1; d >= 0; --d) {
       auto at = static_cast<std::size_t>(d);
-      runs_[at] = layout.runs(d, position);
+      Runs own = layout.runs(d, position);
+      parts_[at] =
+          cut(own, zero_axes ? zero_axes->runs(d, zero_axes->share_of(d, coordinate)) : own);
       strides_[at] = stride;
       stride *= layout.shape()[d];
     }
     last_ = dims_ - 1;
-    while (last_ > 0 && size_of(runs_[static_cast<std::size_t>(last_)]) == layout.shape()[last_])
-      --last_;
+    while (last_ > 0 && holds_whole(last_, layout.shape()[last_])) --last_;
   }
 
   void walk() {
     if (dims_ == 0) {
-      row_(std::int64_t{0}, std::int64_t{1});
+      row_(std::int64_t{0}, std::int64_t{1}, true);
       return;
     }
     for (int d = 0; d < dims_; ++d)
-      if (runs_[static_cast<std::size_t>(d)].empty()) return;
-    walk(0, 0);
+      if (parts_[static_cast<std::size_t>(d)].empty()) return;
+    walk(0, 0, true);
   }
 
  private:
-  void walk(int dim, std::int64_t base) {
+  struct Part {
+    std::int64_t lo, size;
+    bool has_values;
+  };
+
+  // `own` where the share meets it and where it does not.
+  static std::vector<Part> cut(Runs own, Runs share) {
+    std::vector<Part> out;
+    auto at = share.begin();
+    for (const Run& run : own)
+      for (std::int64_t lo = run.global_lo; lo < run.global_hi();) {
+        while (at != share.end() && at->global_hi() <= lo) ++at;
+        bool inside = at != share.end() && at->global_lo <= lo;
+        std::int64_t hi = run.global_hi();
+        if (at != share.end()) hi = std::min(hi, inside ? at->global_hi() : at->global_lo);
+        out.push_back({lo, hi - lo, inside});
+        lo = hi;
+      }
+    return out;
+  }
+
+  bool holds_whole(int dim, std::int64_t length) const {
+    const std::vector<Part>& parts = parts_[static_cast<std::size_t>(dim)];
+    return parts.size() == 1 && parts[0].size == length && parts[0].has_values;
+  }
+
+  void walk(int dim, std::int64_t base, bool has_values) {
     auto at = static_cast<std::size_t>(dim);
-    for (const Run& run : runs_[at]) {
+    for (const Part& part : parts_[at]) {
+      bool valued = has_values && part.has_values;
       if (dim == last_) {
-        row_(base + run.global_lo * strides_[at], run.size * strides_[at]);
+        row_(base + part.lo * strides_[at], part.size * strides_[at], valued);
         continue;
       }
-      for (std::int64_t i = 0; i < run.size; ++i)
-        walk(dim + 1, base + (run.global_lo + i) * strides_[at]);
+      for (std::int64_t i = 0; i < part.size; ++i)
+        walk(dim + 1, base + (part.lo + i) * strides_[at], valued);
     }
   }
 
   Row& row_;
   int dims_, last_;
-  std::array<Runs, kMaxDims> runs_;
+  std::array<std::vector<Part>, kMaxDims> parts_;
   std::array<std::int64_t, kMaxDims> strides_{};
 };
 
 template <class Row>
-void for_each_row(const Layout& layout, std::int32_t position, Row row) {
-  ShardRows<Row>(layout, position, row).walk();
+void for_each_row(const Layout& layout, std::int32_t position, const ZeroAxes* zero_axes, Row row) {
+  ShardRows<Row>(layout, position, zero_axes, row).walk();
 }
 
 }  // namespace reshard

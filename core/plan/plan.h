@@ -139,8 +139,8 @@ struct CopyStep {
   friend bool operator==(const CopyStep&, const CopyStep&) = default;
 };
 
-// Boxes set to zero: padding that a collective ships and nobody uses. Parts ascend by slot; a slot
-// may have several.
+// Boxes set to zero: padding that a collective ships and nobody uses, and what S->P(sum) leaves to
+// other ranks. Parts ascend by slot; a slot may have several.
 struct FillStep {
   struct Part {
     Slot slot;

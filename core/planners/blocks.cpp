@@ -42,21 +42,6 @@ void link_whole(const BlockSide& side, std::int32_t position, LinkedRuns& out) {
   }
 }
 
-// What of `box` lies outside its low corner of `extents`, shifted by `shift` along dim 0, as
-// disjoint boxes.
-void push_padding(const DimVector& extents, const Shape& box, std::int64_t shift,
-                  std::vector<Box>& padding) {
-  for (int d = 0; d < box.size(); ++d) {
-    Box rest = box_of(box);
-    for (int e = 0; e < d; ++e) rest.hi[e] = extents[e];
-    rest.lo[d] = extents[d];
-    if (rest.empty()) continue;
-    rest.lo[0] += shift;
-    rest.hi[0] += shift;
-    padding.push_back(rest);
-  }
-}
-
 // Calls f(block number, far position) for each block of a member.
 template <class F>
 void each_block(const RankGroups& groups, const BlockSide& side, std::int32_t position, F&& f) {
@@ -196,9 +181,7 @@ void BlockMover::pack(std::int32_t position, const Shape& box, BufferId shard, B
     else
       link_block(side_, position, far, Direction::Pack, runs_);
     runs_.push_moves(shard, packed, 0, block * box[0], sink);
-    DimVector extents;
-    for (int d = 0; d < box.size(); ++d) extents.push_back(runs_.size(d));
-    if (extents != box) push_padding(extents, box, block * box[0], padding);
+    runs_.push_rest(box, block * box[0], padding);
   });
   sink.flush();
 }
@@ -216,8 +199,7 @@ void BlockMover::unpack(std::int32_t position, const Shape& box, BufferId packed
   sink.flush();
 }
 
-void ShardSlicer::slice(std::int32_t position, BufferId source, BufferId destination,
-                        MoveList& moves) {
+void ShardSlicer::link(std::int32_t position) {
   for (int d = 0; d < from_.dims(); ++d) {
     runs_.clear(d);
     each_shared(from_.runs(d, position), to_.runs(d, position),
@@ -225,9 +207,19 @@ void ShardSlicer::slice(std::int32_t position, BufferId source, BufferId destina
                   runs_.add(d, from_lo, to_lo, size);
                 });
   }
+}
+
+void ShardSlicer::slice(std::int32_t position, BufferId source, BufferId destination,
+                        MoveList& moves) {
+  link(position);
   MoveSink sink(moves);
   runs_.push_moves(source, destination, 0, 0, sink);
   sink.flush();
+}
+
+void ShardSlicer::push_rest(std::int32_t position, std::vector<Box>& rest) {
+  link(position);
+  runs_.push_rest(to_.shape(position), 0, rest);
 }
 
 }  // namespace reshard

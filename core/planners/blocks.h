@@ -90,8 +90,12 @@ class ShardSlicer {
  public:
   ShardSlicer(const Located& from, const Located& to) : from_(from), to_(to), runs_(from.dims()) {}
   void slice(std::int32_t position, BufferId source, BufferId destination, MoveList& moves);
+  // Appends the boxes of `to` that `from` does not give the rank.
+  void push_rest(std::int32_t position, std::vector<Box>& rest);
 
  private:
+  void link(std::int32_t position);
+
   const Located &from_, &to_;
   LinkedRuns runs_;
 };

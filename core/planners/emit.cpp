@@ -12,6 +12,7 @@ namespace {
 enum class Change : std::uint8_t {
   Relabel,
   Slice,
+  Embed,
   Divide,
   AllGather,
   AllReduce,
@@ -21,7 +22,7 @@ enum class Change : std::uint8_t {
 
 Change change_of(const Placement& from, const Placement& to) {
   if (from.is_shard_like()) {
-    RESHARD_CHECK(!to.is_partial(), "no transition makes addends of shards");
+    if (to.is_partial()) return Change::Embed;
     return to.is_shard_like() ? Change::AllToAll : Change::AllGather;
   }
   if (from.is_replicate()) {
@@ -101,6 +102,8 @@ class Emitter {
       std::vector<StepId> writers;
       if (work.change == Change::Slice)
         writers = slice(after, work, target, transition.why);
+      else if (work.change == Change::Embed)
+        writers = embed(after, work, target, transition.why);
       else if (work.change == Change::Divide)
         writers = divide(work, target, transition.why);
       else if (work.change == Change::AllReduce)
@@ -198,6 +201,23 @@ class Emitter {
     return add(std::move(copy), writers_, work.axes, why);
   }
 
+  std::vector<StepId> embed(const Located& after, const Work& work, BufferId target,
+                            std::string_view why) {
+    std::vector<StepId> writers = slice(after, work, target, why);
+    FillStep fill;
+    std::vector<Box> zeros;
+    ShardSlicer slicer(before_, after);
+    each_slot([&](Slot slot, std::int32_t position) {
+      slicer.push_rest(position, zeros);
+      add_fills(fill, slot, target, zeros);
+      zeros.clear();
+    });
+    std::vector<StepId> filled =
+        add(std::move(fill), {}, work.axes, "zeros for the elements of other ranks");
+    writers.insert(writers.end(), filled.begin(), filled.end());
+    return writers;
+  }
+
   std::vector<StepId> divide(const Work& work, BufferId target, std::string_view why) {
     ReduceStep reduce;
     reduce.divisor = work.divisor;
@@ -278,7 +298,7 @@ class Emitter {
       add_copies(copy, slot, [&](MoveList& moves) {
         mover.pack(position, box, current_, packed, moves, padding);
       });
-      for (const Box& rest : padding) fill.parts.push_back({slot, packed, rest});
+      add_fills(fill, slot, packed, padding);
       padding.clear();
     });
     std::vector<StepId> writers = add(std::move(copy), writers_, work.axes,

@@ -14,6 +14,7 @@
 //   P -> R                    all_reduce
 //   P -> shard-like           reduce_scatter
 //   shard-like -> shard-like  all_to_all
+//   S(d) -> P(sum)            local copies of what a rank holds, zeros for the rest
 //
 // avg folds like sum and divides by the axis size. Axes of size 1 are relabelled. Every transition
 // has a buffer of its own; the last one that moves anything writes into the destination. Steps

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "core/base/errors.h"
@@ -73,10 +74,12 @@ class LinkedRuns {
       runs.push_back({source_lo, destination_lo, size});
   }
   const std::vector<LinkedRun>& of(int d) const { return runs_[at(d)]; }
-  std::int64_t size(int d) const {
-    std::int64_t sum = 0;
-    for (const LinkedRun& run : of(d)) sum += run.size;
-    return sum;
+  // How many indices each dim has.
+  Shape sizes() const {
+    Shape out(dims_);
+    for (int d = 0; d < dims_; ++d)
+      for (const LinkedRun& run : of(d)) out[d] += run.size;
+    return out;
   }
 
   // Appends the product of the runs, `*_shift` added along dim 0.
@@ -97,7 +100,46 @@ class LinkedRuns {
     } while (next_index(index, [this](int d) { return of(d).size(); }));
   }
 
+  // Appends what the product of the runs leaves out of a destination of this shape, as disjoint
+  // boxes, `shift` added along dim 0.
+  void push_rest(const Shape& shape, std::int64_t shift, std::vector<Box>& rest) const {
+    if (sizes() == shape) return;
+    std::size_t first = rest.size();
+    std::vector<Box> within{box_of(shape)};
+    for (int d = 0; d < dims_; ++d) {
+      std::vector<Box> next;
+      for (Box& box : within) {
+        auto push = [&](std::vector<Box>& to, std::int64_t lo, std::int64_t hi) {
+          box.lo[d] = lo;
+          box.hi[d] = hi;
+          if (!box.empty()) to.push_back(box);
+        };
+        std::int64_t end = 0;
+        for (auto [lo, hi] : reached(d)) {
+          push(rest, end, lo);
+          push(next, lo, hi);
+          end = hi;
+        }
+        push(rest, end, shape[d]);
+      }
+      within = std::move(next);
+    }
+    DimVector by(dims_);
+    by[0] = shift;
+    for (; first < rest.size(); ++first) rest[first] = shifted(rest[first], by);
+  }
+
  private:
+  // Where the runs lie in the destination, neighbours joined.
+  std::vector<std::pair<std::int64_t, std::int64_t>> reached(int d) const {
+    std::vector<std::pair<std::int64_t, std::int64_t>> out;
+    for (const LinkedRun& run : of(d)) {
+      if (out.empty() || out.back().second != run.destination_lo)
+        out.emplace_back(run.destination_lo, run.destination_lo);
+      out.back().second += run.size;
+    }
+    return out;
+  }
   static std::size_t at(int d) { return static_cast<std::size_t>(d); }
   int dims_;
   std::array<std::vector<LinkedRun>, kMaxDims> runs_;

@@ -13,6 +13,13 @@ void check_size(const MoveList& moves) {
         "planner rule)");
 }
 
+void add_fills(FillStep& fill, Slot slot, BufferId buffer, const std::vector<Box>& boxes) {
+  if (boxes.size() > kMaxMoves - fill.parts.size())
+    throw InputError(
+        "request: expected at most 2^24 boxes of zeros, found more (fewer ranks or runs would do)");
+  for (const Box& box : boxes) fill.parts.push_back({slot, buffer, box});
+}
+
 ExchangeStep Messages::take() {
   // Ascending by source, then by destination, then as they came.
   Grouped<std::uint32_t> by_destination(slots_, [this](auto put) {

@@ -10,6 +10,9 @@ namespace reshard {
 // Throws InputError beyond kMaxMoves.
 void check_size(const MoveList& moves);
 
+// Appends the boxes as parts of `slot`; throws as above.
+void add_fills(FillStep& fill, Slot slot, BufferId buffer, const std::vector<Box>& boxes);
+
 class Messages {
  public:
   Messages(int dims, std::size_t slots) : slots_(slots), moves_(dims) {}

@@ -220,6 +220,8 @@ std::string obstacle(const Request& request, const Changes& changes) {
 }  // namespace
 
 OneCollective one_collective(const Request& request, bool explain) {
+  if (!request.fold().zero_axes.empty())
+    return {std::nullopt, "S -> P(sum) is local, and a collective beside it would carry zeros"};
   Changes changes = changes_of(request);
   if (auto transitions = local_steps(request, changes, explain))
     return {std::move(transitions), "local steps are enough"};

@@ -8,15 +8,6 @@
 namespace reshard {
 namespace {
 
-std::vector<std::pair<Run, std::int64_t>> sorted_runs(const PieceTable& pieces) {
-  std::vector<std::pair<Run, std::int64_t>> out;
-  for (std::int64_t piece = 0; piece < pieces.count(); ++piece)
-    for (const Run& run : pieces.runs(piece)) out.emplace_back(run, piece);
-  std::sort(out.begin(), out.end(),
-            [](const auto& a, const auto& b) { return a.first.global_lo < b.first.global_lo; });
-  return out;
-}
-
 PieceTable single_element() {
   PieceTable table;
   table.add_run(0, 1);
@@ -39,24 +30,27 @@ std::vector<std::int32_t> offsets_over(const Mesh& mesh, const std::vector<int>&
 
 }  // namespace
 
-DimOverlap::DimOverlap(const Layout& source, const Layout& destination, int dim) {
-  if (source.dims() == 0) {
+DimOverlap::DimOverlap(const Request& request, const ZeroAxes& zero_axes, int dim)
+    : shares_(zero_axes.share_count(dim)) {
+  if (request.source().dims() == 0) {
     PieceTable one = single_element();
-    add_piece(one.runs(0), sorted_runs(one));
+    add_piece(one.runs(0), sorted_runs(one), zero_axes, dim);
     return;
   }
-  std::vector<std::pair<Run, std::int64_t>> source_runs = sorted_runs(source.pieces(dim));
-  const PieceTable& pieces = destination.pieces(dim);
-  begins_.reserve(static_cast<std::size_t>(pieces.count()) + 1);
+  std::vector<std::pair<Run, std::int64_t>> source_runs = sorted_runs(request.source().pieces(dim));
+  const PieceTable& pieces = request.destination().pieces(dim);
+  begins_.reserve(static_cast<std::size_t>(pieces.count() * shares_) + 1);
   for (std::int64_t piece = 0; piece < pieces.count(); ++piece)
-    add_piece(pieces.runs(piece), source_runs);
+    add_piece(pieces.runs(piece), source_runs, zero_axes, dim);
 }
 
 void DimOverlap::add_piece(Runs destination,
-                           const std::vector<std::pair<Run, std::int64_t>>& source_runs) {
+                           const std::vector<std::pair<Run, std::int64_t>>& source_runs,
+                           const ZeroAxes& zero_axes, int dim) {
   struct Met {
-    std::int64_t source_piece;
+    std::int64_t source_piece, share;
     Fragment fragment;
+    auto key() const { return std::pair(share, source_piece); }
   };
   std::vector<Met> met;
   for (const Run& run : destination) {
@@ -67,13 +61,16 @@ void DimOverlap::add_piece(Runs destination,
       std::int64_t lo = std::max(run.global_lo, it->first.global_lo),
                    hi = std::min(run.global_hi(), it->first.global_hi());
       met.push_back({it->second,
+                     zero_axes.share_of_piece(dim, it->second),
                      {it->first.local_lo + lo - it->first.global_lo,
                       run.local_lo + lo - run.global_lo, 0, hi - lo}});
     }
   }
   std::stable_sort(met.begin(), met.end(),
-                   [](const Met& a, const Met& b) { return a.source_piece < b.source_piece; });
+                   [](const Met& a, const Met& b) { return a.key() < b.key(); });
+  std::size_t first = begins_.size();
   for (const Met& entry : met) {
+    begins_.resize(first + static_cast<std::size_t>(entry.share), overlaps_.size());
     if (overlaps_.size() == begins_.back() || overlaps_.back().source_piece != entry.source_piece)
       overlaps_.push_back(
           {entry.source_piece, 0, static_cast<std::uint32_t>(fragments_.size()), 0});
@@ -83,13 +80,13 @@ void DimOverlap::add_piece(Runs destination,
     overlap.size += entry.fragment.size;
     ++overlap.fragment_count;
   }
-  begins_.push_back(overlaps_.size());
+  begins_.resize(first + static_cast<std::size_t>(shares_), overlaps_.size());
 }
 
-std::vector<DimOverlap> overlaps_of(const Layout& source, const Layout& destination) {
+std::vector<DimOverlap> overlaps_of(const Request& request, const ZeroAxes& zero_axes) {
   std::vector<DimOverlap> out;
-  for (int dim = 0; dim < std::max(1, source.dims()); ++dim)
-    out.emplace_back(source, destination, dim);
+  for (int dim = 0; dim < std::max(1, request.shape().size()); ++dim)
+    out.emplace_back(request, zero_axes, dim);
   return out;
 }
 

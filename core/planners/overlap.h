@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "core/layout/layout.h"
+#include "core/layout/zero_axes.h"
 
 namespace reshard {
 
@@ -29,12 +29,14 @@ struct PieceOverlap {
 class DimOverlap {
  public:
   // dim may be 0 of a 0-d tensor, which is planned as one of shape (1).
-  DimOverlap(const Layout& source, const Layout& destination, int dim);
+  DimOverlap(const Request& request, const ZeroAxes& zero_axes, int dim);
 
-  std::int64_t destination_pieces() const { return static_cast<std::int64_t>(begins_.size()) - 1; }
-  // Ascending by source piece.
-  std::span<const PieceOverlap> of(std::int64_t destination_piece) const {
-    auto at = static_cast<std::size_t>(destination_piece);
+  std::int64_t destination_pieces() const {
+    return static_cast<std::int64_t>(begins_.size() - 1) / shares_;
+  }
+  // Those of a share of the zero axes; ascending by source piece.
+  std::span<const PieceOverlap> of(std::int64_t destination_piece, std::int64_t share) const {
+    auto at = static_cast<std::size_t>(destination_piece * shares_ + share);
     return std::span(overlaps_).subspan(begins_[at], begins_[at + 1] - begins_[at]);
   }
   std::span<const Fragment> fragments(const PieceOverlap& overlap) const {
@@ -42,15 +44,17 @@ class DimOverlap {
   }
 
  private:
-  void add_piece(Runs destination, const std::vector<std::pair<Run, std::int64_t>>& source_runs);
+  void add_piece(Runs destination, const std::vector<std::pair<Run, std::int64_t>>& source_runs,
+                 const ZeroAxes& zero_axes, int dim);
 
+  std::int64_t shares_;  // per destination piece
   std::vector<Fragment> fragments_;
   std::vector<PieceOverlap> overlaps_;
   std::vector<std::size_t> begins_{0};
 };
 
 // One per plan dim.
-std::vector<DimOverlap> overlaps_of(const Layout& source, const Layout& destination);
+std::vector<DimOverlap> overlaps_of(const Request& request, const ZeroAxes& zero_axes);
 
 // Mesh positions by pieces: the ranks that hold a given piece in every dim are `base + offset` over
 // the offsets of the axes that do not shard.

@@ -5,6 +5,8 @@
 // fewest possible (redistribution bound 2), and one message goes from a rank to another, however
 // many boxes it holds.
 //
+// Where S becomes P(sum) a rank gets its share of the source and fills the rest with zeros.
+//
 // Work is linear in what comes out: per dim a table of which source pieces meet which destination
 // piece, and per destination rank the product of its rows.
 #include <algorithm>
@@ -13,6 +15,8 @@
 #include <fmt/format.h>
 
 #include "core/base/errors.h"
+#include "core/planners/linked_runs.h"
+#include "core/planners/located.h"
 #include "core/planners/p2p_parts.h"
 
 namespace reshard {
@@ -20,7 +24,8 @@ namespace reshard {
 Crossing::Crossing(const Request& request_in)
     : request(request_in),
       plan(request_in, "p2p"),
-      overlaps(overlaps_of(request_in.source(), request_in.destination())),
+      zero_axes(request_in),
+      overlaps(overlaps_of(request_in, zero_axes)),
       source_cells(request_in.source()),
       destination_cells(request_in.destination()),
       standings_(plan.slot_count()) {
@@ -36,6 +41,30 @@ Crossing::Crossing(const Request& request_in)
   }
   for (Rank rank : request.destination().mesh().ranks())
     destination_slot.push_back(plan.slot_of(rank));
+}
+
+FillStep Crossing::zeros() const {
+  FillStep out;
+  if (zero_axes.none()) return out;
+  const Layout& layout = request.destination();
+  LinkedRuns values(dims());
+  std::vector<Box> rest;
+  for (Slot slot = 0; slot < static_cast<Slot>(plan.slot_count()); ++slot) {
+    std::optional<std::int32_t> position = layout.mesh().position_of(plan.rank_of(slot));
+    if (!position) continue;
+    MeshCoordinate coordinate = layout.mesh().coordinate(*position);
+    for (int d = 0; d < dims(); ++d) {
+      values.clear(d);
+      each_shared(zero_axes.runs(d, zero_axes.share_of(d, coordinate)), layout.runs(d, *position),
+                  [&](std::int64_t share_lo, std::int64_t own_lo, std::int64_t size) {
+                    values.add(d, share_lo, own_lo, size);
+                  });
+    }
+    values.push_rest(layout.local_shape(*position), 0, rest);
+    add_fills(out, slot, kDestinationBuffer, rest);
+    rest.clear();
+  }
+  return out;
 }
 
 Slot Senders::pick(std::int32_t base, std::int64_t elements) {
@@ -93,7 +122,8 @@ class MovePlanner {
     for (std::size_t d = 0; d < dims; ++d) {
       std::int64_t piece =
           layout.dims() == 0 ? 0 : layout.piece_of(static_cast<int>(d), coordinate);
-      rows[d] = crossing_.overlaps[d].of(piece);
+      rows[d] = crossing_.overlaps[d].of(
+          piece, crossing_.zero_axes.share_of(static_cast<int>(d), coordinate));
       sizes[d] = rows[d].size();
     }
     std::int32_t addend_offset =
@@ -188,6 +218,11 @@ class MovePlanner {
 
 Plan plan_p2p(const Request& request, const PlannerInput& input) {
   Crossing crossing(request);
+  if (FillStep zeros = crossing.zeros(); !zeros.parts.empty()) {
+    StepId id = crossing.plan.add_step(std::move(zeros), {});
+    if (input.explanation)
+      input.explanation->add(id, "S -> P(sum): zeros for the elements of other ranks");
+  }
   if (request.fold().fold_count > 1)
     plan_folds(crossing, input.explanation);
   else

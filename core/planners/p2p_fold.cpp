@@ -41,11 +41,12 @@ class FoldPlanner {
   }
 
  private:
-  // Ranks of one destination cell that want the same addends: offsets from the cell's base
-  // position.
+  // Ranks of one destination cell that want the same addends of the same shares: offsets from the
+  // cell's base position.
   struct Need {
     std::vector<std::int32_t> offsets;
     std::vector<std::int64_t> addends;
+    std::array<std::int64_t, kMaxDims> shares;  // per plan dim
   };
   struct Item {
     std::vector<PieceOverlap> cell;
@@ -64,23 +65,30 @@ class FoldPlanner {
         MeshCoordinate coordinate = mesh.coordinate(replica + partial);
         for (const FoldMeaning::Axis& axis : request.fold().axes)
           if (!axis.folded) key = key * axis.size + coordinate[static_cast<std::size_t>(axis.axis)];
+        for (int axis : request.fold().zero_axes)
+          key = key * mesh.axis_size(axis) + coordinate[static_cast<std::size_t>(axis)];
         if (static_cast<std::size_t>(key) >= needs_.size())
           needs_.resize(static_cast<std::size_t>(key) + 1);
         Need& need = needs_[static_cast<std::size_t>(key)];
         if (need.offsets.empty()) need.addends = request.addends_wanted(replica + partial);
+        for (int d = 0; d < crossing_.dims(); ++d)
+          need.shares[static_cast<std::size_t>(d)] = crossing_.zero_axes.share_of(d, coordinate);
         need.offsets.push_back(replica + partial);
       }
   }
 
   void plan_destination_cell(std::span<const std::size_t> piece) {
-    std::array<std::size_t, kMaxDims> sizes{};
     std::int32_t base = 0;
-    for (std::size_t d = 0; d < piece.size(); ++d) {
-      sizes[d] = crossing_.overlaps[d].of(static_cast<std::int64_t>(piece[d])).size();
+    for (std::size_t d = 0; d < piece.size(); ++d)
       base += crossing_.destination_cells.base(static_cast<int>(d),
                                                static_cast<std::int64_t>(piece[d]));
-    }
     for (const Need& need : needs_) {
+      std::array<std::span<const PieceOverlap>, kMaxDims> rows;
+      std::array<std::size_t, kMaxDims> sizes{};
+      for (std::size_t d = 0; d < piece.size(); ++d) {
+        rows[d] = crossing_.overlaps[d].of(static_cast<std::int64_t>(piece[d]), need.shares[d]);
+        sizes[d] = rows[d].size();
+      }
       Item item{{}, 0, {}, &need.addends};
       for (std::int32_t offset : need.offsets)
         item.needing.push_back(crossing_.destination_slot[static_cast<std::size_t>(base + offset)]);
@@ -90,8 +98,7 @@ class FoldPlanner {
                              item.cell.clear();
                              item.source_base = 0;
                              for (std::size_t d = 0; d < piece.size(); ++d) {
-                               item.cell.push_back(crossing_.overlaps[d].of(
-                                   static_cast<std::int64_t>(piece[d]))[at[d]]);
+                               item.cell.push_back(rows[d][at[d]]);
                                item.source_base += crossing_.source_cells.base(
                                    static_cast<int>(d), item.cell.back().source_piece);
                              }

@@ -19,11 +19,14 @@ class Crossing {
 
   const Request& request;
   Plan plan;
+  ZeroAxes zero_axes;
   std::vector<DimOverlap> overlaps;  // per plan dim
   CellPositions source_cells, destination_cells;
   std::vector<Slot> source_slot, destination_slot;  // by mesh position
 
   int dims() const { return plan.dims(); }
+  // What S->P(sum) leaves zero of every rank's destination.
+  FillStep zeros() const;
   // Where a rank stands in the source mesh: the sum of its piece bases and its addend; nothing when
   // it is not in the mesh.
   struct Standing {

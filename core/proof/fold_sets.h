@@ -11,8 +11,8 @@
 
 namespace reshard {
 
-// Index of a (set of addends, divisor). kPadding: a filled constant. kMixture: padding folded with
-// values; neither may reach the destination.
+// Index of a (set of addends, divisor). kPadding: filled zeros, which may reach the destination
+// only where S->P(sum) leaves zeros. kMixture: padding folded with values, which never may.
 using FoldId = std::int32_t;
 inline constexpr FoldId kPadding = -1;
 inline constexpr FoldId kMixture = -2;

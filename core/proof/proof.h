@@ -3,11 +3,12 @@
 //
 // The plan is run symbolically. Per rank and buffer the contents are kept as disjoint boxes, each
 // either padding or "global box + which addends were folded + divisor"; every step moves such
-// boxes. At the end each destination element must hold its request's value exactly. On the way:
-// every read was written, by a step the reader is ordered after on its rank; nothing is written
-// twice; boxes lie inside their buffers; peers, sizes, groups and shapes match; steps depend on
-// earlier ones only. A message's two ends are parts of one step, so a plan that passes can be
-// issued in listed order without deadlock. Cost: linear in messages and boxes but for sorting.
+// boxes. At the end each destination element must hold its request's value exactly, padding where
+// that is zero. On the way: every read was written, by a step the reader is ordered after on its
+// rank; nothing is written twice; boxes lie inside their buffers; peers, sizes, groups and shapes
+// match; steps depend on earlier ones only. A message's two ends are parts of one step, so a plan
+// that passes can be issued in listed order without deadlock. Cost: linear in messages and boxes
+// but for sorting.
 #pragma once
 
 #include <cstdint>

@@ -163,9 +163,11 @@ void SymbolicMemory::check_destination(TensorId tensor) {
   const Request& request = plan_.request(tensor);
   const Layout& layout = request.destination();
   BufferId buffer = destination_of(tensor);
+  ZeroAxes zero_axes(request);
   // Ranks that agree on the kept Partial axes want one fold.
   std::map<std::int64_t, FoldId> wanted_of;
-  // Ranks that hold the same contents and want the same index set need one look.
+  // Ranks that hold the same contents and want the same index set with the same zeros need one
+  // look.
   std::set<std::pair<const Contents*, std::vector<std::int64_t>>> seen;
   for (std::int32_t position = 0; position < layout.mesh().size(); ++position) {
     Slot slot = plan_.slot_of(layout.mesh().rank_at(position));
@@ -184,28 +186,35 @@ void SymbolicMemory::check_destination(TensorId tensor) {
     if (added) want->second = wanted(request, position);
     FoldId fold = want->second;
     if (held.use_count() > 2) {
-      std::vector<std::int64_t> key{fold};
+      std::vector<std::int64_t> key{fold, request.zero_coordinate(position)};
       for (int d = 0; d < layout.dims(); ++d) key.push_back(layout.piece_of(d, coordinate));
       if (!seen.emplace(held.get(), std::move(key)).second) continue;
     }
     for_each_run_box(layout, position, plan_.dims(), [&](const Box& box, const DimVector& shift) {
-      check_box(*held, slot, box, shift, fold);
+      check_box(*held, slot, box, shift, {fold, zero_axes, coordinate});
     });
   }
 }
 
 void SymbolicMemory::check_box(const Contents& held, Slot slot, const Box& box,
-                               const DimVector& shift, FoldId fold) const {
+                               const DimVector& shift, const Want& want) const {
   held.read(box, [&](const Piece& piece) {
+    std::int64_t volume = piece.box.volume(), values = volume;
+    if (!want.zero_axes.none())
+      values = want.zero_axes.values_in(shifted(piece.box, shift), want.coordinate);
+    if (piece.fold == kPadding && values == 0) return;
     if (piece.fold < 0)
       refute_end(fmt::format("padding reaches {} of the destination on rank {}", text(piece.box),
                              rank(slot)));
+    if (values < volume)
+      refute_end(fmt::format("{} of the destination on rank {} is not zero wherever S->P(sum) asks",
+                             text(piece.box), rank(slot)));
     if (piece.shift != shift)
       refute_end(
           fmt::format("{} of the destination on rank {} holds the elements at {} instead of {}",
                       text(piece.box), rank(slot), text(shifted(piece.box, piece.shift)),
                       text(shifted(piece.box, shift))));
-    if (piece.fold != fold)
+    if (piece.fold != want.fold)
       refute_end(fmt::format(
           "{} of the destination on rank {} is not the complete fold that the request asks for",
           text(piece.box), rank(slot)));

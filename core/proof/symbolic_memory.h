@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "core/layout/zero_axes.h"
 #include "core/proof/contents.h"
 #include "core/proof/proof.h"
 #include "core/proof/step_order.h"
@@ -81,8 +82,14 @@ class SymbolicMemory {
   void check_covered(BufferId buffer, Slot slot, const Box& box, std::int64_t covered) const;
   FoldId wanted(const Request& request, std::int32_t position);
   void check_destination(TensorId tensor);
+  // What a rank's destination must hold.
+  struct Want {
+    FoldId fold;
+    const ZeroAxes& zero_axes;
+    MeshCoordinate coordinate;
+  };
   void check_box(const Contents& held, Slot slot, const Box& box, const DimVector& shift,
-                 FoldId fold) const;
+                 const Want& want) const;
 
   const Plan& plan_;
   std::optional<StepOrder> order_;  // none: listed order

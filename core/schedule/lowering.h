@@ -31,7 +31,7 @@ class Operations {
  public:
   virtual ~Operations() = default;
   virtual void copy(const Place& from, const Place& to, const DimVector& extents) = 0;
-  // Zeros: padding.
+  // Zeros.
   virtual void fill(const Place& to, const DimVector& extents) = 0;
   // The left fold of the operands in order, rounded after each operation, then divided where
   // `divisor` > 1.

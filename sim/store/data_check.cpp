@@ -95,6 +95,7 @@ class DestinationCheck {
   void operator()(Rank rank, std::span<const std::byte> bytes) {
     std::int32_t position = layout_.mesh().position_of(rank).value();
     std::vector<std::int64_t> addends = request_.addends_wanted(position), key = addends;
+    key.push_back(request_.zero_coordinate(position));
     MeshCoordinate coordinate = layout_.mesh().coordinate(position);
     for (int dim = 0; dim < layout_.dims(); ++dim) key.push_back(layout_.piece_of(dim, coordinate));
     auto [first, is_new] = checked_.try_emplace(std::move(key), bytes);

@@ -71,7 +71,7 @@ TEST_CASE("texts that are wrong are input errors that name the field") {
   expect_input_error(create(texts("2x", "4", "R", "R")), "mesh");
   expect_input_error(create(texts("2", "4,,", "R", "R")), "shape");
   expect_input_error(create(texts("2", "4", "S(7)", "R")), "from");
-  expect_input_error(create(texts("2", "4", "S(0)", "P(sum)")), "forbidden");
+  expect_input_error(create(texts("2", "4", "S(0)", "P(max)")), "forbidden");
   reshard_request_texts bad_type = texts("2", "4", "R", "R");
   bad_type.dtype = "f33";
   expect_input_error(create(bad_type), "f33");

@@ -124,7 +124,9 @@ Placement draw_next(Prng& prng, const Placement& from, int dims, const std::vect
   Placement next = draw_placement(prng, dims, ops, 4);
   if (!next.is_partial() || prng.one_in(10)) return next;
   if (from.is_partial()) return from;
-  return from.is_replicate() ? next : Placement::replicate();
+  bool can_follow =
+      from.is_replicate() || (from.kind == Placement::Kind::Shard && next.op == ReduceOp::Sum);
+  return can_follow ? next : Placement::replicate();
 }
 
 Layout with_order(Prng& prng, const Shape& shape, DType dtype, const MeshRef& mesh,

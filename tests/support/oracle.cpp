@@ -75,6 +75,10 @@ RequestOracle::RequestOracle(const Request& request, const Pattern& pattern)
   for (int axis = 0; axis < to.mesh().axes(); ++axis) {
     bool made =
         to.placement(axis).is_partial() && !(axes_correspond_ && from.placement(axis).is_partial());
+    if (made && axes_correspond_ && from.placement(axis).kind == Placement::Kind::Shard) {
+      zero_axes_.push_back(axis);
+      continue;
+    }
     if (made && to.placement(axis).op == ReduceOp::Sum) divisor_ *= to.mesh().axis_size(axis);
   }
   for (std::int64_t addend = 0; addend < addend_count_; ++addend) {
@@ -83,6 +87,27 @@ RequestOracle::RequestOracle(const Request& request, const Pattern& pattern)
       tensor.push_back(pattern.source_bits(i, addend));
     addends_.push_back(std::move(tensor));
   }
+  find_stands();
+}
+
+void RequestOracle::find_stands() {
+  const Layout& from = request_.source();
+  stands_.assign(zero_axes_.size(),
+                 std::vector<std::int64_t>(static_cast<std::size_t>(element_count(from.shape()))));
+  for (std::int32_t p = 0; !zero_axes_.empty() && p < from.mesh().size(); ++p)
+    for (std::int64_t element : held_elements(from, p))
+      for (std::size_t z = 0; z < zero_axes_.size(); ++z)
+        stands_[z][static_cast<std::size_t>(element)] =
+            coordinate_of(from.mesh(), p)[static_cast<std::size_t>(zero_axes_[z])];
+}
+
+bool RequestOracle::has_value(std::int32_t position, std::int64_t element) const {
+  std::vector<std::int64_t> mine = coordinate_of(request_.destination().mesh(), position);
+  for (std::size_t z = 0; z < zero_axes_.size(); ++z)
+    if (stands_[z][static_cast<std::size_t>(element)] !=
+        mine[static_cast<std::size_t>(zero_axes_[z])])
+      return false;
+  return true;
 }
 
 std::vector<std::int64_t> RequestOracle::addends_of_destination(std::int32_t position) const {
@@ -120,9 +145,17 @@ std::vector<std::byte> RequestOracle::source(std::int32_t position,
 
 std::vector<std::byte> RequestOracle::destination(std::int32_t position,
                                                   const std::vector<std::int64_t>& elements) const {
-  std::vector<std::int64_t> wanted = addends_of_destination(position);
+  std::vector<std::byte> out = cut(fold_of(addends_of_destination(position)), elements);
+  auto width = static_cast<std::size_t>(size_bytes(request_.dtype()));
+  for (std::size_t i = 0; !zero_axes_.empty() && i < elements.size(); ++i)
+    if (!has_value(position, elements[i])) std::memset(out.data() + i * width, 0, width);
+  return out;
+}
+
+const std::vector<std::uint64_t>& RequestOracle::fold_of(
+    const std::vector<std::int64_t>& wanted) const {
   for (const auto& [addends, tensor] : folded_)
-    if (addends == wanted) return cut(tensor, elements);
+    if (addends == wanted) return tensor;
   std::vector<std::uint64_t> tensor;
   for (std::size_t i = 0; i < addends_[0].size(); ++i) {
     std::vector<std::uint64_t> operands;
@@ -131,7 +164,7 @@ std::vector<std::byte> RequestOracle::destination(std::int32_t position,
     tensor.push_back(folded(op_, request_.dtype(), divisor_, operands));
   }
   folded_.emplace_back(wanted, std::move(tensor));
-  return cut(folded_.back().second, elements);
+  return folded_.back().second;
 }
 
 std::vector<std::byte> RequestOracle::cut(const std::vector<std::uint64_t>& tensor,

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <vector>
 
 #include "core/layout/request.h"
@@ -56,9 +57,14 @@ class RequestOracle {
   // Which addends the fold of a destination rank takes, and what divides it: from the table in
   // core/layout/request.h, axis by axis.
   std::vector<std::int64_t> addends_of_destination(std::int32_t position) const;
+  // Whether a destination rank has the value of an element, which it has not where S becomes P(sum)
+  // along an axis on which the element's source ranks stand elsewhere.
+  bool has_value(std::int32_t position, std::int64_t element) const;
   std::int64_t divisor() const { return divisor_; }
 
  private:
+  void find_stands();
+  const std::vector<std::uint64_t>& fold_of(const std::vector<std::int64_t>& wanted) const;
   std::vector<std::byte> cut(const std::vector<std::uint64_t>& tensor,
                              const std::vector<std::int64_t>& elements) const;
 
@@ -66,9 +72,12 @@ class RequestOracle {
   ReduceOp op_ = ReduceOp::Sum;
   std::int64_t divisor_ = 1, addend_count_ = 1;
   bool axes_correspond_;
+  std::vector<int> zero_axes_;  // S -> P(sum)
+  // Per zero axis, the coordinate of every element's source ranks.
+  std::vector<std::vector<std::int64_t>> stands_;
   std::vector<std::vector<std::uint64_t>> addends_;  // one global tensor per addend
   // Folded global tensors by the addends they are the fold of, worked out when first wanted.
-  mutable std::vector<std::pair<std::vector<std::int64_t>, std::vector<std::uint64_t>>> folded_;
+  mutable std::deque<std::pair<std::vector<std::int64_t>, std::vector<std::uint64_t>>> folded_;
 };
 
 }  // namespace reshard::test

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What a request means, read off its placements axis by axis.
 #include <functional>
+#include <set>
 #include <stdexcept>
 
 #include "tests/support/oracle.h"
@@ -53,6 +54,31 @@ std::uint64_t wanted_at(const Request& request, std::int32_t position) {
   return out;
 }
 
+// S -> P(sum) of more than one rank.
+bool is_zero_axis(const Request& request, int axis) {
+  return same_axes(request) && request.source().mesh().axis_size(axis) > 1 &&
+         request.source().placement(axis).is_shard_like() &&
+         request.destination().placement(axis).is_partial();
+}
+
+// The elements that have values in a destination position: all that some source position holds
+// which stands where it stands on every zero axis.
+std::set<std::int64_t> valued_at(const Request& request, std::int32_t position) {
+  const Layout& from = request.source();
+  std::vector<std::int64_t> mine = coordinates(request.destination().mesh(), position);
+  std::set<std::int64_t> out;
+  for (std::int32_t p = 0; p < from.mesh().size(); ++p) {
+    std::vector<std::int64_t> theirs = coordinates(from.mesh(), p);
+    bool meets = true;
+    for (int axis = 0; axis < from.mesh().axes(); ++axis)
+      if (is_zero_axis(request, axis))
+        meets &= mine[static_cast<std::size_t>(axis)] == theirs[static_cast<std::size_t>(axis)];
+    if (!meets) continue;
+    for (std::int64_t element : held_elements(from, p)) out.insert(element);
+  }
+  return out;
+}
+
 std::int64_t divisor_of(const Request& request) {
   const Layout &from = request.source(), &to = request.destination();
   auto partial = [](const Layout& layout, int axis) { return layout.placement(axis).is_partial(); };
@@ -63,7 +89,7 @@ std::int64_t divisor_of(const Request& request) {
       out *= from.mesh().axis_size(axis);
   for (int axis = 0; axis < to.mesh().axes(); ++axis)
     if (partial(to, axis) && to.placement(axis).op == ReduceOp::Sum &&
-        !(same_axes(request) && partial(from, axis)))
+        !(same_axes(request) && partial(from, axis)) && !is_zero_axis(request, axis))
       out *= to.mesh().axis_size(axis);
   return out;
 }
@@ -105,7 +131,14 @@ SlowMeaning::SlowMeaning(const Request& request) : op_(op_of(request)), dtype_(r
   source_ = shards_of(request.source(), [&](std::int32_t p, SlowValue& value) {
     value.addends = std::uint64_t{1} << addend_at(request.source(), p);
   });
+  std::vector<std::set<std::int64_t>> valued;
+  for (std::int32_t p = 0; p < request.destination().mesh().size(); ++p)
+    valued.push_back(valued_at(request, p));
   destination_ = shards_of(request.destination(), [&](std::int32_t p, SlowValue& value) {
+    if (!valued[static_cast<std::size_t>(p)].contains(value.element)) {
+      value = {State::Padding, -1, -1, 0, 1};
+      return;
+    }
     value.addends = wanted_at(request, p);
     value.divisor = divisor_of(request);
   });

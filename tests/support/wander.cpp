@@ -246,16 +246,22 @@ class Wanderer {
   }
 
   // Each destination element from a place drawn among all that hold its value, in runs along the
-  // last dim; a copy for those on its rank and an exchange for the others.
+  // last dim; a copy for those on its rank and an exchange for the others. Zeros that nobody holds
+  // are filled.
   bool finish() {
     std::vector<std::vector<Move>> moves(plan_.slot_count() * plan_.slot_count());
+    FillStep fill;
     for (const SlowMeaning::Shard& shard : meaning_.destination()) {
       Slot to = plan_.slot_of(shard.rank);
       for (std::size_t e = 0; e < shard.values.size(); ++e) {
         std::vector<Place> from = holders(shard.values[e]);
+        DimVector lo = index_at(static_cast<std::int64_t>(e), shard.shape);
+        if (from.empty() && shard.values[e].state == State::Padding) {
+          fill.parts.push_back({to, kDestinationBuffer, box_at(lo, DimVector(dims(), 1))});
+          continue;
+        }
         if (from.empty()) return false;
         const Place& place = prng_.pick(from);
-        DimVector lo = index_at(static_cast<std::int64_t>(e), shard.shape);
         add(moves[static_cast<std::size_t>(place.slot) * plan_.slot_count() +
                   static_cast<std::size_t>(to)],
             {place.buffer, kDestinationBuffer, place.lo, lo, DimVector(dims(), 1)});
@@ -277,6 +283,9 @@ class Wanderer {
           exchange.messages.push_back({from, to, range});
         for (const Move& move : list) target.push_back(move);
       }
+    std::stable_sort(fill.parts.begin(), fill.parts.end(),
+                     [](const auto& a, const auto& b) { return a.slot < b.slot; });
+    if (!fill.parts.empty() && !try_step(fill)) return false;
     if (!copy.parts.empty() && !try_step(copy)) return false;
     if (!exchange.messages.empty() && !try_step(exchange)) return false;
     return run_->check_destination();

@@ -37,7 +37,8 @@ std::set<ReduceOp> ops_of(const Layout& layout) {
 
 bool forbidden_on_axis(const Placement& from, const Placement& to, DType dtype) {
   if (!to.is_partial()) return false;
-  if (from.is_shard_like()) return true;
+  if (from.is_shard_like())
+    return from.kind == Placement::Kind::StridedShard || to.op != ReduceOp::Sum;
   if (from.is_partial()) return from.op != to.op;
   return !can_be_made(to.op, dtype);
 }
@@ -63,7 +64,7 @@ bool is_forbidden(const Layout& source, const Layout& destination) {
     if (destination.mesh().axis_size(axis) == 1) continue;
     const Placement& to = destination.placement(axis);
     divides |= to.is_partial() && to.op == ReduceOp::Sum &&
-               !(same_shape && source.placement(axis).is_partial());
+               !(same_shape && !source.placement(axis).is_replicate());
     if (forbidden_on_axis(same_shape ? source.placement(axis) : Placement::replicate(), to, dtype))
       return true;
   }

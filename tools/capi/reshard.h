@@ -130,7 +130,7 @@ typedef struct reshard_plan_facts {
   int64_t peak_bytes_max;     /* source, destination and live temporaries of the fullest rank */
   int64_t received_bytes_max; /* from other ranks, padding included */
   int64_t received_bytes_total;
-  int64_t padding_bytes_total; /* of that: what nobody uses */
+  int64_t padding_bytes_total; /* of that: filled zeros */
   int32_t tensor_count;
   int32_t reserved;
 } reshard_plan_facts;

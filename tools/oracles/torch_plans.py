@@ -7,7 +7,7 @@ import math
 
 import torch
 from torch.distributed.device_mesh import _mesh_resources
-from torch.distributed.tensor import Partial
+from torch.distributed.tensor import Partial, Shard
 from torch.distributed.tensor import _collective_utils as costs
 from torch.distributed.tensor import _redistribute as redistribute
 from torch.distributed.tensor import _utils as offsets
@@ -39,14 +39,20 @@ def all_placements(mesh, names):
     return list(itertools.product(names, repeat=len(mesh)))
 
 
+def plain(placement):
+    return S(placement.dim) if isinstance(placement, _StridedShard) else placement
+
+
 def is_refused(source, target, mesh):
     """What PyTorch refuses: infinite cost, mixed reductions, or a Partial that cannot be made."""
-    # The cost of a _StridedShard is infinite whatever becomes of it, so Shard stands for it.
-    plain = [
-        spec(mesh, s.shape, [S(p.dim) if isinstance(p, _StridedShard) else p for p in s.placements])
-        for s in (source, target)
+    # Costs are infinite for what PyTorch does all the same: whatever becomes of a _StridedShard, so
+    # Shard stands for it, and Shard to Partial(sum), so Replicate stands for that Shard.
+    before = [
+        R if isinstance(a, Shard) and b == P else plain(a)
+        for a, b in zip(source.placements, target.placements)
     ]
-    if costs.redistribute_cost(*plain) == math.inf:
+    after = [plain(p) for p in target.placements]
+    if costs.redistribute_cost(*(spec(mesh, source.shape, s) for s in (before, after))) == math.inf:
         return True
     try:
         offsets.assert_no_mixed_partial_types(source.placements)
@@ -78,10 +84,7 @@ source "SOURCE: " and per target (the product of the palette, last axis fastest)
 and new placement, "." for none. The steps do not depend on the shape: the script compares
 several.
 "!" behind a plan: PyTorch refuses it or its cost is infinite, and so must reshard refuse the
-request. (Shard to Partial has an infinite cost; torch 2.15 carries it out when asked for
-explicitly, reshard does not.)
-"~" instead of a plan: not compared, a transition that is refused on an axis of size 1 only, where
-the cost model knows no exception although the executor only relabels; reshard allows it.
+request. (Shard to Partial(sum) has an infinite cost, but is carried out when asked for.)
 "?" behind a plan or alone: PyTorch goes on, reshard refuses by its own rules: R becomes P(sum)
 beside a product that is folded, which PyTorch may divide once per addend, or in integers, which
 PyTorch divides into floats.
@@ -140,12 +143,8 @@ def greedy_plans():
                 plans = {plan(specs[s][source], specs[s][target], names) for s in shapes}
                 assert len(plans) == 1
                 a, b = specs[shapes[0]][source], specs[shapes[0]][target]
-                if is_refused(a, b, on):
-                    row.append(
-                        "~" if on_size_one(mesh, a.placements, b.placements) else plans.pop() + "!"
-                    )
-                else:
-                    row.append(plans.pop() + ("?" if only_reshard_refuses(a, b) else ""))
+                mark = "!" if is_refused(a, b, on) else "?" if only_reshard_refuses(a, b) else ""
+                row.append(plans.pop() + mark)
             lines.append(f"{''.join(source)}: {' '.join(row)}")
     return lines
 
@@ -153,8 +152,9 @@ def greedy_plans():
 COSTS = """redistribute_cost in microseconds. "values" and the distinct costs as repr() prints
 them, one a line, numbered from 0 in the order written; then per case "mesh MESH palette ... shape
 SHAPE dtype DTYPE devices_per_host N" (what the cost model was told that a host has), and per
-source "SOURCE: " and per target the number of the cost in base 36; "!" infinite; "~" and "?" as
-in greedy_plans.txt.
+source "SOURCE: " and per target the number of the cost in base 36; "!" infinite; "~" infinite for
+a transition on an axis of size 1 only, where the cost model knows no exception although the
+executor only relabels: not compared; "?" as in greedy_plans.txt.
 """
 
 F32, BF16, F64, I8 = "float32", "bfloat16", "float64", "int8"

@@ -9,7 +9,6 @@ import torch.distributed as dist
 from torch.distributed._local_tensor import LocalTensor, LocalTensorMode
 from torch.distributed.tensor import Partial
 from torch.distributed.tensor import _redistribute as redistribute
-from torch.distributed.tensor.placement_types import _StridedShard
 from torch.testing._internal.distributed.fake_pg import FakeStore
 from torch_layouts import local
 from torch_plans import only_reshard_refuses
@@ -20,8 +19,7 @@ One tensor dim of f32. Element i of addend a starts as 36 * (i + 1) * (1 + 2 a);
 row-major coordinate over the Partial axes of the source.
 "mesh MESH length LENGTH", then "SOURCE > TARGET: " and per rank, row-major, what it holds at the
 end, "-" for nothing; "=" the same as the rank before.
-Only pairs that both PyTorch and reshard accept; see greedy_plans.txt for the others. (Shard to
-Partial(sum) is one that only PyTorch accepts.)
+Only pairs that both PyTorch and reshard accept; see greedy_plans.txt for the others.
 """
 
 
@@ -46,10 +44,7 @@ def whole(values):
 
 def row(on, mesh, length, a, b):
     source, target = spec(on, (length,), a), spec(on, (length,), b)
-    makes_partial_of_shard = any(
-        (p == S(0) or isinstance(p, _StridedShard)) and q.is_partial() for p, q in zip(a, b)
-    )
-    if makes_partial_of_shard or only_reshard_refuses(source, target):
+    if only_reshard_refuses(source, target):
         return None
     try:
         after = redistribute.redistribute_local_tensor(

@@ -24,6 +24,23 @@ std::vector<std::int64_t> elements_of(const Layout& layout, std::int32_t positio
   return out;
 }
 
+// The elements that the rank needs from nobody: source ranks that stand elsewhere on an axis from S
+// to P hold them.
+std::set<std::int64_t> zeros_of(const Request& request, std::int32_t position) {
+  const Layout &source = request.source(), &destination = request.destination();
+  std::set<std::int64_t> out;
+  if (source.mesh().shape() != destination.mesh().shape()) return out;
+  MeshCoordinate mine = destination.mesh().coordinate(position);
+  for (std::size_t axis = 0; axis < static_cast<std::size_t>(source.mesh().axes()); ++axis) {
+    if (!source.placements()[axis].is_shard_like() || !destination.placements()[axis].is_partial())
+      continue;
+    for (std::int32_t p = 0; p < source.mesh().size(); ++p)
+      if (source.mesh().coordinate(p)[axis] != mine[axis])
+        for (std::int64_t element : elements_of(source, p)) out.insert(element);
+  }
+  return out;
+}
+
 bool meets(const std::set<Rank>& a, const std::set<Rank>& b) {
   return std::any_of(a.begin(), a.end(), [&](Rank rank) { return b.count(rank) > 0; });
 }
@@ -39,10 +56,13 @@ Items items_of(const Request& request) {
       holders[element][request.addend_of(position)].insert(source.mesh().rank_at(position));
   // Needers of one element that want different addends need different items.
   std::map<std::pair<std::int64_t, std::vector<std::int64_t>>, std::set<Rank>> needers;
-  for (std::int32_t position = 0; position < destination.mesh().size(); ++position)
+  for (std::int32_t position = 0; position < destination.mesh().size(); ++position) {
+    std::set<std::int64_t> zeros = zeros_of(request, position);
     for (std::int64_t element : elements_of(destination, position))
-      needers[{element, request.addends_wanted(position)}].insert(
-          destination.mesh().rank_at(position));
+      if (!zeros.contains(element))
+        needers[{element, request.addends_wanted(position)}].insert(
+            destination.mesh().rank_at(position));
+  }
   Items out;
   out.width_bytes = size_bytes(request.dtype());
   for (const auto& [what, ranks] : needers) {

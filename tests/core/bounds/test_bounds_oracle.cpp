@@ -19,7 +19,7 @@ namespace {
 
 TEST_CASE("demands, capacities and latencies against the definitions") {
   std::vector<Topology> topologies = machines();
-  std::int64_t sets_compared = 0, partial = 0, kept = 0, cross_mesh = 0, shared = 0;
+  std::int64_t sets_compared = 0, partial = 0, kept = 0, zeros = 0, cross_mesh = 0, shared = 0;
   for (std::uint64_t seed = 0; seed < 1500; ++seed) {
     Prng prng(seed);
     const Topology& topology = topologies[static_cast<std::size_t>(
@@ -28,6 +28,7 @@ TEST_CASE("demands, capacities and latencies against the definitions") {
     CAPTURE(seed, request.text());
     partial += request.fold().fold_count > 1;
     kept += request.fold().addend_count > request.fold().fold_count;
+    zeros += !request.fold().zero_axes.empty();
     cross_mesh += !request.same_mesh();
 
     CutSets sets(topology, request.ranks());
@@ -61,6 +62,7 @@ TEST_CASE("demands, capacities and latencies against the definitions") {
   CHECK(sets_compared > 24000);
   CHECK(partial > 200);
   CHECK(kept > 20);
+  CHECK(zeros > 50);
   CHECK(cross_mesh > 500);
   CHECK(shared > 200);
 }

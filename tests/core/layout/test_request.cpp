@@ -27,7 +27,11 @@ void refused(const char* from, const char* to, const char* dtype, const char* wh
 }  // namespace
 
 TEST_CASE("forbidden transitions say what and why") {
-  refused("S(0)R", "P(sum)R", "f32", "axis 0: S(0)->P(sum) is forbidden: a shard has no addends");
+  refused("S(0)R", "P(avg)R", "f32", "axis 0: S(0)->P(avg) is forbidden: only P(sum) takes zeros");
+  refused("RS(1)", "RP(bor)", "i32", "axis 1: S(1)->P(bor) is forbidden: only P(sum) takes zeros");
+  refused("_S(0,2)R", "P(sum)R", "f32",
+          "axis 0: _S(0, 2)->P(sum) is forbidden: only plain shards become addends");
+  refused("S(0)R", "P(sum)R", "bool", "P(sum) is not defined for bool");
   refused("RP(sum)", "RP(max)", "f32",
           "axis 1: P(sum)->P(max) is forbidden: addends of one operator");
   refused("P(sum)R", "P(avg)R", "f32", "P(sum)->P(avg) is forbidden");
@@ -85,6 +89,33 @@ TEST_CASE("folds, kept addends and divisors") {
   Request moved = request("P(sum)R", "P(sum)R", "f32", "2x3", "2x3", "6-11");
   CHECK(moved.fold().fold_count == 1);
   CHECK(moved.fold().divisor == 1);
+}
+
+TEST_CASE("zero axes: shards are addends of a sum and nothing is divided") {
+  Request plain = request("S(0)S(0)", "P(sum)P(sum)", "i32");
+  CHECK(plain.fold().zero_axes == std::vector<int>{0, 1});
+  CHECK(plain.fold().divisor == 1);
+  CHECK(plain.fold().addend_count == 1);
+  CHECK(plain.zero_coordinate(0) == 0);
+  CHECK(plain.zero_coordinate(4) == 4);
+  CHECK(request("S(0)S(0)", "P(sum)R").zero_coordinate(4) == 1);
+  CHECK(request("S(0)S(0)", "RP(sum)").zero_coordinate(4) == 1);
+  CHECK(request("S(0)S(0)", "RP(sum)").zero_coordinate(5) == 2);
+
+  // Beside other changes: only R -> P(sum) divides, and a product is folded by itself.
+  CHECK(request("RS(1)", "P(sum)P(sum)").fold().divisor == 2);
+  CHECK(request("P(product)S(0)", "RP(sum)").fold().op == ReduceOp::Product);
+  CHECK(request("P(sum)S(0)", "P(sum)P(sum)").fold().fold_count == 1);
+  CHECK(request("_S(0,2)S(0)", "_S(0,2)P(sum)").fold().zero_axes == std::vector<int>{1});
+  // Other ranks in the same shape keep their axes; another shape has others, and divides.
+  CHECK(request("S(0)R", "P(sum)R", "f32", "2x3", "2x3", "6-11").fold().zero_axes ==
+        std::vector<int>{0});
+  Request across = request("S(0)R", "P(sum)", "f32", "2x3", "4", "6-9");
+  CHECK(across.fold().zero_axes.empty());
+  CHECK(across.fold().divisor == 4);
+  CHECK(across.zero_coordinate(3) == 0);
+  // One rank has no others.
+  CHECK(request("S(0)R", "P(sum)R", "f32", "1x3").fold().zero_axes.empty());
 }
 
 TEST_CASE("what is folded and what is made may be of different operators") {

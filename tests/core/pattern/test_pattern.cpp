@@ -121,6 +121,30 @@ TEST_CASE("fill is source_bits of the elements that the rank holds, for every ki
       }
 }
 
+TEST_CASE("check demands zeros where S -> P(sum) leaves them") {
+  auto mesh = std::make_shared<const Mesh>(parse_mesh("2x2"));
+  for (const char* from : {"S(0)S(1)", "S(0)P(sum)"}) {
+    Request request(parse_layout("3,4", "f32", mesh, from),
+                    parse_layout("3,4", "f32", mesh, "P(sum)R"));
+    Pattern pattern(request);
+    std::vector<std::int64_t> addends = request.addends_wanted(2);
+    // Rank 2 owns row 2.
+    std::vector<std::byte> bytes(12 * 4);
+    for (std::size_t i = 8; i < 12; ++i) {
+      std::uint64_t bits = pattern.expected_bits(static_cast<std::int64_t>(i), addends);
+      std::memcpy(bytes.data() + i * 4, &bits, 4);
+    }
+    CHECK(!pattern.check(request.destination(), 2, addends, bytes));
+    CHECK(pattern.check(request.destination(), 1, addends, bytes).value().count == 12);
+    bytes[4 * 5] = std::byte{1};
+    PatternMismatch wrong = pattern.check(request.destination(), 2, addends, bytes).value();
+    CHECK(wrong.count == 1);
+    CHECK(wrong.index == 5);
+    CHECK(wrong.expected == 0);
+    CHECK(wrong.found == 1);
+  }
+}
+
 TEST_CASE("0-d tensors are one element") {
   auto mesh = std::make_shared<const Mesh>(parse_mesh("2"));
   Layout layout = parse_layout("", "i32", mesh, "R");

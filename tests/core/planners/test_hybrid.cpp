@@ -102,6 +102,15 @@ TEST_CASE("local steps go before the collective where that is possible, else aft
   });
 }
 
+TEST_CASE("zeros of S -> P(sum) are left to p2p") {
+  check({
+      {"4", "8,8", "S0", "P", "p2p"},
+      {"2x2", "8,8", "S0,S1", "P,R", "p2p"},
+      {"2x2", "8,8", "P,S0", "R,P", "p2p"},
+      {"1x4", "8,8", "S0,S0", "P,R", "all_gather[1]"},
+  });
+}
+
 TEST_CASE("local steps alone") {
   check({
       {"2x2", "8,8", "R,R", "S0,S1", "copy"},

@@ -49,6 +49,25 @@ TEST_CASE("p2p receives the fewest bytes possible") {
   CHECK(received(request("8,8", "2x2", "P(sum)R", "P(sum)S(0)")) == 0);
 }
 
+TEST_CASE("p2p fills what S -> P(sum) leaves to other ranks, and sends only values") {
+  CHECK(received(request("8,8", "4", "S(0)", "P(sum)")) == 0);
+  CHECK(received(request("8,8", "2x2", "S(0)S(0)", "P(sum)P(sum)")) == 0);
+  CHECK(received(request("8,8", "2x2", "S(0)R", "P(sum)S(1)")) == 0);
+  CHECK(received(request("8,8", "2x2", "S(0)S(0)", "P(sum)R")) == 256);        // a quarter each
+  CHECK(received(request("8,8", "2x2", "S(0)S(0)", "P(sum)S(0)")) == 128);     // two quarters move
+  CHECK(received(request("8,8", "2x2", "S(0)P(sum)", "P(sum)R")) == 2 * 256);  // 2 (k - 1) halves
+  CHECK(received(request("8,8", "4", "S(0)", "P(sum)", "4", "4-7")) == 256);
+  CHECK(received(request("8,8", "4", "S(0)", "P(sum)", "2", "4-5")) == 2 * 256);  // divided
+
+  Plan plan = plan_p2p(request("8", "2x2", "S(0)S(0)", "RP(sum)"), {});
+  REQUIRE(kind_text(plan.steps.at(0)) == "fill");
+  // Rank 2 has the elements of both ranks that stand as it does on axis 1: 0, 1, 4 and 5.
+  std::vector<Box> zeros;
+  for (const FillStep::Part& part : std::get<FillStep>(plan.steps[0].body).parts)
+    if (part.slot == 2) zeros.push_back(part.box);
+  CHECK(zeros == std::vector<Box>{{{2}, {4}}, {{6}, {8}}});
+}
+
 TEST_CASE("p2p balances senders over replicas by bytes") {
   Plan plan = plan_p2p(request("8,8", "4", "R", "S(0)", "8", "4-11"), {});
   const auto& exchange = std::get<ExchangeStep>(plan.steps.at(0).body);

@@ -106,6 +106,27 @@ TEST_CASE("local changes") {
   CHECK(step_kinds(rule("4", "8", "P", "P")) == "copy");
 }
 
+TEST_CASE("S becomes P(sum) by local copies and zeros") {
+  Plan plan = rule("4", "7,2", "S0", "P");
+  CHECK(step_kinds(plan) == "copy fill");
+  CHECK(count_bytes(plan).received_total == 0);
+  // Rank 1 has rows 2 and 3, rank 3 row 6.
+  using Parts = std::vector<FillStep::Part>;
+  CHECK(std::get<FillStep>(plan.steps[1].body).parts ==
+        Parts{{0, kDestinationBuffer, Box{{2, 0}, {7, 2}}},
+              {1, kDestinationBuffer, Box{{0, 0}, {2, 2}}},
+              {1, kDestinationBuffer, Box{{4, 0}, {7, 2}}},
+              {2, kDestinationBuffer, Box{{0, 0}, {4, 2}}},
+              {2, kDestinationBuffer, Box{{6, 0}, {7, 2}}},
+              {3, kDestinationBuffer, Box{{0, 0}, {6, 2}}}});
+  CHECK(step_kinds(rule("2x2", "8,8", "S0,S1", "P,P")) == "copy fill copy fill");
+  CHECK(step_kinds(rule("2x2", "8,8", "S0,P", "P,R")) == "all_reduce[1] copy fill");
+  CHECK(step_kinds(rule("2x2", "8,8", "P,S0", "R,P")) == "copy fill all_reduce[0]");
+  CHECK(step_kinds(rule("2x2", "8,8", "R,S0", "P,P")) == "copy fill reduce");
+  CHECK(step_kinds(rule("2x2", "8,8", "S0,S0", "P,S0")) == "all_gather[1] copy fill copy");
+  CHECK(step_kinds(rule("4", "8", "S0", "P", "i32")) == "copy fill");
+}
+
 TEST_CASE("avg folds like sum and divides once by the axis size") {
   Plan plan = rule("2x3", "8", "P(avg),P", "R,R");
   REQUIRE(step_kinds(plan) == "all_reduce[0] all_reduce[1]");

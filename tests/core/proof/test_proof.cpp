@@ -88,7 +88,75 @@ Plan folded() {
 }
 ReduceStep& reduce_of(Plan& plan) { return std::get<ReduceStep>(plan.steps[1].body); }
 
+// S(0) -> P(sum) on two ranks with 4 elements, the values of rank 0 and the zeros of rank 1 in one
+// half and the others in the other.
+Plan zeros(std::int64_t half = 0) {
+  Plan plan(request("4", "2", "S(0)", "P(sum)"), "hand");
+  CopyStep copy;
+  FillStep fill;
+  for (Slot slot : {0, 1}) {
+    copy.parts.push_back({slot, {static_cast<std::uint32_t>(slot), 1}});
+    copy.moves.push_back(
+        {kSourceBuffer, kDestinationBuffer, {0}, {slot == 0 ? half : 2 - half}, {2}});
+    std::int64_t rest = slot == 0 ? 2 - half : half;
+    fill.parts.push_back({slot, kDestinationBuffer, Box{{rest}, {rest + 2}}});
+  }
+  plan.add_step(copy, {});
+  plan.add_step(fill, {});
+  return plan;
+}
+
+// The same, but what rank 0 must hold is gathered into both destinations.
+Plan shared_zeros() {
+  Plan plan(request("4", "2", "S(0)", "P(sum)"), "hand");
+  BufferId half = plan.add_temporary();
+  for (Slot slot : {0, 1}) plan.buffer(half).set_shape(slot, {2});
+  CopyStep copy;
+  copy.parts.push_back({0, {0, 1}});
+  copy.moves.push_back({kSourceBuffer, half, {0}, {0}, {2}});
+  FillStep fill;
+  fill.parts.push_back({1, half, Box{{0}, {2}}});
+  CollectiveStep gather{};
+  gather.kind = CollectiveKind::AllGather;
+  gather.input = half;
+  gather.output = kDestinationBuffer;
+  gather.group_size = 2;
+  gather.members = {0, 1};
+  StepId a = plan.add_step(copy, {}), b = plan.add_step(fill, {});
+  plan.add_step(gather, {a, b});
+  return plan;
+}
+
 }  // namespace
+
+TEST_CASE("zeros are demanded where S -> P(sum) leaves them, and only there") {
+  Plan plan = zeros();
+  CHECK(fault(plan).empty());
+  SECTION("a value where zero is due") {
+    plan = Plan(request("4", "2", "S(0)", "P(sum)"), "hand");
+    plan.steps = gather().steps;
+    CHECK_THAT(fault(plan), Catch::Contains("[2:4] of the destination on rank 0 is not zero"));
+  }
+  SECTION("zero where a value is due") {
+    plan.steps.erase(plan.steps.begin());
+    for (FillStep::Part& part : std::get<FillStep>(plan.steps[0].body).parts)
+      part.box = Box{{0}, {4}};
+    CHECK_THAT(fault(plan), Catch::Contains("padding reaches [0:4] of the destination on rank 0"));
+  }
+  SECTION("each other's halves") {
+    CHECK_THAT(fault(zeros(2)), Catch::Contains("of the destination on rank 0 is not zero") ||
+                                    Catch::Contains("padding reaches [0:2]"));
+  }
+  SECTION("nothing filled") {
+    plan.steps.pop_back();
+    CHECK_THAT(fault(plan), Catch::Contains("2 elements of the destination on rank 0 are never"));
+  }
+  SECTION("right on one of the ranks that share it") {
+    CHECK_THAT(fault(shared_zeros()),
+               Catch::Contains("padding reaches [2:4] of the destination on rank 1") ||
+                   Catch::Contains("[0:2] of the destination on rank 1 is not zero"));
+  }
+}
 
 TEST_CASE("right plans by hand are proved") {
   CHECK(fault(gather()).empty());

@@ -93,7 +93,7 @@ TEST_CASE("random requests are planned right") {
           direct += std::holds_alternative<ExchangeStep>(step.body) ? 1 : 0;
       }
     } catch (const InputError&) {
-      // S -> P and its like.
+      // _S -> P and its like.
     }
   }
   CHECK(proved > 3000);

@@ -254,6 +254,24 @@ TEST_CASE("a wrong value is named with rank, index and bits") {
                     Contains("rank 1") && Contains("[2,2]") && Contains("4 of its elements"));
 }
 
+TEST_CASE("ranks that share a shard's shape but not its zeros are not taken for each other") {
+  Request request = request_of("2", "4", "S(0)", "P(sum)");
+  // Rank 1 gets what rank 0 must hold.
+  Plan wrong(request, "by hand");
+  CopyStep own{{{0, {0, 1}}}, MoveList(1)};
+  own.moves.push_back({kSourceBuffer, kDestinationBuffer, {0}, {0}, {2}});
+  ExchangeStep exchange{{{0, 1, {0, 1}}}, own.moves};
+  wrong.add_step(own, {});
+  wrong.add_step(exchange, {});
+  wrong.add_step(
+      FillStep{{{0, kDestinationBuffer, {{2}, {4}}}, {1, kDestinationBuffer, {{2}, {4}}}}}, {});
+  CHECK_THROWS_WITH(sim::move_and_check(request, std::make_shared<const Plan>(wrong), nullptr,
+                                        kNoLimit, kNoLimit),
+                    Contains("rank 1") && Contains("[0]") && Contains("4 of its elements"));
+  for (const char* planner : {"rule", "p2p", "hybrid"})
+    CHECK(checked(request, kNoLimit, kNoLimit, planner).elements == 8);
+}
+
 TEST_CASE("shrinking keeps what is even even, and halves the longest pieces first") {
   auto shape_after = [](const char* mesh, const char* shape, const char* from, const char* to,
                         int halvings) {

@@ -180,10 +180,11 @@ TEST_CASE("What layouts and requests refuse is placed in its line") {
     return text.substr(0, with.size()) == with;
   };
   CHECK(redistribute("[8]", "RR", "RR") == "no error");
+  CHECK(redistribute("[8]", "S(0)R", "P(sum)R") == "no error");
   CHECK(starts(redistribute("[8]", "S(1)R", "RR"), "t.jsonl:3: from: expected a tensor dim"));
   CHECK(starts(redistribute("[8]", "RR", "R"), "t.jsonl:3: to: expected 2 placements"));
-  CHECK(starts(redistribute("[8]", "S(0)R", "P(sum)R"),
-               "t.jsonl:3: axis 0: S(0)->P(sum) is forbidden"));
+  CHECK(starts(redistribute("[8]", "S(0)R", "P(avg)R"),
+               "t.jsonl:3: axis 0: S(0)->P(avg) is forbidden"));
   CHECK(starts(redistribute("[4611686018427387904, 4]", "RR", "RR"), "t.jsonl:3: "));
   CHECK(starts(redistribute("[-1]", "RR", "RR"), "t.jsonl:3: shape: expected an integer from 0"));
   CHECK(starts(redistribute("\"8,x\"", "RR", "RR"), "t.jsonl:3: shape: "));

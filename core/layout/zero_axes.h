@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Where S(d) -> P(sum) leaves values and where zeros (request.h).
+//
+// Per dim the source pieces of the same coordinates along the zero axes form a *share*; a rank of
+// the destination has the values of one share per dim, whose product its coordinates give, and
+// zeros for all other elements. A dim that no zero axis cuts is one share.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/layout/request.h"
+
+namespace reshard {
+
+class ZeroAxes {
+ public:
+  explicit ZeroAxes(const Request& request);
+
+  // No zero axis: every element has its value.
+  bool none() const { return none_; }
+  // The share of `dim` whose values a rank has at this coordinate of either mesh. A 0-d tensor has
+  // one dim of one share.
+  std::int64_t share_of(int dim, const MeshCoordinate& coordinate) const;
+  // The share that a source piece of `dim` belongs to.
+  std::int64_t share_of_piece(int dim, std::int64_t piece) const {
+    const std::vector<std::int64_t>& shares = dims_[static_cast<std::size_t>(dim)].of_piece;
+    return shares.empty() ? 0 : shares[static_cast<std::size_t>(piece)];
+  }
+  std::int64_t share_count(int dim) const {
+    return dims_[static_cast<std::size_t>(dim)].runs.count();
+  }
+  // The global indices of `dim` that the share holds.
+  Runs runs(int dim, std::int64_t share) const {
+    return dims_[static_cast<std::size_t>(dim)].runs.runs(share);
+  }
+  // How many elements of a box in global indices have values at this coordinate. Dims of extent 1
+  // may stand before those of the tensor.
+  std::int64_t values_in(const Box& box, const MeshCoordinate& coordinate) const;
+
+ private:
+  struct Axis {
+    int axis;
+    std::int32_t size;
+  };
+  struct Dim {
+    std::vector<Axis> axes;              // zero axes that cut it, outermost first
+    PieceTable runs;                     // by share
+    std::vector<std::int64_t> of_piece;  // empty where no zero axis cuts it
+  };
+  static Dim one_share(std::int64_t length);
+  static Dim shares_of(const Layout& source, int dim, const std::vector<int>& zero_axes);
+
+  std::vector<Dim> dims_;
+  bool none_;
+};
+
+}  // namespace reshard

@@ -8,13 +8,10 @@
 function(reshard_mpi_module name mpi)
   reshard_part(${name}_parts SOURCES
     backends/mpi/calls.cpp
-    backends/mpi/deadline.cpp
     backends/mpi/executor.cpp
-    backends/mpi/groups.cpp
     backends/mpi/native_collective.cpp
     backends/mpi/parts.cpp
     backends/mpi/prepared.cpp
-    backends/mpi/processes.cpp
     backends/mpi/session.cpp
     backends/mpi/shared_rings.cpp
     backends/mpi/traffic.cpp

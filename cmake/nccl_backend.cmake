@@ -8,7 +8,6 @@ reshard_part(reshard_nccl SOURCES
   backends/nccl/communicators.cpp
   backends/nccl/executor.cpp
   backends/nccl/prepared.cpp
-  backends/nccl/rank_memory.cpp
   LINKS reshard_device reshard_host reshard_job)
 if(RESHARD_HAS_NCCL)
   reshard_part(reshard_nccl_library SOURCES

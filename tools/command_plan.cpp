@@ -10,7 +10,7 @@
 #include <CLI/CLI.hpp>
 
 #include "core/base/errors.h"
-#include "core/schedule/traffic.h"
+#include "core/schedule/accounting.h"
 #include "core/schedule/workload.h"
 #include "core/text/plan_text.h"
 #include "core/torch/cost_model.h"

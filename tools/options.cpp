@@ -10,7 +10,7 @@
 
 #include "core/base/errors.h"
 #include "core/base/units.h"
-#include "core/layout/request_text.h"
+#include "core/layout/request.h"
 #include "sim/store/store.h"
 #include "tools/agreement.h"
 

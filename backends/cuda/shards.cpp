@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "core/base/integers.h"
-#include "core/layout/replicas.h"
+#include "core/layout/request.h"
 #include "core/schedule/accounting.h"
 
 namespace reshard::backends::cuda {

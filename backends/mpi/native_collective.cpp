@@ -6,7 +6,7 @@
 // go as unsigned integers, which wrap around as ours do and whose overflow is defined. Of 32 and 64
 // bits only: vectorised sums of 8 and 16 bits saturate in Open MPI 4.1, and MPICH 4.0 takes the
 // least and largest unsigned byte by its sign.
-#include "backends/mpi/parts.h"
+#include "backends/mpi/prepared.h"
 #include "core/base/errors.h"
 #include "core/bytes/box_copy.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "backends/mpi/parts.h"
+#include "backends/mpi/prepared.h"
 
 #include <algorithm>
 

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "core/base/errors.h"
-#include "core/proof/schedule_check.h"
+#include "core/proof/proof.h"
 
 namespace reshard::backends::mpi {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "core/base/errors.h"
 #include "core/bytes/block.h"
-#include "core/proof/schedule_check.h"
+#include "core/proof/proof.h"
 
 namespace reshard::backends::nccl {
 

@@ -2,6 +2,7 @@
 #include "core/layout/request.h"
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 
 #include <fmt/format.h>
@@ -9,6 +10,7 @@
 #include "core/base/errors.h"
 
 namespace reshard {
+
 namespace {
 
 ReduceOp folding(ReduceOp op) { return op == ReduceOp::Avg ? ReduceOp::Sum : op; }
@@ -182,6 +184,41 @@ std::string Request::text() const {
     out += fmt::format(" on {} (ranks {})", shape_text(destination_.mesh()),
                        ranks_text(destination_.mesh().ranks()));
   return out;
+}
+
+std::vector<std::int32_t> first_replicas(const Request& request) {
+  const Layout& layout = request.source();
+  const Mesh& mesh = layout.mesh();
+  // A shard is named by its piece of every dim and its addend. Their product counts no axis twice,
+  // so it is at most the number of ranks.
+  IndexVector<std::int64_t, std::int32_t> first(to_index(mesh.size()), -1), out;
+  out.reserve(first.size());
+  for (std::int32_t position = 0; position < mesh.size(); ++position) {
+    MeshCoordinate coordinate = mesh.coordinate(position);
+    std::int64_t name = request.addend_of(position);
+    for (int dim = 0; dim < layout.dims(); ++dim)
+      name = name * layout.pieces(dim).count() + layout.piece_of(dim, coordinate);
+    std::int32_t& holder = first[name];
+    if (holder < 0) holder = position;
+    out.push_back(holder);
+  }
+  return out;
+}
+
+Request parse_request(const RequestTexts& texts, std::string_view prefix) {
+  std::string start(prefix);
+  auto source_mesh =
+      std::make_shared<const Mesh>(parse_mesh(texts.mesh, texts.ranks, start + "mesh"));
+  MeshRef destination_mesh = source_mesh;
+  if (!texts.to_mesh.empty() || !texts.to_ranks.empty())
+    destination_mesh = std::make_shared<const Mesh>(parse_mesh(
+        texts.to_mesh.empty() ? texts.mesh : texts.to_mesh, texts.to_ranks, start + "to-mesh"));
+  // Shape and dtype are read by parse_layout again; here they are read under their own names.
+  parse_shape(texts.shape, start + "shape");
+  std::string dtype = texts.dtype.empty() ? "f32" : texts.dtype;
+  parse_dtype(dtype);
+  return Request(parse_layout(texts.shape, dtype, source_mesh, texts.from, start + "from"),
+                 parse_layout(texts.shape, dtype, destination_mesh, texts.to, start + "to"));
 }
 
 }  // namespace reshard

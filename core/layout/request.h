@@ -23,6 +23,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/digest.h"
@@ -93,5 +94,24 @@ class Request {
   std::vector<Rank> ranks_;
   Digest fingerprint_;
 };
+
+// ---- Source shards that are the same: where all ranks' memory is in one place they share one
+// allocation.
+
+// Per position of the source mesh, the least position that holds the same elements of the same
+// addend.
+std::vector<std::int32_t> first_replicas(const Request& request);
+
+// ---- A request from the texts that users write, on the command line and in the C API.
+
+struct RequestTexts {
+  // Empty: ranks 0..n-1, the destination's mesh is the source's, f32; an empty shape is a.
+  std::string mesh, ranks, to_mesh, to_ranks, shape, dtype, from, to;
+  // scalar
+};
+
+// Throws InputError naming the field at fault, `prefix` before its name ("--" makes it the
+// option's).
+Request parse_request(const RequestTexts& texts, std::string_view prefix = {});
 
 }  // namespace reshard

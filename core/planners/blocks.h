@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "core/planners/linked_runs.h"
-#include "core/planners/located.h"
+#include "core/planners/overlap.h"
 
 namespace reshard {
 

@@ -16,7 +16,7 @@
 
 #include "core/base/errors.h"
 #include "core/planners/linked_runs.h"
-#include "core/planners/located.h"
+#include "core/planners/overlap.h"
 #include "core/planners/p2p_parts.h"
 
 namespace reshard {

@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/plan/executor.h"
 #include "core/plan/plan.h"
-#include "core/plan/timeline.h"
 #include "core/schedule/accounting.h"
 #include "core/topology/topology.h"
 

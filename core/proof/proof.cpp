@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "core/base/errors.h"
-#include "core/proof/structure.h"
 #include "core/proof/symbolic_memory.h"
 
 namespace reshard {

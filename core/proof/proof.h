@@ -14,11 +14,13 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "core/plan/plan.h"
 #include "core/schedule/lowering.h"
+#include "core/schedule/rank_schedule.h"
 
 namespace reshard {
 
@@ -46,5 +48,21 @@ std::optional<Refutation> check_operations(const Plan& plan, const RunStep& run)
 
 // For plans of our own making: throws CheckFailure when refuted.
 ProofResult prove(const Plan& plan);
+
+// ---- The part of the proof that needs no contents: that every step is well formed (plan.h). After
+// it, all indices of the plan are in range.
+
+std::optional<Refutation> check_structure(const Plan& plan);
+
+// ---- Whether what ranks do means what the plan says: all ranks' schedules run against each other
+// on the symbolic memory of the proof, messages matched box by box.
+
+// The plan must be proved; `schedules` are those of all its slots.
+std::optional<Refutation> check_schedules(const Plan& plan,
+                                          const std::vector<RankSchedule>& schedules);
+
+// rank_schedules. Debug builds check them; a CheckFailure says what is wrong.
+std::vector<RankSchedule> checked_schedules(const Plan& plan, std::span<const Slot> slots,
+                                            const SchedulePolicy& policy);
 
 }  // namespace reshard

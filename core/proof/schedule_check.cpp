@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "core/proof/schedule_check.h"
+#include "core/proof/proof.h"
 
 #include <map>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -108,7 +109,10 @@ class Together {
 
 std::optional<Refutation> check_schedules(const Plan& plan,
                                           const std::vector<RankSchedule>& schedules) {
-  Plan whole = with_scratch(plan, schedules);
+  std::optional<Plan> extended;
+  if (schedules.front().buffers.size() > plan.buffers.size())
+    extended = with_scratch(plan, schedules);
+  const Plan& whole = extended ? *extended : plan;
   Together together(whole, schedules);
   return check_operations(whole, [&](StepId step, Operations& out) { together.run(step, out); });
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "core/proof/structure.h"
+#include "core/proof/proof.h"
 
 #include <set>
 

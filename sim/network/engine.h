@@ -3,7 +3,7 @@
 // picoseconds.
 #pragma once
 
-#include "core/plan/timeline.h"
+#include "core/plan/executor.h"
 #include "core/schedule/workload.h"
 #include "core/topology/topology.h"
 

@@ -13,7 +13,7 @@
 
 #include "core/base/ids.h"
 #include "core/base/integers.h"
-#include "core/plan/timeline.h"
+#include "core/plan/executor.h"
 #include "core/topology/topology.h"
 #include "sim/network/fair_share.h"
 #include "sim/network/operation_run.h"

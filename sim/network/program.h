@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "core/base/grouped.h"
-#include "core/plan/timeline.h"
+#include "core/plan/executor.h"
 #include "core/schedule/workload.h"
 #include "sim/network/operation_run.h"
 

@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/plan/executor.h"
 #include "core/plan/plan.h"
-#include "core/plan/timeline.h"
 
 namespace reshard::sim {
 

@@ -23,7 +23,7 @@
 #include <string>
 #include <vector>
 
-#include "core/plan/timeline.h"
+#include "core/plan/executor.h"
 #include "core/schedule/workload.h"
 #include "core/topology/topology.h"
 #include "sim/study/study.h"

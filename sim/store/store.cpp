@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "core/base/errors.h"
-#include "core/layout/replicas.h"
+#include "core/layout/request.h"
 
 namespace reshard::sim {
 

@@ -10,7 +10,7 @@
 
 #include "core/base/digest.h"
 #include "core/layout/box.h"
-#include "core/plan/timeline.h"
+#include "core/plan/executor.h"
 #include "core/topology/topology.h"
 
 namespace reshard::sim {

@@ -15,7 +15,7 @@
 
 #include "core/base/digest.h"
 #include "core/bounds/bounds.h"
-#include "core/plan/timeline.h"
+#include "core/plan/executor.h"
 #include "core/planners/planner.h"
 #include "core/proof/proof.h"
 #include "core/schedule/accounting.h"

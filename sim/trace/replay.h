@@ -17,8 +17,8 @@
 #include <vector>
 
 #include "core/base/digest.h"
+#include "core/plan/executor.h"
 #include "core/plan/plan.h"
-#include "core/plan/timeline.h"
 #include "core/schedule/workload.h"
 #include "core/topology/topology.h"
 #include "sim/study/run_facts.h"

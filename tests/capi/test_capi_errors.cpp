@@ -147,9 +147,10 @@ TEST_CASE("plans are joined, and their shards are asked for by tensor") {
   REQUIRE(reshard_program_create(joined, 0, 0, &program) == RESHARD_OK);
   reshard_run run = RESHARD_INIT(reshard_run);
   expect_input_error(reshard_execute(program, &run), "tensors: expected shards of 2 tensors");
-  reshard_shards shards[2] = {RESHARD_INIT(reshard_shards), RESHARD_INIT(reshard_shards)};
+  // What follows the second is 0, as a larger struct of a later version would have it.
+  reshard_shards shards[3] = {RESHARD_INIT(reshard_shards), RESHARD_INIT(reshard_shards), {}};
   run.tensors = shards;
-  shards[1].struct_size = 64;
+  shards[1].struct_size += 8;
   expect_input_error(reshard_execute(program, &run), "one struct_size in all");
   run.source = &run;
   expect_input_error(reshard_execute(program, &run), "expected NULL beside tensors");

@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "core/base/errors.h"
-#include "core/proof/schedule_check.h"
+#include "core/proof/proof.h"
 #include "core/schedule/accounting.h"
 #include "core/schedule/forwarding.h"
 #include "tests/support/star.h"
@@ -77,7 +77,11 @@ void Sweep::run_planner(const Request& request, const PlannerRow& planner,
         return fail(request, planner.name, "what runs is refuted: " + refutation->what);
     std::vector<Slot> slots(plan.slot_count());
     std::iota(slots.begin(), slots.end(), 0);
-    for (const SchedulePolicy& policy : {SchedulePolicy(), no_native_collectives()})
+    std::vector<SchedulePolicy> policies{no_native_collectives()};
+    bool collectives = false;
+    for_each_collective(plan, [&](StepId, const CollectiveFacts&) { collectives = true; });
+    if (collectives) policies.emplace_back();
+    for (const SchedulePolicy& policy : policies)
       if (std::optional<Refutation> refutation =
               check_schedules(plan, rank_schedules(plan, slots, policy)))
         return fail(request, planner.name, "what ranks do is refuted: " + refutation->what);

@@ -4,7 +4,6 @@
 #include <optional>
 
 #include "backends/mpi/executor.h"
-#include "tools/capi/foreign_plan.h"
 #include "tools/capi/guard.h"
 #include "tools/capi/reshard_mpi.h"
 #include "tools/capi/shards.h"

@@ -6,7 +6,6 @@
 #include "backends/device/cuda_device.h"
 #include "backends/nccl/executor.h"
 #include "backends/nccl/nccl_library.h"
-#include "tools/capi/foreign_plan.h"
 #include "tools/capi/guard.h"
 #include "tools/capi/reshard_nccl.h"
 #include "tools/capi/shards.h"

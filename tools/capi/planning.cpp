@@ -4,7 +4,7 @@
 #include <cstring>
 #include <new>
 
-#include "core/layout/request_text.h"
+#include "core/layout/request.h"
 #include "core/proof/proof.h"
 #include "core/text/plan_text.h"
 #include "core/topology/topology_text.h"

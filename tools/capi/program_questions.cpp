@@ -2,7 +2,7 @@
 // The C API: one rank's program, operation by operation.
 #include <algorithm>
 
-#include "core/proof/schedule_check.h"
+#include "core/proof/proof.h"
 #include "tools/capi/guard.h"
 #include "tools/capi/handles.h"
 

@@ -11,7 +11,7 @@
 #include "core/base/errors.h"
 #include "core/pattern/pattern.h"
 #include "core/planners/planner.h"
-#include "core/proof/schedule_check.h"
+#include "core/proof/proof.h"
 #include "core/schedule/collective_messages.h"
 #include "tests/support/cases.h"
 #include "tests/support/star.h"

@@ -9,7 +9,6 @@
 #include "core/planners/planner.h"
 #include "core/schedule/accounting.h"
 #include "core/schedule/expansion.h"
-#include "core/schedule/traffic.h"
 #include "core/schedule/transfers.h"
 #include "tests/support/cases.h"
 #include "tests/support/star.h"

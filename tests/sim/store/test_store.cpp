@@ -7,7 +7,7 @@
 #include <set>
 
 #include "core/base/errors.h"
-#include "core/layout/replicas.h"
+#include "core/layout/request.h"
 #include "core/planners/planner.h"
 #include "core/proof/proof.h"
 #include "sim/store/data_check.h"

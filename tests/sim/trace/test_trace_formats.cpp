@@ -6,7 +6,7 @@
 #include <catch2/catch.hpp>
 
 #include "core/base/errors.h"
-#include "core/schedule/traffic.h"
+#include "core/schedule/accounting.h"
 #include "core/schedule/workload.h"
 #include "sim/machines/presets.h"
 #include "sim/network/engine.h"

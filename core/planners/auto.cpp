@@ -3,6 +3,9 @@
 // the memory limit. Which plan is best depends on sizes and links in ways no rule of thumb gets
 // right, and timing a plan costs far less than running it.
 #include <algorithm>
+#include <span>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -17,10 +20,10 @@ struct Candidate {
   std::string_view planner;
   Plan plan;
   Explanation explanation;
-  std::int64_t peak_bytes = 0;
-  std::optional<std::int64_t> time_ps = {};  // none: over the memory limit
+  PlanFindings found = {};  // no time: over the memory limit
 
-  auto cost() const { return std::pair(*time_ps, peak_bytes); }
+  std::int64_t peak_bytes() const { return found.bytes->peak_max; }
+  auto cost() const { return std::pair(found.timing->time_ps, peak_bytes()); }
 };
 
 std::vector<Candidate> candidates_of(const Request& request, const PlannerInput& input) {
@@ -50,32 +53,39 @@ std::vector<Candidate> candidates_of(const Request& request, const PlannerInput&
   return out;
 }
 
-// Planners may agree on a plan; then it is counted and timed once, with the first of them, and
-// nothing is found here.
-PlanFindings found_out(std::size_t i, std::vector<Candidate>& candidates,
-                       const PlannerInput& input) {
-  Candidate& own = candidates[i];
-  for (std::size_t j = 0; j < i; ++j) {
-    const Candidate& other = candidates[j];
-    if (other.plan.steps != own.plan.steps || other.plan.buffers != own.plan.buffers) continue;
-    own.peak_bytes = other.peak_bytes;
-    own.time_ps = other.time_ps;
-    return {};
+// Planners may agree on a plan; then it is counted and timed once. What takes longer than the best
+// so far need not be timed to its end, where nobody asks for the time.
+void find_out(Candidate& own, std::span<Candidate* const> before, const PlannerInput& input) {
+  std::int64_t limit_ps = kNoTimeLimit;
+  for (const Candidate* other : before) {
+    if (other->plan.steps == own.plan.steps && other->plan.buffers == own.plan.buffers) {
+      own.found = other->found;
+      return;
+    }
+    if (other->found.timing && input.explanation == nullptr)
+      limit_ps = std::min(limit_ps, other->found.timing->time_ps);
   }
-  PlanFindings found{count_bytes(own.plan), {}};
-  own.peak_bytes = found.bytes->peak_max;
-  if (own.peak_bytes > input.memory_limit_bytes.value_or(own.peak_bytes)) return found;
-  found.timing = input.plan_time(own.plan, *input.topology);
-  own.time_ps = found.timing->time_ps;
-  return found;
+  own.found.bytes = count_bytes(own.plan);
+  if (own.peak_bytes() <= input.memory_limit_bytes.value_or(own.peak_bytes()))
+    own.found.timing = input.plan_time(own.plan, *input.topology, limit_ps);
+}
+
+// p2p first: it is often the fastest, and never slow to time.
+void find_out_all(std::vector<Candidate>& candidates, const PlannerInput& input) {
+  std::vector<Candidate*> order;
+  for (Candidate& candidate : candidates) order.push_back(&candidate);
+  std::stable_partition(order.begin(), order.end(),
+                        [](const Candidate* candidate) { return candidate->planner == "p2p"; });
+  for (std::size_t i = 0; i < order.size(); ++i)
+    find_out(*order[i], std::span(order).first(i), input);
 }
 
 void explain(const std::vector<Candidate>& candidates, const Candidate& best, Explanation& out) {
   for (const Candidate& candidate : candidates)
     out.add(fmt::format("auto: {} takes {}, peak {}", candidate.planner,
-                        candidate.time_ps ? duration_text(*candidate.time_ps)
-                                          : std::string("more memory than the limit"),
-                        bytes_text(candidate.peak_bytes)));
+                        candidate.found.timing ? duration_text(candidate.found.timing->time_ps)
+                                               : std::string("more memory than the limit"),
+                        bytes_text(candidate.peak_bytes())));
   out.add(fmt::format("auto takes {}", best.planner));
   for (const Explanation::Line& line : best.explanation.lines()) {
     if (line.step)
@@ -91,25 +101,21 @@ Plan plan_auto(const Request& request, const PlannerInput& input) {
   RESHARD_CHECK(input.plan_time != nullptr && input.topology != nullptr,
                 "auto needs a topology and a way to time plans on it");
   std::vector<Candidate> candidates = candidates_of(request, input);
+  find_out_all(candidates, input);
   Candidate* best = nullptr;
-  PlanFindings best_found;
-  for (std::size_t i = 0; i < candidates.size(); ++i) {
-    PlanFindings found = found_out(i, candidates, input);
-    // The first of equals stands first in the registry.
-    if (!candidates[i].time_ps || (best != nullptr && candidates[i].cost() >= best->cost()))
-      continue;
-    best = &candidates[i];
-    best_found = std::move(found);
-  }
+  // The first of equals stands first in the registry.
+  for (Candidate& candidate : candidates)
+    if (candidate.found.timing && (best == nullptr || candidate.cost() < best->cost()))
+      best = &candidate;
   if (best == nullptr) {
     auto least = std::min_element(
         candidates.begin(), candidates.end(),
-        [](const Candidate& a, const Candidate& b) { return a.peak_bytes < b.peak_bytes; });
-    require_memory(fmt::format("planner {}", least->planner), least->peak_bytes,
+        [](const Candidate& a, const Candidate& b) { return a.peak_bytes() < b.peak_bytes(); });
+    require_memory(fmt::format("planner {}", least->planner), least->peak_bytes(),
                    *input.memory_limit_bytes);
   }
   if (input.explanation != nullptr) explain(candidates, *best, *input.explanation);
-  if (input.found != nullptr) *input.found = std::move(best_found);
+  if (input.found != nullptr) *input.found = std::move(best->found);
   return std::move(best->plan);
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -43,8 +44,11 @@ struct PlanTiming {
       : time_ps(time), timeline(std::move(recorded)) {}
 };
 
-// Handed in by whoever owns an engine.
-using PlanTime = std::function<PlanTiming(const Plan& plan, const Topology& topology)>;
+// Handed in by whoever owns an engine. Of a plan that takes longer than `limit_ps` any time above
+// it will do.
+using PlanTime =
+    std::function<PlanTiming(const Plan& plan, const Topology& topology, std::int64_t limit_ps)>;
+inline constexpr std::int64_t kNoTimeLimit = std::numeric_limits<std::int64_t>::max();
 
 // What a planner had to find out about the plan that it returns.
 struct PlanFindings {

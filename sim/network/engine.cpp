@@ -112,6 +112,10 @@ Timeline Engine::run() {
                  next_ps = std::min(finish_ps, events_.next_time_ps());
     if (next_ps == MinimumTree::kNever) break;
     now_ps_ = next_ps;
+    if (now_ps_ > options_.limit_ps) {
+      timeline_.end_ps = now_ps_;
+      return std::move(timeline_);
+    }
     if (finish_ps != now_ps_) continue;
     flows_.retire(now_ps_, finished_);
     for (std::int32_t flow : finished_) arrive(flow);

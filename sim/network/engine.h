@@ -3,6 +3,9 @@
 // picoseconds.
 #pragma once
 
+#include <cstdint>
+#include <limits>
+
 #include "core/plan/executor.h"
 #include "core/schedule/workload.h"
 #include "core/topology/topology.h"
@@ -12,6 +15,9 @@ namespace reshard::sim {
 struct EngineOptions {
   bool record_flows = false;  // fill Timeline::flows
   bool record_spans = true;   // fill Timeline::spans
+  // A run that takes longer stops behind it: then end_ps is above it, and that is all that is
+  // known.
+  std::int64_t limit_ps = std::numeric_limits<std::int64_t>::max();
 };
 
 // Throws InputError when a rank has no device, more flows share a resource than it has bytes per

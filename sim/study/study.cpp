@@ -19,11 +19,13 @@ constexpr std::size_t kMaxRanksRecorded = 1024;
 
 }  // namespace
 
-PlanTiming timed(const Plan& plan, const Topology& topology, bool recorded) {
+PlanTiming timed(const Plan& plan, const Topology& topology, bool recorded, std::int64_t limit_ps) {
   // The workload only borrows the plan.
   Workload workload =
       workload_of(std::shared_ptr<const Plan>(std::shared_ptr<const Plan>(), &plan));
-  Timeline timeline = run(workload, topology, {.record_flows = recorded, .record_spans = recorded});
+  Timeline timeline =
+      run(workload, topology,
+          {.record_flows = recorded, .record_spans = recorded, .limit_ps = limit_ps});
   std::int64_t time_ps = timeline.end_ps;
   if (!recorded) return time_ps;
   return {time_ps, std::make_shared<const Timeline>(std::move(timeline))};
@@ -132,8 +134,8 @@ std::shared_ptr<Study> Studies::made(const PlannerRow& planner, const Request& r
   input.topology = topology_.get();
   input.memory_limit_bytes = options_.memory_limit_bytes;
   bool recorded = options_.record_timelines && request.ranks().size() <= kMaxRanksRecorded;
-  input.plan_time = [recorded](const Plan& plan, const Topology& topology) {
-    return timed(plan, topology, recorded);
+  input.plan_time = [recorded](const Plan& plan, const Topology& topology, std::int64_t limit_ps) {
+    return timed(plan, topology, recorded, limit_ps);
   };
   input.explanation = options_.explain ? &explanation : nullptr;
   input.found = &found;

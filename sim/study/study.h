@@ -67,7 +67,8 @@ class Study {
 };
 
 // Time of one plan alone, with its timeline where it shall be `recorded`.
-PlanTiming timed(const Plan& plan, const Topology& topology, bool recorded);
+PlanTiming timed(const Plan& plan, const Topology& topology, bool recorded,
+                 std::int64_t limit_ps = kNoTimeLimit);
 
 struct StudyKey {
   Digest request, topology;

@@ -62,7 +62,7 @@ void Sweep::run_planner(const Request& request, const PlannerRow& planner,
   try {
     PlannerInput input;
     input.topology = &topology_;
-    input.plan_time = [](const Plan& plan, const Topology&) {
+    input.plan_time = [](const Plan& plan, const Topology&, std::int64_t) {
       return count_bytes(plan).received_max;
     };
     Plan plan = planner.make(request, input);

@@ -20,10 +20,10 @@ Topology switch_of_eight() {
 }
 
 // A machine on which every step costs one picosecond, or one on which every byte does.
-std::int64_t steps_time(const Plan& plan, const Topology&) {
+std::int64_t steps_time(const Plan& plan, const Topology&, std::int64_t) {
   return static_cast<std::int64_t>(plan.steps.size());
 }
-std::int64_t bytes_time(const Plan& plan, const Topology&) {
+std::int64_t bytes_time(const Plan& plan, const Topology&, std::int64_t) {
   return count_bytes(plan).received_total;
 }
 
@@ -43,7 +43,7 @@ TEST_CASE("auto takes the least time, ties by peak and then by the registry") {
   CHECK(step_kinds(plan_auto(gather, input)) == "all_gather[0]");
   CHECK(plan_auto(gather, input).planner == "rule");
 
-  input.plan_time = [](const Plan& plan, const Topology&) {
+  input.plan_time = [](const Plan& plan, const Topology&, std::int64_t) {
     return std::int64_t{plan.planner == "hybrid" ? 1 : 2};
   };
   CHECK(plan_auto(request_on("2x2", "8,8", "S0,S0", "R,R"), input).planner == "hybrid");
@@ -56,9 +56,30 @@ TEST_CASE("auto times plans that two planners agree on once") {
   PlannerInput input;
   input.topology = &topology;
   int timed = 0;
-  input.plan_time = [&](const Plan&, const Topology&) { return std::int64_t{++timed}; };
+  input.plan_time = [&](const Plan&, const Topology&, std::int64_t) {
+    return std::int64_t{++timed};
+  };
   plan_auto(request_on("4", "8,8", "S1", "R"), input);
   CHECK(timed == 2);
+}
+
+TEST_CASE("auto times plans no further than the best, but where it explains") {
+  Topology topology = switch_of_eight();
+  PlannerInput input;
+  input.topology = &topology;
+  std::vector<std::int64_t> limits;
+  input.plan_time = [&](const Plan& plan, const Topology&, std::int64_t limit_ps) {
+    limits.push_back(limit_ps);
+    return std::int64_t{plan.planner == "p2p" ? 5 : 7};
+  };
+  Request request = request_on("2x2", "8,8", "S0,S1", "S1,S0");
+  plan_auto(request, input);
+  CHECK(limits == std::vector<std::int64_t>{kNoTimeLimit, 5});
+  Explanation explanation;
+  input.explanation = &explanation;
+  limits.clear();
+  plan_auto(request, input);
+  CHECK(limits == std::vector<std::int64_t>{kNoTimeLimit, kNoTimeLimit});
 }
 
 TEST_CASE("auto skips planners that do not do the request") {
@@ -80,7 +101,7 @@ TEST_CASE("auto keeps to the memory limit or says the least that would do") {
   std::int64_t rule_peak = count_bytes(plan_rule(request, input)).peak_max,
                p2p_peak = count_bytes(plan_p2p(request, input)).peak_max;
   REQUIRE(p2p_peak < rule_peak);
-  input.plan_time = [](const Plan& plan, const Topology&) {
+  input.plan_time = [](const Plan& plan, const Topology&, std::int64_t) {
     return std::int64_t{plan.planner == "rule" ? 1 : 2};
   };
   input.memory_limit_bytes = rule_peak;

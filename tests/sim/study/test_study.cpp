@@ -142,7 +142,9 @@ TEST_CASE("what auto timed and counted is not timed and counted again") {
   PlannerInput input;
   input.topology = topology.get();
   input.found = &found;
-  input.plan_time = [&](const Plan& plan, const Topology& on) { return timed(plan, on, true); };
+  input.plan_time = [&](const Plan& plan, const Topology& on, std::int64_t limit_ps) {
+    return timed(plan, on, true, limit_ps);
+  };
   Plan plan = plan_auto(request_on("4x4", "32,32", "S0,S1", "S1,S0"), input);
   REQUIRE(found.timing);
   CHECK(found.timing->time_ps == time_of(plan, *topology));
@@ -152,6 +154,16 @@ TEST_CASE("what auto timed and counted is not timed and counted again") {
   CHECK(found.bytes->received_per_step == count_bytes(plan).received_per_step);
   Study study(std::make_shared<const Plan>(std::move(plan)), topology, std::move(found));
   CHECK(&study.timeline() == recorded.get());
+}
+
+TEST_CASE("a plan is timed no further than a limit") {
+  std::shared_ptr<const Topology> topology = machine();
+  Plan plan = plan_rule(request_on("4x4", "32,32", "S0,S1", "S1,S0"), {});
+  std::int64_t whole = time_of(plan, *topology);
+  CHECK(timed(plan, *topology, false, whole).time_ps == whole);
+  CHECK(timed(plan, *topology, false, whole - 1).time_ps == whole);
+  std::int64_t cut = timed(plan, *topology, false, whole / 2).time_ps;
+  CHECK((cut > whole / 2 && cut < whole));
 }
 
 TEST_CASE("a study whose time is below its bound fails, whichever is known first") {

@@ -336,7 +336,7 @@ TEST_CASE("rank schedules that were changed in one place are refuted") {
         std::tuple{"2x2", "S(0)S(1)", "S(1)S(0)"}, std::tuple{"4", "S(0)", "R"}}) {
     Plan plan = planned(mesh, "8,8", from, to, "rule");
     std::vector<RankSchedule> good = rank_schedules(plan, all_slots(plan), no_native_collectives());
-    auto expect_refuted = [&](auto&& change) {
+    auto expect_refuted = [&, from = from, to = to](auto&& change) {
       for (std::size_t i = 0; i < good[1].launches.size(); ++i) {
         std::vector<RankSchedule> bad = good;
         if (!change(bad[1].launches[i].work)) continue;

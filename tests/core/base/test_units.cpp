@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <catch2/catch.hpp>
 
+#include "core/base/cursor.h"
 #include "core/base/digest.h"
 #include "core/base/errors.h"
 #include "core/base/integers.h"
@@ -56,6 +57,11 @@ TEST_CASE("digests are XXH3-128") {
   hasher.add("ab");
   hasher.add("c");
   CHECK(hasher.digest() == digest_of("abc"));
+}
+
+TEST_CASE("quoted text is printable and has an end") {
+  CHECK(quoted("a b\n\x7f", 5) == "'a b?\?'");
+  CHECK(quoted("a b\n\x7f", 2) == "'a ...'");
 }
 
 TEST_CASE("a failed check names its condition and file, not its path") {

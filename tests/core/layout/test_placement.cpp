@@ -85,6 +85,17 @@ TEST_CASE("dtypes in the spellings of torch") {
   CHECK(parse_dtype("torch.complex64") == DType::C64);
   CHECK(parse_dtype("float8_e4m3fn") == DType::F8E4M3);
   CHECK(parse_dtype("f8e4m3fn") == DType::F8E4M3);  // as PyTorch abbreviates it in specs
+  for (auto [alias, dtype] :
+       std::vector<std::pair<const char*, DType>>{{"double", DType::F64},
+                                                  {"float", DType::F32},
+                                                  {"half", DType::F16},
+                                                  {"long", DType::I64},
+                                                  {"int", DType::I32},
+                                                  {"short", DType::I16},
+                                                  {"cfloat", DType::C64},
+                                                  {"float8_e4m3", DType::F8E4M3},
+                                                  {"b8", DType::Bool}})
+    CHECK(parse_dtype(alias) == dtype);
   CHECK_THROWS_WITH(parse_dtype("f33"), Catch::Contains("found 'f33'"));
   for (int i = 0; i < kDTypeCount; ++i)
     CHECK(parse_dtype(text(static_cast<DType>(i))) == static_cast<DType>(i));

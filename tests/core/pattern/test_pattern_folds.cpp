@@ -3,6 +3,7 @@
 // dtype, operator and mesh.
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <set>
 
 #include <fmt/format.h>
@@ -164,4 +165,18 @@ TEST_CASE("a divisor whose odd part a dtype cannot hold leaves only zeros") {
   Pattern pattern(request);
   for (std::int64_t addend = 0; addend < 729; ++addend) CHECK(pattern.source_bits(5, addend) == 0);
   CHECK(pattern.expected_bits(5, request.addends_wanted(0)) == 0);
+}
+
+TEST_CASE("where not all addends can be non-zero some are, and the fold tells elements apart") {
+  // bf16 is exact up to 256: of 512 addends every second may be -1, 0 or 1.
+  Request request = fold_request({512}, DType::BF16, {ReduceOp::Sum}, {Placement::replicate()});
+  Pattern pattern(request);
+  std::set<std::uint64_t> different;
+  for (std::int64_t index = 0; index < 64; ++index) {
+    std::vector<std::uint64_t> addends = addends_of(pattern, index, 512);
+    std::int64_t zeros = std::count(addends.begin(), addends.end(), 0);
+    CHECK((zeros >= 256 && zeros < 448));
+    different.insert(pattern.expected_bits(index, request.addends_wanted(0)));
+  }
+  CHECK(different.size() >= 10);
 }

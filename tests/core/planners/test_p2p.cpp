@@ -106,6 +106,9 @@ TEST_CASE(
   // As many results as addends: still the holders. More results: the ranks that need them.
   CHECK(owned(request("2", "2", "P(sum)", "R", "2", "2-3")) == Owned{{0, {1}}, {1, {1}}});
   CHECK(owned(request("3", "2", "P(sum)", "R", "3", "2-4")) == Owned{{2, {1}}, {3, {1}}, {4, {1}}});
+  // Every replica of an addend holds it.
+  CHECK(owned(request("4", "2x2", "P(sum)R", "R", "1", "4")) ==
+        Owned{{0, {1}}, {1, {1}}, {2, {1}}, {3, {1}}});
 }
 
 TEST_CASE("p2p plans are proved over small shapes, meshes and placements") {

@@ -2,7 +2,10 @@
 // What `rule` makes of the greedy steps: kinds of steps, bytes, padding, and what it refuses.
 #include <catch2/catch.hpp>
 
+#include <array>
+
 #include "core/base/errors.h"
+#include "core/planners/located.h"
 #include "core/planners/planner.h"
 #include "core/proof/proof.h"
 #include "core/schedule/accounting.h"
@@ -40,6 +43,19 @@ TEST_CASE("even blocks that are contiguous are not packed") {
   // Dim 1 is contiguous where dim 0 has extent 1.
   CHECK(step_kinds(rule("4", "1,8", "S1", "R")) == "all_gather[0]");
   CHECK(step_kinds(rule("4", "1,8", "P", "S1")) == "reduce_scatter[0]");
+}
+
+TEST_CASE("the indices that two lists of runs share; what only touches shares none") {
+  std::array<Run, 2> a{{{0, 0, 4}, {8, 4, 4}}}, b{{{2, 0, 2}, {6, 2, 2}}};
+  std::array<Run, 1> c{{{3, 0, 6}}};
+  auto shared = [](Runs one, Runs other) {
+    std::vector<std::array<std::int64_t, 3>> out;
+    each_shared(one, other, [&](auto... values) { out.push_back({values...}); });
+    return out;
+  };
+  using Shared = std::vector<std::array<std::int64_t, 3>>;
+  CHECK(shared(a, b) == Shared{{2, 0, 2}});
+  CHECK(shared(a, c) == Shared{{3, 0, 1}, {4, 5, 1}});
 }
 
 TEST_CASE("blocks that are not contiguous are packed or unpacked, on the side where they are not") {

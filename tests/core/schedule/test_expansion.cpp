@@ -208,6 +208,14 @@ TEST_CASE("a tree's depth is logarithmic and its transfers are 2 (n - 1)") {
   }
 }
 
+TEST_CASE("what a transfer waits for is appended, ascending, each once") {
+  // Two members: both have the same two transfers in the first round.
+  Expansion expansion(CollectiveKind::AllReduce, Algorithm::Ring, 2, 4);
+  std::vector<std::int64_t> out{7};
+  expansion.waits_for(2, out);
+  CHECK(out == std::vector<std::int64_t>{7, 0, 1});
+}
+
 TEST_CASE("an expansion larger than any memory is refused") {
   CHECK_THROWS_AS(Expansion(CollectiveKind::AllGather, Algorithm::Ring, 4, (kMaxBytes / 4) + 1),
                   InputError);

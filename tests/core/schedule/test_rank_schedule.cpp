@@ -238,6 +238,41 @@ TEST_CASE("rank schedule: an all_reduce by messages shares, folds in order and h
   }
 }
 
+TEST_CASE("rank schedule: slots are asked for ascending, each once") {
+  Plan plan = planned("3", "6", "S(0)", "R", "p2p");
+  for (const std::vector<Slot>& slots : {std::vector<Slot>{1, 1}, {2, 1}, {-1}, {3}})
+    CHECK_THROWS_AS(rank_schedules(plan, slots, {}), CheckFailure);
+}
+
+TEST_CASE("rank schedule: a division apart comes behind its collective, of what that left") {
+  Plan plan = planned("2", "4", "P(avg)", "R", "rule");
+  for (const RankSchedule& schedule : rank_schedules(plan, all_slots(plan), divided_apart())) {
+    REQUIRE(schedule.launches.size() == 2);
+    const auto& collective = std::get<NativeCollective>(schedule.launches[0].work);
+    const auto& division = std::get<LocalWork>(schedule.launches[1].work);
+    Place scratch{schedule.slot, BufferId{2}, DimVector{0}};
+    CHECK(collective.divisor == 1);
+    CHECK(collective.output.at == scratch);
+    CHECK(schedule.launches[1].after == std::vector<std::int32_t>{0});
+    CHECK(division.divisor == 2);
+    CHECK(division.folds.at(0).operands == std::vector<Place>{scratch});
+    CHECK(division.folds[0].to == Place{schedule.slot, kDestinationBuffer, DimVector{0}});
+  }
+}
+
+TEST_CASE("rank schedule: messages ascend by peer whatever the order of the group") {
+  Plan plan = planned("[2,1,0]", "3", "S(0)", "R", "rule");
+  std::vector<RankSchedule> all = rank_schedules(plan, all_slots(plan), no_native_collectives());
+  CHECK(all[1].launches.at(0).group == std::vector<Slot>{2, 1, 0});
+  for (Slot slot : {0, 1, 2}) {
+    const auto& messages =
+        std::get<Messages>(all[static_cast<std::size_t>(slot)].launches.at(0).work);
+    REQUIRE((messages.sends.size() == 2 && messages.receives.size() == 2));
+    CHECK(messages.sends[0].peer < messages.sends[1].peer);
+    CHECK(messages.receives[0].peer < messages.receives[1].peer);
+  }
+}
+
 TEST_CASE("shares of a box are even along its outermost dim that allows it") {
   Box box{{2, 0, 5}, {3, 16, 25}};
   CHECK(share_of(box, 1, 4) == Box{{2, 4, 5}, {3, 8, 25}});
@@ -301,7 +336,7 @@ TEST_CASE("rank schedules that were changed in one place are refuted") {
         std::tuple{"2x2", "S(0)S(1)", "S(1)S(0)"}, std::tuple{"4", "S(0)", "R"}}) {
     Plan plan = planned(mesh, "8,8", from, to, "rule");
     std::vector<RankSchedule> good = rank_schedules(plan, all_slots(plan), no_native_collectives());
-    auto expect_refuted = [&](auto&& change) {
+    auto expect_refuted = [&, from = from, to = to](auto&& change) {
       for (std::size_t i = 0; i < good[1].launches.size(); ++i) {
         std::vector<RankSchedule> bad = good;
         if (!change(bad[1].launches[i].work)) continue;

@@ -40,6 +40,16 @@ TEST_CASE("temporaries: the third of a chain takes the place of the first") {
   CHECK(count_bytes(plan).peak_per_slot == std::vector<std::int64_t>{4000});
 }
 
+TEST_CASE("temporaries: a gap is taken where it is large enough, to the byte") {
+  // Two live from the start; the first dies, then comes one of `bytes`.
+  auto third_at = [](std::int64_t bytes) {
+    std::vector<BufferLife> lives{{32, 0, 0}, {16, 0, 2}, {bytes, 1, 2}};
+    return lay_out_temporaries(lives, 16).offset;
+  };
+  CHECK(third_at(32) == std::vector<std::int64_t>{0, 32, 0});
+  CHECK(third_at(33) == std::vector<std::int64_t>{0, 32, 48});
+}
+
 TEST_CASE(
     "temporaries: of drawn plans none overlaps another that lives, and who takes over memory is "
     "named") {

@@ -136,3 +136,15 @@ TEST_CASE("collectives that connect too many pairs are refused before memory is 
   plan.add_step(step, {});
   CHECK_THROWS_AS(traffic_of(plan), InputError);
 }
+
+TEST_CASE("a collective of nothing connects no pairs") {
+  Plan plan(request_of("2", "0,4", "S(0)", "R"), "by hand");
+  CollectiveStep step{};
+  step.kind = CollectiveKind::AllGather;
+  step.input = kSourceBuffer;
+  step.output = kDestinationBuffer;
+  step.group_size = 2;
+  step.members = {0, 1};
+  plan.add_step(step, {});
+  CHECK(traffic_of(plan).empty());
+}

@@ -170,6 +170,9 @@ TEST_CASE("text round trip") {
     CHECK(build_topology(again, std::nullopt).fingerprint() ==
           build_topology(description, std::nullopt).fingerprint());
   }
+  // What is so anyway is not written.
+  std::string one = "reshard-topology 1\nname one\ndevices 1\n";
+  CHECK(to_text(parse_topology(one + "nodes 1\n", "m.topo")) == one);
 }
 
 TEST_CASE("the fingerprint tells topologies apart") {
@@ -178,6 +181,9 @@ TEST_CASE("the fingerprint tells topologies apart") {
   };
   std::string text = kHead + kWithin;
   CHECK(fingerprint(text) == fingerprint("# a comment changes nothing\n" + text));
+  std::string with_returns;
+  for (char c : text) with_returns += c == '\n' ? "\r\n" : std::string(1, c);
+  CHECK(fingerprint(text) == fingerprint(with_returns));
   for (auto [from, to] :
        std::vector<std::pair<std::string, std::string>>{{"name m", "name o"},
                                                         {"devices 4", "devices 5"},

@@ -191,6 +191,24 @@ TEST_CASE("reduce: operands in listed order from boxes of several buffers, then 
   CHECK(out == Shards{{0, expected}, {1, expected}});
 }
 
+TEST_CASE("a fold does not write the buffer that it reads") {
+  auto fold_of = [](BufferId operand) {
+    Plan plan = plan_of("4", 1, "R", "R");
+    CopyStep copy{{{0, {0, 1}}}, MoveList(1)};
+    copy.moves.push_back(
+        {kSourceBuffer, kDestinationBuffer, DimVector{0}, DimVector{0}, DimVector{4}});
+    StepId copied = plan.add_step(copy, {});
+    ReduceStep fold{};
+    fold.operands = {{operand, DimVector{0}}};
+    fold.parts = {{0, kDestinationBuffer, DimVector{2}, DimVector{2}, 0, 1}};
+    plan.add_step(fold, {copied});
+    return run(plan, {{0, {1, 2, 3, 4}}});
+  };
+  CHECK(fold_of(kSourceBuffer) == Shards{{0, {1, 2, 1, 2}}});
+  CHECK_THROWS_WITH(fold_of(kDestinationBuffer), Catch::Contains("written from itself"));
+  CHECK_THROWS_AS(fold_of(kDestinationBuffer), CheckFailure);
+}
+
 TEST_CASE("floating sums in many orders equal the oracle bit for bit") {
   // Values of very different size: the 24 orders of four addends give several results.
   const std::vector<float> addends{1e8f, 3.14159f, -1e8f, 2.5e-3f};

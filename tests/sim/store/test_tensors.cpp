@@ -69,6 +69,13 @@ Plan two_in_one_message() {
 
 }  // namespace
 
+TEST_CASE("a join of joins is the join of all") {
+  Plan a = plan_p2p(request_of("2", "4", "S(0)", "R"), {}),
+       b = plan_p2p(request_of("2", "2,2", "S(0)", "S(1)"), {}),
+       c = plan_p2p(request_of("2", "3", "P(sum)", "R"), {});
+  CHECK(to_text(join({join({a, b}), join({c, a})})) == to_text(join({a, b, c, a})));
+}
+
 TEST_CASE("joined plans do what each does alone") {
   const char* planners[] = {"rule", "p2p", "hybrid"};
   Topology topology = star(kDrawnRanks);

@@ -349,7 +349,8 @@ typedef struct reshard_run {
 /* Runs the rank's program once on host memory and returns when the destination is complete. All
  * ranks of the plan call it. Bits are those of `reshard simulate`, whatever carries the messages.
  * Beside the arena it takes memory for what is packed and for operands of folds: at most what the
- * rank sends and twice what it receives in one step. Programs may run as often as asked, and on several threads at once. */
+ * rank sends and twice what it receives in one step. Programs may run as often as asked, and on
+ * several threads at once. */
 RESHARD_API int32_t reshard_execute(const reshard_program* program, const reshard_run* run);
 
 #ifdef __cplusplus

@@ -65,7 +65,7 @@ void FairShare::remove(std::int32_t flow) {
     std::int32_t position = positions_[to_index(flow) * stride_ + hop];
     // The last flow of the list takes the position.
     std::int32_t moved = flows.back();
-    flows[position] = moved;
+    flows[to_index(position)] = moved;
     flows.pop_back();
     std::size_t place = to_index(moved) * stride_;
     while (paths_[place] != hops[hop]) ++place;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <functional>
 #include <optional>
 
 #include "core/pattern/pattern_rows.h"
@@ -77,12 +78,18 @@ void Pattern::expect_sums(std::int64_t first, std::int64_t count,
   bool complex = dtype_ == DType::C64;
   for (std::int64_t addend : addends) {
     SumTerms terms(addend, largest_, spacing_);
-    for (std::int64_t i = 0; i < count; ++i) {
-      std::int64_t &at = real[static_cast<std::size_t>(i)], term = terms.real(first + i);
-      at = op_ == ReduceOp::Sum || addend == addends.front() ? at + term
-           : op_ == ReduceOp::Min                            ? std::min(at, term)
-                                                             : std::max(at, term);
-    }
+    auto fold = [&](auto&& folded) {
+      for (std::int64_t i = 0; i < count; ++i) {
+        std::int64_t& at = real[static_cast<std::size_t>(i)];
+        at = folded(at, terms.real(first + i));
+      }
+    };
+    if (op_ == ReduceOp::Sum || addend == addends.front())
+      fold(std::plus<std::int64_t>());
+    else if (op_ == ReduceOp::Min)
+      fold([](std::int64_t a, std::int64_t b) { return std::min(a, b); });
+    else
+      fold([](std::int64_t a, std::int64_t b) { return std::max(a, b); });
     for (std::int64_t i = 0; complex && i < count; ++i)
       imaginary[static_cast<std::size_t>(i)] += terms.imaginary(first + i);
   }

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <array>
-
 #include "backends/registry/backend.h"
 #if RESHARD_HAS_CUDA
 #include "backends/cuda/backend.h"
@@ -23,7 +21,7 @@ namespace {
 #define RESHARD_ABSENT(what, how) \
   [] { return BackendStatus{false, what, how}; }, [](const BackendOptions&) { return refuse(what); }
 
-constexpr std::array<BackendRow, 3> kBackends{{
+constexpr BackendRow kBackends[] = {
 #if RESHARD_HAS_MPI
     {"mpi", "one process per rank, started by mpirun; bytes in host memory", probe_mpi, make_mpi},
 #else
@@ -45,7 +43,7 @@ constexpr std::array<BackendRow, 3> kBackends{{
      RESHARD_ABSENT("reshard was built without NCCL",
                     "install NVIDIA's libnccl-dev, then build reshard again")},
 #endif
-}};
+};
 
 #undef RESHARD_ABSENT
 

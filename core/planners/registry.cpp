@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The planners. A new one is one file and one row here.
-#include <array>
-
 #include <fmt/format.h>
 
 #include "core/base/cursor.h"
@@ -11,14 +9,14 @@
 namespace reshard {
 namespace {
 
-constexpr std::array<PlannerRow, 4> kPlanners{{
+constexpr PlannerRow kPlanners[] = {
     {"rule", "PyTorch's greedy planner, step for step: what DTensor does today", plan_rule},
     {"p2p", "direct exchange of box intersections: fewest bytes, any two meshes", plan_p2p},
     {"hybrid", "one collective where one is enough, otherwise p2p", plan_hybrid},
     {"auto",
      "times the plans of the others on the topology and takes the best within the memory limit",
      plan_auto},
-}};
+};
 
 }  // namespace
 

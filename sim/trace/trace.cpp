@@ -2,11 +2,11 @@
 #include "sim/trace/trace.h"
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 
 #include <fmt/format.h>
 
@@ -17,11 +17,11 @@
 namespace reshard::sim {
 namespace {
 
-constexpr std::array<TraceFormat, 2> kFormats{{
+constexpr TraceFormat kFormats[] = {
     {"reshard", "JSON lines behind a header", is_reshard_trace, read_reshard_trace},
     {"alltoallv-matrix", "nccl-tests' matrix of the bytes that each rank sends to each",
      is_alltoallv_matrix, read_alltoallv_matrix},
-}};
+};
 
 const TraceFormat& find_format(std::string_view name) {
   std::string names;
@@ -34,9 +34,9 @@ const TraceFormat& find_format(std::string_view name) {
 }
 
 const TraceFormat& recognised(std::string_view start) {
-  const auto* format = std::find_if(kFormats.begin(), kFormats.end(),
+  const auto* format = std::find_if(std::begin(kFormats), std::end(kFormats),
                                     [&](const TraceFormat& row) { return row.recognise(start); });
-  return format == kFormats.end() ? kFormats.front() : *format;
+  return format == std::end(kFormats) ? kFormats[0] : *format;
 }
 
 }  // namespace

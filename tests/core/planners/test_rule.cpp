@@ -5,7 +5,7 @@
 #include <array>
 
 #include "core/base/errors.h"
-#include "core/planners/located.h"
+#include "core/planners/overlap.h"
 #include "core/planners/planner.h"
 #include "core/proof/proof.h"
 #include "core/schedule/accounting.h"

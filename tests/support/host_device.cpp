@@ -187,7 +187,7 @@ bool HostDevice::done(Event event) {
   RecordRef record = record_of(event);
   if (!record) refuse("an event that was never recorded is asked for");
   try {
-    return run_until(*record);
+    return run_until(record);
   } catch (...) {
     broken_ = true;
     throw;
@@ -245,11 +245,13 @@ void HostDevice::run_some_others() {
 
 // Runs what the recording needs, backwards from it: its own stream up to it, and what that waits
 // for.
-bool HostDevice::run_until(const Record& record) {
+bool HostDevice::run_until(const RecordRef& record) {
   Open open(*this);
-  std::vector<const Record*> wanted{&record};
+  // Held: what waits for a recording may let go of it meanwhile.
+  std::vector<RecordRef> wanted{record};
   while (!wanted.empty()) {
-    const Record& now = *wanted.back();
+    RecordRef held = wanted.back();
+    const Record& now = *held;
     if (now.complete) {
       wanted.pop_back();
       continue;
@@ -263,7 +265,7 @@ bool HostDevice::run_until(const Record& record) {
     RESHARD_CHECK(!queue.pieces.empty(), "an incomplete event is in its stream's queue");
     const RecordRef& awaited = queue.pieces.front().awaited;
     if (awaited && !awaited->complete)
-      wanted.push_back(awaited.get());
+      wanted.push_back(awaited);
     else if (!run_next(queue))
       return false;
   }

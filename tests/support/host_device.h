@@ -108,7 +108,7 @@ class HostDevice : public backends::Device {
   bool is_ready(const Queue& queue) const;
   bool run_next(Queue& queue);
   void run_some_others();
-  bool run_until(const Record& record);
+  bool run_until(const RecordRef& record);
   void put(Stream stream, Work work) {
     queue_of(stream).pieces.push_back({std::move(work), nullptr, nullptr});
   }

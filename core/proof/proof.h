@@ -61,7 +61,7 @@ std::optional<Refutation> check_structure(const Plan& plan);
 std::optional<Refutation> check_schedules(const Plan& plan,
                                           const std::vector<RankSchedule>& schedules);
 
-// rank_schedules. Debug builds check them; a CheckFailure says what is wrong.
+// rank_schedules. Debug builds check those of proved plans; a CheckFailure says what is wrong.
 std::vector<RankSchedule> checked_schedules(const Plan& plan, std::span<const Slot> slots,
                                             const SchedulePolicy& policy);
 

@@ -120,10 +120,13 @@ std::optional<Refutation> check_schedules(const Plan& plan,
 std::vector<RankSchedule> checked_schedules(const Plan& plan, std::span<const Slot> slots,
                                             const SchedulePolicy& policy) {
 #ifndef NDEBUG
-  std::vector<Slot> all(plan.slot_count());
-  std::iota(all.begin(), all.end(), 0);
-  std::optional<Refutation> wrong = check_schedules(plan, rank_schedules(plan, all, policy));
-  RESHARD_CHECK(!wrong, wrong->what);
+  // What a plan means that does not do its request nobody knows.
+  if (check_plan(plan).proved()) {
+    std::vector<Slot> all(plan.slot_count());
+    std::iota(all.begin(), all.end(), 0);
+    std::optional<Refutation> wrong = check_schedules(plan, rank_schedules(plan, all, policy));
+    RESHARD_CHECK(!wrong, wrong->what);
+  }
 #endif
   return rank_schedules(plan, slots, policy);
 }

@@ -129,11 +129,6 @@ void CopyTiles::copy(std::byte* destination, const BoxPlace& destination_place,
                 extents, element_bytes);
 }
 
-void CopyTiles::copy_bytes(std::byte* destination, const std::byte* source, std::int64_t bytes) {
-  DimVector shape{bytes}, lo{0};
-  copy(destination, {shape, lo}, source, {shape, lo}, shape, 1);
-}
-
 void CopyTiles::clear(std::byte* destination, const BoxPlace& place, const DimVector& extents,
                       std::int64_t element_bytes) {
   add_copies<1>(groups_, tile_bytes_, destination, nullptr, {{place}}, extents, element_bytes);
@@ -171,13 +166,6 @@ void FoldTiles::fold(std::byte* destination, const BoxPlace& destination_place,
           tiles.push_back({tile, first_operand});
         });
   });
-}
-
-void FoldTiles::fold_bytes(std::byte* destination, std::span<const std::byte* const> operands,
-                           std::int64_t bytes) {
-  DimVector shape{bytes / element_bytes_}, lo{0};
-  std::vector<BoxPlace> places(operands.size(), BoxPlace{shape, lo});
-  fold(destination, {shape, lo}, operands, places, shape);
 }
 
 }  // namespace reshard::backends

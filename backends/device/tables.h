@@ -32,7 +32,6 @@ class CopyTiles {
 
   void copy(std::byte* destination, const BoxPlace& destination_place, const std::byte* source,
             const BoxPlace& source_place, const DimVector& extents, std::int64_t element_bytes);
-  void copy_bytes(std::byte* destination, const std::byte* source, std::int64_t bytes);
   void clear(std::byte* destination, const BoxPlace& place, const DimVector& extents,
              std::int64_t element_bytes);
 
@@ -55,8 +54,6 @@ class FoldTiles {
   void fold(std::byte* destination, const BoxPlace& destination_place,
             std::span<const std::byte* const> operands, std::span<const BoxPlace> operand_places,
             const DimVector& extents);
-  void fold_bytes(std::byte* destination, std::span<const std::byte* const> operands,
-                  std::int64_t bytes);
 
   // Tiles in units of 16 bytes, and those in units of one element. Their operands are places in
   // operands() until they are uploaded.

@@ -2,9 +2,9 @@
 // A message as this process sees it: boxes of its own buffers, in order, cut into chunks.
 //
 // Both ends cut alike, as a cut depends on the extents of the boxes and on the chunk limit only. A
-// chunk is what travels at once: MPI bounds counts far below 2^31 - 1, lets the packing of one
-// chunk overlap with the way of another, and fits chunks into slots of shared memory. A chunk that
-// is one contiguous stretch of a buffer travels from there and to there, without packing.
+// chunk is what travels at once: MPI's counts stay far below 2^31 - 1, the packing of one chunk
+// overlaps with the way of another, and a slot of shared memory holds one. A chunk that is one
+// contiguous stretch of a buffer travels from there and to there, without packing.
 #pragma once
 
 #include <cstddef>

@@ -13,7 +13,6 @@
 namespace reshard::backends::mpi {
 
 // The processes of a communicator, behind core's seam.
-
 class MpiProcesses : public Processes {
  public:
   // Keeps the world by reference.

@@ -20,11 +20,10 @@
 
 namespace reshard::backends::mpi {
 
-// This rank's launches, made ready once and run again and again: addresses, cuts and communicators
-// are settled, so that a run costs little beyond its bytes.
-
 enum class Work : std::uint8_t { Done, Some };
 
+// One of this rank's launches, made ready once and run again and again: addresses, cuts and
+// communicators are settled, so that a run costs little beyond its bytes.
 class Part {
  public:
   virtual ~Part() = default;

@@ -15,7 +15,6 @@ namespace reshard::backends::mpi {
 //
 // A thread of its own watches. When the time is over it says why and ends this process; the
 // launcher then ends the others. Only for a program whose MPI is ours: no caller is asked.
-
 class Deadline {
  public:
   // At least a quarter of a minute: to start takes its time, on a busy machine too.

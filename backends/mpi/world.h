@@ -24,7 +24,6 @@ namespace reshard::backends::mpi {
 // plans, so the least recently used are given up. All processes see the same plans in the same
 // order and keep the same books, also of groups that they are not in; so the members of a group
 // make and free its communicator at the same point of their programs.
-
 using Group = std::vector<int>;  // processes, in the order declared
 
 class GroupCache {

@@ -34,7 +34,6 @@ namespace reshard::backends::nccl {
 // without further care. Until memory is taken addresses are made up, aligned as real ones: what is
 // built on them has its true size, and a plan that does not fit is refused before anything is
 // taken.
-
 class RankMemory : public DeviceBuffers {
  public:
   // `shards` by tensor; none: they are taken as the rest is. The schedule must outlive this.
@@ -62,7 +61,6 @@ class RankMemory : public DeviceBuffers {
     std::int64_t needed_bytes = 0;
     DeviceMemory memory = {};
   };
-  Region& temporaries() { return *(regions_.end() - 2); }
 
   const RankSchedule& schedule_;
   TemporaryLayout layout_;

@@ -105,9 +105,8 @@ std::vector<std::int32_t> first_replicas(const Request& request);
 // ---- A request from the texts that users write, on the command line and in the C API.
 
 struct RequestTexts {
-  // Empty: ranks 0..n-1, the destination's mesh is the source's, f32; an empty shape is a.
+  // Empty: ranks 0..n-1, the destination's mesh is the source's, f32; an empty shape is a scalar.
   std::string mesh, ranks, to_mesh, to_ranks, shape, dtype, from, to;
-  // scalar
 };
 
 // Throws InputError naming the field at fault, `prefix` before its name ("--" makes it the

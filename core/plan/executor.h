@@ -23,9 +23,8 @@
 
 namespace reshard {
 
-// What ran when, whoever ran it: the simulated engine or a real backend.
-
-// One rank's part of one step of a plan, or of an operation without steps (step -1: compute, send,
+// What ran when, whoever ran it: the simulated engine or a real backend:
+// one rank's part of one step of a plan, or of an operation without steps (step -1: compute, send,
 // recv, bare collective).
 struct Span {
   OpId op;

@@ -18,7 +18,7 @@ namespace reshard {
 
 // A layout with the piece of every rank and dim looked up once, and the two walks over runs that
 // planners repeat for every pair of ranks.
-
+//
 // Dims are those of the plan: a 0-d tensor has one dim of length 1 that nothing cuts.
 class Located {
  public:

@@ -15,7 +15,7 @@ namespace reshard {
 
 // What a value of the proof is: which addends were folded into it and by what it was divided. Sets
 // are interned, so equal values have equal ids.
-
+//
 // Index of a (set of addends, divisor). kPadding: filled zeros, which may reach the destination
 // only where S->P(sum) leaves zeros. kMixture: padding folded with values, which never may.
 using FoldId = std::int32_t;

@@ -12,7 +12,7 @@
 namespace reshard {
 namespace {
 
-// Of the operand of one group, on its first member: buffers of a group need not have one shape.
+// The operand of one group, on every member: their buffers need not have one shape.
 bool one_stretch(const Plan& plan, BufferId buffer, std::span<const Slot> group, const Box& box) {
   return std::all_of(group.begin(), group.end(), [&](Slot slot) {
     return stretch_of(plan.buffer(buffer).shape(slot), box.lo, box.extents()).has_value();

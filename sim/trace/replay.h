@@ -2,8 +2,8 @@
 // A whole trace: every redistribution planned (each different one once), proved and its bytes
 // moved; everything timed together; the result beside the least time that physics allows.
 //
-//   trace ──> plans (handed in: cached and proved) ──> data (handed in: moved and compared) ──>
-//   workload ──> engine ──> report
+//   trace -> plans (handed in: cached and proved) -> data (handed in: moved and compared)
+//         -> workload -> engine -> report
 //
 // Planner, cache and store are functions of the caller, so that replay knows none of them.
 #pragma once

@@ -173,13 +173,16 @@ TEST_CASE("launch tables: one upload, launched on any stream as often as asked")
   EventOwner end(device);
   DeviceMemory from(device, 4'096), to(device, 4'096), sum(device, 4'096);
   CopyTiles copies(0);
-  copies.copy_bytes(to.data(), from.data(), 4'096);
+  Shape all{4'096}, words{1'024}, some{17};
+  DimVector zero{0};
+  copies.copy(to.data(), {all, zero}, from.data(), {all, zero}, all, 1);
   FoldTiles folds(0, 4);
   std::vector<const std::byte*> operands{from.data(), to.data()};
-  folds.fold_bytes(sum.data(), operands, 4'096);
+  std::vector<BoxPlace> word_places(2, {words, zero}), some_places(2, {some, zero});
+  folds.fold(sum.data(), {words, zero}, operands, word_places, words);
   FoldTiles odd(0, 1);
   std::vector<const std::byte*> odd_operands{from.data() + 1, to.data()};
-  odd.fold_bytes(sum.data() + 4, odd_operands, 17);
+  odd.fold(sum.data() + 4, {some, zero}, odd_operands, some_places, some);
   LaunchTables tables;
   LaunchTables::Id copy = tables.add(copies),
                    fold = tables.add(folds, ReduceOp::Sum, DType::I32, 1),

@@ -186,7 +186,10 @@ TEST_CASE("16-bit floats round after every operation, in the kernel, too") {
   auto bytes = [](std::uint16_t* values) { return reinterpret_cast<std::byte*>(values); };
   auto folded = [&](std::vector<const std::byte*> operands) {
     FoldTiles tiles(0, 2);
-    tiles.fold_bytes(bytes(out), operands, sizeof out);
+    Shape shape{8};
+    DimVector zero{0};
+    std::vector<BoxPlace> places(operands.size(), {shape, zero});
+    tiles.fold(bytes(out), {shape, zero}, operands, places, shape);
     run(tiles, ReduceOp::Sum, DType::BF16, 1, 4);
     return out[7];
   };

@@ -60,8 +60,7 @@ void Prepared::fill(const FillSource& fill, TensorId tensor) {
   BufferId source = source_of(tensor);
   Block staging(largest_bytes(source));
   for (Slot slot : shards_.holders(source)) {
-    std::span<std::byte> bytes(staging.data(),
-                               static_cast<std::size_t>(plan_.buffer_bytes(source, slot)));
+    std::span<std::byte> bytes(staging.data(), to_index(plan_.buffer_bytes(source, slot)));
     Rank rank = plan_.rank_of(slot);
     fill(rank, bytes);
     if (bytes.empty()) continue;
@@ -72,8 +71,7 @@ void Prepared::fill(const FillSource& fill, TensorId tensor) {
 
 void Prepared::start(const StepRun& step) {
   Stream on = stream(step.place.stream);
-  for (std::int32_t before : step.place.waits)
-    device_.wait(on, steps_[static_cast<std::size_t>(before)].end.get());
+  for (std::int32_t before : step.place.waits) device_.wait(on, steps_[to_index(before)].end.get());
   device_.record(step.begin.get(), on);
   for (LaunchTables::Id launch : step.launches) tables_.launch(launch, device_, on);
   device_.record(step.end.get(), on);
@@ -84,7 +82,7 @@ Timeline Prepared::run() {
   for (std::size_t s = 1; s < streams_.size(); ++s) device_.wait(streams_[s].get(), origin_.get());
   for (const StepRun& step : steps_) start(step);
   std::vector<const StepRun*> last(streams_.size());
-  for (const StepRun& step : steps_) last[static_cast<std::size_t>(step.place.stream)] = &step;
+  for (const StepRun& step : steps_) last[to_index(step.place.stream)] = &step;
   for (std::size_t s = 1; s < streams_.size(); ++s)
     if (last[s] != nullptr) device_.wait(stream(0), last[s]->end.get());
   finish(stream(0), "running the steps of the plan");
@@ -96,8 +94,8 @@ Timeline Prepared::run() {
         std::max(start_ps, device_.elapsed_ps(origin_.get(), steps_[s].end.get()));
     timeline.end_ps = std::max(timeline.end_ps, end_ps);
     for (Slot slot : slots_of(plan_.steps[s]))
-      timeline.spans.push_back({OpId{0}, static_cast<std::int32_t>(s),
-                                plan_.ranks[static_cast<std::size_t>(slot)], start_ps, end_ps});
+      timeline.spans.push_back(
+          {OpId{0}, static_cast<std::int32_t>(s), plan_.ranks[slot], start_ps, end_ps});
   }
   return timeline;
 }
@@ -106,8 +104,7 @@ void Prepared::take(const TakeDestination& take, TensorId tensor) {
   BufferId destination = destination_of(tensor);
   Block staging(largest_bytes(destination));
   for (Slot slot : shards_.holders(destination)) {
-    std::span<std::byte> bytes(staging.data(),
-                               static_cast<std::size_t>(plan_.buffer_bytes(destination, slot)));
+    std::span<std::byte> bytes(staging.data(), to_index(plan_.buffer_bytes(destination, slot)));
     Rank rank = plan_.rank_of(slot);
     if (!bytes.empty()) {
       device_.download(bytes, shards_.data(destination, slot), stream(0));

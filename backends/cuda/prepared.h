@@ -34,7 +34,7 @@ class Prepared : public PreparedPlan {
     StreamedStep place;
     EventOwner begin, end;
   };
-  Stream stream(int index) const { return streams_[static_cast<std::size_t>(index)].get(); }
+  Stream stream(int index) const { return streams_[to_index(index)].get(); }
   void start(const StepRun& step);
   // Waits for what the stream holds so far. What a device that does not answer may still touch is
   // left to the end of the process.

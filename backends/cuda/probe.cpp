@@ -25,7 +25,7 @@ std::unique_ptr<Executor> make(const BackendOptions& options) {
   CudaMachine machine = look_for_gpus();
   if (machine.gpus.empty()) throw BackendError("CUDA", "looking for a GPU", machine.why_none, -1);
   int index = options.device < 0 ? 0 : options.device;
-  if (static_cast<std::size_t>(index) >= machine.gpus.size())
+  if (to_index(index) >= machine.gpus.size())
     throw InputError(
         fmt::format("device: expected one of the {} GPUs of this machine (0 to {}), found {}",
                     machine.gpus.size(), machine.gpus.size() - 1, index));

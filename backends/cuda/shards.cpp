@@ -40,7 +40,7 @@ Shards::Shards(const Plan& plan)
   }
   for (std::size_t b = 0; b < holders_.size(); ++b)
     for (Slot slot : holders_[b])
-      allocations_[b][static_cast<std::size_t>(slot)].bytes =
+      allocations_[b][to_index(slot)].bytes =
           plan.buffer_bytes(BufferId{static_cast<std::int32_t>(b)}, slot);
   Lives lives = lives_of(plan);
   for (std::size_t s = 0; s < plan.slot_count(); ++s) {
@@ -59,12 +59,12 @@ void Shards::share_source(TensorId tensor) {
   // By name of a set of replicas: its lowest slot.
   std::vector<Slot> first(replicas.size(), -1);
   for (std::size_t p = 0; p < slots.size(); ++p) {
-    Slot& least = first[static_cast<std::size_t>(replicas[p])];
+    Slot& least = first[to_index(replicas[p])];
     if (least < 0 || slots[p] < least) least = slots[p];
   }
   for (std::size_t p = 0; p < slots.size(); ++p) {
-    Slot from = first[static_cast<std::size_t>(replicas[p])];
-    holder[static_cast<std::size_t>(slots[p])] = from;
+    Slot from = first[to_index(replicas[p])];
+    holder[to_index(slots[p])] = from;
     if (from == slots[p]) sources.push_back(from);
   }
   std::sort(sources.begin(), sources.end());
@@ -92,15 +92,13 @@ std::byte* Shards::data(BufferId buffer, Slot slot) const {
   bool temporary = to_index(buffer) >= holders_.size();
   Slot holder = slot;
   if (plan_.buffer(buffer).role() == BufferRole::Source)
-    holder = holder_[to_index(plan_.buffer(buffer).tensor())][static_cast<std::size_t>(slot)];
+    holder = holder_[to_index(plan_.buffer(buffer).tensor())][to_index(slot)];
   const Allocation& allocation =
-      (temporary ? allocations_.back()
-                 : allocations_[to_index(buffer)])[static_cast<std::size_t>(holder)];
+      (temporary ? allocations_.back() : allocations_[to_index(buffer)])[to_index(holder)];
   if (allocation.bytes == 0) return nullptr;
   std::byte* begin =
       allocated_ ? allocation.memory.data() : reinterpret_cast<std::byte*>(kAlignment);
-  return temporary ? begin + temporaries_[static_cast<std::size_t>(slot)].offset[to_index(buffer)]
-                   : begin;
+  return temporary ? begin + temporaries_[to_index(slot)].offset[to_index(buffer)] : begin;
 }
 
 }  // namespace reshard::backends::cuda

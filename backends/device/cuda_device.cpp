@@ -10,6 +10,7 @@
 
 #include "backends/device/cuda_kernels.h"
 #include "core/base/errors.h"
+#include "core/base/ids.h"
 #include "core/base/units.h"
 
 namespace reshard::backends {
@@ -54,8 +55,7 @@ class CudaDevice : public Device {
   std::byte* allocate(std::int64_t bytes) override {
     select();
     void* memory = nullptr;
-    check(cudaMalloc(&memory, static_cast<std::size_t>(bytes)),
-          fmt::format("cudaMalloc({})", bytes));
+    check(cudaMalloc(&memory, to_index(bytes)), fmt::format("cudaMalloc({})", bytes));
     return static_cast<std::byte*>(memory);
   }
   void release(std::byte* memory) noexcept override {
@@ -122,7 +122,7 @@ class CudaDevice : public Device {
   }
   void set_bytes(std::byte* to, std::int64_t bytes, std::uint8_t value, Stream stream) override {
     select();
-    check(cudaMemsetAsync(to, value, static_cast<std::size_t>(bytes), stream_of(stream)),
+    check(cudaMemsetAsync(to, value, to_index(bytes), stream_of(stream)),
           fmt::format("cudaMemsetAsync of {} bytes", bytes));
   }
 

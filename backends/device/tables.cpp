@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "core/base/errors.h"
+#include "core/base/ids.h"
 #include "core/base/integers.h"
 
 namespace reshard::backends {
@@ -32,12 +33,10 @@ Cut cut(BoxRows<Offsets>& box, std::int64_t tile_bytes) {
   std::int64_t fit = tile_bytes / box.row_bytes;
   int longest = 0;
   for (int d = 1; d < box.outer_dims; ++d) {
-    auto gathers = [&](int dim) {
-      return std::min(fit, box.outer[static_cast<std::size_t>(dim)].extent);
-    };
+    auto gathers = [&](int dim) { return std::min(fit, box.outer[to_index(dim)].extent); };
     if (gathers(d) > gathers(longest)) longest = d;
   }
-  if (longest > 0) std::swap(box.outer[0], box.outer[static_cast<std::size_t>(longest)]);
+  if (longest > 0) std::swap(box.outer[0], box.outer[to_index(longest)]);
   std::int64_t rows = box.outer_dims == 0 ? 1 : box.outer[0].extent;
   // Tiles of about equal size rather than a short last one.
   return {ceil_div(rows, ceil_div(rows, fit)), box.row_bytes};
@@ -68,7 +67,7 @@ std::uint64_t alignment_bits(const BoxRows<Offsets>& box,
   for (std::size_t i = 0; i < arrays.size(); ++i) {
     bits |= reinterpret_cast<std::uintptr_t>(arrays[i]) + static_cast<std::uint64_t>(box.start[i]);
     for (int d = 0; d < box.outer_dims; ++d)
-      bits |= static_cast<std::uint64_t>(box.outer[static_cast<std::size_t>(d)].stride[i]);
+      bits |= static_cast<std::uint64_t>(box.outer[to_index(d)].stride[i]);
   }
   return bits;
 }
@@ -90,9 +89,9 @@ void add_copies(std::array<std::vector<CopyTile>, CopyTiles::kUnits>& groups,
   BoxRows<std::array<std::int64_t, kArrays>> box({}, places, extents, element_bytes);
   std::array<const std::byte*, 2> arrays{destination, source};
   Cut pieces = cut(box, tile_bytes);
-  auto group = static_cast<std::size_t>(
-      std::min(4, std::countr_zero(alignment_bits(
-                      box, std::span<const std::byte* const>(arrays).first(kArrays)))));
+  auto group =
+      to_index(std::min(4, std::countr_zero(alignment_bits(
+                               box, std::span<const std::byte* const>(arrays).first(kArrays)))));
   std::int64_t to_pitch = pitch_of(box, 0), from_pitch = pitch_of(box, kArrays - 1);
   for_each_block(box, [&](const std::array<std::int64_t, kArrays>& at) {
     for_each_tile(

@@ -29,7 +29,7 @@ class RankMemory : public HostOperations {
   std::byte* of(BufferId buffer) const { return at_[to_index(buffer)]; }
   LocatedBuffer operator()(BufferId buffer) const { return {of(buffer), schedule_.buffer(buffer)}; }
   std::span<std::byte> bytes(BufferId buffer) const {
-    return {of(buffer), static_cast<std::size_t>(schedule_.buffer(buffer).bytes())};
+    return {of(buffer), to_index(schedule_.buffer(buffer).bytes())};
   }
 
  private:

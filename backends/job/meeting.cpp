@@ -157,7 +157,7 @@ void Star::admit(Socket connection) {
   if (connection.receive(bytes_of(greeting), in(kGreetingTime)) != Delivery::Done ||
       greeting.magic != kMagic)
     return;  // a stranger
-  auto p = static_cast<std::size_t>(greeting.rank) - 1;
+  auto p = to_index(greeting.rank) - 1;
   std::string why;
   if (greeting.size != size_)
     why = fmt::format("rank 0 counts {} ranks in the job, rank {} counts {}", size_, greeting.rank,

@@ -79,7 +79,7 @@ Placement place(const std::vector<ProcessFacts>& facts, std::int32_t ranks) {
                                 : facts[p].local_rank >= 0 ? facts[p].local_rank
                                                            : before;
       devices.push_back(device_of(facts[p], static_cast<std::int32_t>(p) + r, local_rank));
-      std::int32_t& sharing = ranks_of_gpu[facts[p].gpus[static_cast<std::size_t>(devices.back())]];
+      std::int32_t& sharing = ranks_of_gpu[facts[p].gpus[to_index(devices.back())]];
       out.most_on_one = std::max(out.most_on_one, ++sharing);
       ++out.ranks;
     }

@@ -23,6 +23,7 @@
 #include <fmt/format.h>
 
 #include "core/base/errors.h"
+#include "core/base/ids.h"
 
 namespace reshard::backends::job {
 
@@ -92,7 +93,7 @@ class Socket {
       set_limit(limit, deadline);
       ssize_t moved = move(rest);
       if (moved > 0)
-        rest = rest.subspan(static_cast<std::size_t>(moved));
+        rest = rest.subspan(to_index(moved));
       else if (moved == 0 || (errno != EAGAIN && errno != EINTR))
         return Delivery::Ended;
       else if (Clock::now() >= deadline)

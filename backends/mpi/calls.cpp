@@ -4,6 +4,7 @@
 #include <string>
 
 #include "core/base/errors.h"
+#include "core/base/ids.h"
 
 namespace reshard::backends::mpi {
 
@@ -12,10 +13,9 @@ void check(int code, const char* call, int rank) {
   char text[MPI_MAX_ERROR_STRING] = {};
   int length = 0;
   if (MPI_Error_string(code, text, &length) != MPI_SUCCESS) length = 0;
-  throw BackendError("MPI", call,
-                     length > 0 ? std::string(text, static_cast<std::size_t>(length))
-                                : "error " + std::to_string(code),
-                     rank);
+  throw BackendError(
+      "MPI", call,
+      length > 0 ? std::string(text, to_index(length)) : "error " + std::to_string(code), rank);
 }
 
 bool mpi_is_up() {

@@ -49,8 +49,7 @@ void MpiExecutor::check_runnable(const Plan& plan, bool own_shards) const {
   std::vector<std::int64_t> peaks = count_bytes(plan).peak_per_slot;
   std::int64_t needed = 0, there = memory_of_node_bytes();
   for (std::size_t slot = 0; slot < plan.slot_count(); ++slot)
-    if (world_->node_place[static_cast<std::size_t>(to_int(plan.ranks[slot]))] >= 0)
-      needed += peaks[slot];
+    if (world_->node_place[to_index(to_int(plan.ranks[slot]))] >= 0) needed += peaks[slot];
   if (needed > there)
     throw InputError(fmt::format("the shards of this machine's ranks take {}; it has {}",
                                  bytes_text(needed), bytes_text(there)));
@@ -82,7 +81,7 @@ std::span<std::byte> bytes_of(std::int64_t& value) {
 // visit(chunk) for consecutive chunks of at most `limit` bytes.
 template <class Byte, class Visit>
 void for_each_chunk(std::span<Byte> bytes, std::int64_t limit, const Visit& visit) {
-  auto most = static_cast<std::size_t>(limit);
+  auto most = to_index(limit);
   for (std::size_t at = 0; at < bytes.size(); at += most)
     visit(bytes.subspan(at, std::min(most, bytes.size() - at)));
 }
@@ -115,15 +114,15 @@ std::vector<std::vector<std::byte>> MpiProcesses::gather(std::span<const std::by
     send(mine, kRoot);
     return out;
   }
-  out.resize(static_cast<std::size_t>(count()));
+  out.resize(to_index(count()));
   for (int process = 0; process < count(); ++process) {
-    std::vector<std::byte>& bytes = out[static_cast<std::size_t>(process)];
+    std::vector<std::byte>& bytes = out[to_index(process)];
     if (process == kRoot) {
       bytes.assign(mine.begin(), mine.end());
       continue;
     }
     receive(bytes_of(size), process);
-    bytes.resize(static_cast<std::size_t>(size));
+    bytes.resize(to_index(size));
     receive(bytes, process);
   }
   return out;
@@ -142,7 +141,7 @@ std::vector<std::byte> MpiProcesses::broadcast(std::span<const std::byte> mine) 
   };
   spread(bytes_of(size));
   if (is_root()) out.assign(mine.begin(), mine.end());
-  out.resize(static_cast<std::size_t>(size));
+  out.resize(to_index(size));
   spread(out);
   return out;
 }

@@ -98,9 +98,8 @@ Timeline MpiPrepared::timeline() const {
 }
 
 bool MpiPrepared::ready(std::size_t launch) const {
-  return std::all_of(after_[launch].begin(), after_[launch].end(), [&](std::int32_t before) {
-    return states_[static_cast<std::size_t>(before)] == State::Done;
-  });
+  return std::all_of(after_[launch].begin(), after_[launch].end(),
+                     [&](std::int32_t before) { return states_[to_index(before)] == State::Done; });
 }
 
 bool MpiPrepared::issue_ready() {
@@ -141,9 +140,8 @@ std::int64_t MpiPrepared::now_ps() const {
 void MpiPrepared::give_up() const {
   std::size_t launch = live_.front();
   StepId step = schedule_.launches[launch].step;
-  world_->give_up(
-      fmt::format("step {} ({})", to_index(step), kind_text(plan_.steps[to_index(step)])),
-      ranks_text(traffic_.awaited({&parts_[launch]->pending})));
+  world_->give_up(fmt::format("step {} ({})", to_index(step), kind_text(plan_.steps[step])),
+                  ranks_text(traffic_.awaited({&parts_[launch]->pending})));
 }
 
 }  // namespace reshard::backends::mpi

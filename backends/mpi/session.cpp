@@ -13,6 +13,7 @@
 #include "backends/job/patience.h"
 #include "backends/mpi/calls.h"
 #include "core/base/errors.h"
+#include "core/base/ids.h"
 
 namespace reshard::backends::mpi {
 
@@ -85,7 +86,7 @@ std::string library_version() {
   char text[MPI_MAX_LIBRARY_VERSION_STRING] = {};
   int length = 0;
   if (MPI_Get_library_version(text, &length) != MPI_SUCCESS) return "MPI";
-  std::string version(text, static_cast<std::size_t>(length));
+  std::string version(text, to_index(length));
 #if defined(OPEN_MPI)
   // "Open MPI v4.1.4, package: ...".
   version = version.substr(0, version.find(','));

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "backends/mpi/calls.h"
+#include "core/base/ids.h"
 
 namespace reshard::backends::mpi {
 namespace {
@@ -64,7 +65,7 @@ bool SharedRings::allocate(MPI_Comm node, std::int64_t rings) {
   if (MPI_Win_allocate_shared(bytes, 1, MPI_INFO_NULL, node, &memory, &window_) != MPI_SUCCESS ||
       MPI_Win_shared_query(window_, 0, &bytes, &unit, &memory) != MPI_SUCCESS)
     return false;
-  auto room = static_cast<std::size_t>(bytes);
+  auto room = to_index(bytes);
   memory = std::align(kPage, room - kPage, memory, room);
   slots_ = static_cast<std::byte*>(memory);
   counters_ = reinterpret_cast<Counters*>(slots_ + slots_bytes);

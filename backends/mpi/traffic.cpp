@@ -14,8 +14,7 @@ constexpr std::size_t kSpareBlocks = 32;
 
 void Traffic::carry(const Message& message, bool receives, Pending& pending) {
   if (!world_.on_node(message.peer)) return begin(message, receives, pending);
-  (receives ? incoming_ : outgoing_)[static_cast<std::size_t>(message.peer)].push_back(
-      {&message, &pending, 0});
+  (receives ? incoming_ : outgoing_)[to_index(message.peer)].push_back({&message, &pending, 0});
   ++streams_;
   ++pending;
 }
@@ -83,9 +82,9 @@ bool Traffic::progress_rings() {
 }
 
 bool Traffic::pack_one(int process) {
-  std::deque<Stream>& queue = outgoing_[static_cast<std::size_t>(process)];
+  std::deque<Stream>& queue = outgoing_[to_index(process)];
   if (queue.empty()) return false;
-  int place = world_.node_place[static_cast<std::size_t>(process)];
+  int place = world_.node_place[to_index(process)];
   Stream& stream = queue.front();
   std::byte* slot = world_.rings->free_slot(place);
   if (slot == nullptr) return false;
@@ -100,9 +99,9 @@ bool Traffic::pack_one(int process) {
 }
 
 bool Traffic::unpack_one(int process) {
-  std::deque<Stream>& queue = incoming_[static_cast<std::size_t>(process)];
+  std::deque<Stream>& queue = incoming_[to_index(process)];
   if (queue.empty()) return false;
-  int place = world_.node_place[static_cast<std::size_t>(process)];
+  int place = world_.node_place[to_index(process)];
   const std::byte* slot = world_.rings->full_slot(place);
   if (slot == nullptr) return false;
   Stream& stream = queue.front();
@@ -125,7 +124,7 @@ bool Traffic::progress_calls() {
   // From the back, so that what fills a gap is never one of those still to be finished.
   std::sort(completed_.begin(), completed_.begin() + count, std::greater<>());
   for (int i = 0; i < count; ++i) {
-    auto at = static_cast<std::size_t>(completed_[static_cast<std::size_t>(i)]);
+    auto at = to_index(completed_[to_index(i)]);
     finish(calls_[at]);
     calls_[at] = std::move(calls_.back());
     requests_[at] = requests_.back();

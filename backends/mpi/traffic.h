@@ -29,9 +29,7 @@ using Pending = std::int32_t;
 class Traffic {
  public:
   explicit Traffic(World& world)
-      : world_(world),
-        outgoing_(static_cast<std::size_t>(world.size)),
-        incoming_(static_cast<std::size_t>(world.size)) {}
+      : world_(world), outgoing_(to_index(world.size)), incoming_(to_index(world.size)) {}
 
   // The limit for the chunks of messages to and from `process`.
   std::int64_t chunk_bytes(int process) const {

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "core/base/errors.h"
+#include "core/base/ids.h"
 
 namespace reshard::backends::mpi {
 
@@ -24,11 +25,10 @@ Communicator duplicate(MPI_Comm parent) {
 std::vector<int> places_on_node(int rank, int size, MPI_Comm node) {
   int node_size = 0;
   RESHARD_MPI_CALL(rank, MPI_Comm_size(node, &node_size));
-  std::vector<int> members(static_cast<std::size_t>(node_size)),
-      places(static_cast<std::size_t>(size), -1);
+  std::vector<int> members(to_index(node_size)), places(to_index(size), -1);
   RESHARD_MPI_CALL(rank, MPI_Allgather(&rank, 1, MPI_INT, members.data(), 1, MPI_INT, node));
   for (int place = 0; place < node_size; ++place)
-    places[static_cast<std::size_t>(members[static_cast<std::size_t>(place)])] = place;
+    places[to_index(members[to_index(place)])] = place;
   return places;
 }
 

@@ -14,6 +14,7 @@
 #include "backends/job/patience.h"
 #include "backends/mpi/calls.h"
 #include "backends/mpi/shared_rings.h"
+#include "core/base/ids.h"
 
 namespace reshard::backends::mpi {
 
@@ -73,9 +74,7 @@ struct World {
   void wait(MPI_Request& request, const std::string& what, int from = -1);
   // All processes are here, within the time limit.
   void barrier(const std::string& what);
-  bool on_node(int process) const {
-    return rings != nullptr && node_place[static_cast<std::size_t>(process)] >= 0;
-  }
+  bool on_node(int process) const { return rings != nullptr && node_place[to_index(process)] >= 0; }
 
   WorldOptions options;
   Communicator comm;

@@ -28,7 +28,7 @@ std::vector<std::byte> CommunicatorMeeting::broadcast(std::span<const std::byte>
 
 // First how many bytes each has, then as many of each as the longest has.
 std::vector<std::vector<std::byte>> CommunicatorMeeting::share(std::span<const std::byte> mine) {
-  auto count = static_cast<std::size_t>(facts_.size);
+  auto count = to_index(facts_.size);
   std::uint64_t size = mine.size();
   std::vector<std::byte> packed_sizes = share_equal(std::as_bytes(std::span(&size, 1)));
   std::vector<std::uint64_t> sizes(count);
@@ -49,7 +49,7 @@ std::vector<std::vector<std::byte>> CommunicatorMeeting::share(std::span<const s
 std::vector<std::byte> CommunicatorMeeting::share_equal(std::span<const std::byte> mine) {
   auto bytes = static_cast<std::int64_t>(mine.size()),
        place = ceil_div(bytes, kAlignment) * kAlignment;
-  std::vector<std::byte> out(mine.size() * static_cast<std::size_t>(facts_.size));
+  std::vector<std::byte> out(mine.size() * to_index(facts_.size));
   std::byte *from = space(place + bytes * facts_.size), *to = from + place;
   EventOwner event(device_);
   try {

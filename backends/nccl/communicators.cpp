@@ -21,7 +21,7 @@ std::string version_text(int version) {
 }
 
 std::int32_t Communicator::place_of(std::int32_t rank) const {
-  auto index = static_cast<std::size_t>(rank);
+  auto index = to_index(rank);
   if (index < members.size() && members[index] == rank)
     return rank;  // the parent, on whose routes most messages go
   return static_cast<std::int32_t>(std::find(members.begin(), members.end(), rank) -
@@ -131,8 +131,8 @@ Communicator& Communicators::add(std::string key, std::string stream_key,
 }
 
 void Communicators::make_parent() {
-  std::vector<std::int32_t> all(static_cast<std::size_t>(world_));
-  for (std::int32_t r = 0; r < world_; ++r) all[static_cast<std::size_t>(r)] = r;
+  std::vector<std::int32_t> all(to_index(world_));
+  for (std::int32_t r = 0; r < world_; ++r) all[to_index(r)] = r;
   Communicator& parent = add(kParentKey, kMainStream, std::move(all));
   if (!caller_) return make_each({&parent});
   RESHARD_CHECK(locals_.size() == 1, "a lent communicator is of one rank");

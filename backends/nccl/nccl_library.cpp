@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 
 #include "core/base/errors.h"
+#include "core/base/ids.h"
 
 namespace reshard::backends::nccl {
 namespace {
@@ -45,7 +46,7 @@ ncclComm_t* real(NcclComm* comm) { return reinterpret_cast<ncclComm_t*>(comm); }
 cudaStream_t real(Stream stream) { return reinterpret_cast<cudaStream_t>(stream); }
 ncclDataType_t real(NcclType type) { return static_cast<ncclDataType_t>(type); }
 ncclRedOp_t real(NcclOp op) { return static_cast<ncclRedOp_t>(op); }
-std::size_t real(std::int64_t count) { return static_cast<std::size_t>(count); }
+std::size_t real(std::int64_t count) { return to_index(count); }
 NcclResult ours(ncclResult_t result) { return static_cast<NcclResult>(result); }
 
 class NcclLibrary : public NcclApi {

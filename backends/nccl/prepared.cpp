@@ -92,7 +92,7 @@ void Prepared::fill(const FillSource& fill, TensorId tensor) {
   for (RankRun& rank : ranks_) {
     if (!rank.memory.buffer(source).exists) continue;
     Block host(rank.memory.buffer(source).bytes());
-    std::span<std::byte> bytes(host.data(), static_cast<std::size_t>(host.size()));
+    std::span<std::byte> bytes(host.data(), to_index(host.size()));
     fill(plan_.rank_of(rank.memory.slot()), bytes);
     if (bytes.empty()) continue;
     device(rank).upload(rank.memory.at(source), bytes, main(rank));
@@ -106,7 +106,7 @@ void Prepared::take(const TakeDestination& take, TensorId tensor) {
   for (RankRun& rank : ranks_) {
     if (!rank.memory.buffer(destination).exists) continue;
     Block host(rank.memory.buffer(destination).bytes());
-    std::span<std::byte> bytes(host.data(), static_cast<std::size_t>(host.size()));
+    std::span<std::byte> bytes(host.data(), to_index(host.size()));
     if (!bytes.empty()) {
       device(rank).download(bytes, rank.memory.at(destination), main(rank));
       finish(rank, "downloading a destination shard");
@@ -225,12 +225,12 @@ void Prepared::issue_group(StepId step, std::size_t action, const std::vector<Ra
   };
   for_each_stream_apart(
       [&](const RankRun& rank, Stream stream) { order(rank, main(rank), stream); });
-  communicators_.group(
-      fmt::format("step {} ({})", to_index(step), kind_text(plan_.steps[to_index(step)])), [&] {
-        for (RankRun* rank : ranks)
-          issue_transfers(std::get<Round>(rank->actions[rank->next][action]), *rank,
-                          rank->communicator[rank->next], pair);
-      });
+  communicators_.group(fmt::format("step {} ({})", to_index(step), kind_text(plan_.steps[step])),
+                       [&] {
+                         for (RankRun* rank : ranks)
+                           issue_transfers(std::get<Round>(rank->actions[rank->next][action]),
+                                           *rank, rank->communicator[rank->next], pair);
+                       });
   for_each_stream_apart(
       [&](const RankRun& rank, Stream stream) { order(rank, stream, main(rank)); });
 }
@@ -310,8 +310,7 @@ std::string Prepared::unfinished() const {
     for (std::size_t i = 0; i < rank.schedule.launches.size(); ++i) {
       if (device(rank).done(rank.events[i + 1].get())) continue;
       StepId step = rank.schedule.launches[i].step;
-      return fmt::format("step {} ({}) of rank {}{}", to_index(step),
-                         kind_text(plan_.steps[to_index(step)]),
+      return fmt::format("step {} ({}) of rank {}{}", to_index(step), kind_text(plan_.steps[step]),
                          communicators_.local(rank.local).rank, partners(rank, i));
     }
   return "the last step";

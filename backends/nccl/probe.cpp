@@ -61,7 +61,7 @@ std::unique_ptr<Executor> make(const BackendOptions& options) {
       launch.rank == 0 ? options.warn : nullptr);
   job.world = placement.ranks;
   job.ranks_per_device = placement.most_on_one;
-  for (int device : placement.devices[static_cast<std::size_t>(launch.rank)]) {
+  for (int device : placement.devices[to_index(launch.rank)]) {
     job.ranks.push_back(launch.rank + static_cast<std::int32_t>(job.ranks.size()));
     job.devices.push_back(make_cuda_device(device));
   }

@@ -40,7 +40,7 @@ AddendPlace addend_place(const FoldMeaning& fold, const MeshCoordinate& coordina
   AddendPlace place;
   for (const FoldMeaning::Axis& axis : fold.axes) {
     std::int64_t& part = axis.folded ? place.folded : place.kept;
-    part = part * axis.size + coordinate[static_cast<std::size_t>(axis.axis)];
+    part = part * axis.size + coordinate[to_index(axis.axis)];
   }
   return place;
 }
@@ -69,9 +69,9 @@ MemberLists lists_of(const Request& request, const Layout& layout, const std::ve
         {list, {index_in(job, layout.mesh().rank_at(position)), holds ? place.folded : 0}});
   }
   std::sort(entries.begin(), entries.end());
-  out.begins.assign(static_cast<std::size_t>(cell_count(layout) * out.kept * out.zeros) + 1, 0);
+  out.begins.assign(to_index(cell_count(layout) * out.kept * out.zeros) + 1, 0);
   for (const Entry& entry : entries) {
-    ++out.begins[static_cast<std::size_t>(entry.list) + 1];
+    ++out.begins[to_index(entry.list) + 1];
     out.members.push_back(entry.member);
   }
   for (std::size_t list = 1; list < out.begins.size(); ++list)
@@ -118,9 +118,9 @@ MemberLists needers_of(const Request& request, const std::vector<Rank>& job) {
 
 std::vector<std::int64_t> zero_coordinates(const Request& request) {
   const Layout& source = request.source();
-  std::vector<std::int64_t> out(static_cast<std::size_t>(cell_count(source)), 0);
+  std::vector<std::int64_t> out(to_index(cell_count(source)), 0);
   for (std::int32_t position = 0; position < source.mesh().size(); ++position)
-    out[static_cast<std::size_t>(cell_of(source, source.mesh().coordinate(position)))] =
+    out[to_index(cell_of(source, source.mesh().coordinate(position)))] =
         request.zero_coordinate(position);
   return out;
 }

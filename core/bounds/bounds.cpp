@@ -48,14 +48,11 @@ class LatencyInto {
     const NodeTemplate& shape = topology_.node();
     for (auto [from, count] : counts_[node]) {
       if (from == mine && count == 1) continue;
-      std::int32_t rule =
-          shape.rule_within[static_cast<std::size_t>(from * topology_.classes() + mine)];
-      known->second =
-          std::min(known->second, shape.rules[static_cast<std::size_t>(rule)].latency_ps);
+      std::int32_t rule = shape.rule_within[to_index(from * topology_.classes() + mine)];
+      known->second = std::min(known->second, shape.rules[to_index(rule)].latency_ps);
     }
     if (node_ranks_[node] < ranks_)
-      known->second = std::min(
-          known->second, shape.rules[static_cast<std::size_t>(shape.rule_between)].latency_ps);
+      known->second = std::min(known->second, shape.rules[to_index(shape.rule_between)].latency_ps);
     return known->second;
   }
 

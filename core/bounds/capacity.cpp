@@ -23,7 +23,7 @@ class Entrance {
   explicit Entrance(const Topology& topology) : topology_(topology) {}
 
   void add(std::int32_t rule, const End& source, const End& destination) {
-    const std::vector<Hop>& hops = topology_.node().rules[static_cast<std::size_t>(rule)].hops;
+    const std::vector<Hop>& hops = topology_.node().rules[to_index(rule)].hops;
     std::vector<Resources>& by_hop = by_rule_[rule];
     by_hop.resize(hops.size());
     for (std::size_t i = 0; i < hops.size(); ++i) add_hop(by_hop[i], hops[i], source, destination);
@@ -49,7 +49,7 @@ class Entrance {
   using Resources = std::map<Key, Int128>;  // with their capacity
 
   void add_hop(Resources& to, const Hop& hop, const End& source, const End& destination) const {
-    auto index = static_cast<std::size_t>(hop.index);
+    auto index = to_index(hop.index);
     bool at_source = hop.kind == Hop::Kind::SourceOut || hop.kind == Hop::Kind::SourceNodeShared;
     const End& end = at_source ? source : destination;
     switch (hop.kind) {
@@ -84,7 +84,7 @@ class Entrance {
 };
 
 std::int32_t rule_within(const Topology& topology, std::int32_t from, std::int32_t to) {
-  return topology.node().rule_within[static_cast<std::size_t>(from * topology.classes() + to)];
+  return topology.node().rule_within[to_index(from * topology.classes() + to)];
 }
 
 ClassCounts classes_of(const Topology& topology, const std::vector<Rank>& ranks) {

@@ -46,7 +46,7 @@ HoldingList holding_list(std::span<const Member> members, std::int64_t addends,
                          const LevelView& level) {
   std::vector<std::pair<std::int64_t, std::int32_t>> held;  // (addend, set), distinct
   for (const Member& member : members)
-    held.push_back({member.addend, level.set_of[static_cast<std::size_t>(member.rank)]});
+    held.push_back({member.addend, level.set_of[to_index(member.rank)]});
   std::sort(held.begin(), held.end());
   held.erase(std::unique(held.begin(), held.end()), held.end());
 
@@ -102,7 +102,7 @@ class LevelCount {
  public:
   LevelCount(const MemberLists& holders, const MemberLists& needers, std::int64_t addends,
              LevelView level)
-      : in_(static_cast<std::size_t>(level.sets) + 1), in_complement_(in_) {
+      : in_(to_index(level.sets) + 1), in_complement_(in_) {
     for (std::size_t i = 0; i + 1 < holders.begins.size(); ++i)
       holdings_.push_back(
           holding_list(std::span(holders.members)
@@ -111,7 +111,7 @@ class LevelCount {
     for (std::size_t i = 0; i + 1 < needers.begins.size(); ++i) {
       std::size_t first = needs_.sets.size();
       for (std::size_t m = needers.begins[i]; m < needers.begins[i + 1]; ++m)
-        needs_.sets.push_back(level.set_of[static_cast<std::size_t>(needers.members[m].rank)]);
+        needs_.sets.push_back(level.set_of[to_index(needers.members[m].rank)]);
       auto begin = needs_.sets.begin() + static_cast<std::ptrdiff_t>(first);
       std::sort(begin, needs_.sets.end());
       needs_.sets.erase(std::unique(begin, needs_.sets.end()), needs_.sets.end());
@@ -132,11 +132,11 @@ class LevelCount {
       if (holds && at->packed) packed_need = true;
       if (holds && at->complete) continue;
       ++lacking;
-      in_[static_cast<std::size_t>(set)] += elements;
+      in_[to_index(set)] += elements;
     }
     for (const Holding& h : holding.holdings)
       if (h.sole && (needs.size() > 1 || needs.front() != h.set))
-        in_complement_[static_cast<std::size_t>(h.set)] += elements;
+        in_complement_[to_index(h.set)] += elements;
     auto needing = static_cast<std::int64_t>(needs.size());
     std::int64_t receipts =
         holding.packing == 1 ? lacking : holding.packing - 1 + needing - (packed_need ? 1 : 0);
@@ -176,10 +176,10 @@ std::vector<LevelCount> count_levels(const Request& request, const std::vector<R
   atoms.for_each([&](std::int64_t source, std::int64_t destination, std::int64_t elements) {
     for (LevelCount& count : counts)
       for (std::int64_t kept = 0; kept < holders.kept; ++kept)
-        count.add(static_cast<std::size_t>(source * holders.kept + kept),
-                  static_cast<std::size_t>((destination * holders.kept + kept) * needers.zeros +
-                                           zero[static_cast<std::size_t>(source)]),
-                  elements);
+        count.add(
+            to_index(source * holders.kept + kept),
+            to_index((destination * holders.kept + kept) * needers.zeros + zero[to_index(source)]),
+            elements);
   });
   return counts;
 }
@@ -217,14 +217,12 @@ void add_transfer(std::vector<Int128>& in_bytes, const CutSets& sets, Rank sourc
   RESHARD_CHECK(in_bytes.size() == sets.size(), "a demand of other sets");
   std::int32_t from = index_in(sets.ranks(), source), to = index_in(sets.ranks(), destination);
   for (const CutLevel& level : sets.levels()) {
-    std::int32_t source_set = level.member_of[static_cast<std::size_t>(from)],
-                 destination_set = level.member_of[static_cast<std::size_t>(to)];
+    std::int32_t source_set = level.member_of[to_index(from)],
+                 destination_set = level.member_of[to_index(to)];
     if (source_set == destination_set) continue;
     // It enters the destination's set, and it leaves the source's.
-    if (destination_set >= 0)
-      in_bytes[level.first_set + 2 * static_cast<std::size_t>(destination_set)] += bytes;
-    if (source_set >= 0)
-      in_bytes[level.first_set + 2 * static_cast<std::size_t>(source_set) + 1] += bytes;
+    if (destination_set >= 0) in_bytes[level.first_set + 2 * to_index(destination_set)] += bytes;
+    if (source_set >= 0) in_bytes[level.first_set + 2 * to_index(source_set) + 1] += bytes;
   }
 }
 

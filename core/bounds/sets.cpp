@@ -31,7 +31,7 @@ CutLevel grouped_level(const Topology& topology, const std::vector<Rank>& ranks,
   std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t> sets;  // (node, group) -> set
   for (Rank rank : ranks) {
     std::int32_t node = topology.node_of(rank),
-                 group = group_of_local[static_cast<std::size_t>(topology.local_of(rank))];
+                 group = group_of_local[to_index(topology.local_of(rank))];
     if (group < 0) {
       level.member_of.push_back(-1);
       level.covers_job = false;
@@ -40,7 +40,7 @@ CutLevel grouped_level(const Topology& topology, const std::vector<Rank>& ranks,
     auto [entry, is_new] =
         sets.try_emplace({node, group}, static_cast<std::int32_t>(level.names.size()));
     if (is_new) {
-      const std::string& name = group_names[static_cast<std::size_t>(group)];
+      const std::string& name = group_names[to_index(group)];
       level.names.push_back(name.empty() ? fmt::format("node{}", node)
                                          : fmt::format("node{}.{}", node, name));
       level.node.push_back(node);
@@ -56,17 +56,15 @@ std::vector<std::pair<std::vector<std::int32_t>, std::vector<std::string>>> grou
   std::vector<std::pair<std::vector<std::int32_t>, std::vector<std::string>>> levels;
   for (const DeviceGroup& group : node.groups) {
     auto is_free = [&](const auto& level) {
-      return std::all_of(group.devices.begin(), group.devices.end(), [&](std::int32_t d) {
-        return level.first[static_cast<std::size_t>(d)] < 0;
-      });
+      return std::all_of(group.devices.begin(), group.devices.end(),
+                         [&](std::int32_t d) { return level.first[to_index(d)] < 0; });
     };
     auto level = std::find_if(levels.begin(), levels.end(), is_free);
     if (level == levels.end())
-      level = levels.insert(
-          levels.end(),
-          {std::vector<std::int32_t>(static_cast<std::size_t>(node.devices), -1), {}});
+      level =
+          levels.insert(levels.end(), {std::vector<std::int32_t>(to_index(node.devices), -1), {}});
     for (std::int32_t d : group.devices)
-      level->first[static_cast<std::size_t>(d)] = static_cast<std::int32_t>(level->second.size());
+      level->first[to_index(d)] = static_cast<std::int32_t>(level->second.size());
     level->second.push_back(group.name);
   }
   return levels;
@@ -89,8 +87,7 @@ CutSets::CutSets(const Topology& topology, std::vector<Rank> ranks)
   levels_.push_back(rank_level(topology, ranks_));
   const NodeTemplate& node = topology.node();
   levels_.push_back(grouped_level(
-      topology, ranks_, std::vector<std::int32_t>(static_cast<std::size_t>(node.devices), 0),
-      {std::string()}));
+      topology, ranks_, std::vector<std::int32_t>(to_index(node.devices), 0), {std::string()}));
   for (const auto& [group_of_local, names] : group_levels(node))
     levels_.push_back(grouped_level(topology, ranks_, group_of_local, names));
   levels_.erase(std::remove_if(levels_.begin(), levels_.end(),
@@ -102,8 +99,7 @@ CutSets::CutSets(const Topology& topology, std::vector<Rank> ranks)
     level.first_set = capacity_in_.size();
     std::vector<std::vector<Rank>> members(level.names.size());
     for (std::size_t i = 0; i < ranks_.size(); ++i)
-      if (level.member_of[i] >= 0)
-        members[static_cast<std::size_t>(level.member_of[i])].push_back(ranks_[i]);
+      if (level.member_of[i] >= 0) members[to_index(level.member_of[i])].push_back(ranks_[i]);
     for (std::size_t set = 0; set < members.size(); ++set) {
       auto [into, into_complement] = capacities.into(level.node[set], members[set]);
       capacity_in_.push_back(into);

@@ -144,7 +144,7 @@ std::int64_t Request::addend_of(std::int32_t source_position) const {
   MeshCoordinate coordinate = source_.mesh().coordinate(source_position);
   std::int64_t addend = 0;
   for (const FoldMeaning::Axis& axis : fold_.axes)
-    addend = addend * axis.size + coordinate[static_cast<std::size_t>(axis.axis)];
+    addend = addend * axis.size + coordinate[to_index(axis.axis)];
   return addend;
 }
 
@@ -155,7 +155,7 @@ std::vector<std::int64_t> Request::addends_wanted(std::int32_t destination_posit
     std::vector<std::int64_t> next;
     for (std::int64_t addend : out) {
       if (!axis.folded) {
-        next.push_back(addend * axis.size + coordinate[static_cast<std::size_t>(axis.axis)]);
+        next.push_back(addend * axis.size + coordinate[to_index(axis.axis)]);
         continue;
       }
       for (std::int32_t c = 0; c < axis.size; ++c) next.push_back(addend * axis.size + c);
@@ -170,7 +170,7 @@ std::int64_t Request::zero_coordinate(std::int32_t position) const {
   MeshCoordinate coordinate = source_.mesh().coordinate(position);
   std::int64_t out = 0;
   for (int axis : fold_.zero_axes)
-    out = out * source_.mesh().axis_size(axis) + coordinate[static_cast<std::size_t>(axis)];
+    out = out * source_.mesh().axis_size(axis) + coordinate[to_index(axis)];
   return out;
 }
 

@@ -33,7 +33,7 @@ ZeroAxes::Dim ZeroAxes::shares_of(const Layout& source, int dim,
     std::int32_t size = source.mesh().axis_size(axis);
     bool counts = is_zero(axis);
     if (counts) out.axes.push_back({axis, size});
-    if (counts) shares *= static_cast<std::size_t>(size);
+    if (counts) shares *= to_index(size);
     std::vector<std::int64_t> next;
     for (std::int64_t share : out.of_piece)
       for (std::int32_t c = 0; c < size; ++c) next.push_back(counts ? share * size + c : share);
@@ -41,8 +41,7 @@ ZeroAxes::Dim ZeroAxes::shares_of(const Layout& source, int dim,
   }
   auto runs = sorted_runs(source.pieces(dim));
   Grouped<Run> by_share(shares, [&](auto put) {
-    for (const auto& [run, piece] : runs)
-      put(static_cast<std::size_t>(out.of_piece[static_cast<std::size_t>(piece)]), run);
+    for (const auto& [run, piece] : runs) put(to_index(out.of_piece[to_index(piece)]), run);
   });
   for (std::size_t share = 0; share < shares; ++share) {
     for (const Run& run : by_share[share]) out.runs.add_run(run.global_lo, run.size);
@@ -53,8 +52,8 @@ ZeroAxes::Dim ZeroAxes::shares_of(const Layout& source, int dim,
 
 std::int64_t ZeroAxes::share_of(int dim, const MeshCoordinate& coordinate) const {
   std::int64_t share = 0;
-  for (const Axis& axis : dims_[static_cast<std::size_t>(dim)].axes)
-    share = share * axis.size + coordinate[static_cast<std::size_t>(axis.axis)];
+  for (const Axis& axis : dims_[to_index(dim)].axes)
+    share = share * axis.size + coordinate[to_index(axis.axis)];
   return share;
 }
 

@@ -24,16 +24,12 @@ class ZeroAxes {
   std::int64_t share_of(int dim, const MeshCoordinate& coordinate) const;
   // The share that a source piece of `dim` belongs to.
   std::int64_t share_of_piece(int dim, std::int64_t piece) const {
-    const std::vector<std::int64_t>& shares = dims_[static_cast<std::size_t>(dim)].of_piece;
-    return shares.empty() ? 0 : shares[static_cast<std::size_t>(piece)];
+    const std::vector<std::int64_t>& shares = dims_[to_index(dim)].of_piece;
+    return shares.empty() ? 0 : shares[to_index(piece)];
   }
-  std::int64_t share_count(int dim) const {
-    return dims_[static_cast<std::size_t>(dim)].runs.count();
-  }
+  std::int64_t share_count(int dim) const { return dims_[to_index(dim)].runs.count(); }
   // The global indices of `dim` that the share holds.
-  Runs runs(int dim, std::int64_t share) const {
-    return dims_[static_cast<std::size_t>(dim)].runs.runs(share);
-  }
+  Runs runs(int dim, std::int64_t share) const { return dims_[to_index(dim)].runs.runs(share); }
   // How many elements of a box in global indices have values at this coordinate. Dims of extent 1
   // may stand before those of the tensor.
   std::int64_t values_in(const Box& box, const MeshCoordinate& coordinate) const;

@@ -80,7 +80,7 @@ void Pattern::expect_sums(std::int64_t first, std::int64_t count,
     SumTerms terms(addend, largest_, spacing_);
     auto fold = [&](auto&& folded) {
       for (std::int64_t i = 0; i < count; ++i) {
-        std::int64_t& at = real[static_cast<std::size_t>(i)];
+        std::int64_t& at = real[to_index(i)];
         at = folded(at, terms.real(first + i));
       }
     };
@@ -91,12 +91,12 @@ void Pattern::expect_sums(std::int64_t first, std::int64_t count,
     else
       fold([](std::int64_t a, std::int64_t b) { return std::max(a, b); });
     for (std::int64_t i = 0; complex && i < count; ++i)
-      imaginary[static_cast<std::size_t>(i)] += terms.imaginary(first + i);
+      imaginary[to_index(i)] += terms.imaginary(first + i);
   }
   auto divided = [&](std::int64_t total) {
     return bits_of(dtype_, static_cast<double>(total * unit_) / static_cast<double>(divisor_));
   };
-  for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i)
+  for (std::size_t i = 0; i < to_index(count); ++i)
     out[i] = divided(real[i]) | (complex ? divided(imaginary[i]) << 32 : 0);
 }
 
@@ -203,7 +203,7 @@ std::optional<PatternMismatch> Pattern::check(const Layout& layout, std::int32_t
     return differences.result();
   }
   std::array<std::uint64_t, kChunk> expected;
-  auto width = static_cast<std::size_t>(size_bytes(dtype_));
+  auto width = to_index(size_bytes(dtype_));
   auto check_row = [&](std::int64_t first, std::int64_t count, bool has_values) {
     for (std::int64_t done = 0; done < count; done += kChunk) {
       std::int64_t now = std::min(kChunk, count - done);
@@ -214,8 +214,8 @@ std::optional<PatternMismatch> Pattern::check(const Layout& layout, std::int32_t
       for (std::int64_t i = 0; i < now; ++i, in += width) {
         std::uint64_t bits = 0;
         std::memcpy(&bits, in, width);
-        if (bits != expected[static_cast<std::size_t>(i)])
-          differences.add(first + done + i, expected[static_cast<std::size_t>(i)], bits);
+        if (bits != expected[to_index(i)])
+          differences.add(first + done + i, expected[to_index(i)], bits);
       }
     }
   };

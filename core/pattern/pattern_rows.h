@@ -23,7 +23,7 @@ class ShardRows {
     std::int64_t stride = 1;
     MeshCoordinate coordinate = layout.mesh().coordinate(position);
     for (int d = dims_ - 1; d >= 0; --d) {
-      auto at = static_cast<std::size_t>(d);
+      auto at = to_index(d);
       Runs own = layout.runs(d, position);
       parts_[at] =
           cut(own, zero_axes ? zero_axes->runs(d, zero_axes->share_of(d, coordinate)) : own);
@@ -40,7 +40,7 @@ class ShardRows {
       return;
     }
     for (int d = 0; d < dims_; ++d)
-      if (parts_[static_cast<std::size_t>(d)].empty()) return;
+      if (parts_[to_index(d)].empty()) return;
     walk(0, 0, true);
   }
 
@@ -67,12 +67,12 @@ class ShardRows {
   }
 
   bool holds_whole(int dim, std::int64_t length) const {
-    const std::vector<Part>& parts = parts_[static_cast<std::size_t>(dim)];
+    const std::vector<Part>& parts = parts_[to_index(dim)];
     return parts.size() == 1 && parts[0].size == length && parts[0].has_values;
   }
 
   void walk(int dim, std::int64_t base, bool has_values) {
-    auto at = static_cast<std::size_t>(dim);
+    auto at = to_index(dim);
     for (const Part& part : parts_[at]) {
       bool valued = has_values && part.has_values;
       if (dim == last_) {

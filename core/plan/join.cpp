@@ -42,7 +42,7 @@ class Joiner {
   }
 
  private:
-  Slot slot(Slot slot) const { return slots_[static_cast<std::size_t>(slot)]; }
+  Slot slot(Slot slot) const { return slots_[to_index(slot)]; }
   BufferId buffer(BufferId id) const { return buffers_[to_index(id)]; }
   Shape shape(const Shape& shape) const { return plan_shape(shape, into_.dims()); }
   DimVector lo(const DimVector& lo) const {

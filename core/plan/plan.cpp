@@ -10,7 +10,7 @@ namespace reshard {
 Move MoveList::operator[](std::size_t i) const {
   Move move{buffers_[i].source, buffers_[i].destination, DimVector(dims_), DimVector(dims_),
             DimVector(dims_)};
-  const std::int64_t* at = coordinates_.data() + i * 3 * static_cast<std::size_t>(dims_);
+  const std::int64_t* at = coordinates_.data() + i * 3 * to_index(dims_);
   for (int d = 0; d < dims_; ++d) {
     move.source_lo[d] = at[d];
     move.destination_lo[d] = at[dims_ + d];
@@ -27,11 +27,11 @@ void MoveList::push_back(const Move& move) {
 
 void MoveList::reserve(std::size_t moves) {
   buffers_.reserve(moves);
-  coordinates_.reserve(moves * 3 * static_cast<std::size_t>(dims_));
+  coordinates_.reserve(moves * 3 * to_index(dims_));
 }
 
 std::int64_t MoveList::elements(std::size_t i) const {
-  const std::int64_t* extents = coordinates_.data() + (i * 3 + 2) * static_cast<std::size_t>(dims_);
+  const std::int64_t* extents = coordinates_.data() + (i * 3 + 2) * to_index(dims_);
   std::int64_t count = 1;
   for (int d = 0; d < dims_; ++d) count *= extents[d];
   return count;
@@ -102,7 +102,7 @@ Slot Plan::slot_of(Rank rank) const {
   // Ranks without gaps, the usual case, need no search.
   std::int64_t guess = std::int64_t{to_int(rank)} - to_int(ranks.front());
   if (guess >= 0 && guess < static_cast<std::int64_t>(ranks.size()) &&
-      ranks[static_cast<std::size_t>(guess)] == rank)
+      ranks[to_index(guess)] == rank)
     return static_cast<Slot>(guess);
   auto it = std::lower_bound(ranks.begin(), ranks.end(), rank);
   RESHARD_CHECK(it != ranks.end() && *it == rank,

@@ -45,10 +45,7 @@ class Buffer {
  public:
   // No rank has it yet.
   Buffer(BufferRole role, TensorId tensor, int dims, std::size_t slots)
-      : role_(role),
-        tensor_(tensor),
-        dims_(dims),
-        extents_(slots * static_cast<std::size_t>(dims), -1) {}
+      : role_(role), tensor_(tensor), dims_(dims), extents_(slots * to_index(dims), -1) {}
 
   BufferRole role() const { return role_; }
   TensorId tensor() const { return tensor_; }
@@ -56,23 +53,19 @@ class Buffer {
   bool exists(Slot slot) const { return extents_[at(slot)] >= 0; }
   Shape shape(Slot slot) const {
     Shape out;
-    for (int d = 0; d < dims_; ++d) out.push_back(extents_[at(slot) + static_cast<std::size_t>(d)]);
+    for (int d = 0; d < dims_; ++d) out.push_back(extents_[at(slot) + to_index(d)]);
     return out;
   }
-  std::int64_t extent(Slot slot, int d) const {
-    return extents_[at(slot) + static_cast<std::size_t>(d)];
-  }
+  std::int64_t extent(Slot slot, int d) const { return extents_[at(slot) + to_index(d)]; }
   void set_shape(Slot slot, const Shape& shape) {
-    for (int d = 0; d < dims_; ++d) extents_[at(slot) + static_cast<std::size_t>(d)] = shape[d];
+    for (int d = 0; d < dims_; ++d) extents_[at(slot) + to_index(d)] = shape[d];
   }
   // 0 where the slot does not have the buffer.
   std::int64_t elements(Slot slot) const { return exists(slot) ? element_count(shape(slot)) : 0; }
   friend bool operator==(const Buffer&, const Buffer&) = default;
 
  private:
-  std::size_t at(Slot slot) const {
-    return static_cast<std::size_t>(slot) * static_cast<std::size_t>(dims_);
-  }
+  std::size_t at(Slot slot) const { return to_index(slot) * to_index(dims_); }
 
   BufferRole role_;
   TensorId tensor_;
@@ -192,10 +185,9 @@ struct CollectiveStep {
   // Operands by group; both empty where they are whole buffers.
   std::vector<Box> input_boxes = {}, output_boxes = {};
   std::span<const Slot> group(std::size_t g) const {
-    return std::span(members).subspan(g * static_cast<std::size_t>(group_size),
-                                      static_cast<std::size_t>(group_size));
+    return std::span(members).subspan(g * to_index(group_size), to_index(group_size));
   }
-  std::size_t group_count() const { return members.size() / static_cast<std::size_t>(group_size); }
+  std::size_t group_count() const { return members.size() / to_index(group_size); }
   friend bool operator==(const CollectiveStep&, const CollectiveStep&) = default;
 };
 
@@ -233,11 +225,11 @@ struct Step {
 };
 
 struct Plan {
-  std::vector<Request> tensors;  // at least one
+  IndexVector<TensorId, Request> tensors;  // at least one
   std::string planner;
-  std::vector<Rank> ranks;  // ascending: those of all tensors
-  std::vector<Buffer> buffers;
-  std::vector<Step> steps;
+  IndexVector<Slot, Rank> ranks;  // ascending: those of all tensors
+  IndexVector<BufferId, Buffer> buffers;
+  IndexVector<StepId, Step> steps;
 
   // A plan with source and destination buffers shaped after the requests and no steps.
   Plan(Request request, std::string planner);
@@ -246,10 +238,10 @@ struct Plan {
   int dims() const { return buffers[0].dims(); }
   std::size_t slot_count() const { return ranks.size(); }
   Slot slot_of(Rank rank) const;  // the rank must be in `ranks`
-  Rank rank_of(Slot slot) const { return ranks[static_cast<std::size_t>(slot)]; }
-  const Buffer& buffer(BufferId id) const { return buffers[to_index(id)]; }
-  Buffer& buffer(BufferId id) { return buffers[to_index(id)]; }
-  const Request& request(TensorId tensor) const { return tensors[to_index(tensor)]; }
+  Rank rank_of(Slot slot) const { return ranks[slot]; }
+  const Buffer& buffer(BufferId id) const { return buffers[id]; }
+  Buffer& buffer(BufferId id) { return buffers[id]; }
+  const Request& request(TensorId tensor) const { return tensors[tensor]; }
   const Request& request(BufferId id) const { return request(buffer(id).tensor()); }
   // Of the only tensor; a CheckFailure where there are several.
   const Request& request() const;

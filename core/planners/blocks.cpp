@@ -17,7 +17,7 @@ void link_block(const BlockSide& side, std::int32_t position, std::int32_t far, 
                 LinkedRuns& out) {
   for (int d = 0; d < side.own.dims(); ++d) {
     out.clear(d);
-    if (side.uncut[static_cast<std::size_t>(d)]) {
+    if (side.uncut[to_index(d)]) {
       std::int64_t extent = side.own.extent(d, position);
       if (extent > 0) out.add(d, 0, 0, extent);
       continue;
@@ -46,7 +46,7 @@ void link_whole(const BlockSide& side, std::int32_t position, LinkedRuns& out) {
 template <class F>
 void each_block(const RankGroups& groups, const BlockSide& side, std::int32_t position, F&& f) {
   if (side.whole) return f(0, position);
-  std::size_t group = groups.group_of[static_cast<std::size_t>(position)];
+  std::size_t group = groups.group_of[to_index(position)];
   for (std::int32_t member = 0; member < groups.size(); ++member)
     f(member, groups.position(group, member));
 }
@@ -72,10 +72,10 @@ bool lies_along(int dim, const RankGroups& groups, const BlockSide& side, std::i
 }  // namespace
 
 RankGroups::RankGroups(const Mesh& mesh, const std::vector<int>& axes)
-    : offsets{0}, group_of(static_cast<std::size_t>(mesh.size())) {
+    : offsets{0}, group_of(to_index(mesh.size())) {
   for (int axis : axes) {
     std::vector<std::int32_t> next;
-    next.reserve(offsets.size() * static_cast<std::size_t>(mesh.axis_size(axis)));
+    next.reserve(offsets.size() * to_index(mesh.axis_size(axis)));
     for (std::int32_t offset : offsets)
       for (std::int32_t c = 0; c < mesh.axis_size(axis); ++c)
         next.push_back(offset + c * mesh.stride(axis));
@@ -86,8 +86,7 @@ RankGroups::RankGroups(const Mesh& mesh, const std::vector<int>& axes)
     bool first = true;
     for (int axis : axes) first = first && position / mesh.stride(axis) % mesh.axis_size(axis) == 0;
     if (!first) continue;
-    for (std::int32_t offset : offsets)
-      group_of[static_cast<std::size_t>(position + offset)] = bases.size();
+    for (std::int32_t offset : offsets) group_of[to_index(position + offset)] = bases.size();
     bases.push_back(position);
   }
 }
@@ -95,7 +94,7 @@ RankGroups::RankGroups(const Mesh& mesh, const std::vector<int>& axes)
 BlockSide::BlockSide(const Located& own_in, const Located& other_in, bool whole_in, bool alike_in)
     : own(own_in), other(other_in), whole(whole_in), alike(alike_in) {
   for (int d = 0; d < own.dims(); ++d)
-    uncut[static_cast<std::size_t>(d)] = same_cut(own.layout(), other.layout(), d);
+    uncut[to_index(d)] = same_cut(own.layout(), other.layout(), d);
 }
 
 void check_block_count(const RankGroups& groups) {
@@ -120,7 +119,7 @@ std::vector<Shape> block_boxes(const RankGroups& groups, const BlockSide& input,
         if (input.whole) largest = std::max(largest, input.own.extent(d, at));
         if (output.whole) largest = std::max(largest, output.own.extent(d, at));
         if (input.whole || output.whole) continue;
-        if (input.uncut[static_cast<std::size_t>(d)]) {
+        if (input.uncut[to_index(d)]) {
           largest = std::max(largest, input.own.extent(d, at));
           continue;
         }

@@ -27,7 +27,7 @@ struct RankGroups {
 
   std::int32_t size() const { return static_cast<std::int32_t>(offsets.size()); }
   std::int32_t position(std::size_t group, std::int32_t member) const {
-    return bases[group] + offsets[static_cast<std::size_t>(member)];
+    return bases[group] + offsets[to_index(member)];
   }
 
   std::vector<std::int32_t> offsets;  // position of member i less its group's base

@@ -89,8 +89,8 @@ class Emitter {
     slot_of_position_.resize(plan_.slot_count());
     for (std::int32_t position = 0; position < mesh_.size(); ++position) {
       Slot slot = plan_.slot_of(mesh_.rank_at(position));
-      slot_of_position_[static_cast<std::size_t>(position)] = slot;
-      position_of_slot_[static_cast<std::size_t>(slot)] = position;
+      slot_of_position_[to_index(position)] = slot;
+      position_of_slot_[to_index(slot)] = position;
     }
   }
 
@@ -293,7 +293,7 @@ class Emitter {
     std::vector<Box> padding;
     BlockMover mover(groups, side);
     each_slot([&](Slot slot, std::int32_t position) {
-      const Shape& box = boxes[groups.group_of[static_cast<std::size_t>(position)]];
+      const Shape& box = boxes[groups.group_of[to_index(position)]];
       if (element_count(box) == 0) return;
       add_copies(copy, slot, [&](MoveList& moves) {
         mover.pack(position, box, current_, packed, moves, padding);
@@ -317,7 +317,7 @@ class Emitter {
     reserve(copy, groups, side);
     BlockMover mover(groups, side);
     each_slot([&](Slot slot, std::int32_t position) {
-      const Shape& box = boxes[groups.group_of[static_cast<std::size_t>(position)]];
+      const Shape& box = boxes[groups.group_of[to_index(position)]];
       if (element_count(box) == 0) return;
       add_copies(copy, slot,
                  [&](MoveList& moves) { mover.unpack(position, box, packed, target, moves); });
@@ -329,8 +329,7 @@ class Emitter {
   void reserve(CopyStep& copy, const RankGroups& groups, const BlockSide& side) const {
     copy.parts.reserve(plan_.slot_count());
     copy.moves.reserve(
-        std::min(kMaxMoves,
-                 plan_.slot_count() * (side.whole ? 1 : static_cast<std::size_t>(groups.size()))));
+        std::min(kMaxMoves, plan_.slot_count() * (side.whole ? 1 : to_index(groups.size()))));
   }
 
   void add_members(const RankGroups& groups, std::size_t group, CollectiveStep& step) const {
@@ -338,9 +337,7 @@ class Emitter {
       step.members.push_back(slot_at(groups.position(group, i)));
   }
 
-  Slot slot_at(std::int32_t position) const {
-    return slot_of_position_[static_cast<std::size_t>(position)];
-  }
+  Slot slot_at(std::int32_t position) const { return slot_of_position_[to_index(position)]; }
 
   Plan plan_;
   Explanation* explanation_;

@@ -91,7 +91,7 @@ class LinkedRuns {
     Move move{source, destination, DimVector(dims_), DimVector(dims_), DimVector(dims_)};
     do {
       for (int d = 0; d < dims_; ++d) {
-        const LinkedRun& run = of(d)[static_cast<std::size_t>(index[d])];
+        const LinkedRun& run = of(d)[to_index(index[d])];
         move.source_lo[d] = run.source_lo + (d == 0 ? source_shift : 0);
         move.destination_lo[d] = run.destination_lo + (d == 0 ? destination_shift : 0);
         move.extents[d] = run.size;
@@ -140,7 +140,7 @@ class LinkedRuns {
     }
     return out;
   }
-  static std::size_t at(int d) { return static_cast<std::size_t>(d); }
+  static std::size_t at(int d) { return to_index(d); }
   int dims_;
   std::array<std::vector<LinkedRun>, kMaxDims> runs_;
 };

@@ -23,11 +23,10 @@ void add_fills(FillStep& fill, Slot slot, BufferId buffer, const std::vector<Box
 ExchangeStep Messages::take() {
   // Ascending by source, then by destination, then as they came.
   Grouped<std::uint32_t> by_destination(slots_, [this](auto put) {
-    for (std::uint32_t i = 0; i < ends_.size(); ++i)
-      put(static_cast<std::size_t>(ends_[i].destination), i);
+    for (std::uint32_t i = 0; i < ends_.size(); ++i) put(to_index(ends_[i].destination), i);
   });
   Grouped<std::uint32_t> by_source(slots_, [&](auto put) {
-    for (std::uint32_t i : by_destination.all()) put(static_cast<std::size_t>(ends_[i].source), i);
+    for (std::uint32_t i : by_destination.all()) put(to_index(ends_[i].source), i);
   });
 
   ExchangeStep step;

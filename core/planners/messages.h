@@ -42,7 +42,7 @@ class LocalMoves {
   LocalMoves(int dims, std::size_t slots) : by_slot_(slots), moves_(dims) {}
   void add(Slot slot, const Move& move) {
     check_size(moves_);
-    by_slot_[static_cast<std::size_t>(slot)].push_back(static_cast<std::uint32_t>(moves_.size()));
+    by_slot_[to_index(slot)].push_back(static_cast<std::uint32_t>(moves_.size()));
     moves_.push_back(move);
   }
   bool empty() const { return moves_.size() == 0; }

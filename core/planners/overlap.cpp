@@ -20,7 +20,7 @@ std::vector<std::int32_t> offsets_over(const Mesh& mesh, const std::vector<int>&
   std::vector<std::int32_t> out{0};
   for (int axis : axes) {
     std::vector<std::int32_t> next;
-    next.reserve(out.size() * static_cast<std::size_t>(mesh.axis_size(axis)));
+    next.reserve(out.size() * to_index(mesh.axis_size(axis)));
     for (std::int32_t offset : out)
       for (std::int32_t c = 0; c < mesh.axis_size(axis); ++c)
         next.push_back(offset + c * mesh.stride(axis));
@@ -40,7 +40,7 @@ DimOverlap::DimOverlap(const Request& request, const ZeroAxes& zero_axes, int di
   }
   std::vector<std::pair<Run, std::int64_t>> source_runs = sorted_runs(request.source().pieces(dim));
   const PieceTable& pieces = request.destination().pieces(dim);
-  begins_.reserve(static_cast<std::size_t>(pieces.count() * shares_) + 1);
+  begins_.reserve(to_index(pieces.count() * shares_) + 1);
   for (std::int64_t piece = 0; piece < pieces.count(); ++piece)
     add_piece(pieces.runs(piece), source_runs, zero_axes, dim);
 }
@@ -71,7 +71,7 @@ void DimOverlap::add_piece(Runs destination,
                    [](const Met& a, const Met& b) { return a.key() < b.key(); });
   std::size_t first = begins_.size();
   for (const Met& entry : met) {
-    begins_.resize(first + static_cast<std::size_t>(entry.share), overlaps_.size());
+    begins_.resize(first + to_index(entry.share), overlaps_.size());
     if (overlaps_.size() == begins_.back() || overlaps_.back().source_piece != entry.source_piece)
       overlaps_.push_back(
           {entry.source_piece, 0, static_cast<std::uint32_t>(fragments_.size()), 0});
@@ -81,7 +81,7 @@ void DimOverlap::add_piece(Runs destination,
     overlap.size += entry.fragment.size;
     ++overlap.fragment_count;
   }
-  begins_.resize(first + static_cast<std::size_t>(shares_), overlaps_.size());
+  begins_.resize(first + to_index(shares_), overlaps_.size());
 }
 
 std::vector<DimOverlap> overlaps_of(const Request& request, const ZeroAxes& zero_axes) {
@@ -108,14 +108,14 @@ CellPositions::CellPositions(const Layout& layout) {
 Located::Located(const Layout& layout) : layout_(&layout), dims_(std::max(1, layout.dims())) {
   if (layout.dims() == 0) return;
   const Mesh& mesh = layout.mesh();
-  pieces_.reserve(static_cast<std::size_t>(mesh.size()) * static_cast<std::size_t>(dims_));
+  pieces_.reserve(to_index(mesh.size()) * to_index(dims_));
   MeshCoordinate coordinate{};
   for (std::int32_t position = 0; position < mesh.size(); ++position) {
     for (int d = 0; d < dims_; ++d) pieces_.push_back(layout.piece_of(d, coordinate));
     // Counting up is cheaper than dividing the position.
     for (int axis = mesh.axes(); axis-- > 0;) {
-      if (++coordinate[static_cast<std::size_t>(axis)] < mesh.axis_size(axis)) break;
-      coordinate[static_cast<std::size_t>(axis)] = 0;
+      if (++coordinate[to_index(axis)] < mesh.axis_size(axis)) break;
+      coordinate[to_index(axis)] = 0;
     }
   }
 }

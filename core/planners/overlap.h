@@ -29,9 +29,7 @@ class Located {
   int dims() const { return dims_; }
   Runs runs(int d, std::int32_t position) const {
     if (layout_->dims() == 0) return kScalarRuns;
-    return layout_->pieces(d).runs(
-        pieces_[static_cast<std::size_t>(position) * static_cast<std::size_t>(dims_) +
-                static_cast<std::size_t>(d)]);
+    return layout_->pieces(d).runs(pieces_[to_index(position) * to_index(dims_) + to_index(d)]);
   }
   std::int64_t extent(int d, std::int32_t position) const { return size_of(runs(d, position)); }
   Shape shape(std::int32_t position) const {
@@ -95,7 +93,7 @@ class DimOverlap {
   }
   // Those of a share of the zero axes; ascending by source piece.
   std::span<const PieceOverlap> of(std::int64_t destination_piece, std::int64_t share) const {
-    auto at = static_cast<std::size_t>(destination_piece * shares_ + share);
+    auto at = to_index(destination_piece * shares_ + share);
     return std::span(overlaps_).subspan(begins_[at], begins_[at + 1] - begins_[at]);
   }
   std::span<const Fragment> fragments(const PieceOverlap& overlap) const {
@@ -123,10 +121,10 @@ class CellPositions {
 
   // What piece `piece` of plan dim `dim` adds to the position.
   std::int32_t base(int dim, std::int64_t piece) const {
-    return bases_[static_cast<std::size_t>(dim)][static_cast<std::size_t>(piece)];
+    return bases_[to_index(dim)][to_index(piece)];
   }
   std::int64_t piece_count(int dim) const {
-    return static_cast<std::int64_t>(bases_[static_cast<std::size_t>(dim)].size());
+    return static_cast<std::int64_t>(bases_[to_index(dim)].size());
   }
   // Over Replicate axes: the replicas.
   const std::vector<std::int32_t>& replica_offsets() const { return replica_offsets_; }

@@ -37,7 +37,7 @@ Crossing::Crossing(const Request& request_in)
     std::int32_t base = 0;
     for (int d = 0; d < layout.dims(); ++d)
       base += source_cells.base(d, layout.piece_of(d, coordinate));
-    standings_[static_cast<std::size_t>(slot)] = Standing{base, request.addend_of(position)};
+    standings_[to_index(slot)] = Standing{base, request.addend_of(position)};
   }
   for (Rank rank : request.destination().mesh().ranks())
     destination_slot.push_back(plan.slot_of(rank));
@@ -68,12 +68,12 @@ FillStep Crossing::zeros() const {
 }
 
 Slot Senders::pick(std::int32_t base, std::int64_t elements) {
-  std::vector<std::pair<std::int64_t, Slot>>& set = sets_[static_cast<std::size_t>(base)];
+  std::vector<std::pair<std::int64_t, Slot>>& set = sets_[to_index(base)];
   const std::vector<std::int32_t>& offsets = crossing_.source_cells.replica_offsets();
-  if (offsets.size() == 1) return crossing_.source_slot[static_cast<std::size_t>(base)];
+  if (offsets.size() == 1) return crossing_.source_slot[to_index(base)];
   if (set.empty()) {
     for (std::int32_t offset : offsets)
-      set.emplace_back(0, crossing_.source_slot[static_cast<std::size_t>(base + offset)]);
+      set.emplace_back(0, crossing_.source_slot[to_index(base + offset)]);
     std::sort(set.begin(), set.end());  // a sorted list is a heap
   }
   std::pop_heap(set.begin(), set.end(), std::greater<>());
@@ -108,7 +108,7 @@ class MovePlanner {
 
  private:
   Slot slot_at(std::int32_t position) const {
-    return crossing_.destination_slot[static_cast<std::size_t>(position)];
+    return crossing_.destination_slot[to_index(position)];
   }
 
   void serve(std::int32_t position) {
@@ -118,7 +118,7 @@ class MovePlanner {
     std::int64_t addend = crossing_.request.addends_wanted(position)[0];
     std::array<std::span<const PieceOverlap>, kMaxDims> rows;
     std::array<std::size_t, kMaxDims> sizes{};
-    auto dims = static_cast<std::size_t>(crossing_.dims());
+    auto dims = to_index(crossing_.dims());
     for (std::size_t d = 0; d < dims; ++d) {
       std::int64_t piece =
           layout.dims() == 0 ? 0 : layout.piece_of(static_cast<int>(d), coordinate);
@@ -126,8 +126,7 @@ class MovePlanner {
           piece, crossing_.zero_axes.share_of(static_cast<int>(d), coordinate));
       sizes[d] = rows[d].size();
     }
-    std::int32_t addend_offset =
-        crossing_.source_cells.addend_offsets()[static_cast<std::size_t>(addend)];
+    std::int32_t addend_offset = crossing_.source_cells.addend_offsets()[to_index(addend)];
     const std::optional<Crossing::Standing>& own = crossing_.standing(slot);
     for_each_combination(
         std::span<const std::size_t>(sizes.data(), dims), [&](std::span<const std::size_t> at) {
@@ -155,7 +154,7 @@ class MovePlanner {
                            Move move{kSourceBuffer, kDestinationBuffer, DimVector(dims),
                                      DimVector(dims), DimVector(dims)};
                            for (int d = 0; d < dims; ++d) {
-                             auto index = static_cast<std::size_t>(d);
+                             auto index = to_index(d);
                              const Fragment& fragment =
                                  crossing_.overlaps[index].fragments(cell[index])[at[index]];
                              move.source_lo[d] = fragment.source_lo;

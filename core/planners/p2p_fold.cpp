@@ -31,10 +31,10 @@ class FoldPlanner {
 
   void run(Explanation* explanation) {
     collect_needs();
-    auto dims = static_cast<std::size_t>(crossing_.dims());
+    auto dims = to_index(crossing_.dims());
     std::array<std::size_t, kMaxDims> pieces{};
     for (std::size_t d = 0; d < dims; ++d)
-      pieces[d] = static_cast<std::size_t>(crossing_.overlaps[d].destination_pieces());
+      pieces[d] = to_index(crossing_.overlaps[d].destination_pieces());
     for_each_combination(std::span<const std::size_t>(pieces.data(), dims),
                          [&](std::span<const std::size_t> piece) { plan_destination_cell(piece); });
     add_steps(explanation);
@@ -64,15 +64,14 @@ class FoldPlanner {
         std::int64_t key = 0;
         MeshCoordinate coordinate = mesh.coordinate(replica + partial);
         for (const FoldMeaning::Axis& axis : request.fold().axes)
-          if (!axis.folded) key = key * axis.size + coordinate[static_cast<std::size_t>(axis.axis)];
+          if (!axis.folded) key = key * axis.size + coordinate[to_index(axis.axis)];
         for (int axis : request.fold().zero_axes)
-          key = key * mesh.axis_size(axis) + coordinate[static_cast<std::size_t>(axis)];
-        if (static_cast<std::size_t>(key) >= needs_.size())
-          needs_.resize(static_cast<std::size_t>(key) + 1);
-        Need& need = needs_[static_cast<std::size_t>(key)];
+          key = key * mesh.axis_size(axis) + coordinate[to_index(axis)];
+        if (to_index(key) >= needs_.size()) needs_.resize(to_index(key) + 1);
+        Need& need = needs_[to_index(key)];
         if (need.offsets.empty()) need.addends = request.addends_wanted(replica + partial);
         for (int d = 0; d < crossing_.dims(); ++d)
-          need.shares[static_cast<std::size_t>(d)] = crossing_.zero_axes.share_of(d, coordinate);
+          need.shares[to_index(d)] = crossing_.zero_axes.share_of(d, coordinate);
         need.offsets.push_back(replica + partial);
       }
   }
@@ -91,7 +90,7 @@ class FoldPlanner {
       }
       Item item{{}, 0, {}, &need.addends};
       for (std::int32_t offset : need.offsets)
-        item.needing.push_back(crossing_.destination_slot[static_cast<std::size_t>(base + offset)]);
+        item.needing.push_back(crossing_.destination_slot[to_index(base + offset)]);
       std::sort(item.needing.begin(), item.needing.end());
       for_each_combination(std::span<const std::size_t>(sizes.data(), piece.size()),
                            [&](std::span<const std::size_t> at) {
@@ -122,16 +121,16 @@ class FoldPlanner {
     if (owners.empty() && item.needing.size() <= item.addends->size()) {
       for (std::int64_t addend : *item.addends)
         for (std::int32_t replica : crossing_.source_cells.replica_offsets())
-          owners.push_back(crossing_.source_slot[static_cast<std::size_t>(
-              item.source_base + addend_offset(addend) + replica)]);
+          owners.push_back(
+              crossing_.source_slot[to_index(item.source_base + addend_offset(addend) + replica)]);
     }
     if (owners.empty()) owners = item.needing;
-    auto load = [&](Slot slot) { return std::pair(owned_[static_cast<std::size_t>(slot)], slot); };
+    auto load = [&](Slot slot) { return std::pair(owned_[to_index(slot)], slot); };
     std::sort(owners.begin(), owners.end(), [&](Slot a, Slot b) { return load(a) < load(b); });
     return owners;
   }
   std::int32_t addend_offset(std::int64_t addend) const {
-    return crossing_.source_cells.addend_offsets()[static_cast<std::size_t>(addend)];
+    return crossing_.source_cells.addend_offsets()[to_index(addend)];
   }
 
   void plan_item(const Item& item) {
@@ -154,14 +153,12 @@ class FoldPlanner {
       part.lo[longest] = box.lo[longest] + extent * i / parts;
       part.hi[longest] = box.lo[longest] + extent * (i + 1) / parts;
       std::int64_t first = count * i / parts, last = count * (i + 1) / parts;
-      divide(
-          item, part,
-          owners.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(last - first)));
+      divide(item, part, owners.subspan(to_index(first), to_index(last - first)));
     }
   }
 
   BufferId add_temporary(Slot slot, const Shape& shape) {
-    std::int32_t id = 2 + temporaries_[static_cast<std::size_t>(slot)]++;
+    std::int32_t id = 2 + temporaries_[to_index(slot)]++;
     while (static_cast<std::int32_t>(crossing_.plan.buffers.size()) <= id)
       crossing_.plan.add_temporary();
     crossing_.plan.buffer(BufferId{id}).set_shape(slot, shape);
@@ -206,7 +203,7 @@ class FoldPlanner {
     std::vector<std::int64_t> arriving;
     for (std::int64_t addend : *item.addends)
       if (addend != held) arriving.push_back(addend);
-    owned_[static_cast<std::size_t>(owner)] += box.volume();
+    owned_[to_index(owner)] += box.volume();
 
     Shape stacked = box.extents();
     std::int64_t block = stacked[0];
@@ -223,7 +220,7 @@ class FoldPlanner {
         [&](const DimVector& source_lo, const DimVector& destination_lo, const DimVector& packed_lo,
             const DimVector& extents) {
           const DimVector& result_lo = owner_needs ? destination_lo : packed_lo;
-          Fold& fold = folds_[static_cast<std::size_t>(owner)].emplace_back(
+          Fold& fold = folds_[to_index(owner)].emplace_back(
               ReduceStep::Part{owner, result, result_lo, extents, 0, 0},
               std::vector<ReduceStep::Operand>{});
           std::size_t next = 0;

@@ -33,9 +33,7 @@ class Crossing {
     std::int32_t base;
     std::int64_t addend;
   };
-  const std::optional<Standing>& standing(Slot slot) const {
-    return standings_[static_cast<std::size_t>(slot)];
-  }
+  const std::optional<Standing>& standing(Slot slot) const { return standings_[to_index(slot)]; }
 
  private:
   std::vector<std::optional<Standing>> standings_;

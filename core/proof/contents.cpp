@@ -59,8 +59,7 @@ void Contents::build_index() const {
     std::vector<std::int64_t> starts(size());
     for (std::size_t i = 0; i < size(); ++i) starts[i] = lo(i, d);
     std::sort(starts.begin(), starts.end());
-    auto distinct =
-        static_cast<std::size_t>(std::unique(starts.begin(), starts.end()) - starts.begin());
+    auto distinct = to_index(std::unique(starts.begin(), starts.end()) - starts.begin());
     if (distinct > best) {
       best = distinct;
       index_dim_ = d;
@@ -79,7 +78,7 @@ std::size_t Contents::first_candidate_end(const Box& box) const {
   auto it = std::partition_point(order_.begin(), order_.end(), [&](std::uint32_t i) {
     return lo(i, index_dim_) < box.hi[index_dim_];
   });
-  return static_cast<std::size_t>(it - order_.begin());
+  return to_index(it - order_.begin());
 }
 
 std::optional<std::pair<std::size_t, std::size_t>> Contents::first_overlap() const {
@@ -167,7 +166,7 @@ std::optional<FoldId> FoldSets::join(FoldId a, FoldId b) {
   if (a < 0 || b < 0) return a == kPadding && b == kPadding ? kPadding : kMixture;
   auto [it, added] = joins_.try_emplace({a, b}, std::nullopt);
   if (!added) return it->second;
-  const Value &x = values_[static_cast<std::size_t>(a)], &y = values_[static_cast<std::size_t>(b)];
+  const Value &x = values_[to_index(a)], &y = values_[to_index(b)];
   if (x.divisor != y.divisor) return std::nullopt;
   std::optional<Ranges> ranges = merged(x.addends, y.addends);
   if (!ranges) return std::nullopt;
@@ -178,7 +177,7 @@ std::optional<FoldId> FoldSets::join(FoldId a, FoldId b) {
 
 std::optional<FoldId> FoldSets::divide(FoldId a, std::int64_t divisor) {
   if (a < 0 || divisor == 1) return a;
-  const Value& value = values_[static_cast<std::size_t>(a)];
+  const Value& value = values_[to_index(a)];
   std::optional<std::int64_t> product = checked_product(value.divisor, divisor);
   if (!product) return std::nullopt;
   return intern({value.addends, *product});

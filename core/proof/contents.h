@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/ids.h"
 #include "core/layout/box.h"
 
 namespace reshard {
@@ -89,7 +90,7 @@ class Contents {
 
  private:
   static constexpr std::size_t kScanLimit = 16;
-  std::size_t stride() const { return 3 * static_cast<std::size_t>(dims_) + 1; }
+  std::size_t stride() const { return 3 * to_index(dims_) + 1; }
   const std::int64_t* at(std::size_t i) const { return values_.data() + i * stride(); }
   std::int64_t lo(std::size_t i, int d) const { return at(i)[d]; }
   std::int64_t hi(std::size_t i, int d) const { return at(i)[dims_ + d]; }

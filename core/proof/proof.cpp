@@ -100,7 +100,7 @@ class SymbolicRun {
  private:
   void count_padding(const Piece& piece, BufferId buffer, std::int64_t receivers) {
     if (piece.fold == kPadding)
-      padding_[static_cast<std::size_t>(memory_.step())] +=
+      padding_[to_index(memory_.step())] +=
           piece.box.volume() * receivers * plan_.element_bytes(buffer);
   }
 
@@ -163,8 +163,7 @@ class SymbolicRun {
             Pieces sum = folded(step, group, block);
             for (const Piece& piece : sum) {
               count_padding(piece, step.input, step.group_size - 1);
-              memory_.write(step.output, group[static_cast<std::size_t>(i)], piece, block.lo,
-                            output.lo);
+              memory_.write(step.output, group[to_index(i)], piece, block.lo, output.lo);
             }
           }
           break;
@@ -187,7 +186,7 @@ class SymbolicRun {
     auto result = std::make_shared<Contents>(plan_.dims());
     for (std::int32_t i = 0; i < step.group_size; ++i) {
       DimVector to = block_of(output, step.output_dim, i, step.group_size).lo;
-      memory_.read(step.input, group[static_cast<std::size_t>(i)], input, [&](const Piece& piece) {
+      memory_.read(step.input, group[to_index(i)], input, [&](const Piece& piece) {
         count_padding(piece, step.input, step.group_size - 1);
         result->write(memory_.moved(piece, input.lo, to));
       });
@@ -201,9 +200,9 @@ class SymbolicRun {
       for (std::int32_t j = 0; j < step.group_size; ++j) {
         Box from = block_of(input, step.input_dim, j, step.group_size),
             to = block_of(output, step.output_dim, i, step.group_size);
-        memory_.read(step.input, group[static_cast<std::size_t>(i)], from, [&](const Piece& piece) {
+        memory_.read(step.input, group[to_index(i)], from, [&](const Piece& piece) {
           count_padding(piece, step.input, i == j ? 0 : 1);
-          memory_.write(step.output, group[static_cast<std::size_t>(j)], piece, from.lo, to.lo);
+          memory_.write(step.output, group[to_index(j)], piece, from.lo, to.lo);
         });
       }
   }

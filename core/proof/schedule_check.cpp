@@ -85,7 +85,7 @@ class Together {
 
   // Once per group, at its first member.
   void collect(const Launch& launch, const NativeCollective& work, Operations& out) const {
-    if (launch.group[static_cast<std::size_t>(work.member)] != work.input.at.slot)
+    if (launch.group[to_index(work.member)] != work.input.at.slot)
       refute("has a rank out of its place in its group");
     if (work.member != 0) return;
     CollectiveStep step{work.kind, work.op, work.divisor, work.input.at.buffer,

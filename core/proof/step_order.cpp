@@ -14,7 +14,7 @@ namespace {
 std::optional<std::size_t> place_of(const std::vector<std::int32_t>& steps, std::int32_t step) {
   auto it = std::lower_bound(steps.begin(), steps.end(), step);
   if (it == steps.end() || *it != step) return std::nullopt;
-  return static_cast<std::size_t>(it - steps.begin());
+  return to_index(it - steps.begin());
 }
 
 }  // namespace
@@ -23,7 +23,7 @@ StepOrder::StepOrder(const Plan& plan) : class_of_(plan.slot_count()) {
   std::vector<std::vector<std::int32_t>> steps_of(plan.slot_count());
   for (std::size_t s = 0; s < plan.steps.size(); ++s)
     for_each_slot(plan.steps[s], [&](Slot slot) {
-      std::vector<std::int32_t>& steps = steps_of[static_cast<std::size_t>(slot)];
+      std::vector<std::int32_t>& steps = steps_of[to_index(slot)];
       if (steps.empty() || steps.back() != static_cast<std::int32_t>(s))
         steps.push_back(static_cast<std::int32_t>(s));
     });
@@ -46,7 +46,7 @@ StepOrder::StepOrder(const Plan& plan) : class_of_(plan.slot_count()) {
 StepOrder::Table StepOrder::table_of(const Plan& plan, const std::vector<std::int32_t>& steps) {
   Table table{steps, std::vector<Bits>(steps.size(), Bits((steps.size() + 63) / 64, 0))};
   for (std::size_t place = 0; place < steps.size(); ++place)
-    for (StepId id : plan.steps[static_cast<std::size_t>(steps[place])].after) {
+    for (StepId id : plan.steps[steps[place]].after) {
       std::optional<std::size_t> before = place_of(steps, static_cast<std::int32_t>(id));
       if (!before) continue;
       table.ancestors[place][*before / 64] |= std::uint64_t{1} << *before % 64;
@@ -57,7 +57,7 @@ StepOrder::Table StepOrder::table_of(const Plan& plan, const std::vector<std::in
 }
 
 bool StepOrder::ordered(Slot slot, std::int32_t earlier, std::int32_t step) const {
-  const Table& table = tables_[static_cast<std::size_t>(class_of_[static_cast<std::size_t>(slot)])];
+  const Table& table = tables_[to_index(class_of_[to_index(slot)])];
   std::optional<std::size_t> from = place_of(table.steps, earlier),
                              to = place_of(table.steps, step);
   return from && to && (table.ancestors[*to][*from / 64] >> *from % 64 & 1) != 0;

@@ -14,7 +14,7 @@ class StepCheck {
   StepCheck(const Plan& plan, std::int32_t step) : plan_(plan), step_(step) {}
 
   std::string run() {
-    const Step& step = plan_.steps[static_cast<std::size_t>(step_)];
+    const Step& step = plan_.steps[step_];
     for (std::size_t i = 0; i < step.after.size(); ++i) {
       auto id = static_cast<std::int32_t>(step.after[i]);
       if (id < 0 || id >= step_)
@@ -29,10 +29,10 @@ class StepCheck {
   void fail(std::string what) {
     if (what_.empty()) what_ = std::move(what);
   }
-  int rank(Slot slot) const { return to_int(plan_.ranks[static_cast<std::size_t>(slot)]); }
+  int rank(Slot slot) const { return to_int(plan_.ranks[slot]); }
 
   bool check_slot(Slot slot) {
-    if (slot >= 0 && static_cast<std::size_t>(slot) < plan_.slot_count()) return true;
+    if (slot >= 0 && to_index(slot) < plan_.slot_count()) return true;
     fail("names a rank that is not in the plan");
     return false;
   }
@@ -207,7 +207,7 @@ class StepCheck {
 
   void check(const CollectiveStep& step) {
     if (step.group_size < 2 || step.members.empty() ||
-        step.members.size() % static_cast<std::size_t>(step.group_size) != 0)
+        step.members.size() % to_index(step.group_size) != 0)
       return fail("expects groups of at least 2 ranks, all of one size");
     if (step.input_boxes.size() != step.output_boxes.size() ||
         (!step.input_boxes.empty() && step.input_boxes.size() != step.group_count()))
@@ -257,10 +257,10 @@ std::optional<Refutation> check_request_buffer(const Plan& plan, BufferId id,
   };
   for (std::int32_t position = 0; position < layout.mesh().size(); ++position) {
     Slot slot = plan.slot_of(layout.mesh().rank_at(position));
-    holds[static_cast<std::size_t>(slot)] = true;
+    holds[to_index(slot)] = true;
     if (!plan.buffer(id).exists(slot) ||
         plan.buffer(id).shape(slot) != plan_shape(layout.local_shape(position), plan.dims()))
-      return refuted(static_cast<std::size_t>(slot));
+      return refuted(to_index(slot));
   }
   for (std::size_t slot = 0; slot < plan.slot_count(); ++slot)
     if (!holds[slot] && plan.buffer(id).exists(static_cast<Slot>(slot))) return refuted(slot);

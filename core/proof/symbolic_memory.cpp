@@ -23,14 +23,14 @@ void for_each_run_box(const Layout& layout, std::int32_t position, int dims, Vis
   std::array<Runs, kMaxDims> runs;
   DimVector at(layout.dims());
   for (int d = 0; d < layout.dims(); ++d) {
-    runs[static_cast<std::size_t>(d)] = layout.pieces(d).runs(layout.piece_of(d, coordinate));
-    if (runs[static_cast<std::size_t>(d)].empty()) return;
+    runs[to_index(d)] = layout.pieces(d).runs(layout.piece_of(d, coordinate));
+    if (runs[to_index(d)].empty()) return;
   }
   for (;;) {
     Box box{DimVector(leading, 0), DimVector(leading, 1)};
     DimVector shift(leading, 0);
     for (int d = 0; d < layout.dims(); ++d) {
-      const Run& run = runs[static_cast<std::size_t>(d)][static_cast<std::size_t>(at[d])];
+      const Run& run = runs[to_index(d)][to_index(at[d])];
       box.lo.push_back(run.local_lo);
       box.hi.push_back(run.local_hi());
       shift.push_back(run.global_lo - run.local_lo);
@@ -38,7 +38,7 @@ void for_each_run_box(const Layout& layout, std::int32_t position, int dims, Vis
     visit(box, shift);
     int d = layout.dims() - 1;
     for (; d >= 0; --d) {
-      if (++at[d] < static_cast<std::int64_t>(runs[static_cast<std::size_t>(d)].size())) break;
+      if (++at[d] < static_cast<std::int64_t>(runs[to_index(d)].size())) break;
       at[d] = 0;
     }
     if (d < 0) return;
@@ -75,8 +75,7 @@ void SymbolicMemory::load_sources() {
 
 void SymbolicMemory::refute(const std::string& what) const {
   throw Refuted{
-      {StepId{step_}, fmt::format("step {} ({}) {}", step_,
-                                  kind_text(plan_.steps[static_cast<std::size_t>(step_)]), what)}};
+      {StepId{step_}, fmt::format("step {} ({}) {}", step_, kind_text(plan_.steps[step_]), what)}};
 }
 
 void SymbolicMemory::put(BufferId buffer, Slot slot, const Piece& piece) {
@@ -181,7 +180,7 @@ void SymbolicMemory::check_destination(TensorId tensor) {
     MeshCoordinate coordinate = layout.mesh().coordinate(position);
     std::int64_t kept = 0;
     for (const FoldMeaning::Axis& axis : request.fold().axes)
-      if (!axis.folded) kept = kept * axis.size + coordinate[static_cast<std::size_t>(axis.axis)];
+      if (!axis.folded) kept = kept * axis.size + coordinate[to_index(axis.axis)];
     auto [want, added] = wanted_of.try_emplace(kept, 0);
     if (added) want->second = wanted(request, position);
     FoldId fold = want->second;

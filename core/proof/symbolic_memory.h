@@ -40,7 +40,7 @@ class SymbolicMemory {
   void read_own() { reads_own_ = true; }
   std::int32_t step() const { return step_; }
   FoldSets& folds() { return folds_; }
-  int rank(Slot slot) const { return to_int(plan_.ranks[static_cast<std::size_t>(slot)]); }
+  int rank(Slot slot) const { return to_int(plan_.ranks[slot]); }
 
   // Visits what `slot` reads of `box`, checked for coverage and order.
   template <class Visit>
@@ -74,7 +74,7 @@ class SymbolicMemory {
       std::shared_ptr<Contents>;  // null: nothing written; shared by ranks that hold the same
 
   ContentsRef& contents(BufferId buffer, Slot slot) {
-    return contents_[to_index(buffer) * plan_.slot_count() + static_cast<std::size_t>(slot)];
+    return contents_[to_index(buffer) * plan_.slot_count() + to_index(slot)];
   }
   void put(BufferId buffer, Slot slot, const Piece& piece);
   void load_sources();

@@ -19,7 +19,7 @@ PlanBytes count_bytes(const Plan& plan) {
   for (std::size_t s = 0; s < plan.steps.size(); ++s)
     for_each_receipt(plan, plan.steps[s], [&](Slot slot, std::int64_t bytes) {
       out.received_per_step[s] += bytes;
-      out.received_per_slot[static_cast<std::size_t>(slot)] += bytes;
+      out.received_per_slot[to_index(slot)] += bytes;
     });
   for (std::int64_t received : out.received_per_slot) {
     out.received_max = std::max(out.received_max, received);
@@ -37,8 +37,8 @@ PlanBytes count_bytes(const Plan& plan) {
       std::int32_t begin = lives.begin[b * slots + slot], end = lives.end[b * slots + slot];
       if (plan.buffers[b].role() != BufferRole::Temporary) kept += bytes;
       if (plan.buffers[b].role() != BufferRole::Temporary || begin < 0) continue;
-      change[static_cast<std::size_t>(begin)] += bytes;
-      change[static_cast<std::size_t>(end) + 1] -= bytes;
+      change[to_index(begin)] += bytes;
+      change[to_index(end) + 1] -= bytes;
     }
     std::int64_t live = 0, most = 0;
     for (std::int64_t by : change) most = std::max(most, live += by);
@@ -56,7 +56,7 @@ Lives lives_of(const Plan& plan) {
     for_each_access(plan.steps[s], [&](BufferId buffer, Slot slot, bool is_write) {
       RESHARD_CHECK(to_index(buffer) < plan.buffers.size(),
                     "step " + std::to_string(s) + " names a buffer that is not there");
-      std::size_t at = to_index(buffer) * slots + static_cast<std::size_t>(slot);
+      std::size_t at = to_index(buffer) * slots + to_index(slot);
       if (is_write && lives.begin[at] < 0) lives.begin[at] = static_cast<std::int32_t>(s);
       lives.end[at] = static_cast<std::int32_t>(s);
     });
@@ -96,18 +96,18 @@ AlltoallvMatrix alltoallv_matrix(const Plan& plan) {
                      ", found rank " + std::to_string(ranks - 1));
   std::vector<PairBytes> pairs = traffic_of(plan);
   AlltoallvMatrix out;
-  std::vector<std::int64_t> received(static_cast<std::size_t>(ranks), 0);
+  std::vector<std::int64_t> received(to_index(ranks), 0);
   std::size_t next = 0;
   for (std::int64_t source = 0; source < ranks; ++source) {
     std::int64_t sent = 0;
     for (std::int64_t destination = 0; destination < ranks; ++destination) {
-      auto rank_of = [&](Slot slot) { return to_int(plan.ranks[static_cast<std::size_t>(slot)]); };
+      auto rank_of = [&](Slot slot) { return to_int(plan.ranks[slot]); };
       std::int64_t bytes = 0;
       if (next < pairs.size() && rank_of(pairs[next].source) == source &&
           rank_of(pairs[next].destination) == destination)
         bytes = pairs[next++].bytes;
       sent += bytes;
-      received[static_cast<std::size_t>(destination)] += bytes;
+      received[to_index(destination)] += bytes;
       out.text += std::to_string(bytes) + (destination + 1 < ranks ? ' ' : '\n');
     }
     out.size_bytes = std::max(out.size_bytes, sent);

@@ -72,7 +72,7 @@ Messages GroupPart::with_all(MoveOf&& move) const {
   };
   for (std::int32_t m = 0; m < step_.group_size; ++m) {
     if (m == member_) continue;
-    Slot peer = group_[static_cast<std::size_t>(m)];
+    Slot peer = group_[to_index(m)];
     add(out.sends, peer, move(member_, m));
     add(out.receives, peer, move(m, member_));
   }

@@ -39,7 +39,7 @@ class GroupPart {
   CollectiveLaunches gathered() const;
   CollectiveLaunches folded(BufferId scratch) const;
   Place place(std::int32_t member, BufferId buffer, const DimVector& lo) const {
-    return {group_[static_cast<std::size_t>(member)], buffer, lo};
+    return {group_[to_index(member)], buffer, lo};
   }
   // What of a member's input another needs.
   Box part_for(std::int32_t member) const;

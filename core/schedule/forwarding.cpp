@@ -96,14 +96,14 @@ Forwarding::Forwarding(const Plan& plan, bool forwards) : plan_(plan) {
 }
 
 std::size_t Forwarding::at(const Place& place) const {
-  auto slot = static_cast<std::size_t>(place.slot);
+  auto slot = to_index(place.slot);
   RESHARD_CHECK(to_index(place.buffer) < plan_.buffers.size() && slot < plan_.slot_count(),
                 fmt::format("slot {} has no buffer {}", place.slot, to_index(place.buffer)));
   return to_index(place.buffer) * plan_.slot_count() + slot;
 }
 
 void Forwarding::run(StepId step, Operations& out) {
-  const Step& at = plan_.steps[to_index(step)];
+  const Step& at = plan_.steps[step];
   if (aliases_.empty()) return lower(plan_, at, out);
   if (step == StepId{0})
     for (std::vector<Alias>& list : aliases_) list.clear();

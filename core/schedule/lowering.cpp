@@ -62,7 +62,7 @@ class Lowering {
         case CollectiveKind::ReduceScatter:
           for (std::int32_t i = 0; i < step.group_size; ++i)
             fold(step, step.group(g), block_of(input, step.input_dim, i, step.group_size),
-                 {step.group(g)[static_cast<std::size_t>(i)], step.output, output.lo});
+                 {step.group(g)[to_index(i)], step.output, output.lo});
           break;
         case CollectiveKind::AllReduce:
           fold(step, step.group(g), input, {step.group(g)[0], step.output, output.lo});
@@ -101,7 +101,7 @@ class Lowering {
                   const Box& output) {
     for (Slot to : group)
       for (std::int32_t j = 0; j < step.group_size; ++j)
-        out_.copy({group[static_cast<std::size_t>(j)], step.input, input.lo},
+        out_.copy({group[to_index(j)], step.input, input.lo},
                   {to, step.output, block_of(output, step.output_dim, j, step.group_size).lo},
                   input.extents());
   }
@@ -111,8 +111,8 @@ class Lowering {
     for (std::int32_t i = 0; i < step.group_size; ++i) {
       Box from = block_of(input, step.input_dim, i, step.group_size);
       for (std::int32_t j = 0; j < step.group_size; ++j)
-        out_.copy({group[static_cast<std::size_t>(j)], step.input, from.lo},
-                  {group[static_cast<std::size_t>(i)], step.output,
+        out_.copy({group[to_index(j)], step.input, from.lo},
+                  {group[to_index(i)], step.output,
                    block_of(output, step.output_dim, j, step.group_size).lo},
                   from.extents());
     }

@@ -39,10 +39,10 @@ class Derivation {
   Derivation(const Plan& plan, std::span<const Slot> slots, const SchedulePolicy& policy)
       : plan_(plan), policy_(policy), place_of_slot_(plan.slot_count(), -1) {
     for (Slot slot : slots) {
-      RESHARD_CHECK(slot >= 0 && static_cast<std::size_t>(slot) < plan.slot_count() &&
+      RESHARD_CHECK(slot >= 0 && to_index(slot) < plan.slot_count() &&
                         (schedules_.empty() || schedules_.back().slot < slot),
                     "slots of rank_schedules");
-      place_of_slot_[static_cast<std::size_t>(slot)] = static_cast<std::int32_t>(schedules_.size());
+      place_of_slot_[to_index(slot)] = static_cast<std::int32_t>(schedules_.size());
       RankSchedule& schedule = schedules_.emplace_back();
       schedule.slot = slot;
       for (const Buffer& buffer : plan.buffers)
@@ -71,7 +71,7 @@ class Derivation {
 
   std::vector<std::int32_t> after_of(std::size_t place) const {
     std::vector<std::int32_t> out;
-    for (StepId before : plan_.steps[to_index(step_)].after)
+    for (StepId before : plan_.steps[step_].after)
       if (auto found = ends_[place].find(static_cast<std::int32_t>(before));
           found != ends_[place].end())
         out.insert(out.end(), found->second.begin(), found->second.end());
@@ -83,9 +83,9 @@ class Derivation {
   // among those asked for.
   template <class Work>
   Work* work_of(Slot slot) {
-    std::int32_t place = place_of_slot_[static_cast<std::size_t>(slot)];
+    std::int32_t place = place_of_slot_[to_index(slot)];
     if (place < 0) return nullptr;
-    auto at = static_cast<std::size_t>(place);
+    auto at = to_index(place);
     std::vector<Launch>& launches = schedules_[at].launches;
     if (launches.empty() || launches.back().step != step_) {
       ends_[at][static_cast<std::int32_t>(step_)] = {static_cast<std::int32_t>(launches.size())};
@@ -157,11 +157,10 @@ class Derivation {
     }
     for (std::size_t g = 0; g < step.group_count(); ++g)
       for (std::int32_t m = 0; m < step.group_size; ++m) {
-        Slot slot = step.group(g)[static_cast<std::size_t>(m)];
-        std::int32_t place = place_of_slot_[static_cast<std::size_t>(slot)];
+        Slot slot = step.group(g)[to_index(m)];
+        std::int32_t place = place_of_slot_[to_index(slot)];
         if (place >= 0)
-          add_collective(static_cast<std::size_t>(place), GroupPart(plan_, step, g, m), native,
-                         scratch);
+          add_collective(to_index(place), GroupPart(plan_, step, g, m), native, scratch);
       }
   }
 
@@ -244,7 +243,7 @@ void for_each_collective(const Plan& plan, const VisitCollective& visit) {
 
 std::vector<std::vector<Rank>> groups_of(const Plan& plan, StepId step) {
   std::vector<std::vector<Rank>> out;
-  const auto* collective = std::get_if<CollectiveStep>(&plan.steps[to_index(step)].body);
+  const auto* collective = std::get_if<CollectiveStep>(&plan.steps[step].body);
   for (std::size_t g = 0; collective != nullptr && g < collective->group_count(); ++g) {
     std::vector<Rank>& group = out.emplace_back();
     for (Slot slot : collective->group(g)) group.push_back(plan.rank_of(slot));

@@ -51,22 +51,21 @@ Before steps_before(const Plan& plan, const std::vector<TemporaryLayout>& tempor
 
 std::vector<StreamedStep> assign_streams(const Before& before, int streams) {
   std::vector<StreamedStep> out(before.size());
-  Known none(static_cast<std::size_t>(streams), -1), last = none;
+  Known none(to_index(streams), -1), last = none;
   std::vector<Known> complete_with(before.size(), none);  // what is complete when the step is
   for (std::size_t i = 0; i < before.size(); ++i) {
     Known needed = none;
-    for (std::int32_t step : before[i])
-      merge(needed, complete_with[static_cast<std::size_t>(step)]);
+    for (std::int32_t step : before[i]) merge(needed, complete_with[to_index(step)]);
     std::size_t stream = choose(last, needed);
-    Known known = last[stream] < 0 ? none : complete_with[static_cast<std::size_t>(last[stream])];
+    Known known = last[stream] < 0 ? none : complete_with[to_index(last[stream])];
     // The latest first: it may imply others.
     std::vector<std::int32_t> wanted = before[i];
     std::sort(wanted.rbegin(), wanted.rend());
     for (std::int32_t step : wanted) {
-      auto on = static_cast<std::size_t>(out[static_cast<std::size_t>(step)].stream);
+      auto on = to_index(out[to_index(step)].stream);
       if (step <= known[on]) continue;
       out[i].waits.push_back(step);
-      merge(known, complete_with[static_cast<std::size_t>(step)]);
+      merge(known, complete_with[to_index(step)]);
     }
     std::reverse(out[i].waits.begin(), out[i].waits.end());
     out[i].stream = static_cast<int>(stream);

@@ -31,7 +31,7 @@ std::int64_t first_fit(const std::vector<Placed>& live, std::int64_t bytes,
 std::vector<BufferLife> temporary_lives(const Plan& plan, const Lives& lives, Slot slot) {
   std::vector<BufferLife> out(plan.buffers.size());
   for (std::size_t b = 2 * plan.tensors.size(); b < out.size(); ++b) {
-    std::size_t at = b * plan.slot_count() + static_cast<std::size_t>(slot);
+    std::size_t at = b * plan.slot_count() + to_index(slot);
     out[b] = {plan.buffer_bytes(BufferId{static_cast<std::int32_t>(b)}, slot), lives.begin[at],
               lives.end[at]};
   }
@@ -99,7 +99,7 @@ void wait_for_reuse(const TemporaryLayout& layout,
   });
   for (const TemporaryLayout::Reuse& reuse : layout.reuses)
     for (std::int32_t writer : writers[to_index(reuse.taker)]) {
-      std::vector<std::int32_t>& list = before[static_cast<std::size_t>(writer)];
+      std::vector<std::int32_t>& list = before[to_index(writer)];
       const std::vector<std::int32_t>& earlier = users[to_index(reuse.taken)];
       list.insert(list.end(), earlier.begin(), earlier.end());
     }

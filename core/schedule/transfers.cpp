@@ -32,17 +32,17 @@ Transfers::Transfers(const Plan& plan, const Step& step) : plan_(&plan) {
   if (exchange_ == nullptr) return;
   std::vector<std::int32_t> part_of_slot(plan.slot_count(), -1);
   for (std::size_t part = 0; part < slots_.size(); ++part)
-    part_of_slot[static_cast<std::size_t>(slots_[part])] = static_cast<std::int32_t>(part);
+    part_of_slot[to_index(slots_[part])] = static_cast<std::int32_t>(part);
   for (const ExchangeStep::Message& message : exchange_->messages) {
-    source_parts_.push_back(part_of_slot[static_cast<std::size_t>(message.source)]);
-    destination_parts_.push_back(part_of_slot[static_cast<std::size_t>(message.destination)]);
+    source_parts_.push_back(part_of_slot[to_index(message.source)]);
+    destination_parts_.push_back(part_of_slot[to_index(message.destination)]);
   }
   index_messages();
 }
 
 Transfers Transfers::none(std::int32_t parts) {
   Transfers out;
-  out.slots_.resize(static_cast<std::size_t>(parts));
+  out.slots_.resize(to_index(parts));
   std::iota(out.slots_.begin(), out.slots_.end(), 0);
   return out;
 }
@@ -72,14 +72,14 @@ void Transfers::add_expansion(const Expansion& expansion) {
 void Transfers::index_messages() {
   first_send_.assign(slots_.size() + 1, 0);
   first_receive_ = first_send_;
-  for (std::int32_t part : source_parts_) ++first_send_[static_cast<std::size_t>(part) + 1];
-  for (std::int32_t part : destination_parts_) ++first_receive_[static_cast<std::size_t>(part) + 1];
+  for (std::int32_t part : source_parts_) ++first_send_[to_index(part) + 1];
+  for (std::int32_t part : destination_parts_) ++first_receive_[to_index(part) + 1];
   std::partial_sum(first_send_.begin(), first_send_.end(), first_send_.begin());
   std::partial_sum(first_receive_.begin(), first_receive_.end(), first_receive_.begin());
   std::vector<std::uint32_t> next = first_receive_;
   receives_.resize(destination_parts_.size());
   for (std::uint32_t message = 0; message < destination_parts_.size(); ++message)
-    receives_[next[static_cast<std::size_t>(destination_parts_[message])]++] = message;
+    receives_[next[to_index(destination_parts_[message])]++] = message;
 }
 
 std::int64_t Transfers::message_bytes(std::uint32_t message) const {
@@ -105,7 +105,7 @@ void for_each_receipt(const Plan& plan, const Step& step,
     for (std::size_t g = 0; g < collective->group_count(); ++g) {
       Expansion expansion = expansion_of(plan, *collective, g);
       for (std::int32_t m = 0; m < collective->group_size; ++m)
-        visit(collective->group(g)[static_cast<std::size_t>(m)], expansion.received(m) * size);
+        visit(collective->group(g)[to_index(m)], expansion.received(m) * size);
     }
   }
 }
@@ -122,7 +122,7 @@ void for_each_pair(const Plan& plan, const Step& step,
   std::int64_t size = plan.element_bytes(collective->input);
   for (std::size_t g = 0; g < collective->group_count(); ++g) {
     Expansion expansion = expansion_of(plan, *collective, g);
-    auto slot = [&](std::int32_t m) { return collective->group(g)[static_cast<std::size_t>(m)]; };
+    auto slot = [&](std::int32_t m) { return collective->group(g)[to_index(m)]; };
     std::int32_t n = collective->group_size;
     // All that a member of a ring receives comes from the one before it.
     if (default_algorithm(collective->kind) == Algorithm::Ring) {

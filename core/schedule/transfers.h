@@ -57,7 +57,7 @@ class Transfers {
 
   template <class Visit>
   void for_each_message(std::int32_t part, Visit&& visit) const {
-    auto at = static_cast<std::size_t>(part);
+    auto at = to_index(part);
     auto add = [&](std::uint32_t message) {
       visit(source_parts_[message], destination_parts_[message], message_bytes(message));
     };
@@ -68,7 +68,7 @@ class Transfers {
   template <class Visit>
   void for_each_of_group(std::int32_t part, std::int32_t round, Visit&& visit) const {
     std::int32_t n = expansions_.front().members(), member = part % n, first = part - member;
-    const Expansion& expansion = expansions_[static_cast<std::size_t>(part / n)];
+    const Expansion& expansion = expansions_[to_index(part / n)];
     auto add = [&](std::int64_t number) {
       Transfer transfer = expansion.transfer(number);
       visit(first + transfer.source, first + transfer.destination,

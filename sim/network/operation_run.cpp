@@ -80,7 +80,7 @@ void OperationRun::index_parts(const Plan* plan) {
   });
   if (plan == nullptr) return;
   for (Part& part : parts_)
-    for (StepId before : plan->steps[to_index(part.step)].after)
+    for (StepId before : plan->steps[part.step].after)
       if (part_at(part.slot, static_cast<std::int32_t>(before)) >= 0) ++part.waits;
 }
 

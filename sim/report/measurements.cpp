@@ -28,7 +28,7 @@ std::int64_t bytes_of(const RankSchedule& schedule, const Place& at, const DimVe
 
 MeasuredPart part_of(const Plan& plan, const RankSchedule& schedule, const Launch& launch) {
   MeasuredPart out{static_cast<std::int32_t>(launch.step), plan.rank_of(schedule.slot),
-                   std::string(kind_text(plan.steps[to_index(launch.step)]))};
+                   std::string(kind_text(plan.steps[launch.step]))};
   for (Slot slot : launch.group) out.group.push_back(plan.rank_of(slot));
   if (const auto* messages = std::get_if<Messages>(&launch.work)) {
     for (auto [list, to] :

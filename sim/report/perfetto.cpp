@@ -83,7 +83,7 @@ std::string Drawing::part_name(OpId op, std::int32_t step) const {
   std::string label = index < labels.size() ? labels[index] : std::string{};
   if (step < 0) return label.empty() ? "operation " + std::to_string(index) : label;
   const auto& plan = *std::get<RunPlan>(workload.operations[index].body).plan;
-  std::string kind{kind_text(plan.steps[to_index(step)])};
+  std::string kind{kind_text(plan.steps[step])};
   return label.empty() ? kind : label + ": " + kind;
 }
 

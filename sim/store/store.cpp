@@ -171,7 +171,7 @@ class PreparedStore : public PreparedPlan {
       done = [&](StepId step) {
         std::int64_t start = timeline.end_ps;
         timeline.end_ps = now() - begin;
-        for (Slot slot : reshard::slots_of(plan_.steps[to_index(step)]))
+        for (Slot slot : reshard::slots_of(plan_.steps[step]))
           timeline.spans.push_back({OpId{0}, static_cast<std::int32_t>(step), plan_.rank_of(slot),
                                     start, timeline.end_ps});
       };

@@ -71,7 +71,7 @@ void Sweep::run_planner(const Request& request, const PlannerRow& planner,
     // What runs, too: the plan's operations and those that the store makes of them.
     Forwarding forwarding(plan);
     for (const RunStep& run :
-         {RunStep([&](StepId id, Operations&out) { lower(plan, plan.steps[to_index(id)], out); }),
+         {RunStep([&](StepId id, Operations&out) { lower(plan, plan.steps[id], out); }),
           RunStep([&](StepId id, Operations&out) { forwarding.run(id, out); })})
       if (std::optional<Refutation> refutation = check_operations(plan, run))
         return fail(request, planner.name, "what runs is refuted: " + refutation->what);

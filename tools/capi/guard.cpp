@@ -6,6 +6,8 @@
 #include <exception>
 #include <new>
 
+#include "core/base/ids.h"
+
 namespace reshard::capi {
 namespace {
 
@@ -47,10 +49,10 @@ void require_struct_size(std::uint32_t size, std::size_t least, const char* name
 }
 
 std::size_t checked_index(std::int64_t index, std::size_t count, const char* name) {
-  if (index < 0 || static_cast<std::size_t>(index) >= count)
+  if (index < 0 || to_index(index) >= count)
     throw InputError(std::string(name) + ": expected a number from 0 to below " +
                      std::to_string(count) + ", found " + std::to_string(index));
-  return static_cast<std::size_t>(index);
+  return to_index(index);
 }
 
 }  // namespace reshard::capi

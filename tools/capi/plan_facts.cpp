@@ -90,8 +90,8 @@ int32_t reshard_plan_get_rank_bytes(const reshard_plan* plan, int32_t rank,
       out.source_bytes += handle.plan->buffer_bytes(source_of(tensor), slot);
       out.destination_bytes += handle.plan->buffer_bytes(destination_of(tensor), slot);
     }
-    out.peak_bytes = handle.study.bytes().peak_per_slot[static_cast<std::size_t>(slot)];
-    out.received_bytes = handle.study.bytes().received_per_slot[static_cast<std::size_t>(slot)];
+    out.peak_bytes = handle.study.bytes().peak_per_slot[to_index(slot)];
+    out.received_bytes = handle.study.bytes().received_per_slot[to_index(slot)];
     give(out, bytes, "bytes");
   });
 }

@@ -107,7 +107,7 @@ int32_t reshard_plan_parse(const char* text, int64_t text_bytes, reshard_plan** 
     if (text_bytes < 0)
       throw InputError("text_bytes: expected 0 or more, found " + std::to_string(text_bytes));
     auto read = std::make_shared<const Plan>(
-        parse_plan(std::string_view(text, static_cast<std::size_t>(text_bytes)), "text"));
+        parse_plan(std::string_view(text, to_index(text_bytes)), "text"));
     *plan = new reshard_plan(sim::Study(std::move(read), nullptr));
   });
 }

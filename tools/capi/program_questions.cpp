@@ -41,7 +41,7 @@ struct Operation {
     const auto* found = std::get_if<Work>(&launch.work);
     if (found != nullptr && suits) return *found;
     throw InputError(std::string("operation: expected ") + expected + ", found " +
-                     std::string(kind_text(handle.plan->steps[to_index(launch.step)])));
+                     std::string(kind_text(handle.plan->steps[launch.step])));
   }
   std::int64_t bytes(const PlacedBox& box) const {
     return element_count(box.extents) * size_bytes(handle.schedule.buffer(box.at.buffer).dtype);
@@ -180,7 +180,7 @@ int32_t reshard_program_get_buffer(const reshard_program* program, int32_t buffe
   return guarded([&] {
     const reshard_program& handle = given(program, "program");
     reshard_buffer out = buffer_of(*handle.plan, handle.schedule.slot, buffer);
-    out.arena_offset = handle.temporaries.offset[static_cast<std::size_t>(buffer)];
+    out.arena_offset = handle.temporaries.offset[to_index(buffer)];
     give(out, result, "result");
   });
 }
@@ -207,7 +207,7 @@ int32_t reshard_program_get_message(const reshard_program* program, int32_t oper
     const auto& work = found.work<Messages>("an exchange");
     const Messages::Message& asked = message_of(work, message);
     reshard_message out{};
-    out.receives = static_cast<std::size_t>(message) < work.sends.size() ? 0 : 1;
+    out.receives = to_index(message) < work.sends.size() ? 0 : 1;
     out.peer = to_int(found.handle.plan->rank_of(asked.peer));
     out.move_count = static_cast<std::int32_t>(asked.moves.size());
     for (const PlacedMove& move : asked.moves) out.bytes += found.bytes({move.from, move.extents});

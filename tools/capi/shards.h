@@ -32,10 +32,8 @@ inline std::vector<CallerShards> shards_of(const reshard_shards* first, std::siz
       if (bytes < 0 || (bytes > 0 && data == nullptr))
         throw InputError(std::string(name) + ": expected memory of " + std::to_string(bytes) +
                          " bytes, found NULL");
-    out.push_back(
-        {{static_cast<const std::byte*>(mine.source), static_cast<std::size_t>(mine.source_bytes)},
-         {static_cast<std::byte*>(mine.destination),
-          static_cast<std::size_t>(mine.destination_bytes)}});
+    out.push_back({{static_cast<const std::byte*>(mine.source), to_index(mine.source_bytes)},
+                   {static_cast<std::byte*>(mine.destination), to_index(mine.destination_bytes)}});
   }
   return out;
 }
@@ -48,7 +46,7 @@ inline Plan copy_of(const reshard_plan* plan) {
   std::int64_t bytes = 0;
   if (reshard_plan_write(plan, &text, &bytes) != RESHARD_OK) throw InputError(reshard_last_error());
   std::unique_ptr<char, void (*)(char*)> owner(text, reshard_text_free);
-  return parse_plan(std::string_view(text, static_cast<std::size_t>(bytes)), "plan");
+  return parse_plan(std::string_view(text, to_index(bytes)), "plan");
 }
 
 }  // namespace reshard::capi

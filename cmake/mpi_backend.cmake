@@ -16,7 +16,7 @@ function(reshard_mpi_module name mpi)
     backends/mpi/shared_rings.cpp
     backends/mpi/traffic.cpp
     backends/mpi/world.cpp
-    LINKS reshard_job reshard_host ${mpi} Threads::Threads)
+    LINKS reshard_job reshard_host reshard_traffic ${mpi} Threads::Threads)
   add_library(${name} MODULE backends/mpi/module.cpp)
   # Nothing but its one entry is seen from outside: it carries its own copy of core.
   set_target_properties(${name} PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}

@@ -8,7 +8,7 @@ reshard_part(reshard_nccl SOURCES
   backends/nccl/communicators.cpp
   backends/nccl/executor.cpp
   backends/nccl/prepared.cpp
-  LINKS reshard_device reshard_host reshard_job)
+  LINKS reshard_device reshard_host reshard_job reshard_traffic)
 if(RESHARD_HAS_NCCL)
   reshard_part(reshard_nccl_library SOURCES
     backends/nccl/nccl_library.cpp

@@ -5,7 +5,6 @@
 
 #include "core/base/integers.h"
 #include "core/layout/request.h"
-#include "core/schedule/accounting.h"
 
 namespace reshard::backends::cuda {
 namespace {

@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "backends/device/cuda_kernels.h"
+#include "backends/device/kernels/cuda_kernels.h"
 #include "core/base/errors.h"
 #include "core/base/ids.h"
 #include "core/base/units.h"

@@ -10,7 +10,7 @@
 #include "backends/mpi/session.h"
 #include "core/base/errors.h"
 #include "core/base/units.h"
-#include "core/schedule/accounting.h"
+#include "core/traffic/accounting.h"
 
 namespace reshard::backends::mpi {
 

@@ -9,7 +9,7 @@
 
 #include "core/base/errors.h"
 #include "core/base/units.h"
-#include "core/schedule/transfers.h"
+#include "core/traffic/transfers.h"
 
 namespace reshard::backends::nccl {
 namespace {

@@ -15,8 +15,8 @@
 
 #include "core/plan/executor.h"
 #include "core/plan/plan.h"
-#include "core/schedule/accounting.h"
 #include "core/topology/topology.h"
+#include "core/traffic/accounting.h"
 
 namespace reshard {
 

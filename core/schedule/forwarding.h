@@ -12,8 +12,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/schedule/accounting.h"
 #include "core/schedule/lowering.h"
+#include "core/schedule/temporaries.h"
 
 namespace reshard {
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/base/errors.h"
+#include "core/schedule/lowering.h"
 
 namespace reshard {
 namespace {
@@ -27,6 +28,21 @@ std::int64_t first_fit(const std::vector<Placed>& live, std::int64_t bytes,
 }
 
 }  // namespace
+
+Lives lives_of(const Plan& plan) {
+  std::size_t slots = plan.slot_count();
+  Lives lives{std::vector<std::int32_t>(plan.buffers.size() * slots, -1),
+              std::vector<std::int32_t>(plan.buffers.size() * slots, -1)};
+  for (std::size_t s = 0; s < plan.steps.size(); ++s)
+    for_each_access(plan.steps[s], [&](BufferId buffer, Slot slot, bool is_write) {
+      RESHARD_CHECK(to_index(buffer) < plan.buffers.size(),
+                    "step " + std::to_string(s) + " names a buffer that is not there");
+      std::size_t at = to_index(buffer) * slots + to_index(slot);
+      if (is_write && lives.begin[at] < 0) lives.begin[at] = static_cast<std::int32_t>(s);
+      lives.end[at] = static_cast<std::int32_t>(s);
+    });
+  return lives;
+}
 
 std::vector<BufferLife> temporary_lives(const Plan& plan, const Lives& lives, Slot slot) {
   std::vector<BufferLife> out(plan.buffers.size());

@@ -13,10 +13,17 @@
 #include <vector>
 
 #include "core/plan/plan.h"
-#include "core/schedule/accounting.h"
 #include "core/schedule/rank_schedule.h"
 
 namespace reshard {
+
+// First write and last access of every buffer on every slot, as steps in listed order: index buffer
+// * slots + slot; -1 where no step writes it (the source) or touches it. After its last access an
+// executor may free a temporary.
+struct Lives {
+  std::vector<std::int32_t> begin, end;
+};
+Lives lives_of(const Plan& plan);
 
 // From the first that writes a buffer to the last that uses it, of whatever runs in listed order:
 // steps of a plan or launches of a rank. `begin` -1: it needs no room.

@@ -7,8 +7,8 @@
 #include <limits>
 
 #include "core/plan/executor.h"
-#include "core/schedule/workload.h"
 #include "core/topology/topology.h"
+#include "core/traffic/workload.h"
 
 namespace reshard::sim {
 

@@ -21,8 +21,8 @@
 
 #include "core/base/grouped.h"
 #include "core/base/ids.h"
-#include "core/schedule/transfers.h"
-#include "core/schedule/workload.h"
+#include "core/traffic/transfers.h"
+#include "core/traffic/workload.h"
 
 namespace reshard::sim {
 

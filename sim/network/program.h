@@ -18,7 +18,7 @@
 
 #include "core/base/grouped.h"
 #include "core/plan/executor.h"
-#include "core/schedule/workload.h"
+#include "core/traffic/workload.h"
 #include "sim/network/operation_run.h"
 
 namespace reshard::sim {

@@ -24,8 +24,8 @@
 #include <vector>
 
 #include "core/plan/executor.h"
-#include "core/schedule/workload.h"
 #include "core/topology/topology.h"
+#include "core/traffic/workload.h"
 #include "sim/study/study.h"
 
 namespace reshard::sim {

@@ -13,7 +13,7 @@
 #include "core/base/errors.h"
 #include "core/base/units.h"
 #include "core/pattern/pattern.h"
-#include "core/schedule/accounting.h"
+#include "core/traffic/accounting.h"
 #include "sim/store/store.h"
 
 namespace reshard::sim {

@@ -6,7 +6,7 @@
 
 #include "core/base/errors.h"
 #include "core/base/units.h"
-#include "core/schedule/workload.h"
+#include "core/traffic/workload.h"
 #include "sim/network/engine.h"
 
 namespace reshard::sim {

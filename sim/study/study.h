@@ -18,8 +18,8 @@
 #include "core/plan/executor.h"
 #include "core/planners/planner.h"
 #include "core/proof/proof.h"
-#include "core/schedule/accounting.h"
 #include "core/topology/topology.h"
+#include "core/traffic/accounting.h"
 
 namespace reshard::sim {
 

@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "core/base/cursor.h"
-#include "core/schedule/accounting.h"
+#include "core/traffic/accounting.h"
 #include "sim/trace/line_reader.h"
 #include "sim/trace/trace.h"
 

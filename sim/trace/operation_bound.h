@@ -15,8 +15,8 @@
 
 #include "core/base/digest.h"
 #include "core/bounds/bounds.h"
-#include "core/schedule/workload.h"
 #include "core/topology/topology.h"
+#include "core/traffic/workload.h"
 
 namespace reshard::sim {
 

@@ -22,7 +22,7 @@
 #include "core/base/errors.h"
 #include "core/base/ids.h"
 #include "core/layout/request.h"
-#include "core/schedule/expansion.h"
+#include "core/traffic/expansion.h"
 
 namespace reshard::sim {
 

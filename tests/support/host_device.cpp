@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "backends/device/host_kernels.h"
+#include "backends/device/kernels/host_kernels.h"
 #include "core/base/errors.h"
 #include "core/bytes/box_fold.h"
 

@@ -10,8 +10,8 @@
 
 #include "core/base/errors.h"
 #include "core/proof/proof.h"
-#include "core/schedule/accounting.h"
 #include "core/schedule/forwarding.h"
+#include "core/traffic/accounting.h"
 #include "tests/support/star.h"
 
 namespace reshard::test {

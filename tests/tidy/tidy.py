@@ -22,6 +22,7 @@ CORE = {
     "core/plan": ["core/base", "core/layout"],
     "core/proof": ["core/base", "core/layout", "core/plan", "core/schedule"],
     "core/schedule": ["core/base", "core/layout", "core/plan", "core/bytes"],
+    "core/traffic": ["core/base", "core/layout", "core/plan", "core/schedule"],
     "core/text": ["core/base", "core/layout", "core/plan", "core/proof"],
     "core/topology": ["core/base"],
     "core/bounds": ["core/base", "core/layout", "core/topology"],
@@ -30,9 +31,9 @@ CORE = {
         "core/base",
         "core/layout",
         "core/plan",
-        "core/schedule",
         "core/topology",
         "core/torch",
+        "core/traffic",
     ],
 }
 ALL_CORE = list(CORE)
@@ -40,7 +41,6 @@ SIM = {
     "sim/machines": ALL_CORE,
     "sim/network": ALL_CORE,
     "sim/study": ALL_CORE + ["sim/network"],
-    "sim/transport": ALL_CORE + ["sim/network"],
     "sim/store": ALL_CORE + ["sim/study"],  # for the report on its bytes
     # Planner and store are handed in; a trace knows plans, workloads, bounds and the engine.
     "sim/trace": ALL_CORE + ["sim/network", "sim/study"],
@@ -57,8 +57,9 @@ BACKENDS = {
     "backends/cuda": ["backends/job", "backends/registry", "backends/device"],
     "backends/nccl": ["backends/job", "backends/registry", "backends/host", "backends/device"],
 }
-# Who knows kinds of steps. Planners make them; all else runs what core/schedule makes of them.
-STEP_KINDS = ("core/plan", "core/text", "core/proof", "core/schedule")
+# Who knows kinds of steps. Planners make them; all else runs what core/schedule makes of them and
+# times what core/traffic sends for them.
+STEP_KINDS = ("core/plan", "core/text", "core/proof", "core/schedule", "core/traffic")
 MAX_COLUMNS = 100
 MAX_LINES = 400
 MAX_FUNCTION_LINES = 70
@@ -182,7 +183,7 @@ def step_problems(path, text):
     asks = rf"(get|get_if|holds_alternative){kinds}|visit\(.*body"
     for number, line in enumerate(text.splitlines(), 1):
         if re.search(asks, line):
-            yield f"{path}:{number}: only plan, text, proof and schedule ask for kinds of steps"
+            yield f"{path}:{number}: kinds of steps are asked for in {STEP_KINDS} only"
 
 
 def unordered_walks(path, text):

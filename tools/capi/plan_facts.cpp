@@ -4,7 +4,7 @@
 
 #include "tools/capi/guard.h"
 #include "tools/capi/handles.h"
-#include "tools/commands.h"
+#include "tools/cli/commands.h"
 
 namespace reshard::capi {
 

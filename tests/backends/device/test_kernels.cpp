@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "backends/device/host_kernels.h"
+#include "backends/device/kernels/host_kernels.h"
 #include "backends/device/tables.h"
 #include "core/bytes/box_fold.h"
 #include "tests/support/oracle.h"

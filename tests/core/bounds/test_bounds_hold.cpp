@@ -10,7 +10,7 @@
 
 #include "core/bounds/bounds.h"
 #include "core/planners/planner.h"
-#include "core/schedule/accounting.h"
+#include "core/traffic/accounting.h"
 #include "sim/machines/presets.h"
 #include "sim/network/engine.h"
 #include "tests/core/bounds/bounds_cases.h"

@@ -4,8 +4,8 @@
 
 #include "core/base/errors.h"
 #include "core/planners/planner.h"
-#include "core/schedule/accounting.h"
 #include "core/topology/topology_text.h"
+#include "core/traffic/accounting.h"
 #include "tests/core/planners/planner_cases.h"
 
 namespace reshard {

@@ -4,7 +4,7 @@
 #include "core/base/errors.h"
 #include "core/planners/planner.h"
 #include "core/proof/proof.h"
-#include "core/schedule/accounting.h"
+#include "core/traffic/accounting.h"
 
 using namespace reshard;
 

@@ -9,8 +9,8 @@
 #include "core/bounds/bounds.h"
 #include "core/planners/planner.h"
 #include "core/proof/proof.h"
-#include "core/schedule/accounting.h"
 #include "core/text/plan_text.h"
+#include "core/traffic/accounting.h"
 #include "tests/support/cases.h"
 
 using namespace reshard;

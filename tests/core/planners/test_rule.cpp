@@ -8,7 +8,7 @@
 #include "core/planners/overlap.h"
 #include "core/planners/planner.h"
 #include "core/proof/proof.h"
-#include "core/schedule/accounting.h"
+#include "core/traffic/accounting.h"
 #include "tests/core/planners/planner_cases.h"
 
 namespace reshard {

@@ -11,7 +11,7 @@
 #include "core/base/errors.h"
 #include "core/planners/planner.h"
 #include "core/proof/proof.h"
-#include "core/schedule/accounting.h"
+#include "core/traffic/accounting.h"
 
 namespace reshard {
 namespace {

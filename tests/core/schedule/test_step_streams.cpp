@@ -4,7 +4,6 @@
 #include <catch2/catch.hpp>
 
 #include "core/proof/proof.h"
-#include "core/schedule/accounting.h"
 #include "core/schedule/step_streams.h"
 #include "tests/support/prng.h"
 

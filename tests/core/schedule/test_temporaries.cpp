@@ -6,7 +6,6 @@
 
 #include "core/base/errors.h"
 #include "core/planners/planner.h"
-#include "core/schedule/accounting.h"
 #include "core/schedule/temporaries.h"
 #include "tests/support/cases.h"
 #include "tests/support/star.h"

@@ -6,8 +6,8 @@
 #include <optional>
 #include <vector>
 
-#include "core/schedule/workload.h"
 #include "core/topology/topology.h"
+#include "core/traffic/workload.h"
 
 namespace reshard::test {
 

@@ -5,7 +5,7 @@
 
 #include "core/base/errors.h"
 #include "core/planners/planner.h"
-#include "core/schedule/workload.h"
+#include "core/traffic/workload.h"
 #include "sim/machines/presets.h"
 #include "sim/network/engine.h"
 #include "sim/study/study.h"

@@ -6,8 +6,8 @@
 #include <catch2/catch.hpp>
 
 #include "core/base/errors.h"
-#include "core/schedule/accounting.h"
-#include "core/schedule/workload.h"
+#include "core/traffic/accounting.h"
+#include "core/traffic/workload.h"
 #include "sim/machines/presets.h"
 #include "sim/network/engine.h"
 #include "sim/trace/trace.h"

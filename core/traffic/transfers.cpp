@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "core/traffic/transfers.h"
+
+#include <numeric>
+
+namespace reshard {
+namespace {
+
+Expansion expansion_of(const Plan& plan, const CollectiveStep& step, std::size_t group) {
+  return Expansion(step.kind, default_algorithm(step.kind), step.group_size,
+                   expansion_elements(plan, step, group));
+}
+
+}  // namespace
+
+std::int64_t expansion_elements(const Plan& plan, const CollectiveStep& step, std::size_t group) {
+  bool scatters = step.kind == CollectiveKind::ReduceScatter;
+  Box operand = scatters ? output_of(plan, step, group) : input_of(plan, step, group);
+  return operand.volume() / (step.kind == CollectiveKind::AllToAll ? step.group_size : 1);
+}
+
+Transfers::Transfers(const Plan& plan, const Step& step) : plan_(&plan) {
+  if (const auto* collective = std::get_if<CollectiveStep>(&step.body)) {
+    slots_ = collective->members;
+    unit_bytes_ = plan.element_bytes(collective->input);
+    for (std::size_t g = 0; g < collective->group_count(); ++g)
+      add_expansion(expansion_of(plan, *collective, g));
+    return;
+  }
+  slots_ = slots_of(step);
+  exchange_ = std::get_if<ExchangeStep>(&step.body);
+  if (exchange_ == nullptr) return;
+  std::vector<std::int32_t> part_of_slot(plan.slot_count(), -1);
+  for (std::size_t part = 0; part < slots_.size(); ++part)
+    part_of_slot[to_index(slots_[part])] = static_cast<std::int32_t>(part);
+  for (const ExchangeStep::Message& message : exchange_->messages) {
+    source_parts_.push_back(part_of_slot[to_index(message.source)]);
+    destination_parts_.push_back(part_of_slot[to_index(message.destination)]);
+  }
+  index_messages();
+}
+
+Transfers Transfers::none(std::int32_t parts) {
+  Transfers out;
+  out.slots_.resize(to_index(parts));
+  std::iota(out.slots_.begin(), out.slots_.end(), 0);
+  return out;
+}
+
+Transfers Transfers::message(std::int64_t bytes) {
+  Transfers out = none(2);
+  out.single_bytes_ = bytes;
+  out.source_parts_ = {0};
+  out.destination_parts_ = {1};
+  out.index_messages();
+  return out;
+}
+
+Transfers Transfers::collective(CollectiveKind kind, Algorithm algorithm, std::int32_t n,
+                                std::int64_t bytes) {
+  Transfers out = none(n);
+  out.add_expansion(Expansion(kind, algorithm, n, bytes));
+  return out;
+}
+
+void Transfers::add_expansion(const Expansion& expansion) {
+  count_ += expansion.size();
+  at_once_ += expansion.size() / expansion.rounds();
+  expansions_.push_back(expansion);
+}
+
+void Transfers::index_messages() {
+  first_send_.assign(slots_.size() + 1, 0);
+  first_receive_ = first_send_;
+  for (std::int32_t part : source_parts_) ++first_send_[to_index(part) + 1];
+  for (std::int32_t part : destination_parts_) ++first_receive_[to_index(part) + 1];
+  std::partial_sum(first_send_.begin(), first_send_.end(), first_send_.begin());
+  std::partial_sum(first_receive_.begin(), first_receive_.end(), first_receive_.begin());
+  std::vector<std::uint32_t> next = first_receive_;
+  receives_.resize(destination_parts_.size());
+  for (std::uint32_t message = 0; message < destination_parts_.size(); ++message)
+    receives_[next[to_index(destination_parts_[message])]++] = message;
+}
+
+std::int64_t Transfers::message_bytes(std::uint32_t message) const {
+  if (exchange_ == nullptr) return single_bytes_;
+  return reshard::message_bytes(*plan_, *exchange_, exchange_->messages[message]);
+}
+
+std::int64_t message_bytes(const Plan& plan, const ExchangeStep& step,
+                           const ExchangeStep::Message& message) {
+  std::int64_t bytes = 0;
+  for (std::uint32_t i = message.moves.first; i < message.moves.first + message.moves.count; ++i)
+    bytes += step.moves.elements(i) * plan.element_bytes(step.moves.source(i));
+  return bytes;
+}
+
+void for_each_receipt(const Plan& plan, const Step& step,
+                      const std::function<void(Slot, std::int64_t)>& visit) {
+  if (const auto* exchange = std::get_if<ExchangeStep>(&step.body)) {
+    for (const ExchangeStep::Message& message : exchange->messages)
+      visit(message.destination, message_bytes(plan, *exchange, message));
+  } else if (const auto* collective = std::get_if<CollectiveStep>(&step.body)) {
+    std::int64_t size = plan.element_bytes(collective->input);
+    for (std::size_t g = 0; g < collective->group_count(); ++g) {
+      Expansion expansion = expansion_of(plan, *collective, g);
+      for (std::int32_t m = 0; m < collective->group_size; ++m)
+        visit(collective->group(g)[to_index(m)], expansion.received(m) * size);
+    }
+  }
+}
+
+void for_each_pair(const Plan& plan, const Step& step,
+                   const std::function<void(Slot, Slot, std::int64_t)>& visit) {
+  if (const auto* exchange = std::get_if<ExchangeStep>(&step.body)) {
+    for (const ExchangeStep::Message& message : exchange->messages)
+      visit(message.source, message.destination, message_bytes(plan, *exchange, message));
+    return;
+  }
+  const auto* collective = std::get_if<CollectiveStep>(&step.body);
+  if (collective == nullptr) return;
+  std::int64_t size = plan.element_bytes(collective->input);
+  for (std::size_t g = 0; g < collective->group_count(); ++g) {
+    Expansion expansion = expansion_of(plan, *collective, g);
+    auto slot = [&](std::int32_t m) { return collective->group(g)[to_index(m)]; };
+    std::int32_t n = collective->group_size;
+    // All that a member of a ring receives comes from the one before it.
+    if (default_algorithm(collective->kind) == Algorithm::Ring) {
+      for (std::int32_t m = 0; m < n; ++m)
+        visit(slot(m == 0 ? n - 1 : m - 1), slot(m), expansion.received(m) * size);
+      continue;
+    }
+    for (std::int64_t i = 0; i < expansion.size(); ++i) {
+      Transfer transfer = expansion.transfer(i);
+      visit(slot(transfer.source), slot(transfer.destination), expansion.elements(transfer) * size);
+    }
+  }
+}
+
+}  // namespace reshard

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What goes between ranks while a step runs: which of its parts send to which, how many bytes, in
+// which round. The engine times it; byte counts and traffic sum it.
+//
+// A part is one rank's share of a step. An exchange has one round, a collective those of its
+// expansion (expansion.h), copies, fills and folds have none. Transfers are worked out when they
+// are asked for; nothing is stored per transfer of a collective.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "core/plan/plan.h"
+#include "core/traffic/expansion.h"
+
+namespace reshard {
+
+class Transfers {
+ public:
+  // Of a plan's step by the default expansion. The plan must outlive this.
+  Transfers(const Plan& plan, const Step& step);
+  // `parts` parts that send nothing.
+  static Transfers none(std::int32_t parts);
+  // One message from part 0 to part 1.
+  static Transfers message(std::int64_t bytes);
+  // Of parts 0 .. n-1, n >= 2; `bytes` is Expansion's `elements` in bytes.
+  static Transfers collective(CollectiveKind kind, Algorithm algorithm, std::int32_t n,
+                              std::int64_t bytes);
+
+  // Ranks with a part, by part; of a plan's step its slots, else 0, 1, 2 ...
+  std::span<const Slot> slots() const { return slots_; }
+  std::int32_t rounds() const {
+    return !expansions_.empty() ? expansions_.front().rounds() : source_parts_.empty() ? 0 : 1;
+  }
+  // Of a collective: transfers in all and in one round.
+  std::int64_t count() const { return count_; }
+  std::int64_t at_once() const { return at_once_; }
+
+  // Calls visit(source part, destination part, bytes) for what `part` sends in a round, then for
+  // what it receives.
+  template <class Visit>
+  void for_each(std::int32_t part, std::int32_t round, Visit&& visit) const {
+    if (expansions_.empty())
+      for_each_message(part, visit);
+    else
+      for_each_of_group(part, round, visit);
+  }
+
+ private:
+  Transfers() = default;
+  void add_expansion(const Expansion& expansion);
+  // Sends and receives of every part; messages ascend by source part.
+  void index_messages();
+  std::int64_t message_bytes(std::uint32_t message) const;
+
+  template <class Visit>
+  void for_each_message(std::int32_t part, Visit&& visit) const {
+    auto at = to_index(part);
+    auto add = [&](std::uint32_t message) {
+      visit(source_parts_[message], destination_parts_[message], message_bytes(message));
+    };
+    for (std::uint32_t i = first_send_[at]; i < first_send_[at + 1]; ++i) add(i);
+    for (std::uint32_t i = first_receive_[at]; i < first_receive_[at + 1]; ++i) add(receives_[i]);
+  }
+
+  template <class Visit>
+  void for_each_of_group(std::int32_t part, std::int32_t round, Visit&& visit) const {
+    std::int32_t n = expansions_.front().members(), member = part % n, first = part - member;
+    const Expansion& expansion = expansions_[to_index(part / n)];
+    auto add = [&](std::int64_t number) {
+      Transfer transfer = expansion.transfer(number);
+      visit(first + transfer.source, first + transfer.destination,
+            expansion.elements(transfer) * unit_bytes_);
+    };
+    std::int32_t sends = expansion.sends(round, member),
+                 receives = expansion.receives(round, member);
+    for (std::int32_t k = 0; k < sends; ++k) add(expansion.send(round, member, k));
+    for (std::int32_t k = 0; k < receives; ++k) add(expansion.receive(round, member, k));
+  }
+
+  std::vector<Slot> slots_;
+  // Messages: their ends, and what each part sends and receives (first_*: one more at the end).
+  // Their bytes are those of the plan's moves, or `single_bytes_`.
+  const Plan* plan_ = nullptr;
+  const ExchangeStep* exchange_ = nullptr;
+  std::int64_t single_bytes_ = 0;
+  std::vector<std::int32_t> source_parts_, destination_parts_;
+  std::vector<std::uint32_t> first_send_, first_receive_, receives_;
+  // A collective: parts are members, group after group.
+  std::vector<Expansion> expansions_;  // by group
+  std::int64_t unit_bytes_ = 1;        // of an element of the expansions
+  std::int64_t count_ = 0, at_once_ = 0;
+};
+
+// The count that Expansion takes for a group of a collective.
+std::int64_t expansion_elements(const Plan& plan, const CollectiveStep& step, std::size_t group);
+
+// Bytes of one message: of all its moves.
+std::int64_t message_bytes(const Plan& plan, const ExchangeStep& step,
+                           const ExchangeStep::Message& message);
+
+// Calls visit(slot, bytes) for what every rank receives in a step, in one or several calls.
+void for_each_receipt(const Plan& plan, const Step& step,
+                      const std::function<void(Slot, std::int64_t)>& visit);
+
+// Calls visit(source, destination, bytes) for every pair of ranks between which bytes go in a step,
+// some pairs several times.
+void for_each_pair(const Plan& plan, const Step& step,
+                   const std::function<void(Slot, Slot, std::int64_t)>& visit);
+
+}  // namespace reshard

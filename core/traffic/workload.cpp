@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "core/traffic/workload.h"
+
+#include <fmt/format.h>
+
+#include "core/base/errors.h"
+
+namespace reshard {
+
+namespace {
+
+std::string ranks_in_short(const std::vector<Rank>& ranks) {
+  if (ranks.empty()) return "no rank";
+  std::string out = ranks.size() == 1 ? "rank" : "ranks";
+  for (std::size_t i = 0; i < ranks.size() && i < 4; ++i)
+    out += fmt::format("{}{}", i == 0 ? ' ' : ',', to_int(ranks[i]));
+  return ranks.size() > 4 ? fmt::format("{},.. ({} in all)", out, ranks.size()) : out;
+}
+
+}  // namespace
+
+Workload workload_of(std::shared_ptr<const Plan> plan) {
+  RESHARD_CHECK(plan != nullptr, "a workload of no plan");
+  Workload workload;
+  workload.operations.push_back({RunPlan{std::move(plan)}, 0, {}});
+  return workload;
+}
+
+std::vector<Rank> ranks_of(const Operation& operation) {
+  if (const auto* run = std::get_if<RunPlan>(&operation.body)) return run->plan->ranks;
+  if (const auto* compute = std::get_if<Compute>(&operation.body)) return compute->ranks;
+  if (const auto* collective = std::get_if<BareCollective>(&operation.body))
+    return collective->ranks;
+  const auto& message = std::get<Message>(operation.body);
+  return {message.source, message.destination};
+}
+
+std::string text(const Operation& operation) {
+  std::string ranks = ranks_in_short(ranks_of(operation));
+  if (const auto* run = std::get_if<RunPlan>(&operation.body))
+    return fmt::format("{} plan on {}", run->plan->planner, ranks);
+  if (std::holds_alternative<Compute>(operation.body)) return fmt::format("compute on {}", ranks);
+  if (const auto* collective = std::get_if<BareCollective>(&operation.body))
+    return fmt::format("{} on {}", text(collective->kind), ranks);
+  const auto& message = std::get<Message>(operation.body);
+  return fmt::format("message from rank {} to rank {}", to_int(message.source),
+                     to_int(message.destination));
+}
+
+}  // namespace reshard

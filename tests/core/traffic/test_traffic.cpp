@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Traffic between pairs: against a walk over every transfer, against the byte counts, and as the
+// file that nccl-tests reads.
+#include <catch2/catch.hpp>
+
+#include <map>
+
+#include "core/base/errors.h"
+#include "core/planners/planner.h"
+#include "core/traffic/accounting.h"
+#include "core/traffic/expansion.h"
+#include "core/traffic/transfers.h"
+#include "tests/support/cases.h"
+#include "tests/support/star.h"
+
+using namespace reshard;
+using namespace reshard::test;
+using Catch::Matchers::Contains;
+
+namespace {
+
+Request request_of(const char* mesh, const char* shape, const char* from, const char* to,
+                   std::string_view ranks = {}) {
+  auto ref = std::make_shared<const Mesh>(parse_mesh(mesh, ranks));
+  return Request(parse_layout(shape, "f32", ref, from), parse_layout(shape, "f32", ref, to));
+}
+
+Plan planned(const Request& request, std::string_view planner) {
+  Topology topology = star(64);
+  PlannerInput input;
+  input.topology = &topology;
+  return find_planner(planner).make(request, input);
+}
+
+// Every message and every transfer of every expansion, one by one.
+std::map<std::pair<Slot, Slot>, std::int64_t> slow_traffic(const Plan& plan) {
+  std::map<std::pair<Slot, Slot>, std::int64_t> out;
+  for (const Step& step : plan.steps) {
+    if (const auto* exchange = std::get_if<ExchangeStep>(&step.body))
+      for (const ExchangeStep::Message& message : exchange->messages)
+        out[{message.source, message.destination}] += message_bytes(plan, *exchange, message);
+    const auto* collective = std::get_if<CollectiveStep>(&step.body);
+    if (collective == nullptr) continue;
+    for (std::size_t g = 0; g < collective->group_count(); ++g) {
+      std::span<const Slot> group = collective->group(g);
+      std::int64_t elements = expansion_elements(plan, *collective, g);
+      Expansion expansion(collective->kind, default_algorithm(collective->kind),
+                          collective->group_size, elements);
+      for (std::int64_t i = 0; i < expansion.size(); ++i) {
+        Transfer transfer = expansion.transfer(i);
+        std::int64_t bytes = expansion.elements(i) * size_bytes(plan.request().dtype());
+        if (bytes > 0)
+          out[{group[static_cast<std::size_t>(transfer.source)],
+               group[static_cast<std::size_t>(transfer.destination)]}] += bytes;
+      }
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("traffic is that of every transfer, and its columns are what ranks receive") {
+  Prng prng(20261121);
+  std::int64_t plans = 0, pairs = 0;
+  for (int draw = 0; draw < 3000; ++draw) {
+    DrawnPair drawn = draw_pair(prng);
+    for (std::string_view planner : {"rule", "p2p", "hybrid"}) {
+      std::optional<Plan> plan;
+      try {
+        plan = planned(Request(drawn.source, drawn.destination), planner);
+      } catch (const InputError&) {
+        continue;
+      }
+      INFO("draw " << draw << ": " << plan->request().text() << " by " << planner);
+      ++plans;
+      std::vector<PairBytes> traffic = traffic_of(*plan);
+      std::vector<PairBytes> expected;
+      for (const auto& [ends, bytes] : slow_traffic(*plan))
+        expected.push_back({ends.first, ends.second, bytes});
+      REQUIRE(traffic == expected);
+      std::vector<std::int64_t> received(plan->slot_count(), 0);
+      for (const PairBytes& pair : traffic)
+        received[static_cast<std::size_t>(pair.destination)] += pair.bytes;
+      REQUIRE(received == count_bytes(*plan).received_per_slot);
+      pairs += static_cast<std::int64_t>(traffic.size());
+    }
+  }
+  CHECK(plans > 3000);
+  CHECK(pairs > 10000);
+}
+
+TEST_CASE("the matrix has a row and a column for every rank up to the greatest") {
+  // Ranks 1 and 3 swap halves of 4 x 4 f32: each sends 2 x 2 elements.
+  AlltoallvMatrix matrix =
+      alltoallv_matrix(planned(request_of("2", "4,4", "S(0)", "S(1)", "3,1"), "p2p"));
+  CHECK(matrix.text == "0 0 0 0\n0 0 0 16\n0 0 0 0\n0 16 0 0\n");
+  CHECK(matrix.size_bytes == 16);
+  // A gather on a ring of three, blocks of two rows: every member passes on its own block and the
+  // one before.
+  matrix = alltoallv_matrix(planned(request_of("3", "6,4", "S(0)", "R"), "rule"));
+  CHECK(matrix.text == "0 64 0\n0 0 64\n64 0 0\n");
+  CHECK(matrix.size_bytes == 64);
+  // A plan that sends nothing.
+  CHECK(alltoallv_matrix(planned(request_of("2", "4", "R", "S(0)"), "p2p")).text == "0 0\n0 0\n");
+  // The largest sum may be that of a row: rank 0 sends to three, each gets 4 of its 16 bytes.
+  matrix = alltoallv_matrix(planned(
+      Request(parse_layout("4", "f32", std::make_shared<const Mesh>(parse_mesh("1")), "R"),
+              parse_layout("4", "f32", std::make_shared<const Mesh>(parse_mesh("4")), "S(0)")),
+      "p2p"));
+  CHECK(matrix.text == "0 4 4 4\n0 0 0 0\n0 0 0 0\n0 0 0 0\n");
+  CHECK(matrix.size_bytes == 12);
+}
+
+TEST_CASE("a matrix too wide to write down is refused") {
+  Plan wide(request_of("2", "4,4", "S(0)", "S(1)", "0,4096"), "none");
+  CHECK_THROWS_AS(alltoallv_matrix(wide), InputError);
+  CHECK_THROWS_WITH(alltoallv_matrix(wide), Contains("below 4096") && Contains("rank 4096"));
+  CHECK_NOTHROW(alltoallv_matrix(Plan(request_of("2", "4,4", "S(0)", "S(1)", "0,4095"), "none")));
+}
+
+TEST_CASE("collectives that connect too many pairs are refused before memory is taken") {
+  // One all_to_all of 2^14 ranks connects 2^28 pairs.
+  std::int32_t n = 1 << 14;
+  auto mesh = std::make_shared<const Mesh>(Mesh::row_major({n}));
+  Shape shape{n, n};
+  Plan plan(Request(Layout(shape, DType::I8, mesh, {Placement::shard(0)}),
+                    Layout(shape, DType::I8, mesh, {Placement::shard(1)})),
+            "by hand");
+  CollectiveStep step{};
+  step.kind = CollectiveKind::AllToAll;
+  step.input = kSourceBuffer;
+  step.output = kDestinationBuffer;
+  step.group_size = n;
+  for (Slot slot = 0; slot < n; ++slot) step.members.push_back(slot);
+  plan.add_step(step, {});
+  CHECK_THROWS_AS(traffic_of(plan), InputError);
+}
+
+TEST_CASE("a collective of nothing connects no pairs") {
+  Plan plan(request_of("2", "0,4", "S(0)", "R"), "by hand");
+  CollectiveStep step{};
+  step.kind = CollectiveKind::AllGather;
+  step.input = kSourceBuffer;
+  step.output = kDestinationBuffer;
+  step.group_size = 2;
+  step.members = {0, 1};
+  plan.add_step(step, {});
+  CHECK(traffic_of(plan).empty());
+}

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The two commands on one request. `reshard plan`: what must move, and how; prints the steps, bytes
+// and memory per rank and what they cost, or the plan itself as text. `reshard simulate`: plan,
+// prove, move every rank's bytes in this process and compare them, time it on the topology, set it
+// beside the bound.
+#include <cmath>
+#include <cstdio>
+#include <memory>
+
+#include <CLI/CLI.hpp>
+
+#include "core/base/errors.h"
+#include "core/text/plan_text.h"
+#include "core/torch/cost_model.h"
+#include "core/traffic/accounting.h"
+#include "core/traffic/workload.h"
+#include "sim/report/perfetto.h"
+#include "sim/report/report.h"
+#include "tools/cli/commands.h"
+#include "tools/cli/options.h"
+#include "tools/cli/output.h"
+#include "tools/cli/pipeline.h"
+
+namespace reshard::tools {
+
+namespace {
+
+struct PlanOptions {
+  RequestOptions request;
+  MachineOptions machine;
+  OutputOptions output;
+  bool explain = false;
+  std::string emit = "report";
+};
+
+void run_plan(const PlanOptions& options) {
+  Subject subject = subject_of(options.request);
+  const Request& request = subject.asked();
+  sim::StudyOptions wanted = study_options(options.machine);
+  wanted.explain = options.explain || options.output.json;
+  wanted.record_timelines = options.emit == "report";
+  Studied studied(subject, options.machine, wanted);
+  const Plan& plan = studied.study->plan();
+  if (options.emit == "plan") {
+    print(to_text(plan));
+    return;
+  }
+  if (options.emit == "alltoallv-matrix") {
+    AlltoallvMatrix matrix = alltoallv_matrix(plan);
+    std::int64_t size_bytes = (matrix.size_bytes + 15) / 16 * 16;
+    std::fprintf(stderr, "reshard: run alltoallv_perf with -b %lld -e %lld\n",
+                 static_cast<long long>(size_bytes), static_cast<long long>(size_bytes));
+    print(matrix.text);
+    return;
+  }
+
+  sim::RunReport report = studied.report();
+  double torch_cost_us =
+      torch_redistribute_cost_us(request, studied.study->topology().node().devices);
+  if (torch_plans_greedily(request) && std::isfinite(torch_cost_us))
+    report.torch_cost_us = torch_cost_us;
+  print(options.output.json ? sim::plan_json(report)
+                            : sim::plan_table(report, options.explain, options.output.verbose));
+}
+
+struct SimulateOptions {
+  RequestOptions request;
+  MachineOptions machine;
+  DataOptions data;
+  OutputOptions output;
+};
+
+void run_simulate(const SimulateOptions& options) {
+  if (!options.output.perfetto.empty()) require_writable(options.output.perfetto, "--perfetto");
+  std::int64_t budget = data_budget_of(options.data.budget);
+  Subject subject = subject_of(options.request);
+  sim::StudyOptions wanted = study_options(options.machine);
+  wanted.record_timelines = true;
+  Progress progress;
+  progress.stage("planning and proving");
+  Studied studied(subject, options.machine, wanted);
+
+  progress.stage("timing");
+  sim::RunReport report = studied.report();
+  if (options.data.how == "full") {
+    progress.stage("moving and comparing bytes");
+    report.data = studied.moved(budget);
+  } else {
+    report.data = not_moved(studied.study->plan(), "--data proof");
+  }
+  progress.clear();
+
+  if (!options.output.perfetto.empty())
+    write_file(options.output.perfetto, "--perfetto",
+               [&](std::ostream& out) { sim::write_perfetto(out, *studied.study); });
+  if (options.output.perfetto == "-") return;
+  print(options.output.json ? sim::simulate_json(report)
+                            : sim::simulate_table(report, options.output.verbose));
+}
+
+}  // namespace
+
+void add_plan_command(CLI::App& app) {
+  auto options = std::make_shared<PlanOptions>();
+  CLI::App* command = app.add_subcommand(
+      "plan", "print the plan of a redistribution: steps, bytes per rank, peak memory, cost");
+  add_request_options(*command, options->request);
+  add_machine_options(*command, options->machine);
+  add_json_option(*command, options->output);
+  OptionGroup output(*command, "Output");
+  output.add_flag("--explain", options->explain, "say why each step is there");
+  output.add_choice("--emit", "WHAT", options->emit, {"report", "plan", "alltoallv-matrix"},
+                    "report; plan: the plan's own text, which --plan reads; or alltoallv-matrix: "
+                    "bytes between ranks, which nccl-tests measures");
+  command->footer(
+      "Example:\n  reshard plan --mesh 4x4 --shape 32,8192,4096 --from 'S(0)S(1)' --to 'S(1)S(0)' "
+      "--explain\n"
+      "  reshard plan --mesh 8 --shape 4096,4096 --dtype bf16 --from 'S(0)' --to R --emit plan > "
+      "gather.plan\n"
+      "  reshard plan --mesh 8 --shape 4096,4096 --from 'S(0)' --to 'S(1)' --emit alltoallv-matrix "
+      "> traffic.txt\n\n"
+      "The last is the file of NCCL_TESTS_ALLTOALLV_MATRIX_FILE: cell [i][j] is what rank i sends "
+      "to rank j, for ranks 0 to the greatest. alltoallv_perf cuts "
+      "cells to\n"
+      "multiples of 16 bytes and must be given -b and -e alike, at least the largest sum of a row "
+      "or column; that number is printed on standard error.");
+  command->callback([options] { run_plan(*options); });
+}
+
+void add_simulate_command(CLI::App& app) {
+  auto options = std::make_shared<SimulateOptions>();
+  CLI::App* command = app.add_subcommand(
+      "simulate", "plan, prove, move the bytes, time it, and compare with the physical bound");
+  add_request_options(*command, options->request);
+  add_machine_options(*command, options->machine);
+  add_data_options(*command, options->data,
+                   "full: move and compare every byte; proof: index sets only");
+  add_json_option(*command, options->output);
+  add_perfetto_option(*command, options->output);
+  command->footer(
+      "Example:\n  reshard simulate --mesh 8x2 --shape 32,8192,4096 --from 'S(0)R' --to 'RS(1)' "
+      "--topology dgx-h100:2\n"
+      "  reshard simulate --mesh 4 --to-mesh 4 --to-ranks 4-7 --shape 8192,8192 --dtype bf16 "
+      "--from 'S(0)' --to 'S(1)' --planner p2p --perfetto move.json");
+  command->callback([options] { run_simulate(*options); });
+}
+
+}  // namespace reshard::tools

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// `reshard replay`: a whole trace of redistributions, compute, messages and collectives, planned,
+// proved, moved and timed together.
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "core/base/errors.h"
+#include "sim/machines/presets.h"
+#include "sim/report/perfetto.h"
+#include "sim/report/report.h"
+#include "sim/trace/replay.h"
+#include "tools/cli/agreement.h"
+#include "tools/cli/commands.h"
+#include "tools/cli/options.h"
+#include "tools/cli/output.h"
+#include "tools/cli/pipeline.h"
+
+namespace reshard::tools {
+
+namespace {
+
+struct ReplayOptions {
+  std::string trace, format;
+  MachineOptions machine;
+  DataOptions data;
+  OutputOptions output;
+};
+
+// The option's topology, else the header's, else the default that holds all ranks.
+Topology topology_of(const ReplayOptions& options, const sim::Trace& trace) {
+  const std::string& spec =
+      options.machine.topology.empty() ? trace.topology : options.machine.topology;
+  std::int64_t highest = sim::highest_rank(trace);
+  if (spec.empty()) return sim::default_topology(std::max<std::int64_t>(highest + 1, 1));
+  try {
+    Topology topology = sim::find_topology(spec);
+    sim::require_devices(topology, highest);
+    return topology;
+  } catch (const InputError& error) {
+    // What the header says is wrong at the header's line; what the option says, at the option.
+    throw error.in(options.machine.topology.empty() ? options.trace + ":1" : "--topology");
+  }
+}
+
+sim::ReplayHooks hooks_for(sim::Studies& studies, Progress& progress, bool move_data) {
+  sim::ReplayHooks hooks;
+  hooks.study = [&studies](const Request& request) { return studies.of(request); };
+  if (move_data)
+    hooks.check_data = [&studies](const Request& request, const std::shared_ptr<const Plan>& plan,
+                                  std::int64_t budget_bytes) {
+      return moved(studies, request, plan, budget_bytes);
+    };
+  hooks.cache_statistics = [&studies] { return studies.cache_statistics(); };
+  hooks.progress = [&progress](std::string_view stage, std::int64_t done, std::int64_t total) {
+    progress.show(stage, done, total);
+  };
+  return hooks;
+}
+
+sim::ReplayReport replayed(const ReplayOptions& options, const sim::Trace& trace,
+                           const std::shared_ptr<const Topology>& topology,
+                           std::int64_t budget_bytes) {
+  sim::Studies studies(topology, find_planner(options.machine.planner),
+                       study_options(options.machine));
+  Progress progress;
+  return sim::replay(trace, *topology, hooks_for(studies, progress, options.data.how == "full"),
+                     budget_bytes);
+}
+
+void run_replay(const ReplayOptions& options) {
+  if (!options.output.perfetto.empty()) require_writable(options.output.perfetto, "--perfetto");
+  std::int64_t budget_bytes = data_budget_of(options.data.budget);
+  sim::Trace trace = sim::read_trace(options.trace, options.format);
+  auto topology = std::make_shared<const Topology>(topology_of(options, trace));
+  sim::ReplayReport report = replayed(options, trace, topology, budget_bytes);
+  if (!report.findings.empty()) {
+    CheckNotHeld check;
+    for (const sim::TraceFinding& finding : report.findings) check.findings.push_back(finding.what);
+    throw check;
+  }
+  if (!options.output.perfetto.empty())
+    write_file(options.output.perfetto, "--perfetto", [&](std::ostream& out) {
+      sim::write_perfetto(out, report.workload, report.labels, report.timeline, *topology);
+    });
+  if (options.output.perfetto == "-") return;
+  print(options.output.json ? sim::replay_json(report)
+                            : sim::replay_table(report, options.output.verbose));
+}
+
+std::string format_names() {
+  std::string out;
+  for (const sim::TraceFormat& row : sim::trace_formats())
+    out += fmt::format("{}{} ({})", out.empty() ? "" : ", ", row.name, row.what);
+  return out;
+}
+
+}  // namespace
+
+void add_replay_command(CLI::App& app) {
+  auto options = std::make_shared<ReplayOptions>();
+  CLI::App* command = app.add_subcommand(
+      "replay",
+      "run a whole trace: redistributions, compute, messages; timeline, totals, hot links");
+  command->add_option("TRACE", options->trace, "a trace in one of the formats (traces/README.md)")
+      ->required();
+  command
+      ->add_option("--format", options->format,
+                   format_names() + "; left out, the content of TRACE decides")
+      ->type_name("NAME");
+  add_machine_options(*command, options->machine);
+  add_data_options(
+      *command, options->data,
+      "full: move and compare the bytes of every different request; proof: index sets only");
+  add_json_option(*command, options->output);
+  add_perfetto_option(*command, options->output);
+  command->footer(
+      "Example:\n  reshard replay traces/llama3-70b-fsdp-to-tp.jsonl\n  reshard replay "
+      "traces/mlp-tp.jsonl --planner rule --perfetto mlp.json");
+  command->callback([options] { run_replay(*options); });
+}
+
+}  // namespace reshard::tools

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The program `reshard`: the list of its commands, and the only place that exits. Exit codes: 0
+// done, others in agreement.h.
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <sstream>
+#include <string>
+
+#include "core/base/cursor.h"
+#include "core/base/errors.h"
+#include "tools/cli/agreement.h"
+#include "tools/cli/commands.h"
+#include "tools/cli/output.h"
+
+namespace {
+
+[[noreturn]] void wrong_usage(int argc, char** argv, const std::string& what) {
+  reshard::tools::fail_together(reshard::tools::backend_of(argc, argv),
+                                std::make_exception_ptr(reshard::InputError(what)));
+}
+
+void add_commands(CLI::App& app) {
+  app.require_subcommand(1);
+  app.set_version_flag("-V,--version", std::string("reshard ") + reshard::tools::kVersion);
+  app.set_help_all_flag("--help-all", "print the help of all commands");
+  reshard::tools::add_plan_command(app);
+  reshard::tools::add_simulate_command(app);
+  reshard::tools::add_replay_command(app);
+  reshard::tools::add_sweep_command(app);
+  reshard::tools::add_validate_command(app);
+  reshard::tools::add_topo_command(app);
+  reshard::tools::add_doctor_command(app);
+  reshard::tools::add_manual_commands(app);
+  app.footer(
+      "Example:\n  reshard simulate --mesh 4x4 --shape 32,8192,4096 --from 'S(0)S(1)' --to "
+      "'S(1)S(0)'\n\nreshard COMMAND --help tells more.");
+}
+
+int run(int argc, char** argv) {
+  CLI::App app("Plans, proves, times and runs the redistribution of sharded tensors.", "reshard");
+  add_commands(app);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& success) {  // --help, --version
+    std::ostringstream text;
+    app.exit(success, text, text);
+    if (reshard::tools::launch_of(reshard::tools::backend_of(argc, argv)).rank == 0)
+      reshard::tools::print(text.str());
+    return 0;
+  } catch (const CLI::ParseError& error) {
+    // CLI11 says only that a command is missing.
+    if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr && app.get_subcommands().empty())
+      wrong_usage(
+          argc, argv,
+          "expected a command (plan, simulate, replay, sweep, validate, topo or doctor), found " +
+              (argc > 1 ? reshard::quoted(argv[1]) : "none"));
+    std::string what = error.what();
+    wrong_usage(argc, argv, what.substr(0, what.find('\n')));
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::signal(SIGPIPE,
+              SIG_IGN);  // a reader that has gone ends the program quietly, where it writes
+  std::signal(SIGXFSZ, SIG_IGN);  // a limit on the size of files is an error like a full disk
+  try {
+    return run(argc, argv);
+  } catch (...) {
+    reshard::tools::Failure failure = reshard::tools::failure_of(std::current_exception());
+    reshard::tools::say(failure.reasons);
+    return failure.exit_code;
+  }
+}

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tools/cli/options.h"
+
+#include <chrono>
+#include <cstdio>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <CLI/CLI.hpp>
+
+#include "core/base/errors.h"
+#include "core/base/units.h"
+#include "core/layout/request.h"
+#include "sim/store/store.h"
+#include "tools/cli/agreement.h"
+
+namespace reshard::tools {
+
+namespace {
+
+void require(bool given, const char* option) {
+  if (!given) throw InputError(std::string(option) + ": required, or give --plan FILE");
+}
+
+BackendInfo local_info() {
+  return {"local",
+          "every rank's bytes in this process: the store itself, on the clock",
+          {true, "the store, one thread", ""}};
+}
+
+BackendInfo info_of(const backends::BackendRow& row) {
+  return {std::string(row.name), std::string(row.purpose), row.probe()};
+}
+
+}  // namespace
+
+template <class Value>
+CLI::Option* OptionGroup::add(const char* name, const char* value_name, Value& value,
+                              const std::string& help) const {
+  return command_.add_option(name, value, help)->type_name(value_name)->group(heading_);
+}
+template CLI::Option* OptionGroup::add(const char*, const char*, std::string&,
+                                       const std::string&) const;
+template CLI::Option* OptionGroup::add(const char*, const char*, std::vector<std::string>&,
+                                       const std::string&) const;
+
+void OptionGroup::add_file(const char* name, std::string& value, const std::string& help) const {
+  add(name, "FILE", value, help)->check([](const std::string& given) {
+    return given.empty() ? "expected a file name, found ''" : "";
+  });
+}
+
+void OptionGroup::add_choice(const char* name, const char* value_name, std::string& value,
+                             const std::vector<std::string>& choices,
+                             const std::string& help) const {
+  add(name, value_name, value, help)->check(CLI::IsMember(choices));
+}
+
+template <class Integer>
+void OptionGroup::add_count(const char* name, const char* value_name, Integer& value, Integer low,
+                            Integer high, const std::string& help) const {
+  add(name, value_name, value, help)->check(CLI::Range(low, high));
+}
+
+void OptionGroup::add_flag(const char* name, bool& value, const std::string& help) const {
+  command_.add_flag(name, value, help)->group(heading_);
+}
+
+std::string planner_names() {
+  std::string out;
+  for (const PlannerRow& row : planners()) out += (out.empty() ? "" : "|") + std::string(row.name);
+  return out;
+}
+
+void add_request_options(CLI::App& command, RequestOptions& options) {
+  OptionGroup group(command, "Request");
+  group.add("--mesh", "MESH", options.mesh,
+            "ranks of the source as an array: 4x4, dp=4,tp=4 or [[0,1],[2,3]]");
+  group.add("--ranks", "RANKS", options.ranks,
+            "global ranks of the mesh, row-major: 0-7 or 0-3,8-11 (default 0..n-1)");
+  group.add("--to-mesh", "MESH", options.to_mesh,
+            "ranks of the destination (default: the source's)");
+  group.add("--to-ranks", "RANKS", options.to_ranks, "global ranks of the destination mesh");
+  group.add("--shape", "SHAPE", options.shape, "global shape: 32,8192,4096 ('' is a scalar)")
+      ->each([&options](const std::string&) { options.shape_given = true; });
+  group.add("--dtype", "DTYPE", options.dtype,
+            "f64 f32 f16 bf16 f8e4m3 f8e5m2 i64 i32 i16 i8 u8 bool c64 (default f32)");
+  group.add("--from", "PLACEMENTS", options.from,
+            "placements of the source, one per mesh axis: 'S(0)R', 'Shard(0),Partial(sum)'");
+  group.add("--to", "PLACEMENTS", options.to, "placements of the destination");
+  group.add("--plan", "FILE", options.plan_file,
+            "read a plan (from `reshard plan --emit plan`) in place of a request");
+}
+
+void add_topology_option(const OptionGroup& group, MachineOptions& options) {
+  group.add(
+      "--topology", "TOPOLOGY", options.topology,
+      "preset, preset:count or file (default: dgx-h100 with as many nodes as the ranks need)");
+}
+
+void add_memory_limit_option(const OptionGroup& group, MachineOptions& options) {
+  group.add("--memory-limit", "BYTES", options.memory_limit,
+            "most bytes that a rank may hold at once, such as 8GiB");
+}
+
+void add_machine_options(CLI::App& command, MachineOptions& options) {
+  OptionGroup group(command, kMachineHeading);
+  add_topology_option(group, options);
+  group.add("--planner", "NAME", options.planner, planner_names() + " (default auto)");
+  add_memory_limit_option(group, options);
+  group.add_count("--plan-cache", "COUNT", options.cache_size, std::int64_t{0},
+                  std::int64_t{1'000'000}, "plans kept for equal requests (default 1024)");
+}
+
+void add_data_options(CLI::App& command, DataOptions& options, const std::string& how) {
+  OptionGroup group(command, "Data");
+  group.add_choice("--data", "HOW", options.how, {"full", "proof"}, how);
+  group.add("--data-budget", "BYTES", options.budget,
+            "bytes of all ranks that may be moved at full size; more is moved at a reduced shape "
+            "(default 2GiB)");
+}
+
+void add_json_option(CLI::App& command, OutputOptions& options) {
+  OptionGroup group(command, "Output");
+  group.add_flag("--json", options.json, "print JSON (tools/json-schemas.md) instead of tables");
+  group.add_flag("-v,--verbose", options.verbose, "print more");
+}
+
+void add_perfetto_option(CLI::App& command, OutputOptions& options) {
+  OptionGroup(command, "Output")
+      .add_file("--perfetto", options.perfetto,
+                "write the timeline for ui.perfetto.dev ('-': to standard output, in place of the "
+                "report)");
+}
+
+void add_carrier_options(CLI::App& command, CarrierOptions& options) {
+  std::vector<std::string> names{"local"};
+  for (const backends::BackendRow& row : backends::backends()) names.emplace_back(row.name);
+  constexpr std::int64_t kMaxIterations = 100'000, kMaxWaitS = 86'400;
+  OptionGroup group(command, "Backend");
+  group.add_choice("--backend", "NAME", options.backend, names,
+                   fmt::format("{} (default local)", fmt::join(names, "|")));
+  group.add_count("--iterations", "COUNT", options.counts.iterations, std::int64_t{1},
+                  kMaxIterations, "timed runs (default 9)");
+  group.add_count("--warmup", "COUNT", options.counts.warm_up, std::int64_t{0}, kMaxIterations,
+                  "runs before them (default 2)");
+  group.add_count(
+      "--time-limit", "SECONDS", options.time_limit_s, std::int64_t{1}, kMaxWaitS,
+      "seconds that any single wait for other ranks or a device may take (default 300)");
+  group.add("--rendezvous", "PLACE", options.rendezvous,
+            "where nccl's processes meet: HOST:PORT or file:PATH (default: as the launcher says)");
+  group.add_count("--device", "NUMBER", options.device, 0, 1'000,
+                  "GPU of this process (default: the local rank's)");
+  group.add_flag(
+      "--declared-order", options.declared_order,
+      "fold in the plan's order even where the library's own collective would be faster");
+}
+
+Request request_of(const RequestOptions& options) {
+  require(!options.mesh.empty(), "--mesh");
+  require(options.shape_given, "--shape");
+  require(!options.from.empty(), "--from");
+  require(!options.to.empty(), "--to");
+  return parse_request({options.mesh, options.ranks, options.to_mesh, options.to_ranks,
+                        options.shape, options.dtype, options.from, options.to},
+                       "--");
+}
+
+std::optional<std::int64_t> memory_limit_of(const MachineOptions& options) {
+  if (options.memory_limit.empty()) return std::nullopt;
+  return parse_bytes(options.memory_limit, "--memory-limit");
+}
+
+backends::BackendOptions backend_options(const CarrierOptions& options) {
+  backends::BackendOptions out;
+  out.time_limit_s = options.time_limit_s;
+  out.rendezvous = options.rendezvous;
+  out.device = options.device;
+  out.declared_order = options.declared_order;
+  if (launch_of(options.backend).rank == 0)
+    out.warn = [](const std::string& what) {
+      std::fprintf(stderr, "reshard: warning: %s\n", what.c_str());
+    };
+  return out;
+}
+
+std::vector<BackendInfo> backend_infos() {
+  std::vector<BackendInfo> out{local_info()};
+  for (const backends::BackendRow& row : backends::backends()) out.push_back(info_of(row));
+  return out;
+}
+
+BackendInfo backend_info(const std::string& name) {
+  return name == "local" ? local_info() : info_of(backends::find_backend(name));
+}
+
+std::string text(const BackendInfo& backend) {
+  if (backend.status.usable)
+    return fmt::format("{}: usable, {}", backend.name, backend.status.what);
+  return fmt::format("{}: not usable, {} ({})", backend.name, backend.status.what,
+                     backend.status.how_to_get);
+}
+
+std::unique_ptr<Executor> make_executor(const BackendInfo& backend,
+                                        const backends::BackendOptions& options) {
+  if (backend.name == "local")
+    return std::make_unique<sim::Store>(sim::StoreOptions{.now_ps = steady_ps});
+  if (!backend.status.usable) throw InputError("--backend " + text(backend));
+  return backends::find_backend(backend.name).make(options);
+}
+
+std::int64_t steady_ps() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+             .count() *
+         1000;
+}
+
+}  // namespace reshard::tools

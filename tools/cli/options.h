@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Options that several commands share, and what they say: the request, the machine, the backend.
+// They are kept as the text that the user wrote; the parsers of core read them, so that every
+// message comes from one place.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "backends/registry/backend.h"
+#include "core/layout/request.h"
+#include "core/plan/executor.h"
+#include "core/planners/planner.h"
+#include "tools/cli/executor_run.h"
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
+namespace reshard::tools {
+
+// The options of a command that stand under one heading of its help.
+class OptionGroup {
+ public:
+  OptionGroup(CLI::App& command, const char* heading) : command_(command), heading_(heading) {}
+  // `value_name` is what the help calls the value. For text and lists of text.
+  template <class Value>
+  CLI::Option* add(const char* name, const char* value_name, Value& value,
+                   const std::string& help) const;
+  // A name that is empty is refused.
+  void add_file(const char* name, std::string& value, const std::string& help) const;
+  void add_choice(const char* name, const char* value_name, std::string& value,
+                  const std::vector<std::string>& choices, const std::string& help) const;
+  template <class Integer>
+  void add_count(const char* name, const char* value_name, Integer& value, Integer low,
+                 Integer high, const std::string& help) const;
+  void add_flag(const char* name, bool& value, const std::string& help) const;
+
+ private:
+  CLI::App& command_;
+  const char* heading_;
+};
+
+struct RequestOptions {
+  std::string mesh, to_mesh, ranks, to_ranks, shape, dtype, from, to;  // dtype: empty is f32
+  std::string plan_file;  // --plan: takes the place of all of the above
+  bool shape_given = false;
+};
+
+struct MachineOptions {
+  std::string topology, planner = "auto", memory_limit;
+  std::int64_t cache_size = 1024;
+};
+
+struct DataOptions {
+  std::string how = "full", budget;
+};
+
+struct OutputOptions {
+  bool json = false, verbose = false;
+  std::string perfetto;
+};
+
+// Which backend runs plans, how often, and what the backend itself is told.
+struct CarrierOptions {
+  std::string backend = "local", rendezvous;
+  RunCounts counts;
+  std::int64_t time_limit_s = 300;
+  int device = -1;
+  bool declared_order = false;
+};
+
+// Of the options in MachineOptions, which commands may have singly.
+inline constexpr const char* kMachineHeading = "Machine and planner";
+void add_topology_option(const OptionGroup& group, MachineOptions& options);
+void add_memory_limit_option(const OptionGroup& group, MachineOptions& options);
+
+void add_request_options(CLI::App& command, RequestOptions& options);
+void add_machine_options(CLI::App& command, MachineOptions& options);
+void add_data_options(CLI::App& command, DataOptions& options, const std::string& how);
+void add_json_option(CLI::App& command, OutputOptions& options);
+void add_perfetto_option(CLI::App& command, OutputOptions& options);
+void add_carrier_options(CLI::App& command, CarrierOptions& options);
+
+// The request that the options describe. Throws InputError naming the option at fault; a missing
+// one too.
+Request request_of(const RequestOptions& options);
+std::optional<std::int64_t> memory_limit_of(const MachineOptions& options);
+// Warnings go to standard error, from the first process.
+backends::BackendOptions backend_options(const CarrierOptions& options);
+
+// "auto|rule|p2p|hybrid".
+std::string planner_names();
+
+// ---- backends as the user sees them: `local`, which is the store in this process, and those of
+// the registry
+
+struct BackendInfo {
+  std::string name, purpose;
+  backends::BackendStatus status;
+};
+
+// Looks at every backend now.
+std::vector<BackendInfo> backend_infos();
+BackendInfo backend_info(const std::string& name);
+// "mpi: usable, Open MPI 4.1.4", "mpi: not usable, reshard was built without MPI (apt install
+// ...)".
+std::string text(const BackendInfo& backend);
+
+// Throws InputError naming --backend with the reason where it is not usable; what the backend
+// throws.
+std::unique_ptr<Executor> make_executor(const BackendInfo& backend,
+                                        const backends::BackendOptions& options);
+
+// Picoseconds on a clock that never goes back.
+std::int64_t steady_ps();
+
+}  // namespace reshard::tools

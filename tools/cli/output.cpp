@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tools/cli/output.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <system_error>
+
+#include "core/base/cursor.h"
+#include "core/base/errors.h"
+
+namespace reshard::tools {
+
+namespace {
+
+std::string reason() { return std::generic_category().message(errno); }
+
+// Ends as `yes | head` does: without a word.
+[[noreturn]] void end_quietly() { std::_Exit(0); }
+
+// What a link points to in the end, whether that exists or not; other paths as they are. A link
+// keeps pointing where it does; what it points to is replaced.
+std::filesystem::path target_of(const std::string& path) {
+  constexpr int kMostLinks = 40;  // as the kernel allows
+  std::filesystem::path out = path;
+  std::error_code error;
+  for (int i = 0; i < kMostLinks && std::filesystem::is_symlink(out, error); ++i)
+    out = out.parent_path() / std::filesystem::read_symlink(out, error);
+  return out;
+}
+
+bool is_device_or_pipe(const std::filesystem::path& path) {
+  std::error_code error;
+  return std::filesystem::exists(path, error) && !std::filesystem::is_regular_file(path, error);
+}
+
+std::string errno_name() {
+  return std::string(strerrorname_np(errno) != nullptr ? strerrorname_np(errno) : "error") + " (" +
+         reason() + ")";
+}
+
+}  // namespace
+
+void print(std::string_view text) {
+  std::size_t written = std::fwrite(text.data(), 1, text.size(), stdout);
+  if (written == text.size() && std::fflush(stdout) == 0) return;
+  if (errno == EPIPE) end_quietly();
+  throw BackendError("system", "write to standard output", errno_name(), -1);
+}
+
+void require_writable(const std::string& path, std::string_view option) {
+  if (path == "-") return;
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored))
+    throw InputError(std::string(option) + ": expected a file, found the directory " +
+                     quoted(path, 200));
+  std::filesystem::path folder = target_of(path).parent_path();
+  if (folder.empty()) folder = ".";
+  const std::filesystem::path written =
+      is_device_or_pipe(path) ? std::filesystem::path(path) : folder;
+  if (path.empty() || !std::filesystem::is_directory(folder, ignored))
+    throw InputError(std::string(option) + ": expected a file in a folder that exists, found " +
+                     quoted(path, 200));
+  if (access(written.c_str(), W_OK) != 0)
+    throw InputError(std::string(option) + ": cannot write " + quoted(path, 200) + ": " + reason());
+}
+
+void require_apart(const std::string& path, std::string_view option, const std::string& other,
+                   std::string_view other_option) {
+  if (path.empty() || other.empty()) return;
+  if (path == "-" && other == "-")
+    throw InputError(std::string(option) + ": expected a file where " + std::string(other_option) +
+                     " goes to standard output, found '-'");
+  if (path == "-" || other == "-" || is_device_or_pipe(path)) return;
+  auto place = [](const std::string& name) {
+    std::error_code error;
+    return std::filesystem::weakly_canonical(std::filesystem::absolute(target_of(name), error),
+                                             error);
+  };
+  if (place(path) == place(other))
+    throw InputError(std::string(option) + ": expected another file than that of " +
+                     std::string(other_option) + ", found " + quoted(path, 200));
+}
+
+void write_file(const std::string& path, std::string_view option,
+                const std::function<void(std::ostream&)>& write) {
+  if (path == "-") {
+    write(std::cout);
+    std::cout.flush();
+    if (!std::cout && errno == EPIPE) end_quietly();
+    if (!std::cout) throw BackendError("system", "write to standard output", errno_name(), -1);
+    return;
+  }
+  require_writable(path, option);
+  bool special = is_device_or_pipe(path);
+  std::string final_path = target_of(path).string();
+  std::string beside = special ? path : final_path + ".part" + std::to_string(getpid());
+
+  std::ofstream out(beside, std::ios::binary | std::ios::trunc);
+  if (!out)
+    throw InputError(std::string(option) + ": cannot create " + quoted(path, 200) + ": " +
+                     reason());
+  try {
+    write(out);
+    out.close();
+    if (!out) throw BackendError("system", "write " + quoted(path, 200), errno_name(), -1);
+    if (!special && std::rename(beside.c_str(), final_path.c_str()) != 0)
+      throw BackendError("system", "rename to " + quoted(final_path, 200), errno_name(), -1);
+  } catch (...) {
+    if (!special) std::remove(beside.c_str());
+    throw;
+  }
+}
+
+Progress::Progress()
+    : on_terminal_(isatty(STDERR_FILENO) != 0),
+      started_(std::chrono::steady_clock::now()),
+      last_(started_) {}
+
+void Progress::show(std::string_view stage, std::int64_t done, std::int64_t total) {
+  if (!on_terminal_) return;
+  auto now = std::chrono::steady_clock::now();
+  if (now - started_ < std::chrono::milliseconds(500) ||
+      now - last_ < std::chrono::milliseconds(100))
+    return;
+  last_ = now;
+  shown_ = true;
+  std::fprintf(
+      stderr, "\r%-60s",
+      (std::string(stage) + ": " + std::to_string(done) + " of " + std::to_string(total)).c_str());
+  std::fflush(stderr);
+}
+
+void Progress::stage(std::string_view what) {
+  if (!on_terminal_) return;
+  shown_ = true;
+  std::fprintf(stderr, "\r%-60s", std::string(what).c_str());
+  std::fflush(stderr);
+}
+
+void Progress::clear() {
+  if (shown_) std::fprintf(stderr, "\r%60s\r", "");
+  shown_ = false;
+}
+
+Progress::~Progress() { clear(); }
+
+}  // namespace reshard::tools

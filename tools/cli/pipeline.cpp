@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tools/cli/pipeline.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <limits>
+
+#include "core/base/errors.h"
+#include "core/base/units.h"
+#include "core/text/plan_text.h"
+#include "sim/machines/presets.h"
+#include "sim/store/data_check.h"
+
+namespace reshard::tools {
+
+Studied::Studied(const Subject& subject, const MachineOptions& machine,
+                 const sim::StudyOptions& options)
+    : from_file(subject.plan != nullptr),
+      studies(topology_for(machine.topology, subject.asked()), find_planner(machine.planner),
+              options),
+      study(from_file ? studies.of(subject.plan) : studies.of(*subject.request)) {}
+
+sim::RunReport Studied::report() const {
+  sim::RunReport report = sim::report_on(*study);
+  if (!from_file) report.planner_asked = studies.planner().name;
+  report.cache = studies.cache_statistics();
+  return report;
+}
+
+sim::DataReport Studied::moved(std::int64_t budget_bytes) const {
+  const Plan& plan = study->plan();
+  if (from_file && sim::store_bytes(plan) > budget_bytes)
+    return not_moved(plan,
+                     "a plan from a file cannot be made smaller, and its full size is above the "
+                     "data budget");
+  return tools::moved(studies, plan.request(), study->shared_plan(), budget_bytes);
+}
+
+sim::DataReport moved(const sim::Studies& studies, const Request& request,
+                      const std::shared_ptr<const Plan>& plan, std::int64_t budget_bytes) {
+  // Plans for shrunk tensors are not the job's: they stay out of its cache.
+  sim::MakePlan replan = [&](const Request& smaller) { return studies.like(*plan, smaller); };
+  return sim::move_and_check(request, plan, replan, budget_bytes, memory_of_machine_bytes());
+}
+
+sim::DataReport not_moved(const Plan& plan, std::string why) {
+  sim::DataReport report;
+  report.shape = plan.request().shape();
+  report.note = std::move(why);
+  return report;
+}
+
+std::int64_t memory_of_machine_bytes() {
+  std::int64_t pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGE_SIZE);
+  std::int64_t bytes =
+      pages > 0 && page > 0 ? pages * page : std::numeric_limits<std::int64_t>::max();
+  // In a control group without a limit the file says "max".
+  std::int64_t limit = 0;
+  if (std::ifstream("/sys/fs/cgroup/memory.max") >> limit) bytes = std::min(bytes, limit);
+  return bytes;
+}
+
+std::shared_ptr<const Topology> topology_for(const std::string& spec, const Request& request) {
+  std::int64_t highest = to_int(request.ranks().back());
+  if (spec.empty()) return std::make_shared<const Topology>(sim::default_topology(highest + 1));
+  auto topology = std::make_shared<const Topology>(sim::find_topology(spec));
+  sim::require_devices(*topology, highest);
+  return topology;
+}
+
+sim::StudyOptions study_options(const MachineOptions& machine) {
+  sim::StudyOptions options;
+  options.memory_limit_bytes = memory_limit_of(machine);
+  options.cache_capacity = machine.cache_size;
+  return options;
+}
+
+Subject subject_of(const RequestOptions& options) {
+  Subject subject;
+  if (options.plan_file.empty()) {
+    subject.request = request_of(options);
+    return subject;
+  }
+  for (const auto& [given, name] : {std::pair{!options.mesh.empty(), "--mesh"},
+                                    {!options.to_mesh.empty(), "--to-mesh"},
+                                    {!options.ranks.empty(), "--ranks"},
+                                    {!options.to_ranks.empty(), "--to-ranks"},
+                                    {options.shape_given, "--shape"},
+                                    {!options.dtype.empty(), "--dtype"},
+                                    {!options.from.empty(), "--from"},
+                                    {!options.to.empty(), "--to"}})
+    if (given)
+      throw InputError(std::string(name) +
+                       ": the request of --plan FILE stands in the file; give one or the other");
+  subject.plan = std::make_shared<const Plan>(parse_plan_of_one(
+      sim::read_text_file(options.plan_file, kMaxPlanTextBytes), options.plan_file));
+  return subject;
+}
+
+std::int64_t data_budget_of(const std::string& text) {
+  return text.empty() ? kDefaultDataBudgetBytes : parse_bytes(text, "--data-budget");
+}
+
+}  // namespace reshard::tools

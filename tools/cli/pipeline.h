@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// From the command line's options to a study (sim/study): the request or the file, the topology,
+// and what this machine's memory allows.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "core/topology/topology.h"
+#include "sim/report/report.h"
+#include "sim/study/run_facts.h"
+#include "sim/study/study.h"
+#include "tools/cli/options.h"
+
+namespace reshard::tools {
+
+inline constexpr std::int64_t kDefaultDataBudgetBytes = std::int64_t{2} << 30;
+
+// Bytes that this process may take: the machine's memory, or its control group's limit where that
+// is less.
+std::int64_t memory_of_machine_bytes();
+
+// The topology that the option names, or the default that holds the ranks; checked to hold them.
+std::shared_ptr<const Topology> topology_for(const std::string& spec, const Request& request);
+
+// What the machine options say of the studies of a command.
+sim::StudyOptions study_options(const MachineOptions& machine);
+
+// A request from the options, or the plan of --plan FILE.
+struct Subject {
+  std::optional<Request> request;
+  std::shared_ptr<const Plan> plan;  // set for --plan
+  const Request& asked() const { return plan ? plan->request() : *request; }
+};
+Subject subject_of(const RequestOptions& options);
+
+// The subject planned and studied on the machine that the options name.
+struct Studied {
+  Studied(const Subject& subject, const MachineOptions& machine, const sim::StudyOptions& options);
+  // Names the planner that was asked for, of a plan from a file its own, and the cache.
+  sim::RunReport report() const;
+  // Moves the bytes within the budget and compares them. A plan from a file is moved at full size
+  // or not at all.
+  sim::DataReport moved(std::int64_t budget_bytes) const;
+
+  bool from_file;
+  sim::Studies studies;
+  std::shared_ptr<sim::Study> study;
+};
+
+// Moves the bytes of a plan of one of the studies' requests, or of one like it that fits the
+// budget.
+sim::DataReport moved(const sim::Studies& studies, const Request& request,
+                      const std::shared_ptr<const Plan>& plan, std::int64_t budget_bytes);
+sim::DataReport not_moved(const Plan& plan, std::string why);
+
+std::int64_t data_budget_of(const std::string& text);
+
+}  // namespace reshard::tools

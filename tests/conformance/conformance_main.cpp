@@ -4,9 +4,8 @@
 //   conformance local
 //   mpirun -np 4 conformance mpi --world 4
 //   conformance cuda --small-cases
-//   conformance cuda-on-host --small-cases     the CUDA backend's logic on a device made of host
-//   memory conformance nccl-on-standin --world 4      the NCCL backend's on a stand-in that checks
-//   how NCCL is used
+//   conformance cuda-on-host --small-cases      the CUDA backend on a device made of host memory
+//   conformance nccl-on-standin --world 4       the NCCL backend on a stand-in for NCCL
 //
 // Exit codes: 0 all agree, 1 some do not or nothing ran, 4 the backend failed, 77 the backend is
 // not usable here (the reason is printed).

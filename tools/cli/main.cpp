@@ -5,6 +5,9 @@
 #include <csignal>
 #include <sstream>
 #include <string>
+#include <vector>
+
+#include <fmt/ranges.h>
 
 #include "core/base/cursor.h"
 #include "core/base/errors.h"
@@ -36,6 +39,13 @@ void add_commands(CLI::App& app) {
       "'S(1)S(0)'\n\nreshard COMMAND --help tells more.");
 }
 
+std::string commands_text(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+    names.push_back(command->get_name());
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
 int run(int argc, char** argv) {
   CLI::App app("Plans, proves, times and runs the redistribution of sharded tensors.", "reshard");
   add_commands(app);
@@ -50,10 +60,9 @@ int run(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     // CLI11 says only that a command is missing.
     if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr && app.get_subcommands().empty())
-      wrong_usage(
-          argc, argv,
-          "expected a command (plan, simulate, replay, sweep, validate, topo or doctor), found " +
-              (argc > 1 ? reshard::quoted(argv[1]) : "none"));
+      wrong_usage(argc, argv,
+                  "expected a command (" + commands_text(app) + "), found " +
+                      (argc > 1 ? reshard::quoted(argv[1]) : "none"));
     std::string what = error.what();
     wrong_usage(argc, argv, what.substr(0, what.find('\n')));
   }

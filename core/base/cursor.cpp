@@ -2,6 +2,7 @@
 // Reading text, and the words of failures (errors.h).
 #include "core/base/cursor.h"
 
+#include <algorithm>
 #include <charconv>
 
 #include <fmt/format.h>
@@ -21,6 +22,20 @@ void fail_check(const char* condition, const char* file, int line, const std::st
   std::string_view name(file);
   name.remove_prefix(name.rfind('/') == std::string_view::npos ? 0 : name.rfind('/') + 1);
   throw CheckFailure(fmt::format("check `{}` failed at {}:{}: {}", condition, name, line, detail));
+}
+
+std::string_view behind_mark(std::string_view text) {
+  constexpr std::string_view kMark = "\xef\xbb\xbf";
+  if (text.starts_with(kMark)) text.remove_prefix(kMark.size());
+  return text;
+}
+
+std::string_view take_line(std::string_view& text) {
+  std::size_t end = std::min(text.find('\n'), text.size());
+  std::string_view line = text.substr(0, end);
+  text.remove_prefix(std::min(end + 1, text.size()));
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  return line;
 }
 
 std::string quoted(std::string_view text, std::size_t limit) {

@@ -42,6 +42,12 @@ class Cursor {
   std::size_t position_ = 0;
 };
 
+// `text` behind the byte order mark with which some editors begin UTF-8.
+std::string_view behind_mark(std::string_view text);
+
+// Takes the next line off `text`, without its end ("\n" or "\r\n").
+std::string_view take_line(std::string_view& text);
+
 // At most `limit` bytes of untrusted text, control characters replaced, for messages.
 std::string quoted(std::string_view text, std::size_t limit = 40);
 

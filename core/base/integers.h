@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "core/base/errors.h"
 #include "core/base/limits.h"
 
 namespace reshard {
@@ -21,6 +22,13 @@ constexpr Int128 ceil_div(Int128 a, Int128 b) { return a / b + (a % b != 0 ? 1 :
 constexpr std::optional<std::int64_t> checked_product(std::int64_t a, std::int64_t b) {
   if (a != 0 && b > kMaxBytes / a) return std::nullopt;
   return a * b;
+}
+
+// Adds bytes to a sum of them, both 0 .. kMaxBytes. Throws InputError where it passes kMaxBytes.
+inline void add_bytes(std::int64_t& sum, Int128 bytes) {
+  if (bytes > kMaxBytes - sum)
+    throw InputError("bytes: expected at most 2^62 over all ranks and steps, found more");
+  sum += static_cast<std::int64_t>(bytes);
 }
 
 // Picoseconds that `bytes` take at `bytes_per_s` (> 0), rounded up; both >= 0. One byte is 10^12

@@ -4,14 +4,9 @@
 #include <algorithm>
 #include <new>
 
-#include <fmt/format.h>
-
 #if defined(__linux__)
 #include <sys/mman.h>
 #endif
-
-#include "core/base/errors.h"
-#include "core/base/units.h"
 
 namespace reshard {
 namespace {
@@ -25,12 +20,9 @@ std::align_val_t alignment(std::int64_t bytes) {
 }  // namespace
 
 Block::Block(std::int64_t bytes)
-    : data_(static_cast<std::byte*>(
-          ::operator new(static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1)),
-                         alignment(bytes), std::nothrow))),
+    : data_(static_cast<std::byte*>(::operator new(
+          static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1)), alignment(bytes)))),
       bytes_(bytes) {
-  if (data_ == nullptr)
-    throw InputError(fmt::format("the system has no memory for a shard of {}", bytes_text(bytes)));
 #if defined(__linux__)
   // A wish: where it is not granted the memory is only slower.
   if (bytes >= 2 * kHugePage)

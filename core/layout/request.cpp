@@ -205,14 +205,30 @@ std::vector<std::int32_t> first_replicas(const Request& request) {
   return out;
 }
 
+namespace {
+
+// What is wrong with the ranks, alone or for their mesh, is said of their field.
+MeshRef mesh_of(std::string_view mesh, const std::string& field, std::string_view ranks,
+                const std::string& ranks_field) {
+  if (ranks.empty()) return std::make_shared<const Mesh>(parse_mesh(mesh, {}, field));
+  parse_mesh(mesh, {}, field);
+  parse_ranks(ranks, ranks_field);
+  try {
+    return std::make_shared<const Mesh>(parse_mesh(mesh, ranks, field));
+  } catch (const InputError& error) {
+    throw error.in(ranks_field);
+  }
+}
+
+}  // namespace
+
 Request parse_request(const RequestTexts& texts, std::string_view prefix) {
   std::string start(prefix);
-  auto source_mesh =
-      std::make_shared<const Mesh>(parse_mesh(texts.mesh, texts.ranks, start + "mesh"));
+  MeshRef source_mesh = mesh_of(texts.mesh, start + "mesh", texts.ranks, start + "ranks");
   MeshRef destination_mesh = source_mesh;
   if (!texts.to_mesh.empty() || !texts.to_ranks.empty())
-    destination_mesh = std::make_shared<const Mesh>(parse_mesh(
-        texts.to_mesh.empty() ? texts.mesh : texts.to_mesh, texts.to_ranks, start + "to-mesh"));
+    destination_mesh = mesh_of(texts.to_mesh.empty() ? texts.mesh : texts.to_mesh,
+                               start + "to-mesh", texts.to_ranks, start + "to-ranks");
   // Shape and dtype are read by parse_layout again; here they are read under their own names.
   parse_shape(texts.shape, start + "shape");
   std::string dtype = texts.dtype.empty() ? "f32" : texts.dtype;

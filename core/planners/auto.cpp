@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "core/base/errors.h"
 #include "core/base/units.h"
@@ -26,11 +27,16 @@ struct Candidate {
   auto cost() const { return std::pair(found.timing->time_ps, peak_bytes()); }
 };
 
-std::vector<Candidate> candidates_of(const Request& request, const PlannerInput& input) {
-  std::vector<Candidate> out;
-  out.reserve(planners().size());  // p2p's plan stays where it is
+// What planners made, and what those said that did not.
+struct Candidates {
+  std::vector<Candidate> made;
+  std::vector<std::string> refusals;
+};
+
+Candidates candidates_of(const Request& request, const PlannerInput& input) {
+  Candidates out;
+  out.made.reserve(planners().size());  // p2p's plan stays where it is
   const Plan* p2p = nullptr;
-  std::string refusals;
   for (const PlannerRow& row : planners()) {
     if (row.make == plan_auto) continue;
     Explanation explanation;
@@ -39,17 +45,17 @@ std::vector<Candidate> candidates_of(const Request& request, const PlannerInput&
     own.found = nullptr;
     own.p2p = p2p;
     try {
-      Plan plan = row.make(request, own);
-      out.push_back({row.name, std::move(plan), std::move(explanation)});
-      if (row.make == plan_p2p) p2p = &out.back().plan;
+      Plan plan = made_by(row, request, own);
+      out.made.push_back({row.name, std::move(plan), std::move(explanation)});
+      if (row.make == plan_p2p) p2p = &out.made.back().plan;
     } catch (const InputError& error) {
       // This planner does not do such requests; the others may.
-      refusals += (refusals.empty() ? "" : "; ") + std::string(error.what());
+      out.refusals.emplace_back(error.what());
     }
   }
-  if (out.empty())
-    throw InputError(fmt::format(
-        "planner auto: expected a planner that does the request, found none: {}", refusals));
+  if (out.made.empty())
+    throw InputError(fmt::format("expected a planner that does the request, found none: {}",
+                                 fmt::join(out.refusals, "; ")));
   return out;
 }
 
@@ -80,12 +86,13 @@ void find_out_all(std::vector<Candidate>& candidates, const PlannerInput& input)
     find_out(*order[i], std::span(order).first(i), input);
 }
 
-void explain(const std::vector<Candidate>& candidates, const Candidate& best, Explanation& out) {
-  for (const Candidate& candidate : candidates)
+void explain(const Candidates& candidates, const Candidate& best, Explanation& out) {
+  for (const Candidate& candidate : candidates.made)
     out.add(fmt::format("auto: {} takes {}, peak {}", candidate.planner,
                         candidate.found.timing ? duration_text(candidate.found.timing->time_ps)
                                                : std::string("more memory than the limit"),
                         bytes_text(candidate.peak_bytes())));
+  for (const std::string& refusal : candidates.refusals) out.add("auto: " + refusal);
   out.add(fmt::format("auto takes {}", best.planner));
   for (const Explanation::Line& line : best.explanation.lines()) {
     if (line.step)
@@ -100,7 +107,8 @@ void explain(const std::vector<Candidate>& candidates, const Candidate& best, Ex
 Plan plan_auto(const Request& request, const PlannerInput& input) {
   RESHARD_CHECK(input.plan_time != nullptr && input.topology != nullptr,
                 "auto needs a topology and a way to time plans on it");
-  std::vector<Candidate> candidates = candidates_of(request, input);
+  Candidates found = candidates_of(request, input);
+  std::vector<Candidate>& candidates = found.made;
   find_out_all(candidates, input);
   Candidate* best = nullptr;
   // The first of equals stands first in the registry.
@@ -114,7 +122,7 @@ Plan plan_auto(const Request& request, const PlannerInput& input) {
     require_memory(fmt::format("planner {}", least->planner), least->peak_bytes(),
                    *input.memory_limit_bytes);
   }
-  if (input.explanation != nullptr) explain(candidates, *best, *input.explanation);
+  if (input.explanation != nullptr) explain(found, *best, *input.explanation);
   if (input.found != nullptr) *input.found = std::move(best->found);
   return std::move(best->plan);
 }

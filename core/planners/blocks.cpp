@@ -101,7 +101,7 @@ void check_block_count(const RankGroups& groups) {
   std::int64_t blocks = static_cast<std::int64_t>(groups.group_of.size()) * groups.size();
   if (blocks > kMaxBlocks)
     throw InputError(
-        fmt::format("request: expected a collective of at most {} blocks, found {} ranks in groups "
+        fmt::format("expected a collective of at most {} blocks, found {} ranks in groups "
                     "of {} whose blocks must be packed",
                     kMaxBlocks, groups.group_of.size(), groups.size()));
 }
@@ -163,7 +163,7 @@ Shape packed_shape(const RankGroups& groups, const BlockSide& side, const Shape&
   for (std::int64_t extent : box) bytes = bytes ? checked_product(*bytes, extent) : bytes;
   if (!bytes)
     throw InputError(
-        fmt::format("request: expected at most 2^62 bytes in a padded buffer, found more in {} "
+        fmt::format("expected at most 2^62 bytes in a padded buffer, found more in {} "
                     "blocks of {} elements of {} bytes",
                     groups.size(), text(box), element_bytes));
   Shape shape = box;

@@ -12,8 +12,7 @@ namespace reshard {
 Plan plan_hybrid(const Request& request, const PlannerInput& input) {
   if (!request.same_mesh())
     throw InputError(fmt::format(
-        "planner hybrid: expected one mesh on both sides, found {} (p2p plans between meshes)",
-        request.text()));
+        "expected one mesh on both sides, found {} (p2p plans between meshes)", request.text()));
   OneCollective found = one_collective(request, input.explanation != nullptr);
   if (input.explanation != nullptr)
     input.explanation->add((found.transitions ? "hybrid: " : "hybrid takes p2p: ") + found.why);

@@ -36,7 +36,7 @@ class MoveSink {
     if (!held_) return;
     if (out_.size() >= kMaxMoves)
       throw InputError(
-          "request: expected local copies of at most 2^24 boxes around a collective, found more "
+          "expected local copies of at most 2^24 boxes around a collective, found more "
           "(fewer ranks or runs would do)");
     out_.push_back(last_);
     held_ = false;

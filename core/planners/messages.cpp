@@ -9,14 +9,14 @@ namespace reshard {
 void check_size(const MoveList& moves) {
   if (moves.size() >= kMaxMoves)
     throw InputError(
-        "p2p: expected a request of at most 2^24 boxes to send, found more (use fewer ranks, or "
-        "planner rule)");
+        "expected a request of at most 2^24 boxes to send, found more (fewer ranks or runs would "
+        "do)");
 }
 
 void add_fills(FillStep& fill, Slot slot, BufferId buffer, const std::vector<Box>& boxes) {
   if (boxes.size() > kMaxMoves - fill.parts.size())
     throw InputError(
-        "request: expected at most 2^24 boxes of zeros, found more (fewer ranks or runs would do)");
+        "expected at most 2^24 boxes of zeros, found more (fewer ranks or runs would do)");
   for (const Box& box : boxes) fill.parts.push_back({slot, buffer, box});
 }
 

@@ -77,6 +77,9 @@ std::span<const PlannerRow> planners();
 // Throws InputError that lists the names.
 const PlannerRow& find_planner(std::string_view name);
 
+// The planner's plan. What it refuses names it.
+Plan made_by(const PlannerRow& planner, const Request& request, const PlannerInput& input);
+
 // Plans, then checks the memory limit (InputError with the peak that the plan needs). Does not
 // prove.
 Plan make_plan(const PlannerRow& planner, const Request& request, const PlannerInput& input);

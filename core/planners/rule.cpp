@@ -31,7 +31,7 @@ std::string reason(const TorchStep& step, const Request& request) {
 Plan plan_rule(const Request& request, const PlannerInput& input) {
   if (!request.same_mesh())
     throw InputError(
-        fmt::format("planner rule: expected one mesh on both sides, as in PyTorch, found {} (p2p "
+        fmt::format("expected one mesh on both sides, as in PyTorch, found {} (p2p "
                     "plans between meshes)",
                     request.text()));
   std::vector<TorchStep> steps = torch_greedy_steps(request);

@@ -100,18 +100,20 @@ class SymbolicRun {
  private:
   void count_padding(const Piece& piece, BufferId buffer, std::int64_t receivers) {
     if (piece.fold == kPadding)
-      padding_[to_index(memory_.step())] +=
-          piece.box.volume() * receivers * plan_.element_bytes(buffer);
+      add_bytes(padding_[to_index(memory_.step())],
+                Int128{piece.box.volume()} * receivers * plan_.element_bytes(buffer));
   }
 
   void execute(const CopyStep& step) {
-    for (const CopyStep::Part& part : step.parts)
+    for (const CopyStep::Part& part : step.parts) {
+      memory_.begin_part(to_index(&part - step.parts.data()));
       for (std::uint32_t i = part.moves.first; i < part.moves.first + part.moves.count; ++i) {
         Move move = step.moves[i];
         memory_.read(move.source, part.slot, move.source_box(), [&](const Piece& piece) {
           memory_.write(move.destination, part.slot, piece, move.source_lo, move.destination_lo);
         });
       }
+    }
   }
 
   void execute(const FillStep& step) {
@@ -121,7 +123,8 @@ class SymbolicRun {
   }
 
   void execute(const ExchangeStep& step) {
-    for (const ExchangeStep::Message& message : step.messages)
+    for (const ExchangeStep::Message& message : step.messages) {
+      memory_.begin_part(to_index(&message - step.messages.data()));
       for (std::uint32_t i = message.moves.first; i < message.moves.first + message.moves.count;
            ++i) {
         Move move = step.moves[i];
@@ -131,10 +134,12 @@ class SymbolicRun {
                         move.destination_lo);
         });
       }
+    }
   }
 
   void execute(const ReduceStep& step) {
     for (const ReduceStep::Part& part : step.parts) {
+      memory_.begin_part(to_index(&part - step.parts.data()));
       std::vector<Place> operands;
       for (std::uint32_t k = 0; k < part.operand_count; ++k) {
         const ReduceStep::Operand& operand = step.operands[part.first_operand + k];
@@ -148,6 +153,7 @@ class SymbolicRun {
 
   void execute(const CollectiveStep& step) {
     for (std::size_t g = 0; g < step.group_count(); ++g) {
+      memory_.begin_part(g);
       std::span<const Slot> group = step.group(g);
       Box input = input_of(plan_, step, g), output = output_of(plan_, step, g);
       switch (step.kind) {

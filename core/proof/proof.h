@@ -28,6 +28,9 @@ namespace reshard {
 struct Refutation {
   std::optional<StepId> step;  // none: the plan as a whole, or its end state
   std::string what;            // one sentence
+  // Of the step, in the order in which it lists them: a rank's part, a message, a group. None: the
+  // step as a whole.
+  std::optional<std::size_t> part = {};
 };
 
 struct ProofResult {

@@ -8,12 +8,12 @@
 namespace reshard {
 namespace {
 
-// Checks one step; `what_` is the first fault.
+// Checks one step; `what_` is the first fault, `wrong_part_` where it is.
 class StepCheck {
  public:
   StepCheck(const Plan& plan, std::int32_t step) : plan_(plan), step_(step) {}
 
-  std::string run() {
+  std::optional<Refutation> run() {
     const Step& step = plan_.steps[step_];
     for (std::size_t i = 0; i < step.after.size(); ++i) {
       auto id = static_cast<std::int32_t>(step.after[i]);
@@ -22,12 +22,16 @@ class StepCheck {
       if (i > 0 && step.after[i] <= step.after[i - 1]) fail("names its dependencies out of order");
     }
     std::visit([&](const auto& body) { check(body); }, step.body);
-    return what_;
+    if (what_.empty()) return std::nullopt;
+    return Refutation{StepId{step_}, fmt::format("step {} ({}) {}", step_, kind_text(step), what_),
+                      wrong_part_};
   }
 
  private:
   void fail(std::string what) {
-    if (what_.empty()) what_ = std::move(what);
+    if (!what_.empty()) return;
+    what_ = std::move(what);
+    wrong_part_ = part_;
   }
   int rank(Slot slot) const { return to_int(plan_.ranks[slot]); }
 
@@ -96,17 +100,20 @@ class StepCheck {
     if (step.moves.dims() != plan_.dims()) return fail("has boxes of other dims than the plan");
     std::uint32_t next = 0;
     for (std::size_t i = 0; i < step.parts.size() && what_.empty(); ++i) {
+      part_ = i;
       if (!check_slot(step.parts[i].slot)) return;
       if (i > 0 && step.parts[i].slot <= step.parts[i - 1].slot)
         return fail("lists its ranks out of order");
       check_moves(step.moves, step.parts[i].moves, next, step.parts[i].slot, step.parts[i].slot);
     }
-    if (what_.empty() && next != step.moves.size()) fail("has boxes that no rank moves");
+    part_.reset();
+    if (next != step.moves.size()) fail("has boxes that no rank moves");
   }
 
   void check(const FillStep& step) {
     if (step.parts.empty()) fail("is empty");
     for (std::size_t i = 0; i < step.parts.size() && what_.empty(); ++i) {
+      part_ = i;
       const FillStep::Part& part = step.parts[i];
       if (!check_slot(part.slot)) return;
       if (part.box.dims() != plan_.dims()) return fail("has boxes of other dims than the plan");
@@ -121,6 +128,7 @@ class StepCheck {
     if (step.moves.dims() != plan_.dims()) return fail("has boxes of other dims than the plan");
     std::uint32_t next = 0;
     for (std::size_t i = 0; i < step.messages.size() && what_.empty(); ++i) {
+      part_ = i;
       const ExchangeStep::Message& message = step.messages[i];
       if (!check_slot(message.source) || !check_slot(message.destination)) return;
       if (message.source == message.destination)
@@ -134,7 +142,8 @@ class StepCheck {
       }
       check_moves(step.moves, message.moves, next, message.source, message.destination);
     }
-    if (what_.empty() && next != step.moves.size()) fail("has boxes that no message carries");
+    part_.reset();
+    if (next != step.moves.size()) fail("has boxes that no message carries");
   }
 
   void check_operator(ReduceOp op, std::int64_t divisor, DType dtype) {
@@ -149,6 +158,7 @@ class StepCheck {
     if (step.parts.empty()) fail("is empty");
     std::size_t next = 0;
     for (std::size_t i = 0; i < step.parts.size() && what_.empty(); ++i) {
+      part_ = i;
       const ReduceStep::Part& part = step.parts[i];
       if (!check_slot(part.slot)) return;
       if (i > 0 && part.slot < step.parts[i - 1].slot) return fail("lists its ranks out of order");
@@ -166,7 +176,8 @@ class StepCheck {
             !check_tensors(step.operands[k].buffer, part.destination))
           return;
     }
-    if (what_.empty() && next != step.operands.size()) fail("has operands that nothing folds");
+    part_.reset();
+    if (next != step.operands.size()) fail("has operands that nothing folds");
   }
 
   // Block i of n along `dim`; extents of one block, or nothing when the buffer does not divide into
@@ -214,6 +225,7 @@ class StepCheck {
       return fail("has boxes for other than all of its groups");
     std::set<Slot> seen;
     for (std::size_t g = 0; g < step.group_count() && what_.empty(); ++g) {
+      part_ = g;
       std::span<const Slot> group = step.group(g);
       for (Slot slot : group) {
         if (!check_slot(slot)) return;
@@ -243,6 +255,7 @@ class StepCheck {
 
   const Plan& plan_;
   std::int32_t step_;
+  std::optional<std::size_t> part_, wrong_part_;
   std::string what_;
 };
 
@@ -277,12 +290,8 @@ std::optional<Refutation> check_structure(const Plan& plan) {
     if (auto found = check_request_buffer(plan, destination_of(tensor), request.destination()))
       return found;
   }
-  for (std::size_t s = 0; s < plan.steps.size(); ++s) {
-    std::string what = StepCheck(plan, static_cast<std::int32_t>(s)).run();
-    if (!what.empty())
-      return Refutation{StepId{static_cast<std::int32_t>(s)},
-                        fmt::format("step {} ({}) {}", s, kind_text(plan.steps[s]), what)};
-  }
+  for (std::size_t s = 0; s < plan.steps.size(); ++s)
+    if (auto found = StepCheck(plan, static_cast<std::int32_t>(s)).run()) return found;
   return std::nullopt;
 }
 

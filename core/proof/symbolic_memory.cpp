@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "core/proof/symbolic_memory.h"
 
+#include <algorithm>
 #include <array>
 #include <set>
 
@@ -26,7 +27,7 @@ void for_each_run_box(const Layout& layout, std::int32_t position, int dims, Vis
     runs[to_index(d)] = layout.pieces(d).runs(layout.piece_of(d, coordinate));
     if (runs[to_index(d)].empty()) return;
   }
-  for (;;) {
+  do {
     Box box{DimVector(leading, 0), DimVector(leading, 1)};
     DimVector shift(leading, 0);
     for (int d = 0; d < layout.dims(); ++d) {
@@ -36,13 +37,48 @@ void for_each_run_box(const Layout& layout, std::int32_t position, int dims, Vis
       shift.push_back(run.global_lo - run.local_lo);
     }
     visit(box, shift);
-    int d = layout.dims() - 1;
-    for (; d >= 0; --d) {
-      if (++at[d] < static_cast<std::int64_t>(runs[to_index(d)].size())) break;
-      at[d] = 0;
-    }
-    if (d < 0) return;
-  }
+  } while (next_index(at, [&](int d) { return runs[to_index(d)].size(); }));
+}
+
+bool meet(const Box& a, const Box& b) { return !intersect(a, b).empty(); }
+
+// Whether one of the moves writes into the box of a buffer.
+bool writes(const MoveList& moves, MoveRange range, BufferId buffer, const Box& box) {
+  for (std::uint32_t i = range.first; i < range.first + range.count; ++i)
+    if (Move move = moves[i];
+        move.destination == buffer && meet(box_at(move.destination_lo, move.extents), box))
+      return true;
+  return false;
+}
+
+// The part of a step (see Refutation) that writes a box on a rank.
+std::optional<std::size_t> part_that_writes(const Step& step, Slot slot, BufferId buffer,
+                                            const Box& box) {
+  auto first_of = [](const auto& parts, auto&& wrote) -> std::optional<std::size_t> {
+    auto found = std::find_if(parts.begin(), parts.end(), wrote);
+    if (found == parts.end()) return std::nullopt;
+    return to_index(found - parts.begin());
+  };
+  if (const auto* copy = std::get_if<CopyStep>(&step.body))
+    return first_of(copy->parts, [&](const CopyStep::Part& part) {
+      return part.slot == slot && writes(copy->moves, part.moves, buffer, box);
+    });
+  if (const auto* exchange = std::get_if<ExchangeStep>(&step.body))
+    return first_of(exchange->messages, [&](const ExchangeStep::Message& message) {
+      return message.destination == slot && writes(exchange->moves, message.moves, buffer, box);
+    });
+  if (const auto* fill = std::get_if<FillStep>(&step.body))
+    return first_of(fill->parts, [&](const FillStep::Part& part) {
+      return part.slot == slot && part.buffer == buffer && meet(part.box, box);
+    });
+  if (const auto* reduce = std::get_if<ReduceStep>(&step.body))
+    return first_of(reduce->parts, [&](const ReduceStep::Part& part) {
+      return part.slot == slot && part.destination == buffer &&
+             meet(box_at(part.destination_lo, part.extents), box);
+    });
+  const auto& collective = std::get<CollectiveStep>(step.body);
+  auto member = std::find(collective.members.begin(), collective.members.end(), slot);
+  return to_index(member - collective.members.begin()) / to_index(collective.group_size);
 }
 
 }  // namespace
@@ -74,8 +110,9 @@ void SymbolicMemory::load_sources() {
 }
 
 void SymbolicMemory::refute(const std::string& what) const {
-  throw Refuted{
-      {StepId{step_}, fmt::format("step {} ({}) {}", step_, kind_text(plan_.steps[step_]), what)}};
+  throw Refuted{{StepId{step_},
+                 fmt::format("step {} ({}) {}", step_, kind_text(plan_.steps[step_]), what),
+                 part_}};
 }
 
 void SymbolicMemory::put(BufferId buffer, Slot slot, const Piece& piece) {
@@ -140,11 +177,15 @@ void SymbolicMemory::check_single_writes() const {
     if (!overlap) continue;
     Piece a = contents_[i]->piece(overlap->first), b = contents_[i]->piece(overlap->second);
     auto slot = static_cast<Slot>(i % plan_.slot_count());
+    StepId later{std::max(a.writer, b.writer)};
+    Box both = intersect(a.box, b.box);
+    BufferId buffer{static_cast<std::int32_t>(i / plan_.slot_count())};
     throw Refuted{
-        {StepId{std::max(a.writer, b.writer)},
+        {later,
          fmt::format("step {} writes {} of buffer {} on rank {}, which step {} writes too",
-                     std::max(a.writer, b.writer), text(intersect(a.box, b.box)),
-                     i / plan_.slot_count(), rank(slot), std::min(a.writer, b.writer))}};
+                     to_index(later), text(both), to_index(buffer), rank(slot),
+                     std::min(a.writer, b.writer)),
+         part_that_writes(plan_.steps[later], slot, buffer, both)}};
   }
 }
 
@@ -190,33 +231,35 @@ void SymbolicMemory::check_destination(TensorId tensor) {
       if (!seen.emplace(held.get(), std::move(key)).second) continue;
     }
     for_each_run_box(layout, position, plan_.dims(), [&](const Box& box, const DimVector& shift) {
-      check_box(*held, slot, box, shift, {fold, zero_axes, coordinate});
+      check_box(*held, tensor, slot, box, shift, {fold, zero_axes, coordinate});
     });
   }
 }
 
-void SymbolicMemory::check_box(const Contents& held, Slot slot, const Box& box,
+void SymbolicMemory::check_box(const Contents& held, TensorId tensor, Slot slot, const Box& box,
                                const DimVector& shift, const Want& want) const {
   held.read(box, [&](const Piece& piece) {
+    // A wrong value is said of the step that wrote it.
+    auto wrong = [&](std::string what) {
+      StepId writer{piece.writer};
+      throw Refuted{
+          {writer, std::move(what),
+           part_that_writes(plan_.steps[writer], slot, destination_of(tensor), piece.box)}};
+    };
+    auto here = [&] {
+      return fmt::format("{} of the destination on rank {}", text(piece.box), rank(slot));
+    };
     std::int64_t volume = piece.box.volume(), values = volume;
     if (!want.zero_axes.none())
       values = want.zero_axes.values_in(shifted(piece.box, shift), want.coordinate);
     if (piece.fold == kPadding && values == 0) return;
-    if (piece.fold < 0)
-      refute_end(fmt::format("padding reaches {} of the destination on rank {}", text(piece.box),
-                             rank(slot)));
-    if (values < volume)
-      refute_end(fmt::format("{} of the destination on rank {} is not zero wherever S->P(sum) asks",
-                             text(piece.box), rank(slot)));
+    if (piece.fold < 0) wrong("padding reaches " + here());
+    if (values < volume) wrong(here() + " is not zero wherever S->P(sum) asks");
     if (piece.shift != shift)
-      refute_end(
-          fmt::format("{} of the destination on rank {} holds the elements at {} instead of {}",
-                      text(piece.box), rank(slot), text(shifted(piece.box, piece.shift)),
-                      text(shifted(piece.box, shift))));
+      wrong(fmt::format("{} holds the elements at {} instead of {}", here(),
+                        text(shifted(piece.box, piece.shift)), text(shifted(piece.box, shift))));
     if (piece.fold != want.fold)
-      refute_end(fmt::format(
-          "{} of the destination on rank {} is not the complete fold that the request asks for",
-          text(piece.box), rank(slot)));
+      wrong(here() + " is not the complete fold that the request asks for");
   });
 }
 

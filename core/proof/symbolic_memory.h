@@ -34,8 +34,11 @@ class SymbolicMemory {
   // The step that reads and writes from here on.
   void begin(std::int32_t step) {
     step_ = step;
+    part_.reset();
     reads_own_ = false;
   }
+  // Which of its parts (see Refutation) from here on.
+  void begin_part(std::size_t part) { part_ = part; }
   // From here on the step may read what it wrote.
   void read_own() { reads_own_ = true; }
   std::int32_t step() const { return step_; }
@@ -88,8 +91,8 @@ class SymbolicMemory {
     const ZeroAxes& zero_axes;
     MeshCoordinate coordinate;
   };
-  void check_box(const Contents& held, Slot slot, const Box& box, const DimVector& shift,
-                 const Want& want) const;
+  void check_box(const Contents& held, TensorId tensor, Slot slot, const Box& box,
+                 const DimVector& shift, const Want& want) const;
 
   const Plan& plan_;
   std::optional<StepOrder> order_;  // none: listed order
@@ -98,6 +101,7 @@ class SymbolicMemory {
   std::vector<ContentsRef> contents_;  // [buffer * slots + slot]
   std::int64_t pieces_ = 0;
   std::int32_t step_ = -1;
+  std::optional<std::size_t> part_;
 };
 
 }  // namespace reshard

@@ -16,7 +16,7 @@ namespace {
 
 class Reader {
  public:
-  Reader(std::string_view text, std::string_view file) : text_(text), file_(file) {}
+  Reader(std::string_view text, std::string_view file) : text_(behind_mark(text)), file_(file) {}
 
   Plan run() {
     Plan plan = header();
@@ -28,7 +28,10 @@ class Reader {
       throw InputError(fmt::format("{}: expected nothing after 'end', found {}", place(line_),
                                    quoted(current_)));
     if (std::optional<Refutation> refutation = check_plan(plan).refutation) {
-      int line = refutation->step ? step_lines_[*refutation->step] : end_line;
+      // A step's head, then a line for each of its parts.
+      int line = end_line;
+      if (refutation->step) line = step_lines_[*refutation->step];
+      if (refutation->part) line += 1 + static_cast<int>(*refutation->part);
       throw InputError(fmt::format("{}: expected a plan that does what it says, found: {}",
                                    place(line), refutation->what));
     }
@@ -42,9 +45,7 @@ class Reader {
     has_line_ = !text_.empty();
     ++line_;
     if (!has_line_) return;
-    std::size_t end = text_.find('\n');
-    current_ = text_.substr(0, end);
-    text_.remove_prefix(end == std::string_view::npos ? text_.size() : end + 1);
+    current_ = take_line(text_);
   }
   bool starts_with(std::string_view prefix) const {
     return has_line_ && current_.substr(0, prefix.size()) == prefix;

@@ -42,7 +42,7 @@ bool is_name(std::string_view name) {
 
 class Reader {
  public:
-  Reader(std::string_view text, std::string_view file) : text_(text), file_(file) {}
+  Reader(std::string_view text, std::string_view file) : text_(behind_mark(text)), file_(file) {}
 
   TopologyDescription read() {
     bool titled = false;
@@ -67,16 +67,13 @@ class Reader {
   // ---- lines and words ----
 
   bool next_line() {
-    if (position_ >= text_.size()) return false;
-    std::size_t end = std::min(text_.find('\n', position_), text_.size());
-    line_ = text_.substr(position_, end - position_);
+    if (text_.empty()) return false;
+    line_ = take_line(text_);
     ++line_number_;
     if (line_.size() > kMaxLineBytes)
       throw InputError(
           fmt::format("{}: expected lines of at most 64 MiB, found a longer one", place()));
-    if (!line_.empty() && line_.back() == '\r') line_.remove_suffix(1);
     rest_ = line_;
-    position_ = end + 1;
     return true;
   }
 
@@ -380,7 +377,7 @@ class Reader {
   }
 
   std::string_view text_, file_, line_, rest_;
-  std::size_t position_ = 0, members_ = 0;
+  std::size_t members_ = 0;
   std::int64_t line_number_ = 0;
   bool has_name_ = false, has_devices_ = false, has_nodes_ = false, has_count_ = false;
   std::vector<std::int64_t> route_lines_;  // line number of each route

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "core/base/errors.h"
+#include "core/base/integers.h"
 #include "core/schedule/temporaries.h"
 #include "core/traffic/transfers.h"
 
@@ -18,32 +19,33 @@ PlanBytes count_bytes(const Plan& plan) {
   out.peak_per_slot.assign(slots, 0);
   for (std::size_t s = 0; s < plan.steps.size(); ++s)
     for_each_receipt(plan, plan.steps[s], [&](Slot slot, std::int64_t bytes) {
-      out.received_per_step[s] += bytes;
-      out.received_per_slot[to_index(slot)] += bytes;
+      add_bytes(out.received_per_step[s], bytes);
+      add_bytes(out.received_per_slot[to_index(slot)], bytes);
     });
   for (std::int64_t received : out.received_per_slot) {
     out.received_max = std::max(out.received_max, received);
-    out.received_total += received;
+    add_bytes(out.received_total, received);
   }
 
   Lives lives = lives_of(plan);
-  std::vector<std::int64_t> change(plan.steps.size() + 1);
+  std::vector<Int128> change(plan.steps.size() + 1);
   for (std::size_t slot = 0; slot < slots; ++slot) {
     auto id = static_cast<Slot>(slot);
     std::fill(change.begin(), change.end(), 0);
-    std::int64_t kept = 0;
+    std::int64_t peak = 0;
     for (std::size_t b = 0; b < plan.buffers.size(); ++b) {
       std::int64_t bytes = plan.buffer_bytes(BufferId{static_cast<std::int32_t>(b)}, id);
       std::int32_t begin = lives.begin[b * slots + slot], end = lives.end[b * slots + slot];
-      if (plan.buffers[b].role() != BufferRole::Temporary) kept += bytes;
+      if (plan.buffers[b].role() != BufferRole::Temporary) add_bytes(peak, bytes);
       if (plan.buffers[b].role() != BufferRole::Temporary || begin < 0) continue;
       change[to_index(begin)] += bytes;
       change[to_index(end) + 1] -= bytes;
     }
-    std::int64_t live = 0, most = 0;
-    for (std::int64_t by : change) most = std::max(most, live += by);
-    out.peak_per_slot[slot] = kept + most;
-    out.peak_max = std::max(out.peak_max, out.peak_per_slot[slot]);
+    Int128 live = 0, most = 0;
+    for (Int128 by : change) most = std::max(most, live += by);
+    add_bytes(peak, most);
+    out.peak_per_slot[slot] = peak;
+    out.peak_max = std::max(out.peak_max, peak);
   }
   return out;
 }
@@ -66,7 +68,7 @@ std::vector<PairBytes> traffic_of(const Plan& plan) {
   for (const PairBytes& pair : pairs) {
     if (kept > 0 && pairs[kept - 1].source == pair.source &&
         pairs[kept - 1].destination == pair.destination)
-      pairs[kept - 1].bytes += pair.bytes;
+      add_bytes(pairs[kept - 1].bytes, pair.bytes);
     else
       pairs[kept++] = pair;
   }
@@ -91,8 +93,8 @@ AlltoallvMatrix alltoallv_matrix(const Plan& plan) {
       if (next < pairs.size() && rank_of(pairs[next].source) == source &&
           rank_of(pairs[next].destination) == destination)
         bytes = pairs[next++].bytes;
-      sent += bytes;
-      received[to_index(destination)] += bytes;
+      add_bytes(sent, bytes);
+      add_bytes(received[to_index(destination)], bytes);
       out.text += std::to_string(bytes) + (destination + 1 < ranks ? ' ' : '\n');
     }
     out.size_bytes = std::max(out.size_bytes, sent);

@@ -3,6 +3,8 @@
 
 #include <numeric>
 
+#include "core/base/integers.h"
+
 namespace reshard {
 namespace {
 
@@ -91,7 +93,7 @@ std::int64_t message_bytes(const Plan& plan, const ExchangeStep& step,
                            const ExchangeStep::Message& message) {
   std::int64_t bytes = 0;
   for (std::uint32_t i = message.moves.first; i < message.moves.first + message.moves.count; ++i)
-    bytes += step.moves.elements(i) * plan.element_bytes(step.moves.source(i));
+    add_bytes(bytes, step.moves.elements(i) * plan.element_bytes(step.moves.source(i)));
   return bytes;
 }
 

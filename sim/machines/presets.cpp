@@ -48,6 +48,13 @@ bool is_path(std::string_view name) {
   return std::filesystem::is_regular_file(std::string(name), error);
 }
 
+// A colon before a '/' belongs to the path.
+std::string_view without_count(std::string_view spec) {
+  std::size_t colon = spec.rfind(':');
+  bool counted = colon != std::string_view::npos && spec.find('/', colon) == std::string_view::npos;
+  return counted ? spec.substr(0, colon) : spec;
+}
+
 TopologyDescription description_of(std::string_view name) {
   if (const EmbeddedText* preset = find_preset(name))
     return parse_topology(preset->text, fmt::format("{}.topo", name));
@@ -58,6 +65,33 @@ TopologyDescription description_of(std::string_view name) {
 }
 
 }  // namespace
+
+std::string read_text(std::istream& in, const std::string& file, std::size_t limit_bytes) {
+  std::string text;
+  std::size_t line_begin = 0, line = 1;
+  std::array<char, 1 << 16> block;
+  while (in.read(block.data(), block.size()) || in.gcount() > 0) {
+    auto count = to_index(in.gcount());
+    if (text.size() + count > limit_bytes)
+      throw InputError(fmt::format("{}: expected at most {} bytes, found more", file, limit_bytes));
+    // Only the new block is searched: a long line must not be read again with every block.
+    std::size_t from = text.size();
+    text.append(block.data(), count);
+    for (std::size_t end = std::min(text.find('\n', from), text.size());;
+         end = std::min(text.find('\n', end + 1), text.size())) {
+      if (end - line_begin > kMaxLineBytes)
+        throw InputError(
+            fmt::format("{}:{}: expected lines of at most 64 MiB, found a longer one", file, line));
+      if (end == text.size()) break;
+      line_begin = end + 1;
+      ++line;
+    }
+  }
+  if (in.bad())
+    throw InputError(
+        fmt::format("{}: expected a readable file, found an error while reading", file));
+  return text;
+}
 
 std::string read_text_file(const std::string& path, std::size_t limit_bytes) {
   std::error_code error;
@@ -70,31 +104,7 @@ std::string read_text_file(const std::string& path, std::size_t limit_bytes) {
   if (!file)
     throw InputError(
         fmt::format("{}: expected a readable file, found: {}", path, std::strerror(errno)));
-
-  std::string text;
-  std::size_t line_begin = 0, line = 1;
-  std::array<char, 1 << 16> block;
-  while (file.read(block.data(), block.size()) || file.gcount() > 0) {
-    auto count = to_index(file.gcount());
-    if (text.size() + count > limit_bytes)
-      throw InputError(fmt::format("{}: expected at most {} bytes, found more", path, limit_bytes));
-    // Only the new block is searched: a long line must not be read again with every block.
-    std::size_t from = text.size();
-    text.append(block.data(), count);
-    for (std::size_t end = std::min(text.find('\n', from), text.size());;
-         end = std::min(text.find('\n', end + 1), text.size())) {
-      if (end - line_begin > kMaxLineBytes)
-        throw InputError(
-            fmt::format("{}:{}: expected lines of at most 64 MiB, found a longer one", path, line));
-      if (end == text.size()) break;
-      line_begin = end + 1;
-      ++line;
-    }
-  }
-  if (file.bad())
-    throw InputError(
-        fmt::format("{}: expected a readable file, found an error while reading", path));
-  return text;
+  return read_text(file, path, limit_bytes);
 }
 
 std::vector<PresetInfo> presets() {
@@ -107,12 +117,10 @@ std::vector<PresetInfo> presets() {
 }
 
 NamedTopology find_description(std::string_view spec) {
-  std::size_t colon = spec.rfind(':');
-  // A colon before a '/' belongs to the path.
-  if (colon == std::string_view::npos || spec.find('/', colon) != std::string_view::npos)
-    return {description_of(spec), std::nullopt};
-  std::string_view digits = spec.substr(colon + 1);
-  NamedTopology out{description_of(spec.substr(0, colon)), std::nullopt};
+  std::string_view name = without_count(spec);
+  NamedTopology out{description_of(name), std::nullopt};
+  if (name.size() == spec.size()) return out;
+  std::string_view digits = spec.substr(name.size() + 1);
   std::int64_t count = 0;
   auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), count);
   if (error != std::errc() || end != digits.data() + digits.size())
@@ -120,6 +128,11 @@ NamedTopology find_description(std::string_view spec) {
                                  out.description.name, quoted(digits)));
   out.count = count;
   return out;
+}
+
+std::string file_of(std::string_view spec) {
+  std::string_view name = without_count(spec);
+  return find_preset(name) != nullptr ? std::string() : std::string(name);
 }
 
 Topology find_topology(std::string_view spec) {

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <istream>
 #include <optional>
 #include <span>
 #include <string>
@@ -34,6 +35,9 @@ struct NamedTopology {
 };
 NamedTopology find_description(std::string_view spec);
 
+// The file that a spec names; empty for a preset.
+std::string file_of(std::string_view spec);
+
 // The topology of a spec, its count applied. Throws InputError.
 Topology find_topology(std::string_view spec);
 
@@ -50,12 +54,13 @@ struct EmbeddedText {
   std::string_view text;
 };
 
-// In the order in which CMakeLists.txt lists them.
+// By name.
 std::span<const EmbeddedText> embedded_topologies();
 
-// A whole text file from outside, read without trust. Throws InputError "PATH: ..." for what is
-// missing, a directory or unreadable, for a line above 64 MiB, and for more than `limit_bytes` in
-// all; reads no further than that.
+// A whole text from outside, read without trust. Throws InputError "FILE: ..." for what is missing,
+// a directory or unreadable, for a line above 64 MiB, and for more than `limit_bytes` in all; reads
+// no further than that.
+std::string read_text(std::istream& in, const std::string& file, std::size_t limit_bytes);
 std::string read_text_file(const std::string& path, std::size_t limit_bytes);
 
 }  // namespace reshard::sim

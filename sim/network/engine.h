@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "core/base/errors.h"
 #include "core/plan/executor.h"
 #include "core/topology/topology.h"
 #include "core/traffic/workload.h"
@@ -20,9 +21,17 @@ struct EngineOptions {
   std::int64_t limit_ps = std::numeric_limits<std::int64_t>::max();
 };
 
-// Throws InputError when a rank has no device, more flows share a resource than it has bytes per
-// second, a collective names a rank twice, time passes 2^62 ps, or the run is beyond the limits of
-// core/base/limits.h; CheckFailure, naming the operations, on a workload that cannot finish.
+// What a run refuses because of one operation: an InputError that does not say which; where
+// operations have names, the caller does.
+struct OperationRefused : InputError {
+  OperationRefused(OpId of, const std::string& what) : InputError(what), operation(of) {}
+  OpId operation;
+};
+
+// Throws InputError (OperationRefused where one operation is at fault) when a rank has no device,
+// more flows share a resource than it has bytes per second, a collective names a rank twice, time
+// passes 2^62 ps, or the run is beyond the limits of core/base/limits.h; CheckFailure, naming the
+// operations, on a workload that cannot finish.
 Timeline run(const Workload& workload, const Topology& topology, const EngineOptions& options = {});
 
 // Time of one plan alone, without recording anything.

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "core/base/errors.h"
+#include "sim/network/engine.h"
 
 namespace reshard::sim {
 
@@ -27,10 +28,10 @@ OperationRun::OperationRun(OpId id, const Operation& operation, std::span<const 
 // Refuses what could never run, before it starts.
 void OperationRun::add_parts(StepRun& step, Transfers transfers) {
   if (transfers.count() > kMaxStepTransfers || transfers.at_once() > kMaxInFlight)
-    throw InputError(fmt::format(
-        "operation {}: expected a collective of at most {} transfers, {} at one time, found {}, {} "
-        "at one time",
-        to_index(id_), kMaxStepTransfers, kMaxInFlight, transfers.count(), transfers.at_once()));
+    throw OperationRefused(
+        id_, fmt::format("expected a collective of at most {} transfers, {} at one time, found {}, "
+                         "{} at one time",
+                         kMaxStepTransfers, kMaxInFlight, transfers.count(), transfers.at_once()));
   std::span<const Slot> slots = transfers.slots();
   RESHARD_CHECK(parts_.size() + slots.size() <= to_index(std::numeric_limits<std::int32_t>::max()),
                 "more parts than 2^31");
@@ -131,9 +132,8 @@ void OperationRun::meet(const Transit& transit, std::int32_t part, std::vector<T
   if (parts_[peer].round != at.round) return;
   transits.push_back(transit);
   if (transits.size() > to_index(kMaxInFlight))
-    throw InputError(
-        fmt::format("operation {}: expected at most {} transfers at one time, found more",
-                    to_index(id_), kMaxInFlight));
+    throw OperationRefused(
+        id_, fmt::format("expected at most {} transfers at one time, found more", kMaxInFlight));
 }
 
 void OperationRun::finish(std::int32_t part, std::vector<std::int32_t>& ready) {

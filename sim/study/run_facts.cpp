@@ -50,7 +50,9 @@ std::vector<ClassUse> use_by_class(const Timeline& timeline, const Topology& top
   for (const FlowSpan& flow : timeline.flows) {
     Transport transport = topology.rule(flow.source, flow.destination).transport;
     ClassUse& use = classes[to_index(transport)];
-    use = {transport, use.bytes + flow.bytes, use.flows + 1};
+    use.transport = transport;
+    add_bytes(use.bytes, flow.bytes);
+    ++use.flows;
   }
   std::vector<ClassUse> out;
   for (const ClassUse& use : classes)

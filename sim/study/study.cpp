@@ -4,6 +4,8 @@
 #include <numeric>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "core/base/errors.h"
 #include "core/base/units.h"
 #include "core/traffic/workload.h"
@@ -23,9 +25,13 @@ PlanTiming timed(const Plan& plan, const Topology& topology, bool recorded, std:
   // The workload only borrows the plan.
   Workload workload =
       workload_of(std::shared_ptr<const Plan>(std::shared_ptr<const Plan>(), &plan));
-  Timeline timeline =
-      run(workload, topology,
-          {.record_flows = recorded, .record_spans = recorded, .limit_ps = limit_ps});
+  Timeline timeline;
+  try {
+    timeline = run(workload, topology,
+                   {.record_flows = recorded, .record_spans = recorded, .limit_ps = limit_ps});
+  } catch (const InputError& error) {
+    throw error.in(fmt::format("the time of {}'s plan", plan.planner));
+  }
   std::int64_t time_ps = timeline.end_ps;
   if (!recorded) return time_ps;
   return {time_ps, std::make_shared<const Timeline>(std::move(timeline))};

@@ -36,6 +36,7 @@ bool LineReader::refill() {
   if (in_.bad())
     throw InputError(fmt::format("{}:{}: expected a readable file, found an error while reading",
                                  file_, line_number_));
+  if (line_number_ == 0) begin_ = end_ - behind_mark({block_.data(), end_}).size();
   return end_ > 0;
 }
 

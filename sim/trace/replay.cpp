@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "core/base/errors.h"
+#include "core/base/integers.h"
 #include "core/base/units.h"
 #include "sim/network/engine.h"
 #include "sim/trace/operation_bound.h"
@@ -114,8 +115,14 @@ class Replay {
 
   void time() {
     progress("timing", 0, 1);
-    report_.timeline =
-        sim::run(report_.workload, topology_, {.record_flows = true, .record_spans = true});
+    try {
+      report_.timeline =
+          sim::run(report_.workload, topology_, {.record_flows = true, .record_spans = true});
+    } catch (const OperationRefused& refusal) {
+      throw refusal.in(trace_.place_of(refusal.operation));
+    } catch (const InputError& refusal) {
+      throw refusal.in(trace_.file);
+    }
     report_.time_ps = report_.timeline.end_ps;
     progress("timing", 1, 1);
   }
@@ -172,7 +179,8 @@ class Replay {
       row.end_ps = std::max(row.end_ps.value_or(span.end_ps), span.end_ps);
     }
     IndexVector<OpId, std::int64_t> collective_bytes(rows.size(), 0);
-    for (const FlowSpan& flow : report_.timeline.flows) collective_bytes[flow.op] += flow.bytes;
+    for (const FlowSpan& flow : report_.timeline.flows)
+      add_bytes(collective_bytes[flow.op], flow.bytes);
     for (std::size_t op = 0; op < rows.size(); ++op) {
       const TraceBody& body = trace_.operations[op].body;
       ReplayRow& row = rows[op];
@@ -182,7 +190,7 @@ class Replay {
                                                  : fmt::format("{} (line {})", row.op, row.line));
       const auto* end = std::get_if<TraceEnd>(&body);
       if (end != nullptr && end->side == TraceEnd::Side::Receive) continue;
-      report_.bytes_received_total += row.bytes_received;
+      add_bytes(report_.bytes_received_total, row.bytes_received);
       bool redistributes = std::holds_alternative<TraceRedistribute>(body);
       (redistributes ? report_.requests : report_.others).push_back(std::move(row));
     }

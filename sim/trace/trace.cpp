@@ -6,6 +6,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <iostream>
 #include <iterator>
 
 #include <fmt/format.h>
@@ -51,6 +52,7 @@ Trace parse_trace(std::istream& in, const std::string& file, std::string_view fo
 }
 
 Trace read_trace(const std::string& path, std::string_view format) {
+  if (path == "-") return parse_trace(std::cin, "<stdin>", format);
   std::error_code error;
   std::filesystem::file_status status = std::filesystem::status(path, error);
   if (status.type() == std::filesystem::file_type::not_found)

@@ -117,6 +117,9 @@ void agree(const std::string& backend, const job::Launch& launch, const Phase& p
 }  // namespace
 
 Failure failure_of(const std::exception_ptr& exception) {
+  constexpr const char* kOutOfMemory =
+      "out of memory; fewer ranks or bytes need less (simulate and replay move fewer bytes with "
+      "--data-budget, none with --data proof)";
   try {
     std::rethrow_exception(exception);
   } catch (const CheckNotHeld& check) {
@@ -130,7 +133,7 @@ Failure failure_of(const std::exception_ptr& exception) {
   } catch (const BackendError& error) {
     return {4, {error.what()}};
   } catch (const std::bad_alloc&) {
-    return {4, {"out of memory"}};
+    return {4, {kOutOfMemory}};
   } catch (const std::exception& error) {
     return {3, {std::string("unexpected: ") + error.what()}};
   }

@@ -180,6 +180,7 @@ void run_list(const TopoOptions& options) {
 }
 
 void run_show(const TopoOptions& options) {
+  refuse_both(options.output.json && options.emit != "report", "--json", "--emit topology");
   if (options.emit == "topology") {
     print(to_text(sim::find_description(options.name).description));
     return;

@@ -34,7 +34,13 @@ struct PlanOptions {
 };
 
 void run_plan(const PlanOptions& options) {
-  Subject subject = subject_of(options.request);
+  if (options.emit != "report") {
+    std::string emit = "--emit " + options.emit;
+    refuse_both(options.output.json, "--json", emit);
+    refuse_both(options.explain, "--explain", emit);
+    refuse_both(options.output.verbose, "--verbose", emit);
+  }
+  Subject subject = subject_of(options.request, options.machine);
   const Request& request = subject.asked();
   sim::StudyOptions wanted = study_options(options.machine);
   wanted.explain = options.explain || options.output.json;
@@ -71,9 +77,11 @@ struct SimulateOptions {
 };
 
 void run_simulate(const SimulateOptions& options) {
-  if (!options.output.perfetto.empty()) require_writable(options.output.perfetto, "--perfetto");
-  std::int64_t budget = data_budget_of(options.data.budget);
-  Subject subject = subject_of(options.request);
+  require_outputs({{options.output.perfetto, "--perfetto"}},
+                  inputs_of(options.request, options.machine));
+  refuse_unprinted(options.output, options.output.perfetto, "--perfetto -");
+  std::int64_t budget = data_budget_of(options.data);
+  Subject subject = subject_of(options.request, options.machine);
   sim::StudyOptions wanted = study_options(options.machine);
   wanted.record_timelines = true;
   Progress progress;

@@ -40,7 +40,7 @@ Topology topology_of(const ReplayOptions& options, const sim::Trace& trace) {
     return topology;
   } catch (const InputError& error) {
     // What the header says is wrong at the header's line; what the option says, at the option.
-    throw error.in(options.machine.topology.empty() ? options.trace + ":1" : "--topology");
+    throw error.in(options.machine.topology.empty() ? trace.file + ":1" : "--topology");
   }
 }
 
@@ -62,17 +62,21 @@ sim::ReplayHooks hooks_for(sim::Studies& studies, Progress& progress, bool move_
 sim::ReplayReport replayed(const ReplayOptions& options, const sim::Trace& trace,
                            const std::shared_ptr<const Topology>& topology,
                            std::int64_t budget_bytes) {
-  sim::Studies studies(topology, find_planner(options.machine.planner),
-                       study_options(options.machine));
+  sim::Studies studies(topology, planner_of(options.machine), study_options(options.machine));
   Progress progress;
   return sim::replay(trace, *topology, hooks_for(studies, progress, options.data.how == "full"),
                      budget_bytes);
 }
 
 void run_replay(const ReplayOptions& options) {
-  if (!options.output.perfetto.empty()) require_writable(options.output.perfetto, "--perfetto");
-  std::int64_t budget_bytes = data_budget_of(options.data.budget);
+  const std::string& perfetto = options.output.perfetto;
+  std::vector<NamedFile> inputs = inputs_of({}, options.machine);
+  inputs.push_back({options.trace, "TRACE"});
+  require_outputs({{perfetto, "--perfetto"}}, inputs);
+  refuse_unprinted(options.output, perfetto, "--perfetto -");
+  std::int64_t budget_bytes = data_budget_of(options.data);
   sim::Trace trace = sim::read_trace(options.trace, options.format);
+  require_outputs({{perfetto, "--perfetto"}}, {{sim::file_of(trace.topology), "TRACE"}});
   auto topology = std::make_shared<const Topology>(topology_of(options, trace));
   sim::ReplayReport report = replayed(options, trace, topology, budget_bytes);
   if (!report.findings.empty()) {
@@ -80,11 +84,11 @@ void run_replay(const ReplayOptions& options) {
     for (const sim::TraceFinding& finding : report.findings) check.findings.push_back(finding.what);
     throw check;
   }
-  if (!options.output.perfetto.empty())
-    write_file(options.output.perfetto, "--perfetto", [&](std::ostream& out) {
+  if (!perfetto.empty())
+    write_file(perfetto, "--perfetto", [&](std::ostream& out) {
       sim::write_perfetto(out, report.workload, report.labels, report.timeline, *topology);
     });
-  if (options.output.perfetto == "-") return;
+  if (perfetto == "-") return;
   print(options.output.json ? sim::replay_json(report)
                             : sim::replay_table(report, options.output.verbose));
 }
@@ -103,7 +107,9 @@ void add_replay_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand(
       "replay",
       "run a whole trace: redistributions, compute, messages; timeline, totals, hot links");
-  command->add_option("TRACE", options->trace, "a trace in one of the formats (traces/README.md)")
+  command
+      ->add_option("TRACE", options->trace,
+                   "a trace in one of the formats (traces/README.md); '-': standard input")
       ->required();
   command
       ->add_option("--format", options->format,

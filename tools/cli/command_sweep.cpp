@@ -125,9 +125,8 @@ void sweep_mesh(const SweepOptions& options, const std::string& mesh_text, const
 }
 
 void run_sweep(const SweepOptions& options) {
-  if (options.csv == "-" && options.output.json)
-    throw InputError("--csv -: expected one format on standard output, found --json too");
-  if (!options.csv.empty()) require_writable(options.csv, "--csv");
+  require_outputs({{options.csv, "--csv"}}, inputs_of({}, options.machine));
+  refuse_unprinted(options.output, options.csv, "--csv -");
   Shape shape = parse_shape(options.shape, "--shape");
   sim::SweepReport report;
   report.shape = shape;

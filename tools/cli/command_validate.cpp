@@ -34,16 +34,27 @@ struct Setup {
   const Plan& plan() const { return studied->study->plan(); }
 };
 
+void refuse_ignored(const ValidateOptions& options) {
+  refuse_unprinted(options.output, options.output.perfetto, "--perfetto -");
+  refuse_unprinted(options.output, options.measurements, "--measurements -");
+  const CarrierOptions& carrier = options.carrier;
+  bool has_devices = carrier.backend == "cuda" || carrier.backend == "nccl";
+  std::string backend = "--backend " + carrier.backend;
+  refuse_both(carrier.device >= 0 && !has_devices, "--device", backend);
+  refuse_both(!carrier.rendezvous.empty() && carrier.backend != "nccl", "--rendezvous", backend);
+}
+
 // Returns the plan's digest. The planning of a later reshard, or of another topology file on one
 // host, would show here.
 std::string plan_all(const ValidateOptions& options, bool is_root, Setup& setup) {
   if (is_root) {
-    if (!options.output.perfetto.empty()) require_writable(options.output.perfetto, "--perfetto");
-    if (!options.measurements.empty()) require_writable(options.measurements, "--measurements");
-    require_apart(options.measurements, "--measurements", options.output.perfetto, "--perfetto");
+    require_outputs(
+        {{options.output.perfetto, "--perfetto"}, {options.measurements, "--measurements"}},
+        inputs_of(options.request, options.machine));
   }
-  setup.data_budget_bytes = data_budget_of(options.data_budget);
-  Subject subject = subject_of(options.request);
+  refuse_ignored(options);
+  setup.data_budget_bytes = data_budget_of({.budget = options.data_budget});
+  Subject subject = subject_of(options.request, options.machine);
   sim::StudyOptions wanted = study_options(options.machine);
   wanted.record_timelines = is_root;  // who reports
   setup.studied.emplace(subject, options.machine, wanted);
@@ -173,7 +184,8 @@ void run_validate(const ValidateOptions& options) {
   // One process without a launcher drives all ranks that the request names, also where they share a
   // GPU.
   if (backend.name == "nccl" && launch_of(backend.name).launcher.empty())
-    carrier.world_size = to_int(subject_of(options.request).asked().ranks().back()) + 1;
+    carrier.world_size =
+        to_int(subject_of(options.request, options.machine).asked().ranks().back()) + 1;
   std::unique_ptr<Executor> executor = make_executor(backend, carrier);
   validate_on(*executor, backend, options);
 }

@@ -39,11 +39,30 @@ void add_commands(CLI::App& app) {
       "'S(1)S(0)'\n\nreshard COMMAND --help tells more.");
 }
 
-std::string commands_text(const CLI::App& app) {
-  std::vector<std::string> names;
-  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
-    names.push_back(command->get_name());
-  return fmt::format("{}", fmt::join(names, ", "));
+// The command that the arguments came to, as far as they were understood.
+const CLI::App& innermost(const CLI::App& app) {
+  auto chosen = app.get_subcommands();
+  return chosen.empty() ? app : innermost(*chosen.front());
+}
+
+// CLI11 says only that a command is missing, or lists all that it did not expect.
+std::string text(const CLI::ParseError& error, const CLI::App& app) {
+  const CLI::App& at = innermost(app);
+  std::vector<std::string> left = app.remaining(true);
+  std::string found = left.empty() ? "none" : reshard::quoted(left.front());
+  if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr &&
+      at.get_require_subcommand_min() > 0 && at.get_subcommands().empty()) {
+    std::vector<std::string> names;
+    for (const CLI::App* command : at.get_subcommands([](const CLI::App*) { return true; }))
+      names.push_back(command->get_name());
+    return fmt::format("{}expected a command ({}), found {}",
+                       &at == &app ? "" : at.get_name() + ": ", fmt::join(names, ", "), found);
+  }
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr)
+    return fmt::format("{}: expected no argument {} (--help lists what there is)", at.get_name(),
+                       found);
+  std::string what = error.what();
+  return what.substr(0, what.find('\n'));
 }
 
 int run(int argc, char** argv) {
@@ -52,19 +71,12 @@ int run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& success) {  // --help, --version
-    std::ostringstream text;
-    app.exit(success, text, text);
+    std::ostringstream help;
+    app.exit(success, help, help);
     if (reshard::tools::launch_of(reshard::tools::backend_of(argc, argv)).rank == 0)
-      reshard::tools::print(text.str());
-    return 0;
+      reshard::tools::print(help.str());
   } catch (const CLI::ParseError& error) {
-    // CLI11 says only that a command is missing.
-    if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr && app.get_subcommands().empty())
-      wrong_usage(argc, argv,
-                  "expected a command (" + commands_text(app) + "), found " +
-                      (argc > 1 ? reshard::quoted(argv[1]) : "none"));
-    std::string what = error.what();
-    wrong_usage(argc, argv, what.substr(0, what.find('\n')));
+    wrong_usage(argc, argv, text(error, app));
   }
   return 0;
 }

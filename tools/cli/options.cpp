@@ -66,6 +66,21 @@ void OptionGroup::add_flag(const char* name, bool& value, const std::string& hel
   command_.add_flag(name, value, help)->group(heading_);
 }
 
+void refuse_both(bool given, std::string_view option, std::string_view other) {
+  if (given) throw InputError(fmt::format("{}: expected without {}, found both", option, other));
+}
+
+void refuse_unprinted(const OutputOptions& options, const std::string& file,
+                      std::string_view file_option) {
+  if (file != "-") return;
+  refuse_both(options.json, "--json", file_option);
+  refuse_both(options.verbose, "--verbose", file_option);
+}
+
+const PlannerRow& planner_of(const MachineOptions& options) {
+  return find_planner(options.planner.empty() ? "auto" : options.planner);
+}
+
 std::string planner_names() {
   std::string out;
   for (const PlannerRow& row : planners()) out += (out.empty() ? "" : "|") + std::string(row.name);
@@ -88,8 +103,9 @@ void add_request_options(CLI::App& command, RequestOptions& options) {
   group.add("--from", "PLACEMENTS", options.from,
             "placements of the source, one per mesh axis: 'S(0)R', 'Shard(0),Partial(sum)'");
   group.add("--to", "PLACEMENTS", options.to, "placements of the destination");
-  group.add("--plan", "FILE", options.plan_file,
-            "read a plan (from `reshard plan --emit plan`) in place of a request");
+  group.add(
+      "--plan", "FILE", options.plan_file,
+      "read a plan (from `reshard plan --emit plan`; '-': standard input) in place of a request");
 }
 
 void add_topology_option(const OptionGroup& group, MachineOptions& options) {

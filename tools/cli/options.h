@@ -52,7 +52,7 @@ struct RequestOptions {
 };
 
 struct MachineOptions {
-  std::string topology, planner = "auto", memory_limit;
+  std::string topology, planner, memory_limit;  // planner: empty is auto
   std::int64_t cache_size = 1024;
 };
 
@@ -93,6 +93,14 @@ std::optional<std::int64_t> memory_limit_of(const MachineOptions& options);
 // Warnings go to standard error, from the first process.
 backends::BackendOptions backend_options(const CarrierOptions& options);
 
+// Throws InputError where two options are given of which the first would be ignored.
+void refuse_both(bool given, std::string_view option, std::string_view other);
+
+// The same of the options of a report that gives way to `file` on standard output.
+void refuse_unprinted(const OutputOptions& options, const std::string& file,
+                      std::string_view file_option);
+
+const PlannerRow& planner_of(const MachineOptions& options);
 // "auto|rule|p2p|hybrid".
 std::string planner_names();
 

@@ -45,6 +45,40 @@ std::string errno_name() {
          reason() + ")";
 }
 
+void require_writable(const NamedFile& output) {
+  const auto& [path, option] = output;
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored))
+    throw InputError(std::string(option) + ": expected a file, found the directory " +
+                     quoted(path, 200));
+  std::filesystem::path folder = target_of(path).parent_path();
+  if (folder.empty()) folder = ".";
+  const std::filesystem::path written =
+      is_device_or_pipe(path) ? std::filesystem::path(path) : folder;
+  if (!std::filesystem::is_directory(folder, ignored))
+    throw InputError(std::string(option) + ": expected a file in a folder that exists, found " +
+                     quoted(path, 200));
+  if (access(written.c_str(), W_OK) != 0)
+    throw InputError(std::string(option) + ": cannot write " + quoted(path, 200) + ": " + reason());
+}
+
+bool is_same_file(const std::string& path, const std::string& other) {
+  std::error_code error;
+  if (std::filesystem::equivalent(path, other, error)) return true;  // hard links, too
+  auto place = [&](const std::string& name) {
+    return std::filesystem::weakly_canonical(std::filesystem::absolute(target_of(name), error),
+                                             error);
+  };
+  return place(path) == place(other);
+}
+
+void require_apart(const NamedFile& output, const NamedFile& other) {
+  if (other.path.empty() || other.path == "-" || is_device_or_pipe(output.path)) return;
+  if (is_same_file(output.path, other.path))
+    throw InputError(std::string(output.option) + ": expected another file than that of " +
+                     std::string(other.option) + ", found " + quoted(output.path, 200));
+}
+
 }  // namespace
 
 void print(std::string_view text) {
@@ -54,38 +88,20 @@ void print(std::string_view text) {
   throw BackendError("system", "write to standard output", errno_name(), -1);
 }
 
-void require_writable(const std::string& path, std::string_view option) {
-  if (path == "-") return;
-  std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored))
-    throw InputError(std::string(option) + ": expected a file, found the directory " +
-                     quoted(path, 200));
-  std::filesystem::path folder = target_of(path).parent_path();
-  if (folder.empty()) folder = ".";
-  const std::filesystem::path written =
-      is_device_or_pipe(path) ? std::filesystem::path(path) : folder;
-  if (path.empty() || !std::filesystem::is_directory(folder, ignored))
-    throw InputError(std::string(option) + ": expected a file in a folder that exists, found " +
-                     quoted(path, 200));
-  if (access(written.c_str(), W_OK) != 0)
-    throw InputError(std::string(option) + ": cannot write " + quoted(path, 200) + ": " + reason());
-}
-
-void require_apart(const std::string& path, std::string_view option, const std::string& other,
-                   std::string_view other_option) {
-  if (path.empty() || other.empty()) return;
-  if (path == "-" && other == "-")
-    throw InputError(std::string(option) + ": expected a file where " + std::string(other_option) +
-                     " goes to standard output, found '-'");
-  if (path == "-" || other == "-" || is_device_or_pipe(path)) return;
-  auto place = [](const std::string& name) {
-    std::error_code error;
-    return std::filesystem::weakly_canonical(std::filesystem::absolute(target_of(name), error),
-                                             error);
-  };
-  if (place(path) == place(other))
-    throw InputError(std::string(option) + ": expected another file than that of " +
-                     std::string(other_option) + ", found " + quoted(path, 200));
+void require_outputs(const std::vector<NamedFile>& outputs, const std::vector<NamedFile>& inputs) {
+  for (auto output = outputs.begin(); output != outputs.end(); ++output) {
+    if (output->path.empty()) continue;
+    bool printed = output->path == "-";
+    if (!printed) require_writable(*output);
+    for (auto other = outputs.begin(); other != output; ++other)
+      if (printed && other->path == "-")
+        throw InputError(std::string(output->option) + ": expected a file where " +
+                         std::string(other->option) + " goes to standard output, found '-'");
+      else if (!printed)
+        require_apart(*output, *other);
+    if (printed) continue;
+    for (const NamedFile& input : inputs) require_apart(*output, input);
+  }
 }
 
 void write_file(const std::string& path, std::string_view option,
@@ -97,7 +113,7 @@ void write_file(const std::string& path, std::string_view option,
     if (!std::cout) throw BackendError("system", "write to standard output", errno_name(), -1);
     return;
   }
-  require_writable(path, option);
+  require_writable({path, option});
   bool special = is_device_or_pipe(path);
   std::string final_path = target_of(path).string();
   std::string beside = special ? path : final_path + ".part" + std::to_string(getpid());
@@ -110,6 +126,10 @@ void write_file(const std::string& path, std::string_view option,
     write(out);
     out.close();
     if (!out) throw BackendError("system", "write " + quoted(path, 200), errno_name(), -1);
+    std::error_code error;
+    std::filesystem::file_status old = std::filesystem::status(final_path, error);
+    if (!special && std::filesystem::exists(old))
+      std::filesystem::permissions(beside, old.permissions(), error);
     if (!special && std::rename(beside.c_str(), final_path.c_str()) != 0)
       throw BackendError("system", "rename to " + quoted(final_path, 200), errno_name(), -1);
   } catch (...) {

@@ -9,6 +9,7 @@
 #include <ostream>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace reshard::tools {
 
@@ -16,18 +17,21 @@ namespace reshard::tools {
 // are BackendErrors.
 void print(std::string_view text);
 
-// Throws InputError naming `option` where `path` cannot become a file: a directory, a folder that
-// is not there. Call before long work.
-void require_writable(const std::string& path, std::string_view option);
+// A file as an option names it; empty where it was not given, "-" for standard input or output.
+struct NamedFile {
+  std::string path;
+  std::string_view option;
+};
 
-// Throws InputError naming `option` where it and `other_option` name the same file or both standard
-// output; devices, pipes and empty names may be the same.
-void require_apart(const std::string& path, std::string_view option, const std::string& other,
-                   std::string_view other_option);
+// Throws InputError naming the option where an output cannot become a file (a directory, a folder
+// that is not there), where it is a file that is read, through links too, or where two outputs are
+// the same; devices and pipes may be. Call before long work.
+void require_outputs(const std::vector<NamedFile>& outputs, const std::vector<NamedFile>& inputs);
 
 // Writes a file under another name beside `path`, then renames it, so that `path` is either the old
-// file or the whole new one. "-" is standard output; devices and pipes are written directly. Throws
-// InputError naming `option` where it cannot be created, BackendError where a write fails.
+// file or the whole new one, with the old one's mode. What a link points to is replaced. "-" is
+// standard output; devices and pipes are written directly. Throws InputError naming `option` where
+// it cannot be created, BackendError where a write fails.
 void write_file(const std::string& path, std::string_view option,
                 const std::function<void(std::ostream&)>& write);
 

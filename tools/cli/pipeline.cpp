@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <iostream>
 #include <limits>
 
 #include "core/base/errors.h"
@@ -15,11 +16,14 @@
 
 namespace reshard::tools {
 
+std::vector<NamedFile> inputs_of(const RequestOptions& request, const MachineOptions& machine) {
+  return {{request.plan_file, "--plan"}, {sim::file_of(machine.topology), "--topology"}};
+}
+
 Studied::Studied(const Subject& subject, const MachineOptions& machine,
                  const sim::StudyOptions& options)
     : from_file(subject.plan != nullptr),
-      studies(topology_for(machine.topology, subject.asked()), find_planner(machine.planner),
-              options),
+      studies(topology_for(machine.topology, subject.asked()), planner_of(machine), options),
       study(from_file ? studies.of(subject.plan) : studies.of(*subject.request)) {}
 
 sim::RunReport Studied::report() const {
@@ -77,12 +81,13 @@ sim::StudyOptions study_options(const MachineOptions& machine) {
   return options;
 }
 
-Subject subject_of(const RequestOptions& options) {
+Subject subject_of(const RequestOptions& options, const MachineOptions& machine) {
   Subject subject;
   if (options.plan_file.empty()) {
     subject.request = request_of(options);
     return subject;
   }
+  refuse_both(!machine.planner.empty(), "--planner", "--plan");
   for (const auto& [given, name] : {std::pair{!options.mesh.empty(), "--mesh"},
                                     {!options.to_mesh.empty(), "--to-mesh"},
                                     {!options.ranks.empty(), "--ranks"},
@@ -94,13 +99,18 @@ Subject subject_of(const RequestOptions& options) {
     if (given)
       throw InputError(std::string(name) +
                        ": the request of --plan FILE stands in the file; give one or the other");
-  subject.plan = std::make_shared<const Plan>(parse_plan_of_one(
-      sim::read_text_file(options.plan_file, kMaxPlanTextBytes), options.plan_file));
+  bool piped = options.plan_file == "-";
+  std::string file = piped ? "<stdin>" : options.plan_file;
+  std::string text = piped ? sim::read_text(std::cin, file, kMaxPlanTextBytes)
+                           : sim::read_text_file(file, kMaxPlanTextBytes);
+  subject.plan = std::make_shared<const Plan>(parse_plan_of_one(text, file));
   return subject;
 }
 
-std::int64_t data_budget_of(const std::string& text) {
-  return text.empty() ? kDefaultDataBudgetBytes : parse_bytes(text, "--data-budget");
+std::int64_t data_budget_of(const DataOptions& options) {
+  refuse_both(options.how == "proof" && !options.budget.empty(), "--data-budget", "--data proof");
+  return options.budget.empty() ? kDefaultDataBudgetBytes
+                                : parse_bytes(options.budget, "--data-budget");
 }
 
 }  // namespace reshard::tools

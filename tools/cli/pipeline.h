@@ -13,6 +13,7 @@
 #include "sim/study/run_facts.h"
 #include "sim/study/study.h"
 #include "tools/cli/options.h"
+#include "tools/cli/output.h"
 
 namespace reshard::tools {
 
@@ -25,6 +26,9 @@ std::int64_t memory_of_machine_bytes();
 // The topology that the option names, or the default that holds the ranks; checked to hold them.
 std::shared_ptr<const Topology> topology_for(const std::string& spec, const Request& request);
 
+// The files that the options name, for require_outputs.
+std::vector<NamedFile> inputs_of(const RequestOptions& request, const MachineOptions& machine);
+
 // What the machine options say of the studies of a command.
 sim::StudyOptions study_options(const MachineOptions& machine);
 
@@ -34,7 +38,7 @@ struct Subject {
   std::shared_ptr<const Plan> plan;  // set for --plan
   const Request& asked() const { return plan ? plan->request() : *request; }
 };
-Subject subject_of(const RequestOptions& options);
+Subject subject_of(const RequestOptions& options, const MachineOptions& machine);
 
 // The subject planned and studied on the machine that the options name.
 struct Studied {
@@ -56,6 +60,6 @@ sim::DataReport moved(const sim::Studies& studies, const Request& request,
                       const std::shared_ptr<const Plan>& plan, std::int64_t budget_bytes);
 sim::DataReport not_moved(const Plan& plan, std::string why);
 
-std::int64_t data_budget_of(const std::string& text);
+std::int64_t data_budget_of(const DataOptions& options);
 
 }  // namespace reshard::tools

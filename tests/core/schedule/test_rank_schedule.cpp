@@ -124,6 +124,30 @@ TEST_CASE("rank schedule: a division apart comes behind its collective, of what 
     CHECK(division.folds.at(0).operands == std::vector<Place>{scratch});
     CHECK(division.folds[0].to == Place{schedule.slot, kDestinationBuffer, DimVector{0}});
   }
+  // What comes after the step waits for the division alone: that waits for the collective.
+  plan = planned("2x2", "4", "S(0)P(avg)", "RR", "rule");
+  for (const RankSchedule& schedule : rank_schedules(plan, all_slots(plan), divided_apart()))
+    CHECK(schedule.launches.at(2).after == std::vector<std::int32_t>{1});
+}
+
+TEST_CASE("rank schedule: a policy sees the largest operand of a member, in bytes") {
+  for (auto [from, to] : {std::pair{"S(0)", "R"}, std::pair{"P(sum)", "S(0)"}}) {
+    Plan plan = planned("4", "8", from, to, "rule");
+    int collectives = 0;
+    for_each_collective(plan, [&](StepId, const CollectiveFacts& facts) {
+      CHECK(facts.operand_bytes == 8 * 4);
+      ++collectives;
+    });
+    CHECK(collectives == 1);
+  }
+}
+
+TEST_CASE("rank schedule: a rank out of its place in its group is refuted") {
+  Plan plan = planned("4", "8", "S(0)", "R", "rule");
+  std::vector<RankSchedule> schedules = rank_schedules(plan, all_slots(plan), {});
+  REQUIRE(!check_schedules(plan, schedules));
+  std::get<NativeCollective>(schedules[2].launches.at(0).work).member = 1;
+  CHECK(check_schedules(plan, schedules).has_value());
 }
 
 TEST_CASE("rank schedule: messages ascend by peer whatever the order of the group") {

@@ -6,6 +6,8 @@
 
 #include "core/base/errors.h"
 #include "core/planners/planner.h"
+#include "core/proof/proof.h"
+#include "core/schedule/forwarding.h"
 #include "core/schedule/temporaries.h"
 #include "tests/support/cases.h"
 #include "tests/support/star.h"
@@ -37,6 +39,29 @@ TEST_CASE("temporaries: the third of a chain takes the place of the first") {
   CHECK_THROWS_AS(lay_out_temporaries(temporary_lives(plan, lives_of(plan), 0), 3), CheckFailure);
   // Source, destination and two of the temporaries; what nothing writes takes no memory.
   CHECK(count_bytes(plan).peak_per_slot == std::vector<std::int64_t>{4000});
+}
+
+TEST_CASE("temporaries: what stays when copies are forwarded lives from its first write") {
+  auto mesh = std::make_shared<const Mesh>(parse_mesh("1"));
+  Plan plan(Request(parse_layout("4", "u8", mesh, "R"), parse_layout("4", "u8", mesh, "R")),
+            "hand");
+  BufferId folded = plan.add_temporary();
+  plan.buffer(folded).set_shape(0, Shape{4});
+  for (std::int64_t half : {0, 2}) {
+    ReduceStep fold;
+    fold.parts = {{0, folded, DimVector{half}, DimVector{2}, 0, 1}};
+    fold.operands = {{kSourceBuffer, DimVector{half}}};
+    plan.add_step(fold, {});
+  }
+  CopyStep copy{{{0, {0, 1}}}, MoveList(1)};
+  copy.moves.push_back({folded, kDestinationBuffer, DimVector{0}, DimVector{0}, DimVector{4}});
+  plan.add_step(copy, {StepId{0}, StepId{1}});
+  prove(plan);
+  for (bool forwards : {false, true}) {
+    const Lives lives = Forwarding(plan, forwards).lives();
+    CHECK(lives.begin[to_index(folded)] == 0);
+    CHECK(lives.end[to_index(folded)] == 2);
+  }
 }
 
 TEST_CASE("temporaries: a gap is taken where it is large enough, to the byte") {

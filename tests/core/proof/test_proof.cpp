@@ -292,6 +292,34 @@ TEST_CASE("wrong folds are refuted") {
   }
 }
 
+TEST_CASE("an average of which one addend is divided before the fold is refuted") {
+  Plan plan(request("2", "2", "P(avg)", "R"), "hand");
+  BufferId halved = plan.add_temporary(), landing = plan.add_temporary();
+  ReduceStep divide, fold;
+  divide.divisor = 2;
+  ExchangeStep exchange;
+  for (Slot slot : {0, 1}) {
+    plan.buffer(halved).set_shape(slot, {2});
+    plan.buffer(landing).set_shape(slot, {2});
+    divide.parts.push_back({slot, halved, {0}, {2}, static_cast<std::uint32_t>(slot), 1});
+    divide.operands.push_back({kSourceBuffer, {0}});
+    exchange.messages.push_back({slot, 1 - slot, {static_cast<std::uint32_t>(slot), 1}});
+    exchange.moves.push_back({halved, landing, {0}, {0}, {2}});
+    fold.parts.push_back(
+        {slot, kDestinationBuffer, {0}, {2}, static_cast<std::uint32_t>(2 * slot), 2});
+    fold.operands.push_back({halved, {0}});
+    fold.operands.push_back({landing, {0}});
+  }
+  StepId divided = plan.add_step(divide, {}), sent = plan.add_step(exchange, {divided});
+  plan.add_step(fold, {divided, sent});
+  CHECK(fault(plan).empty());
+  MoveList undivided(1);
+  for (int message = 0; message < 2; ++message)
+    undivided.push_back({kSourceBuffer, landing, {0}, {0}, {2}});
+  std::get<ExchangeStep>(plan.steps[1].body).moves = undivided;
+  CHECK_THAT(fault(plan), Catch::Contains("values divided differently"));
+}
+
 TEST_CASE("a rank without a part in a step is not ordered by it") {
   // Rank 1 reads in step 2 what step 0 wrote on it; step 1 lies between them but has no part of
   // rank 1.
@@ -311,6 +339,21 @@ TEST_CASE("a rank without a part in a step is not ordered by it") {
   plan.add_step(third, {b});
   CHECK_THAT(fault(plan), Catch::Contains("without being ordered"));
   plan.steps[2].after = {a, b};
+  CHECK(fault(plan).empty());
+}
+
+TEST_CASE("a rank's step is ordered after all that the rank's step before it is after") {
+  Plan plan(request("4", "1", "R", "R"), "hand");
+  BufferId one = plan.add_temporary(), other = plan.add_temporary();
+  std::vector<StepId> after;
+  for (auto [from, to] : {std::pair{kSourceBuffer, one}, std::pair{kSourceBuffer, other},
+                          std::pair{one, kDestinationBuffer}}) {
+    plan.buffer(to).set_shape(0, {4});
+    CopyStep copy;
+    copy.parts.push_back({0, {0, 1}});
+    copy.moves.push_back({from, to, {0}, {0}, {4}});
+    after = {plan.add_step(copy, after)};
+  }
   CHECK(fault(plan).empty());
 }
 

@@ -95,6 +95,23 @@ TEST_CASE("what a collective leaves alike on two ranks is looked at for each") {
   }
 }
 
+TEST_CASE("what a rank adds to what a collective left alike is its own") {
+  // The first column is gathered on both ranks; the second comes to rank 0 only.
+  Plan plan = plan_of("2,2", "2", "S(0)", "R");
+  CollectiveStep column =
+      over_all(plan, CollectiveKind::AllGather, kSourceBuffer, kDestinationBuffer);
+  column.input_boxes = {Box{{0, 0}, {1, 1}}};
+  column.output_boxes = {Box{{0, 0}, {2, 1}}};
+  plan.add_step(column, {});
+  CopyStep own{{{0, {0, 1}}}, MoveList(2)};
+  own.moves.push_back({kSourceBuffer, kDestinationBuffer, {0, 1}, {0, 1}, {1, 1}});
+  plan.add_step(own, {});
+  ExchangeStep other{{{1, 0, {0, 1}}}, MoveList(2)};
+  other.moves.push_back({kSourceBuffer, kDestinationBuffer, {0, 1}, {1, 1}, {1, 1}});
+  plan.add_step(other, {});
+  CHECK(fault(plan) == "2 elements of the destination on rank 1 are never written");
+}
+
 TEST_CASE("folds of 2-d boxes") {
   Plan plan = folded_columns();
   REQUIRE(fault(plan).empty());
@@ -251,5 +268,33 @@ TEST_CASE("boxes that no straight line parts are told from boxes that overlap") 
     add({0, 1}, {2, 1});
     plan.add_step(step, {});
     CHECK(fault(plan) == "step 0 writes [0:1,1:2] of buffer 1 on rank 0, which step 0 writes too");
+  }
+}
+
+// As many elements are written twice as are not written at all, so that only the overlap tells.
+TEST_CASE("two boxes of many that overlap are found") {
+  auto fault_of = [](const char* shape, const std::vector<Box>& boxes) {
+    Plan plan = plan_of(shape, "1", "R", "R");
+    CopyStep step{{{0, {0, static_cast<std::uint32_t>(boxes.size())}}}, MoveList(plan.dims())};
+    for (const Box& box : boxes)
+      step.moves.push_back({kSourceBuffer, kDestinationBuffer, box.lo, box.lo, box.extents()});
+    plan.add_step(step, {});
+    return fault(plan);
+  };
+  SECTION("behind the last cut") {
+    std::vector<Box> boxes;
+    for (std::int64_t i = 1; i < 18; ++i) boxes.push_back({{i}, {i + 1}});
+    boxes.push_back({{18}, {20}});
+    boxes.push_back({{19}, {20}});
+    CHECK(fault_of("20", boxes) ==
+          "step 0 writes [19:20] of buffer 1 on rank 0, which step 0 writes too");
+  }
+  SECTION("a long one and one that begins behind the end of others") {
+    std::vector<Box> boxes{{{0, 0}, {10, 1}}};
+    for (std::int64_t i = 0; i < 10; ++i) boxes.push_back({{i, 1}, {i + 1, 2}});
+    for (std::int64_t i = 0; i < 9; ++i) boxes.push_back({{i, 2}, {i + 1, 3}});
+    boxes.push_back({{3, 0}, {4, 1}});
+    CHECK(fault_of("10,3", boxes) ==
+          "step 0 writes [3:4,0:1] of buffer 1 on rank 0, which step 0 writes too");
   }
 }

@@ -66,6 +66,11 @@ TEST_CASE("p2p fills what S -> P(sum) leaves to other ranks, and sends only valu
   for (const FillStep::Part& part : std::get<FillStep>(plan.steps[0].body).parts)
     if (part.slot == 2) zeros.push_back(part.box);
   CHECK(zeros == std::vector<Box>{{{2}, {4}}, {{6}, {8}}});
+  // Rows of several stretches of the tensor lie side by side in a shard: one box of zeros.
+  plan = plan_p2p(request("8,4", "2x2", "S(1)R", "P(sum)_S(0,2)"), {});
+  const auto& fill = std::get<FillStep>(plan.steps.at(0).body);
+  REQUIRE(fill.parts.size() == 4);
+  CHECK(fill.parts[0].box == Box{{0, 2}, {4, 4}});
 }
 
 TEST_CASE("p2p balances senders over replicas by bytes") {
@@ -77,12 +82,14 @@ TEST_CASE("p2p balances senders over replicas by bytes") {
 }
 
 TEST_CASE("p2p asks the replica that has sent fewest bytes, of equals the lower rank") {
-  // Shards of 2, 1, 1 and 1 elements.
-  Plan plan = plan_p2p(request("5", "2", "R", "S(0)S(0)", "2x2", "2-5"), {});
-  std::vector<std::pair<Slot, Slot>> sent;
-  for (const auto& message : std::get<ExchangeStep>(plan.steps.at(0).body).messages)
-    sent.emplace_back(message.source, message.destination);
-  CHECK(sent == std::vector<std::pair<Slot, Slot>>{{0, 2}, {0, 5}, {1, 3}, {1, 4}});
+  // Shards of 2, 1, 1 and 1 elements, whatever the order of the ranks that hold them all.
+  for (const char* mesh : {"2", "[1,0]"}) {
+    Plan plan = plan_p2p(request("5", mesh, "R", "S(0)S(0)", "2x2", "2-5"), {});
+    std::vector<std::pair<Slot, Slot>> sent;
+    for (const auto& message : std::get<ExchangeStep>(plan.steps.at(0).body).messages)
+      sent.emplace_back(message.source, message.destination);
+    CHECK(sent == std::vector<std::pair<Slot, Slot>>{{0, 2}, {0, 5}, {1, 3}, {1, 4}});
+  }
 }
 
 TEST_CASE(
@@ -99,6 +106,8 @@ TEST_CASE(
   CHECK(owned(request("2,3", "2", "P(sum)", "R")) == Owned{{0, {2, 1}}, {1, {2, 2}}});
   CHECK(owned(request("3,3", "3x2", "P(sum)P(sum)", "RR")) ==
         Owned{{0, {1, 1}}, {1, {1, 2}}, {2, {1, 1}}, {3, {1, 2}}, {4, {1, 1}}, {5, {1, 2}}});
+  // Half the owners, rounded down, for the first half.
+  CHECK(owned(request("2,2", "3", "P(sum)", "R")) == Owned{{0, {1, 2}}, {1, {1, 1}}, {2, {1, 1}}});
   // Holders fold for ranks of another mesh, one element each: the one that owns fewest, of equals
   // the lower rank.
   CHECK(owned(request("3", "2", "P(sum)", "S(0)", "3", "2-4")) ==

@@ -215,6 +215,9 @@ TEST_CASE("a collective of too many packed blocks is refused before it is worked
 TEST_CASE("padding that would leave 2^62 bytes is refused") {
   CHECK_THAT(message_of(request_on("4", "1,4611686018427387904", "S0", "R", "i8")),
              Catch::Contains("2^62"));
+  // 2^61 elements, but 2^64 bytes.
+  CHECK_THAT(message_of(request_on("4", "1,576460752303423488", "S0", "R", "f64")),
+             Catch::Contains("2^62"));
 }
 
 TEST_CASE("empty tensors with huge other dims are planned") {

@@ -15,6 +15,9 @@ TEST_CASE("sizes are exact") {
   CHECK(parse_bytes("64M", "s") == 64 << 20);
   CHECK(parse_bytes("4096", "s") == 4096);
   CHECK(parse_bytes("0", "s") == 0);
+  // 30 digits are kept, not one more.
+  CHECK(parse_bytes("1.00000000000000000000000000000KiB", "s") == 1024);
+  CHECK_THROWS_AS(parse_bytes("1.000000000000000000000000000000KiB", "s"), InputError);
   for (const char* bad : {"", "x", "-1", "1e60", "5 parsecs", "nan", "0x10", "9999999999GiB",
                           "1.2.3", "1e", ".", "99999999999999999999999999999999999"})
     CHECK_THROWS_AS(parse_bytes(bad, "s"), InputError);
@@ -24,6 +27,16 @@ TEST_CASE("rates and times are exact") {
   CHECK(parse_bytes_per_s("6.887e9", "r") == 6'887'000'000);
   CHECK(parse_bytes_per_s("6.887e9B/s", "r") == 6'887'000'000);
   CHECK(parse_bytes_per_s("450GB/s", "r") == 450'000'000'000);
+  for (auto [text, rate] :
+       std::vector<std::pair<const char*, std::int64_t>>{{"3B/s", 3},
+                                                         {"3KB/s", 3'000},
+                                                         {"3MB/s", 3'000'000},
+                                                         {"3TB/s", 3'000'000'000'000},
+                                                         {"3KiB/s", std::int64_t{3} << 10},
+                                                         {"3MiB/s", std::int64_t{3} << 20},
+                                                         {"3GiB/s", std::int64_t{3} << 30},
+                                                         {"3TiB/s", std::int64_t{3} << 40}})
+    CHECK(parse_bytes_per_s(text, "r") == rate);
   for (const char* bad : {"nan", "inf", "-5GB/s", "0", "1GB", "0.4B/s", "1e30"})
     CHECK_THROWS_AS(parse_bytes_per_s(bad, "r"), InputError);
   CHECK(parse_duration_ps("8us", "t") == 8'000'000);

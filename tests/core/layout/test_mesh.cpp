@@ -62,6 +62,7 @@ TEST_CASE("bad meshes are one clear sentence") {
   refused("2x2", "0-2", "expected 4 ranks for its shape, found 3");
   refused("2x2", "0,1,1,2", "found 1 twice");
   refused("2x2", "0-1048576", "a last rank between 0 and 1048575");
+  refused("2", "0-1048575,0", "at most 2^20 ranks");
   refused("2", "3-1", "a last rank between 3");
   refused("[[0,1],[2]]", "", "rows of equal length");
   refused("[[0,1],2]", "", "expected");

@@ -92,6 +92,17 @@ TEST_CASE("contradictions in a template are refused") {
   CHECK(
       changed([](NodeTemplate& n) { n.rule_within = {-1}; }) ==
       "topology t: expected a route for every pair of devices of a node, found a pair without one");
+  // A class of one device has no pair with itself, but one with every other class.
+  CHECK(changed([](NodeTemplate& n) {
+          n.class_of = {0, 0, 0, 1};
+          n.rule_within = {0, 0, 0, -1};
+        }) == "no error");
+  CHECK(
+      changed([](NodeTemplate& n) {
+        n.class_of = {0, 0, 0, 1};
+        n.rule_within = {0, -1, 0, -1};
+      }) ==
+      "topology t: expected a route for every pair of devices of a node, found a pair without one");
   CHECK(changed([](NodeTemplate& n) { n.rule_within = {1}; }) ==
         "topology t: expected a rule below 1, found 1");
   CHECK(changed([](NodeTemplate& n) { n.rule_between = 1; }) ==

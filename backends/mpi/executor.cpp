@@ -44,9 +44,8 @@ void MpiExecutor::check_runnable(const Plan& plan, bool own_shards) const {
   int started = world_->size;
   if (int last = to_int(plan.ranks.back()); last >= started)
     throw InputError(fmt::format(
-        "mpi: expected a process for every rank up to {}, found {} in all (mpirun -np {} starts as "
-        "many)",
-        last, started, last + 1));
+        "mpi: expected a process for rank {}, found {} process{} (mpirun -np {} starts as many)",
+        last, started, started == 1 ? "" : "es", last + 1));
   if (!own_shards) return;
   std::vector<std::int64_t> peaks = count_bytes(plan).peak_per_slot;
   std::int64_t needed = 0, there = memory_of_node_bytes();

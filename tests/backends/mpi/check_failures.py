@@ -19,7 +19,7 @@ CASES = [
         "not_started",
         3,
         {2},
-        "InputError: the request names rank 8; mpirun started 3 processes",
+        "InputError: mpi: expected a process for rank 8, found 3 processes",
         1,
         30,
     ),

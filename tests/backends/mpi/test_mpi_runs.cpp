@@ -169,8 +169,8 @@ TEST_CASE("ranks that were not started are refused, by all alike") {
   MpiExecutor executor(MPI_COMM_WORLD, {});
   CHECK_THROWS_AS(executor.prepare(plan), InputError);
   CHECK_THROWS_WITH(executor.prepare(plan),
-                    Contains("the request names rank " + std::to_string(size)) &&
-                        Contains("mpirun started " + std::to_string(size)));
+                    Contains("a process for rank " + std::to_string(size)) &&
+                        Contains("found " + std::to_string(size)));
 }
 
 TEST_CASE("more memory than the machine has is refused before any is taken") {

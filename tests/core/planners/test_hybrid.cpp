@@ -173,7 +173,8 @@ TEST_CASE("hybrid refuses two meshes and says who does not") {
   auto mesh = std::make_shared<const Mesh>(parse_mesh("4")),
        other = std::make_shared<const Mesh>(parse_mesh("2x2"));
   Request across(parse_layout("8", "f32", mesh, "S0"), parse_layout("8", "f32", other, "S0,R"));
-  CHECK_THROWS_WITH(plan_hybrid(across, {}), Catch::Contains("hybrid") && Catch::Contains("p2p"));
+  CHECK_THROWS_WITH(made_by(find_planner("hybrid"), across, {}),
+                    Catch::Contains("hybrid") && Catch::Contains("p2p"));
 }
 
 TEST_CASE("hybrid gathers over 65,536 ranks without looking at pairs") {

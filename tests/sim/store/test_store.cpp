@@ -330,12 +330,12 @@ TEST_CASE("the size of everything does not overflow") {
   CHECK(sim::store_bytes(Plan(request, "none")) == kMaxBytes);
 }
 
-TEST_CASE("memory that the system does not have is an input error") {
+TEST_CASE("memory that the system does not have is said to be none") {
   // 2^61 bytes are more than any address space.
   auto mesh = std::make_shared<const Mesh>(Mesh::row_major({1}));
   Layout layout(Shape{std::int64_t{1} << 61}, DType::I8, mesh, {Placement::replicate()});
   Plan plan(Request(layout, layout), "none");
   sim::StoreMemory memory(plan);
-  CHECK_THROWS_WITH(memory.write(kDestinationBuffer, 0), Contains("no memory"));
+  CHECK_THROWS_AS(memory.write(kDestinationBuffer, 0), std::bad_alloc);
   CHECK(memory.live_bytes() == 0);
 }

@@ -74,12 +74,14 @@ class LinkedRuns {
       runs.push_back({source_lo, destination_lo, size});
   }
   const std::vector<LinkedRun>& of(int d) const { return runs_[at(d)]; }
-  // How many indices each dim has.
-  Shape sizes() const {
-    Shape out(dims_);
-    for (int d = 0; d < dims_; ++d)
-      for (const LinkedRun& run : of(d)) out[d] += run.size;
-    return out;
+  // Whether they reach all of a destination of this shape.
+  bool fill(const Shape& shape) const {
+    for (int d = 0; d < dims_; ++d) {
+      std::int64_t size = 0;
+      for (const LinkedRun& run : of(d)) size += run.size;
+      if (size != shape[d]) return false;
+    }
+    return true;
   }
 
   // Appends the product of the runs, `*_shift` added along dim 0.
@@ -103,7 +105,7 @@ class LinkedRuns {
   // Appends what the product of the runs leaves out of a destination of this shape, as disjoint
   // boxes, `shift` added along dim 0.
   void push_rest(const Shape& shape, std::int64_t shift, std::vector<Box>& rest) const {
-    if (sizes() == shape) return;
+    if (fill(shape)) return;
     std::size_t first = rest.size();
     std::vector<Box> within{box_of(shape)};
     for (int d = 0; d < dims_; ++d) {

@@ -22,39 +22,44 @@ std::int64_t expansion_elements(const Plan& plan, const CollectiveStep& step, st
 }
 
 Transfers::Transfers(const Plan& plan, const Step& step) : plan_(&plan) {
+  Index index;
   if (const auto* collective = std::get_if<CollectiveStep>(&step.body)) {
-    slots_ = collective->members;
+    index.slots = collective->members;
     unit_bytes_ = plan.element_bytes(collective->input);
     for (std::size_t g = 0; g < collective->group_count(); ++g)
       add_expansion(expansion_of(plan, *collective, g));
-    return;
+  } else {
+    index.slots = slots_of(step);
+    exchange_ = std::get_if<ExchangeStep>(&step.body);
   }
-  slots_ = slots_of(step);
-  exchange_ = std::get_if<ExchangeStep>(&step.body);
-  if (exchange_ == nullptr) return;
-  std::vector<std::int32_t> part_of_slot(plan.slot_count(), -1);
-  for (std::size_t part = 0; part < slots_.size(); ++part)
-    part_of_slot[to_index(slots_[part])] = static_cast<std::int32_t>(part);
-  for (const ExchangeStep::Message& message : exchange_->messages) {
-    source_parts_.push_back(part_of_slot[to_index(message.source)]);
-    destination_parts_.push_back(part_of_slot[to_index(message.destination)]);
+  if (exchange_ != nullptr) {
+    std::vector<std::int32_t> part_of_slot(plan.slot_count(), -1);
+    for (std::size_t part = 0; part < index.slots.size(); ++part)
+      part_of_slot[to_index(index.slots[part])] = static_cast<std::int32_t>(part);
+    for (const ExchangeStep::Message& message : exchange_->messages) {
+      index.source_parts.push_back(part_of_slot[to_index(message.source)]);
+      index.destination_parts.push_back(part_of_slot[to_index(message.destination)]);
+    }
+    index.add_sends_and_receives();
   }
-  index_messages();
+  index_ = std::make_shared<const Index>(std::move(index));
 }
 
 Transfers Transfers::none(std::int32_t parts) {
-  Transfers out;
-  out.slots_.resize(to_index(parts));
-  std::iota(out.slots_.begin(), out.slots_.end(), 0);
-  return out;
+  Index index;
+  index.slots.resize(to_index(parts));
+  std::iota(index.slots.begin(), index.slots.end(), 0);
+  return Transfers(std::make_shared<const Index>(std::move(index)));
 }
 
 Transfers Transfers::message(std::int64_t bytes) {
-  Transfers out = none(2);
+  static const auto kOneMessage = [] {
+    Index index{{0, 1}, {0}, {1}, {}, {}, {}};
+    index.add_sends_and_receives();
+    return std::make_shared<const Index>(std::move(index));
+  }();
+  Transfers out(kOneMessage);
   out.single_bytes_ = bytes;
-  out.source_parts_ = {0};
-  out.destination_parts_ = {1};
-  out.index_messages();
   return out;
 }
 
@@ -71,17 +76,17 @@ void Transfers::add_expansion(const Expansion& expansion) {
   expansions_.push_back(expansion);
 }
 
-void Transfers::index_messages() {
-  first_send_.assign(slots_.size() + 1, 0);
-  first_receive_ = first_send_;
-  for (std::int32_t part : source_parts_) ++first_send_[to_index(part) + 1];
-  for (std::int32_t part : destination_parts_) ++first_receive_[to_index(part) + 1];
-  std::partial_sum(first_send_.begin(), first_send_.end(), first_send_.begin());
-  std::partial_sum(first_receive_.begin(), first_receive_.end(), first_receive_.begin());
-  std::vector<std::uint32_t> next = first_receive_;
-  receives_.resize(destination_parts_.size());
-  for (std::uint32_t message = 0; message < destination_parts_.size(); ++message)
-    receives_[next[to_index(destination_parts_[message])]++] = message;
+void Transfers::Index::add_sends_and_receives() {
+  first_send.assign(slots.size() + 1, 0);
+  first_receive = first_send;
+  for (std::int32_t part : source_parts) ++first_send[to_index(part) + 1];
+  for (std::int32_t part : destination_parts) ++first_receive[to_index(part) + 1];
+  std::partial_sum(first_send.begin(), first_send.end(), first_send.begin());
+  std::partial_sum(first_receive.begin(), first_receive.end(), first_receive.begin());
+  std::vector<std::uint32_t> next = first_receive;
+  receives.resize(destination_parts.size());
+  for (std::uint32_t message = 0; message < destination_parts.size(); ++message)
+    receives[next[to_index(destination_parts[message])]++] = message;
 }
 
 std::int64_t Transfers::message_bytes(std::uint32_t message) const {

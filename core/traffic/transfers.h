@@ -9,7 +9,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "core/plan/plan.h"
@@ -30,9 +32,11 @@ class Transfers {
                               std::int64_t bytes);
 
   // Ranks with a part, by part; of a plan's step its slots, else 0, 1, 2 ...
-  std::span<const Slot> slots() const { return slots_; }
+  std::span<const Slot> slots() const { return index_->slots; }
   std::int32_t rounds() const {
-    return !expansions_.empty() ? expansions_.front().rounds() : source_parts_.empty() ? 0 : 1;
+    return !expansions_.empty()           ? expansions_.front().rounds()
+           : index_->source_parts.empty() ? 0
+                                          : 1;
   }
   // Of a collective: transfers in all and in one round.
   std::int64_t count() const { return count_; }
@@ -49,20 +53,29 @@ class Transfers {
   }
 
  private:
-  Transfers() = default;
+  // Ranks with a part, and of messages, which ascend by source part, their ends and what each part
+  // sends and receives (first_*: one more at the end).
+  struct Index {
+    std::vector<Slot> slots;
+    std::vector<std::int32_t> source_parts, destination_parts;
+    std::vector<std::uint32_t> first_send, first_receive, receives;
+    void add_sends_and_receives();
+  };
+
+  explicit Transfers(std::shared_ptr<const Index> index) : index_(std::move(index)) {}
   void add_expansion(const Expansion& expansion);
-  // Sends and receives of every part; messages ascend by source part.
-  void index_messages();
   std::int64_t message_bytes(std::uint32_t message) const;
 
   template <class Visit>
   void for_each_message(std::int32_t part, Visit&& visit) const {
     auto at = to_index(part);
+    const Index& index = *index_;
     auto add = [&](std::uint32_t message) {
-      visit(source_parts_[message], destination_parts_[message], message_bytes(message));
+      visit(index.source_parts[message], index.destination_parts[message], message_bytes(message));
     };
-    for (std::uint32_t i = first_send_[at]; i < first_send_[at + 1]; ++i) add(i);
-    for (std::uint32_t i = first_receive_[at]; i < first_receive_[at + 1]; ++i) add(receives_[i]);
+    for (std::uint32_t i = index.first_send[at]; i < index.first_send[at + 1]; ++i) add(i);
+    for (std::uint32_t i = index.first_receive[at]; i < index.first_receive[at + 1]; ++i)
+      add(index.receives[i]);
   }
 
   template <class Visit>
@@ -80,14 +93,12 @@ class Transfers {
     for (std::int32_t k = 0; k < receives; ++k) add(expansion.receive(round, member, k));
   }
 
-  std::vector<Slot> slots_;
-  // Messages: their ends, and what each part sends and receives (first_*: one more at the end).
-  // Their bytes are those of the plan's moves, or `single_bytes_`.
+  // Shared by all single messages, of which a job may have a million.
+  std::shared_ptr<const Index> index_;
+  // The bytes of messages are those of the plan's moves, or `single_bytes_`.
   const Plan* plan_ = nullptr;
   const ExchangeStep* exchange_ = nullptr;
   std::int64_t single_bytes_ = 0;
-  std::vector<std::int32_t> source_parts_, destination_parts_;
-  std::vector<std::uint32_t> first_send_, first_receive_, receives_;
   // A collective: parts are members, group after group.
   std::vector<Expansion> expansions_;  // by group
   std::int64_t unit_bytes_ = 1;        // of an element of the expansions

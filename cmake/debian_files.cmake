@@ -4,6 +4,11 @@
 if(NOT CPACK_GENERATOR STREQUAL "DEB")
   return()
 endif()
+find_program(SHLIBDEPS dpkg-shlibdeps)
+if(NOT SHLIBDEPS)
+  message(FATAL_ERROR "Debian packages need dpkg-shlibdeps (apt install dpkg-dev), which says what "
+    "they depend on; cpack -G TGZ makes the archive without it")
+endif()
 find_program(GZIP gzip REQUIRED)
 foreach(component IN LISTS CPACK_COMPONENTS_ALL)
   set(root ${CPACK_TEMPORARY_INSTALL_DIRECTORY}/${component})

@@ -1,9 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# What the backends are built from. Each is found or left out, with one line that says which.
+# What the backends are built from. Each is found or left out, with one line that says which: what
+# is too old or broken is left out like what is not there.
+if(NOT DEFINED RESHARD_LEAST_CUDA)
+  set(RESHARD_LEAST_CUDA 12.0)  # nvcc -std=c++20
+endif()
+if(NOT DEFINED RESHARD_LEAST_NCCL)
+  set(RESHARD_LEAST_NCCL 2.18)  # ncclCommSplit
+endif()
 
 # CUDA: the compiler, not only the headers. Code for the GPUs of the last years; set
 # CMAKE_CUDA_ARCHITECTURES for others.
 set(RESHARD_HAS_CUDA OFF)
+set(cuda_missing "CUDA Toolkit not found or RESHARD_CUDA=OFF")
 if(RESHARD_CUDA)
   include(CheckLanguage)
   if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
@@ -11,39 +19,57 @@ if(RESHARD_CUDA)
   endif()
   check_language(CUDA)
   find_package(CUDAToolkit QUIET)
-  if(CMAKE_CUDA_COMPILER AND CUDAToolkit_FOUND)
+  if(NOT CMAKE_CUDA_COMPILER AND CUDAToolkit_FOUND)
+    set(cuda_missing "nvcc of the CUDA Toolkit ${CUDAToolkit_VERSION} does not work")
+  elseif(CUDAToolkit_FOUND AND CUDAToolkit_VERSION VERSION_LESS RESHARD_LEAST_CUDA)
+    set(cuda_missing
+      "the CUDA Toolkit ${CUDAToolkit_VERSION} is older than ${RESHARD_LEAST_CUDA}")
+  elseif(CMAKE_CUDA_COMPILER AND CUDAToolkit_FOUND)
     enable_language(CUDA)
     # nvcc has had it since 12.0, CMake 3.25 does not know
     if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
       set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
       set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
     endif()
-    set(RESHARD_HAS_CUDA ON)
+    include(CheckSourceCompiles)
+    set(CMAKE_REQUIRED_FLAGS -std=c++20)
+    check_source_compiles(CUDA "#include <span>\n#include <thrust/version.h>\n\
+__global__ void kernel(int* p) { *p = 1; }\nint main() {}" RESHARD_NVCC_WORKS)
+    unset(CMAKE_REQUIRED_FLAGS)
+    set(RESHARD_HAS_CUDA ${RESHARD_NVCC_WORKS})
+    set(cuda_missing "nvcc ${CUDAToolkit_VERSION} does not compile C++20 with Thrust here")
   endif()
 endif()
 if(RESHARD_HAS_CUDA)
   message(STATUS "reshard: CUDA backend, with the CUDA Toolkit ${CUDAToolkit_VERSION}")
 else()
   message(STATUS
-    "reshard: no CUDA backend (CUDA Toolkit not found or RESHARD_CUDA=OFF); "
-    "everything else works without it")
+    "reshard: no CUDA backend (${cuda_missing}); everything else works without it")
 endif()
 
 # NCCL: the header only. The library is opened when it is first used, so that a program built here
 # starts everywhere.
 set(RESHARD_HAS_NCCL OFF)
+set(nccl_missing "nccl.h or the CUDA backend not found, or RESHARD_NCCL=OFF")
 if(RESHARD_NCCL AND RESHARD_HAS_CUDA)
   find_path(NCCL_INCLUDE nccl.h HINTS ENV NCCL_HOME ENV NCCL_ROOT ENV NCCL_ROOT_DIR ${NCCL_ROOT}
     ${CUDAToolkit_INCLUDE_DIRS} PATH_SUFFIXES include)
   if(NCCL_INCLUDE)
-    set(RESHARD_HAS_NCCL ON)
+    file(STRINGS ${NCCL_INCLUDE}/nccl.h lines REGEX "^#define NCCL_(MAJOR|MINOR) +[0-9]+")
+    string(REGEX REPLACE "[^0-9;]" "" lines "${lines}")
+    string(REPLACE ";" "." nccl_version "${lines}")
+    if(nccl_version VERSION_LESS RESHARD_LEAST_NCCL)
+      set(nccl_missing "${NCCL_INCLUDE}/nccl.h is of ${nccl_version}, older than \
+${RESHARD_LEAST_NCCL}")
+    else()
+      set(RESHARD_HAS_NCCL ON)
+    endif()
   endif()
 endif()
 if(RESHARD_HAS_NCCL)
   message(STATUS "reshard: NCCL backend, with ${NCCL_INCLUDE}/nccl.h")
 else()
-  message(STATUS
-    "reshard: no NCCL backend (nccl.h or the CUDA Toolkit not found, or RESHARD_NCCL=OFF)")
+  message(STATUS "reshard: no NCCL backend (${nccl_missing})")
 endif()
 
 # MPI: the C interface; the C++ bindings are gone from the standard. Open MPI and MPICH do not mix,
@@ -74,7 +100,9 @@ function(reshard_find_mpi flavour target symbol)
     set(CMAKE_REQUIRED_INCLUDES ${includes})
     set(CMAKE_REQUIRED_LIBRARIES ${libraries})
     check_symbol_exists(${symbol} mpi.h RESHARD_${name}_IS_${flavour})
-    if(NOT RESHARD_${name}_IS_${flavour})
+    # Of MPI 3; that it links shows a library that works.
+    check_symbol_exists(MPI_Comm_create_group mpi.h RESHARD_${name}_IS_MPI3)
+    if(NOT RESHARD_${name}_IS_${flavour} OR NOT RESHARD_${name}_IS_MPI3)
       continue()
     endif()
     add_library(${target} INTERFACE IMPORTED GLOBAL)
@@ -120,7 +148,7 @@ if(RESHARD_HAS_OPENMPI OR RESHARD_HAS_MPICH)
   message(STATUS "reshard: MPI backend, with ${mpi_found}")
 else()
   message(STATUS
-    "reshard: no MPI backend (MPI not found or RESHARD_MPI=OFF; "
+    "reshard: no MPI backend (no MPI 3 found that works, or RESHARD_MPI=OFF; "
     "apt install libopenmpi-dev openmpi-bin)")
 endif()
 

@@ -47,6 +47,7 @@ install(DIRECTORY traces/ DESTINATION ${CMAKE_INSTALL_DATADIR}/reshard/traces CO
   FILES_MATCHING PATTERN "*.jsonl" PATTERN topologies EXCLUDE)
 install(FILES README.md CHANGELOG.md LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/reshard
   COMPONENT reshard)
+install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/reshard COMPONENT reshard)
 # Pages named after what they are about, as they leave their folders.
 foreach(page traces/README.md=trace-format.md traces/topologies/README.md=topology-format.md
   traces/plan-format.md=plan-format.md traces/measurements-format.md=measurements-format.md
@@ -110,8 +111,25 @@ endif()
 # path.
 file(RELATIVE_PATH RESHARD_PC_TO_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 string(REGEX REPLACE "/$" "" RESHARD_PC_TO_PREFIX "${RESHARD_PC_TO_PREFIX}")
-configure_file(cmake/reshard.pc.in ${PROJECT_BINARY_DIR}/reshard.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/reshard.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig
-  COMPONENT libreshard-dev)
+# reshard_pkg_config(NAME COMPONENT REQUIRES DESCRIPTION): NAME.pc, for -lNAME.
+function(reshard_pkg_config RESHARD_PC_NAME component RESHARD_PC_REQUIRES RESHARD_PC_DESCRIPTION)
+  configure_file(cmake/reshard.pc.in ${PROJECT_BINARY_DIR}/${RESHARD_PC_NAME}.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/${RESHARD_PC_NAME}.pc
+    DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT ${component})
+endfunction()
+reshard_pkg_config(reshard libreshard-dev ""
+  "Plans, proves, times and runs the redistribution of sharded tensors")
+if(RESHARD_HAS_OPENMPI)
+  reshard_pkg_config(reshard_mpi libreshard-mpi-dev reshard
+    "Redistribution of sharded tensors on a communicator of Open MPI")
+endif()
+if(RESHARD_HAS_MPICH)
+  reshard_pkg_config(reshard_mpich libreshard-mpi-dev reshard
+    "Redistribution of sharded tensors on a communicator of MPICH")
+endif()
+if(RESHARD_NCCL_LIBRARIES)
+  reshard_pkg_config(reshard_nccl libreshard-nccl-dev reshard
+    "Redistribution of sharded tensors on an NCCL communicator")
+endif()
 
 include(cmake/package.cmake)

@@ -28,11 +28,9 @@ set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_COMPRESSION_TYPE xz)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 set(CPACK_DEBIAN_PACKAGE_HOMEPAGE ${RESHARD_HOMEPAGE})
-find_program(DPKG_SHLIBDEPS dpkg-shlibdeps)
-mark_as_advanced(DPKG_SHLIBDEPS)
-if(DPKG_SHLIBDEPS)
-  set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
-endif()
+# Needs dpkg-shlibdeps; without it debian_files.cmake makes no .deb rather than one that lacks what
+# it depends on.
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 # Who uses the library depends on its package; installing it tells the loader, by a trigger and not
 # by a script.
 file(WRITE ${PROJECT_BINARY_DIR}/debian/shlibs "libreshard 0 libreshard0 (>= ${PROJECT_VERSION})\n")

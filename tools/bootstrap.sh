@@ -5,17 +5,25 @@
 #
 #   tools/bootstrap.sh            what building and testing needs
 #   tools/bootstrap.sh --check    also what tools/check.sh needs (Clang and its tools, MPICH)
+#   tools/bootstrap.sh --list     what root must do, as commands, without doing it
 #
 # Works as root without sudo, on a minimal Debian 12, and never asks a question.
 set -euo pipefail
 
+list=
 packages=(g++ cmake ninja-build python3 catch2 libcli11-dev libeigen3-dev nlohmann-json3-dev
-  libfmt-dev libxxhash-dev libbenchmark-dev pkg-config libthrust-dev libopenmpi-dev openmpi-bin)
+  libfmt-dev libxxhash-dev libbenchmark-dev pkg-config dpkg-dev libthrust-dev
+  libopenmpi-dev openmpi-bin)
 case "${1:-}" in
   "") ;;
   --check) packages+=(clang clang-format libclang-rt-14-dev libmpich-dev mpich) ;;
+  --list) list=yes ;;
+  -h | --help)
+    sed -n '3,/^[^#]/s/^# \{0,1\}//p' "$0"
+    exit 0
+    ;;
   *)
-    echo "usage: tools/bootstrap.sh [--check]" >&2
+    echo "usage: tools/bootstrap.sh [--check|--list]" >&2
     exit 2
     ;;
 esac
@@ -35,12 +43,16 @@ done
 if [ ${#missing[@]} -eq 0 ]; then
   exit 0
 fi
+for_root="apt-get update && apt-get install -y --no-install-recommends ${missing[*]}"
+if [ -n "$list" ]; then
+  echo "$for_root"
+  exit 0
+fi
 
 as_root=()
 if [ "$(id -u)" -ne 0 ]; then
   if ! command -v sudo >/dev/null; then
-    echo "bootstrap: not root and no sudo; as root, run:" \
-      "apt-get install -y --no-install-recommends ${missing[*]}" >&2
+    echo "bootstrap: not root and no sudo; as root, run: $for_root" >&2
     exit 1
   fi
   as_root=(sudo)
@@ -55,8 +67,10 @@ apt() {
 # An image's package lists may be absent or old, so they are fetched, but only now that something
 # must be installed.
 if ! { apt update && apt install -y --no-install-recommends "${missing[@]}"; } >"$log" 2>&1; then
-  cat "$log" >&2
-  echo "bootstrap: apt failed (see above)" >&2
+  # Without network apt says the same for every package and mirror.
+  grep -m 2 '^[EW]:' "$log" | cut -c1-200 >&2 || tail -2 "$log" >&2
+  trap - EXIT
+  echo "bootstrap: apt failed; is there a network? All that it said: $log" >&2
   exit 1
 fi
 echo "bootstrap: done"

@@ -1,8 +1,44 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Sourced by the scripts beside it: configure a preset once, then build only what changed.
+# Sourced by the scripts beside it.
 #
-#   build_preset release reshard     configures build/release where that was not done, builds target
-#                                    `reshard` there
+#   print_help_and_leave "$@"        where --help or -h is asked for, prints the comment on top of
+#                                    the script and ends it
+#   build_preset release reshard     configures build/release where that was not done, then builds
+#                                    target `reshard` there, what changed only
+
+print_help_and_leave() {
+  case "${1:-}" in
+    -h | --help)
+      sed -n '3,/^[^#]/s/^# \{0,1\}//p' "$0"
+      exit 0
+      ;;
+  esac
+}
+
+# ctest's lines without those that only say that a test started or passed.
+failures_and_totals() {
+  if [ -t 1 ]; then
+    cat
+  else
+    grep --line-buffered -vE -e '^ *[0-9]+/[0-9]+ Test +#[0-9]+: .* (Passed|\*\*\*Skipped) ' \
+      -e '^ +Start +[0-9]+: |^(Internal ctest|Test project) '
+  fi
+}
+
+# "[12/574] ..." lines of ninja as one line that changes on a terminal, or one a minute in a log.
+show_steps() {
+  local what=$1 line last=$SECONDS
+  while IFS= read -r line; do
+    [[ $line =~ ^\[([0-9]+)/([0-9]+)\] ]] || continue
+    if [ -t 1 ]; then
+      printf '\rbuild: %s, %s of %s steps ' "$what" "${BASH_REMATCH[1]}" "${BASH_REMATCH[2]}"
+    elif [ $((SECONDS - last)) -ge 60 ]; then
+      last=$SECONDS
+      echo "build: $what, ${BASH_REMATCH[1]} of ${BASH_REMATCH[2]} steps"
+    fi
+  done
+  if [ -t 1 ]; then printf '\r%60s\r' ''; fi
+}
 
 build_preset() {
   local preset=$1
@@ -26,7 +62,14 @@ build_preset() {
     grep '^-- reshard' "$log" || true
   fi
   # With nothing to do this takes a fraction of a second and prints nothing.
-  if ! ninja -C "$tree" "$@" >"$log" 2>&1; then
+  local steps cores
+  steps=$(ninja -C "$tree" -n "$@" 2>/dev/null | tail -1 | sed -n 's/^\[\([0-9]*\)\/.*/\1/p')
+  cores=$(nproc)
+  if [ "${steps:-0}" -ge 20 ]; then
+    # Steps take about two seconds of a core.
+    echo "build: $preset, $steps steps, up to $((steps * 2 / cores / 60 + 1)) min on $cores cores"
+  fi
+  if ! ninja -C "$tree" "$@" 2>&1 | tee "$log" | show_steps "$preset"; then
     cat "$log" >&2
     echo "build: $preset failed (see above)" >&2
     return 1

@@ -11,6 +11,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source tools/build.sh
+print_help_and_leave "$@"
 export ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1
 
 stages=("$@")
@@ -44,7 +45,7 @@ digests() {
 sanitize() {
   build_preset sanitize all
   ctest --test-dir build/sanitize -j2 --output-on-failure --no-tests=error --progress \
-    --timeout 600 -E '^(golden|readme)$|sweep: [12]-d'
+    --timeout 600 -E '^(golden|readme)$|sweep: [12]-d' | failures_and_totals
   python3 tests/golden/run.py --reshard build/sanitize/reshard --without bad_long_lines
 }
 

@@ -7,6 +7,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source tools/build.sh
+print_help_and_leave "$@"
 
 tools/bootstrap.sh
 build_preset release reshard

@@ -13,6 +13,7 @@
 set -uo pipefail
 cd "$(dirname "$0")/.."
 source tools/build.sh
+print_help_and_leave "$@"
 built=
 if [ "${1:-}" = --built ]; then
   built=yes

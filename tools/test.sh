@@ -5,13 +5,15 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source tools/build.sh
+print_help_and_leave "$@"
 
 tools/bootstrap.sh
 build_preset release all
-# ctest's own lines are kept in build/release/Testing; on the screen failures and the totals are
-# enough.
+# On a terminal ctest's one line that changes; into a file failures and totals, the rest is kept in
+# build/release/Testing.
 status=0
-ctest --test-dir build/release -j2 --output-on-failure --no-tests=error --progress "$@" || status=$?
+ctest --test-dir build/release -j2 --output-on-failure --no-tests=error --progress "$@" |
+  failures_and_totals || status=$?
 # What a machine lacks is said, not passed over in silence.
 sed -n 's/^skipped: /test: skipped, /p' build/release/Testing/Temporary/LastTest.log |
   sort | uniq -c | sed 's/^ *\([0-9]*\) test: /test: \1 /'

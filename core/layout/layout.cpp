@@ -227,13 +227,21 @@ Shape parse_shape(std::string_view text, std::string_view field) {
   Shape shape;
   Cursor cursor(text, field);
   cursor.skip_spaces();
-  if (cursor.at_end()) return shape;
-  do {
+  // As PyTorch and Python print them, too: torch.Size([8, 8]), [8, 8], (8,).
+  bool size = cursor.accept("torch.Size(");
+  std::string_view closing = cursor.accept("[") ? "]" : cursor.accept("(") ? ")" : "";
+  cursor.skip_spaces();
+  while (!cursor.at_end() && (closing.empty() || !cursor.rest().starts_with(closing))) {
     if (shape.size() == kMaxDims) cursor.fail("at most 8 dims");
-    cursor.skip_spaces();
     shape.push_back(cursor.integer("an extent", 0, kMaxBytes));
     cursor.skip_spaces();
-  } while (cursor.accept(","));
+    if (!cursor.accept(",")) break;
+    cursor.skip_spaces();
+    if (cursor.at_end()) cursor.fail("an extent");
+  }
+  if (!closing.empty()) cursor.expect(closing);
+  if (size) cursor.expect(")");
+  cursor.skip_spaces();
   cursor.expect_end();
   return shape;
 }

@@ -51,6 +51,68 @@ Mesh with_ranks(std::vector<std::int32_t> shape, std::vector<std::string> names,
   return Mesh(std::move(shape), parse_ranks(ranks, field), std::move(names));
 }
 
+// "'dp'", with either kind of quotes.
+std::string quoted_word(Cursor& cursor) {
+  std::string_view quote = cursor.peek() == '"' ? "\"" : "'";
+  cursor.expect(quote);
+  std::string word(cursor.word());
+  cursor.expect(quote);
+  return word;
+}
+
+// "(a, b)", with or without a comma at the end.
+template <class Read>
+void read_tuple(Cursor& cursor, Read&& read) {
+  cursor.expect("(");
+  for (cursor.skip_spaces(); cursor.peek() != ')'; cursor.skip_spaces()) {
+    read();
+    cursor.skip_spaces();
+    if (!cursor.accept(",")) break;
+  }
+  cursor.expect(")");
+}
+
+// As PyTorch prints a mesh, behind "DeviceMesh(": ranks in brackets or sizes in a tuple, axis names
+// with either; what else it says (device, stride) changes nothing here.
+Mesh read_device_mesh(Cursor& cursor) {
+  std::vector<std::int32_t> shape;
+  std::vector<std::string> names;
+  std::vector<Rank> ranks;
+  auto size = [&] {
+    if (std::string_view name = cursor.word(); !name.empty()) {
+      names.emplace_back(name);
+      cursor.expect("=");
+    }
+    if (shape.size() == kMaxAxes) cursor.fail("at most 5 axes");
+    shape.push_back(axis_size(cursor));
+  };
+  do {
+    cursor.skip_spaces();
+    if (!cursor.accept("mesh=")) cursor.accept("device_type=");
+    if (cursor.peek() == '(' && shape.empty()) {
+      read_tuple(cursor, size);
+    } else if (cursor.peek() == '[' && shape.empty()) {
+      read_nested(cursor, 0, shape, ranks);
+    } else if (cursor.accept("mesh_dim_names=")) {
+      read_tuple(cursor, [&] { names.push_back(quoted_word(cursor)); });
+    } else if (cursor.accept("stride=")) {
+      read_tuple(cursor, [&] { cursor.integer("a stride", 0, kMaxRanks); });
+    } else if (cursor.peek() == '\'' || cursor.peek() == '"') {
+      quoted_word(cursor);
+    } else {
+      cursor.fail(
+          "a mesh as PyTorch prints it, such as "
+          "DeviceMesh('cuda', [[0, 1], [2, 3]], mesh_dim_names=('dp', 'tp'))");
+    }
+    cursor.skip_spaces();
+  } while (cursor.accept(","));
+  cursor.expect(")");
+  cursor.skip_spaces();
+  cursor.expect_end();
+  if (ranks.empty()) return Mesh::row_major(std::move(shape), Rank{0}, std::move(names));
+  return Mesh(std::move(shape), std::move(ranks), std::move(names));
+}
+
 }  // namespace
 
 std::string text(const DimVector& values) {
@@ -79,6 +141,10 @@ Mesh parse_mesh(std::string_view text, std::string_view ranks, std::string_view 
   Cursor cursor(text, field);
   std::vector<std::int32_t> shape;
   std::vector<std::string> names;
+  if (cursor.accept("DeviceMesh(")) {
+    Mesh mesh = read_device_mesh(cursor);
+    return ranks.empty() ? mesh : Mesh(mesh.shape(), parse_ranks(ranks, field), mesh.names());
+  }
   if (cursor.peek() == '[') {
     std::vector<Rank> listed;
     read_nested(cursor, 0, shape, listed);

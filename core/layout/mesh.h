@@ -59,7 +59,8 @@ class Mesh {
 
 using MeshRef = std::shared_ptr<const Mesh>;
 
-// Mesh text: "4x4", "dp=4,tp=4" or "[[0,1],[2,3]]" (which names its ranks). `ranks` such as "0-7"
+// Mesh text: "4x4", "dp=4,tp=4", "[[0,1],[2,3]]" (which names its ranks), or as PyTorch prints it,
+// "DeviceMesh('cuda', [[0, 1], [2, 3]], mesh_dim_names=('dp', 'tp'))". `ranks` such as "0-7"
 // or "0-3,8-11", in row-major order; empty: 0..n-1. Throws InputError naming `field`.
 Mesh parse_mesh(std::string_view text, std::string_view ranks = {},
                 std::string_view field = "mesh");

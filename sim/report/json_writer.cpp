@@ -105,6 +105,12 @@ Json steps_json(const RunReport& report, bool reasons) {
   });
 }
 
+void add_bandwidths(const RunReport& report, std::int64_t time_ps, Json& out) {
+  Bandwidths found = bandwidths_of(report, time_ps);
+  out["algbw_bytes_per_s"] = or_null(found.algorithm_bytes_per_s);
+  out["busbw_bytes_per_s"] = or_null(found.bus_bytes_per_s);
+}
+
 void add_result(const RunReport& report, Json& out) {
   out["time_ps"] = report.time_ps;
   out["bytes_received_max"] = report.bytes.received_max;
@@ -114,6 +120,7 @@ void add_result(const RunReport& report, Json& out) {
   out["bound"] = bound_json(report.bound);
   out["ratio_to_bound"] = decimal_json(ratio_e4(report.time_ps, report.bound.time_ps()));
   out["proof"] = true;  // an unproved plan never gets as far as a report
+  add_bandwidths(report, report.time_ps, out);
 }
 
 void add_links(const RunReport& report, Json& out) {
@@ -202,6 +209,13 @@ Json summary_json(const SweepReport& report) {
   });
 }
 
+void add_phases(const std::vector<PhaseTime>& phases, Json& out) {
+  if (!phases.empty())
+    out["phases"] = list_json(phases, [](const PhaseTime& phase) -> Json {
+      return {{"name", phase.name}, {"time_ps", phase.time_ps}};
+    });
+}
+
 }  // namespace
 
 std::string simulate_json(const RunReport& report) {
@@ -210,6 +224,7 @@ std::string simulate_json(const RunReport& report) {
   add_result(report, out);
   if (report.data) out["data"] = data_json(*report.data);
   add_links(report, out);
+  add_phases(report.phases, out);
   return written(out);
 }
 
@@ -226,6 +241,7 @@ std::string plan_json(const RunReport& report) {
                      {"bytes_received", report.bytes.received_per_slot[i]},
                      {"peak_bytes", report.bytes.peak_per_slot[i]}});
   add_links(report, out);
+  add_phases(report.phases, out);
   return written(out);
 }
 
@@ -246,41 +262,46 @@ std::string validate_json(const ValidateReport& report) {
   out["prediction_is_for_this_machine"] = report.models_this_machine;
   out["bytes_received_max"] = predicted.bytes.received_max;
   out["bytes_received_total"] = predicted.bytes.received_total;
-  out["predicted_bytes_per_s"] = or_null(received_bytes_per_s(predicted, predicted.time_ps));
-  out["measured_bytes_per_s"] = or_null(received_bytes_per_s(predicted, median_ps));
+  out["predicted_bytes_per_s"] =
+      or_null(bandwidths_of(predicted, predicted.time_ps).bus_bytes_per_s);
+  out["measured_bytes_per_s"] = or_null(bandwidths_of(predicted, median_ps).bus_bytes_per_s);
+  add_bandwidths(predicted, median_ps, out);
   out["bound"] = bound_json(predicted.bound);
   out["proof"] = true;  // an unproved plan is never run
   out["values"] = value_facts_json(report);
+  add_phases(predicted.phases, out);
   return written(out);
 }
 
 std::string replay_json(const ReplayReport& report) {
-  return written({{"schema", "reshard.replay/1"},
-                  {"trace", report.trace},
-                  {"topology", report.topology},
-                  {"operations", report.operations},
-                  {"time_ps", report.time_ps},
-                  {"bytes_received_total", report.bytes_received_total},
-                  {"bound",
-                   {{"path_ps", report.path_bound_ps},
-                    {"cut_ps", report.cut_bound_ps},
-                    {"time_ps", report.bound_ps},
-                    {"limited_by", report.limited_by()}}},
-                  {"ratio_to_bound", decimal_json(ratio_e4(report.time_ps, report.bound_ps))},
-                  {"proof", true},  // an unproved plan never gets as far as a report
-                  {"data",
-                   {{"checked", report.data_checked == report.different_requests},
-                    {"requests_different", report.different_requests},
-                    {"requests_checked", report.data_checked},
-                    {"requests_full_size", report.data_full_size},
-                    {"elements", report.elements_checked},
-                    {"budget_bytes", report.data_budget_bytes}}},
-                  {"requests", rows_json(report.requests)},
-                  {"others", rows_json(report.others)},
-                  {"links", links_json(report.links, report.time_ps, 1'000'000)},
-                  {"bytes_by_class", classes_json(report.classes)},
-                  {"plan_cache", report.cache ? cache_json(*report.cache) : Json(nullptr)},
-                  {"digest", report.digest.hex()}});
+  Json out = {{"schema", "reshard.replay/1"},
+              {"trace", report.trace},
+              {"topology", report.topology},
+              {"operations", report.operations},
+              {"time_ps", report.time_ps},
+              {"bytes_received_total", report.bytes_received_total},
+              {"bound",
+               {{"path_ps", report.path_bound_ps},
+                {"cut_ps", report.cut_bound_ps},
+                {"time_ps", report.bound_ps},
+                {"limited_by", report.limited_by()}}},
+              {"ratio_to_bound", decimal_json(ratio_e4(report.time_ps, report.bound_ps))},
+              {"proof", true},  // an unproved plan never gets as far as a report
+              {"data",
+               {{"checked", report.data_checked == report.different_requests},
+                {"requests_different", report.different_requests},
+                {"requests_checked", report.data_checked},
+                {"requests_full_size", report.data_full_size},
+                {"elements", report.elements_checked},
+                {"budget_bytes", report.data_budget_bytes}}},
+              {"requests", rows_json(report.requests)},
+              {"others", rows_json(report.others)},
+              {"links", links_json(report.links, report.time_ps, 1'000'000)},
+              {"bytes_by_class", classes_json(report.classes)},
+              {"plan_cache", report.cache ? cache_json(*report.cache) : Json(nullptr)},
+              {"digest", report.digest.hex()}};
+  add_phases(report.phases, out);
+  return written(out);
 }
 
 std::string sweep_json(const SweepReport& report) {

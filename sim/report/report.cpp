@@ -175,11 +175,28 @@ Digest ValueFacts::digest_of_digests() const {
   return hasher.digest();
 }
 
-std::optional<std::int64_t> received_bytes_per_s(const RunReport& report, std::int64_t time_ps) {
+namespace {
+
+std::int64_t largest_shard_bytes(const Request& request) {
+  std::int64_t largest = 0;
+  for (const Layout* layout : {&request.source(), &request.destination()})
+    for (std::int32_t position = 0; position < layout->mesh().size(); ++position)
+      largest = std::max(largest, element_count(layout->local_shape(position)));
+  return largest * size_bytes(request.dtype());
+}
+
+std::optional<std::int64_t> rate_of(std::int64_t bytes, std::int64_t time_ps) {
   if (time_ps <= 0) return std::nullopt;
-  Int128 rate = Int128{report.bytes.received_max} * kPsPerSecond / time_ps;
+  Int128 rate = Int128{bytes} * kPsPerSecond / time_ps;
   return static_cast<std::int64_t>(
       std::min(rate, Int128{std::numeric_limits<std::int64_t>::max()}));
+}
+
+}  // namespace
+
+Bandwidths bandwidths_of(const RunReport& report, std::int64_t time_ps) {
+  return {rate_of(largest_shard_bytes(report.request), time_ps),
+          rate_of(report.bytes.received_max, time_ps)};
 }
 
 std::vector<std::string> faults_of(const ValidateReport& report) {

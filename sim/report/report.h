@@ -18,6 +18,7 @@
 
 #include "core/pattern/pattern.h"
 #include "core/topology/topology.h"
+#include "sim/report/table.h"
 #include "sim/study/run_facts.h"
 #include "sim/study/study.h"
 #include "sim/trace/replay.h"
@@ -57,6 +58,7 @@ struct RunReport {
   std::vector<LinkUse> links;
   std::optional<DataReport> data;
   std::optional<CacheStatistics> cache;
+  std::vector<PhaseTime> phases;  // of the command; empty where nobody asked
 };
 
 // All that a study tells. Data, cache and PyTorch's cost are added by the caller.
@@ -129,8 +131,13 @@ struct ValidateReport {
 // One sentence per kind of fault, for standard error; nothing where all values hold.
 std::vector<std::string> faults_of(const ValidateReport& report);
 
-// Bytes that the fullest rank receives per second; none where no time passes.
-std::optional<std::int64_t> received_bytes_per_s(const RunReport& report, std::int64_t time_ps);
+// Bytes per second as nccl-tests prints them, of any plan; none where no time passes. algbw: bytes
+// of the largest shard on either side over the time. busbw: bytes that the fullest rank receives
+// over the time. For one collective along a ring they are what nccl-tests' definitions come to.
+struct Bandwidths {
+  std::optional<std::int64_t> algorithm_bytes_per_s, bus_bytes_per_s;
+};
+Bandwidths bandwidths_of(const RunReport& report, std::int64_t time_ps);
 
 // ---- planners side by side over many requests: `sweep`
 
@@ -166,33 +173,35 @@ struct SweepReport {
 // One per planner, in the order of `planners`.
 std::vector<SweepSummary> summarize(const SweepReport& report);
 
-// ---- the writers
+// ---- the writers; tables are at most `width` wide where that is possible
 
 // "schema": "reshard.plan/1". In the table `explain` adds the reasons, `verbose` the cache.
 std::string plan_json(const RunReport& report);
-std::string plan_table(const RunReport& report, bool explain, bool verbose);
+std::string plan_table(const RunReport& report, bool explain, bool verbose,
+                       std::size_t width = kTableWidth);
 
 // "schema": "reshard.simulate/1". `verbose` adds the cache.
 std::string simulate_json(const RunReport& report);
-std::string simulate_table(const RunReport& report, bool verbose);
+std::string simulate_table(const RunReport& report, bool verbose, std::size_t width = kTableWidth);
 
 // "schema": "reshard.validate/1". `verbose` adds the digest of every shard.
 std::string validate_json(const ValidateReport& report);
-std::string validate_table(const ValidateReport& report, bool verbose);
+std::string validate_table(const ValidateReport& report, bool verbose,
+                           std::size_t width = kTableWidth);
 
 // "schema": "reshard.replay/1". `verbose` adds a row per operation.
 std::string replay_json(const ReplayReport& report);
-std::string replay_table(const ReplayReport& report, bool verbose);
+std::string replay_table(const ReplayReport& report, bool verbose, std::size_t width = kTableWidth);
 
 // "schema": "reshard.sweep/1". `verbose` adds a row per pair with one column per planner.
 std::string sweep_json(const SweepReport& report);
-std::string sweep_table(const SweepReport& report, bool verbose);
+std::string sweep_table(const SweepReport& report, bool verbose, std::size_t width = kTableWidth);
 // RFC 4180 with a header row.
 std::string sweep_csv(const SweepReport& report);
 
 // A topology: devices, links, groups, and which route joins which pair of devices of a node.
 // "schema": "reshard.topology/1".
 std::string topology_json(const Topology& topology);
-std::string topology_table(const Topology& topology);
+std::string topology_table(const Topology& topology, std::size_t width = kTableWidth);
 
 }  // namespace reshard::sim

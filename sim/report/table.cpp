@@ -18,12 +18,50 @@ std::size_t width_of(std::string_view text) {
   }));
 }
 
+// What a line may end behind.
+struct Piece {
+  std::string_view text;
+  bool behind_blank;
+};
+
+std::vector<Piece> pieces_of(std::string_view text, std::string_view ends = " ,") {
+  std::vector<Piece> out;
+  for (bool blank = false; !text.empty();) {
+    std::size_t end = std::min(text.find_first_of(ends), text.size());
+    bool stays = end < text.size() && text[end] != ' ';
+    out.push_back({text.substr(0, end + (stays ? 1 : 0)), blank});
+    blank = end < text.size() && !stays;
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return out;
+}
+
+std::size_t longest_piece(std::string_view text) {
+  std::size_t longest = 0;
+  for (const Piece& piece : pieces_of(text)) longest = std::max(longest, width_of(piece.text));
+  return longest;
+}
+
 void end_line(std::string& out) {
   out.erase(out.find_last_not_of(' ') + 1);
   out += '\n';
 }
 
 }  // namespace
+
+std::vector<std::string> wrapped(std::string_view text, std::size_t width, std::string_view ends) {
+  if (width_of(text) <= width) return {std::string(text)};
+  std::vector<std::string> lines(1);
+  for (const Piece& piece : pieces_of(text, ends)) {
+    std::size_t blank = piece.behind_blank ? 1 : 0;
+    if (!lines.back().empty() && width_of(lines.back()) + blank + width_of(piece.text) > width)
+      lines.emplace_back();
+    else if (blank > 0)
+      lines.back() += ' ';
+    lines.back() += piece.text;
+  }
+  return lines;
+}
 
 std::string ratio_text(std::optional<std::int64_t> ratio_e4) {
   return ratio_e4 ? decimal_text(*ratio_e4, 10'000, 4) : "-";
@@ -45,30 +83,65 @@ void Table::add_row(std::vector<std::string> cells) {
   rows_.push_back(std::move(cells));
 }
 
-std::string Table::text(std::string_view indent) const {
-  std::vector<std::size_t> widths(right_.size(), 0);
+// Each column as wide as its widest cell; where that is too much, the widest are made narrower,
+// none less than its longest word.
+std::vector<std::size_t> Table::widths_within(std::size_t width) const {
+  std::vector<std::size_t> widths(right_.size(), 0), least(right_.size(), 0);
   for (const std::vector<std::string>& row : rows_)
-    for (std::size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], width_of(row[c]));
+    for (std::size_t c = 0; c < row.size(); ++c) {
+      widths[c] = std::max(widths[c], width_of(row[c]));
+      bool is_figure = right_[c] && &row != &rows_.front();
+      least[c] = std::max(least[c], is_figure ? width_of(row[c]) : longest_piece(row[c]));
+    }
+  std::size_t all = 2 * (widths.size() - 1);
+  for (std::size_t one : widths) all += one;
+  for (bool figures : {true, false})
+    for (; all > width; --all) {
+      std::size_t widest = widths.size();
+      for (std::size_t c = 0; c < widths.size(); ++c)
+        if (right_[c] == figures && widths[c] > least[c] &&
+            (widest == widths.size() || widths[c] >= widths[widest]))
+          widest = c;
+      if (widest == widths.size()) break;
+      --widths[widest];
+    }
+  return widths;
+}
+
+std::string Table::text(std::size_t width) const {
+  std::vector<std::size_t> widths = widths_within(width);
   std::string out;
   for (const std::vector<std::string>& row : rows_) {
-    out += indent;
+    std::vector<std::vector<std::string>> cells;
+    std::size_t lines = 1;
     for (std::size_t c = 0; c < row.size(); ++c) {
-      std::string blanks(widths[c] - width_of(row[c]), ' ');
-      if (c > 0) out += "  ";
-      out += right_[c] ? blanks + row[c] : row[c] + blanks;
+      cells.push_back(wrapped(row[c], widths[c]));
+      lines = std::max(lines, cells.back().size());
     }
-    end_line(out);
+    for (std::size_t l = 0; l < lines; ++l) {
+      for (std::size_t c = 0; c < row.size(); ++c) {
+        std::string cell = l < cells[c].size() ? cells[c][l] : std::string();
+        std::string blanks(widths[c] - std::min(widths[c], width_of(cell)), ' ');
+        if (c > 0) out += "  ";
+        out += right_[c] ? blanks + cell : cell + blanks;
+      }
+      end_line(out);
+    }
   }
   return out;
 }
 
-std::string Facts::text() const {
+std::string Facts::text(std::size_t width) const {
   std::size_t widest = 0;
   for (const Line& line : lines_) widest = std::max(widest, width_of(line.name));
   std::string out;
   for (const Line& line : lines_) {
-    out += line.name + std::string(widest - width_of(line.name) + 2, ' ') + line.value;
-    end_line(out);
+    std::string name = line.name;
+    for (const std::string& part : wrapped(line.value, width - std::min(width, widest + 2))) {
+      out += name + std::string(widest - width_of(name) + 2, ' ') + part;
+      end_line(out);
+      name.clear();
+    }
   }
   return out;
 }

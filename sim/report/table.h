@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Text tables for people: aligned columns, no trailing blanks, the same bytes everywhere.
+// Text tables for people: aligned columns, no trailing blanks, the same bytes everywhere. They fit
+// a width, in columns of text, as far as words can be broken apart at blanks: long cells go on
+// below themselves.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -15,6 +18,14 @@ std::string ratio_text(std::optional<std::int64_t> ratio_e4);
 // "5.389 ms", "-" where there is none.
 std::string time_text(std::optional<std::int64_t> ps);
 
+// The lines of a text, at most `width` wide where that is possible: they end at a blank, which
+// goes, or behind another of the characters `ends`.
+std::vector<std::string> wrapped(std::string_view text, std::size_t width,
+                                 std::string_view ends = " ,");
+
+// Where nobody says how wide a screen is: in a pipe, in a log.
+inline constexpr std::size_t kTableWidth = 80;
+
 class Table {
  public:
   // A title behind '>' is of figures: its column is aligned right, all others left.
@@ -24,21 +35,23 @@ class Table {
   void add_row(std::vector<std::string> cells);
   std::size_t rows() const { return rows_.size() - 1; }
 
-  // A title line and one line per row, columns two blanks apart, each line behind `indent`.
-  std::string text(std::string_view indent = "") const;
+  // A title line and one line per row or more, columns two blanks apart.
+  std::string text(std::size_t width = kTableWidth) const;
 
  private:
+  std::vector<std::size_t> widths_within(std::size_t width) const;
+
   std::vector<bool> right_;                     // by column
   std::vector<std::vector<std::string>> rows_;  // the titles first
 };
 
-// Lines "name   value" with the values in one column.
+// Lines "name   value" with the values in one column, in which long ones go on.
 class Facts {
  public:
   void add(std::string name, std::string value) {
     lines_.push_back({std::move(name), std::move(value)});
   }
-  std::string text() const;
+  std::string text(std::size_t width = kTableWidth) const;
 
  private:
   struct Line {

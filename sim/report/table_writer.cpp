@@ -53,15 +53,16 @@ void add_cache(const std::optional<CacheStatistics>& cache, Facts& facts) {
                                         cache->misses, cache->size, cache->capacity));
 }
 
-std::string link_table(const std::vector<LinkUse>& links, std::int64_t end_ps, std::int64_t scale) {
+std::string link_table(const std::vector<LinkUse>& links, std::int64_t end_ps, std::int64_t scale,
+                       std::size_t width) {
   Table table({"busiest links", ">bytes", ">busy", ">utilisation"});
   for (std::size_t i = 0; i < std::min(kLinksShown, links.size()); ++i)
     table.add_row({links[i].name, bytes_text(links[i].bytes), duration_text(links[i].busy_ps),
                    decimal_text(utilisation(links[i], end_ps, scale), scale / 100, 1) + " %"});
-  return table.rows() == 0 ? std::string() : fmt::format("\n{}", table.text());
+  return table.rows() == 0 ? std::string() : fmt::format("\n{}", table.text(width));
 }
 
-std::string step_table(const RunReport& report, bool reasons) {
+std::string step_table(const RunReport& report, bool reasons, std::size_t width) {
   if (report.steps.empty()) return kNoSteps;
   Table table(
       {">step", "kind", "axis", "ranks", ">bytes", ">start", ">end", {reasons ? "why" : ""}});
@@ -73,7 +74,14 @@ std::string step_table(const RunReport& report, bool reasons) {
                    shortened(step.ranks), bytes_text(step.bytes), time_text(step.start_ps),
                    time_text(step.end_ps), reasons ? why : ""});
   }
-  return table.text();
+  return table.text(width);
+}
+
+void add_phases(const std::vector<PhaseTime>& phases, Facts& facts) {
+  if (!phases.empty())
+    facts.add("phases", joined(phases, ", ", [](const PhaseTime& phase) {
+                return fmt::format("{} {}", phase.name, duration_text(phase.time_ps));
+              }));
 }
 
 void add_bytes(const RunReport& report, Facts& facts) {
@@ -89,6 +97,14 @@ void add_bytes(const RunReport& report, Facts& facts) {
   facts.add("proof", kProof);
 }
 
+void add_bandwidths(const RunReport& report, std::int64_t time_ps, Facts& facts) {
+  Bandwidths found = bandwidths_of(report, time_ps);
+  if (found.algorithm_bytes_per_s)
+    facts.add("bandwidth",
+              fmt::format("algbw {}, busbw {}", rate_text(*found.algorithm_bytes_per_s),
+                          rate_text(*found.bus_bytes_per_s)));
+}
+
 void add_times(const RunReport& report, Facts& facts) {
   const Bound& bound = report.bound;
   facts.add("time", duration_text(report.time_ps));
@@ -97,6 +113,7 @@ void add_times(const RunReport& report, Facts& facts) {
                                  duration_text(bound.volume_ps), duration_text(bound.latency_ps),
                                  text(bound.limited_by())));
   facts.add("ratio to bound", ratio_of(report.time_ps, bound.time_ps()));
+  add_bandwidths(report, report.time_ps, facts);
 }
 
 std::string data_text(const DataReport& data) {
@@ -108,7 +125,7 @@ std::string data_text(const DataReport& data) {
 }
 
 // Ranks with the same figures are one row.
-std::string rank_table(const RunReport& report) {
+std::string rank_table(const RunReport& report, std::size_t width) {
   const std::vector<std::int64_t>&received = report.bytes.received_per_slot,
         &peak = report.bytes.peak_per_slot;
   Table table({"ranks", ">received", ">peak memory"});
@@ -119,7 +136,7 @@ std::string rank_table(const RunReport& report) {
       alike.push_back(report.request.ranks()[j]);
     table.add_row({shortened(alike), bytes_text(received[i]), bytes_text(peak[i])});
   }
-  return fmt::format("\n{}", table.text());
+  return fmt::format("\n{}", table.text(width));
 }
 
 std::string values_text(const ValueFacts& values) {
@@ -141,18 +158,24 @@ std::string store_text(const ValueFacts& values) {
   return fmt::format("OTHER BYTES on {} of {} ranks", values.unlike_store(), values.shards.size());
 }
 
-std::string measured_step_table(const ValidateReport& report) {
+// Least and most over the median.
+std::string spread_text(const Spread& spread) {
+  if (spread.median_ps == 0) return "-";
+  return fmt::format("{:.2f}..{:.2f}",
+                     static_cast<double>(spread.min_ps) / static_cast<double>(spread.median_ps),
+                     static_cast<double>(spread.max_ps) / static_cast<double>(spread.median_ps));
+}
+
+std::string measured_step_table(const ValidateReport& report, std::size_t width) {
   const RunReport& predicted = report.predicted;
   if (predicted.steps.empty()) return kNoSteps;
-  Table table(
-      {">step", "kind", "ranks", ">bytes", ">predicted", ">measured", ">min", ">max", ">ratio"});
+  Table table({">step", "kind", "ranks", ">bytes", ">predicted", ">measured", ">spread", ">ratio"});
   auto add = [&](const std::string& number, std::string_view kind, const std::string& ranks,
                  std::int64_t bytes, std::optional<std::int64_t> predicted_ps,
                  const std::optional<Spread>& spread) {
     table.add_row({number, std::string(kind), ranks, bytes_text(bytes), time_text(predicted_ps),
                    spread ? duration_text(spread->median_ps) : "-",
-                   spread ? duration_text(spread->min_ps) : "-",
-                   spread ? duration_text(spread->max_ps) : "-",
+                   spread ? spread_text(*spread) : "-",
                    spread && predicted_ps ? ratio_of(spread->median_ps, *predicted_ps) : "-"});
   };
   for (std::size_t s = 0; s < predicted.steps.size(); ++s) {
@@ -161,11 +184,11 @@ std::string measured_step_table(const ValidateReport& report) {
         report.measured.steps[s]);
   }
   add("all", "", "", predicted.bytes.received_total, predicted.time_ps, report.measured.total);
-  return table.text();
+  return table.text(width);
 }
 
 std::string speed_text(const RunReport& report, std::int64_t time_ps) {
-  std::int64_t rate = received_bytes_per_s(report, time_ps).value_or(0);
+  std::int64_t rate = bandwidths_of(report, time_ps).bus_bytes_per_s.value_or(0);
   std::string out = duration_text(time_ps);
   if (rate == 0) return out;
   return fmt::format("{}, {} into the fullest rank ({})", out, rate_text(rate),
@@ -179,12 +202,12 @@ std::string backend_text(const ValidateReport& report) {
   return fmt::format("{}: {}; {}", report.backend, report.library, where);
 }
 
-std::string shard_table(const ValueFacts& values) {
+std::string shard_table(const ValueFacts& values, std::size_t width) {
   Table table({">rank", ">elements", "digest", "store's digest"});
   for (const ShardFacts& shard : values.shards)
     table.add_row({std::to_string(to_int(shard.rank)), std::to_string(shard.elements),
                    shard.digest.hex(), shard.expected ? shard.expected->hex() : "-"});
-  return fmt::format("\n{}", table.text());
+  return fmt::format("\n{}", table.text(width));
 }
 
 // A trace repeats itself: tensors of the same layer kind differ in name only. One row per request
@@ -194,7 +217,7 @@ struct Kind {
   std::int64_t count = 0, bytes = 0;
 };
 
-std::string kinds_table(const std::vector<ReplayRow>& rows) {
+std::string kinds_table(const std::vector<ReplayRow>& rows, std::size_t width) {
   std::vector<Kind> kinds;
   std::map<std::pair<std::string, std::string>, std::size_t> index;
   for (const ReplayRow& row : rows) {
@@ -207,13 +230,13 @@ std::string kinds_table(const std::vector<ReplayRow>& rows) {
   for (std::size_t i = 0; i < std::min(kKindsShown, kinds.size()); ++i)
     table.add_row({std::to_string(kinds[i].count), kinds[i].first->text, kinds[i].first->planner,
                    bytes_text(kinds[i].bytes), duration_text(kinds[i].first->bound_ps)});
-  std::string out = kinds.empty() ? std::string() : fmt::format("\n{}", table.text());
+  std::string out = kinds.empty() ? std::string() : fmt::format("\n{}", table.text(width));
   if (kinds.size() > kKindsShown)
     out += fmt::format("(and {} more; -v shows every line)\n", kinds.size() - kKindsShown);
   return out;
 }
 
-std::string rows_table(const ReplayReport& report) {
+std::string rows_table(const ReplayReport& report, std::size_t width) {
   std::vector<const ReplayRow*> rows;
   for (const std::vector<ReplayRow>* part : {&report.requests, &report.others})
     for (const ReplayRow& row : *part) rows.push_back(&row);
@@ -224,7 +247,7 @@ std::string rows_table(const ReplayReport& report) {
     table.add_row({std::to_string(row->line), row->op, row->name.empty() ? row->id : row->name,
                    row->planner, time_text(row->start_ps), time_text(row->end_ps),
                    bytes_text(row->bytes_received), row->text});
-  return fmt::format("\n{}", table.text());
+  return fmt::format("\n{}", table.text(width));
 }
 
 std::string data_text(const ReplayReport& report) {
@@ -238,51 +261,21 @@ std::string data_text(const ReplayReport& report) {
                      report.different_requests, full, report.elements_checked);
 }
 
-std::string pair_table(const SweepReport& report) {
-  std::vector<std::string> titles{"mesh", "from", "to", ">bound"};
-  for (const std::string& planner : report.planners) titles.push_back(">" + planner);
-  Table table(titles);
-  std::size_t step = report.planners.size();
-  for (std::size_t i = 0; i + step <= report.rows.size(); i += step) {
-    const SweepRow& first = report.rows[i];
-    std::vector<std::string> cells{first.mesh, first.from, first.to, duration_text(first.bound_ps)};
-    for (std::size_t p = i; p < i + step; ++p) {
-      const SweepRow& row = report.rows[p];
-      cells.push_back(row.time_ps ? ratio_of(*row.time_ps, row.bound_ps) : "refused");
-    }
-    table.add_row(std::move(cells));
-  }
-  return fmt::format("\n{}", table.text());
-}
-
-std::string quoted_where_needed(const std::string& text) {
-  if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
-  std::string out = "\"";
-  for (char c : text) {
-    if (c == '"') out += '"';
-    out += c;
-  }
-  return out + "\"";
-}
-
-std::string integer_text(std::optional<std::int64_t> value) {
-  return value ? std::to_string(*value) : std::string{};
-}
-
 }  // namespace
 
-std::string simulate_table(const RunReport& report, bool verbose) {
+std::string simulate_table(const RunReport& report, bool verbose, std::size_t width) {
   Facts head, facts;
   add_head(report, head);
   add_bytes(report, facts);
   if (report.data) facts.add("data checked", data_text(*report.data));
   add_times(report, facts);
   if (verbose) add_cache(report.cache, facts);
-  return head.text() + "\n" + step_table(report, false) + "\n" + facts.text() +
-         link_table(report.links, report.time_ps, 10'000);
+  add_phases(report.phases, facts);
+  return head.text(width) + "\n" + step_table(report, false, width) + "\n" + facts.text(width) +
+         link_table(report.links, report.time_ps, 10'000, width);
 }
 
-std::string plan_table(const RunReport& report, bool explain, bool verbose) {
+std::string plan_table(const RunReport& report, bool explain, bool verbose, std::size_t width) {
   Facts head, facts;
   add_head(report, head);
   if (explain)
@@ -297,11 +290,12 @@ std::string plan_table(const RunReport& report, bool explain, bool verbose) {
           : fmt::format("n/a: PyTorch {} has no greedy plan of this request with a finite cost",
                         kTorchVersion));
   if (verbose) add_cache(report.cache, facts);
-  return head.text() + "\n" + step_table(report, explain) + "\n" + facts.text() +
-         rank_table(report);
+  add_phases(report.phases, facts);
+  return head.text(width) + "\n" + step_table(report, explain, width) + "\n" + facts.text(width) +
+         rank_table(report, width);
 }
 
-std::string validate_table(const ValidateReport& report, bool verbose) {
+std::string validate_table(const ValidateReport& report, bool verbose, std::size_t width) {
   const RunReport& predicted = report.predicted;
   const ValueFacts& values = report.values;
   std::int64_t median_ps = report.measured.total.median_ps;
@@ -325,11 +319,13 @@ std::string validate_table(const ValidateReport& report, bool verbose) {
   if (!report.models_this_machine)
     facts.add("", fmt::format("the prediction is for {}, not for the machine that ran the plan",
                               predicted.topology));
-  return head.text() + "\n" + measured_step_table(report) + "\n" + facts.text() +
-         (verbose ? shard_table(values) : "");
+  add_bandwidths(predicted, median_ps, facts);
+  add_phases(predicted.phases, facts);
+  return head.text(width) + "\n" + measured_step_table(report, width) + "\n" + facts.text(width) +
+         (verbose ? shard_table(values, width) : "");
 }
 
-std::string replay_table(const ReplayReport& report, bool verbose) {
+std::string replay_table(const ReplayReport& report, bool verbose, std::size_t width) {
   Facts head, facts;
   head.add("trace", fmt::format("{}: {} operations, {} of them redistributions", report.trace,
                                 report.operations, report.requests.size()));
@@ -352,44 +348,11 @@ std::string replay_table(const ReplayReport& report, bool verbose) {
                         duration_text(report.cut_bound_ps), report.limited_by()));
   facts.add("ratio to bound", ratio_of(report.time_ps, report.bound_ps));
   add_cache(report.cache, facts);
+  add_phases(report.phases, facts);
   facts.add("digest", report.digest.hex());
-  return head.text() + kinds_table(report.requests) + "\n" + facts.text() +
-         link_table(report.links, report.time_ps, 1'000'000) + (verbose ? rows_table(report) : "");
-}
-
-std::string sweep_table(const SweepReport& report, bool verbose) {
-  Facts head;
-  head.add("tensor", fmt::format("{}[{}]", text(report.dtype), text(report.shape)));
-  head.add("meshes", joined(report.meshes, ", ", [](const std::string& mesh) { return mesh; }));
-  head.add("topology", report.topology);
-  std::int64_t refused = report.pairs - report.planned;
-  std::string unplanned = refused > 0 ? fmt::format("{} refused by every planner, ", refused) : "";
-  head.add("pairs", fmt::format("{} planned and proved, {}{} forbidden by DTensor", report.planned,
-                                unplanned, report.forbidden));
-  Table table({"planner", ">pairs with a bound", ">at the bound", ">refused", ">geometric mean",
-               ">worst ratio", "worst pair"});
-  for (const SweepSummary& entry : summarize(report)) {
-    const SweepRow* worst = entry.worst;
-    table.add_row({entry.planner, std::to_string(entry.pairs), std::to_string(entry.at_bound),
-                   std::to_string(entry.refused), ratio_text(entry.geometric_mean_e4),
-                   worst == nullptr ? "-" : ratio_of(*worst->time_ps, worst->bound_ps),
-                   worst == nullptr ? "-" : pair_text(*worst)});
-  }
-  return head.text() + "\n" + table.text() + (verbose ? pair_table(report) : "");
-}
-
-std::string sweep_csv(const SweepReport& report) {
-  std::string out = "mesh,from,to,planner,time_ps,bytes_received_max,bound_ps,ratio_to_bound\r\n";
-  for (const SweepRow& row : report.rows) {
-    std::optional<std::int64_t> ratio;
-    if (row.time_ps) ratio = ratio_e4(*row.time_ps, row.bound_ps);
-    for (const std::string* text : {&row.mesh, &row.from, &row.to, &row.planner})
-      out += quoted_where_needed(*text) + ",";
-    out += fmt::format("{},{},{},{}\r\n", integer_text(row.time_ps),
-                       integer_text(row.bytes_received_max), row.bound_ps,
-                       ratio ? decimal_text(*ratio, 10'000, 4) : std::string{});
-  }
-  return out;
+  return head.text(width) + kinds_table(report.requests, width) + "\n" + facts.text(width) +
+         link_table(report.links, report.time_ps, 1'000'000, width) +
+         (verbose ? rows_table(report, width) : "");
 }
 
 }  // namespace reshard::sim

@@ -46,10 +46,10 @@ std::size_t rule_index(const Topology& topology, std::int32_t a, std::int32_t b)
   return to_index(&topology.rule(Rank{a}, Rank{b}) - topology.node().rules.data());
 }
 
-std::string matrix(const Topology& topology) {
+std::string matrix(const Topology& topology, std::size_t width) {
   std::int32_t shown = std::min(topology.node().devices, kMatrixDevices);
   std::vector<std::string> titles{"route"};
-  for (std::int32_t b = 0; b < shown; ++b) titles.push_back(fmt::format(">gpu{}", b));
+  for (std::int32_t b = 0; b < shown; ++b) titles.push_back(fmt::format(">{}", b));
   Table table(titles);
   for (std::int32_t a = 0; a < shown; ++a) {
     std::vector<std::string> cells{fmt::format("gpu{}", a)};
@@ -61,10 +61,10 @@ std::string matrix(const Topology& topology) {
       shown < topology.node().devices
           ? fmt::format("(the first {} of {} devices of a node)\n", shown, topology.node().devices)
           : "";
-  return table.text() + note;
+  return table.text(width) + note;
 }
 
-std::string links_table(const Topology& topology) {
+std::string links_table(const Topology& topology, std::size_t width) {
   Table table({"link", "per", ">out", ">in"});
   for (const Port& port : topology.node().ports)
     table.add_row(
@@ -73,10 +73,10 @@ std::string links_table(const Topology& topology) {
     table.add_row({shared.name, "node", rate_text(shared.bytes_per_s), "(shared)"});
   for (const SharedResource& fabric : topology.fabric())
     table.add_row({fabric.name, "machine", rate_text(fabric.bytes_per_s), "(shared)"});
-  return table.text();
+  return table.text(width);
 }
 
-std::string routes_table(const Topology& topology) {
+std::string routes_table(const Topology& topology, std::size_t width) {
   Table table({"route", "transport", ">latency", ">cap per flow", "crosses"});
   for (std::size_t i = 0; i < topology.node().rules.size(); ++i) {
     const RouteRule& rule = topology.node().rules[i];
@@ -86,12 +86,12 @@ std::string routes_table(const Topology& topology) {
                    rule.cap_bytes_per_s ? rate_text(*rule.cap_bytes_per_s) : "-",
                    fmt::format("{}", fmt::join(hops_text(rule, topology), " > "))});
   }
-  return table.text();
+  return table.text(width);
 }
 
 }  // namespace
 
-std::string topology_table(const Topology& topology) {
+std::string topology_table(const Topology& topology, std::size_t width) {
   const NodeTemplate& node = topology.node();
   Facts head;
   head.add("topology", topology.name());
@@ -102,8 +102,8 @@ std::string topology_table(const Topology& topology) {
     for (std::int32_t device : group.devices) devices.push_back(Rank{device});
     head.add("group " + group.name, fmt::format("devices {} of a node", ranks_text(devices)));
   }
-  return fmt::format("{}\n{}\n{}\n{}", head.text(), links_table(topology), routes_table(topology),
-                     matrix(topology));
+  return fmt::format("{}\n{}\n{}\n{}", head.text(width), links_table(topology, width),
+                     routes_table(topology, width), matrix(topology, width));
 }
 
 std::string topology_json(const Topology& topology) {

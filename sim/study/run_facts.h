@@ -38,6 +38,12 @@ struct ClassUse {
 // flows are left out.
 std::vector<ClassUse> use_by_class(const Timeline& timeline, const Topology& topology);
 
+// What a command was at, and for how long.
+struct PhaseTime {
+  std::string name;
+  std::int64_t time_ps = 0;
+};
+
 // What became of a plan's bytes, as the store found it.
 struct DataReport {
   bool checked = false;

@@ -140,12 +140,20 @@ std::shared_ptr<Study> Studies::made(const PlannerRow& planner, const Request& r
   input.topology = topology_.get();
   input.memory_limit_bytes = options_.memory_limit_bytes;
   bool recorded = options_.record_timelines && request.ranks().size() <= kMaxRanksRecorded;
-  input.plan_time = [recorded](const Plan& plan, const Topology& topology, std::int64_t limit_ps) {
-    return timed(plan, topology, recorded, limit_ps);
+  auto stage = [&](std::string_view what) {
+    if (options_.on_stage) options_.on_stage(what);
+  };
+  input.plan_time = [&](const Plan& plan, const Topology& topology, std::int64_t limit_ps) {
+    stage("timing");
+    PlanTiming timing = timed(plan, topology, recorded, limit_ps);
+    stage("planning");
+    return timing;
   };
   input.explanation = options_.explain ? &explanation : nullptr;
   input.found = &found;
+  stage("planning");
   auto plan = std::make_shared<const Plan>(make_plan(planner, request, input));
+  stage("proving");
   auto study = std::make_shared<Study>(std::move(plan), topology_, std::move(found));
   if (options_.explain) study->set_explanation(std::move(explanation));
   return study;

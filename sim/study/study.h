@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 
 #include "core/base/digest.h"
@@ -110,12 +111,16 @@ class StudyCache {
   std::unordered_map<StudyKey, std::list<Entry>::iterator, Hash> by_key_;
 };
 
+// Told what is being done: "planning", "proving", "timing".
+using OnStage = std::function<void(std::string_view)>;
+
 struct StudyOptions {
   std::optional<std::int64_t> memory_limit_bytes = {};  // of every plan, per rank
   std::int64_t cache_capacity = 0;
   bool explain = false;           // studies keep the planners' reasons
   bool record_timelines = false;  // Study::timeline() will be asked for: planners that time plans
                                   // record what they see
+  OnStage on_stage = {};
 };
 
 class Studies {

@@ -79,7 +79,8 @@ struct ReplayReport {
   std::vector<LinkUse> links;          // those that carried bytes, most utilised first, then by id
   std::vector<ClassUse> classes;
   std::optional<CacheStatistics> cache;
-  Digest digest;  // over the timeline and all data digests
+  std::vector<PhaseTime> phases;  // of the command; empty where nobody asked
+  Digest digest;                  // over the timeline and all data digests
 
   // For drawing: the workload that ran, a label per operation, and its timeline with flows.
   Workload workload;

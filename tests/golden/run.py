@@ -102,11 +102,18 @@ def run(reshard, files, script):
         left = sorted(p.name for p in work.iterdir() if p.name not in files and p.name != "traces")
         result = {
             "exit": done.returncode,
-            "stdout": done.stdout.decode(),
-            "stderr": done.stderr.decode(),
+            "stdout": timeless(done.stdout.decode()),
+            "stderr": timeless(done.stderr.decode()),
             "left": "".join(n + "\n" for n in left),
         }
         return result
+
+
+def timeless(text):
+    """Without what a run took on this machine: phases under -v, and progress in a log."""
+    text = re.sub(r"^phases  .*\n( {9,}.*\n)*", "", text, flags=re.MULTILINE)
+    text = re.sub(r"^reshard: .* s so far.*\n", "", text, flags=re.MULTILINE)
+    return re.sub(r',\s*"phases": \[.*?\]', "", text, flags=re.DOTALL)
 
 
 def differences(expected, got):

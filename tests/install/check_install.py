@@ -37,6 +37,10 @@ find_package(reshard 0.1 REQUIRED COMPONENTS mpi)
 add_executable(run_on_mpi run_on_mpi.c)
 target_link_libraries(run_on_mpi PRIVATE reshard::reshard_mpi)
 """
+MISSING_PROJECT = """cmake_minimum_required(VERSION 3.25)
+project(consumer C)
+find_package(reshard 0.1 REQUIRED COMPONENTS gpudirect)
+"""
 AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
 
@@ -141,6 +145,22 @@ def check_mpi_library(arguments, prefix, work):
     print("install: a C program on the library for MPI runs on 4 processes")
 
 
+def check_missing_component(arguments, prefix, work):
+    work.mkdir()
+    (work / "CMakeLists.txt").write_text(MISSING_PROJECT)
+    done = subprocess.run(
+        [arguments.cmake, "-S", work, "-B", work / "build", f"-DCMAKE_PREFIX_PATH={prefix}"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    said = " ".join(done.stderr.split())
+    expect(
+        done.returncode != 0 and "reshard has no component gpudirect" in said,
+        f"find_package to say which component is missing, found {said}",
+    )
+
+
 def check_consumers(arguments, prefix, work):
     work.mkdir()
     shutil.copy(ROOT / "tests" / "capi" / "plan_and_run.c", work)
@@ -161,6 +181,7 @@ def check_consumers(arguments, prefix, work):
         "plan_and_run to say that all is as expected",
     )
     expect("steps by" in run(work / "build" / "plan"), "plan.c to print a plan")
+    check_missing_component(arguments, prefix, work / "missing")
     print("install: C programs by find_package run")
 
     if shutil.which("pkg-config") is None:
@@ -190,6 +211,9 @@ def check_consumers(arguments, prefix, work):
     )
     print("install: a C program by pkg-config runs")
 
+    for page in next(prefix.glob("lib*/**/pkgconfig")).glob("reshard_*.pc"):
+        found = run("pkg-config", "--libs", page.stem, environment=folders).split()
+        expect({f"-l{page.stem}", "-lreshard"} <= set(found), f"{page.name} to name its libraries")
     if arguments.mpicc:
         check_mpi_library(arguments, prefix, work / "on_mpi")
         (work / "run.c").write_text(readme_program("run.c"))

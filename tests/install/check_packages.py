@@ -103,11 +103,12 @@ def check_fields(debs, names):
             "@" in field("Maintainer") and field("Description"),
             f"{path.name} to have a maintainer and a description",
         )
-    if shutil.which("dpkg-shlibdeps"):
-        expect(
-            "libc6" in run("dpkg-deb", "-f", debs["libreshard0"], "Depends"),
-            "libreshard0 to depend on libc6",
-        )
+    for package in ("reshard", "libreshard0"):
+        for library in ("libc6", "libfmt9"):
+            expect(
+                library in run("dpkg-deb", "-f", debs[package], "Depends"),
+                f"{package} to depend on {library}",
+            )
     expect(
         "reshard-mpi" not in debs
         or "openmpi-bin" in run("dpkg-deb", "-f", debs["reshard-mpi"], "Recommends"),
@@ -143,6 +144,29 @@ def check_run(debs, base):
         ),
         "the unpacked program to plan",
     )
+
+
+def check_refusal(arguments, folder):
+    """Without dpkg-shlibdeps no package at all: one without dependencies would not start."""
+    tools = folder / "bin"
+    tools.mkdir(parents=True)
+    for name in ("gzip", "dpkg", "dpkg-deb", "sh", "strip", "cmake"):
+        if found := shutil.which(name):
+            (tools / name).symlink_to(found)
+    done = subprocess.run(
+        [arguments.cpack, "--config", arguments.build / "CPackConfig.cmake", "-G", "DEB", "-B",
+         folder / "out", "-D", "CMAKE_FIND_USE_CMAKE_SYSTEM_PATH=OFF"],
+        cwd=arguments.build,
+        env={**os.environ, "PATH": str(tools)},
+        capture_output=True,
+        text=True,
+        timeout=240,
+    )  # fmt: skip
+    expect(
+        done.returncode != 0 and "apt install dpkg-dev" in done.stdout + done.stderr,
+        f"cpack to refuse without dpkg-shlibdeps, found {done.returncode}: {done.stderr}",
+    )
+    expect(not list(folder.glob("out/*.deb")), "no package without dpkg-shlibdeps")
 
 
 def check_lintian(debs):
@@ -185,6 +209,7 @@ def main():
         check_fields(debs, sorted(first))
         check_run(debs, base / "unpacked")
         check_lintian(debs)
+        check_refusal(arguments, base / "refused")
         again = digests(packed(arguments, "DEB", base / "second"))
         differing = [name for name, digest in digests(first).items() if again.get(name) != digest]
         expect(

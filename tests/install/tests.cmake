@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# The installed tree, the packages, and reshard inside another project. Each works on copies in
-# temporary folders.
+# The installed tree, the packages, what is configured, and reshard inside another project. Each
+# works on copies in temporary folders.
 if(RESHARD_INSTALL)
   set(install_mpi)
   if(RESHARD_HAS_OPENMPI AND RESHARD_OPENMPI_MPIRUN)
@@ -16,5 +16,7 @@ if(RESHARD_INSTALL)
   set_tests_properties(install packages PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300
     ENVIRONMENT "CMAKE_GENERATOR=${CMAKE_GENERATOR}")
 endif()
+add_test(NAME left_out COMMAND ${Python3_EXECUTABLE} -B
+  ${PROJECT_SOURCE_DIR}/tests/install/check_left_out.py --cmake ${CMAKE_COMMAND})
 add_test(NAME subdirectory COMMAND ${Python3_EXECUTABLE} -B
   ${PROJECT_SOURCE_DIR}/tests/install/check_subdirectory.py --cmake ${CMAKE_COMMAND})

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Keeps README.md true: runs every `$ reshard ...` of its console blocks and compares what stands
-below with what comes out.
+"""Keeps README.md and the pages of docs/ true: runs every `$ reshard ...` of their console blocks
+and compares what stands below with what comes out.
 
     check_readme.py --reshard PROGRAM [--update]
 
-Also checks that its links lead to files and that it stays under 300 lines.
+Also checks that their links lead to files and that README.md stays under 200 lines.
 """
 
 import argparse
@@ -35,45 +35,41 @@ def output_of(reshard, command):
     return done.stdout
 
 
+def faults_of(page, text):
+    for link in re.findall(r"\]\(([^)#:]+)\)", text):
+        if not (page.parent / link).exists():
+            yield f"{page.name} links to {link}, which is not there\n"
+    for name in re.findall(r"`((?:tools|tests|traces|core|sim|docs)/[\w./-]*\w)`", text):
+        if "NAME" not in name and not (ROOT / name).exists():
+            yield f"{page.name} names {name}, which is not there\n"
+    if page.name == "README.md" and text.count("\n") >= 200:
+        yield f"README.md has {text.count(chr(10))} lines, fewer than 200 wanted\n"
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--reshard", required=True, type=pathlib.Path)
     parser.add_argument("--update", action="store_true")
     arguments = parser.parse_args()
-    page = ROOT / "README.md"
-    old = page.read_text()
-    blocks = BLOCK.findall(old)
-    if len(blocks) < 4:
-        sys.exit(f"readme: expected the output of at least four commands, found {len(blocks)}")
     reshard = arguments.reshard.resolve()
-    new = BLOCK.sub(
-        lambda block: f"```console\n$ {block[1]}\n{output_of(reshard, block[1])}```", old
-    )
-    if arguments.update:
-        page.write_text(new)
-        return 0
-    problems = list(
-        difflib.unified_diff(
-            old.splitlines(True), new.splitlines(True), "README.md", "what the commands print"
+    commands, problems = 0, []
+    for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
+        old = page.read_text()
+        commands += len(BLOCK.findall(old))
+        new = BLOCK.sub(
+            lambda block: f"```console\n$ {block[1]}\n{output_of(reshard, block[1])}```", old
         )
-    )
-    problems += [
-        f"README.md links to {link}, which is not there\n"
-        for link in re.findall(r"\]\(([^)#:]+)\)", old)
-        if not (ROOT / link).exists()
-    ]
-    problems += [
-        f"README.md names {name}, which is not there\n"
-        for name in re.findall(r"`((?:tools|tests|traces|core|sim)/[\w./-]*\w)`", old)
-        if "NAME" not in name and not (ROOT / name).exists()
-    ]
-    if old.count("\n") >= 300:
-        problems.append(f"README.md has {old.count(chr(10))} lines, fewer than 300 wanted\n")
-    print(
-        "".join(problems)
-        if problems
-        else f"readme: {len(blocks)} commands print what the page says"
-    )
+        if arguments.update:
+            page.write_text(new)
+        problems += difflib.unified_diff(
+            old.splitlines(True), new.splitlines(True), page.name, "what the commands print"
+        )
+        problems += faults_of(page, old)
+    if commands < 4:
+        problems.append(f"expected the output of at least four commands, found {commands}\n")
+    if arguments.update:
+        return 0
+    print("".join(problems) if problems else f"readme: {commands} commands print what pages say")
     return 1 if problems else 0
 
 

@@ -199,7 +199,7 @@ def unordered_walks(path, text):
 
 
 def files_of(root):
-    tops = ("core", "sim", "backends", "tools", "tests", "cmake", "traces")
+    tops = ("core", "sim", "backends", "tools", "tests", "cmake", "traces", "docs")
     inside = [p for top in tops for p in sorted((root / top).rglob("*"))]
     for full in sorted(root.glob("*")) + inside:
         path = pathlib.PurePosixPath(full.relative_to(root).as_posix())

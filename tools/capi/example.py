@@ -8,6 +8,7 @@ python3 example.py [--library libreshard.so.0] [--rank 1]
 
 import argparse
 import ctypes as c
+import sys
 
 MAX_DIMS = 8
 KINDS = [
@@ -91,7 +92,13 @@ Move = struct(
 
 class Reshard:
     def __init__(self, library):
-        self.library = c.CDLL(library)
+        try:
+            self.library = c.CDLL(library)
+        except OSError as error:
+            sys.exit(
+                f"example.py: cannot load {library}: {error}; give --library PATH, such as "
+                "build/release/libreshard.so.0"
+            )
         self.library.reshard_last_error.restype = c.c_char_p
         self.library.reshard_plan_request.restype = self.library.reshard_plan_planner.restype = (
             c.c_char_p

@@ -74,8 +74,8 @@ Fact cuda_toolkit() {
   std::string_view version = RESHARD_CUDA_TOOLKIT;
   if (version.empty())
     return {"CUDA Toolkit", false,
-            "not found when reshard was built; everything here works without it (Debian: apt "
-            "install nvidia-cuda-toolkit)"};
+            "not found when reshard was built, or older than 12.0 (as Debian 12's is); everything "
+            "here works without it (NVIDIA's package cuda-toolkit)"};
   return {"CUDA Toolkit", true, fmt::format("{} when reshard was built", version)};
 }
 
@@ -85,7 +85,7 @@ Fact nccl() {
   int number = 0;
   if (version == nullptr || version(&number) != 0)
     return {"NCCL", false,
-            "libnccl.so.2 not found (Debian: apt install libnccl2, component contrib)"};
+            "libnccl.so.2 not found (NVIDIA's package libnccl2, or PyPI's nvidia-nccl-cu12)"};
   return {"NCCL", true,
           fmt::format("{}.{}.{}", number / 10000, number % 10000 / 100, number % 100)};
 }
@@ -116,7 +116,7 @@ std::vector<Fact> machine_facts() {
 std::string presets_table() {
   sim::Table table({"topology", "summary"});
   for (const sim::PresetInfo& preset : sim::presets()) table.add_row({preset.name, preset.summary});
-  return table.text();
+  return table.text(screen_width());
 }
 
 sim::Json presets_json() {
@@ -126,6 +126,7 @@ sim::Json presets_json() {
 }
 
 std::string doctor_table() {
+  std::size_t width = screen_width();
   sim::Table machine({"this machine", "", ""});
   for (const Fact& fact : machine_facts())
     machine.add_row({fact.name, fact.found ? "ok" : "--", fact.value});
@@ -138,8 +139,8 @@ std::string doctor_table() {
   sim::Table strategies({"planner", "for"});
   for (const PlannerRow& row : planners())
     strategies.add_row({std::string(row.name), std::string(row.purpose)});
-  return fmt::format("reshard {}\n\n{}\n{}\n{}\n{}", kVersion, machine.text(), carriers.text(),
-                     strategies.text(), presets_table());
+  return fmt::format("reshard {}\n\n{}\n{}\n{}\n{}", kVersion, machine.text(width),
+                     carriers.text(width), strategies.text(width), presets_table());
 }
 
 std::string doctor_json() {
@@ -186,7 +187,8 @@ void run_show(const TopoOptions& options) {
     return;
   }
   Topology topology = sim::find_topology(options.name);
-  print(options.output.json ? sim::topology_json(topology) : sim::topology_table(topology));
+  print(options.output.json ? sim::topology_json(topology)
+                            : sim::topology_table(topology, screen_width()));
 }
 
 }  // namespace

@@ -1,8 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `reshard manual` and `reshard completion bash`: what packages install beside the program. Both
-// are read off the commands themselves, so that neither can be out of date.
+// `reshard manual` and `reshard completion bash|zsh`: what packages install beside the program.
+// Both are read off the commands themselves, so that neither can be out of date.
+#include <map>
+#include <set>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <CLI/CLI.hpp>
 
+#include "core/planners/planner.h"
+#include "sim/machines/presets.h"
+#include "sim/trace/trace.h"
 #include "tools/cli/commands.h"
 #include "tools/cli/output.h"
 
@@ -50,37 +60,96 @@ std::string manual_page(const CLI::App& app) {
          ".SH SEE ALSO\nThe pages under\n.IR /usr/share/doc/reshard .\n";
 }
 
-std::string option_words(const CLI::App& app) {
-  std::string out;
-  for (const CLI::Option* option : app.get_options())
-    for (const std::string& name : option->get_lnames()) out += " --" + name;
-  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
-    out += " " + command->get_name();
-  return out.empty() ? out : out.substr(1);
+using Words = std::vector<std::string>;
+
+template <class Rows>
+Words names_of(const Rows& rows) {
+  Words out;
+  for (const auto& row : rows) out.emplace_back(row.name);
+  return out;
 }
 
-std::string bash_completion(const CLI::App& app) {
-  std::string known, words = "    \"\") words=\"" + option_words(app) + "\" ;;\n";
-  for_each_command(app, "", [&](const CLI::App& command, const std::string& name) {
-    known += (known.empty() ? "\"" : " | \"") + name + "\"";
-    words += "    \"" + name + "\") words=\"" + option_words(command) + "\" ;;\n";
+Words option_words(const CLI::App& app) {
+  Words out;
+  for (const CLI::Option* option : app.get_options())
+    for (const std::string& name : option->get_lnames()) out.push_back("--" + name);
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+    out.push_back(command->get_name());
+  return out;
+}
+
+// What an option's value may be, as far as that can be listed: "NAME:{local,mpi}" is how CLI11
+// calls a choice.
+Words values_of(const CLI::Option& option) {
+  std::string type = option.get_type_name();
+  std::size_t open = type.find(":{");
+  if (open == std::string::npos) return {};
+  Words out{""};
+  for (char c : type.substr(open + 2)) {
+    if (c == '}') break;
+    if (c == ',')
+      out.emplace_back();
+    else
+      out.back() += c;
+  }
+  return out;
+}
+
+// The cases of a shell's `case` over the word before: options' values.
+std::string value_cases(const CLI::App& app) {
+  std::map<std::string, std::set<std::string>> values{};
+  std::set<std::string> files;
+  for_each_command(app, "", [&](const CLI::App& command, const std::string&) {
+    for (const CLI::Option* option : command.get_options())
+      for (const std::string& name : option->get_lnames()) {
+        for (const std::string& value : values_of(*option)) values["--" + name].insert(value);
+        if (option->get_type_name() == "FILE") files.insert("--" + name);
+      }
   });
-  return "# bash completion for reshard; written by `reshard completion bash`\n"
-         "_reshard() {\n"
-         "  local command=\"\" words=\"\" i\n"
-         "  for ((i = 1; i < COMP_CWORD; ++i)); do\n"
-         "    case \"${command:+$command }${COMP_WORDS[i]}\" in\n"
-         "      " +
-         known +
-         ") command=\"${command:+$command }${COMP_WORDS[i]}\" ;;\n"
-         "    esac\n"
-         "  done\n"
-         "  case \"$command\" in\n" +
-         words +
-         "  esac\n"
-         "  mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"${COMP_WORDS[COMP_CWORD]}\")\n"
-         "}\n"
-         "complete -o default -F _reshard reshard\n";
+  for (const std::string& name : names_of(planners())) values["--planner"].insert(name);
+  for (const std::string& name : names_of(sim::presets())) values["--topology"].insert(name);
+  for (const std::string& name : names_of(sim::trace_formats())) values["--format"].insert(name);
+  for (int d = 0; d < kDTypeCount; ++d) values["--dtype"].emplace(text(static_cast<DType>(d)));
+  std::string out;
+  for (const auto& [option, words] : values)
+    out += fmt::format("    {}) words=\"{}\" ;;\n", option, fmt::join(words, " "));
+  return out + fmt::format("    {}) COMPREPLY=(); return ;;\n", fmt::join(files, " | "));
+}
+
+// bash takes files where no word fits; zsh runs the same by its bashcompinit.
+std::string completion(const CLI::App& app, bool zsh) {
+  std::string commands,
+      words = fmt::format("    \"\") words=\"{}\" ;;\n", fmt::join(option_words(app), " "));
+  for_each_command(app, "", [&](const CLI::App& command, const std::string& name) {
+    commands += fmt::format("{}\"{}\"", commands.empty() ? "" : " | ", name);
+    words +=
+        fmt::format("    \"{}\") words=\"{}\" ;;\n", name, fmt::join(option_words(command), " "));
+  });
+  const char* shell = zsh ? "zsh" : "bash";
+  return fmt::format(
+      "# {0} completion for reshard; written by `reshard completion {0}`\n"
+      "{1}"
+      "_reshard() {{\n"
+      "  local command=\"\" words=\"\" i\n"
+      "  for ((i = 1; i < COMP_CWORD; ++i)); do\n"
+      "    case \"${{command:+$command }}${{COMP_WORDS[i]}}\" in\n"
+      "      {2}) command=\"${{command:+$command }}${{COMP_WORDS[i]}}\" ;;\n"
+      "    esac\n"
+      "  done\n"
+      "  case \"$command\" in\n{3}  esac\n"
+      "  case \"${{COMP_WORDS[COMP_CWORD-1]}}\" in\n{4}  esac\n"
+      "  COMPREPLY=($(compgen -W \"$words\" -- \"${{COMP_WORDS[COMP_CWORD]}}\"))\n"
+      "}}\n"
+      "complete -o default -F _reshard reshard\n",
+      shell, zsh ? "autoload -U +X bashcompinit && bashcompinit\n" : "", commands, words,
+      value_cases(app));
+}
+
+void add_completion(CLI::App& app, CLI::App& command, const char* shell, const char* example) {
+  CLI::App* own = command.add_subcommand(shell, fmt::format("for {}", shell));
+  own->footer(fmt::format("Example:\n  {}", example));
+  bool zsh = std::string_view(shell) == "zsh";
+  own->callback([&app, zsh] { print(completion(app, zsh)); });
 }
 
 }  // namespace
@@ -90,12 +159,11 @@ void add_manual_commands(CLI::App& app) {
   manual->footer("Example:\n  reshard manual | man -l -");
   manual->callback([&app] { print(manual_page(app)); });
 
-  CLI::App* completion = app.add_subcommand("completion", "print completion for a shell");
-  completion->footer("Example:\n  source <(reshard completion bash)");
-  completion->require_subcommand(1);
-  CLI::App* bash = completion->add_subcommand("bash", "for bash");
-  bash->footer("Example:\n  source <(reshard completion bash)");
-  bash->callback([&app] { print(bash_completion(app)); });
+  CLI::App* command = app.add_subcommand("completion", "print completion for a shell");
+  command->footer("Example:\n  source <(reshard completion bash)");
+  command->require_subcommand(1);
+  add_completion(app, *command, "bash", "source <(reshard completion bash)");
+  add_completion(app, *command, "zsh", "source <(reshard completion zsh)");
 }
 
 }  // namespace reshard::tools

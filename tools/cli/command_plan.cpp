@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <memory>
 
+#include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
 #include "core/base/errors.h"
@@ -45,28 +46,41 @@ void run_plan(const PlanOptions& options) {
   sim::StudyOptions wanted = study_options(options.machine);
   wanted.explain = options.explain || options.output.json;
   wanted.record_timelines = options.emit == "report";
+  Progress progress;
+  wanted.on_stage = [&](std::string_view what) { progress.stage(what); };
   Studied studied(subject, options.machine, wanted);
   const Plan& plan = studied.study->plan();
   if (options.emit == "plan") {
-    print(to_text(plan));
+    progress.stage("writing");
+    std::string plan_text = to_text(plan);
+    progress.clear();
+    print(plan_text);
     return;
   }
   if (options.emit == "alltoallv-matrix") {
     AlltoallvMatrix matrix = alltoallv_matrix(plan);
+    progress.clear();
     std::int64_t size_bytes = (matrix.size_bytes + 15) / 16 * 16;
-    std::fprintf(stderr, "reshard: run alltoallv_perf with -b %lld -e %lld\n",
-                 static_cast<long long>(size_bytes), static_cast<long long>(size_bytes));
+    // -a 3: the slowest rank's time.
+    fmt::print(stderr,
+               "reshard: with this in traffic.txt: NCCL_TESTS_ALLTOALLV_MATRIX_FILE=traffic.txt "
+               "mpirun -np {0} alltoallv_perf -b {1} -e {1} -a 3\n",
+               to_int(plan.ranks.back()) + 1, size_bytes);
     print(matrix.text);
     return;
   }
 
+  progress.stage("timing");
   sim::RunReport report = studied.report();
+  progress.clear();
+  if (options.output.verbose) report.phases = progress.times();
   double torch_cost_us =
       torch_redistribute_cost_us(request, studied.study->topology().node().devices);
   if (torch_plans_greedily(request) && std::isfinite(torch_cost_us))
     report.torch_cost_us = torch_cost_us;
-  print(options.output.json ? sim::plan_json(report)
-                            : sim::plan_table(report, options.explain, options.output.verbose));
+  print(options.output.json
+            ? sim::plan_json(report)
+            : sim::plan_table(report, options.explain, options.output.verbose, screen_width()));
 }
 
 struct SimulateOptions {
@@ -85,7 +99,7 @@ void run_simulate(const SimulateOptions& options) {
   sim::StudyOptions wanted = study_options(options.machine);
   wanted.record_timelines = true;
   Progress progress;
-  progress.stage("planning and proving");
+  wanted.on_stage = [&](std::string_view what) { progress.stage(what); };
   Studied studied(subject, options.machine, wanted);
 
   progress.stage("timing");
@@ -97,13 +111,14 @@ void run_simulate(const SimulateOptions& options) {
     report.data = not_moved(studied.study->plan(), "--data proof");
   }
   progress.clear();
+  if (options.output.verbose) report.phases = progress.times();
 
   if (!options.output.perfetto.empty())
     write_file(options.output.perfetto, "--perfetto",
                [&](std::ostream& out) { sim::write_perfetto(out, *studied.study); });
   if (options.output.perfetto == "-") return;
   print(options.output.json ? sim::simulate_json(report)
-                            : sim::simulate_table(report, options.output.verbose));
+                            : sim::simulate_table(report, options.output.verbose, screen_width()));
 }
 
 }  // namespace
@@ -129,7 +144,7 @@ void add_plan_command(CLI::App& app) {
       "> traffic.txt\n\n"
       "The last is the file of NCCL_TESTS_ALLTOALLV_MATRIX_FILE: cell [i][j] is what rank i sends "
       "to rank j, for ranks 0 to the greatest. alltoallv_perf cuts "
-      "cells to\n"
+      "cells to "
       "multiples of 16 bytes and must be given -b and -e alike, at least the largest sum of a row "
       "or column; that number is printed on standard error.");
   command->callback([options] { run_plan(*options); });

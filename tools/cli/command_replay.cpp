@@ -64,8 +64,11 @@ sim::ReplayReport replayed(const ReplayOptions& options, const sim::Trace& trace
                            std::int64_t budget_bytes) {
   sim::Studies studies(topology, planner_of(options.machine), study_options(options.machine));
   Progress progress;
-  return sim::replay(trace, *topology, hooks_for(studies, progress, options.data.how == "full"),
-                     budget_bytes);
+  sim::ReplayReport report = sim::replay(
+      trace, *topology, hooks_for(studies, progress, options.data.how == "full"), budget_bytes);
+  progress.clear();
+  if (options.output.verbose) report.phases = progress.times();
+  return report;
 }
 
 void run_replay(const ReplayOptions& options) {
@@ -90,7 +93,7 @@ void run_replay(const ReplayOptions& options) {
     });
   if (perfetto == "-") return;
   print(options.output.json ? sim::replay_json(report)
-                            : sim::replay_table(report, options.output.verbose));
+                            : sim::replay_table(report, options.output.verbose, screen_width()));
 }
 
 std::string format_names() {

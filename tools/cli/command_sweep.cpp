@@ -143,7 +143,7 @@ void run_sweep(const SweepOptions& options) {
     write_file(options.csv, "--csv", [&](std::ostream& out) { out << sim::sweep_csv(report); });
   if (options.csv == "-") return;
   print(options.output.json ? sim::sweep_json(report)
-                            : sim::sweep_table(report, options.output.verbose));
+                            : sim::sweep_table(report, options.output.verbose, screen_width()));
 }
 
 }  // namespace

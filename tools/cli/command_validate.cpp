@@ -31,6 +31,10 @@ struct Setup {
   std::optional<Studied> studied;
   std::int64_t data_budget_bytes = 0;
   std::unique_ptr<PreparedPlan> prepared;
+  std::optional<Progress> progress = {};  // at the root
+  void stage(std::string_view what) {
+    if (progress) progress->stage(what);
+  }
   const Plan& plan() const { return studied->study->plan(); }
 };
 
@@ -57,6 +61,8 @@ std::string plan_all(const ValidateOptions& options, bool is_root, Setup& setup)
   Subject subject = subject_of(options.request, options.machine);
   sim::StudyOptions wanted = study_options(options.machine);
   wanted.record_timelines = is_root;  // who reports
+  wanted.on_stage = [&](std::string_view what) { setup.stage(what); };
+  if (is_root) setup.progress.emplace();
   setup.studied.emplace(subject, options.machine, wanted);
   if (options.carrier.backend == "local") {
     std::int64_t needed = sim::store_bytes(setup.plan()), memory = memory_of_machine_bytes();
@@ -104,9 +110,15 @@ struct Findings {
 Findings run_all(const ValidateOptions& options, Processes& processes, Setup& setup) {
   const Plan& plan = setup.plan();
   Pattern pattern(plan.request());
+  setup.stage("filling");
   setup.prepared->fill(pattern_fill(plan.request(), pattern));
+  const RunCounts& counts = options.carrier.counts;
+  OnRun on_run = [&](std::int64_t done) {
+    if (setup.progress) setup.progress->show("running", done, counts.warm_up + counts.iterations);
+  };
   Findings out;
-  out.runs = gathered_runs(processes, plan, timed_runs(*setup.prepared, options.carrier.counts));
+  out.runs = gathered_runs(processes, plan, timed_runs(*setup.prepared, counts, on_run));
+  setup.stage("comparing");
   CheckedShards checked = checked_shards(*setup.prepared, plan.request(), pattern);
   setup.prepared.reset();  // its memory is free before the root runs the store
   out.values.shards = gathered_shards(processes, plan, checked.shards);
@@ -160,18 +172,20 @@ void write_outputs(const ValidateOptions& options, const Setup& setup,
 // The root's work after all have run. Throws CheckNotHeld, after the report, where values are
 // wrong.
 void conclude(const ValidateOptions& options, const BackendInfo& backend, Executor& executor,
-              const Setup& setup, Findings&& found) {
-  Progress progress;
+              Setup& setup, Findings&& found) {
+  Progress& progress = *setup.progress;
   progress.stage("comparing with the store");
   compare_with_store(setup.plan(), setup.data_budget_bytes, memory_of_machine_bytes(),
                      found.values);
   progress.stage("timing");
   sim::ValidateReport report = report_of(options, backend, executor, setup, found);
   progress.clear();
+  if (options.output.verbose) report.predicted.phases = progress.times();
   write_outputs(options, setup, report, std::move(found.runs));
   if (options.output.perfetto != "-" && options.measurements != "-")
-    print(options.output.json ? sim::validate_json(report)
-                              : sim::validate_table(report, options.output.verbose));
+    print(options.output.json
+              ? sim::validate_json(report)
+              : sim::validate_table(report, options.output.verbose, screen_width()));
   std::vector<std::string> faults = faults_of(report);
   if (!faults.empty()) throw CheckNotHeld{faults};
 }
@@ -208,6 +222,7 @@ void validate_on(Executor& executor, const BackendInfo& backend, const ValidateO
   Setup setup;
   together(processes, "the plan's digest",
            [&] { return plan_all(options, processes.is_root(), setup); });
+  setup.stage("preparing");
   prepare_all(executor, setup);
   Findings found;
   waiting_for_others(processes, [&] { found = run_all(options, processes, setup); });

@@ -66,11 +66,15 @@ FillSource pattern_fill(const Request& request, const Pattern& pattern) {
   };
 }
 
-std::vector<Timeline> timed_runs(PreparedPlan& prepared, const RunCounts& counts) {
-  for (std::int64_t i = 0; i < counts.warm_up; ++i) prepared.run();
+std::vector<Timeline> timed_runs(PreparedPlan& prepared, const RunCounts& counts,
+                                 const OnRun& on_run) {
   std::vector<Timeline> out;
   out.reserve(to_index(counts.iterations));
-  for (std::int64_t i = 0; i < counts.iterations; ++i) out.push_back(prepared.run());
+  for (std::int64_t done = 0; done < counts.warm_up + counts.iterations; ++done) {
+    if (on_run) on_run(done);
+    Timeline timeline = prepared.run();
+    if (done >= counts.warm_up) out.push_back(std::move(timeline));
+  }
   return out;
 }
 

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -23,8 +24,12 @@ struct RunCounts {
 // Writes the pattern of the request into source shards. Both must outlive it.
 FillSource pattern_fill(const Request& request, const Pattern& pattern);
 
+// Told, between runs, how many are done.
+using OnRun = std::function<void(std::int64_t done)>;
+
 // Warm-up runs, then the timed ones, with the spans of this process's ranks.
-std::vector<Timeline> timed_runs(PreparedPlan& prepared, const RunCounts& counts);
+std::vector<Timeline> timed_runs(PreparedPlan& prepared, const RunCounts& counts,
+                                 const OnRun& on_run = {});
 
 struct CheckedShards {
   std::vector<sim::ShardFacts> shards;  // of this process, ascending by rank

@@ -3,6 +3,7 @@
 // done, others in agreement.h.
 #include <CLI/CLI.hpp>
 #include <csignal>
+#include <memory>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "core/base/errors.h"
 #include "tools/cli/agreement.h"
 #include "tools/cli/commands.h"
+#include "tools/cli/help.h"
 #include "tools/cli/output.h"
 
 namespace {
@@ -23,6 +25,7 @@ namespace {
 }
 
 void add_commands(CLI::App& app) {
+  app.formatter(std::make_shared<reshard::tools::HelpFormatter>(reshard::tools::screen_width()));
   app.require_subcommand(1);
   app.set_version_flag("-V,--version", std::string("reshard ") + reshard::tools::kVersion);
   app.set_help_all_flag("--help-all", "print the help of all commands");

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "tools/cli/output.h"
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -12,8 +15,11 @@
 #include <iostream>
 #include <system_error>
 
+#include <fmt/format.h>
+
 #include "core/base/cursor.h"
 #include "core/base/errors.h"
+#include "sim/report/table.h"
 
 namespace reshard::tools {
 
@@ -88,6 +94,17 @@ void print(std::string_view text) {
   throw BackendError("system", "write to standard output", errno_name(), -1);
 }
 
+std::size_t screen_width() {
+  constexpr std::size_t kLeast = 40;
+  std::size_t width = 0;
+  if (const char* columns = std::getenv("COLUMNS")) {
+    std::from_chars(columns, columns + std::strlen(columns), width);
+  } else if (winsize size{}; ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) {
+    width = size.ws_col;
+  }
+  return width == 0 ? sim::kTableWidth : std::max(width, kLeast);
+}
+
 void require_outputs(const std::vector<NamedFile>& outputs, const std::vector<NamedFile>& inputs) {
   for (auto output = outputs.begin(); output != outputs.end(); ++output) {
     if (output->path.empty()) continue;
@@ -139,36 +156,85 @@ void write_file(const std::string& path, std::string_view option,
 }
 
 Progress::Progress()
-    : on_terminal_(isatty(STDERR_FILENO) != 0),
-      started_(std::chrono::steady_clock::now()),
-      last_(started_) {}
-
-void Progress::show(std::string_view stage, std::int64_t done, std::int64_t total) {
-  if (!on_terminal_) return;
-  auto now = std::chrono::steady_clock::now();
-  if (now - started_ < std::chrono::milliseconds(500) ||
-      now - last_ < std::chrono::milliseconds(100))
-    return;
-  last_ = now;
-  shown_ = true;
-  std::fprintf(
-      stderr, "\r%-60s",
-      (std::string(stage) + ": " + std::to_string(done) + " of " + std::to_string(total)).c_str());
-  std::fflush(stderr);
+    : on_terminal_(isatty(STDERR_FILENO) != 0), started_(Clock::now()), stage_started_(started_) {
+  try {
+    writer_ = std::thread([this] { write_now_and_then(); });
+  } catch (const std::system_error&) {  // no thread can be had: no progress is shown
+  }
 }
 
-void Progress::stage(std::string_view what) {
-  if (!on_terminal_) return;
-  shown_ = true;
-  std::fprintf(stderr, "\r%-60s", std::string(what).c_str());
-  std::fflush(stderr);
+Progress::~Progress() {
+  clear();
+  {
+    std::lock_guard lock(mutex_);
+    over_ = true;
+  }
+  ended_.notify_all();
+  if (writer_.joinable()) writer_.join();
+}
+
+void Progress::show(std::string_view what, std::int64_t done, std::int64_t total) {
+  std::lock_guard lock(mutex_);
+  if (what != what_) {
+    end_stage(Clock::now());
+    what_ = what;
+  }
+  done_ = done;
+  total_ = total;
 }
 
 void Progress::clear() {
-  if (shown_) std::fprintf(stderr, "\r%60s\r", "");
+  std::lock_guard lock(mutex_);
+  end_stage(Clock::now());
+  if (shown_ && on_terminal_) std::fprintf(stderr, "\r%78s\r", "");
   shown_ = false;
 }
 
-Progress::~Progress() { clear(); }
+std::vector<sim::PhaseTime> Progress::times() const {
+  std::lock_guard lock(mutex_);
+  return times_;
+}
+
+void Progress::end_stage(Clock::time_point now) {
+  if (!what_.empty()) {
+    std::int64_t ps =
+        std::chrono::duration_cast<std::chrono::nanoseconds>(now - stage_started_).count() * 1'000;
+    auto same = std::find_if(times_.begin(), times_.end(),
+                             [&](const sim::PhaseTime& time) { return time.name == what_; });
+    if (same == times_.end()) same = times_.insert(times_.end(), {what_, 0});
+    same->time_ps += ps;
+  }
+  what_.clear();
+  stage_started_ = now;
+}
+
+// "planning: 120 of 723, 12 s so far, about 60 s to go".
+std::string Progress::line(Clock::time_point now) const {
+  auto seconds = [](Clock::duration time) {
+    return std::chrono::duration_cast<std::chrono::seconds>(time).count();
+  };
+  std::string out = what_;
+  if (total_ > 0) out += fmt::format(": {} of {}", done_, total_);
+  out += fmt::format(", {} s so far", seconds(now - started_));
+  if (0 < done_ && done_ < total_)
+    out += fmt::format(", about {} s to go",
+                       seconds((now - stage_started_) / done_ * (total_ - done_)));
+  return out;
+}
+
+void Progress::write_now_and_then() {
+  constexpr std::chrono::seconds kFirst{2}, kInLog{30};
+  constexpr std::chrono::milliseconds kOnTerminal{200};
+  std::unique_lock lock(mutex_);
+  Clock::time_point next = started_ + kFirst;
+  while (!ended_.wait_until(lock, next, [this] { return over_; })) {
+    Clock::time_point now = Clock::now();
+    next = now + (on_terminal_ ? kOnTerminal : kInLog);
+    if (what_.empty()) continue;
+    shown_ = true;
+    std::fprintf(stderr, on_terminal_ ? "\r%-78.78s" : "reshard: %s\n", line(now).c_str());
+    std::fflush(stderr);
+  }
+}
 
 }  // namespace reshard::tools

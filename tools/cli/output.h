@@ -1,21 +1,29 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where results go: standard output at once and whole, files beside and renamed, progress on a
-// terminal only.
+// Where results go: standard output at once and whole, files beside and renamed, progress on
+// standard error.
 #pragma once
 
 #include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <functional>
+#include <mutex>
 #include <ostream>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
+
+#include "sim/study/run_facts.h"
 
 namespace reshard::tools {
 
 // Writes all of `text`. A reader that has gone (`| head`) ends the program quietly; other failures
 // are BackendErrors.
 void print(std::string_view text);
+
+// Columns of the screen: COLUMNS, else those of the terminal, else 80.
+std::size_t screen_width();
 
 // A file as an option names it; empty where it was not given, "-" for standard input or output.
 struct NamedFile {
@@ -35,23 +43,39 @@ void require_outputs(const std::vector<NamedFile>& outputs, const std::vector<Na
 void write_file(const std::string& path, std::string_view option,
                 const std::function<void(std::ostream&)>& write);
 
-// "planning: 120 of 723" on a terminal's standard error once half a second has passed, at most ten
-// times a second; nothing elsewhere.
+// What a command is at, on standard error: on a terminal one line that changes, once two seconds
+// have passed; elsewhere a line now and then, so that a log shows that something goes on. A thread
+// of its own writes, as work says only now and then how far it is.
 class Progress {
  public:
   Progress();
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
-  // At once: for commands of a few long stages that cannot say how far they are.
-  void stage(std::string_view what);
-  // Before anything else is printed.
+  // From here on; of the stage done, where it is counted, `done` of `total`.
+  void stage(std::string_view what) { show(what, 0, 0); }
+  void show(std::string_view what, std::int64_t done, std::int64_t total);
+  // Ends the stage. Before anything else is printed.
   void clear();
-  void show(std::string_view stage, std::int64_t done, std::int64_t total);
+  // How long stages took so far, in the order in which they were begun; a name each once.
+  std::vector<sim::PhaseTime> times() const;
 
  private:
-  bool on_terminal_, shown_ = false;
-  std::chrono::steady_clock::time_point started_, last_;
+  using Clock = std::chrono::steady_clock;
+  void write_now_and_then();
+  std::string line(Clock::time_point now) const;
+  void end_stage(Clock::time_point now);
+
+  const bool on_terminal_;
+  const Clock::time_point started_;
+  mutable std::mutex mutex_;  // of all below
+  std::string what_;          // empty: between stages
+  std::int64_t done_ = 0, total_ = 0;
+  Clock::time_point stage_started_;
+  bool shown_ = false, over_ = false;
+  std::vector<sim::PhaseTime> times_;
+  std::condition_variable ended_;
+  std::thread writer_;
 };
 
 }  // namespace reshard::tools

@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include "core/base/errors.h"
+#include "core/layout/layout.h"
 #include "core/layout/mesh.h"
 
 using namespace reshard;
@@ -19,6 +20,31 @@ TEST_CASE("a mesh in all its spellings") {
   CHECK(parse_mesh("[5,6]").shape() == std::vector<std::int32_t>{2});
   CHECK(parse_mesh("2x2", "8-9,4,5").ranks() ==
         std::vector<Rank>{Rank{8}, Rank{9}, Rank{4}, Rank{5}});
+}
+
+TEST_CASE("a mesh as PyTorch prints it") {
+  Mesh named = parse_mesh("DeviceMesh('cuda', [[0, 1], [4, 5]], mesh_dim_names=('dp', 'tp'))");
+  CHECK(shape_text(named) == "dp=2,tp=2");
+  CHECK(ranks_text(named.ranks()) == "0-1,4-5");
+  CHECK(shape_text(parse_mesh("DeviceMesh('cpu', [0, 1, 2])")) == "3");
+  CHECK(shape_text(parse_mesh("DeviceMesh((dp=2, tp=4), device_type='cuda', stride=(4, 1))")) ==
+        "dp=2,tp=4");
+  CHECK(shape_text(parse_mesh("DeviceMesh((8,), \"cuda\")")) == "8");
+  CHECK(ranks_text(parse_mesh("DeviceMesh((2, 2), 'cuda')", "4-7").ranks()) == "4-7");
+}
+
+TEST_CASE("a shape as Python prints it") {
+  for (const char* text :
+       {"8,16", " 8, 16 ", "[8, 16]", "(8, 16)", "(8, 16,)", "torch.Size([8, 16])"}) {
+    INFO(text);
+    CHECK(parse_shape(text) == Shape{8, 16});
+  }
+  for (const char* text : {"", "[]", "()", "torch.Size([])"}) CHECK(parse_shape(text).size() == 0);
+  for (const char* text :
+       {"[8, 16", "8, 16]", "(8, 16]", "torch.Size([8, 16]", "8,", "8 16", ","}) {
+    INFO(text);
+    CHECK_THROWS_AS(parse_shape(text), InputError);
+  }
 }
 
 TEST_CASE("positions, coordinates and ranks are inverse to each other") {
@@ -71,4 +97,10 @@ TEST_CASE("bad meshes are one clear sentence") {
   refused("[[[[[[0]]]]]]", "", "5 levels");
   refused("[0,1]", "0-1", "found both");
   refused("[0,1", "", "expected ']'");
+  refused("DeviceMesh('cuda')", "", "expected");
+  refused("DeviceMesh('cuda', [[0, 1], [2]])", "", "rows of equal length");
+  refused("DeviceMesh('cuda', [0, 1], mesh_dim_names=('dp', 'tp'))", "", "expected");
+  refused("DeviceMesh('cuda', [0, 1]", "", "expected ')'");
+  refused("DeviceMesh('cuda, [0, 1])", "", "expected");
+  refused("DeviceMesh((2, 2), 'cuda', depth=3)", "", "a mesh as PyTorch prints it");
 }

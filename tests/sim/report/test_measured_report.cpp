@@ -42,16 +42,16 @@ ValidateReport two_ranks() {
 }  // namespace
 
 TEST_CASE("the table of a validation that holds") {
-  CHECK(validate_table(two_ranks(), false) ==
+  CHECK(validate_table(two_ranks(), false, 200) ==
         "request   f16[2,2] S(0) on 2 -> S(1)\n"
         "topology  star (2 of 4 devices)\n"
         "planner   p2p\n"
         "backend   mpi: Open MPI 4.1.4; 2 processes\n"
         "\n"
-        "step  kind      ranks      bytes  predicted   measured        min        max   ratio\n"
-        "   0  copy      0-1          0 B       0 ps   1.000 us   1.000 us   2.000 us       -\n"
-        "   1  exchange  0-1    3.906 KiB  10.000 us  15.000 us  14.000 us  16.000 us  1.5000\n"
-        " all                   3.906 KiB  10.000 us  16.000 us  15.000 us  18.000 us  1.6000\n"
+        "step  kind      ranks      bytes  predicted   measured      spread   ratio\n"
+        "   0  copy      0-1          0 B       0 ps   1.000 us  1.00..2.00       -\n"
+        "   1  exchange  0-1    3.906 KiB  10.000 us  15.000 us  0.93..1.07  1.5000\n"
+        " all                   3.906 KiB  10.000 us  16.000 us  0.94..1.12  1.6000\n"
         "\n"
         "proof      every destination element, from index sets\n"
         "values     4 elements on 2 ranks, each as the request defines it\n"
@@ -61,7 +61,8 @@ TEST_CASE("the table of a validation that holds") {
         "after 1 to warm up\n"
         "predicted  10.000 us, 200.000 MB/s into the fullest rank (1.953 KiB)\n"
         "ratio      1.6000 measured to predicted\n"
-        "           the prediction is for star, not for the machine that ran the plan\n");
+        "           the prediction is for star, not for the machine that ran the plan\n"
+        "bandwidth  algbw 250000 B/s, busbw 125.000 MB/s\n");
 }
 
 TEST_CASE("what the table says of sums, hosts and a store that did not run") {
@@ -72,7 +73,7 @@ TEST_CASE("what the table says of sums, hosts and a store that did not run") {
   report.values.note = "it needs 3 B, above the data budget of 2 B";
   report.values.digest.reset();
   for (ShardFacts& shard : report.values.shards) shard.expected.reset();
-  std::string table = validate_table(report, true);
+  std::string table = validate_table(report, true, 200);
   for (const char* part :
        {"backend   mpi: Open MPI 4.1.4; 2 processes on 2 hosts\n",
         "sums are ordered by the library; the inputs were chosen so that they are exact in any "
@@ -98,7 +99,7 @@ TEST_CASE("a difference stands in table, JSON and on standard error") {
                                  "values of f16[2,2] S(0) on 2 -> S(1): rank 1's shard has digest "
                                  "00000000000000030000000000000005, in the store's run of the same "
                                  "plan 00000000000000030000000000000004 (1 of 2 shards differ)"});
-  std::string table = validate_table(report, false);
+  std::string table = validate_table(report, false, 200);
   CHECK(table.find("values             WRONG: 2 of 4 elements, on 1 of 2 ranks\n") !=
         std::string::npos);
   CHECK(table.find("store              OTHER BYTES on 1 of 2 ranks\n") != std::string::npos);
@@ -123,7 +124,7 @@ TEST_CASE("ratios and rates are absent where nothing was to be done") {
   report.predicted.time_ps = 0;
   report.measured.total = {0, 0, 0};
   report.predicted.bytes.received_max = 0;
-  std::string table = validate_table(report, false);
+  std::string table = validate_table(report, false, 200);
   CHECK(table.find("no steps: nothing has to be done\n") != std::string::npos);
   CHECK(table.find("ratio      - measured to predicted\n") != std::string::npos);
   nlohmann::json json = nlohmann::json::parse(validate_json(report));

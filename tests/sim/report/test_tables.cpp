@@ -21,6 +21,31 @@ TEST_CASE("a table aligns its columns and leaves no trailing blanks") {
   CHECK_THROWS_AS(table.add_row({"short"}), CheckFailure);
 }
 
+TEST_CASE(
+    "a table fits its width: titles of figures first, then long cells, at blanks and commas") {
+  Table table({"name", ">bytes in all", "note"});
+  table.add_row({"a,b,c", "10 B", "some words that go on"});
+  CHECK(table.text(80) ==
+        "name   bytes in all  note\n"
+        "a,b,c          10 B  some words that go on\n");
+  CHECK(table.text(35) ==
+        "name   bytes  note\n"
+        "          in\n"
+        "         all\n"
+        "a,b,c   10 B  some words that go on\n");
+  CHECK(table.text(24) ==
+        "name   bytes  note\n"
+        "          in\n"
+        "         all\n"
+        "a,b,c   10 B  some words\n"
+        "              that go on\n");
+  // Pieces that nothing breaks stay whole: "bytes", "10 B".
+  CHECK(wrapped("a,b,c", 1) == std::vector<std::string>{"a,", "b,", "c"});
+  CHECK(wrapped("words that", 3) == std::vector<std::string>{"words", "that"});
+  CHECK(wrapped("a,b c", 1, " ") == std::vector<std::string>{"a,b", "c"});
+  CHECK(wrapped("", 5) == std::vector<std::string>{""});
+}
+
 TEST_CASE("facts put their values in one column") {
   Facts facts;
   facts.add("time", "1 us");

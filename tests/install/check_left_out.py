@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""A CUDA Toolkit, an NCCL or an MPI that is too old or broken is left out with one line, and the
+rest is configured.
+
+check_left_out.py [--cmake cmake]
+"""
+
+import argparse
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+
+
+def configured(cmake, build, environment, *options):
+    done = subprocess.run(
+        [cmake, "-S", ROOT, "-B", build, "-G", "Ninja", "-DRESHARD_BUILD_TESTS=OFF",
+         "-DRESHARD_BUILD_BENCH=OFF", *options],
+        capture_output=True,
+        text=True,
+        env={**os.environ, **environment},
+        timeout=240,
+    )  # fmt: skip
+    if done.returncode != 0:
+        sys.exit(f"left_out: {options} ended with {done.returncode}\n{done.stdout}{done.stderr}")
+    return [line for line in done.stdout.splitlines() if line.startswith("-- reshard")]
+
+
+def expect(lines, *words):
+    if not any(all(word in line for word in words) for line in lines):
+        sys.exit(f"left_out: expected a line with {words}, found {lines}")
+
+
+def program(path, text):
+    path.write_text(text)
+    path.chmod(0o755)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--cmake", default="cmake")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        base = pathlib.Path(folder)
+        broken = base / "bin"
+        broken.mkdir()
+        for name in ("mpicc", "mpicc.openmpi", "mpicc.mpich"):
+            program(broken / name, "#!/bin/sh\necho gcc -I/nowhere -L/nowhere -lmpi_that_is_not\n")
+        program(broken / "nvcc", "#!/bin/sh\nexit 1\n")
+        in_front = {"PATH": f"{broken}:{os.environ['PATH']}", "CUDACXX": str(broken / "nvcc")}
+        lines = configured(arguments.cmake, base / "broken", in_front)
+        expect(lines, "no MPI backend", "works")
+        expect(lines, "no CUDA backend")
+        expect(lines, "no NCCL backend")
+
+        lines = configured(arguments.cmake, base / "whole", {}, "-DRESHARD_MPI=OFF")
+        expect(lines, "no MPI backend", "RESHARD_MPI=OFF")
+        if any("NCCL backend, with" in line for line in lines):
+            old = ("-DRESHARD_MPI=OFF", "-DRESHARD_LEAST_NCCL=99")
+            expect(configured(arguments.cmake, base / "old_nccl", {}, *old), "no NCCL", "older")
+        if any("CUDA backend, with" in line for line in lines):
+            old = ("-DRESHARD_MPI=OFF", "-DRESHARD_LEAST_CUDA=99")
+            expect(configured(arguments.cmake, base / "old_cuda", {}, *old), "no CUDA", "older")
+        else:
+            print("left_out: no CUDA Toolkit here: that of one too old was not tried")
+    print("left_out: what is old or broken is left out")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Help that fits a screen: CLI11 writes descriptions and footers as long as they are.
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <CLI/CLI.hpp>
+
+#include "core/base/cursor.h"
+#include "sim/report/table.h"
+
+namespace reshard::tools {
+
+class HelpFormatter : public CLI::Formatter {
+ public:
+  explicit HelpFormatter(std::size_t width) : width_(width) {}
+
+  std::string make_description(const CLI::App* app) const override {
+    return fitted(Formatter::make_description(app));
+  }
+  std::string make_option_desc(const CLI::Option* option) const override {
+    return beside(Formatter::make_option_desc(option));
+  }
+  std::string make_subcommand(const CLI::App* command) const override {
+    std::stringstream out;
+    CLI::detail::format_help(out, command->get_display_name(true),
+                             beside(command->get_description()), column_width_);
+    return out.str();
+  }
+  std::string make_footer(const CLI::App* app) const override {
+    return fitted(Formatter::make_footer(app));
+  }
+
+ private:
+  // In the column behind names.
+  std::string beside(const std::string& text) const {
+    return fmt::format("{}", fmt::join(sim::wrapped(text, width_ - column_width_), "\n"));
+  }
+  // Line by line; what is indented is a shell's command and goes on behind a backslash.
+  std::string fitted(const std::string& text) const {
+    std::string out;
+    for (std::string_view rest = text; !rest.empty();) {
+      bool ends = rest.find('\n') != std::string_view::npos;
+      std::string_view line = take_line(rest);
+      if (line.starts_with("  "))
+        out += fmt::format("  {}", fmt::join(command(line.substr(2)), " \\\n    "));
+      else
+        out += fmt::format("{}", fmt::join(sim::wrapped(line, width_), "\n"));
+      if (ends) out += '\n';
+    }
+    return out;
+  }
+  // Lines that begin with an option, so that it stays with its value.
+  std::vector<std::string> command(std::string_view line) const {
+    constexpr char kKept = '\x01';  // a blank at which no line ends
+    std::string held(line);
+    for (std::size_t at = 0; at < held.size(); ++at)
+      if (held[at] == ' ' && held.compare(at + 1, 2, "--") != 0) held[at] = kKept;
+    std::vector<std::string> lines = sim::wrapped(held, width_ - 6, " ");
+    for (std::string& one : lines) std::replace(one.begin(), one.end(), kKept, ' ');
+    return lines;
+  }
+
+  std::size_t width_;
+};
+
+}  // namespace reshard::tools

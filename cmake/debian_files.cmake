@@ -5,9 +5,10 @@ if(NOT CPACK_GENERATOR STREQUAL "DEB")
   return()
 endif()
 find_program(SHLIBDEPS dpkg-shlibdeps)
-if(NOT SHLIBDEPS)
-  message(FATAL_ERROR "Debian packages need dpkg-shlibdeps (apt install dpkg-dev), which says what "
-    "they depend on; cpack -G TGZ makes the archive without it")
+find_program(FILE_TYPE file)
+if(NOT SHLIBDEPS OR NOT FILE_TYPE)
+  message(FATAL_ERROR "Debian packages need dpkg-shlibdeps and file (apt install dpkg-dev file), "
+    "which say what they depend on; cpack -G TGZ makes the archive without them")
 endif()
 find_program(GZIP gzip REQUIRED)
 foreach(component IN LISTS CPACK_COMPONENTS_ALL)

@@ -20,7 +20,7 @@ failures_and_totals() {
   if [ -t 1 ]; then
     cat
   else
-    grep --line-buffered -vE -e '^ *[0-9]+/[0-9]+ Test +#[0-9]+: .* (Passed|\*\*\*Skipped) ' \
+    grep --line-buffered -vE -e '^ *[0-9]+/[0-9]+ Test +#[0-9]+: .*( Passed|\*\*\*Skipped) ' \
       -e '^ +Start +[0-9]+: |^(Internal ctest|Test project) '
   fi
 }

@@ -246,11 +246,4 @@ Shape parse_shape(std::string_view text, std::string_view field) {
   return shape;
 }
 
-Layout parse_layout(std::string_view shape_text, std::string_view dtype, MeshRef mesh,
-                    std::string_view placements, std::string_view field) {
-  Shape shape = parse_shape(shape_text);
-  PlacementList list = parse_placements(placements, mesh->axes(), shape.size(), field);
-  return Layout(shape, parse_dtype(dtype), std::move(mesh), std::move(list.placements), list.order);
-}
-
 }  // namespace reshard

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Text forms of shapes, boxes, meshes, rank lists and layouts, out and in. (Placements have words
 // of their own: placement.cpp.)
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "core/base/cursor.h"
 #include "core/base/errors.h"
-#include "core/layout/box.h"
+#include "core/layout/layout.h"
 #include "core/layout/mesh.h"
 
 namespace reshard {
@@ -113,6 +115,38 @@ Mesh read_device_mesh(Cursor& cursor) {
   return Mesh(std::move(shape), std::move(ranks), std::move(names));
 }
 
+// As JAX writes a sharding, per dim the mesh axes that cut it: PartitionSpec('dp', None),
+// PartitionSpec(('dp', 'tp')), the first the outermost.
+PlacementList read_partition_spec(Cursor& cursor, const Mesh& mesh, int tensor_dims) {
+  PlacementList out;
+  out.placements.assign(to_index(mesh.axes()), Placement::replicate());
+  out.order.assign(to_index(mesh.axes()), -1);
+  auto cut = [&](int dim, int position) {
+    std::string name = quoted_word(cursor);
+    auto axis = std::find(mesh.names().begin(), mesh.names().end(), name) - mesh.names().begin();
+    if (axis == mesh.axes() || mesh.names().empty())
+      cursor.fail(fmt::format("a name of a mesh axis before this, not {}", quoted(name)));
+    if (out.order[to_index(axis)] >= 0) cursor.fail("each mesh axis once before this");
+    out.placements[to_index(axis)] = Placement::shard(dim);
+    out.order[to_index(axis)] = position;
+  };
+  int dim = 0;
+  for (cursor.skip_spaces(); cursor.peek() != ')'; cursor.skip_spaces(), ++dim) {
+    if (dim == tensor_dims) cursor.fail(fmt::format("at most {} dims before this", tensor_dims));
+    int position = 0;
+    if (cursor.peek() == '(')
+      read_tuple(cursor, [&] { cut(dim, position++); });
+    else if (!cursor.accept("None"))
+      cut(dim, position);
+    cursor.skip_spaces();
+    if (!cursor.accept(",")) break;
+  }
+  cursor.expect(")");
+  cursor.skip_spaces();
+  cursor.expect_end();
+  return out;
+}
+
 }  // namespace
 
 std::string text(const DimVector& values) {
@@ -209,6 +243,16 @@ std::vector<Rank> parse_ranks(std::string_view text, std::string_view field) {
   } while (cursor.accept(","));
   cursor.expect_end();
   return ranks;
+}
+
+Layout parse_layout(std::string_view shape_text, std::string_view dtype, MeshRef mesh,
+                    std::string_view placements, std::string_view field) {
+  Shape shape = parse_shape(shape_text);
+  Cursor cursor(placements, field);
+  PlacementList list = cursor.accept("PartitionSpec(")
+                           ? read_partition_spec(cursor, *mesh, shape.size())
+                           : parse_placements(placements, mesh->axes(), shape.size(), field);
+  return Layout(shape, parse_dtype(dtype), std::move(mesh), std::move(list.placements), list.order);
 }
 
 }  // namespace reshard

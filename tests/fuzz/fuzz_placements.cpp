@@ -11,13 +11,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   int axes = data[0] % kMaxAxes + 1, dims = data[0] / kMaxAxes % (kMaxDims + 1);
   std::string_view input = fuzz::text_of(data + 1, size - 1);
   return fuzz::refused_or_fine([&] {
-    PlacementList list = parse_placements(input, axes, dims, "--from");
-    auto mesh = std::make_shared<const Mesh>(
-        Mesh::row_major(std::vector<std::int32_t>(static_cast<std::size_t>(axes), 2)));
-    Layout layout(Shape(dims, 6), DType::F32, mesh, list.placements, list.order);
+    std::vector<std::string> names{"a", "b", "c", "d", "e"};
+    names.resize(static_cast<std::size_t>(axes));
+    auto mesh = std::make_shared<const Mesh>(Mesh::row_major(
+        std::vector<std::int32_t>(static_cast<std::size_t>(axes), 2), Rank{0}, names));
+    std::string shape = text(Shape(dims, 6));
+    Layout layout = parse_layout(shape, "f32", mesh, input, "--from");
     std::string printed = layout.placements_text();
-    PlacementList again = parse_placements(printed, axes, dims, "printed");
-    if (!(Layout(Shape(dims, 6), DType::F32, mesh, again.placements, again.order) == layout))
+    if (!(parse_layout(shape, "f32", mesh, printed, "printed") == layout))
       fuzz::broken("'" + printed + "' reads as another layout");
   });
 }

@@ -56,7 +56,6 @@ std::string plan_all(const ValidateOptions& options, bool is_root, Setup& setup)
         {{options.output.perfetto, "--perfetto"}, {options.measurements, "--measurements"}},
         inputs_of(options.request, options.machine));
   }
-  refuse_ignored(options);
   setup.data_budget_bytes = data_budget_of({.budget = options.data_budget});
   Subject subject = subject_of(options.request, options.machine);
   sim::StudyOptions wanted = study_options(options.machine);
@@ -191,6 +190,11 @@ void conclude(const ValidateOptions& options, const BackendInfo& backend, Execut
 }
 
 void run_validate(const ValidateOptions& options) {
+  try {
+    refuse_ignored(options);
+  } catch (const InputError&) {
+    fail_together(options.carrier.backend, std::current_exception());
+  }
   BackendInfo backend = backend_info(options.carrier.backend);
   if (!backend.status.usable)
     fail_together(backend.name, std::make_exception_ptr(InputError("--backend " + text(backend))));

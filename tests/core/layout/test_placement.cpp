@@ -100,3 +100,21 @@ TEST_CASE("dtypes in the spellings of torch") {
   for (int i = 0; i < kDTypeCount; ++i)
     CHECK(parse_dtype(text(static_cast<DType>(i))) == static_cast<DType>(i));
 }
+
+TEST_CASE("a sharding as JAX writes it") {
+  auto mesh = std::make_shared<const Mesh>(parse_mesh("dp=2,tp=4"));
+  auto placements = [&](const char* spec) {
+    return parse_layout("16,16,16", "f32", mesh, spec).placements_text();
+  };
+  CHECK(placements("PartitionSpec('dp', None)") == "S(0)R");
+  CHECK(placements("PartitionSpec(None, 'tp', 'dp')") == "S(2)S(1)");
+  CHECK(placements("PartitionSpec(('dp', 'tp'))") == "S(0)S(0)");
+  CHECK(placements("PartitionSpec(None, ('tp', 'dp'),)") == "S(1)[1]S(1)[0]");
+  CHECK(placements("PartitionSpec()") == "RR");
+  for (const char* spec :
+       {"PartitionSpec('pp')", "PartitionSpec('dp', 'dp')", "PartitionSpec(dp)",
+        "PartitionSpec(None, None, None, 'dp')", "PartitionSpec('dp'", "PartitionSpec('dp') ,"}) {
+    INFO(spec);
+    CHECK_THROWS_AS(placements(spec), InputError);
+  }
+}

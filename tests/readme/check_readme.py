@@ -30,7 +30,9 @@ def output_of(reshard, command):
         text=True,
         timeout=120,
     )
-    if done.returncode != 0 or done.stderr:
+    # A busy machine says how far it is.
+    said = [line for line in done.stderr.splitlines() if " s so far" not in line]
+    if done.returncode != 0 or said:
         sys.exit(f"readme: '{command}' ends with {done.returncode}: {done.stderr}")
     return done.stdout
 

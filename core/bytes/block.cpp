@@ -17,12 +17,17 @@ std::align_val_t alignment(std::int64_t bytes) {
   return std::align_val_t(static_cast<std::size_t>(bytes >= 2 * kHugePage ? kHugePage : kLine));
 }
 
+// Asked for without throwing: the sanitizers' throwing `new` ends the program instead.
+std::byte* allocate(std::int64_t bytes) {
+  void* data = ::operator new(static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1)),
+                              alignment(bytes), std::nothrow);
+  if (!data) throw std::bad_alloc();
+  return static_cast<std::byte*>(data);
+}
+
 }  // namespace
 
-Block::Block(std::int64_t bytes)
-    : data_(static_cast<std::byte*>(::operator new(
-          static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1)), alignment(bytes)))),
-      bytes_(bytes) {
+Block::Block(std::int64_t bytes) : data_(allocate(bytes)), bytes_(bytes) {
 #if defined(__linux__)
   // A wish: where it is not granted the memory is only slower.
   if (bytes >= 2 * kHugePage)

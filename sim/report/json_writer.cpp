@@ -320,7 +320,9 @@ std::string sweep_json(const SweepReport& report) {
                              {"planner", row.planner},
                              {"time_ps", or_null(row.time_ps)},
                              {"bytes_received_max", or_null(row.bytes_received_max)},
-                             {"bound_ps", row.bound_ps}};
+                             {"bound_ps", row.bound_ps},
+                             {"algbw_bytes_per_s", or_null(row.rates.algorithm_bytes_per_s)},
+                             {"busbw_bytes_per_s", or_null(row.rates.bus_bytes_per_s)}};
                    })}});
 }
 

@@ -194,9 +194,13 @@ std::optional<std::int64_t> rate_of(std::int64_t bytes, std::int64_t time_ps) {
 
 }  // namespace
 
+Bandwidths bandwidths_of(const Request& request, std::int64_t bytes_received_max,
+                         std::int64_t time_ps) {
+  return {rate_of(largest_shard_bytes(request), time_ps), rate_of(bytes_received_max, time_ps)};
+}
+
 Bandwidths bandwidths_of(const RunReport& report, std::int64_t time_ps) {
-  return {rate_of(largest_shard_bytes(report.request), time_ps),
-          rate_of(report.bytes.received_max, time_ps)};
+  return bandwidths_of(report.request, report.bytes.received_max, time_ps);
 }
 
 std::vector<std::string> faults_of(const ValidateReport& report) {

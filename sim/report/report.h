@@ -137,6 +137,8 @@ std::vector<std::string> faults_of(const ValidateReport& report);
 struct Bandwidths {
   std::optional<std::int64_t> algorithm_bytes_per_s, bus_bytes_per_s;
 };
+Bandwidths bandwidths_of(const Request& request, std::int64_t bytes_received_max,
+                         std::int64_t time_ps);
 Bandwidths bandwidths_of(const RunReport& report, std::int64_t time_ps);
 
 // ---- planners side by side over many requests: `sweep`
@@ -146,6 +148,7 @@ struct SweepRow {
   // None where the planner refuses the request.
   std::optional<std::int64_t> time_ps, bytes_received_max;
   std::int64_t bound_ps = 0;
+  Bandwidths rates;
   std::string refusal;
 };
 

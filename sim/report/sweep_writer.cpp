@@ -72,15 +72,18 @@ std::string sweep_table(const SweepReport& report, bool verbose, std::size_t wid
 }
 
 std::string sweep_csv(const SweepReport& report) {
-  std::string out = "mesh,from,to,planner,time_ps,bytes_received_max,bound_ps,ratio_to_bound\r\n";
+  std::string out =
+      "mesh,from,to,planner,time_ps,bytes_received_max,bound_ps,ratio_to_bound,"
+      "algbw_bytes_per_s,busbw_bytes_per_s\r\n";
   for (const SweepRow& row : report.rows) {
     std::optional<std::int64_t> ratio;
     if (row.time_ps) ratio = ratio_e4(*row.time_ps, row.bound_ps);
     for (const std::string* text : {&row.mesh, &row.from, &row.to, &row.planner})
       out += quoted_where_needed(*text) + ",";
-    out += fmt::format("{},{},{},{}\r\n", integer_text(row.time_ps),
-                       integer_text(row.bytes_received_max), row.bound_ps,
-                       ratio ? decimal_text(*ratio, 10'000, 4) : std::string{});
+    out += fmt::format(
+        "{},{},{},{},{},{}\r\n", integer_text(row.time_ps), integer_text(row.bytes_received_max),
+        row.bound_ps, ratio ? decimal_text(*ratio, 10'000, 4) : std::string{},
+        integer_text(row.rates.algorithm_bytes_per_s), integer_text(row.rates.bus_bytes_per_s));
   }
   return out;
 }

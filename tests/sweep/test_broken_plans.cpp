@@ -13,6 +13,7 @@
 #include "core/proof/proof.h"
 #include "tests/support/cases.h"
 #include "tests/support/drawn_plans.h"
+#include "tests/support/part.h"
 #include "tests/support/star.h"
 
 using namespace reshard;
@@ -70,11 +71,11 @@ void check_reach(const Tally& tally) {
                            "all_reduce", "all_to_all"}) {
     INFO(kind);
     CHECK(tally.kinds.count(kind) == 1);
-    if (tally.kinds.count(kind) == 1) CHECK(tally.kinds.at(kind) >= 100);
+    if (tally.kinds.count(kind) == 1) CHECK(tally.kinds.at(kind) >= 100 / kOneOf);
   }
   for (const auto& [field, verdicts] : tally.by_break) {
     INFO(field << ": " << verdicts[0] << " right, " << verdicts[1] << " wrong");
-    CHECK(verdicts[1] >= 20);
+    CHECK(verdicts[1] >= 20 / kOneOf);
   }
   CHECK(tally.refuted * 10 > tally.broken * 5);
   CHECK(tally.refuted < tally.broken);
@@ -87,7 +88,7 @@ TEST_CASE("broken plans: 120,000 of the planners' plans, each refuted if and onl
   PlannerInput input;
   input.topology = &topology;
   Tally tally;
-  for (std::uint64_t seed = 500'000; tally.broken < 120'000; ++seed) {
+  for (std::uint64_t seed = 500'000; tally.broken < 120'000 / kOneOf; ++seed) {
     Prng prng(seed);
     std::optional<Request> request = draw_request(prng);
     if (!request) continue;
@@ -104,7 +105,7 @@ TEST_CASE("broken plans: 120,000 of the planners' plans, each refuted if and onl
 
 TEST_CASE("broken plans: 80,000 of drawn 2-d and 3-d plans, each refuted if and only if wrong") {
   Tally tally;
-  for (std::uint64_t seed = 900'000; tally.broken < 80'000; ++seed) {
+  for (std::uint64_t seed = 900'000; tally.broken < 80'000 / kOneOf; ++seed) {
     Prng prng(seed);
     std::optional<Request> request = draw_request(prng);
     if (!request || request->shape().size() < 2 || request->shape().size() > 3) continue;

@@ -2,11 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The house's rules that a compiler does not see: which folder may include which, sizes, names, and
 what `core` and `sim` must not touch.
-
-tidy.py [ROOT]         checks a tree
-tidy.py --self-test    checks that every rule can fail
 """
 
+import argparse
 import pathlib
 import re
 import sys
@@ -274,13 +272,15 @@ def self_test():
 
 
 def main():
-    if sys.argv[1:] == ["--self-test"]:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--self-test", action="store_true", help="check that every rule can fail")
+    parser.add_argument("root", nargs="?", type=pathlib.Path, help="the tree (default: this one)",
+                        default=pathlib.Path(__file__).resolve().parent.parent.parent)
+    arguments = parser.parse_args()
+    if arguments.self_test:
         self_test()
         return 0
-    root = pathlib.Path(
-        sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).resolve().parent.parent.parent
-    )
-    found = list(problems_of(root))
+    found = list(problems_of(arguments.root))
     print("\n".join(found) if found else "tidy: nothing to say")
     return 1 if found else 0
 

@@ -3,11 +3,10 @@
 """Two builds of the program must print the same bytes: plans, timelines, data digests, Perfetto
 files.
 
-    compare_builds.py FIRST SECOND
-
 Prints one digest over everything.
 """
 
+import argparse
 import hashlib
 import pathlib
 import subprocess
@@ -63,12 +62,13 @@ for planner in ("rule", "p2p", "hybrid", "auto"):
 
 
 def main():
-    if len(sys.argv) != 3:
-        sys.exit(__doc__)
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("programs", nargs=2, metavar="PROGRAM")
+    programs = parser.parse_args().programs
     total, different = hashlib.sha256(), 0
     for command in COMMANDS:
         results = []
-        for program in sys.argv[1:]:
+        for program in programs:
             done = subprocess.run(
                 [pathlib.Path(program).resolve(), *command],
                 cwd=ROOT,

@@ -116,7 +116,12 @@ std::string value_cases(const CLI::App& app) {
   return out + fmt::format("    {}) COMPREPLY=(); return ;;\n", fmt::join(files, " | "));
 }
 
-// bash takes files where no word fits; zsh runs the same by its bashcompinit.
+constexpr const char* kZshStart =
+    "(( $+functions[compdef] )) || { autoload -U compinit && compinit; }\n"
+    "autoload -U +X bashcompinit && bashcompinit\n";
+
+// bash takes files where no word fits; zsh runs the same by its bashcompinit, which needs its own
+// completion to be on.
 std::string completion(const CLI::App& app, bool zsh) {
   std::string commands,
       words = fmt::format("    \"\") words=\"{}\" ;;\n", fmt::join(option_words(app), " "));
@@ -141,8 +146,7 @@ std::string completion(const CLI::App& app, bool zsh) {
       "  COMPREPLY=($(compgen -W \"$words\" -- \"${{COMP_WORDS[COMP_CWORD]}}\"))\n"
       "}}\n"
       "complete -o default -F _reshard reshard\n",
-      shell, zsh ? "autoload -U +X bashcompinit && bashcompinit\n" : "", commands, words,
-      value_cases(app));
+      shell, zsh ? kZshStart : "", commands, words, value_cases(app));
 }
 
 void add_completion(CLI::App& app, CLI::App& command, const char* shell, const char* example) {

@@ -76,6 +76,7 @@ sim::SweepRow row_of(const Request& request, const std::string& mesh, const Boun
     study->set_bound(bound);
     row.time_ps = study->time_ps();
     row.bytes_received_max = study->bytes().received_max;
+    row.rates = sim::bandwidths_of(request, *row.bytes_received_max, *row.time_ps);
   } catch (const InputError& refusal) {
     row.refusal = refusal.what();
   }

@@ -11,6 +11,7 @@
 #include "core/base/errors.h"
 #include "core/base/units.h"
 #include "core/layout/request.h"
+#include "core/torch/debug_line.h"
 #include "sim/store/store.h"
 #include "tools/cli/agreement.h"
 
@@ -103,6 +104,8 @@ void add_request_options(CLI::App& command, RequestOptions& options) {
   group.add("--from", "PLACEMENTS", options.from,
             "placements of the source, one per mesh axis: 'S(0)R', 'Shard(0),Partial(sum)'");
   group.add("--to", "PLACEMENTS", options.to, "placements of the destination");
+  group.add("--debug-line", "LINE", options.debug_line,
+            "a redistribute_input line of PyTorch's DebugMode for shape, dtype, from and to");
   group.add(
       "--plan", "FILE", options.plan_file,
       "read a plan (from `reshard plan --emit plan`; '-': standard input) in place of a request");
@@ -172,8 +175,30 @@ void add_carrier_options(CLI::App& command, CarrierOptions& options) {
       "fold in the plan's order even where the library's own collective would be faster");
 }
 
+// What the line does not say is the shape, where it names an argument by its place; what it cannot
+// say, the true shape of a tensor whose shards are not equal: both may be given beside it.
+Request request_of_debug_line(const RequestOptions& options) {
+  constexpr const char* kOption = "--debug-line";
+  for (const auto& [given, name] : {std::pair{!options.to_mesh.empty(), "--to-mesh"},
+                                    {!options.to_ranks.empty(), "--to-ranks"},
+                                    {!options.from.empty(), "--from"},
+                                    {!options.to.empty(), "--to"}})
+    refuse_both(given, name, kOption);
+  DebugLine line = parse_debug_line(options.debug_line, kOption);
+  auto mesh = std::make_shared<const Mesh>(parse_mesh(options.mesh, options.ranks, "--mesh"));
+  std::string shape = options.shape, dtype = options.dtype;
+  if (!options.shape_given) {
+    if (!line.shape) throw InputError("--shape: required where --debug-line has none");
+    shape = text(global_shape(line, *mesh, kOption));
+  }
+  if (dtype.empty()) dtype = line.dtype.empty() ? "f32" : line.dtype;
+  return Request(parse_layout(shape, dtype, mesh, line.from, kOption),
+                 parse_layout(shape, dtype, mesh, line.to, kOption));
+}
+
 Request request_of(const RequestOptions& options) {
   require(!options.mesh.empty(), "--mesh");
+  if (!options.debug_line.empty()) return request_of_debug_line(options);
   require(options.shape_given, "--shape");
   require(!options.from.empty(), "--from");
   require(!options.to.empty(), "--to");

@@ -95,7 +95,8 @@ Subject subject_of(const RequestOptions& options, const MachineOptions& machine)
                                     {options.shape_given, "--shape"},
                                     {!options.dtype.empty(), "--dtype"},
                                     {!options.from.empty(), "--from"},
-                                    {!options.to.empty(), "--to"}})
+                                    {!options.to.empty(), "--to"},
+                                    {!options.debug_line.empty(), "--debug-line"}})
     if (given)
       throw InputError(std::string(name) +
                        ": the request of --plan FILE stands in the file; give one or the other");

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Asks an installed PyTorch what it does and writes the answers as text that the tests read.
 
-    python3 tools/oracles/torch_expectations.py tests/torch/data
-
 Needs Python 3 and torch (CPU use only); no test runs it. The same PyTorch writes the same bytes.
 Everything comes from PyTorch's own functions: index sets and offsets from what
 compute_local_shape_and_global_offset runs inside, shard orders from the planner's shapes, steps
@@ -12,8 +10,13 @@ from str() and repr(). Rows in which PyTorch is known to be wrong, or where resh
 does something else, are left out or marked, each with its reason in the header of the file.
 """
 
+import argparse
 import os
-import sys
+
+PARSER = argparse.ArgumentParser(description=__doc__,
+                                 formatter_class=argparse.RawDescriptionHelpFormatter)
+PARSER.add_argument("folder", help="where the texts go: tests/torch/data")
+FOLDER = PARSER.parse_args().folder  # before torch, which --help need not have
 
 import torch
 import torch.distributed as dist
@@ -39,7 +42,7 @@ def write(folder, name, what, lines):
 
 
 def main():
-    folder = sys.argv[1]
+    folder = FOLDER
     dist.init_process_group("fake", rank=0, world_size=WORLD, store=FakeStore())
     write(folder, "index_sets.txt", torch_layouts.INDEX_SETS, torch_layouts.index_sets())
     write(folder, "local_shapes.txt", torch_layouts.LOCAL_SHAPES, torch_layouts.local_shapes())

@@ -15,8 +15,9 @@ function(mpi_tests flavour parts)
     tests/backends/mpi/mpi_main.cpp
     tests/backends/mpi/test_mpi_runs.cpp
     tests/backends/mpi/test_mpi_world.cpp)
-  target_link_libraries(test_${flavour} PRIVATE ${parts} reshard_conformance reshard_flags fmt::fmt)
-  foreach(processes 1 2 4 7 8)
+  target_link_libraries(test_${flavour} PRIVATE ${parts} reshard_conformance reshard_flags fmt::fmt
+    Catch2::Catch2WithMain)
+  foreach(processes IN LISTS RESHARD_TEST_PROCESSES)
     mpi_test(${flavour}_${processes} ${ARGN} -np ${processes} $<TARGET_FILE:test_${flavour}>)
   endforeach()
   mpi_test(${flavour}_failures ${Python3_EXECUTABLE}
@@ -34,7 +35,7 @@ if(RESHARD_HAS_MPI)
     mpi_tests(mpich reshard_mpich_parts ${RESHARD_MPICH_LAUNCHER})
     foreach(world 2 4)
       mpi_test(conformance_mpich_${world} ${RESHARD_MPICH_LAUNCHER} -np ${world}
-        $<TARGET_FILE:conformance> mpi --world ${world})
+        $<TARGET_FILE:conformance> mpi --world ${world} ${mpi_draws})
     endforeach()
   endif()
 endif()

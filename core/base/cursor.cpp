@@ -67,6 +67,14 @@ std::string_view Cursor::word() {
   return text_.substr(begin, position_ - begin);
 }
 
+std::string Cursor::quoted_word() {
+  std::string_view quote = peek() == '"' ? "\"" : "'";
+  expect(quote);
+  std::string found(word());
+  expect(quote);
+  return found;
+}
+
 std::int64_t Cursor::integer(std::string_view what, std::int64_t low, std::int64_t high) {
   std::int64_t value = 0;
   const char* begin = text_.data() + position_;

@@ -19,6 +19,7 @@ class Cursor {
   bool at_end() const { return position_ == text_.size(); }
   char peek() const { return at_end() ? '\0' : text_[position_]; }
   std::string_view rest() const { return text_.substr(position_); }
+  std::string_view field() const { return field_; }
   void skip_spaces();
 
   // Consume `token` if it comes next.
@@ -28,6 +29,19 @@ class Cursor {
   // Longest run of letters, digits, '_', '-' and '.' that starts with a letter or '_'; may be
   // empty.
   std::string_view word();
+  // "'dp'", with either kind of quotes.
+  std::string quoted_word();
+  // "(a, b)", with or without a comma at the end: calls read() where each entry begins.
+  template <class Read>
+  void tuple(Read&& read) {
+    expect("(");
+    for (skip_spaces(); peek() != ')'; skip_spaces()) {
+      read();
+      skip_spaces();
+      if (!accept(",")) break;
+    }
+    expect(")");
+  }
   // A decimal integer in [low, high], with an optional '-'. Throws when there is none or it is out
   // of range.
   std::int64_t integer(std::string_view what, std::int64_t low, std::int64_t high);

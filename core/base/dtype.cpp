@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "core/base/cursor.h"
 #include "core/base/errors.h"
 
 namespace reshard {
@@ -61,7 +62,7 @@ std::string bits_text(std::uint64_t bits, DType dtype) {
   return fmt::format("{:#0{}x}", bits, 2 * size_bytes(dtype) + 2);
 }
 
-DType parse_dtype(std::string_view text) {
+DType parse_dtype(std::string_view text, std::string_view field) {
   std::string_view name = text;
   if (name.substr(0, 6) == "torch.") name.remove_prefix(6);
   for (std::size_t i = 0; i < kDTypes.size(); ++i)
@@ -69,18 +70,17 @@ DType parse_dtype(std::string_view text) {
   for (const Alias& alias : kAliases)
     if (name == alias.name) return alias.dtype;
   throw InputError(
-      fmt::format("dtype: expected one of f64 f32 f16 bf16 f8e4m3 f8e5m2 i64 i32 i16 i8 u8 bool "
-                  "c64 or a torch name, found '{}'",
-                  text.substr(0, 40)));
+      fmt::format("{}: expected one of f64 f32 f16 bf16 f8e4m3 f8e5m2 i64 i32 i16 i8 u8 bool c64 "
+                  "or a torch name, found {}",
+                  field, quoted(text)));
 }
 
-ReduceOp parse_reduce_op(std::string_view text) {
+ReduceOp parse_reduce_op(std::string_view text, std::string_view field) {
   if (text == "prod") return ReduceOp::Product;
   for (std::size_t i = 0; i < kOps.size(); ++i)
     if (text == kOps[i]) return static_cast<ReduceOp>(i);
-  throw InputError(
-      fmt::format("reduction: expected one of sum avg min max product band bor bxor, found '{}'",
-                  text.substr(0, 40)));
+  throw InputError(fmt::format(
+      "{}: expected one of sum avg min max product band bor bxor, found {}", field, quoted(text)));
 }
 
 bool can_reduce(ReduceOp op, DType dtype) {

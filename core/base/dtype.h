@@ -37,11 +37,11 @@ std::string_view text(ReduceOp op);  // "sum"
 // Bits of an element: "0x3f80" of a bf16.
 std::string bits_text(std::uint64_t bits, DType dtype);
 
-// Accepts "bf16", "bfloat16", "torch.bfloat16" and their like; throws InputError.
-DType parse_dtype(std::string_view text);
+// Accepts "bf16", "bfloat16", "torch.bfloat16" and their like; throws InputError naming `field`.
+DType parse_dtype(std::string_view text, std::string_view field = "dtype");
 // Accepts "sum", "avg", "min", "max", "product" (also "prod"), "band", "bor", "bxor"; throws
-// InputError.
-ReduceOp parse_reduce_op(std::string_view text);
+// InputError naming `field`.
+ReduceOp parse_reduce_op(std::string_view text, std::string_view field = "reduction");
 
 // sum, product: all but bool and f8. avg: floating (but f8) and c64. min, max: all but c64 and f8.
 // band, bor, bxor: integers and bool.

@@ -178,8 +178,13 @@ std::string decimal_text(std::int64_t value, std::int64_t unit, int decimals) {
                        : fmt::format("{}{}.{:0{}}", sign, whole, part, decimals);
 }
 
+std::string counted(std::int64_t count, std::string_view what) {
+  return std::to_string(count) + " " + std::string(what) + (count == 1 ? "" : "s");
+}
+
 std::string bytes_text(std::int64_t bytes) {
-  constexpr std::array<Unit, 4> ladder{{{"KiB", kKi}, {"MiB", kMi}, {"GiB", kGi}, {"TiB", kTi}}};
+  constexpr std::array<Unit, 5> ladder{
+      {{"KiB", kKi}, {"MiB", kMi}, {"GiB", kGi}, {"TiB", kTi}, {"PiB", kTi * 1024}}};
   return with_unit(bytes, ladder, "B");
 }
 

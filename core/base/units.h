@@ -21,6 +21,9 @@ std::int64_t parse_bytes_per_s(std::string_view text, std::string_view field);
 // Throws InputError.
 std::int64_t parse_duration_ps(std::string_view text, std::string_view field);
 
+// "1 rank", "2 ranks".
+std::string counted(std::int64_t count, std::string_view what);
+
 // For people, fixed rules so that output is stable: three decimals of the largest unit that leaves
 // a value of at least 1.
 std::string bytes_text(std::int64_t bytes);       // "64.000 MiB", "17 B"

@@ -41,6 +41,8 @@ class Mesh {
   std::optional<std::int32_t> position_of(Rank rank) const;
   MeshCoordinate coordinate(std::int32_t position) const;
   std::int32_t position_at(const MeshCoordinate& coordinate) const;
+  // Rank i at position i.
+  bool counts_from_zero() const { return consecutive_ && ranks_.front() == Rank{0}; }
   // Row-major distance in positions between neighbours along `axis`.
   std::int32_t stride(int axis) const { return strides_[axis]; }
 
@@ -60,8 +62,10 @@ class Mesh {
 using MeshRef = std::shared_ptr<const Mesh>;
 
 // Mesh text: "4x4", "dp=4,tp=4", "[[0,1],[2,3]]" (which names its ranks), or as PyTorch prints it,
-// "DeviceMesh('cuda', [[0, 1], [2, 3]], mesh_dim_names=('dp', 'tp'))". `ranks` such as "0-7"
-// or "0-3,8-11", in row-major order; empty: 0..n-1. Throws InputError naming `field`.
+// "DeviceMesh('cuda', [[0, 1], [2, 3]], mesh_dim_names=('dp', 'tp'))" or
+// "DeviceMesh((dp=2, tp=2), 'cuda', stride=(2, 1))". `ranks` such as "0-7" or "0-3,8-11", in
+// row-major order, where the text names none; empty: by the strides, or 0..n-1. Throws InputError
+// naming `field`.
 Mesh parse_mesh(std::string_view text, std::string_view ranks = {},
                 std::string_view field = "mesh");
 // "4x4" or "dp=4,tp=4".

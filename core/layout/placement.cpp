@@ -10,6 +10,7 @@
 #include "core/base/cursor.h"
 #include "core/base/errors.h"
 #include "core/base/integers.h"
+#include "core/base/units.h"
 
 namespace reshard {
 namespace {
@@ -65,7 +66,7 @@ Placement read_partial(Cursor& cursor) {
   bool quote = cursor.accept("'") || cursor.accept("\"");
   std::string_view word = cursor.word();
   if (word.empty()) cursor.fail("a reduction such as sum or avg");
-  Placement out = Placement::partial(parse_reduce_op(word));
+  Placement out = Placement::partial(parse_reduce_op(word, cursor.field()));
   if (quote && !cursor.accept("'")) cursor.expect("\"");
   cursor.skip_spaces();
   cursor.expect(")");
@@ -113,7 +114,7 @@ PlacementList parse_placements(std::string_view text, int axes, int tensor_dims,
     cursor.skip_spaces();
     if (cursor.at_end() || (!closing.empty() && cursor.rest().substr(0, 1) == closing)) break;
     if (static_cast<int>(out.placements.size()) == axes)
-      cursor.fail(fmt::format("{} placements, one per mesh axis, and no more", axes));
+      cursor.fail(counted(axes, "placement") + ", one per mesh axis, and no more");
     out.placements.push_back(read_placement(cursor, tensor_dims));
     out.order.push_back(read_order(cursor, out.placements.back()));
     cursor.skip_spaces();
@@ -123,8 +124,8 @@ PlacementList parse_placements(std::string_view text, int axes, int tensor_dims,
   cursor.skip_spaces();
   cursor.expect_end();
   if (static_cast<int>(out.placements.size()) != axes)
-    throw InputError(fmt::format("{}: expected {} placements, one per mesh axis, found {} in {}",
-                                 field, axes, out.placements.size(), quoted(text)));
+    throw InputError(fmt::format("{}: expected {}, one per mesh axis, found {} in {}", field,
+                                 counted(axes, "placement"), out.placements.size(), quoted(text)));
   return out;
 }
 

@@ -177,7 +177,7 @@ std::int64_t Request::zero_coordinate(std::int32_t position) const {
 std::string Request::text() const {
   std::string out = fmt::format("{}[{}] {} on {}", reshard::text(dtype()), reshard::text(shape()),
                                 source_.placements_text(), shape_text(source_.mesh()));
-  if (!same_mesh() || source_.mesh().ranks().front() != Rank{0})
+  if (!same_mesh() || !source_.mesh().counts_from_zero())
     out += fmt::format(" (ranks {})", ranks_text(source_.mesh().ranks()));
   out += fmt::format(" -> {}", destination_.placements_text());
   if (!same_mesh())
@@ -232,7 +232,7 @@ Request parse_request(const RequestTexts& texts, std::string_view prefix) {
   // Shape and dtype are read by parse_layout again; here they are read under their own names.
   parse_shape(texts.shape, start + "shape");
   std::string dtype = texts.dtype.empty() ? "f32" : texts.dtype;
-  parse_dtype(dtype);
+  parse_dtype(dtype, start + "dtype");
   return Request(parse_layout(texts.shape, dtype, source_mesh, texts.from, start + "from"),
                  parse_layout(texts.shape, dtype, destination_mesh, texts.to, start + "to"));
 }

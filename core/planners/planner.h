@@ -74,8 +74,8 @@ struct PlannerRow {
 
 // rule, p2p, hybrid, auto.
 std::span<const PlannerRow> planners();
-// Throws InputError that lists the names.
-const PlannerRow& find_planner(std::string_view name);
+// Throws InputError naming `field` that lists the names.
+const PlannerRow& find_planner(std::string_view name, std::string_view field = "planner");
 
 // The planner's plan. What it refuses names it.
 Plan made_by(const PlannerRow& planner, const Request& request, const PlannerInput& input);

@@ -22,13 +22,13 @@ constexpr PlannerRow kPlanners[] = {
 
 std::span<const PlannerRow> planners() { return kPlanners; }
 
-const PlannerRow& find_planner(std::string_view name) {
+const PlannerRow& find_planner(std::string_view name, std::string_view field) {
   std::string names;
   for (const PlannerRow& row : kPlanners) {
     if (row.name == name) return row;
     names += (names.empty() ? "" : ", ") + std::string(row.name);
   }
-  throw InputError(fmt::format("planner: expected one of {}, found {}", names, quoted(name)));
+  throw InputError(fmt::format("{}: expected one of {}, found {}", field, names, quoted(name)));
 }
 
 void require_memory(std::string_view who, std::int64_t peak_bytes, std::int64_t limit_bytes) {

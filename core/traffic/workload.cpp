@@ -10,7 +10,10 @@ namespace reshard {
 namespace {
 
 std::string ranks_in_short(const std::vector<Rank>& ranks) {
+  constexpr std::size_t kLongest = 40;
   if (ranks.empty()) return "no rank";
+  if (std::string all = ranks_text(ranks); ranks.size() > 1 && all.size() <= kLongest)
+    return "ranks " + all;
   std::string out = ranks.size() == 1 ? "rank" : "ranks";
   for (std::size_t i = 0; i < ranks.size() && i < 4; ++i)
     out += fmt::format("{}{}", i == 0 ? ' ' : ',', to_int(ranks[i]));

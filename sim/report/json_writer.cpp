@@ -305,25 +305,27 @@ std::string replay_json(const ReplayReport& report) {
 }
 
 std::string sweep_json(const SweepReport& report) {
-  return written({{"schema", "reshard.sweep/1"},
-                  {"shape", values_json(report.shape)},
-                  {"dtype", text(report.dtype)},
-                  {"topology", report.topology},
-                  {"meshes", report.meshes},
-                  {"pairs", report.pairs},
-                  {"forbidden", report.forbidden},
-                  {"summary", summary_json(report)},
-                  {"rows", list_json(report.rows, [](const SweepRow& row) -> Json {
-                     return {{"mesh", row.mesh},
-                             {"from", row.from},
-                             {"to", row.to},
-                             {"planner", row.planner},
-                             {"time_ps", or_null(row.time_ps)},
-                             {"bytes_received_max", or_null(row.bytes_received_max)},
-                             {"bound_ps", row.bound_ps},
-                             {"algbw_bytes_per_s", or_null(row.rates.algorithm_bytes_per_s)},
-                             {"busbw_bytes_per_s", or_null(row.rates.bus_bytes_per_s)}};
-                   })}});
+  Json out{{"schema", "reshard.sweep/1"},
+           {"shape", values_json(report.shape)},
+           {"dtype", text(report.dtype)},
+           {"topology", report.topology},
+           {"meshes", report.meshes},
+           {"pairs", report.pairs},
+           {"forbidden", report.forbidden},
+           {"summary", summary_json(report)},
+           {"rows", list_json(report.rows, [](const SweepRow& row) -> Json {
+              return {{"mesh", row.mesh},
+                      {"from", row.from},
+                      {"to", row.to},
+                      {"planner", row.planner},
+                      {"time_ps", or_null(row.time_ps)},
+                      {"bytes_received_max", or_null(row.bytes_received_max)},
+                      {"bound_ps", row.bound_ps},
+                      {"algbw_bytes_per_s", or_null(row.rates.algorithm_bytes_per_s)},
+                      {"busbw_bytes_per_s", or_null(row.rates.bus_bytes_per_s)}};
+            })}};
+  add_phases(report.phases, out);
+  return written(out);
 }
 
 }  // namespace reshard::sim

@@ -170,7 +170,8 @@ struct SweepReport {
   // Requests, those of them that some planner answered, and pairs that DTensor itself forbids.
   std::int64_t pairs = 0, planned = 0, forbidden = 0;
   std::vector<std::string> planners;
-  std::vector<SweepRow> rows;  // pair after pair, in each planner after planner
+  std::vector<SweepRow> rows;     // pair after pair, in each planner after planner
+  std::vector<PhaseTime> phases;  // of the command; empty where nobody asked
 };
 
 // One per planner, in the order of `planners`.

@@ -59,6 +59,7 @@ std::string sweep_table(const SweepReport& report, bool verbose, std::size_t wid
   std::string unplanned = refused > 0 ? fmt::format("{} refused by every planner, ", refused) : "";
   head.add("pairs", fmt::format("{} planned and proved, {}{} forbidden by DTensor", report.planned,
                                 unplanned, report.forbidden));
+  if (!report.phases.empty()) head.add("phases", text(report.phases));
   Table table({"planner", ">pairs with a bound", ">at the bound", ">refused", ">geometric mean",
                ">worst ratio", "worst pair"});
   for (const SweepSummary& entry : summarize(report)) {

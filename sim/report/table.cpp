@@ -11,11 +11,14 @@ namespace reshard::sim {
 
 namespace {
 
+// Columns of text are not made narrower than this within words.
+constexpr std::size_t kLeastText = 8;
+
+bool continues(char c) { return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U; }
+
 // Code points of UTF-8 text: bytes that do not continue another.
 std::size_t width_of(std::string_view text) {
-  return to_index(std::count_if(text.begin(), text.end(), [](char c) {
-    return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U;
-  }));
+  return to_index(std::count_if(text.begin(), text.end(), [](char c) { return !continues(c); }));
 }
 
 // What a line may end behind.
@@ -42,6 +45,21 @@ std::size_t longest_piece(std::string_view text) {
   return longest;
 }
 
+// The first `count` code points.
+std::string_view first_of(std::string_view text, std::size_t count) {
+  std::size_t end = 0;
+  for (; end < text.size() && (count > 0 || continues(text[end])); ++end)
+    if (!continues(text[end])) --count;
+  return text.substr(0, end);
+}
+
+// What others wrote may hold what moves a terminal's cursor.
+std::string printable(std::string text) {
+  for (char& c : text)
+    if (static_cast<unsigned char>(c) < 0x20U || c == 0x7F) c = '?';
+  return text;
+}
+
 void end_line(std::string& out) {
   out.erase(out.find_last_not_of(' ') + 1);
   out += '\n';
@@ -49,7 +67,8 @@ void end_line(std::string& out) {
 
 }  // namespace
 
-std::vector<std::string> wrapped(std::string_view text, std::size_t width, std::string_view ends) {
+std::vector<std::string> wrapped(std::string_view text, std::size_t width, std::string_view ends,
+                                 bool broken) {
   if (width_of(text) <= width) return {std::string(text)};
   std::vector<std::string> lines(1);
   for (const Piece& piece : pieces_of(text, ends)) {
@@ -58,7 +77,12 @@ std::vector<std::string> wrapped(std::string_view text, std::size_t width, std::
       lines.emplace_back();
     else if (blank > 0)
       lines.back() += ' ';
-    lines.back() += piece.text;
+    std::string_view left = piece.text;
+    for (; broken && width > 0 && width_of(left) > width; lines.emplace_back()) {
+      lines.back() += first_of(left, width);
+      left.remove_prefix(first_of(left, width).size());
+    }
+    lines.back() += left;
   }
   return lines;
 }
@@ -80,11 +104,12 @@ void Table::add_row(std::vector<std::string> cells) {
   RESHARD_CHECK(cells.size() == right_.size(), "a row of " + std::to_string(cells.size()) +
                                                    " cells in a table of " +
                                                    std::to_string(right_.size()));
+  for (std::string& cell : cells) cell = printable(std::move(cell));
   rows_.push_back(std::move(cells));
 }
 
 // Each column as wide as its widest cell; where that is too much, the widest are made narrower,
-// none less than its longest word.
+// figures' titles first, then text at its blanks, at last within words.
 std::vector<std::size_t> Table::widths_within(std::size_t width) const {
   std::vector<std::size_t> widths(right_.size(), 0), least(right_.size(), 0);
   for (const std::vector<std::string>& row : rows_)
@@ -95,7 +120,7 @@ std::vector<std::size_t> Table::widths_within(std::size_t width) const {
     }
   std::size_t all = 2 * (widths.size() - 1);
   for (std::size_t one : widths) all += one;
-  for (bool figures : {true, false})
+  auto narrow = [&](bool figures) {
     for (; all > width; --all) {
       std::size_t widest = widths.size();
       for (std::size_t c = 0; c < widths.size(); ++c)
@@ -105,6 +130,11 @@ std::vector<std::size_t> Table::widths_within(std::size_t width) const {
       if (widest == widths.size()) break;
       --widths[widest];
     }
+  };
+  narrow(true);
+  narrow(false);
+  for (std::size_t& one : least) one = std::min(one, kLeastText);
+  narrow(false);
   return widths;
 }
 
@@ -137,7 +167,8 @@ std::string Facts::text(std::size_t width) const {
   std::string out;
   for (const Line& line : lines_) {
     std::string name = line.name;
-    for (const std::string& part : wrapped(line.value, width - std::min(width, widest + 2))) {
+    for (const std::string& part :
+         wrapped(printable(line.value), width - std::min(width, widest + 2))) {
       out += name + std::string(widest - width_of(name) + 2, ' ') + part;
       end_line(out);
       name.clear();

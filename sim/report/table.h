@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Text tables for people: aligned columns, no trailing blanks, the same bytes everywhere. They fit
-// a width, in columns of text, as far as words can be broken apart at blanks: long cells go on
-// below themselves.
+// a width: long cells of text go on below themselves, broken at blanks where that is enough.
 #pragma once
 
 #include <cstddef>
@@ -18,10 +17,10 @@ std::string ratio_text(std::optional<std::int64_t> ratio_e4);
 // "5.389 ms", "-" where there is none.
 std::string time_text(std::optional<std::int64_t> ps);
 
-// The lines of a text, at most `width` wide where that is possible: they end at a blank, which
-// goes, or behind another of the characters `ends`.
+// The lines of a text, at most `width` wide: they end at a blank, which goes, or behind another of
+// the characters `ends`; within a word that alone is wider only where words may be `broken`.
 std::vector<std::string> wrapped(std::string_view text, std::size_t width,
-                                 std::string_view ends = " ,");
+                                 std::string_view ends = " ,", bool broken = true);
 
 // Where nobody says how wide a screen is: in a pipe, in a log.
 inline constexpr std::size_t kTableWidth = 80;

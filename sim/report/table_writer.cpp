@@ -49,8 +49,9 @@ void add_head(const RunReport& report, Facts& facts) {
 
 void add_cache(const std::optional<CacheStatistics>& cache, Facts& facts) {
   if (cache)
-    facts.add("plan cache", fmt::format("{} hits, {} misses, {} of {} entries", cache->hits,
-                                        cache->misses, cache->size, cache->capacity));
+    facts.add("plan cache",
+              fmt::format("{}, {} missed, {} of {} entries", counted(cache->hits, "hit"),
+                          cache->misses, cache->size, cache->capacity));
 }
 
 std::string link_table(const std::vector<LinkUse>& links, std::int64_t end_ps, std::int64_t scale,
@@ -62,26 +63,30 @@ std::string link_table(const std::vector<LinkUse>& links, std::int64_t end_ps, s
   return table.rows() == 0 ? std::string() : fmt::format("\n{}", table.text(width));
 }
 
-std::string step_table(const RunReport& report, bool reasons, std::size_t width) {
+std::string step_table(const RunReport& report, std::size_t width) {
   if (report.steps.empty()) return kNoSteps;
-  Table table(
-      {">step", "kind", "axis", "ranks", ">bytes", ">start", ">end", {reasons ? "why" : ""}});
+  Table table({">step", "kind", "axis", "ranks", ">bytes", ">start", ">end"});
   for (std::size_t s = 0; s < report.steps.size(); ++s) {
     const StepRow& step = report.steps[s];
     std::string axes = joined(step.axes, ",", [](int axis) { return std::to_string(axis); });
-    std::string why = joined(step.why, "; ", [](const std::string& reason) { return reason; });
     table.add_row({std::to_string(s), std::string(step.kind), axes.empty() ? "-" : axes,
                    shortened(step.ranks), bytes_text(step.bytes), time_text(step.start_ps),
-                   time_text(step.end_ps), reasons ? why : ""});
+                   time_text(step.end_ps)});
   }
   return table.text(width);
 }
 
+std::string reasons_table(const RunReport& report, std::size_t width) {
+  if (report.steps.empty()) return {};
+  Table table({">step", "why"});
+  for (std::size_t s = 0; s < report.steps.size(); ++s)
+    table.add_row({std::to_string(s), joined(report.steps[s].why, "; ",
+                                             [](const std::string& reason) { return reason; })});
+  return fmt::format("\n{}", table.text(width));
+}
+
 void add_phases(const std::vector<PhaseTime>& phases, Facts& facts) {
-  if (!phases.empty())
-    facts.add("phases", joined(phases, ", ", [](const PhaseTime& phase) {
-                return fmt::format("{} {}", phase.name, duration_text(phase.time_ps));
-              }));
+  if (!phases.empty()) facts.add("phases", text(phases));
 }
 
 void add_bytes(const RunReport& report, Facts& facts) {
@@ -271,7 +276,7 @@ std::string simulate_table(const RunReport& report, bool verbose, std::size_t wi
   add_times(report, facts);
   if (verbose) add_cache(report.cache, facts);
   add_phases(report.phases, facts);
-  return head.text(width) + "\n" + step_table(report, false, width) + "\n" + facts.text(width) +
+  return head.text(width) + "\n" + step_table(report, width) + "\n" + facts.text(width) +
          link_table(report.links, report.time_ps, 10'000, width);
 }
 
@@ -291,7 +296,8 @@ std::string plan_table(const RunReport& report, bool explain, bool verbose, std:
                         kTorchVersion));
   if (verbose) add_cache(report.cache, facts);
   add_phases(report.phases, facts);
-  return head.text(width) + "\n" + step_table(report, explain, width) + "\n" + facts.text(width) +
+  return head.text(width) + "\n" + step_table(report, width) +
+         (explain ? reasons_table(report, width) : "") + "\n" + facts.text(width) +
          rank_table(report, width);
 }
 
@@ -327,8 +333,8 @@ std::string validate_table(const ValidateReport& report, bool verbose, std::size
 
 std::string replay_table(const ReplayReport& report, bool verbose, std::size_t width) {
   Facts head, facts;
-  head.add("trace", fmt::format("{}: {} operations, {} of them redistributions", report.trace,
-                                report.operations, report.requests.size()));
+  head.add("trace", fmt::format("{}: {}, {} of them redistributions", report.trace,
+                                counted(report.operations, "operation"), report.requests.size()));
   head.add("topology", report.topology);
   std::string classes = joined(report.classes, ", ", [](const ClassUse& use) {
     return fmt::format("{} {} in {} flows", text(use.transport), bytes_text(use.bytes), use.flows);
@@ -338,8 +344,9 @@ std::string replay_table(const ReplayReport& report, bool verbose, std::size_t w
   if (!classes.empty()) facts.add("by link class", classes);
   facts.add("proof", report.requests.empty()
                          ? "no redistributions"
-                         : fmt::format("all {} redistributions, at full size, from index sets",
-                                       report.requests.size()));
+                         : fmt::format("{}, at full size, from index sets",
+                                       counted(static_cast<std::int64_t>(report.requests.size()),
+                                               "redistribution")));
   facts.add("data checked", data_text(report));
   facts.add("time", duration_text(report.time_ps));
   facts.add("bound",

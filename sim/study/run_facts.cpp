@@ -5,8 +5,16 @@
 #include <array>
 
 #include "core/base/integers.h"
+#include "core/base/units.h"
 
 namespace reshard::sim {
+
+std::string text(const std::vector<PhaseTime>& phases) {
+  std::string out;
+  for (const PhaseTime& phase : phases)
+    out += (out.empty() ? "" : ", ") + phase.name + " " + duration_text(phase.time_ps);
+  return out;
+}
 
 std::vector<LinkUse> busiest_links(const Timeline& timeline, const Topology& topology,
                                    std::size_t limit) {

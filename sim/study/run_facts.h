@@ -43,6 +43,7 @@ struct PhaseTime {
   std::string name;
   std::int64_t time_ps = 0;
 };
+std::string text(const std::vector<PhaseTime>& phases);  // "planning 1.2 ms, proving 3.4 ms"
 
 // What became of a plan's bytes, as the store found it.
 struct DataReport {

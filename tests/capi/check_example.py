@@ -28,7 +28,7 @@ def main():
         return SKIPPED
     page = (ROOT / "tools" / "capi" / "README.md").read_text()
     expected = re.search(
-        r"```console\n\$ python3 tools/capi/example.py\n(.*?)```", page, re.DOTALL
+        r"```console\n\$ python3 tools/capi/example.py --library \S+\n(.*?)```", page, re.DOTALL
     )[1]
     done = run("--library", arguments.library)
     if done.returncode != 0 or done.stdout != expected:

@@ -71,7 +71,7 @@ void check_reach(const Tally& tally) {
                            "all_reduce", "all_to_all"}) {
     INFO(kind);
     CHECK(tally.kinds.count(kind) == 1);
-    if (tally.kinds.count(kind) == 1) CHECK(tally.kinds.at(kind) >= 100 / kOneOf);
+    if (tally.kinds.count(kind) == 1) CHECK(tally.kinds.at(kind) >= 60 / kOneOf);
   }
   for (const auto& [field, verdicts] : tally.by_break) {
     INFO(field << ": " << verdicts[0] << " right, " << verdicts[1] << " wrong");

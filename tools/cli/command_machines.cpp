@@ -212,7 +212,9 @@ void add_topo_command(CLI::App& app) {
   list->callback([options] { run_list(*options); });
 
   CLI::App* show = command->add_subcommand("show", "devices, links and routes of a machine");
-  show->add_option("TOPOLOGY", options->name, "preset, preset:count or file")->required();
+  show->add_option("TOPOLOGY", options->name, "preset, preset:count or file")
+      ->required()
+      ->check(not_empty);
   OptionGroup(*show, "Output")
       .add_choice("--emit", "WHAT", options->emit, {"report", "topology"},
                   "report, or topology: a file to start an own machine from");

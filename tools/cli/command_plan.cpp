@@ -129,7 +129,7 @@ void add_plan_command(CLI::App& app) {
       "plan", "print the plan of a redistribution: steps, bytes per rank, peak memory, cost");
   add_request_options(*command, options->request);
   add_machine_options(*command, options->machine);
-  add_json_option(*command, options->output);
+  add_report_options(*command, options->output);
   OptionGroup output(*command, "Output");
   output.add_flag("--explain", options->explain, "say why each step is there");
   output.add_choice("--emit", "WHAT", options->emit, {"report", "plan", "alltoallv-matrix"},
@@ -158,7 +158,7 @@ void add_simulate_command(CLI::App& app) {
   add_machine_options(*command, options->machine);
   add_data_options(*command, options->data,
                    "full: move and compare every byte; proof: index sets only");
-  add_json_option(*command, options->output);
+  add_report_options(*command, options->output);
   add_perfetto_option(*command, options->output);
   command->footer(
       "Example:\n  reshard simulate --mesh 8x2 --shape 32,8192,4096 --from 'S(0)R' --to 'RS(1)' "

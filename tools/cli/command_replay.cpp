@@ -78,6 +78,7 @@ void run_replay(const ReplayOptions& options) {
   require_outputs({{perfetto, "--perfetto"}}, inputs);
   refuse_unprinted(options.output, perfetto, "--perfetto -");
   std::int64_t budget_bytes = data_budget_of(options.data);
+  if (options.trace == "-") require_standard_input();
   sim::Trace trace = sim::read_trace(options.trace, options.format);
   require_outputs({{perfetto, "--perfetto"}}, {{sim::file_of(trace.topology), "TRACE"}});
   auto topology = std::make_shared<const Topology>(topology_of(options, trace));
@@ -113,16 +114,18 @@ void add_replay_command(CLI::App& app) {
   command
       ->add_option("TRACE", options->trace,
                    "a trace in one of the formats (traces/README.md); '-': standard input")
-      ->required();
+      ->required()
+      ->check(not_empty);
   command
       ->add_option("--format", options->format,
                    format_names() + "; left out, the content of TRACE decides")
-      ->type_name("NAME");
+      ->type_name("NAME")
+      ->check(not_empty);
   add_machine_options(*command, options->machine);
   add_data_options(
       *command, options->data,
       "full: move and compare the bytes of every different request; proof: index sets only");
-  add_json_option(*command, options->output);
+  add_report_options(*command, options->output);
   add_perfetto_option(*command, options->output);
   command->footer(
       "Example:\n  reshard replay traces/llama3-70b-fsdp-to-tp.jsonl\n  reshard replay "

@@ -2,6 +2,7 @@
 // `reshard sweep`: all pairs of placements on one or more meshes through every planner, each time
 // beside the bound. Where a strategy is weak, this shows it.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 
 #include "core/base/errors.h"
@@ -64,7 +65,7 @@ std::int64_t pairs_of(std::size_t choices, int axes) {
 }
 
 sim::SweepRow row_of(const Request& request, const std::string& mesh, const Bound& bound,
-                     sim::Studies& studies) {
+                     sim::Studies& studies, Progress& progress) {
   sim::SweepRow row;
   row.mesh = mesh;
   row.from = request.source().placements_text();
@@ -74,6 +75,7 @@ sim::SweepRow row_of(const Request& request, const std::string& mesh, const Boun
   try {
     std::shared_ptr<sim::Study> study = studies.of(request);
     study->set_bound(bound);
+    progress.phase("timing");
     row.time_ps = study->time_ps();
     row.bytes_received_max = study->bytes().received_max;
     row.rates = sim::bandwidths_of(request, *row.bytes_received_max, *row.time_ps);
@@ -85,7 +87,8 @@ sim::SweepRow row_of(const Request& request, const std::string& mesh, const Boun
 
 // One mesh: its own topology where none is named, one row of studies per planner.
 void sweep_mesh(const SweepOptions& options, const std::string& mesh_text, const Shape& shape,
-                const std::vector<Placement>& choices, sim::SweepReport& report) {
+                const std::vector<Placement>& choices, sim::SweepReport& report,
+                Progress& progress) {
   auto mesh = std::make_shared<const Mesh>(parse_mesh(mesh_text, {}, "--mesh"));
   DType dtype = parse_dtype(options.dtype);
   std::int64_t total = pairs_of(choices.size(), mesh->axes());
@@ -96,13 +99,15 @@ void sweep_mesh(const SweepOptions& options, const std::string& mesh_text, const
   report.topology = topology->name();
 
   std::vector<std::unique_ptr<sim::Studies>> by_planner;
+  sim::StudyOptions wanted = study_options(options.machine);
+  wanted.on_stage = [&](std::string_view what) { progress.phase(what); };
   for (const std::string& name : report.planners)
-    by_planner.push_back(std::make_unique<sim::Studies>(topology, find_planner(name),
-                                                        study_options(options.machine)));
+    by_planner.push_back(std::make_unique<sim::Studies>(topology, find_planner(name), wanted));
   // All pairs have the same ranks.
-  CutSets sets(*topology, mesh->ranks());
+  std::vector<Rank> ranks = mesh->ranks();
+  std::sort(ranks.begin(), ranks.end());
+  CutSets sets(*topology, ranks);
 
-  Progress progress;
   std::int64_t done = 0;
   for (const std::vector<Placement>& from : sides)
     for (const std::vector<Placement>& to : sides) {
@@ -115,14 +120,23 @@ void sweep_mesh(const SweepOptions& options, const std::string& mesh_text, const
         continue;
       }
       ++report.pairs;
+      progress.phase("bound");
       Bound bound = bound_of(demand_of(*request, sets), sets);
       bool planned = false;
       for (const auto& studies : by_planner) {
-        report.rows.push_back(row_of(*request, mesh_text, bound, *studies));
+        report.rows.push_back(row_of(*request, mesh_text, bound, *studies, progress));
         planned = planned || report.rows.back().time_ps.has_value();
       }
       report.planned += planned;
     }
+}
+
+// What comes twice would count twice in every mean.
+template <class Value>
+void require_different(const std::vector<Value>& values, std::string_view option) {
+  for (auto value = values.begin(); value != values.end(); ++value)
+    if (std::find(values.begin(), value, *value) != value)
+      throw InputError(std::string(option) + ": expected different ones, found one twice");
 }
 
 void run_sweep(const SweepOptions& options) {
@@ -134,11 +148,18 @@ void run_sweep(const SweepOptions& options) {
   report.dtype = parse_dtype(options.dtype);
   report.meshes = options.meshes;
   for (const std::string& name : options.planners)
-    report.planners.emplace_back(find_planner(name).name);
+    report.planners.emplace_back(find_planner(name, "--planner").name);
   if (report.planners.empty())
     for (const PlannerRow& row : planners()) report.planners.emplace_back(row.name);
   std::vector<Placement> choices = choices_of(options.placements, shape);
-  for (const std::string& mesh : options.meshes) sweep_mesh(options, mesh, shape, choices, report);
+  require_different(options.meshes, "--mesh");
+  require_different(report.planners, "--planner");
+  require_different(choices, "--placements");
+  Progress progress;
+  for (const std::string& mesh : options.meshes)
+    sweep_mesh(options, mesh, shape, choices, report, progress);
+  progress.clear();
+  if (options.output.verbose) report.phases = progress.times();
 
   if (!options.csv.empty())
     write_file(options.csv, "--csv", [&](std::ostream& out) { out << sim::sweep_csv(report); });
@@ -166,7 +187,7 @@ void add_sweep_command(CLI::App& app) {
               "a planner; may be repeated (default all: " + planner_names() + ")");
   add_topology_option(machine, options->machine);
   add_memory_limit_option(machine, options->machine);
-  add_json_option(*command, options->output);
+  add_report_options(*command, options->output);
   output.add_file("--csv", options->csv,
                   "write a row per pair and planner ('-': to standard output)");
   command->footer(

@@ -215,7 +215,7 @@ std::string validate_footer() {
       "--backend mpi --perfetto both.json\n"
       "  torchrun --no-python --nproc-per-node 4 reshard validate --mesh 4 --shape 4096,4096 "
       "--from 'S(0)' --to 'S(1)' --backend nccl\n\nBackends here:";
-  for (const BackendInfo& backend : backend_infos()) out += "\n  " + text(backend);
+  for (const BackendInfo& backend : backend_infos()) out += "\n- " + text(backend);
   return out;
 }
 
@@ -249,7 +249,7 @@ void add_validate_command(CLI::App& app) {
           "--data-budget", "BYTES", options->data_budget,
           "bytes that the store may take when the root runs the plan in it for comparison (default "
           "2GiB)");
-  add_json_option(*command, options->output);
+  add_report_options(*command, options->output);
   add_perfetto_option(*command, options->output);
   OptionGroup(*command, "Output")
       .add_file("--measurements", options->measurements,

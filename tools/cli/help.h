@@ -61,7 +61,7 @@ class HelpFormatter : public CLI::Formatter {
     std::string held(line);
     for (std::size_t at = 0; at < held.size(); ++at)
       if (held[at] == ' ' && held.compare(at + 1, 2, "--") != 0) held[at] = kKept;
-    std::vector<std::string> lines = sim::wrapped(held, width_ - 6, " ");
+    std::vector<std::string> lines = sim::wrapped(held, width_ - 6, " ", false);
     for (std::string& one : lines) std::replace(one.begin(), one.end(), kKept, ' ');
     return lines;
   }

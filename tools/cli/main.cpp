@@ -65,7 +65,11 @@ std::string text(const CLI::ParseError& error, const CLI::App& app) {
     return fmt::format("{}: expected no argument {} (--help lists what there is)", at.get_name(),
                        found);
   std::string what = error.what();
-  return what.substr(0, what.find('\n'));
+  what = what.substr(0, what.find('\n'));
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr &&
+      what.find("At Most") != std::string::npos)
+    return what.substr(0, what.find(':')) + ": expected once, found several times";
+  return what;
 }
 
 int run(int argc, char** argv) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "tools/cli/options.h"
 
+#include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <cstdio>
 
@@ -8,6 +10,7 @@
 #include <fmt/ranges.h>
 #include <CLI/CLI.hpp>
 
+#include "core/base/cursor.h"
 #include "core/base/errors.h"
 #include "core/base/units.h"
 #include "core/layout/request.h"
@@ -35,32 +38,63 @@ BackendInfo info_of(const backends::BackendRow& row) {
 
 }  // namespace
 
+std::string not_empty(const std::string& given) {
+  return given.empty() ? "expected a value, found ''" : "";
+}
+
+// A list is given by naming the option several times: brackets and commas belong to the values.
+template <class Value>
+CLI::Option* OptionGroup::add_maybe_empty(const char* name, const char* value_name, Value& value,
+                                          const std::string& help) const {
+  return command_.add_option(name, value, help)
+      ->type_name(value_name)
+      ->group(heading_)
+      ->allow_extra_args(false);
+}
+template CLI::Option* OptionGroup::add_maybe_empty(const char*, const char*, std::string&,
+                                                   const std::string&) const;
+
 template <class Value>
 CLI::Option* OptionGroup::add(const char* name, const char* value_name, Value& value,
                               const std::string& help) const {
-  return command_.add_option(name, value, help)->type_name(value_name)->group(heading_);
+  return add_maybe_empty(name, value_name, value, help)->check(not_empty);
 }
 template CLI::Option* OptionGroup::add(const char*, const char*, std::string&,
                                        const std::string&) const;
 template CLI::Option* OptionGroup::add(const char*, const char*, std::vector<std::string>&,
                                        const std::string&) const;
 
+// A name that looks like an option is one whose FILE was forgotten.
 void OptionGroup::add_file(const char* name, std::string& value, const std::string& help) const {
   add(name, "FILE", value, help)->check([](const std::string& given) {
-    return given.empty() ? "expected a file name, found ''" : "";
+    return given.starts_with("--") ? "expected a file name, found " + reshard::quoted(given) +
+                                         " (./" + given + " is a file of this name)"
+                                   : "";
   });
 }
 
 void OptionGroup::add_choice(const char* name, const char* value_name, std::string& value,
                              const std::vector<std::string>& choices,
                              const std::string& help) const {
-  add(name, value_name, value, help)->check(CLI::IsMember(choices));
+  add(name, value_name, value, help)->check([choices](const std::string& given) {
+    if (std::find(choices.begin(), choices.end(), given) != choices.end()) return std::string();
+    return fmt::format("expected one of {}, found {}", fmt::join(choices, " "),
+                       reshard::quoted(given));
+  });
 }
 
 template <class Integer>
 void OptionGroup::add_count(const char* name, const char* value_name, Integer& value, Integer low,
                             Integer high, const std::string& help) const {
-  add(name, value_name, value, help)->check(CLI::Range(low, high));
+  add(name, value_name, value, help)->check([low, high](const std::string& given) {
+    Integer number = 0;
+    const char* end = given.data() + given.size();
+    auto [rest, error] = std::from_chars(given.data(), end, number);
+    if (error == std::errc() && rest == end && low <= number && number <= high)
+      return std::string();
+    return fmt::format("expected a whole number from {} to {}, found {}", low, high,
+                       reshard::quoted(given));
+  });
 }
 
 void OptionGroup::add_flag(const char* name, bool& value, const std::string& help) const {
@@ -79,7 +113,7 @@ void refuse_unprinted(const OutputOptions& options, const std::string& file,
 }
 
 const PlannerRow& planner_of(const MachineOptions& options) {
-  return find_planner(options.planner.empty() ? "auto" : options.planner);
+  return find_planner(options.planner.empty() ? "auto" : options.planner, "--planner");
 }
 
 std::string planner_names() {
@@ -97,7 +131,9 @@ void add_request_options(CLI::App& command, RequestOptions& options) {
   group.add("--to-mesh", "MESH", options.to_mesh,
             "ranks of the destination (default: the source's)");
   group.add("--to-ranks", "RANKS", options.to_ranks, "global ranks of the destination mesh");
-  group.add("--shape", "SHAPE", options.shape, "global shape: 32,8192,4096 ('' is a scalar)")
+  group
+      .add_maybe_empty("--shape", "SHAPE", options.shape,
+                       "global shape: 32,8192,4096 ('' is a scalar)")
       ->each([&options](const std::string&) { options.shape_given = true; });
   group.add("--dtype", "DTYPE", options.dtype,
             "f64 f32 f16 bf16 f8e4m3 f8e5m2 i64 i32 i16 i8 u8 bool c64 (default f32)");
@@ -140,9 +176,13 @@ void add_data_options(CLI::App& command, DataOptions& options, const std::string
 }
 
 void add_json_option(CLI::App& command, OutputOptions& options) {
-  OptionGroup group(command, "Output");
-  group.add_flag("--json", options.json, "print JSON (tools/json-schemas.md) instead of tables");
-  group.add_flag("-v,--verbose", options.verbose, "print more");
+  OptionGroup(command, "Output")
+      .add_flag("--json", options.json, "print JSON (tools/json-schemas.md) instead of tables");
+}
+
+void add_report_options(CLI::App& command, OutputOptions& options) {
+  add_json_option(command, options);
+  OptionGroup(command, "Output").add_flag("-v,--verbose", options.verbose, "print more");
 }
 
 void add_perfetto_option(CLI::App& command, OutputOptions& options) {
@@ -175,25 +215,40 @@ void add_carrier_options(CLI::App& command, CarrierOptions& options) {
       "fold in the plan's order even where the library's own collective would be faster");
 }
 
+// Whether some rank's shard has the shape that the line tells.
+bool fits(const Layout& layout, const DebugLine& line) {
+  if (!line.shape) return true;
+  if (!line.of_one_rank) return layout.shape() == *line.shape;
+  for (std::int32_t position = 0; position < layout.mesh().size(); ++position)
+    if (layout.local_shape(position) == *line.shape) return true;
+  return false;
+}
+
 // What the line does not say is the shape, where it names an argument by its place; what it cannot
-// say, the true shape of a tensor whose shards are not equal: both may be given beside it.
+// say, the true shape of a tensor whose shards are not equal: that may be given beside it.
 Request request_of_debug_line(const RequestOptions& options) {
   constexpr const char* kOption = "--debug-line";
   for (const auto& [given, name] : {std::pair{!options.to_mesh.empty(), "--to-mesh"},
                                     {!options.to_ranks.empty(), "--to-ranks"},
                                     {!options.from.empty(), "--from"},
-                                    {!options.to.empty(), "--to"}})
+                                    {!options.to.empty(), "--to"},
+                                    {!options.dtype.empty(), "--dtype"}})
     refuse_both(given, name, kOption);
   DebugLine line = parse_debug_line(options.debug_line, kOption);
   auto mesh = std::make_shared<const Mesh>(parse_mesh(options.mesh, options.ranks, "--mesh"));
-  std::string shape = options.shape, dtype = options.dtype;
+  std::string shape = options.shape, dtype = line.dtype.empty() ? "f32" : line.dtype;
   if (!options.shape_given) {
     if (!line.shape) throw InputError("--shape: required where --debug-line has none");
     shape = text(global_shape(line, *mesh, kOption));
   }
-  if (dtype.empty()) dtype = line.dtype.empty() ? "f32" : line.dtype;
-  return Request(parse_layout(shape, dtype, mesh, line.from, kOption),
-                 parse_layout(shape, dtype, mesh, line.to, kOption));
+  parse_dtype(dtype, kOption);
+  Layout from = parse_layout(shape, dtype, mesh, line.from, kOption);
+  if (!fits(from, line))
+    throw InputError(
+        fmt::format("--shape: expected a tensor of which a rank holds [{}], as "
+                    "--debug-line says, found [{}]",
+                    text(*line.shape), text(from.shape())));
+  return Request(std::move(from), parse_layout(shape, dtype, mesh, line.to, kOption));
 }
 
 Request request_of(const RequestOptions& options) {

@@ -23,15 +23,21 @@ class Option;
 
 namespace reshard::tools {
 
+// A check for CLI11: what is wrong, or nothing.
+std::string not_empty(const std::string& given);
+
 // The options of a command that stand under one heading of its help.
 class OptionGroup {
  public:
   OptionGroup(CLI::App& command, const char* heading) : command_(command), heading_(heading) {}
-  // `value_name` is what the help calls the value. For text and lists of text.
+  // `value_name` is what the help calls the value, which may not be empty. For text and lists of
+  // text.
   template <class Value>
   CLI::Option* add(const char* name, const char* value_name, Value& value,
                    const std::string& help) const;
-  // A name that is empty is refused.
+  template <class Value>
+  CLI::Option* add_maybe_empty(const char* name, const char* value_name, Value& value,
+                               const std::string& help) const;
   void add_file(const char* name, std::string& value, const std::string& help) const;
   void add_choice(const char* name, const char* value_name, std::string& value,
                   const std::vector<std::string>& choices, const std::string& help) const;
@@ -54,7 +60,7 @@ struct RequestOptions {
 
 struct MachineOptions {
   std::string topology, planner, memory_limit;  // planner: empty is auto
-  std::int64_t cache_size = 1024;
+  std::int64_t cache_size = -1;                 // below 0: not given, 1024
 };
 
 struct DataOptions {
@@ -84,6 +90,7 @@ void add_request_options(CLI::App& command, RequestOptions& options);
 void add_machine_options(CLI::App& command, MachineOptions& options);
 void add_data_options(CLI::App& command, DataOptions& options, const std::string& how);
 void add_json_option(CLI::App& command, OutputOptions& options);
+void add_report_options(CLI::App& command, OutputOptions& options);  // --json and -v
 void add_perfetto_option(CLI::App& command, OutputOptions& options);
 void add_carrier_options(CLI::App& command, CarrierOptions& options);
 

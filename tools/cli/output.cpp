@@ -105,6 +105,12 @@ std::size_t screen_width() {
   return width == 0 ? sim::kTableWidth : std::max(width, kLeast);
 }
 
+void require_standard_input() {
+  std::cin.peek();
+  if (std::ferror(stdin) != 0)
+    throw InputError("<stdin>: expected a readable file, found: " + reason());
+}
+
 void require_outputs(const std::vector<NamedFile>& outputs, const std::vector<NamedFile>& inputs) {
   for (auto output = outputs.begin(); output != outputs.end(); ++output) {
     if (output->path.empty()) continue;
@@ -156,7 +162,10 @@ void write_file(const std::string& path, std::string_view option,
 }
 
 Progress::Progress()
-    : on_terminal_(isatty(STDERR_FILENO) != 0), started_(Clock::now()), stage_started_(started_) {
+    : on_terminal_(isatty(STDERR_FILENO) != 0),
+      started_(Clock::now()),
+      stage_started_(started_),
+      phase_started_(started_) {
   try {
     writer_ = std::thread([this] { write_now_and_then(); });
   } catch (const std::system_error&) {  // no thread can be had: no progress is shown
@@ -177,10 +186,16 @@ void Progress::show(std::string_view what, std::int64_t done, std::int64_t total
   std::lock_guard lock(mutex_);
   if (what != what_) {
     end_stage(Clock::now());
-    what_ = what;
+    what_ = phase_ = what;
   }
   done_ = done;
   total_ = total;
+}
+
+void Progress::phase(std::string_view name) {
+  std::lock_guard lock(mutex_);
+  end_phase(Clock::now());
+  phase_ = name;
 }
 
 void Progress::clear() {
@@ -195,15 +210,21 @@ std::vector<sim::PhaseTime> Progress::times() const {
   return times_;
 }
 
-void Progress::end_stage(Clock::time_point now) {
-  if (!what_.empty()) {
+void Progress::end_phase(Clock::time_point now) {
+  if (!phase_.empty()) {
     std::int64_t ps =
-        std::chrono::duration_cast<std::chrono::nanoseconds>(now - stage_started_).count() * 1'000;
+        std::chrono::duration_cast<std::chrono::nanoseconds>(now - phase_started_).count() * 1'000;
     auto same = std::find_if(times_.begin(), times_.end(),
-                             [&](const sim::PhaseTime& time) { return time.name == what_; });
-    if (same == times_.end()) same = times_.insert(times_.end(), {what_, 0});
+                             [&](const sim::PhaseTime& time) { return time.name == phase_; });
+    if (same == times_.end()) same = times_.insert(times_.end(), {phase_, 0});
     same->time_ps += ps;
   }
+  phase_.clear();
+  phase_started_ = now;
+}
+
+void Progress::end_stage(Clock::time_point now) {
+  end_phase(now);
   what_.clear();
   stage_started_ = now;
 }

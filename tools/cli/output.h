@@ -36,6 +36,9 @@ struct NamedFile {
 // the same; devices and pipes may be. Call before long work.
 void require_outputs(const std::vector<NamedFile>& outputs, const std::vector<NamedFile>& inputs);
 
+// Throws InputError where standard input cannot be read, as where it is closed or a directory.
+void require_standard_input();
+
 // Writes a file under another name beside `path`, then renames it, so that `path` is either the old
 // file or the whole new one, with the old one's mode. What a link points to is replaced. "-" is
 // standard output; devices and pipes are written directly. Throws InputError naming `option` where
@@ -55,6 +58,8 @@ class Progress {
   // From here on; of the stage done, where it is counted, `done` of `total`.
   void stage(std::string_view what) { show(what, 0, 0); }
   void show(std::string_view what, std::int64_t done, std::int64_t total);
+  // From here on time counts as this one's; what is shown stays.
+  void phase(std::string_view name);
   // Ends the stage. Before anything else is printed.
   void clear();
   // How long stages took so far, in the order in which they were begun; a name each once.
@@ -64,14 +69,15 @@ class Progress {
   using Clock = std::chrono::steady_clock;
   void write_now_and_then();
   std::string line(Clock::time_point now) const;
+  void end_phase(Clock::time_point now);
   void end_stage(Clock::time_point now);
 
   const bool on_terminal_;
   const Clock::time_point started_;
   mutable std::mutex mutex_;  // of all below
-  std::string what_;          // empty: between stages
+  std::string what_, phase_;  // shown, and whose time it is; empty: between stages
   std::int64_t done_ = 0, total_ = 0;
-  Clock::time_point stage_started_;
+  Clock::time_point stage_started_, phase_started_;
   bool shown_ = false, over_ = false;
   std::vector<sim::PhaseTime> times_;
   std::condition_variable ended_;

@@ -77,7 +77,7 @@ std::shared_ptr<const Topology> topology_for(const std::string& spec, const Requ
 sim::StudyOptions study_options(const MachineOptions& machine) {
   sim::StudyOptions options;
   options.memory_limit_bytes = memory_limit_of(machine);
-  options.cache_capacity = machine.cache_size;
+  options.cache_capacity = machine.cache_size < 0 ? 1024 : machine.cache_size;
   return options;
 }
 
@@ -88,6 +88,7 @@ Subject subject_of(const RequestOptions& options, const MachineOptions& machine)
     return subject;
   }
   refuse_both(!machine.planner.empty(), "--planner", "--plan");
+  refuse_both(machine.cache_size >= 0, "--plan-cache", "--plan");
   for (const auto& [given, name] : {std::pair{!options.mesh.empty(), "--mesh"},
                                     {!options.to_mesh.empty(), "--to-mesh"},
                                     {!options.ranks.empty(), "--ranks"},
@@ -102,6 +103,7 @@ Subject subject_of(const RequestOptions& options, const MachineOptions& machine)
                        ": the request of --plan FILE stands in the file; give one or the other");
   bool piped = options.plan_file == "-";
   std::string file = piped ? "<stdin>" : options.plan_file;
+  if (piped) require_standard_input();
   std::string text = piped ? sim::read_text(std::cin, file, kMaxPlanTextBytes)
                            : sim::read_text_file(file, kMaxPlanTextBytes);
   subject.plan = std::make_shared<const Plan>(parse_plan_of_one(text, file));

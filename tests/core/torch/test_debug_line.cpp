@@ -42,9 +42,25 @@ TEST_CASE("debug lines: every form that PyTorch prints") {
   CHECK(line.from == "R");
   CHECK(line.to == "P(sum)");
 
-  line = read("redistribute_input(dt: i64[], trace: R->R)");
+  line = read("redistribute_input [implicit] (1, [S(0), R] -> [R, R])");
+  CHECK(line.from == "[S(0), R]");
+  CHECK(line.to == "[R, R]");
+
+  line = read("redistribute_input(dt: i64[]| R, trace: R->R)");
   CHECK_FALSE(line.of_one_rank);
   CHECK(line.shape->size() == 0);
+
+  line = read("redistribute_input(dt: f32[3, 8]| _S(0, 2)S(1), trace: S(0)R->RR)");
+  CHECK(text(*line.shape) == "3,8");
+  CHECK(line.from == "S(0)R");
+
+  line = read("redistribute_input(ft: f32[8, 8]{requires_grad=True, a=(1, 2)}, trace: P(sum)->R)");
+  CHECK(line.of_one_rank);
+  CHECK(line.from == "P(sum)");
+
+  line = read("redistribute_input(t$2: f32[8, 1], trace: S(0)->R)  ->  t$3: f32[64, 1]");
+  CHECK(text(*line.shape) == "8,1");
+  CHECK(line.to == "R");
 }
 
 TEST_CASE("debug lines: a rank's shape is as often the tensor's as axes shard it") {
@@ -66,8 +82,12 @@ TEST_CASE("debug lines: what is no such line is refused where it stops being one
         "redistribute_input(t f32[4], trace: R->R)", "redistribute_input(t: f32, trace: R->R)",
         "redistribute_input(t: f32[4, trace: R->R)", "redistribute_input(t: f32[4] trace: R->R)",
         "redistribute_input(t: f32[4], trace: R->R", "redistribute_input(t: f32[4], trace: R)",
-        "redistribute_input(t: f32[-4], trace: R->R)", "redistribute_input(t: f32[4],"})
-    CHECK(refusal_of(line).substr(0, 24) != "");
+        "redistribute_input(t: f32[-4], trace: R->R)", "redistribute_input(t: f32[4],",
+        "redistribute_input(t: [4], trace: R->R)", "redistribute_input(0x, R -> R)",
+        "redistribute_input(t: f32[4], trace: R->R) t$3"}) {
+    INFO(line);
+    CHECK(refusal_of(line).substr(0, 22) == "--debug-line: expected");
+  }
 }
 
 }  // namespace

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Text forms of meshes and rank lists, out and in.
+#include <fmt/format.h>
+
+#include "core/base/cursor.h"
+#include "core/base/errors.h"
+#include "core/layout/box.h"
+#include "core/layout/mesh.h"
+
+namespace reshard {
+
+namespace {
+
+std::int32_t axis_size(Cursor& cursor) {
+  return static_cast<std::int32_t>(cursor.integer("an axis size", 1, kMaxRanks));
+}
+
+// One level of "[[0,1],[2,3]]"; fills shape[depth...] on the first visit and demands the same
+// extents afterwards.
+void read_nested(Cursor& cursor, std::size_t depth, std::vector<std::int32_t>& shape,
+                 std::vector<Rank>& ranks) {
+  if (depth >= kMaxAxes) cursor.fail("at most 5 levels of brackets");
+  cursor.expect("[");
+  bool first_visit = shape.size() <= depth;
+  if (first_visit) shape.push_back(0);
+  std::int32_t count = 0;
+  do {
+    cursor.skip_spaces();
+    if (cursor.peek() == '[') {
+      if (shape.size() == depth + 1 && !(first_visit && count == 0)) cursor.fail("a rank");
+      read_nested(cursor, depth + 1, shape, ranks);
+    } else {
+      if (shape.size() != depth + 1) cursor.fail("'['");
+      ranks.push_back(Rank{static_cast<std::int32_t>(cursor.integer("a rank", 0, kMaxRanks - 1))});
+      if (static_cast<std::int64_t>(ranks.size()) > kMaxRanks) cursor.fail("at most 2^20 ranks");
+    }
+    ++count;
+    cursor.skip_spaces();
+  } while (cursor.accept(","));
+  cursor.expect("]");
+  if (first_visit) shape[depth] = count;
+  if (shape[depth] != count)
+    throw InputError(
+        fmt::format("mesh: expected rows of equal length, found {} and {}", shape[depth], count));
+}
+
+Mesh with_ranks(std::vector<std::int32_t> shape, std::vector<std::string> names,
+                std::string_view ranks, std::string_view field) {
+  if (ranks.empty()) return Mesh::row_major(std::move(shape), Rank{0}, std::move(names));
+  return Mesh(std::move(shape), parse_ranks(ranks, field), std::move(names));
+}
+
+void refuse_ranks_twice(std::string_view ranks, std::string_view field) {
+  if (!ranks.empty())
+    throw InputError(
+        fmt::format("{}: expected ranks either in brackets or as a list, found both", field));
+}
+
+// What the mesh itself refuses is said of the field.
+InputError of_field(const InputError& error, std::string_view field) {
+  constexpr std::string_view kOwn = "mesh: ";
+  std::string_view what = error.what();
+  if (!what.starts_with(kOwn)) return error;
+  return InputError(std::string(what.substr(kOwn.size()))).in(field);
+}
+
+// What PyTorch prints of a mesh.
+struct PrintedMesh {
+  std::vector<std::int32_t> shape, listed_shape;
+  std::vector<std::string> names;
+  std::vector<std::int64_t> strides;
+  std::vector<Rank> listed;  // ranks, where they are printed
+};
+
+// "(dp=2, tp=2)" or "(2, 2)".
+void read_sizes(Cursor& cursor, PrintedMesh& mesh) {
+  cursor.tuple([&] {
+    if (std::string_view name = cursor.word(); !name.empty()) {
+      mesh.names.emplace_back(name);
+      cursor.expect("=");
+    }
+    if (mesh.shape.size() == kMaxAxes) cursor.fail("at most 5 axes");
+    mesh.shape.push_back(axis_size(cursor));
+  });
+}
+
+// NAME=VALUE or, of older versions, NAME: VALUE.
+bool accept_name(Cursor& cursor, std::string_view name) {
+  std::string with_equals = std::string(name) + "=", with_colon = std::string(name) + ":";
+  if (cursor.accept(with_equals)) return true;
+  if (!cursor.accept(with_colon)) return false;
+  cursor.skip_spaces();
+  return true;
+}
+
+// One of the entries of "DeviceMesh(...)": sizes, ranks, axis names, strides; the device is passed
+// over.
+void read_entry(Cursor& cursor, PrintedMesh& mesh) {
+  if (accept_name(cursor, "mesh_dim_names")) {
+    cursor.tuple([&] { mesh.names.push_back(cursor.quoted_word()); });
+    return;
+  }
+  if (accept_name(cursor, "stride")) {
+    cursor.tuple([&] { mesh.strides.push_back(cursor.integer("a stride", 0, kMaxRanks)); });
+    return;
+  }
+  for (std::string_view name : {"mesh", "Mesh", "device_type", "device"})
+    if (accept_name(cursor, name)) break;
+  if (cursor.peek() == '(' && mesh.shape.empty()) {
+    read_sizes(cursor, mesh);
+  } else if (cursor.peek() == '[' && mesh.listed.empty()) {
+    read_nested(cursor, 0, mesh.listed_shape, mesh.listed);
+  } else if (cursor.peek() == '\'' || cursor.peek() == '"') {
+    cursor.quoted_word();
+  } else {
+    cursor.fail(
+        "a mesh as PyTorch prints it, such as "
+        "DeviceMesh('cuda', [[0, 1], [2, 3]], mesh_dim_names=('dp', 'tp'))");
+  }
+}
+
+std::vector<Rank> ranks_by_stride(const PrintedMesh& mesh, std::string_view field) {
+  std::vector<Rank> ranks;
+  DimVector at(static_cast<int>(mesh.shape.size()));
+  do {
+    std::int64_t rank = 0;
+    for (int axis = 0; axis < at.size(); ++axis) rank += at[axis] * mesh.strides[to_index(axis)];
+    if (rank >= kMaxRanks)
+      throw InputError(fmt::format("{}: expected ranks below 2^20, found {}", field, rank));
+    ranks.push_back(Rank{static_cast<std::int32_t>(rank)});
+  } while (next_index(at, [&](int axis) { return to_index(mesh.shape[to_index(axis)]); }));
+  return ranks;
+}
+
+// Behind "DeviceMesh(". Sizes name no ranks: then `ranks` may, else strides do, from rank 0.
+Mesh read_device_mesh(Cursor& cursor, std::string_view ranks, std::string_view field) {
+  PrintedMesh mesh;
+  do {
+    cursor.skip_spaces();
+    read_entry(cursor, mesh);
+    cursor.skip_spaces();
+  } while (cursor.accept(","));
+  cursor.expect(")");
+  cursor.skip_spaces();
+  cursor.expect_end();
+  if (!mesh.listed.empty()) {
+    refuse_ranks_twice(ranks, field);
+    if (!mesh.shape.empty() && mesh.shape != mesh.listed_shape)
+      throw InputError(std::string(field) + ": expected ranks of the shape of the sizes");
+    return Mesh(std::move(mesh.listed_shape), std::move(mesh.listed), std::move(mesh.names));
+  }
+  if (mesh.strides.size() != mesh.shape.size() || !ranks.empty()) {
+    if (!mesh.strides.empty() && mesh.strides.size() != mesh.shape.size())
+      throw InputError(std::string(field) + ": expected a stride per axis");
+    return with_ranks(std::move(mesh.shape), std::move(mesh.names), ranks, field);
+  }
+  Mesh::row_major(mesh.shape);  // refuses sizes that no mesh has
+  std::vector<Rank> strided = ranks_by_stride(mesh, field);
+  return Mesh(std::move(mesh.shape), std::move(strided), std::move(mesh.names));
+}
+
+Mesh read_mesh(Cursor& cursor, std::string_view ranks, std::string_view field) {
+  std::vector<std::int32_t> shape;
+  std::vector<std::string> names;
+  if (cursor.accept("DeviceMesh(")) return read_device_mesh(cursor, ranks, field);
+  if (cursor.peek() == '[') {
+    std::vector<Rank> listed;
+    read_nested(cursor, 0, shape, listed);
+    cursor.expect_end();
+    refuse_ranks_twice(ranks, field);
+    return Mesh(std::move(shape), std::move(listed));
+  }
+  if (cursor.peek() >= '0' && cursor.peek() <= '9') {
+    do shape.push_back(axis_size(cursor));
+    while (shape.size() <= kMaxAxes && (cursor.accept("x") || cursor.accept("*")));
+  } else {
+    do {
+      cursor.skip_spaces();
+      std::string name(cursor.word());
+      if (name.empty()) cursor.fail("a mesh such as 4x4, dp=4,tp=4 or [[0,1],[2,3]]");
+      names.push_back(std::move(name));
+      cursor.expect("=");
+      shape.push_back(axis_size(cursor));
+    } while (shape.size() <= kMaxAxes && cursor.accept(","));
+  }
+  cursor.expect_end();
+  return with_ranks(std::move(shape), std::move(names), ranks, field);
+}
+
+}  // namespace
+
+Mesh parse_mesh(std::string_view text, std::string_view ranks, std::string_view field) {
+  Cursor cursor(text, field);
+  try {
+    return read_mesh(cursor, ranks, field);
+  } catch (const InputError& error) {
+    throw of_field(error, field);
+  }
+}
+
+std::string shape_text(const Mesh& mesh) {
+  std::string out;
+  for (int axis = 0; axis < mesh.axes(); ++axis) {
+    if (mesh.names().empty())
+      out += fmt::format("{}{}", axis == 0 ? "" : "x", mesh.axis_size(axis));
+    else
+      out += fmt::format("{}{}={}", axis == 0 ? "" : ",", mesh.names()[axis], mesh.axis_size(axis));
+  }
+  return out;
+}
+
+std::string ranks_text(const std::vector<Rank>& ranks) {
+  std::string out;
+  for (std::size_t i = 0; i < ranks.size();) {
+    std::size_t j = i;
+    while (j + 1 < ranks.size() && to_int(ranks[j + 1]) == to_int(ranks[j]) + 1) ++j;
+    out += fmt::format("{}{}", i == 0 ? "" : ",", to_int(ranks[i]));
+    if (j > i) out += fmt::format("-{}", to_int(ranks[j]));
+    i = j + 1;
+  }
+  return out;
+}
+
+std::vector<Rank> parse_ranks(std::string_view text, std::string_view field) {
+  Cursor cursor(text, field);
+  std::vector<Rank> ranks;
+  do {
+    cursor.skip_spaces();
+    std::int64_t first = cursor.integer("a rank", 0, kMaxRanks - 1), last = first;
+    if (cursor.accept("-")) last = cursor.integer("a last rank", first, kMaxRanks - 1);
+    if (static_cast<std::int64_t>(ranks.size()) + (last - first + 1) > kMaxRanks)
+      cursor.fail("at most 2^20 ranks");
+    for (std::int64_t rank = first; rank <= last; ++rank)
+      ranks.push_back(Rank{static_cast<std::int32_t>(rank)});
+    cursor.skip_spaces();
+  } while (cursor.accept(","));
+  cursor.expect_end();
+  return ranks;
+}
+
+}  // namespace reshard

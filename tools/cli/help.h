@@ -32,6 +32,16 @@ class HelpFormatter : public CLI::Formatter {
                              beside(command->get_description()), column_width_);
     return out.str();
   }
+  // CLI11 moves what belongs to a command two columns to the right.
+  std::string make_expanded(const CLI::App* command) const override {
+    std::string text = HelpFormatter(width_ - 2).Formatter::make_expanded(command), out;
+    for (std::string_view rest = text; !rest.empty();) {
+      std::string_view line = take_line(rest);
+      out += line.substr(0, line.find_last_not_of(' ') + 1);
+      out += '\n';
+    }
+    return out;
+  }
   std::string make_footer(const CLI::App* app) const override {
     return fitted(Formatter::make_footer(app));
   }

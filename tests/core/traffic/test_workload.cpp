@@ -11,7 +11,7 @@ TEST_CASE("a workload of one plan is one operation on the plan's ranks") {
   Workload workload = workload_of(std::make_shared<const Plan>(request, "rule"));
   REQUIRE(workload.operations.size() == 1);
   CHECK(ranks_of(workload.operations[0]) == std::vector<Rank>{Rank{3}, Rank{4}});
-  CHECK(text(workload.operations[0]) == "rule plan on ranks 3,4");
+  CHECK(text(workload.operations[0]) == "rule plan on ranks 3-4");
   CHECK(workload.operations[0].stream == 0);
 }
 
@@ -20,7 +20,10 @@ TEST_CASE("operations name their ranks for people") {
   CHECK(text(Operation{Compute{{Rank{7}}, 1}, 0, {}}) == "compute on rank 7");
   CHECK(
       text(Operation{BareCollective{CollectiveKind::AllReduce, Algorithm::Ring, six, 1}, 0, {}}) ==
-      "all_reduce on ranks 5,4,3,2,.. (6 in all)");
+      "all_reduce on ranks 5,4,3,2,1,0");
+  std::vector<Rank> scattered;
+  for (std::int32_t i = 0; i < 30; ++i) scattered.push_back(Rank{2 * i});
+  CHECK(text(Operation{Compute{scattered, 1}, 0, {}}) == "compute on ranks 0,2,4,6,.. (30 in all)");
   CHECK(text(Operation{Message{Rank{1}, Rank{2}, 8, 0, OpId{0}}, 0, {}}) ==
         "message from rank 1 to rank 2");
   CHECK(ranks_of(Operation{Message{Rank{2}, Rank{1}, 8, 0, OpId{0}}, 0, {}}) ==

@@ -39,11 +39,30 @@ TEST_CASE(
         "         all\n"
         "a,b,c   10 B  some words\n"
         "              that go on\n");
-  // Pieces that nothing breaks stay whole: "bytes", "10 B".
-  CHECK(wrapped("a,b,c", 1) == std::vector<std::string>{"a,", "b,", "c"});
-  CHECK(wrapped("words that", 3) == std::vector<std::string>{"words", "that"});
-  CHECK(wrapped("a,b c", 1, " ") == std::vector<std::string>{"a,b", "c"});
+  CHECK(wrapped("a,b,c", 2) == std::vector<std::string>{"a,", "b,", "c"});
+  CHECK(wrapped("a,b c", 3, " ") == std::vector<std::string>{"a,b", "c"});
   CHECK(wrapped("", 5) == std::vector<std::string>{""});
+}
+
+TEST_CASE("words are broken where they alone are wider, figures never") {
+  CHECK(wrapped("words that", 3) == std::vector<std::string>{"wor", "ds", "tha", "t"});
+  CHECK(wrapped("words that", 3, " ", false) == std::vector<std::string>{"words", "that"});
+  CHECK(wrapped("\u00b5\u00b5\u00b5", 2) == std::vector<std::string>{"\u00b5\u00b5", "\u00b5"});
+  Table table({"name", ">bytes"});
+  table.add_row({"abcdefghijklmno", "1234567890"});
+  CHECK(table.text(20) ==
+        "name           bytes\n"
+        "abcdefgh  1234567890\n"
+        "ijklmno\n");
+}
+
+TEST_CASE("what would move a terminal's cursor is not printed") {
+  Table table({"name"});
+  table.add_row({"a\x1b[31mb\nc\x7f"});
+  CHECK(table.text() == "name\na?[31mb?c?\n");
+  Facts facts;
+  facts.add("name", "a\tb");
+  CHECK(facts.text() == "name  a?b\n");
 }
 
 TEST_CASE("facts put their values in one column") {

@@ -6,8 +6,8 @@
 #   tidy       the house's rules: include edges, sizes, names, what core and sim must not touch
 #   sanitize   the tests under ASan and UBSan
 #   digests    Clang builds a program that prints the same bytes as GCC's: plans, timelines, digests
-#   fuzz       every text input for a few seconds (RESHARD_FUZZ_SECONDS, default 15) under
-#              libFuzzer, ASan and UBSan
+#   fuzz       every text input, RESHARD_FUZZ_RUNS inputs each (default 100000), under libFuzzer,
+#              ASan and UBSan
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source tools/build.sh
@@ -55,7 +55,7 @@ fuzz() {
   for target in "${fuzz_targets[@]}"; do
     found=build/fuzz-corpus/$target
     mkdir -p "$found"
-    if ! build/sanitize/fuzz_"$target" -max_total_time="${RESHARD_FUZZ_SECONDS:-15}" -timeout=10 \
+    if ! build/sanitize/fuzz_"$target" -runs="${RESHARD_FUZZ_RUNS:-100000}" -timeout=10 \
       -rss_limit_mb=2048 -max_len=4096 -artifact_prefix="$found/" -print_final_stats=1 \
       "$found" tests/fuzz/corpus/"$target" >"$found.log" 2>&1; then
       tail -50 "$found.log" >&2

@@ -15,6 +15,7 @@ function(mpi_tests flavour parts processes)
     tests/backends/mpi/mpi_main.cpp
     tests/backends/mpi/test_mpi_runs.cpp
     tests/backends/mpi/test_mpi_world.cpp)
+  compile_quickly(test_${flavour})
   target_link_libraries(test_${flavour} PRIVATE ${parts} reshard_conformance reshard_flags fmt::fmt
     Catch2::Catch2WithMain)
   foreach(count IN LISTS processes)

@@ -19,7 +19,9 @@ foreach(component IN LISTS CPACK_COMPONENTS_ALL)
   string(REGEX REPLACE "\n\n" "\n.\n" license "${license}")
   string(REGEX REPLACE "\n([^\n])" "\n \\1" license "\n${license}")
   file(WRITE ${documents}/copyright
-    "Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/\nUpstream-Name: reshard\n\nFiles: *\nCopyright: 2026 the reshard authors\nLicense: BSD-3-Clause${license}")
+    "Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/\n"
+    "Upstream-Name: reshard\n\nFiles: *\nCopyright: 2026 the reshard authors\n"
+    "License: BSD-3-Clause${license}")
   # Debian's form of a changelog; what changed stands in ours.
   string(TIMESTAMP date "%a, %d %b %Y %H:%M:%S +0000" UTC)
   file(WRITE ${documents}/changelog

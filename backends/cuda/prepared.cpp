@@ -8,6 +8,7 @@
 #include "backends/job/patience.h"
 #include "core/base/errors.h"
 #include "core/bytes/block.h"
+#include "core/proof/proof.h"
 
 namespace reshard::backends::cuda {
 namespace {
@@ -29,6 +30,8 @@ Prepared::Prepared(Device& device, const Plan& plan, Shards shards, const Execut
       shards_(std::move(shards)),
       origin_(device),
       finished_(device) {
+  debug_check_operations(
+      plan, [&plan](StepId step, Operations& out) { lower(plan, plan.steps[step], out); });
   shards_.allocate(device);
   std::vector<StreamedStep> places =
       assign_streams(steps_before(plan, shards_.temporaries()), options.streams);

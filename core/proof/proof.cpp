@@ -283,6 +283,16 @@ std::optional<Refutation> check_operations(const Plan& plan, const RunStep& run)
   }
 }
 
+void debug_check_operations([[maybe_unused]] const Plan& plan,
+                            [[maybe_unused]] const RunStep& run) {
+#ifndef NDEBUG
+  // What a plan means that does not do its request nobody knows.
+  if (!check_plan(plan).proved()) return;
+  std::optional<Refutation> wrong = check_operations(plan, run);
+  RESHARD_CHECK(!wrong, wrong->what);
+#endif
+}
+
 ProofResult prove(const Plan& plan) {
   ProofResult result = check_plan(plan);
   RESHARD_CHECK(result.proved(), fmt::format("planner {} on {}: {}", plan.planner,

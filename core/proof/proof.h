@@ -49,6 +49,10 @@ ProofResult check_plan(const Plan& plan);
 using RunStep = std::function<void(StepId, Operations&)>;
 std::optional<Refutation> check_operations(const Plan& plan, const RunStep& run);
 
+// check_operations in debug builds, before operations are run, of plans that are proved; a
+// CheckFailure says what is wrong. Other builds do nothing.
+void debug_check_operations(const Plan& plan, const RunStep& run);
+
 // For plans of our own making: throws CheckFailure when refuted.
 ProofResult prove(const Plan& plan);
 

@@ -117,7 +117,9 @@ void SymbolicMemory::refute(const std::string& what) const {
 
 void SymbolicMemory::put(BufferId buffer, Slot slot, const Piece& piece) {
   if (++pieces_ > kMaxProofPieces)
-    throw InputError("plan: expected a proof of at most 2^25 boxes, found more (use fewer ranks)");
+    throw InputError(
+        "proof: expected at most 2^25 boxes, found more (fewer ranks would do, perhaps another "
+        "planner)");
   ContentsRef& held = contents(buffer, slot);
   if (!held) held = std::make_shared<Contents>(plan_.dims());
   if (held.use_count() > 1) held = std::make_shared<Contents>(*held);

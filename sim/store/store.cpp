@@ -9,6 +9,7 @@
 
 #include "core/base/errors.h"
 #include "core/layout/request.h"
+#include "core/proof/proof.h"
 
 namespace reshard::sim {
 
@@ -156,7 +157,10 @@ class PreparedStore : public PreparedPlan {
       : store_(store),
         plan_(plan),
         forwarding_(plan, store.options_.forward),
-        memory_(plan, store.options_.poison) {}
+        memory_(plan, store.options_.poison) {
+    debug_check_operations(plan,
+                           [this](StepId step, Operations& out) { forwarding_.run(step, out); });
+  }
 
   void fill(const FillSource& fill, TensorId tensor) override {
     fill_sources(plan_, fill, memory_, tensor);

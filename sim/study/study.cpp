@@ -133,6 +133,20 @@ Studies::Studies(std::shared_ptr<const Topology> topology, const PlannerRow& pla
       options_(options),
       cache_(options.cache_capacity) {}
 
+namespace {
+
+// A plan may be too large to be proved: then its planner is named.
+std::shared_ptr<Study> proved(const PlannerRow& planner, std::shared_ptr<const Plan> plan,
+                              std::shared_ptr<const Topology> topology, PlanFindings found) {
+  try {
+    return std::make_shared<Study>(std::move(plan), std::move(topology), std::move(found));
+  } catch (const InputError& error) {
+    throw error.in(fmt::format("planner {}", planner.name));
+  }
+}
+
+}  // namespace
+
 std::shared_ptr<Study> Studies::made(const PlannerRow& planner, const Request& request) const {
   PlanFindings found;
   Explanation explanation;
@@ -154,7 +168,7 @@ std::shared_ptr<Study> Studies::made(const PlannerRow& planner, const Request& r
   stage("planning");
   auto plan = std::make_shared<const Plan>(make_plan(planner, request, input));
   stage("proving");
-  auto study = std::make_shared<Study>(std::move(plan), topology_, std::move(found));
+  auto study = proved(planner, std::move(plan), topology_, std::move(found));
   if (options_.explain) study->set_explanation(std::move(explanation));
   return study;
 }

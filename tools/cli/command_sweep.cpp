@@ -111,7 +111,7 @@ void sweep_mesh(const SweepOptions& options, const std::string& mesh_text, const
   std::int64_t done = 0;
   for (const std::vector<Placement>& from : sides)
     for (const std::vector<Placement>& to : sides) {
-      progress.show("sweep " + mesh_text, done++, total);
+      progress.show("sweep " + mesh_text, done++, total, "requests");
       std::optional<Request> request;
       try {
         request.emplace(Layout(shape, dtype, mesh, from), Layout(shape, dtype, mesh, to));

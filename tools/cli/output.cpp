@@ -182,11 +182,17 @@ Progress::~Progress() {
   if (writer_.joinable()) writer_.join();
 }
 
-void Progress::show(std::string_view what, std::int64_t done, std::int64_t total) {
+void Progress::show(std::string_view what, std::int64_t done, std::int64_t total,
+                    std::string_view phase) {
   std::lock_guard lock(mutex_);
   if (what != what_) {
     end_stage(Clock::now());
-    what_ = phase_ = what;
+    what_ = what;
+    if (phase.empty()) phase = what;
+  }
+  if (!phase.empty()) {
+    end_phase(Clock::now());
+    phase_ = phase;
   }
   done_ = done;
   total_ = total;

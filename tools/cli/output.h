@@ -57,7 +57,9 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
   // From here on; of the stage done, where it is counted, `done` of `total`.
   void stage(std::string_view what) { show(what, 0, 0); }
-  void show(std::string_view what, std::int64_t done, std::int64_t total);
+  // Its time counts as `phase`'s, where one is named.
+  void show(std::string_view what, std::int64_t done, std::int64_t total,
+            std::string_view phase = {});
   // From here on time counts as this one's; what is shown stays.
   void phase(std::string_view name);
   // Ends the stage. Before anything else is printed.

@@ -35,6 +35,9 @@ TEST_CASE("temporaries: the third of a chain takes the place of the first") {
   TemporaryLayout layout = lay_out_temporaries(temporary_lives(plan, lives_of(plan), 0), 256);
   CHECK(layout.offset == std::vector<std::int64_t>{-1, -1, 0, 1024, 0, -1});
   CHECK(layout.total_bytes == 2024);
+  // Source, destination, the chain, and one that none touches.
+  CHECK(lives_of(plan).begin == std::vector<std::int32_t>{-1, 3, 0, 1, 2, -1});
+  CHECK(lives_of(plan).end == std::vector<std::int32_t>{0, 3, 1, 2, 3, -1});
   CHECK(layout.reuses == std::vector<TemporaryLayout::Reuse>{{a, c}});
   CHECK_THROWS_AS(lay_out_temporaries(temporary_lives(plan, lives_of(plan), 0), 3), CheckFailure);
   // Source, destination and two of the temporaries; what nothing writes takes no memory.

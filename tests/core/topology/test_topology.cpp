@@ -227,6 +227,8 @@ TEST_CASE("resources have the capacities of their kinds, routes their ends") {
   CHECK_THROWS_AS(topology.resource_bytes_per_s(ResourceId{-1}), CheckFailure);
   for (auto [from, to] : {std::pair{-1, 0}, {0, -1}, {6, 0}, {0, 6}})
     CHECK_THROWS_AS(topology.rule(Rank{from}, Rank{to}), CheckFailure);
+  CHECK_THROWS_WITH(topology.rule(Rank{5}, Rank{6}),
+                    Catch::Contains("no route from device 5 to device 6 of t"));
   CHECK_NOTHROW(topology.rule(Rank{0}, Rank{5}));
   CHECK_NOTHROW(topology.rule(Rank{5}, Rank{0}));
   std::string words;

@@ -167,6 +167,8 @@ TEST_CASE("what would take absurd work or memory is refused") {
         "topology m:1048576: expected at most 2^24 resources, found 18874368");
   CHECK(error_of("reshard-topology 1\n" + std::string((64 << 20) + 1, 'x')) ==
         "m.topo:2: expected lines of at most 64 MiB, found a longer one");
+  CHECK(error_of("reshard-topology 1\n#" + std::string((64 << 20) - 1, 'x')) ==
+        "m.topo:2: expected a line 'name', found the end");
   std::string many = kHead;
   for (int r = 0; r < 257; ++r) many += kWithin;
   CHECK(error_of(many).find("m.topo:263: expected at most 256 routes, found 'route within") == 0);

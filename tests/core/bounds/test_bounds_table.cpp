@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <limits>
 #include <string>
+#include <tuple>
 
 #include "core/base/errors.h"
 #include "core/base/units.h"
@@ -112,7 +113,17 @@ TEST_CASE("a bound names what limits it") {
   CHECK(tiny.limited_by() == LimitedBy::Latency);
   CHECK(tiny.time_ps() == 8'000'000);
   CHECK(tiny.cut_ps == 27);  // 12 bytes at 450e9 bytes/s: 26.67 ps
-  CHECK(text(LimitedBy::Latency) == "latency");
+}
+
+TEST_CASE("of bounds that are equal the cut is named, then the volume") {
+  const std::tuple<Bound, std::int64_t, const char*> rows[] = {
+      {{0, 0, 0}, 0, "none"},   {{3, 3, 3}, 3, "cut"},     {{2, 1, 2}, 2, "cut"},
+      {{1, 2, 2}, 2, "volume"}, {{1, 1, 2}, 2, "latency"},
+  };
+  for (const auto& [bound, time, limit] : rows) {
+    CHECK(bound.time_ps() == time);
+    CHECK(text(bound.limited_by()) == limit);
+  }
 }
 
 // [P,P] -> [S0,S0] over q = 8 nodes of 8 GPUs. In(node) = T/8, but (q-1)/q * T enters each node on

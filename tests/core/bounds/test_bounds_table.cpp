@@ -113,6 +113,16 @@ TEST_CASE("a bound names what limits it") {
   CHECK(tiny.limited_by() == LimitedBy::Latency);
   CHECK(tiny.time_ps() == 8'000'000);
   CHECK(tiny.cut_ps == 27);  // 12 bytes at 450e9 bytes/s: 26.67 ps
+  // One byte has a latency, too.
+  MeshRef first = std::make_shared<const Mesh>(parse_mesh("1")),
+          second = std::make_shared<const Mesh>(parse_mesh("1", "1"));
+  Bound byte = bound_of(
+      Request(parse_layout("1", "u8", first, "R"), parse_layout("1", "u8", second, "R")), topology);
+  CHECK((byte.cut_ps == 3 && byte.volume_ps == 2 && byte.latency_ps == 8'000'000));
+  CutSets sets(topology, {Rank{0}, Rank{1}});
+  CHECK_THROWS_AS(cut_bound_ps({1}, sets), CheckFailure);
+  std::vector<Int128> in_bytes;
+  CHECK_THROWS_AS(add_transfer(in_bytes, sets, Rank{0}, Rank{1}, 1), CheckFailure);
 }
 
 TEST_CASE("of bounds that are equal the cut is named, then the volume") {

@@ -70,6 +70,7 @@ TEST_CASE("meshes and rank lists at their limits") {
                     "mesh: expected a rank between 0 and 1048575, found '1048576,0]'");
   CHECK(shape_text(parse_mesh("dp=2, tp=4")) == "dp=2,tp=4");
   CHECK(ranks_text(parse_ranks(" 0 , 3-4 ", "r")) == "0,3-4");
+  CHECK_THROWS_WITH(parse_ranks("0-3x", "r"), "r: expected the end, found 'x'");
   CHECK(parse_ranks("0-1048575", "r").size() == 1048576);
   CHECK(parse_ranks("1048575-1048575,3", "r") == std::vector<Rank>{Rank{1048575}, Rank{3}});
   CHECK_THROWS_WITH(parse_ranks("0-1048574,3-4", "r"),

@@ -182,6 +182,13 @@ TEST_CASE("the matrix has a row and a column for every rank up to the greatest")
       "p2p"));
   CHECK(matrix.text == "0 4 4 4\n0 0 0 0\n0 0 0 0\n0 0 0 0\n");
   CHECK(matrix.size_bytes == 12);
+  // Or of a column: the way back.
+  matrix = alltoallv_matrix(planned(
+      Request(parse_layout("4", "f32", std::make_shared<const Mesh>(parse_mesh("4")), "S(0)"),
+              parse_layout("4", "f32", std::make_shared<const Mesh>(parse_mesh("1")), "R")),
+      "p2p"));
+  CHECK(matrix.text == "0 0 0 0\n4 0 0 0\n4 0 0 0\n4 0 0 0\n");
+  CHECK(matrix.size_bytes == 12);
 }
 
 TEST_CASE("a matrix too wide to write down is refused") {

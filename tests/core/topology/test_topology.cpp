@@ -105,12 +105,14 @@ TEST_CASE("contradictions in a template are refused") {
           n.class_of = {0, 0, 0, 1};
           n.rule_within = {0, 0, 0, -1};
         }) == "no error");
-  CHECK(
-      changed([](NodeTemplate& n) {
-        n.class_of = {0, 0, 0, 1};
-        n.rule_within = {0, -1, 0, -1};
-      }) ==
-      "topology t: expected a route for every pair of devices of a node, found a pair without one");
+  for (const std::vector<std::int32_t>& rules :
+       {std::vector{0, -1, 0, -1}, {0, 0, -1, -1}, {-1, 0, 0, 0}})
+    CHECK(changed([&](NodeTemplate& n) {
+            n.class_of = {0, 0, 0, 1};
+            n.rule_within = rules;
+          }) ==
+          "topology t: expected a route for every pair of devices of a node, found a pair without "
+          "one");
   CHECK(changed([](NodeTemplate& n) { n.rule_within = {1}; }) ==
         "topology t: expected a rule below 1, found 1");
   CHECK(changed([](NodeTemplate& n) { n.rule_between = 1; }) ==
@@ -188,7 +190,7 @@ TEST_CASE("every field of a topology is in its fingerprint") {
   nodes[9].groups = {{"g", {1}}};
   nodes[10].rules[0].hops[1].kind = Hop::Kind::Fabric;
   nodes[11].rules[0].latency_ps = 4;
-  nodes[12].rules[0].cap_bytes_per_s = 5;
+  nodes[12].rules[0].cap_bytes_per_s = 1;
   nodes[13].rules[0].transport = Transport::PCIe;
   nodes[14].class_of = {0, 0, 0, 0};
   nodes[15].rule_within = {1};
@@ -214,6 +216,20 @@ TEST_CASE("groups hold their devices in global numbers, nodes first where there 
   };
   CHECK(groups(1) == "node0.a:0,2 node0.b:1 ");
   CHECK(groups(2) == "node0:0,1,2 node1:3,4,5 node0.a:0,2 node0.b:1 node1.a:3,5 node1.b:4 ");
+}
+
+TEST_CASE("a hop names a resource relative to its ends") {
+  NodeTemplate node = star(3);
+  node.ports.push_back({"nic", 1, 1});
+  node.shared.push_back({"disk", 1});
+  node.rule_between = 0;
+  Topology topology("t", node, {{"spine", 7}, {"core", 8}}, 2);
+  std::vector<std::string> names;
+  for (auto kind : {Hop::Kind::SourceOut, Hop::Kind::DestinationIn, Hop::Kind::SourceNodeShared,
+                    Hop::Kind::DestinationNodeShared, Hop::Kind::Fabric})
+    names.push_back(topology.resource_name(topology.resource({kind, 1}, Rank{2}, Rank{4})));
+  CHECK(names == std::vector<std::string>{"node0.gpu2.nic.out", "node1.gpu1.nic.in", "node0.disk",
+                                          "node1.disk", "core"});
 }
 
 TEST_CASE("resources have the capacities of their kinds, routes their ends") {

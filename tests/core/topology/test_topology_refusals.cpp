@@ -79,6 +79,8 @@ TEST_CASE("every wrong line is refused with its place") {
        "found more"},
       {kHead + "count devices\nroute pairs 0-1 via host latency 0 transport host\n" + kWithin,
        "m.topo:8: expected 'within' where 'count devices' makes all devices alike, found another"},
+      {kHead + "count devices\n" + kWithin + "route between via spine latency 0 transport host\n",
+       "m.topo:9: expected 'within' where 'count devices' makes all devices alike, found another"},
       {kHead + kWithin + kWithin,
        "m.topo:8: expected a route that some pair of devices takes (the first line that matches "
        "counts), found another"},

@@ -178,7 +178,8 @@ TEST_CASE("text round trip") {
 TEST_CASE("a text in the words of the writer is written as it stands") {
   std::string nodes =
       "reshard-topology 1\nname m\ndevices 5\nnodes 2\ncount nodes\nport a 450GB/s in 0.001GB/s\n"
-      "port b 999999B/s\nshared host 1.5GB/s\nfabric spine 6.887GB/s\ngroup x 0-1 3\ngroup y 4\n"
+      "port b 999999B/s\nshared host 1.5GB/s\nfabric spine 6.887GB/s\ngroup x 0-1 3\ngroup y "
+      "4\ngroup z 2-4\n"
       "route pairs 0-4 3-2 via a.out b.in latency 0ps transport nvlink\n"
       "route x via host latency 1us cap 20GB/s transport host\n"
       "route x to y via a.out latency 999ps transport pcie\n"
@@ -237,6 +238,19 @@ TEST_CASE("the fingerprint tells topologies apart") {
     changed.replace(changed.find(from), from.size(), to);
     CAPTURE(changed);
     CHECK(fingerprint(changed) != fingerprint(text));
+  }
+}
+
+TEST_CASE("more than 1024 classes get no table") {
+  for (std::int32_t devices : {1024, 1025}) {
+    TopologyDescription description;
+    description.devices = devices;
+    description.routes.resize(1);
+    description.routes[0].where = RouteLine::Where::Pairs;
+    for (std::int32_t d = 1; d < devices; ++d) description.routes[0].pairs.push_back({0, d});
+    RouteTable table = make_route_table(description);
+    CHECK(table.too_many_classes == (devices > 1024));
+    CHECK(table.rule_within.empty() == (devices > 1024));
   }
 }
 

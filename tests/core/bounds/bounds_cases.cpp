@@ -48,6 +48,12 @@ std::vector<Topology> machines() {
        "latency 2us transport host\n"
        "route between via a.out source.host latency 4us transport network\n",
        3},
+      // Devices 1 and 2 are of one class, in groups that do not ascend with them.
+      {"devices 4\ncount nodes\nport a 5GB/s\nshared host 90GB/s\ngroup even 0 2\ngroup odd 1 3\n"
+       "route pairs 1-2 via host latency 1us transport host\n"
+       "route within via a.out a.in latency 2us transport pcie\n"
+       "route between via a.out a.in latency 4us transport network\n",
+       3},
   };
   std::vector<Topology> out;
   for (const auto& [text, nodes] : texts_and_nodes)

@@ -8,6 +8,10 @@
 #include <map>
 #include <set>
 
+#include <fmt/format.h>
+
+#include "core/base/errors.h"
+#include "core/bounds/atoms.h"
 #include "core/bounds/bounds.h"
 #include "core/topology/topology_text.h"
 #include "tests/core/bounds/bounds_cases.h"
@@ -137,10 +141,30 @@ TEST_CASE("no plan needs fewer receipts than the volume bound says, and often on
   CHECK(tight * 10 > compared * 9);
 }
 
+TEST_CASE("atoms are what pieces of both sides share, dim by dim") {
+  auto atoms = [](const char* shape, const char* from, const char* to) {
+    MeshRef mesh = std::make_shared<const Mesh>(parse_mesh("3"));
+    Atoms found(
+        Request(parse_layout(shape, "f32", mesh, from), parse_layout(shape, "f32", mesh, to)));
+    std::string out = std::to_string(found.count()) + ":";
+    found.for_each([&](std::int64_t source, std::int64_t destination, std::int64_t elements) {
+      out += fmt::format(" {}>{}*{}", source, destination, elements);
+    });
+    return out;
+  };
+  CHECK(atoms("", "R", "R") == "1: 0>0*1");
+  CHECK(atoms("0,4", "S0", "S1") == "0:");
+  CHECK(atoms("4,2", "S0", "S1") == "4: 0>0*2 0>1*2 1>0*2 1>1*2");
+  // Destination pieces hold elements 0 and 3, 1 and 4, 2.
+  CHECK(atoms("5", "S0", "_S(0,2)") == "5: 0>0*1 0>1*1 1>0*1 1>2*1 2>1*1");
+  CHECK(atoms("5", "R", "_S(0,2)") == "3: 0>0*2 0>1*2 0>2*1");
+}
+
 TEST_CASE("sets need a device for every rank") {
   for (const Topology& topology : machines()) {
     Rank last{topology.devices() - 1}, beyond{topology.devices()};
     CHECK(CutSets(topology, {Rank{0}, last}).ranks().back() == last);
+    CHECK_THROWS_AS(CutSets(topology, {last}).name(0), CheckFailure);  // one rank has no sets
     CHECK_THROWS_WITH(CutSets(topology, {Rank{0}, beyond}),
                       Catch::Contains("expected a device for every rank, found 12 devices and "
                                       "rank 12"));

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <limits>
 #include <string>
+#include <tuple>
 
 #include "core/base/errors.h"
 #include "core/base/units.h"
@@ -112,7 +113,27 @@ TEST_CASE("a bound names what limits it") {
   CHECK(tiny.limited_by() == LimitedBy::Latency);
   CHECK(tiny.time_ps() == 8'000'000);
   CHECK(tiny.cut_ps == 27);  // 12 bytes at 450e9 bytes/s: 26.67 ps
-  CHECK(text(LimitedBy::Latency) == "latency");
+  // One byte has a latency, too.
+  MeshRef first = std::make_shared<const Mesh>(parse_mesh("1")),
+          second = std::make_shared<const Mesh>(parse_mesh("1", "1"));
+  Bound byte = bound_of(
+      Request(parse_layout("1", "u8", first, "R"), parse_layout("1", "u8", second, "R")), topology);
+  CHECK((byte.cut_ps == 3 && byte.volume_ps == 2 && byte.latency_ps == 8'000'000));
+  CutSets sets(topology, {Rank{0}, Rank{1}});
+  CHECK_THROWS_AS(cut_bound_ps({1}, sets), CheckFailure);
+  std::vector<Int128> in_bytes;
+  CHECK_THROWS_AS(add_transfer(in_bytes, sets, Rank{0}, Rank{1}, 1), CheckFailure);
+}
+
+TEST_CASE("of bounds that are equal the cut is named, then the volume") {
+  const std::tuple<Bound, std::int64_t, const char*> rows[] = {
+      {{0, 0, 0}, 0, "none"},   {{3, 3, 3}, 3, "cut"},     {{2, 1, 2}, 2, "cut"},
+      {{1, 2, 2}, 2, "volume"}, {{1, 1, 2}, 2, "latency"},
+  };
+  for (const auto& [bound, time, limit] : rows) {
+    CHECK(bound.time_ps() == time);
+    CHECK(text(bound.limited_by()) == limit);
+  }
 }
 
 // [P,P] -> [S0,S0] over q = 8 nodes of 8 GPUs. In(node) = T/8, but (q-1)/q * T enters each node on

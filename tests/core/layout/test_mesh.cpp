@@ -33,6 +33,52 @@ TEST_CASE("a mesh as PyTorch prints it") {
   CHECK(ranks_text(parse_mesh("DeviceMesh((2, 2), 'cuda')", "4-7").ranks()) == "4-7");
 }
 
+TEST_CASE("strides say which ranks a printed mesh has, unless the ranks are given") {
+  auto ranks = [](const char* mesh, const char* list = "") {
+    return ranks_text(parse_mesh(mesh, list).ranks());
+  };
+  CHECK(ranks("DeviceMesh((2, 3), stride=(1, 2))") == "0,2,4,1,3,5");
+  CHECK(ranks("DeviceMesh((dp=2, tp=2), 'cuda', stride=(4, 1))") == "0-1,4-5");
+  CHECK(ranks("DeviceMesh((2, 2), stride=(2, 1))", "4-7") == "4-7");
+  CHECK(ranks("DeviceMesh((2,), stride=(1048575,))") == "0,1048575");
+  CHECK(ranks("DeviceMesh((1, 2), stride=(0, 1))") == "0-1");
+  CHECK(ranks("DeviceMesh(device_type: 'cuda', mesh: [[3, 1]], mesh_dim_names: ('a', 'b'))") ==
+        "3,1");
+  CHECK(ranks("DeviceMesh((2, 2), [[0, 1], [2, 3]])") == "0-3");
+  auto refused = [](const char* mesh, const char* list, const std::string& what) {
+    CHECK_THROWS_WITH(parse_mesh(mesh, list, "--mesh"), "--mesh: expected " + what);
+  };
+  refused("DeviceMesh((2,), stride=(1048576,))", "", "ranks below 2^20, found 1048576");
+  refused("DeviceMesh((1,), stride=(-1,))", "", "a stride between 0 and 1048576, found '-1,))'");
+  refused("DeviceMesh((1,), stride=(1048577,))", "",
+          "a stride between 0 and 1048576, found '1048577,))'");
+  refused("DeviceMesh((2, 2), stride=(1,))", "", "a stride per axis");
+  refused("DeviceMesh((2, 2), stride=(1,))", "0-3", "a stride per axis");
+  refused("DeviceMesh((4,), [[0, 1], [2, 3]])", "", "ranks of the shape of the sizes");
+  refused("DeviceMesh('cpu', [0, 1])", "0-1", "ranks either in brackets or as a list, found both");
+  refused("DeviceMesh((1, 1, 1, 1, 1, 1))", "", "at most 5 axes, found '1))'");
+  refused("2x2", "0-2", "4 ranks for its shape, found 3");
+}
+
+TEST_CASE("meshes and rank lists at their limits") {
+  for (const char* mesh : {"1x1x1x1x2", "a=1,b=1,c=1,d=1,e=2", "[[[[[0,1]]]]]",
+                           "DeviceMesh((1, 1, 1, 1, 2))", "1*1*1*1*2"})
+    CHECK(parse_mesh(mesh).shape() == std::vector<std::int32_t>{1, 1, 1, 1, 2});
+  CHECK(parse_mesh("1048576").size() == 1048576);
+  CHECK(parse_mesh("[1048575,0]").rank_at(0) == Rank{1048575});
+  CHECK_THROWS_WITH(parse_mesh("[1048576,0]"),
+                    "mesh: expected a rank between 0 and 1048575, found '1048576,0]'");
+  CHECK(shape_text(parse_mesh("dp=2, tp=4")) == "dp=2,tp=4");
+  CHECK(ranks_text(parse_ranks(" 0 , 3-4 ", "r")) == "0,3-4");
+  CHECK_THROWS_WITH(parse_ranks("0-3x", "r"), "r: expected the end, found 'x'");
+  CHECK(parse_ranks("0-1048575", "r").size() == 1048576);
+  CHECK(parse_ranks("1048575-1048575,3", "r") == std::vector<Rank>{Rank{1048575}, Rank{3}});
+  CHECK_THROWS_WITH(parse_ranks("0-1048574,3-4", "r"),
+                    "r: expected at most 2^20 ranks, found the end");
+  CHECK_THROWS_WITH(parse_ranks("1048576", "r"),
+                    "r: expected a rank between 0 and 1048575, found '1048576'");
+}
+
 TEST_CASE("a shape as Python prints it") {
   for (const char* text :
        {"8,16", " 8, 16 ", "[8, 16]", "(8, 16)", "(8, 16,)", "torch.Size([8, 16])"}) {
@@ -40,6 +86,9 @@ TEST_CASE("a shape as Python prints it") {
     CHECK(parse_shape(text) == Shape{8, 16});
   }
   for (const char* text : {"", "[]", "()", "torch.Size([])"}) CHECK(parse_shape(text).size() == 0);
+  CHECK(text(Shape{8, 16}) == "8,16");
+  CHECK(text(Shape{}).empty());
+  CHECK(text(Box{{0, 2}, {4, 3}}) == "[0:4,2:3]");
   for (const char* text :
        {"[8, 16", "8, 16]", "(8, 16]", "torch.Size([8, 16]", "8,", "8 16", ","}) {
     INFO(text);

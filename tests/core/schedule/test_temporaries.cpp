@@ -35,6 +35,9 @@ TEST_CASE("temporaries: the third of a chain takes the place of the first") {
   TemporaryLayout layout = lay_out_temporaries(temporary_lives(plan, lives_of(plan), 0), 256);
   CHECK(layout.offset == std::vector<std::int64_t>{-1, -1, 0, 1024, 0, -1});
   CHECK(layout.total_bytes == 2024);
+  // Source, destination, the chain, and one that none touches.
+  CHECK(lives_of(plan).begin == std::vector<std::int32_t>{-1, 3, 0, 1, 2, -1});
+  CHECK(lives_of(plan).end == std::vector<std::int32_t>{0, 3, 1, 2, 3, -1});
   CHECK(layout.reuses == std::vector<TemporaryLayout::Reuse>{{a, c}});
   CHECK_THROWS_AS(lay_out_temporaries(temporary_lives(plan, lives_of(plan), 0), 3), CheckFailure);
   // Source, destination and two of the temporaries; what nothing writes takes no memory.
@@ -61,6 +64,89 @@ TEST_CASE("temporaries: what stays when copies are forwarded lives from its firs
     const Lives lives = Forwarding(plan, forwards).lives();
     CHECK(lives.begin[to_index(folded)] == 0);
     CHECK(lives.end[to_index(folded)] == 2);
+  }
+}
+
+TEST_CASE("temporaries: what is read from copies is read where they came from, cut at the seams") {
+  struct Words : Operations {
+    std::string out;
+    std::string at(const Place& place) {
+      return std::to_string(to_index(place.buffer)) + "@" + text(place.lo);
+    }
+    void copy(const Place& from, const Place& to, const DimVector& extents) override {
+      out += at(from) + ">" + at(to) + "*" + text(extents) + " ";
+    }
+    void fill(const Place& to, const DimVector& extents) override {
+      out += "0>" + at(to) + "*" + text(extents) + " ";
+    }
+    void fold(ReduceOp, std::int64_t, std::span<const Place> operands, const Place& to,
+              const DimVector& extents) override {
+      for (const Place& operand : operands) out += at(operand) + "+";
+      out += ">" + at(to) + "*" + text(extents) + " ";
+    }
+  };
+  auto mesh = std::make_shared<const Mesh>(parse_mesh("1"));
+  Plan plan(Request(parse_layout("8", "u8", mesh, "R"), parse_layout("8", "u8", mesh, "R")),
+            "hand");
+  BufferId packed = plan.add_temporary(), padded = plan.add_temporary();
+  plan.buffer(packed).set_shape(0, Shape{4});
+  plan.buffer(padded).set_shape(0, Shape{2});
+  MoveList moves(1);
+  auto move = [&](BufferId from, std::int64_t from_lo, BufferId to, std::int64_t to_lo,
+                  std::int64_t extent) {
+    moves.push_back({from, to, DimVector{from_lo}, DimVector{to_lo}, DimVector{extent}});
+  };
+  auto copy = [&] {
+    auto count = static_cast<std::uint32_t>(moves.size());
+    plan.add_step(CopyStep{{{0, {0, count}}}, std::exchange(moves, MoveList(1))}, {});
+  };
+  move(kSourceBuffer, 4, packed, 0, 2);
+  move(kSourceBuffer, 0, packed, 2, 2);
+  move(kSourceBuffer, 7, padded, 1, 1);
+  copy();
+  plan.add_step(FillStep{{{0, padded, Box{{0}, {1}}}}}, {});
+  move(packed, 1, kDestinationBuffer, 0, 3);
+  move(padded, 0, kDestinationBuffer, 3, 2);
+  copy();
+  ReduceStep sum;
+  sum.parts = {{0, kDestinationBuffer, DimVector{5}, DimVector{3}, 0, 2}};
+  sum.operands = {{kSourceBuffer, DimVector{3}}, {packed, DimVector{1}}};
+  plan.add_step(sum, {});
+  auto run = [&](bool forwards) {
+    Forwarding forwarding(plan, forwards);
+    Words words;
+    for (int twice = 0; twice < 2; ++twice) {
+      words.out.clear();
+      for (std::int32_t step = 0; step < 4; ++step) forwarding.run(StepId{step}, words);
+    }
+    return words.out;
+  };
+  // 0 source, 1 destination, 2 packed, 3 padded, which a fill keeps.
+  CHECK(run(true) ==
+        "0@7>3@1*1 0>3@0*1 0@5>1@0*1 0@0>1@1*2 3@0>1@3*2 0@3+0@5+>1@5*1 0@4+0@0+>1@6*2 ");
+  CHECK(run(false) == "0@4>2@0*2 0@0>2@2*2 0@7>3@1*1 0>3@0*1 2@1>1@0*3 3@0>1@3*2 0@3+2@1+>1@5*3 ");
+  Lives lives = Forwarding(plan).lives();
+  CHECK(lives.begin == std::vector<std::int32_t>{-1, 2, -1, 0});
+  CHECK(lives.end == std::vector<std::int32_t>{3, 3, -1, 2});
+}
+
+TEST_CASE("temporaries: of up to 2^16 copies they are forwarded, of more they stay") {
+  auto mesh = std::make_shared<const Mesh>(parse_mesh("1"));
+  for (std::int64_t copies : {65536, 65537}) {
+    std::string shape = std::to_string(copies);
+    Plan plan(Request(parse_layout(shape, "u8", mesh, "R"), parse_layout(shape, "u8", mesh, "R")),
+              "hand");
+    BufferId packed = plan.add_temporary();
+    plan.buffer(packed).set_shape(0, Shape{copies});
+    CopyStep in{{{0, {0, static_cast<std::uint32_t>(copies)}}}, MoveList(1)},
+        out{{{0, {0, 1}}}, MoveList(1)};
+    for (std::int64_t i = 0; i < copies; ++i)
+      in.moves.push_back({kSourceBuffer, packed, DimVector{i}, DimVector{i}, DimVector{1}});
+    out.moves.push_back(
+        {packed, kDestinationBuffer, DimVector{0}, DimVector{0}, DimVector{copies}});
+    plan.add_step(in, {});
+    plan.add_step(out, {StepId{0}});
+    CHECK(Forwarding(plan).lives().begin[to_index(packed)] == (copies == 65536 ? -1 : 0));
   }
 }
 

@@ -79,6 +79,8 @@ TEST_CASE("every wrong line is refused with its place") {
        "found more"},
       {kHead + "count devices\nroute pairs 0-1 via host latency 0 transport host\n" + kWithin,
        "m.topo:8: expected 'within' where 'count devices' makes all devices alike, found another"},
+      {kHead + "count devices\n" + kWithin + "route between via spine latency 0 transport host\n",
+       "m.topo:9: expected 'within' where 'count devices' makes all devices alike, found another"},
       {kHead + kWithin + kWithin,
        "m.topo:8: expected a route that some pair of devices takes (the first line that matches "
        "counts), found another"},
@@ -167,9 +169,94 @@ TEST_CASE("what would take absurd work or memory is refused") {
         "topology m:1048576: expected at most 2^24 resources, found 18874368");
   CHECK(error_of("reshard-topology 1\n" + std::string((64 << 20) + 1, 'x')) ==
         "m.topo:2: expected lines of at most 64 MiB, found a longer one");
+  CHECK(error_of("reshard-topology 1\n#" + std::string((64 << 20) - 1, 'x')) ==
+        "m.topo:2: expected a line 'name', found the end");
   std::string many = kHead;
   for (int r = 0; r < 257; ++r) many += kWithin;
   CHECK(error_of(many).find("m.topo:263: expected at most 256 routes, found 'route within") == 0);
+}
+
+TEST_CASE(
+    "names are a letter and up to 63 letters, digits, '_' and '-', none a word of the format") {
+  auto error_of_name = [](const std::string& name) {
+    std::string error = error_of(kHead + "port " + name + " 1GB/s\n" + kWithin);
+    return error.substr(0, error.find(" ("));
+  };
+  for (const std::string& good : {std::string("A"), std::string("Z9_-"), std::string("z0"),
+                                  std::string("b-"), std::string(64, 'x')})
+    CHECK(error_of_name(good) == "no error");
+  for (const std::string& bad :
+       {std::string("0a"), std::string("_a"), std::string("-a"), std::string("@"), std::string("["),
+        std::string("`"), std::string("{"), std::string("a."), std::string(65, 'x')})
+    CHECK(error_of_name(bad) == "m.topo:7: expected a name");
+  for (const char* word : {"within", "between", "pairs", "to", "via", "latency", "cap", "transport",
+                           "source", "destination", "in", "out"})
+    CHECK(error_of_name(word) ==
+          fmt::format("m.topo:7: expected a name that is no word of the format, found '{}'", word));
+  for (const char* used : {"a", "host", "spine"})
+    CHECK(error_of_name(used) ==
+          fmt::format("m.topo:7: expected a name not used before, found '{}'", used));
+}
+
+TEST_CASE("a node may have so many parts and not one more") {
+  struct Part {
+    std::string key, rest, what;
+    int limit, there;  // in kHead, so many are
+  };
+  for (const Part& part :
+       {Part{"port", "1GB/s", "ports", 64, 1}, Part{"shared", "1GB/s", "of these lines", 256, 1},
+        Part{"fabric", "1GB/s", "of these lines", 1024, 1},
+        Part{"group", "0", "groups", 1024, 0}}) {
+    std::string text = kHead;
+    for (int i = part.there; i < part.limit; ++i)
+      text += fmt::format("{} n{} {}\n", part.key, i, part.rest);
+    CHECK(error_of(text + kWithin) == "no error");
+    std::string more = fmt::format("{} more {}", part.key, part.rest);
+    CHECK(error_of(text + more + "\n") ==
+          fmt::format("m.topo:{}: expected at most {} {}, found '{}'", 7 + part.limit - part.there,
+                      part.limit, part.what, more));
+  }
+  std::string hops = "route within via";
+  for (int i = 0; i < 16; ++i) hops += fmt::format(" f{}", i);
+  std::string fabric = kHead;
+  for (int i = 0; i < 17; ++i) fabric += fmt::format("fabric f{} 1GB/s\n", i);
+  CHECK(error_of(fabric + hops + " latency 0 transport pcie\n") == "no error");
+  CHECK(error_of(fabric + hops + " f16 latency 0 transport pcie\n") ==
+        "m.topo:24: expected at most 16 hops, found 'f16'");
+  // A pair counts twice among the 2^20 members.
+  std::string text =
+      "reshard-topology 1\nname m\ndevices 1048576\nport a 1GB/s\ngroup x 0-1048573\n";
+  CHECK(error_of(text + "route pairs 0-1 via a.out latency 0 transport pcie\n" + kWithin) ==
+        "no error");
+  CHECK(error_of(text + "route pairs 0-1 2-3 via a.out latency 0 transport pcie\n") ==
+        "m.topo:6: expected at most 2^20 members of groups and pairs in all, found 'route pairs "
+        "0-1 2-3 via a.out latency 0 ...'");
+}
+
+TEST_CASE("a pair without a route is named by the first devices of its classes") {
+  std::string text = kHead + "group x 0\ngroup y 1 3\ngroup z 2\n";
+  auto route = [](const char* where) {
+    return std::string("route ") + where + " via host latency 0 transport host\n";
+  };
+  auto missing = [&](const std::string& routes, const char* pair) {
+    CHECK(error_of(text + routes).find(std::string("found none from device ") + pair) !=
+          std::string::npos);
+  };
+  std::string all_but_y = route("x y") + route("x z") + route("y z");
+  missing(all_but_y, "1 to device 3");
+  missing(route("x y") + route("x z") + route("y") + route("y to z"), "2 to device 1");
+  missing(route("y") + route("x z") + route("y z"), "0 to device 1");
+  CHECK(error_of(text + all_but_y + route("y")) == "no error");
+}
+
+TEST_CASE("lines that say what the machine is come once") {
+  for (const char* line : {"name m", "nodes 1", "count nothing", "devices 4"}) {
+    std::string key(line, std::string_view(line).find(' '));
+    bool in_head = key == "name" || key == "devices";
+    CHECK(
+        error_of(kHead + (in_head ? "" : line + std::string("\n")) + line + "\n") ==
+        fmt::format("m.topo:{}: expected one line '{}', found a second one", in_head ? 7 : 8, key));
+  }
 }
 
 // Cut and changed texts either make a topology or give one InputError with the file's name; nothing

@@ -175,6 +175,46 @@ TEST_CASE("text round trip") {
   CHECK(to_text(parse_topology(one + "nodes 1\n", "m.topo")) == one);
 }
 
+TEST_CASE("a text in the words of the writer is written as it stands") {
+  std::string nodes =
+      "reshard-topology 1\nname m\ndevices 5\nnodes 2\ncount nodes\nport a 450GB/s in 0.001GB/s\n"
+      "port b 999999B/s\nshared host 1.5GB/s\nfabric spine 6.887GB/s\ngroup x 0-1 3\ngroup y "
+      "4\ngroup z 2-4\n"
+      "route pairs 0-4 3-2 via a.out b.in latency 0ps transport nvlink\n"
+      "route x via host latency 1us cap 20GB/s transport host\n"
+      "route x to y via a.out latency 999ps transport pcie\n"
+      "route x y via a.out host b.in latency 1500000ps transport pcie\n"
+      "route within via spine latency 1us transport pcie\n"
+      "route between via source.host spine destination.host latency 7us transport network\n";
+  CHECK(to_text(parse_topology(nodes, "m.topo")) == nodes);
+  std::string devices =
+      "reshard-topology 1\nname m\ndevices 2\ncount devices\nport a 1GB/s\nroute within via a.out "
+      "latency 1us transport nvlink\n";
+  CHECK(to_text(parse_topology(devices, "m.topo")) == devices);
+}
+
+TEST_CASE("a count replaces what the file says it does, up to 2^20 devices in all") {
+  auto built = [](const std::string& counts, std::optional<std::int64_t> count) {
+    std::string text =
+        kHead + counts + kWithin + "route between via a.out latency 0 transport network\n";
+    if (counts == "count devices\n") text = kHead + counts + kWithin;
+    Topology topology = build_topology(parse_topology(text, "m.topo"), count);
+    return fmt::format("{} {}x{}", topology.name(), topology.nodes(), topology.node().devices);
+  };
+  CHECK(built("count nodes\n", std::nullopt) == "m:1 1x4");
+  CHECK(built("count nodes\nnodes 3\n", std::nullopt) == "m:3 3x4");
+  CHECK(built("count nodes\n", 1) == "m:1 1x4");
+  CHECK(built("count nodes\n", 262144) == "m:262144 262144x4");
+  CHECK(built("count devices\n", std::nullopt) == "m:4 1x4");
+  CHECK(built("count devices\n", 7) == "m:7 1x7");
+  CHECK(built("nodes 2\n", std::nullopt) == "m 2x4");
+  for (std::int64_t count : {0, 262145})
+    CHECK_THROWS_WITH(built("count nodes\n", count),
+                      fmt::format("topology m: expected 1 to 262144 nodes, found {}", count));
+  CHECK_THROWS_WITH(built("nodes 2\n", 2),
+                    "topology m: expected no count (the machine is as it is), found :2");
+}
+
 TEST_CASE("the fingerprint tells topologies apart") {
   auto fingerprint = [](const std::string& text) {
     return build_topology(parse_topology(text, "m.topo"), std::nullopt).fingerprint().hex();
@@ -198,6 +238,19 @@ TEST_CASE("the fingerprint tells topologies apart") {
     changed.replace(changed.find(from), from.size(), to);
     CAPTURE(changed);
     CHECK(fingerprint(changed) != fingerprint(text));
+  }
+}
+
+TEST_CASE("more than 1024 classes get no table") {
+  for (std::int32_t devices : {1024, 1025}) {
+    TopologyDescription description;
+    description.devices = devices;
+    description.routes.resize(1);
+    description.routes[0].where = RouteLine::Where::Pairs;
+    for (std::int32_t d = 1; d < devices; ++d) description.routes[0].pairs.push_back({0, d});
+    RouteTable table = make_route_table(description);
+    CHECK(table.too_many_classes == (devices > 1024));
+    CHECK(table.rule_within.empty() == (devices > 1024));
   }
 }
 

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "core/base/errors.h"
 #include "core/torch/cost_model.h"
 #include "tests/core/planners/planner_cases.h"
 
@@ -74,6 +75,7 @@ TEST_CASE("a change of shard order costs, strided shards and other meshes are in
        other = std::make_shared<const Mesh>(parse_mesh("2x2"));
   Request across(parse_layout("8", "f32", mesh, "S0"), parse_layout("8", "f32", other, "S0,R"));
   CHECK(torch_redistribute_cost_us(across, 8) == kInfinite);
+  CHECK_THROWS_AS(torch_greedy_steps(across), CheckFailure);
 }
 
 TEST_CASE("PyTorch plans greedily where neither side has a shard order or a strided shard") {

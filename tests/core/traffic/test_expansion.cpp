@@ -224,4 +224,15 @@ TEST_CASE("an expansion larger than any memory is refused") {
   CHECK_THROWS_AS(Expansion(CollectiveKind::AllReduce, Algorithm::Direct, 4, kMaxBytes),
                   InputError);
   CHECK_THROWS_AS(Expansion(CollectiveKind::AllGather, Algorithm::Tree, 4, 1), CheckFailure);
+  CHECK_THROWS_AS(Expansion(CollectiveKind::AllGather, Algorithm::Ring, 1, 1), CheckFailure);
+  CHECK_THROWS_AS(Expansion(CollectiveKind::AllGather, Algorithm::Ring, 2, -1), CheckFailure);
+  // all_reduce: twice its chunks, rounded up; as a tree once per level and once at the end.
+  for (auto [algorithm, n, most] : {std::tuple{Algorithm::Ring, 4, kMaxBytes / 2 - 4},
+                                    {Algorithm::Tree, 4, kMaxBytes / 3 - 4},
+                                    {Algorithm::Tree, 5, kMaxBytes / 4 - 5}}) {
+    CHECK_NOTHROW(Expansion(CollectiveKind::AllReduce, algorithm, n, most));
+    CHECK_THROWS_WITH(Expansion(CollectiveKind::AllReduce, algorithm, n, most + 1),
+                      "all_reduce of " + std::to_string(most + 1) + " elements over " +
+                          std::to_string(n) + " ranks: expected at most 2^62 received");
+  }
 }

@@ -90,6 +90,78 @@ TEST_CASE("traffic is that of every transfer, and its columns are what ranks rec
   CHECK(pairs > 10000);
 }
 
+TEST_CASE("bytes are counted by step and by rank") {
+  // A gather of 4 elements from one other rank, then of 8; f32 on four ranks.
+  PlanBytes bytes = count_bytes(planned(request_of("2x2", "4,4", "S(0)S(1)", "RR"), "rule"));
+  std::erase(bytes.received_per_step, 0);  // copies
+  CHECK(bytes.received_per_step == std::vector<std::int64_t>{4 * 16, 4 * 32});
+  CHECK(bytes.received_per_slot == std::vector<std::int64_t>{48, 48, 48, 48});
+  CHECK((bytes.received_max == 48 && bytes.received_total == 192));
+  // A ring of three shares 8 elements as 3, 3 and 2: all but its own, all but the previous one's.
+  bytes = count_bytes(planned(request_of("3", "8", "P(sum)", "R"), "rule"));
+  CHECK(bytes.received_per_slot == std::vector<std::int64_t>{44, 40, 44});
+  CHECK((bytes.received_max == 44 && bytes.received_total == 128));
+}
+
+TEST_CASE("every rank has its own fullest step") {
+  Plan plan(request_of("2", "1000", "R", "R"), "by hand");
+  BufferId a = plan.add_temporary(), b = plan.add_temporary(), c = plan.add_temporary();
+  auto copy = [&](Slot slot, BufferId from, BufferId to, std::int64_t extent) {
+    CopyStep step{{{slot, {0, 1}}}, MoveList(1)};
+    step.moves.push_back({from, to, DimVector{0}, DimVector{0}, DimVector{extent}});
+    plan.add_step(step, {});
+  };
+  for (BufferId id : {a, b}) plan.buffer(id).set_shape(0, Shape{1000});
+  plan.buffer(c).set_shape(1, Shape{300});
+  copy(0, kSourceBuffer, a, 1000);
+  copy(1, kSourceBuffer, c, 300);
+  copy(0, a, b, 1000);
+  copy(0, b, kDestinationBuffer, 1000);
+  copy(1, c, kDestinationBuffer, 300);
+  PlanBytes bytes = count_bytes(plan);
+  CHECK(bytes.peak_per_slot == std::vector<std::int64_t>{16000, 9200});
+  CHECK(bytes.peak_max == 16000);
+}
+
+TEST_CASE("transfers, seen from a part") {
+  auto seen = [](const Transfers& transfers, std::int32_t part, std::int32_t round) {
+    std::string out;
+    transfers.for_each(part, round, [&](std::int32_t from, std::int32_t to, std::int64_t bytes) {
+      out += std::to_string(from) + ">" + std::to_string(to) + ":" + std::to_string(bytes) + " ";
+    });
+    return out;
+  };
+  auto slots = [](const Transfers& transfers) {
+    return std::vector<Slot>(transfers.slots().begin(), transfers.slots().end());
+  };
+  Transfers none = Transfers::none(3);
+  CHECK((none.rounds() == 0 && none.count() == 0 && none.at_once() == 0));
+  CHECK(slots(none) == std::vector<Slot>{0, 1, 2});
+  Transfers one = Transfers::message(7);
+  CHECK((one.rounds() == 1 && slots(one) == std::vector<Slot>{0, 1}));
+  CHECK((seen(one, 0, 0) == "0>1:7 " && seen(one, 1, 0) == "0>1:7 "));
+  // Chunks of 3, 3 and 2 bytes.
+  Transfers ring = Transfers::collective(CollectiveKind::AllReduce, Algorithm::Ring, 3, 8);
+  CHECK((ring.rounds() == 4 && ring.count() == 12 && ring.at_once() == 3));
+  CHECK(slots(ring) == std::vector<Slot>{0, 1, 2});
+  CHECK(seen(ring, 1, 0) == "1>2:3 0>1:2 ");
+  CHECK(seen(ring, 1, 3) == "1>2:3 0>1:2 ");
+  // Groups of a collective are numbered one after the other.
+  Plan plan = planned(request_of("2x2", "8", "RS(0)", "RR"), "rule");
+  Transfers gathers(plan, plan.steps.at(0));
+  CHECK((gathers.rounds() == 1 && gathers.count() == 4 && gathers.at_once() == 4));
+  CHECK(slots(gathers) == std::vector<Slot>{0, 1, 2, 3});
+  CHECK(seen(gathers, 2, 0) == "2>3:16 3>2:16 ");
+  // Of an exchange a part's messages, those that it sends first.
+  plan = planned(request_of("3", "3,3", "S(0)", "S(1)", "4,2,7"), "p2p");
+  for (const Step& step : plan.steps)
+    if (std::holds_alternative<ExchangeStep>(step.body)) {
+      Transfers exchange(plan, step);
+      CHECK((exchange.rounds() == 1 && exchange.count() == 0));
+      CHECK(seen(exchange, 1, 0) == "1>0:4 1>2:4 0>1:4 2>1:4 ");
+    }
+}
+
 TEST_CASE("the matrix has a row and a column for every rank up to the greatest") {
   // Ranks 1 and 3 swap halves of 4 x 4 f32: each sends 2 x 2 elements.
   AlltoallvMatrix matrix =
@@ -109,6 +181,13 @@ TEST_CASE("the matrix has a row and a column for every rank up to the greatest")
               parse_layout("4", "f32", std::make_shared<const Mesh>(parse_mesh("4")), "S(0)")),
       "p2p"));
   CHECK(matrix.text == "0 4 4 4\n0 0 0 0\n0 0 0 0\n0 0 0 0\n");
+  CHECK(matrix.size_bytes == 12);
+  // Or of a column: the way back.
+  matrix = alltoallv_matrix(planned(
+      Request(parse_layout("4", "f32", std::make_shared<const Mesh>(parse_mesh("4")), "S(0)"),
+              parse_layout("4", "f32", std::make_shared<const Mesh>(parse_mesh("1")), "R")),
+      "p2p"));
+  CHECK(matrix.text == "0 0 0 0\n4 0 0 0\n4 0 0 0\n4 0 0 0\n");
   CHECK(matrix.size_bytes == 12);
 }
 

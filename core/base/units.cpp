@@ -166,6 +166,12 @@ std::int64_t parse_duration_ps(std::string_view text, std::string_view field) {
                         true);
 }
 
+std::int64_t parse_ratio(std::string_view text, std::string_view field) {
+  constexpr std::array<Unit, 1> kUnits{{{"", kRatioOne}}};
+  return parse_quantity(text, field, kUnits, "a ratio such as 0.95", 0, kRatioOne * kRatioOne,
+                        false);
+}
+
 std::string decimal_text(std::int64_t value, std::int64_t unit, int decimals) {
   Int128 power = 1;
   for (int i = 0; i < decimals; ++i) power *= 10;

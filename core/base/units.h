@@ -21,6 +21,10 @@ std::int64_t parse_bytes_per_s(std::string_view text, std::string_view field);
 // Throws InputError.
 std::int64_t parse_duration_ps(std::string_view text, std::string_view field);
 
+// Ratios in millionths: "0.972", "1". 0 .. 10^6 x one; digits behind the sixth are rounded.
+inline constexpr std::int64_t kRatioOne = 1'000'000;
+std::int64_t parse_ratio(std::string_view text, std::string_view field);
+
 // "1 rank", "2 ranks".
 std::string counted(std::int64_t count, std::string_view what);
 

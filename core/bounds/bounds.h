@@ -12,7 +12,10 @@
 //   volume   total receipts / sum of cap_in, over ranks and over the groups of one kind as
 //            super-ranks; a resource that several of them share counts once in the sum. Receipts of
 //            an element with k addends and m needing ranks: m minus the owners among them if k = 1;
-//            (k-1)+(m-1) if a needing rank holds an addend; k+m-1 otherwise
+//            (k-1)+(m-1) if a needing rank holds an addend; k+m-1 otherwise. Where switches on the
+//            way reduce and multicast (the topology's flags; ranks and groups of ranks: NVLink's or
+//            the network's, nodes: the network's), one receipt is enough for each rank that needs
+//            it and does not hold all addends
 //   latency  the greatest, over ranks that must receive, of the least route latency into the rank
 //
 // A super-rank holds an addend if one of its ranks does, so addends may share holders there; k is
@@ -48,6 +51,7 @@ struct CutLevel {
   std::vector<std::int32_t> member_of;  // per rank of the job (by index): its set here, -1 for none
   std::vector<std::string> names;       // per set; "rank 3", "node0", "node1.socket0"
   std::vector<std::int32_t> node;       // per set: the node that all its ranks are on
+  bool of_nodes = false;                // the sets are the ranks of whole nodes
   bool covers_job =
       true;  // no rank without a set: then the sets are super-ranks for the volume bound
   Int128 capacity =

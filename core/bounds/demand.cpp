@@ -40,6 +40,7 @@ struct HoldingList {
 struct LevelView {
   std::vector<std::int32_t> set_of;
   std::int32_t sets = 0;  // the further set not counted
+  bool reduced_on_the_way = false;
 };
 
 HoldingList holding_list(std::span<const Member> members, std::int64_t addends,
@@ -102,7 +103,9 @@ class LevelCount {
  public:
   LevelCount(const MemberLists& holders, const MemberLists& needers, std::int64_t addends,
              LevelView level)
-      : in_(to_index(level.sets) + 1), in_complement_(in_) {
+      : in_(to_index(level.sets) + 1),
+        in_complement_(in_),
+        reduced_on_the_way_(level.reduced_on_the_way) {
     for (std::size_t i = 0; i + 1 < holders.begins.size(); ++i)
       holdings_.push_back(
           holding_list(std::span(holders.members)
@@ -138,8 +141,9 @@ class LevelCount {
       if (h.sole && (needs.size() > 1 || needs.front() != h.set))
         in_complement_[to_index(h.set)] += elements;
     auto needing = static_cast<std::int64_t>(needs.size());
-    std::int64_t receipts =
-        holding.packing == 1 ? lacking : holding.packing - 1 + needing - (packed_need ? 1 : 0);
+    std::int64_t receipts = reduced_on_the_way_ || holding.packing == 1
+                                ? lacking
+                                : holding.packing - 1 + needing - (packed_need ? 1 : 0);
     receipts_ += Int128{elements} * receipts;
   }
 
@@ -151,6 +155,7 @@ class LevelCount {
   std::vector<HoldingList> holdings_;
   NeedLists needs_;
   std::vector<Int128> in_, in_complement_;  // elements per set
+  bool reduced_on_the_way_;
   Int128 receipts_ = 0;
 };
 
@@ -184,8 +189,9 @@ std::vector<LevelCount> count_levels(const Request& request, const std::vector<R
   return counts;
 }
 
-LevelView view_of(const CutLevel& level) {
-  LevelView view{level.member_of, static_cast<std::int32_t>(level.names.size())};
+LevelView view_of(const CutLevel& level, const Machine& machine) {
+  LevelView view{level.member_of, static_cast<std::int32_t>(level.names.size()),
+                 machine.sharp || (machine.nvls && !level.of_nodes)};
   for (std::int32_t& set : view.set_of)
     if (set < 0) set = view.sets;
   return view;
@@ -197,7 +203,8 @@ RequestDemand demand_of(const Request& request, const CutSets& sets) {
   RequestDemand demand;
   demand.in_bytes.assign(sets.size(), 0);
   std::vector<LevelView> views;
-  for (const CutLevel& level : sets.levels()) views.push_back(view_of(level));
+  for (const CutLevel& level : sets.levels())
+    views.push_back(view_of(level, sets.topology().machine()));
   if (views.empty()) return demand;
   std::vector<LevelCount> counts = count_levels(request, sets.ranks(), views);
   Int128 width = size_bytes(request.dtype());

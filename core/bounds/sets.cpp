@@ -88,6 +88,7 @@ CutSets::CutSets(const Topology& topology, std::vector<Rank> ranks)
   const NodeTemplate& node = topology.node();
   levels_.push_back(grouped_level(
       topology, ranks_, std::vector<std::int32_t>(to_index(node.devices), 0), {std::string()}));
+  levels_.back().of_nodes = true;
   for (const auto& [group_of_local, names] : group_levels(node))
     levels_.push_back(grouped_level(topology, ranks_, group_of_local, names));
   levels_.erase(std::remove_if(levels_.begin(), levels_.end(),

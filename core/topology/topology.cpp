@@ -156,10 +156,19 @@ class ContentHasher {
   void add(const RouteRule& rule) {
     add_all(rule.hops, rule.latency_ps, rule.cap_bytes_per_s.value_or(0),
             static_cast<std::int64_t>(rule.transport));
+    // What is not stated adds nothing.
+    if (rule.stated_class) add_all("class", static_cast<std::int64_t>(*rule.stated_class));
+  }
+  void add(const Machine& machine) {
+    if (machine == Machine{}) return;
+    add_all("machine", machine.compute_capability.value_or(0),
+            machine.cpu ? static_cast<std::int64_t>(*machine.cpu) : std::int64_t{-1},
+            std::int64_t{machine.nvls}, std::int64_t{machine.sharp});
+    for (const std::optional<std::int64_t>& figure : machine.figures) add(figure.value_or(-1));
   }
   void add(const NodeTemplate& node) {
     add_all(node.devices, node.ports, node.shared, node.groups, node.rules, node.class_of,
-            node.rule_within, node.rule_between);
+            node.rule_within, node.rule_between, node.machine);
   }
 
   Hasher hasher_;
@@ -170,6 +179,29 @@ class ContentHasher {
 std::string_view text(Transport transport) {
   constexpr std::array<std::string_view, 4> kWords{"nvlink", "pcie", "host", "network"};
   return kWords[to_index(transport)];
+}
+
+std::string_view text(PathClass path_class) { return kPathClasses[to_index(path_class)]; }
+
+std::optional<PathClass> find_path_class(std::string_view word) {
+  auto found = std::find(kPathClasses.begin(), kPathClasses.end(), word);
+  if (found == kPathClasses.end()) return std::nullopt;
+  return static_cast<PathClass>(found - kPathClasses.begin());
+}
+
+PathClass RouteRule::path_class() const {
+  if (stated_class) return *stated_class;
+  switch (transport) {
+    case Transport::NVLink:
+      return PathClass::NVL;
+    case Transport::PCIe:
+      return PathClass::PIX;
+    case Transport::Host:
+      return PathClass::SYS;
+    case Transport::Network:
+      return PathClass::NET;
+  }
+  return PathClass::NET;
 }
 
 Topology::Topology(std::string name, NodeTemplate node, std::vector<SharedResource> fabric,

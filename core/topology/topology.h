@@ -18,6 +18,8 @@
 
 #include "core/base/digest.h"
 #include "core/base/ids.h"
+#include "core/topology/machine.h"
+#include "core/topology/path_class.h"
 
 namespace reshard {
 
@@ -61,6 +63,9 @@ struct RouteRule {
   std::int64_t latency_ps = 0;
   std::optional<std::int64_t> cap_bytes_per_s;  // of each flow
   Transport transport = Transport::Network;
+  // Where it is stated; else what the transport suggests.
+  std::optional<PathClass> stated_class = {};
+  PathClass path_class() const;
 };
 
 struct NodeTemplate {
@@ -77,6 +82,7 @@ struct NodeTemplate {
       rule_within;                 // [class of source * classes + class of destination] ->
                                    // rule; -1 where no two devices are (a class of one)
   std::int32_t rule_between = -1;  // rule between nodes; -1 where a topology is one node
+  Machine machine = {};
 };
 
 struct Route {
@@ -104,6 +110,7 @@ class Topology {
   const std::string& name() const { return name_; }  // "dgx-h100:2"
   std::int32_t nodes() const { return nodes_; }
   const NodeTemplate& node() const { return node_; }
+  const Machine& machine() const { return node_.machine; }
   const IndexVector<std::int32_t, SharedResource>& fabric() const { return fabric_; }
   std::int32_t devices() const { return nodes_ * node_.devices; }
   std::int32_t node_of(Rank device) const { return to_int(device) / node_.devices; }

@@ -180,18 +180,21 @@ class Filler {
 
 using Counts = TopologyDescription::Counts;
 
+std::string without_zeros(std::string number) {
+  number.erase(number.find_last_not_of('0') + 1);
+  if (number.back() == '.') number.pop_back();
+  return number;
+}
+
 // The shortest exact spelling: "450GB/s", "6.887GB/s", "1B/s".
 std::string rate_word(std::int64_t rate) {
   if (rate % 1'000'000 != 0) return fmt::format("{}B/s", rate);
-  std::string number = decimal_text(rate, 1'000'000'000, 3);
-  number.erase(number.find_last_not_of('0') + 1);
-  if (number.back() == '.') number.pop_back();
-  return number + "GB/s";
+  return without_zeros(decimal_text(rate, 1'000'000'000, 3)) + "GB/s";
 }
 
 std::string time_word(std::int64_t ps) {
-  return ps % 1'000'000 == 0 && ps > 0 ? fmt::format("{}us", ps / 1'000'000)
-                                       : fmt::format("{}ps", ps);
+  return ps % 1'000 == 0 && ps > 0 ? without_zeros(decimal_text(ps, 1'000'000, 3)) + "us"
+                                   : fmt::format("{}ps", ps);
 }
 
 std::string hop_word(const TopologyDescription& description, const Hop& hop, bool between) {
@@ -236,7 +239,22 @@ std::string route_line(const TopologyDescription& description, const RouteLine& 
   out += fmt::format(" latency {}", time_word(route.rule.latency_ps));
   if (route.rule.cap_bytes_per_s)
     out += fmt::format(" cap {}", rate_word(*route.rule.cap_bytes_per_s));
-  return out + fmt::format(" transport {}\n", text(route.rule.transport));
+  out += fmt::format(" transport {}", text(route.rule.transport));
+  if (route.rule.stated_class) out += fmt::format(" class {}", text(*route.rule.stated_class));
+  return out + "\n";
+}
+
+std::string machine_lines(const Machine& machine) {
+  std::string out;
+  if (machine.compute_capability) out += fmt::format("gpu sm{}\n", *machine.compute_capability);
+  if (machine.cpu) out += fmt::format("cpu {}\n", text(*machine.cpu));
+  if (machine.nvls) out += "reduces nvlink\n";
+  if (machine.sharp) out += "reduces network\n";
+  for (std::size_t i = 0; i < machine.figures.size(); ++i)
+    if (machine.figures[i])
+      out += fmt::format("figure {} {}\n", figure_rows()[i].name,
+                         figure_text(figure_rows()[i].unit, *machine.figures[i]));
+  return out;
 }
 
 std::string group_line(const DeviceGroup& group) {
@@ -260,6 +278,18 @@ std::int32_t checked_count(const std::string& name, std::int64_t count, std::int
 }
 
 }  // namespace
+
+std::string figure_text(FigureUnit unit, std::int64_t value) {
+  switch (unit) {
+    case FigureUnit::Time:
+      return time_word(value);
+    case FigureUnit::Rate:
+      return rate_word(value);
+    case FigureUnit::Ratio:
+      return without_zeros(decimal_text(value, kRatioOne, 6));
+  }
+  return {};
+}
 
 RouteTable make_route_table(const TopologyDescription& description) {
   RouteTable table;
@@ -308,6 +338,7 @@ Topology build_topology(const TopologyDescription& description, std::optional<st
   node.class_of = std::move(table.class_of);
   node.rule_within = std::move(table.rule_within);
   node.rule_between = table.rule_between;
+  node.machine = counted.machine;
   return Topology(std::move(counted.name), std::move(node), std::move(counted.fabric),
                   counted.nodes);
 }
@@ -318,6 +349,7 @@ std::string to_text(const TopologyDescription& description) {
   if (description.nodes != 1) out += fmt::format("nodes {}\n", description.nodes);
   if (description.counts != Counts::Nothing)
     out += fmt::format("count {}\n", description.counts == Counts::Nodes ? "nodes" : "devices");
+  out += machine_lines(description.machine);
   for (const Port& port : description.ports) {
     out += fmt::format("port {} {}", port.name, rate_word(port.out_bytes_per_s));
     out += port.in_bytes_per_s == port.out_bytes_per_s

@@ -11,6 +11,7 @@
 #include "core/base/cursor.h"
 #include "core/base/errors.h"
 #include "core/base/units.h"
+#include "core/topology/topology_words.h"
 
 namespace reshard {
 namespace {
@@ -30,19 +31,9 @@ std::optional<std::int32_t> find(const std::vector<Part>& parts, std::string_vie
   return std::nullopt;
 }
 
-// A letter, then letters, digits, '_' and '-', at most 64 in all.
-bool is_name(std::string_view name) {
-  constexpr std::string_view kFollowers = "0123456789_-";
-  auto is_letter = [](char c) { return (c | 32) >= 'a' && (c | 32) <= 'z'; };
-  return !name.empty() && name.size() <= kMaxNameLength && is_letter(name.front()) &&
-         std::all_of(name.begin(), name.end(), [&](char c) {
-           return is_letter(c) || kFollowers.find(c) != std::string_view::npos;
-         });
-}
-
-class Reader {
+class Reader : private Words {
  public:
-  Reader(std::string_view text, std::string_view file) : text_(behind_mark(text)), file_(file) {}
+  using Words::Words;
 
   TopologyDescription read() {
     bool titled = false;
@@ -64,56 +55,6 @@ class Reader {
   }
 
  private:
-  // ---- lines and words ----
-
-  bool next_line() {
-    if (text_.empty()) return false;
-    line_ = take_line(text_);
-    ++line_number_;
-    if (line_.size() > kMaxLineBytes)
-      throw InputError(
-          fmt::format("{}: expected lines of at most 64 MiB, found a longer one", place()));
-    rest_ = line_;
-    return true;
-  }
-
-  // The next word; empty at the end of the line or at a comment.
-  std::string_view token() {
-    std::size_t begin = std::min(rest_.find_first_not_of(" \t"), rest_.size());
-    rest_.remove_prefix(begin);
-    if (rest_.empty() || rest_.front() == '#') return rest_ = {};
-    std::string_view word = rest_.substr(0, rest_.find_first_of(" \t"));
-    rest_.remove_prefix(word.size());
-    return word;
-  }
-
-  std::string place() const {
-    return fmt::format("{}:{}", file_, std::max(line_number_, std::int64_t{1}));
-  }
-
-  [[noreturn]] void fail(std::string_view expected, std::string_view found) const {
-    contradict(expected, found.empty() ? std::string("the end of the line") : quoted(found));
-  }
-
-  [[noreturn]] void contradict(std::string_view expected, std::string_view found) const {
-    throw InputError(fmt::format("{}: expected {}, found {}", place(), expected, found));
-  }
-
-  void expect(std::string_view word) {
-    if (std::string_view found = token(); found != word) fail(fmt::format("'{}'", word), found);
-  }
-
-  std::int64_t integer(std::string_view what, std::int64_t low, std::int64_t high) {
-    std::string_view word = token();
-    std::string where = place();
-    Cursor cursor(word, where);
-    std::int64_t value = cursor.integer(what, low, high);
-    cursor.expect_end();
-    return value;
-  }
-
-  std::int64_t rate() { return parse_bytes_per_s(token(), place()); }
-
   // A name not used before by any port, shared, fabric resource or group.
   std::string fresh_name() {
     std::string_view word = token();
@@ -159,12 +100,19 @@ class Reader {
     if (key == "devices") return read_devices();
     if (key == "nodes") return read_nodes();
     if (key == "count") return read_count();
+    if (key == "gpu") return read_gpu();
+    if (key == "cpu") return read_cpu();
+    if (key == "reduces") return read_reduces();
+    if (key == "figure") return read_figure();
     if (key == "port") return read_port();
     if (key == "shared") return read_shared(out_.shared, kMaxShared);
     if (key == "fabric") return read_shared(out_.fabric, kMaxFabric);
     if (key == "group") return read_group();
     if (key == "route") return read_route();
-    fail("name, devices, nodes, count, port, shared, fabric, group or route", key);
+    fail(
+        "name, devices, nodes, count, gpu, cpu, reduces, figure, port, shared, fabric, group or "
+        "route",
+        key);
   }
 
   void once(bool& seen, std::string_view key) {
@@ -195,6 +143,60 @@ class Reader {
     auto found = std::find(kCounts.begin(), kCounts.end(), word);
     if (found == kCounts.end()) fail("nodes, devices or nothing", word);
     out_.counts = static_cast<TopologyDescription::Counts>(found - kCounts.begin());
+  }
+
+  // gpu sm90
+  void read_gpu() {
+    if (out_.machine.compute_capability) contradict("one line 'gpu'", "a second one");
+    std::string_view word = token();
+    std::string where = place();
+    Cursor cursor(word, where);
+    if (!word.starts_with("sm")) fail("a class of GPU such as sm90", word);
+    cursor.expect("sm");
+    out_.machine.compute_capability =
+        static_cast<std::int32_t>(cursor.integer("a compute capability, times ten", 50, 999));
+    cursor.expect_end();
+  }
+
+  void read_cpu() {
+    if (out_.machine.cpu) contradict("one line 'cpu'", "a second one");
+    std::string_view word = token();
+    for (Cpu cpu : {Cpu::Intel, Cpu::Amd, Cpu::Other})
+      if (text(cpu) == word) out_.machine.cpu = cpu;
+    if (!out_.machine.cpu) fail("intel, amd or other", word);
+  }
+
+  // reduces nvlink; reduces network
+  void read_reduces() {
+    std::string_view word = token();
+    if (word != "nvlink" && word != "network") fail("nvlink or network", word);
+    bool& flag = word == "nvlink" ? out_.machine.nvls : out_.machine.sharp;
+    if (flag) contradict(fmt::format("one line 'reduces {}'", word), "a second one");
+    flag = true;
+  }
+
+  // figure NAME VALUE
+  void read_figure() {
+    std::string_view word = token();
+    std::optional<Figure> which = find_figure(word);
+    if (!which) {
+      std::string names;
+      for (const FigureRow& row : figure_rows())
+        names += fmt::format("{}{}", names.empty() ? "" : ", ", row.name);
+      fail(fmt::format("one of {}", names), word);
+    }
+    const FigureRow& row = figure_rows()[to_index(*which)];
+    if (out_.machine.figure(*which))
+      contradict(fmt::format("one line 'figure {}'", row.name), "a second one");
+    std::string_view value = token();
+    std::int64_t number = row.unit == FigureUnit::Time   ? parse_duration_ps(value, place())
+                          : row.unit == FigureUnit::Rate ? parse_bytes_per_s(value, place())
+                                                         : parse_ratio(value, place());
+    if (number < row.least || number > row.most)
+      fail(fmt::format("{} from {} to {}", row.name, figure_text(row.unit, row.least),
+                       figure_text(row.unit, row.most)),
+           value);
+    out_.machine.set(*which, number);
   }
 
   // port NAME RATE [in RATE]
@@ -235,7 +237,7 @@ class Reader {
     out_.groups.push_back(std::move(group));
   }
 
-  // route WHERE via HOPS latency TIME [cap RATE] transport WORD
+  // route WHERE via HOPS latency TIME [cap RATE] transport WORD [class WORD]
   void read_route() {
     need_devices();
     check_room(out_.routes, kMaxRoutes, "routes");
@@ -255,6 +257,13 @@ class Reader {
                               [&](Transport t) { return text(t) == word; });
     if (found == kTransports.end()) fail("nvlink, pcie, host or network", word);
     route.rule.transport = *found;
+    if (std::string_view more = token(); !more.empty()) {
+      if (more != "class") fail("'class' or the end of the line", more);
+      word = token();
+      route.rule.stated_class = find_path_class(word);
+      if (!route.rule.stated_class)
+        fail("a class (NVL, NVB, C2C, PIX, PXB, P2C, PXN, PHB, SYS, NET)", word);
+    }
     out_.routes.push_back(std::move(route));
     route_lines_.push_back(line_number_);
   }
@@ -376,9 +385,7 @@ class Reader {
     contradict(expected, "another");
   }
 
-  std::string_view text_, file_, line_, rest_;
   std::size_t members_ = 0;
-  std::int64_t line_number_ = 0;
   bool has_name_ = false, has_devices_ = false, has_nodes_ = false, has_count_ = false;
   std::vector<std::int64_t> route_lines_;  // line number of each route
   TopologyDescription out_;

@@ -13,6 +13,14 @@ Expansion expansion_of(const Plan& plan, const CollectiveStep& step, std::size_t
                    expansion_elements(plan, step, group));
 }
 
+// -1: the slot has no part.
+std::vector<std::int32_t> parts_by_slot(const Plan& plan, std::span<const Slot> slots) {
+  std::vector<std::int32_t> out(plan.slot_count(), -1);
+  for (std::size_t part = 0; part < slots.size(); ++part)
+    out[to_index(slots[part])] = static_cast<std::int32_t>(part);
+  return out;
+}
+
 }  // namespace
 
 std::int64_t expansion_elements(const Plan& plan, const CollectiveStep& step, std::size_t group) {
@@ -33,9 +41,7 @@ Transfers::Transfers(const Plan& plan, const Step& step) : plan_(&plan) {
     exchange_ = std::get_if<ExchangeStep>(&step.body);
   }
   if (exchange_ != nullptr) {
-    std::vector<std::int32_t> part_of_slot(plan.slot_count(), -1);
-    for (std::size_t part = 0; part < index.slots.size(); ++part)
-      part_of_slot[to_index(index.slots[part])] = static_cast<std::int32_t>(part);
+    std::vector<std::int32_t> part_of_slot = parts_by_slot(plan, index.slots);
     for (const ExchangeStep::Message& message : exchange_->messages) {
       index.source_parts.push_back(part_of_slot[to_index(message.source)]);
       index.destination_parts.push_back(part_of_slot[to_index(message.destination)]);
@@ -54,7 +60,10 @@ Transfers Transfers::none(std::int32_t parts) {
 
 Transfers Transfers::message(std::int64_t bytes) {
   static const auto kOneMessage = [] {
-    Index index{{0, 1}, {0}, {1}, {}, {}, {}};
+    Index index;
+    index.slots = {0, 1};
+    index.source_parts = {0};
+    index.destination_parts = {1};
     index.add_sends_and_receives();
     return std::make_shared<const Index>(std::move(index));
   }();
@@ -68,6 +77,19 @@ Transfers Transfers::collective(CollectiveKind kind, Algorithm algorithm, std::i
   Transfers out = none(n);
   out.add_expansion(Expansion(kind, algorithm, n, bytes));
   return out;
+}
+
+Transfers Transfers::flows(std::span<const Slot> slots, std::span<const Flow> flows) {
+  Index index;
+  index.slots.assign(slots.begin(), slots.end());
+  for (const Flow& flow : flows) {
+    index.source_parts.push_back(flow.source);
+    index.destination_parts.push_back(flow.destination);
+    index.bytes.push_back(flow.bytes);
+    index.terms.push_back(flow.terms);
+  }
+  index.add_sends_and_receives();
+  return Transfers(std::make_shared<const Index>(std::move(index)));
 }
 
 void Transfers::add_expansion(const Expansion& expansion) {
@@ -90,8 +112,33 @@ void Transfers::Index::add_sends_and_receives() {
 }
 
 std::int64_t Transfers::message_bytes(std::uint32_t message) const {
+  if (!index_->bytes.empty()) return index_->bytes[message];
   if (exchange_ == nullptr) return single_bytes_;
   return reshard::message_bytes(*plan_, *exchange_, exchange_->messages[message]);
+}
+
+std::optional<StepTraffic> step_traffic(const Plan& plan, const Step& step) {
+  StepTraffic out;
+  if (const auto* exchange = std::get_if<ExchangeStep>(&step.body)) {
+    if (exchange->messages.empty()) return std::nullopt;
+    out.slots = slots_of(step);
+    std::vector<std::int32_t> part_of = parts_by_slot(plan, out.slots);
+    for (const ExchangeStep::Message& message : exchange->messages)
+      out.flows.push_back({part_of[to_index(message.source)],
+                           part_of[to_index(message.destination)],
+                           message_bytes(plan, *exchange, message),
+                           {}});
+    return out;
+  }
+  const auto* collective = std::get_if<CollectiveStep>(&step.body);
+  if (collective == nullptr || collective->group_size < 2) return std::nullopt;
+  out.slots = collective->members;
+  out.kind = collective->kind;
+  out.group_size = collective->group_size;
+  for (std::size_t g = 0; g < collective->group_count(); ++g)
+    out.group_bytes.push_back(expansion_elements(plan, *collective, g) *
+                              plan.element_bytes(collective->input));
+  return out;
 }
 
 std::int64_t message_bytes(const Plan& plan, const ExchangeStep& step,

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -18,6 +19,19 @@
 #include "core/traffic/expansion.h"
 
 namespace reshard {
+
+// How one transfer goes where that is not its route's business alone.
+struct Terms {
+  std::int64_t latency_ps;       // before its first byte moves
+  std::int64_t cap_bytes_per_s;  // at least 1
+};
+
+// One transfer between two parts.
+struct Flow {
+  std::int32_t source, destination;  // parts
+  std::int64_t bytes;
+  Terms terms;
+};
 
 class Transfers {
  public:
@@ -31,6 +45,9 @@ class Transfers {
   static Transfers collective(CollectiveKind kind, Algorithm algorithm, std::int32_t n,
                               std::int64_t bytes);
 
+  // Of one round; the parts' slots, and flows ascending by source.
+  static Transfers flows(std::span<const Slot> slots, std::span<const Flow> flows);
+
   // Ranks with a part, by part; of a plan's step its slots, else 0, 1, 2 ...
   std::span<const Slot> slots() const { return index_->slots; }
   std::int32_t rounds() const {
@@ -42,8 +59,8 @@ class Transfers {
   std::int64_t count() const { return count_; }
   std::int64_t at_once() const { return at_once_; }
 
-  // Calls visit(source part, destination part, bytes) for what `part` sends in a round, then for
-  // what it receives.
+  // Calls visit(source part, destination part, bytes, terms) for what `part` sends in a round, then
+  // for what it receives; `terms` null where the route's own hold.
   template <class Visit>
   void for_each(std::int32_t part, std::int32_t round, Visit&& visit) const {
     if (expansions_.empty())
@@ -59,6 +76,9 @@ class Transfers {
     std::vector<Slot> slots;
     std::vector<std::int32_t> source_parts, destination_parts;
     std::vector<std::uint32_t> first_send, first_receive, receives;
+    // Of flows().
+    std::vector<std::int64_t> bytes;
+    std::vector<Terms> terms;
     void add_sends_and_receives();
   };
 
@@ -71,7 +91,8 @@ class Transfers {
     auto at = to_index(part);
     const Index& index = *index_;
     auto add = [&](std::uint32_t message) {
-      visit(index.source_parts[message], index.destination_parts[message], message_bytes(message));
+      visit(index.source_parts[message], index.destination_parts[message], message_bytes(message),
+            index.terms.empty() ? nullptr : &index.terms[message]);
     };
     for (std::uint32_t i = index.first_send[at]; i < index.first_send[at + 1]; ++i) add(i);
     for (std::uint32_t i = index.first_receive[at]; i < index.first_receive[at + 1]; ++i)
@@ -85,7 +106,7 @@ class Transfers {
     auto add = [&](std::int64_t number) {
       Transfer transfer = expansion.transfer(number);
       visit(first + transfer.source, first + transfer.destination,
-            expansion.elements(transfer) * unit_bytes_);
+            expansion.elements(transfer) * unit_bytes_, static_cast<const Terms*>(nullptr));
     };
     std::int32_t sends = expansion.sends(round, member),
                  receives = expansion.receives(round, member);
@@ -104,6 +125,18 @@ class Transfers {
   std::int64_t unit_bytes_ = 1;        // of an element of the expansions
   std::int64_t count_ = 0, at_once_ = 0;
 };
+
+// What a step sends, as transports see it: messages (`flows`, without terms), or one collective of
+// each group, whose members are parts, group after group.
+struct StepTraffic {
+  std::vector<Slot> slots;  // by part
+  std::vector<Flow> flows;
+  std::optional<CollectiveKind> kind;  // none: messages
+  std::int32_t group_size = 0;
+  std::vector<std::int64_t> group_bytes;  // Expansion's `elements` in bytes
+};
+// Nothing where no bytes leave a rank.
+std::optional<StepTraffic> step_traffic(const Plan& plan, const Step& step);
 
 // The count that Expansion takes for a group of a collective.
 std::int64_t expansion_elements(const Plan& plan, const CollectiveStep& step, std::size_t group);

@@ -27,7 +27,8 @@ class Engine {
   Engine(const Workload& workload, const Topology& topology, const EngineOptions& options)
       : options_(options),
         flows_(topology),
-        program_(workload, topology.devices(), options.record_spans ? &timeline_.spans : nullptr) {}
+        program_(workload, topology.devices(), options.record_spans ? &timeline_.spans : nullptr,
+                 options.carrier) {}
 
   Timeline run();
 

@@ -63,7 +63,9 @@ std::int32_t Flows::open(const Transit& transit, std::int64_t now_ps) {
 }
 
 std::int64_t Flows::latency_ps(std::int32_t flow) const {
-  return topology_.rule(transit(flow).source, transit(flow).destination).latency_ps;
+  const Transit& carried = transit(flow);
+  if (carried.terms) return carried.terms->latency_ps;
+  return topology_.rule(carried.source, carried.destination).latency_ps;
 }
 
 void Flows::close(std::int32_t flow) { free_.push_back(flow); }
@@ -79,7 +81,9 @@ void Flows::join(std::int32_t flow, std::int64_t now_ps) {
       throw InputError(
           fmt::format("resource {}: expected at most one flow per byte/s, found more than {} flows",
                       topology_.resource_name(resource), shares_.capacity(resource)));
-  shares_.add(flow, path_, rule.cap_bytes_per_s.value_or(FairShare::kNoCap));
+  std::int64_t cap = rule.cap_bytes_per_s.value_or(FairShare::kNoCap);
+  if (carried.terms) cap = std::min(cap, carried.terms->cap_bytes_per_s);
+  shares_.add(flow, path_, cap);
   for (ResourceId resource : path_) {
     ResourceUse& use = uses_[resource];
     if (use.bytes > kMaxBytes - carried.bytes)

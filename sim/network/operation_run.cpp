@@ -12,16 +12,17 @@ namespace reshard::sim {
 
 // ---- how an operation becomes parts: once, when the first rank starts it
 
-OperationRun::OperationRun(OpId id, const Operation& operation, std::span<const Rank> ranks)
+OperationRun::OperationRun(OpId id, const Operation& operation, std::span<const Rank> ranks,
+                           Carrier* carrier)
     : id_(id), ranks_(ranks), parts_left_(ranks.size(), 0) {
   if (const auto* run = std::get_if<RunPlan>(&operation.body)) {
-    build_plan(*run->plan);
+    build_plan(*run->plan, carrier);
     index_parts(run->plan.get());
     return;
   }
   if (const auto* compute = std::get_if<Compute>(&operation.body))
     duration_ps_ = compute->duration_ps;
-  add_parts(steps_.emplace_back(), transfers_of(operation));
+  add_parts(steps_.emplace_back(), transfers_of(operation, carrier));
   index_parts(nullptr);
 }
 
@@ -44,22 +45,23 @@ void OperationRun::add_parts(StepRun& step, Transfers transfers) {
   step.transfers = std::move(transfers);
 }
 
-void OperationRun::build_plan(const Plan& plan) {
+void OperationRun::build_plan(const Plan& plan, Carrier* carrier) {
   has_plan_ = true;
   steps_.resize(plan.steps.size());
   for (std::size_t s = 0; s < plan.steps.size(); ++s) {
     for (StepId before : plan.steps[s].after)
       steps_[to_index(before)].dependents.push_back(static_cast<std::int32_t>(s));
-    add_parts(steps_[s], Transfers(plan, plan.steps[s]));
+    add_parts(steps_[s],
+              carrier ? carrier->step(plan, plan.steps[s]) : Transfers(plan, plan.steps[s]));
   }
 }
 
 // Of an operation that is no plan.
-Transfers OperationRun::transfers_of(const Operation& operation) const {
+Transfers OperationRun::transfers_of(const Operation& operation, Carrier* carrier) const {
   auto parts = static_cast<std::int32_t>(ranks_.size());
   // A rank's message to itself on one stream has one end and nothing to wait for.
   if (const auto* message = std::get_if<Message>(&operation.body); message != nullptr && parts == 2)
-    return Transfers::message(message->bytes);
+    return carrier ? carrier->message(*message) : Transfers::message(message->bytes);
   const auto* collective = std::get_if<BareCollective>(&operation.body);
   if (collective == nullptr) return Transfers::none(parts);
   std::vector<Rank> sorted = collective->ranks;
@@ -70,6 +72,7 @@ Transfers OperationRun::transfers_of(const Operation& operation) const {
         fmt::format("operation {}: {} over a group: expected each rank once, found rank {} twice",
                     to_index(id_), text(collective->kind), to_int(*twice)));
   if (parts < 2) return Transfers::none(parts);
+  if (carrier) return carrier->collective(*collective);
   return Transfers::collective(collective->kind, collective->algorithm, parts, collective->bytes);
 }
 
@@ -111,14 +114,15 @@ OperationRun::Progress OperationRun::go_on(std::int32_t part, std::int64_t now_p
   }
   // A round in which the part has nothing to do is passed over.
   while (++at.round < step.transfers.rounds()) {
-    step.transfers.for_each(part - step.first_part, at.round,
-                            [&](std::int32_t source, std::int32_t destination, std::int64_t bytes) {
-                              source += step.first_part;
-                              destination += step.first_part;
-                              meet({id_, step_of(part), rank_of(source), rank_of(destination),
-                                    source, destination, bytes},
-                                   part, transits);
-                            });
+    step.transfers.for_each(
+        part - step.first_part, at.round,
+        [&](std::int32_t source, std::int32_t destination, std::int64_t bytes, const Terms* terms) {
+          source += step.first_part;
+          destination += step.first_part;
+          meet({id_, step_of(part), rank_of(source), rank_of(destination), source, destination,
+                bytes, terms},
+               part, transits);
+        });
     if (at.pending > 0) return Progress::Waits;
   }
   return Progress::Done;

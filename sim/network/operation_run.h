@@ -23,6 +23,7 @@
 #include "core/base/ids.h"
 #include "core/traffic/transfers.h"
 #include "core/traffic/workload.h"
+#include "sim/network/carrier.h"
 
 namespace reshard::sim {
 
@@ -33,13 +34,15 @@ struct Transit {
   Rank source, destination;
   std::int32_t source_part, destination_part;
   std::int64_t bytes;
+  const Terms* terms = nullptr;  // null: the route's own; theirs lives as long as the operation
 };
 
 class OperationRun {
  public:
-  // `ranks` by slot; both must outlive the run. Throws InputError for a bare collective that names
-  // a rank twice, and for any of more than 2^34 transfers or 2^62 bytes.
-  OperationRun(OpId id, const Operation& operation, std::span<const Rank> ranks);
+  // `ranks` by slot; both must outlive the run, as must `carrier` (null: links alone). Throws
+  // InputError for a bare collective that names a rank twice, and for any of more than 2^34
+  // transfers or 2^62 bytes.
+  OperationRun(OpId id, const Operation& operation, std::span<const Rank> ranks, Carrier* carrier);
 
   Rank rank_of(std::int32_t part) const { return ranks_[to_index(parts_[part].slot)]; }
   Slot slot_of(std::int32_t part) const { return parts_[part].slot; }
@@ -78,8 +81,8 @@ class OperationRun {
     std::int64_t start_ps = 0;
   };
 
-  void build_plan(const Plan& plan);
-  Transfers transfers_of(const Operation& operation) const;
+  void build_plan(const Plan& plan, Carrier* carrier);
+  Transfers transfers_of(const Operation& operation, Carrier* carrier) const;
   // Call in the order of steps_, once per step.
   void add_parts(StepRun& step, Transfers transfers);
   void index_parts(const Plan* plan);

@@ -75,9 +75,11 @@ void Streams::link(const Workload& workload) {
       places[entries[i - 1].place].next = entries[i].place;
 }
 
-Program::Program(const Workload& workload, std::int32_t devices, std::vector<Span>* spans)
+Program::Program(const Workload& workload, std::int32_t devices, std::vector<Span>* spans,
+                 Carrier* carrier)
     : workload_(workload),
       spans_(spans),
+      carrier_(carrier),
       streams_(workload),
       operations_(workload.operations.size()),
       places_(streams_.places.size()) {
@@ -149,7 +151,8 @@ void Program::start_place(std::int32_t place) {
   if (!state.run) {
     std::span<const Rank> ranks =
         std::span(streams_.ranks).subspan(to_index(first), to_index(end - first));
-    state.run = std::make_unique<OperationRun>(op, workload_.operations[to_index(op)], ranks);
+    state.run =
+        std::make_unique<OperationRun>(op, workload_.operations[to_index(op)], ranks, carrier_);
   }
   Slot slot = place - first;
   if (state.run->slot_done(slot)) {

@@ -112,7 +112,9 @@ void add_bandwidths(const RunReport& report, std::int64_t time_ps, Json& out) {
 }
 
 void add_result(const RunReport& report, Json& out) {
+  out["transport"] = report.transport;
   out["time_ps"] = report.time_ps;
+  out["ideal_time_ps"] = report.ideal_time_ps;
   out["bytes_received_max"] = report.bytes.received_max;
   out["bytes_received_total"] = report.bytes.received_total;
   out["bytes_padding_total"] = report.padding_total;
@@ -278,7 +280,9 @@ std::string replay_json(const ReplayReport& report) {
               {"trace", report.trace},
               {"topology", report.topology},
               {"operations", report.operations},
+              {"transport", report.transport},
               {"time_ps", report.time_ps},
+              {"ideal_time_ps", report.ideal_time_ps},
               {"bytes_received_total", report.bytes_received_total},
               {"bound",
                {{"path_ps", report.path_bound_ps},

@@ -108,7 +108,9 @@ RunReport report_on(Study& study) {
   }
   if (study.explanation()) add_reasons(*study.explanation(), report);
   report.padding_total = study.padding_total();
+  report.transport = text(study.transport());
   report.time_ps = study.time_ps();
+  report.ideal_time_ps = study.ideal_time_ps();
   report.bound = study.bound();
   report.classes = use_by_class(timeline, study.topology());
   std::erase_if(report.classes, [](const ClassUse& use) { return use.bytes == 0; });

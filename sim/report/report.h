@@ -50,7 +50,9 @@ struct RunReport {
   std::vector<std::string> why;  // reasons for the plan as a whole
   PlanBytes bytes;               // by rank in the order of Request::ranks
   std::int64_t padding_total = 0;
+  std::string_view transport;  // whose time this is
   std::int64_t time_ps = 0;
+  std::int64_t ideal_time_ps = 0;  // of links alone
   Bound bound;
   // PyTorch's model of its own greedy planner's steps; none across meshes.
   std::optional<double> torch_cost_us;

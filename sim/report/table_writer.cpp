@@ -102,6 +102,16 @@ void add_bytes(const RunReport& report, Facts& facts) {
   facts.add("proof", kProof);
 }
 
+// What links cost and what the software that drives them does.
+void add_transport(std::string_view transport, std::int64_t time_ps, std::int64_t ideal_time_ps,
+                   Facts& facts) {
+  if (transport == text(TransportKind::Ideal)) return;
+  std::int64_t more_ps = time_ps - ideal_time_ps;
+  facts.add("transport", fmt::format("{}: {} {} than links alone, {}", transport,
+                                     duration_text(more_ps < 0 ? -more_ps : more_ps),
+                                     more_ps < 0 ? "less" : "more", duration_text(ideal_time_ps)));
+}
+
 void add_bandwidths(const RunReport& report, std::int64_t time_ps, Facts& facts) {
   Bandwidths found = bandwidths_of(report, time_ps);
   if (found.algorithm_bytes_per_s)
@@ -113,6 +123,7 @@ void add_bandwidths(const RunReport& report, std::int64_t time_ps, Facts& facts)
 void add_times(const RunReport& report, Facts& facts) {
   const Bound& bound = report.bound;
   facts.add("time", duration_text(report.time_ps));
+  add_transport(report.transport, report.time_ps, report.ideal_time_ps, facts);
   facts.add("bound", fmt::format("{} (cut {}, volume {}, latency {}; limited by {})",
                                  duration_text(bound.time_ps()), duration_text(bound.cut_ps),
                                  duration_text(bound.volume_ps), duration_text(bound.latency_ps),

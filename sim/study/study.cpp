@@ -21,14 +21,18 @@ constexpr std::size_t kMaxRanksRecorded = 1024;
 
 }  // namespace
 
-PlanTiming timed(const Plan& plan, const Topology& topology, bool recorded, std::int64_t limit_ps) {
+PlanTiming timed(const Plan& plan, const Topology& topology, bool recorded, std::int64_t limit_ps,
+                 Carrier* carrier) {
   // The workload only borrows the plan.
   Workload workload =
       workload_of(std::shared_ptr<const Plan>(std::shared_ptr<const Plan>(), &plan));
   Timeline timeline;
   try {
     timeline = run(workload, topology,
-                   {.record_flows = recorded, .record_spans = recorded, .limit_ps = limit_ps});
+                   {.record_flows = recorded,
+                    .record_spans = recorded,
+                    .limit_ps = limit_ps,
+                    .carrier = carrier});
   } catch (const InputError& error) {
     throw error.in(fmt::format("the time of {}'s plan", plan.planner));
   }
@@ -38,9 +42,10 @@ PlanTiming timed(const Plan& plan, const Topology& topology, bool recorded, std:
 }
 
 Study::Study(std::shared_ptr<const Plan> plan, std::shared_ptr<const Topology> topology,
-             PlanFindings found)
+             PlanFindings found, std::shared_ptr<const Carriage> transport)
     : plan_(std::move(plan)),
       topology_(std::move(topology)),
+      transport_(std::move(transport)),
       proof_(prove(*plan_)),
       bytes_(found.bytes ? *std::move(found.bytes) : count_bytes(*plan_)),
       timing_(std::move(found.timing)) {}
@@ -51,7 +56,7 @@ std::int64_t Study::padding_total() const {
 
 std::int64_t Study::time_ps() {
   if (!timing_) {
-    timing_ = timed(*plan_, *topology_, false);
+    timing_ = timed(*plan_, *topology_, false, kNoTimeLimit, carrier());
     check_time();
   }
   return timing_->time_ps;
@@ -59,10 +64,16 @@ std::int64_t Study::time_ps() {
 
 const Timeline& Study::timeline() {
   if (!timing_ || !timing_->timeline) {
-    timing_ = timed(*plan_, *topology_, true);
+    timing_ = timed(*plan_, *topology_, true, kNoTimeLimit, carrier());
     check_time();
   }
   return *timing_->timeline;
+}
+
+std::int64_t Study::ideal_time_ps() {
+  if (!carrier()) return time_ps();
+  if (!ideal_time_ps_) ideal_time_ps_ = timed(*plan_, *topology_, false).time_ps;
+  return *ideal_time_ps_;
 }
 
 const Bound& Study::bound() {
@@ -90,9 +101,11 @@ void Study::check_time() const {
 
 Study Study::on(std::shared_ptr<const Topology> topology) const {
   Study out = *this;
-  bool same = topology_ && topology->fingerprint() == topology_->fingerprint();
+  bool same = topology_ && !transport_ && topology->fingerprint() == topology_->fingerprint();
   out.topology_ = std::move(topology);
   if (same) return out;
+  out.transport_.reset();
+  out.ideal_time_ps_.reset();
   out.timing_.reset();
   out.bound_.reset();
   return out;
@@ -129,6 +142,7 @@ void StudyCache::clear() {
 Studies::Studies(std::shared_ptr<const Topology> topology, const PlannerRow& planner,
                  StudyOptions options)
     : topology_(std::move(topology)),
+      transport_(std::make_shared<const Carriage>(topology_, options.transport)),
       planner_(planner),
       options_(options),
       cache_(options.cache_capacity) {}
@@ -137,9 +151,11 @@ namespace {
 
 // A plan may be too large to be proved: then its planner is named.
 std::shared_ptr<Study> proved(const PlannerRow& planner, std::shared_ptr<const Plan> plan,
-                              std::shared_ptr<const Topology> topology, PlanFindings found) {
+                              std::shared_ptr<const Topology> topology, PlanFindings found,
+                              std::shared_ptr<const Carriage> transport) {
   try {
-    return std::make_shared<Study>(std::move(plan), std::move(topology), std::move(found));
+    return std::make_shared<Study>(std::move(plan), std::move(topology), std::move(found),
+                                   std::move(transport));
   } catch (const InputError& error) {
     throw error.in(fmt::format("planner {}", planner.name));
   }
@@ -159,7 +175,7 @@ std::shared_ptr<Study> Studies::made(const PlannerRow& planner, const Request& r
   };
   input.plan_time = [&](const Plan& plan, const Topology& topology, std::int64_t limit_ps) {
     stage("timing");
-    PlanTiming timing = timed(plan, topology, recorded, limit_ps);
+    PlanTiming timing = timed(plan, topology, recorded, limit_ps, transport_->carrier());
     stage("planning");
     return timing;
   };
@@ -168,7 +184,7 @@ std::shared_ptr<Study> Studies::made(const PlannerRow& planner, const Request& r
   stage("planning");
   auto plan = std::make_shared<const Plan>(make_plan(planner, request, input));
   stage("proving");
-  auto study = proved(planner, std::move(plan), topology_, std::move(found));
+  auto study = proved(planner, std::move(plan), topology_, std::move(found), transport_);
   if (options_.explain) study->set_explanation(std::move(explanation));
   return study;
 }
@@ -184,7 +200,7 @@ std::shared_ptr<Study> Studies::of(std::shared_ptr<const Plan> plan) const {
   PlanFindings found{count_bytes(*plan), {}};
   if (options_.memory_limit_bytes)
     require_memory("the plan", found.bytes->peak_max, *options_.memory_limit_bytes);
-  return std::make_shared<Study>(std::move(plan), topology_, std::move(found));
+  return std::make_shared<Study>(std::move(plan), topology_, std::move(found), transport_);
 }
 
 std::shared_ptr<const Plan> Studies::like(const Plan& plan, const Request& smaller) const {

@@ -21,6 +21,7 @@
 #include "core/proof/proof.h"
 #include "core/topology/topology.h"
 #include "core/traffic/accounting.h"
+#include "sim/transport/transport.h"
 
 namespace reshard::sim {
 
@@ -30,9 +31,9 @@ namespace reshard::sim {
 class Study {
  public:
   // Proves the plan (CheckFailure where it is wrong); `found` is not found again. Without a
-  // topology it has no time and no bound.
+  // topology it has no time and no bound; without a transport links alone take time.
   Study(std::shared_ptr<const Plan> plan, std::shared_ptr<const Topology> topology,
-        PlanFindings found = {});
+        PlanFindings found = {}, std::shared_ptr<const Carriage> transport = nullptr);
 
   const Plan& plan() const { return *plan_; }
   const std::shared_ptr<const Plan>& shared_plan() const { return plan_; }
@@ -46,30 +47,38 @@ class Study {
   // both are known: then the engine or the bound is wrong.
   std::int64_t time_ps();
   const Timeline& timeline();  // with spans and flows
+  // The same without what software costs: what links alone take.
+  std::int64_t ideal_time_ps();
+  TransportKind transport() const { return transport_ ? transport_->kind() : TransportKind::Ideal; }
   const Bound& bound();
   void set_bound(const Bound& bound);  // where it is at hand: all plans of a request share it
 
   const std::optional<Explanation>& explanation() const { return explanation_; }
   void set_explanation(Explanation explanation) { explanation_ = std::move(explanation); }
 
-  // The same plan elsewhere. What the topology does not change is kept; all, where it is the same.
+  // The same plan elsewhere, by links alone. What the topology does not change is kept; all, where
+  // it is the same.
   Study on(std::shared_ptr<const Topology> topology) const;
 
  private:
   void check_time() const;
 
   std::shared_ptr<const Plan> plan_;
+  Carrier* carrier() const { return transport_ ? transport_->carrier() : nullptr; }
+
   std::shared_ptr<const Topology> topology_;
+  std::shared_ptr<const Carriage> transport_;
   ProofResult proof_;
   PlanBytes bytes_;
   std::optional<PlanTiming> timing_;
+  std::optional<std::int64_t> ideal_time_ps_;
   std::optional<Bound> bound_;
   std::optional<Explanation> explanation_;
 };
 
 // Time of one plan alone, with its timeline where it shall be `recorded`.
 PlanTiming timed(const Plan& plan, const Topology& topology, bool recorded,
-                 std::int64_t limit_ps = kNoTimeLimit);
+                 std::int64_t limit_ps = kNoTimeLimit, Carrier* carrier = nullptr);
 
 struct StudyKey {
   Digest request, topology;
@@ -120,6 +129,7 @@ struct StudyOptions {
   bool explain = false;           // studies keep the planners' reasons
   bool record_timelines = false;  // Study::timeline() will be asked for: planners that time plans
                                   // record what they see
+  TransportOptions transport = {};
   OnStage on_stage = {};
 };
 
@@ -138,12 +148,14 @@ class Studies {
 
   const std::shared_ptr<const Topology>& topology() const { return topology_; }
   const PlannerRow& planner() const { return planner_; }
+  const Carriage& transport() const { return *transport_; }
   CacheStatistics cache_statistics() const { return cache_.statistics(); }
 
  private:
   std::shared_ptr<Study> made(const PlannerRow& planner, const Request& request) const;
 
   std::shared_ptr<const Topology> topology_;
+  std::shared_ptr<const Carriage> transport_;
   const PlannerRow& planner_;
   StudyOptions options_;
   StudyCache cache_;

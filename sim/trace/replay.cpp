@@ -117,12 +117,17 @@ class Replay {
     progress("timing", 0, 1);
     try {
       report_.timeline =
-          sim::run(report_.workload, topology_, {.record_flows = true, .record_spans = true});
+          sim::run(report_.workload, topology_,
+                   {.record_flows = true, .record_spans = true, .carrier = hooks_.carrier});
+      report_.ideal_time_ps =
+          hooks_.carrier ? sim::run(report_.workload, topology_, {.record_spans = false}).end_ps
+                         : report_.timeline.end_ps;
     } catch (const OperationRefused& refusal) {
       throw refusal.in(trace_.place_of(refusal.operation));
     } catch (const InputError& refusal) {
       throw refusal.in(trace_.file);
     }
+    report_.transport = hooks_.transport;
     report_.time_ps = report_.timeline.end_ps;
     progress("timing", 1, 1);
   }

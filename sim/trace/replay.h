@@ -37,6 +37,9 @@ struct ReplayHooks {
                            std::int64_t budget_bytes)>
       check_data;
   std::function<CacheStatistics()> cache_statistics;  // may be empty
+  // What carries the operations, and its name; null: links alone.
+  Carrier* carrier = nullptr;
+  std::string_view transport = "ideal";
   // How far the work is, for people who wait: "planning", "moving data", "timing". May be empty.
   std::function<void(std::string_view stage, std::int64_t done, std::int64_t total)> progress;
 };
@@ -59,7 +62,9 @@ struct ReplayReport {
 
   std::string trace, topology;
   std::int64_t operations = 0;  // both ends of messages counted
+  std::string_view transport;
   std::int64_t time_ps = 0;
+  std::int64_t ideal_time_ps = 0;  // of links alone
   std::int64_t path_bound_ps = 0;  // longest path, every operation at its own bound
   std::int64_t cut_bound_ps =
       0;  // cut bound of what all operations together must bring into each set of ranks

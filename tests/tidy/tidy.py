@@ -38,11 +38,12 @@ ALL_CORE = list(CORE)
 SIM = {
     "sim/machines": ALL_CORE,
     "sim/network": ALL_CORE,
-    "sim/study": ALL_CORE + ["sim/network"],
+    "sim/transport": ALL_CORE + ["sim/network"],
+    "sim/study": ALL_CORE + ["sim/network", "sim/transport"],
     "sim/store": ALL_CORE + ["sim/study"],  # for the report on its bytes
     # Planner and store are handed in; a trace knows plans, workloads, bounds and the engine.
     "sim/trace": ALL_CORE + ["sim/network", "sim/study"],
-    "sim/report": ALL_CORE + ["sim/study", "sim/trace"],
+    "sim/report": ALL_CORE + ["sim/study", "sim/trace", "sim/transport"],
 }
 ALLOWED = {**CORE, **SIM}
 # Backends see core and this; the registry sees them all.

@@ -53,6 +53,8 @@ sim::ReplayHooks hooks_for(sim::Studies& studies, Progress& progress, bool move_
       return moved(studies, request, plan, budget_bytes);
     };
   hooks.cache_statistics = [&studies] { return studies.cache_statistics(); };
+  hooks.carrier = studies.transport().carrier();
+  hooks.transport = text(studies.transport().kind());
   hooks.progress = [&progress](std::string_view stage, std::int64_t done, std::int64_t total) {
     progress.show(stage, done, total);
   };

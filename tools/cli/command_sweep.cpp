@@ -186,6 +186,7 @@ void add_sweep_command(CLI::App& app) {
   machine.add("--planner", "NAME", options->planners,
               "a planner; may be repeated (default all: " + planner_names() + ")");
   add_topology_option(machine, options->machine);
+  add_transport_options(machine, options->machine);
   add_memory_limit_option(machine, options->machine);
   add_report_options(*command, options->output);
   output.add_file("--csv", options->csv,

@@ -16,6 +16,7 @@
 #include "core/layout/request.h"
 #include "core/torch/debug_line.h"
 #include "sim/store/store.h"
+#include "sim/transport/nccl_constants.h"
 #include "tools/cli/agreement.h"
 
 namespace reshard::tools {
@@ -153,6 +154,15 @@ void add_topology_option(const OptionGroup& group, MachineOptions& options) {
       "preset, preset:count or file (default: dgx-h100 with as many nodes as the ranks need)");
 }
 
+void add_transport_options(const OptionGroup& group, MachineOptions& options) {
+  group.add_choice("--transport", "NAME", options.transport, {"ideal", "nccl"},
+                   "what carries the steps: links alone, or NCCL with what it costs (default "
+                   "ideal)");
+  group.add("--nccl-version", "VERSION", options.nccl_version,
+            "whose choices the nccl transport makes: " + sim::nccl::known_versions() +
+                " (default the newest)");
+}
+
 void add_memory_limit_option(const OptionGroup& group, MachineOptions& options) {
   group.add("--memory-limit", "BYTES", options.memory_limit,
             "most bytes that a rank may hold at once, such as 8GiB");
@@ -162,6 +172,7 @@ void add_machine_options(CLI::App& command, MachineOptions& options) {
   OptionGroup group(command, kMachineHeading);
   add_topology_option(group, options);
   group.add("--planner", "NAME", options.planner, planner_names() + " (default auto)");
+  add_transport_options(group, options);
   add_memory_limit_option(group, options);
   group.add_count("--plan-cache", "COUNT", options.cache_size, std::int64_t{0},
                   std::int64_t{1'000'000}, "plans kept for equal requests (default 1024)");

@@ -60,6 +60,7 @@ struct RequestOptions {
 
 struct MachineOptions {
   std::string topology, planner, memory_limit;  // planner: empty is auto
+  std::string transport, nccl_version;          // empty: ideal, the newest
   std::int64_t cache_size = -1;                 // below 0: not given, 1024
 };
 
@@ -84,6 +85,7 @@ struct CarrierOptions {
 // Of the options in MachineOptions, which commands may have singly.
 inline constexpr const char* kMachineHeading = "Machine and planner";
 void add_topology_option(const OptionGroup& group, MachineOptions& options);
+void add_transport_options(const OptionGroup& group, MachineOptions& options);
 void add_memory_limit_option(const OptionGroup& group, MachineOptions& options);
 
 void add_request_options(CLI::App& command, RequestOptions& options);

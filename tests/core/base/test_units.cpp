@@ -140,6 +140,17 @@ TEST_CASE("quantities for people take the largest unit of which there is one") {
                                           "1.000 TB/s"});
 }
 
+TEST_CASE("ratios are read in millionths") {
+  CHECK(parse_ratio("0.972", "f") == 972'000);
+  CHECK(parse_ratio("1", "f") == 1'000'000);
+  CHECK(parse_ratio("0", "f") == 0);
+  CHECK(parse_ratio("0.0000005", "f") == 1);
+  CHECK(parse_ratio("0.0000004", "f") == 0);
+  CHECK(parse_ratio("1000000", "f") == 1'000'000'000'000);
+  for (const char* wrong : {"", "-1", "1000000.000001", "nan", "95%", "0,5"})
+    CHECK_THROWS_AS(parse_ratio(wrong, "f"), InputError);
+}
+
 TEST_CASE("integer helpers") {
   CHECK(transfer_ps(1, 1'000'000'000'000) == 1);
   CHECK(transfer_ps(1'000'000, 450'000'000'000) == 2'222'223);  // 2222222.2 up

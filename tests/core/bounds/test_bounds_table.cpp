@@ -11,6 +11,7 @@
 #include "core/base/errors.h"
 #include "core/base/units.h"
 #include "core/bounds/bounds.h"
+#include "core/topology/topology_text.h"
 #include "sim/machines/presets.h"
 
 namespace reshard {
@@ -158,6 +159,41 @@ TEST_CASE("partial sums over many nodes are limited between nodes, not by what o
 
 // A flat all-to-all over p = 1024 ranks in q = 128 nodes, T = 4 GiB: 10^6 atoms. In(rank) = T/p (1
 // - 1/p), In(node) = T/q (1 - 1/q), and as much leaves each.
+// 1 GiB on 16 ranks of two nodes, all of it needed by all.
+TEST_CASE("switches that reduce on the way leave each rank one receipt, and each node one") {
+  auto on = [](const std::string& lines) {
+    return build_topology(
+        parse_topology("reshard-topology 1\nname m\ndevices 8\nnodes 2\n" + lines +
+                           "port nvlink 450GB/s\nport nic 50GB/s\n"
+                           "route within via nvlink.out nvlink.in latency 0 transport nvlink\n"
+                           "route between via nic.out nic.in latency 0 transport network\n",
+                       "m.topo"),
+        std::nullopt);
+  };
+  struct Row {
+    std::string lines, mesh, from, to, cut_us, volume_us;
+  };
+  Row row = GENERATE(values<Row>({
+      // On one node: seven eighths twice over 450 GB/s; once with switches that reduce.
+      {"", "8", "P", "R", "2386", "4176"},
+      {"reduces nvlink\n", "8", "P", "R", "2386", "2386"},
+      {"reduces network\n", "8", "P", "R", "2386", "2386"},
+      {"", "8", "P", "S0", "2088", "2088"},
+      {"reduces nvlink\n", "8", "P", "S0", "2088", "298"},
+      // On two: 2 + 2 - 2 receipts of a node, 1 + 1 with a network that reduces: no less.
+      {"", "16", "P", "R", "2684", "4027"},
+      {"reduces nvlink\n", "16", "P", "R", "2684", "2684"},
+      {"reduces nvlink\nreduces network\n", "16", "P", "R", "2684", "2684"},
+      // What is not reduced stays as it is.
+      {"", "8", "S0", "R", "2088", "2088"},
+      {"reduces nvlink\nreduces network\n", "8", "S0", "R", "2088", "2088"},
+  }));
+  CAPTURE(row.lines, row.mesh, row.from, row.to);
+  Bound bound = bound_of(request_of(row.mesh, row.from, row.to), on(row.lines));
+  CHECK(printed_us(bound.cut_ps) == row.cut_us);
+  CHECK(printed_us(bound.volume_ps) == row.volume_us);
+}
+
 TEST_CASE("a thousand ranks and a million atoms") {
   Topology topology = sim::find_topology("dgx-h100:128");
   MeshRef mesh = std::make_shared<const Mesh>(parse_mesh("32x32"));

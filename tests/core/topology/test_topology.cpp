@@ -174,7 +174,7 @@ TEST_CASE("what is just within a template's limits is accepted") {
 }
 
 TEST_CASE("every field of a topology is in its fingerprint") {
-  std::vector<NodeTemplate> nodes(17, star(4));
+  std::vector<NodeTemplate> nodes(23, star(4));
   for (NodeTemplate& node : nodes) {
     node.rules.push_back(node.rules[0]);
     node.rule_between = 0;
@@ -195,6 +195,12 @@ TEST_CASE("every field of a topology is in its fingerprint") {
   nodes[14].class_of = {0, 0, 0, 0};
   nodes[15].rule_within = {1};
   nodes[16].rule_between = 1;
+  nodes[17].machine.compute_capability = 80;
+  nodes[18].machine.cpu = Cpu::Intel;
+  nodes[19].machine.nvls = true;
+  nodes[20].machine.sharp = true;
+  nodes[21].machine.set(Figure::Launch, 1);
+  nodes[22].rules[0].stated_class = PathClass::NVL;
   std::set<std::string> seen;
   for (const NodeTemplate& node : nodes)
     seen.insert(Topology("t", node, {{"s", 1}}, 2).fingerprint().hex());

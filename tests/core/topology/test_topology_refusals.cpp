@@ -56,6 +56,40 @@ TEST_CASE("every wrong line is refused with its place") {
       {kHead + "port b\n",
        "m.topo:7: expected a positive rate such as 450GB/s or 6.887e9, up to 2^62 bytes per "
        "second, found ''"},
+      {kHead + "gpu h100\n", "m.topo:7: expected a class of GPU such as sm90, found 'h100'"},
+      {kHead + "gpu sm49\n",
+       "m.topo:7: expected a compute capability, times ten between 50 and 999, found '49'"},
+      {kHead + "gpu sm90a\n", "m.topo:7: expected the end, found 'a'"},
+      {kHead + "gpu sm90\ngpu sm90\n", "m.topo:8: expected one line 'gpu', found a second one"},
+      {kHead + "cpu arm\n", "m.topo:7: expected intel, amd or other, found 'arm'"},
+      {kHead + "cpu amd\ncpu amd\n", "m.topo:8: expected one line 'cpu', found a second one"},
+      {kHead + "reduces pcie\n", "m.topo:7: expected nvlink or network, found 'pcie'"},
+      {kHead + "reduces nvlink\nreduces nvlink\n",
+       "m.topo:8: expected one line 'reduces nvlink', found a second one"},
+      {kHead + "figure nccl.speed 1\n",
+       "m.topo:7: expected one of nccl.launch, nccl.hop.nvlink, nccl.hop.pcie, nccl.hop.host, "
+       "nccl.simple.launch, nccl.simple.hop, nccl.ring, nccl.efficiency, nccl.nvls, nccl.cta, "
+       "found 'nccl.speed'"},
+      {kHead + "figure nccl.launch 0\n",
+       "m.topo:7: expected nccl.launch from 0.1us to 1000us, found '0'"},
+      {kHead + "figure nccl.launch 1001us\n",
+       "m.topo:7: expected nccl.launch from 0.1us to 1000us, found '1001us'"},
+      {kHead + "figure nccl.nvls -1\n", "m.topo:7: expected a ratio such as 0.95, found '-1'"},
+      {kHead + "figure nccl.nvls 2.000001\n",
+       "m.topo:7: expected nccl.nvls from 0.05 to 2, found '2.000001'"},
+      {kHead + "figure nccl.ring 1us\n",
+       "m.topo:7: expected a positive rate such as 450GB/s or 6.887e9, up to 2^62 bytes per "
+       "second, found '1us'"},
+      {kHead + "figure nccl.nvls 1\nfigure nccl.nvls 1\n",
+       "m.topo:8: expected one line 'figure nccl.nvls', found a second one"},
+      {kHead + "route within via a.out latency 1us transport nvlink class\n",
+       "m.topo:7: expected a class (NVL, NVB, C2C, PIX, PXB, P2C, PXN, PHB, SYS, NET), found the "
+       "end of the line"},
+      {kHead + "route within via a.out latency 1us transport nvlink class nvl\n",
+       "m.topo:7: expected a class (NVL, NVB, C2C, PIX, PXB, P2C, PXN, PHB, SYS, NET), found "
+       "'nvl'"},
+      {kHead + "route within via a.out latency 1us transport nvlink cap 1GB/s\n",
+       "m.topo:7: expected 'class' or the end of the line, found 'cap'"},
       {kHead + "port a 1GB/s\n", "m.topo:7: expected a name not used before, found 'a'"},
       {kHead + "group host 1\n", "m.topo:7: expected a name not used before, found 'host'"},
       {kHead + "port via 1GB/s\n",
@@ -129,7 +163,8 @@ TEST_CASE("every wrong line is refused with its place") {
       {kHead + "route within via a.out latency 8us transport pigeon\n",
        "m.topo:7: expected nvlink, pcie, host or network, found 'pigeon'"},
       {kHead + "link a b\n",
-       "m.topo:7: expected name, devices, nodes, count, port, shared, fabric, group or route, "
+       "m.topo:7: expected name, devices, nodes, count, gpu, cpu, reduces, figure, port, shared, "
+       "fabric, group or route, "
        "found 'link'"},
       {"reshard-topology 1\nname m\ngroup x 0\n",
        "m.topo:3: expected the line 'devices' before this one, found 'group x 0'"},

@@ -9,6 +9,11 @@ namespace {
 
 using namespace test;
 
+std::string_view text_of_class(std::string_view word) {
+  std::optional<PathClass> found = find_path_class(word);
+  return found ? text(*found) : "none";
+}
+
 std::vector<std::string> names_on(const Topology& topology, std::int32_t from, std::int32_t to) {
   std::vector<std::string> out;
   for (ResourceId id : topology.route(static_cast<Rank>(from), static_cast<Rank>(to)).resources)
@@ -183,7 +188,7 @@ TEST_CASE("a text in the words of the writer is written as it stands") {
       "route pairs 0-4 3-2 via a.out b.in latency 0ps transport nvlink\n"
       "route x via host latency 1us cap 20GB/s transport host\n"
       "route x to y via a.out latency 999ps transport pcie\n"
-      "route x y via a.out host b.in latency 1500000ps transport pcie\n"
+      "route x y via a.out host b.in latency 1.5us transport pcie\n"
       "route within via spine latency 1us transport pcie\n"
       "route between via source.host spine destination.host latency 7us transport network\n";
   CHECK(to_text(parse_topology(nodes, "m.topo")) == nodes);
@@ -191,6 +196,51 @@ TEST_CASE("a text in the words of the writer is written as it stands") {
       "reshard-topology 1\nname m\ndevices 2\ncount devices\nport a 1GB/s\nroute within via a.out "
       "latency 1us transport nvlink\n";
   CHECK(to_text(parse_topology(devices, "m.topo")) == devices);
+}
+
+TEST_CASE("a text may say what the machine is beside its links") {
+  std::string text =
+      "reshard-topology 1\nname m\ndevices 2\ngpu sm90\ncpu amd\nreduces nvlink\n"
+      "reduces network\nfigure nccl.launch 4.7us\nfigure nccl.hop.nvlink 0.786us\n"
+      "figure nccl.hop.pcie 0.58us\nfigure nccl.hop.host 1.42us\n"
+      "figure nccl.simple.launch 0.989\nfigure nccl.simple.hop 1\nfigure nccl.ring 360GB/s\n"
+      "figure nccl.efficiency 0.972\nfigure nccl.nvls 0.815001\nfigure nccl.cta 22.9GB/s\n"
+      "port a 1GB/s\nroute pairs 0-1 via a.out latency 1us transport pcie class PXB\n";
+  TopologyDescription description = parse_topology(text, "m.topo");
+  CHECK(to_text(description) == text);
+  const Machine& machine = description.machine;
+  CHECK(machine.compute_capability == 90);
+  CHECK(machine.cpu == Cpu::Amd);
+  CHECK((machine.nvls && machine.sharp));
+  CHECK(machine.figure(Figure::Launch) == 4'700'000);
+  CHECK(machine.figure(Figure::HopNvlink) == 786'000);
+  CHECK(machine.figure(Figure::HopPcie) == 580'000);
+  CHECK(machine.figure(Figure::HopHost) == 1'420'000);
+  CHECK(machine.figure(Figure::SimpleLaunch) == 989'000);
+  CHECK(machine.figure(Figure::SimpleHop) == 1'000'000);
+  CHECK(machine.figure(Figure::RingRate) == 360'000'000'000);
+  CHECK(machine.figure(Figure::Efficiency) == 972'000);
+  CHECK(machine.figure(Figure::NvlsEfficiency) == 815'001);
+  CHECK(machine.figure(Figure::CtaRate) == 22'900'000'000);
+  Topology topology = build_topology(description, std::nullopt);
+  CHECK(topology.machine() == machine);
+  CHECK(topology.rule(Rank{0}, Rank{1}).path_class() == PathClass::PXB);
+
+  // Where nothing is said.
+  auto silent = [](const std::string& transport) {
+    return build_topology(
+        parse_topology("reshard-topology 1\nname m\ndevices 2\nport a 1GB/s\nroute within via "
+                       "a.out latency 1us transport " +
+                           transport + "\n",
+                       "m.topo"),
+        std::nullopt);
+  };
+  CHECK(silent("nvlink").machine() == Machine{});
+  CHECK(silent("nvlink").rule(Rank{0}, Rank{1}).path_class() == PathClass::NVL);
+  CHECK(silent("pcie").rule(Rank{0}, Rank{1}).path_class() == PathClass::PIX);
+  CHECK(silent("host").rule(Rank{0}, Rank{1}).path_class() == PathClass::SYS);
+  CHECK(silent("network").rule(Rank{0}, Rank{1}).path_class() == PathClass::NET);
+  for (std::string_view word : kPathClasses) CHECK(text_of_class(word) == word);
 }
 
 TEST_CASE("a count replaces what the file says it does, up to 2^20 devices in all") {

@@ -126,9 +126,11 @@ TEST_CASE("every rank has its own fullest step") {
 TEST_CASE("transfers, seen from a part") {
   auto seen = [](const Transfers& transfers, std::int32_t part, std::int32_t round) {
     std::string out;
-    transfers.for_each(part, round, [&](std::int32_t from, std::int32_t to, std::int64_t bytes) {
-      out += std::to_string(from) + ">" + std::to_string(to) + ":" + std::to_string(bytes) + " ";
-    });
+    transfers.for_each(
+        part, round, [&](std::int32_t from, std::int32_t to, std::int64_t bytes, const Terms*) {
+          out +=
+              std::to_string(from) + ">" + std::to_string(to) + ":" + std::to_string(bytes) + " ";
+        });
     return out;
   };
   auto slots = [](const Transfers& transfers) {

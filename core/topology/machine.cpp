@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "core/topology/machine.h"
+
+#include "core/base/units.h"
+
+namespace reshard {
+namespace {
+
+constexpr std::int64_t kUs = 1'000'000, kGB = 1'000'000'000, kOne = kRatioOne;
+
+constexpr std::array<FigureRow, kFigures> kRows{{
+    {"nccl.launch", FigureUnit::Time, kUs / 10, 1'000 * kUs,
+     "launch of a kernel that does a collective"},
+    {"nccl.hop.nvlink", FigureUnit::Time, kUs / 100, 100 * kUs,
+     "step of a ring over NVLink, LL protocol"},
+    {"nccl.hop.pcie", FigureUnit::Time, kUs / 100, 100 * kUs,
+     "step of a ring over PCIe switches, LL protocol"},
+    {"nccl.hop.host", FigureUnit::Time, kUs / 100, 100 * kUs,
+     "step of a ring by way of the host, LL protocol"},
+    {"nccl.simple.launch", FigureUnit::Ratio, kOne / 4, 4 * kOne,
+     "launch of the Simple protocol against its usual cost"},
+    {"nccl.simple.hop", FigureUnit::Ratio, kOne / 4, 4 * kOne,
+     "step of the Simple protocol against its usual cost"},
+    {"nccl.ring", FigureUnit::Rate, kGB / 100, 100'000 * kGB,
+     "rate of all rings of a node, as NCCL's search finds it"},
+    {"nccl.efficiency", FigureUnit::Ratio, kOne / 20, 2 * kOne,
+     "share of nccl.ring that is reached"},
+    {"nccl.nvls", FigureUnit::Ratio, kOne / 20, 2 * kOne,
+     "share of nccl.ring that switches which reduce reach"},
+    {"nccl.cta", FigureUnit::Rate, kGB / 100, 10'000 * kGB,
+     "rate of one thread block that sends to a peer"},
+}};
+
+}  // namespace
+
+std::string_view text(Cpu cpu) {
+  constexpr std::array<std::string_view, 3> kWords{"intel", "amd", "other"};
+  return kWords[static_cast<std::size_t>(cpu)];
+}
+
+std::span<const FigureRow> figure_rows() { return kRows; }
+
+std::optional<Figure> find_figure(std::string_view name) {
+  for (std::size_t i = 0; i < kRows.size(); ++i)
+    if (kRows[i].name == name) return static_cast<Figure>(i);
+  return std::nullopt;
+}
+
+}  // namespace reshard

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a machine is beside its links, for models of the software that drives them: its GPUs and
+// processors, whether its switches reduce, and figures that were measured or fitted. All of it may
+// be missing: then models fall back on what links and GPUs suggest.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+namespace reshard {
+
+enum class Cpu : std::uint8_t { Intel, Amd, Other };
+std::string_view text(Cpu cpu);  // "intel", "amd", "other"
+
+// Figures of NCCL on this machine. What each means in which formula: sim/transport/nccl_costs.h.
+enum class Figure : std::uint8_t {
+  Launch,          // of a kernel that does a collective
+  HopNvlink,       // one step of a ring in the LL protocol: over NVLink,
+  HopPcie,         // over PCIe switches,
+  HopHost,         // by way of the host or between sockets
+  SimpleLaunch,    // the Simple protocol against its usual cost: once,
+  SimpleHop,       // and per step of a ring
+  RingRate,        // of all rings together on one node, as NCCL's search finds it
+  Efficiency,      // what of that rate is reached
+  NvlsEfficiency,  // what of it switches that reduce reach
+  CtaRate,         // of one thread block that sends to a peer
+};
+inline constexpr int kFigures = 10;
+
+// Times in ps, rates in bytes per second, ratios in millionths.
+enum class FigureUnit : std::uint8_t { Time, Rate, Ratio };
+
+struct FigureRow {
+  std::string_view name;  // "nccl.hop.nvlink"
+  FigureUnit unit;
+  std::int64_t least, most;
+  std::string_view meaning;
+};
+// By Figure.
+std::span<const FigureRow> figure_rows();
+std::optional<Figure> find_figure(std::string_view name);
+
+struct Machine {
+  std::optional<std::int32_t> compute_capability;  // of the GPUs, x 10: 80, 90, 100; 50 .. 999
+  std::optional<Cpu> cpu;
+  bool nvls = false;   // NVLink switches reduce and multicast
+  bool sharp = false;  // the network's switches reduce
+  std::array<std::optional<std::int64_t>, kFigures> figures;  // by Figure
+
+  std::optional<std::int64_t> figure(Figure which) const {
+    return figures[static_cast<std::size_t>(which)];
+  }
+  void set(Figure which, std::int64_t value) { figures[static_cast<std::size_t>(which)] = value; }
+  friend bool operator==(const Machine&, const Machine&) = default;
+};
+
+}  // namespace reshard

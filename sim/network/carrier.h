@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The seam to sim/transport: what carries a step of a plan, a message, a collective, and so which
+// transfers it makes and on which terms. The engine runs them; it knows no transport.
+#pragma once
+
+#include "core/plan/plan.h"
+#include "core/traffic/transfers.h"
+
+namespace reshard {
+struct BareCollective;
+struct Message;
+}  // namespace reshard
+
+namespace reshard::sim {
+
+class Carrier {
+ public:
+  virtual ~Carrier() = default;
+  // The parts must be those of Transfers' own constructor, in its order.
+  virtual Transfers step(const Plan& plan, const Step& step) = 0;
+  // Two parts: the source's, the destination's.
+  virtual Transfers message(const Message& message) = 0;
+  // Of at least two ranks, each once; parts in their order.
+  virtual Transfers collective(const BareCollective& collective) = 0;
+};
+
+}  // namespace reshard::sim

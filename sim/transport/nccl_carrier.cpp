@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "sim/transport/nccl_carrier.h"
+
+#include <algorithm>
+#include <numeric>
+#include <tuple>
+
+#include "core/base/errors.h"
+#include "core/base/integers.h"
+#include "core/base/limits.h"
+#include "core/base/units.h"
+#include "core/traffic/workload.h"
+
+namespace reshard::sim::nccl {
+namespace {
+
+// us -> ps, to the nearest.
+std::int64_t ps_of(double us) {
+  double ps = us * 1e6 + 0.5;
+  return ps < 4e18 ? static_cast<std::int64_t>(ps) : std::int64_t{4'000'000'000'000'000'000};
+}
+
+// Terms under which `bytes`, alone, take `time_ps` in all, the last `moving_ps` of it on the way.
+Terms terms_for(std::int64_t bytes, std::int64_t moving_ps, std::int64_t time_ps) {
+  moving_ps = std::clamp<std::int64_t>(moving_ps, 1, std::max<std::int64_t>(1, time_ps));
+  Int128 work = Int128{bytes} * kPsPerSecond;
+  Int128 rate = std::clamp<Int128>((work + moving_ps - 1) / moving_ps, 1, kMaxBytes);
+  auto taken = static_cast<std::int64_t>((work + rate - 1) / rate);
+  return {std::max<std::int64_t>(0, time_ps - taken), static_cast<std::int64_t>(rate)};
+}
+
+Function function_of(CollectiveKind kind) {
+  switch (kind) {
+    case CollectiveKind::AllGather:
+      return Function::AllGather;
+    case CollectiveKind::ReduceScatter:
+      return Function::ReduceScatter;
+    default:
+      return Function::AllReduce;
+  }
+}
+
+// Members (by index) node after node; in a node by rank.
+std::vector<std::vector<std::int32_t>> members_by_node(const Topology& topology,
+                                                       std::span<const Rank> ranks) {
+  std::vector<std::int32_t> order(ranks.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) {
+    return ranks[to_index(a)] < ranks[to_index(b)];
+  });
+  std::vector<std::vector<std::int32_t>> nodes;
+  std::int32_t last = -1;
+  for (std::int32_t member : order) {
+    std::int32_t node = topology.node_of(ranks[to_index(member)]);
+    if (node != last) nodes.emplace_back();
+    last = node;
+    nodes.back().push_back(member);
+  }
+  return nodes;
+}
+
+// What one rank of a group sends within its node and, where the group has several, what leaves a
+// node in all: over the whole operation, by how the algorithm goes. `bytes` as nccl-tests counts.
+struct Sent {
+  Int128 within, between;
+};
+Sent sent_by(const Choice& choice, Function function, const Communicator& comm, Int128 bytes) {
+  int n = comm.ranks, per_node = comm.ranks_per_node();
+  bool all = function == Function::AllReduce;
+  Int128 ring = bytes * (n - 1) / n * (all ? 2 : 1);
+  // Up a tree and down again; a node in its midst has two below.
+  Int128 tree = bytes * (comm.nodes > 2 ? 2 : 1);
+  switch (choice.algorithm) {
+    case Algorithm::Nvls:
+      return {all ? bytes * (per_node + 1) / per_node : bytes, 0};
+    case Algorithm::NvlsTree:
+      return {bytes * (per_node + 1) / per_node, tree};
+    case Algorithm::Tree:
+      return {bytes, tree};
+    default:
+      return {ring, ring};
+  }
+}
+
+// Calls visit(source, destination, bytes) for what goes along the rings of a group. One node has
+// one ring; with several, ring c enters each node at its c-th member and leaves it at the one
+// before, and carries its share.
+template <class Visit>
+void for_each_ring_edge(const std::vector<std::vector<std::int32_t>>& nodes, const Sent& sent,
+                        Visit&& visit) {
+  auto share = [](Int128 bytes, std::size_t count, std::size_t of) {
+    return static_cast<std::int64_t>(bytes * static_cast<Int128>(count) / static_cast<Int128>(of));
+  };
+  if (nodes.size() == 1) {
+    const std::vector<std::int32_t>& ring = nodes.front();
+    for (std::size_t i = 0; i < ring.size(); ++i)
+      visit(ring[i], ring[(i + 1) % ring.size()], share(sent.within, 1, 1));
+    return;
+  }
+  std::size_t rings = nodes.front().size();
+  for (const auto& node : nodes) rings = std::min(rings, node.size());
+  for (std::size_t k = 0; k < nodes.size(); ++k) {
+    const std::vector<std::int32_t>&here = nodes[k], &next = nodes[(k + 1) % nodes.size()];
+    for (std::size_t i = 0; i < here.size(); ++i) {
+      std::size_t after = (i + 1) % here.size();
+      // The ring that begins behind this member leaves here; the others go on within the node.
+      bool leaves = after < rings;
+      if (here.size() > 1 && rings > (leaves ? 1U : 0U))
+        visit(here[i], here[after], share(sent.within, rings - (leaves ? 1 : 0), rings));
+      if (leaves) visit(here[i], next[after], share(sent.between, 1, rings));
+    }
+  }
+}
+
+Transfers in_order(std::span<const Slot> slots, std::vector<Flow>& flows) {
+  std::stable_sort(flows.begin(), flows.end(),
+                   [](const Flow& a, const Flow& b) { return a.source < b.source; });
+  return Transfers::flows(slots, flows);
+}
+
+}  // namespace
+
+NcclCarrier::NcclCarrier(const Topology& topology, const Constants& constants)
+    : topology_(topology), constants_(constants), parameters_(parameters_of(topology)) {}
+
+const Costs& NcclCarrier::costs_of(std::vector<Rank> ranks) {
+  std::sort(ranks.begin(), ranks.end());
+  auto found = known_.find(ranks);
+  if (found == known_.end()) {
+    Costs costs(constants_, parameters_, communicator_of(topology_, ranks));
+    found = known_.emplace(std::move(ranks), std::move(costs)).first;
+  }
+  return found->second;
+}
+
+void NcclCarrier::not_before_route(Terms& terms, Rank source, Rank destination) const {
+  terms.latency_ps = std::max(terms.latency_ps, topology_.rule(source, destination).latency_ps);
+}
+
+void NcclCarrier::add_collective(CollectiveKind kind, std::span<const Rank> ranks,
+                                 std::int32_t first_part, std::int64_t bytes,
+                                 std::vector<Flow>& flows) {
+  const Costs& costs = costs_of({ranks.begin(), ranks.end()});
+  auto n = static_cast<std::int64_t>(ranks.size());
+  if (kind == CollectiveKind::AllToAll) {
+    std::vector<Flow> messages;
+    for (std::int32_t from = 0; from < n; ++from)
+      for (std::int32_t to = 0; to < n; ++to)
+        if (from != to) messages.push_back({from, to, bytes, {}});
+    price_messages(costs, ranks, messages);
+    for (Flow flow : messages) {
+      flow.source += first_part;
+      flow.destination += first_part;
+      flows.push_back(flow);
+    }
+    return;
+  }
+  // As nccl-tests counts them: the whole of what is gathered, scattered or reduced.
+  bool reduces_all = kind == CollectiveKind::AllReduce;
+  Int128 whole = Int128{bytes} * (reduces_all ? 1 : n);
+  if (whole > kMaxBytes) throw InputError("collective: expected at most 2^62 bytes, found more");
+  auto size = static_cast<std::int64_t>(whole);
+  Function function = function_of(kind);
+  Choice choice = costs.choose(function, size);
+  std::int64_t time_ps = ps_of(costs.time_us(function, choice, size)),
+               latency_ps = std::min(time_ps, ps_of(costs.time_us(function, choice, 0)));
+  std::vector<Flow> ring;
+  for_each_ring_edge(members_by_node(topology_, ranks),
+                     sent_by(choice, function, costs.communicator(), whole),
+                     [&](std::int32_t from, std::int32_t to, std::int64_t over) {
+                       ring.push_back({from, to, over, {}});
+                     });
+  std::int64_t moving_ps = std::max(time_ps - latency_ps, least_moving_ps(ring, ranks));
+  for (Flow flow : ring) {
+    flow.terms = terms_for(flow.bytes, moving_ps, time_ps);
+    not_before_route(flow.terms, ranks[to_index(flow.source)], ranks[to_index(flow.destination)]);
+    flow.source += first_part;
+    flow.destination += first_part;
+    flows.push_back(flow);
+  }
+}
+
+// What the flows of an operation need on the resources that they share, all at rates in proportion
+// to their bytes, with room for rates rounded up.
+std::int64_t NcclCarrier::least_moving_ps(const std::vector<Flow>& flows,
+                                          std::span<const Rank> ranks) const {
+  struct Load {
+    Int128 bytes = 0;
+    std::int64_t flows = 0;
+  };
+  std::map<ResourceId, Load> loads;
+  Int128 least = 0;
+  for (const Flow& flow : flows) {
+    Rank source = ranks[to_index(flow.source)], destination = ranks[to_index(flow.destination)];
+    const RouteRule& rule = topology_.rule(source, destination);
+    for (const Hop& hop : rule.hops) {
+      Load& load = loads[topology_.resource(hop, source, destination)];
+      load.bytes += flow.bytes;
+      ++load.flows;
+    }
+    if (rule.cap_bytes_per_s)
+      least = std::max(least, Int128{flow.bytes} * kPsPerSecond / *rule.cap_bytes_per_s + 1);
+  }
+  for (const auto& [resource, load] : loads) {
+    std::int64_t rate = topology_.resource_bytes_per_s(resource) - load.flows;
+    least = std::max(least, load.bytes * kPsPerSecond / std::max<std::int64_t>(1, rate) + 1);
+  }
+  return static_cast<std::int64_t>(std::min<Int128>(least, kMaxTimePs));
+}
+
+void NcclCarrier::price_messages(const Costs& costs, std::span<const Rank> ranks,
+                                 std::vector<Flow>& flows) {
+  // Per part, sends and receives apart: bytes and thread blocks.
+  struct Load {
+    std::int64_t bytes = 0;
+    int channels = 0;
+  };
+  std::vector<Load> out(ranks.size()), in(ranks.size());
+  auto between_nodes = [&](const Flow& flow) {
+    return topology_.node_of(ranks[to_index(flow.source)]) !=
+           topology_.node_of(ranks[to_index(flow.destination)]);
+  };
+  for (const Flow& flow : flows) {
+    int channels = costs.channels_per_message(flow.bytes, between_nodes(flow));
+    for (Load* load : {&out[to_index(flow.source)], &in[to_index(flow.destination)]}) {
+      add_bytes(load->bytes, flow.bytes);
+      load->channels = std::min(32, load->channels + channels);
+    }
+  }
+  for (Flow& flow : flows) {
+    bool network = between_nodes(flow);
+    double taken = 0;
+    for (const Load* load : {&out[to_index(flow.source)], &in[to_index(flow.destination)]})
+      taken = std::max(taken, costs.transfer_us(load->bytes, load->channels));
+    std::int64_t latency_ps = ps_of(costs.message_latency_us(flow.bytes, network));
+    flow.terms = terms_for(flow.bytes, ps_of(taken), latency_ps + ps_of(taken));
+    not_before_route(flow.terms, ranks[to_index(flow.source)], ranks[to_index(flow.destination)]);
+  }
+}
+
+Transfers NcclCarrier::step(const Plan& plan, const Step& step) {
+  std::optional<StepTraffic> sent = step_traffic(plan, step);
+  if (!sent) return Transfers(plan, step);
+  std::vector<Rank> ranks;
+  for (Slot slot : sent->slots) ranks.push_back(plan.rank_of(slot));
+  if (!sent->kind) {
+    price_messages(costs_of(plan.ranks), ranks, sent->flows);
+    return Transfers::flows(sent->slots, sent->flows);
+  }
+  auto size = to_index(sent->group_size);
+  for (std::size_t g = 0; g < sent->group_bytes.size(); ++g)
+    add_collective(*sent->kind, std::span(ranks).subspan(g * size, size),
+                   static_cast<std::int32_t>(g * size), sent->group_bytes[g], sent->flows);
+  return in_order(sent->slots, sent->flows);
+}
+
+Transfers NcclCarrier::message(const Message& message) {
+  std::vector<Rank> ranks{message.source, message.destination};
+  std::vector<Flow> flows{{0, 1, message.bytes, {}}};
+  price_messages(costs_of(ranks), ranks, flows);
+  return Transfers::flows(std::vector<Slot>{0, 1}, flows);
+}
+
+Transfers NcclCarrier::collective(const BareCollective& collective) {
+  std::vector<Flow> flows;
+  add_collective(collective.kind, collective.ranks, 0, collective.bytes, flows);
+  std::vector<Slot> slots(collective.ranks.size());
+  std::iota(slots.begin(), slots.end(), 0);
+  return in_order(slots, flows);
+}
+
+}  // namespace reshard::sim::nccl

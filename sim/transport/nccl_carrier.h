@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Steps as NCCL carries them, made into flows for the engine.
+//
+// A collective of a group is one round of flows along its rings (between nodes one ring per NIC),
+// each as long as the form says: latency first, then its bytes at the rate that ends them in time.
+// Sends and receives of a step are one group of the communicator of the plan's ranks: each message
+// has a latency by its size and a rate that its rank's thread blocks, and its own, allow.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "core/topology/topology.h"
+#include "sim/network/carrier.h"
+#include "sim/transport/nccl_costs.h"
+
+namespace reshard::sim::nccl {
+
+class NcclCarrier : public Carrier {
+ public:
+  // Keeps references to both.
+  NcclCarrier(const Topology& topology, const Constants& constants);
+
+  Transfers step(const Plan& plan, const Step& step) override;
+  Transfers message(const Message& message) override;
+  Transfers collective(const BareCollective& collective) override;
+
+ private:
+  // Of a set of ranks, whatever their order; found once.
+  const Costs& costs_of(std::vector<Rank> ranks);
+  // Appends the flows of one group, whose parts count from `first_part`; `bytes` as Expansion's
+  // elements.
+  void add_collective(CollectiveKind kind, std::span<const Rank> ranks, std::int32_t first_part,
+                      std::int64_t bytes, std::vector<Flow>& flows);
+  // Gives terms to messages between parts, which lie on `ranks`.
+  void price_messages(const Costs& costs, std::span<const Rank> ranks, std::vector<Flow>& flows);
+
+  std::int64_t least_moving_ps(const std::vector<Flow>& flows, std::span<const Rank> ranks) const;
+  // No first byte arrives sooner than the route lets it.
+  void not_before_route(Terms& terms, Rank source, Rank destination) const;
+
+  const Topology& topology_;
+  const Constants& constants_;
+  Parameters parameters_;
+  std::map<std::vector<Rank>, Costs> known_;
+};
+
+}  // namespace reshard::sim::nccl

@@ -32,13 +32,14 @@ constexpr std::array<double, 4> kKappa{0.31, 0.31, 0.18, 0.21}, kDelta{0.34, 0.3
 
 struct Defaults {
   double launch_us, hop_us, simple_launch, simple_hop, efficiency, nvls, cta_gb;
+  double copy_gb;  // at which a rank copies its own part: what its full NVLinks carry
 };
 
 // Volta: from Ampere; Blackwell: launch and hop the geometric means of Ampere and Hopper.
-constexpr std::array<Defaults, 4> kDefaults{{{9.03, 0.893, 1, 1, 0.921, 0.815, 8.0},
-                                             {9.03, 0.893, 1.01, 1.05, 0.921, 0.815, 11.5},
-                                             {4.70, 0.786, 0.989, 0.954, 0.972, 0.815, 22.9},
-                                             {6.51, 0.838, 1, 1, 0.946, 0.815, 22.9}}};
+constexpr std::array<Defaults, 4> kDefaults{{{9.03, 0.893, 1, 1, 0.921, 0.815, 8.0, 110},
+                                             {9.03, 0.893, 1.01, 1.05, 0.921, 0.815, 11.5, 221},
+                                             {4.70, 0.786, 0.989, 0.954, 0.972, 0.815, 22.9, 350},
+                                             {6.51, 0.838, 1, 1, 0.946, 0.815, 22.9, 681}}};
 // Two classes of hop of a box of PCIe: one switch, and between sockets.
 constexpr double kHopPcieUs = 0.58, kHopHostUs = 1.42;
 
@@ -98,6 +99,9 @@ double Costs::ring_us(Function function, Protocol protocol, double bytes) const 
   if (function == Function::AllReduce) steps *= 2;
   double launch = machine_.launch_us, hop = machine_.hop_us(comm_.ring.within);
   double rate = ring_gb_per_s() * kPerUs, x = part / rate;
+  double copy =
+      part / (kDefaults[static_cast<std::size_t>(generation_of(comm_.compute_capability))].copy_gb *
+              kPerUs);
   switch (protocol) {
     case Protocol::LL: {
       auto generation = static_cast<std::size_t>(generation_of(comm_.compute_capability));
@@ -109,7 +113,7 @@ double Costs::ring_us(Function function, Protocol protocol, double bytes) const 
       return 2.81 * launch + steps * (0.63 * hop + x / 0.755);
     default:
       return 2.88 * machine_.simple_launch * launch +
-             steps * hyp(8.85 * machine_.simple_hop * hop, x) + kDelta[f] * x +
+             steps * hyp(8.85 * machine_.simple_hop * hop, x) + kDelta[f] * copy +
              0.29 * std::min(part, 48 * kMiB) / rate;
   }
 }

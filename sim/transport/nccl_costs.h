@@ -11,14 +11,15 @@
 //   ring LL       g launch + k hyp(g hop, S/n / LL rate)     g grows from 1 to 1 + kappa while the
 //                                                            ranks' parts grow from 4 to 8 KiB
 //   ring LL128    2.81 launch + k (0.63 hop + x / 0.755)
-//   ring Simple   2.88 launch' + k hyp(8.85 hop', x) + delta x + 0.29 min(S/n, 48 MiB) / B
+//   ring Simple   2.88 launch' + k hyp(8.85 hop', x) + delta S/n / copy + 0.29 min(S/n, 48 MiB) / B
 //   NVLS          36.8 hop + S/N + 0.37 min(S, 32 MiB) / N   N = nvls x r x n/(n+1): a port carries
 //                                                            n+1 parts of n
 //   all-to-all    latency(bytes a pair) + D(S) + 0.41 D(min(S, 16 MiB)); D joins links and thread
 //                                                            blocks by a 4-norm
 //
-// launch' and hop' are launch x simple.launch and hop x simple.hop. Trees, and rings between nodes,
-// take what NCCL believes. IEEE double, + - * / and sqrt only, in a fixed order; times in us.
+// A rank copies its own part at a rate of its GPU, copy. launch' and hop' are launch x
+// simple.launch and hop x simple.hop. Trees, and rings between nodes, take what NCCL believes. IEEE
+// double, + - * / and sqrt only, in a fixed order; times in us.
 #pragma once
 
 #include <cstdint>

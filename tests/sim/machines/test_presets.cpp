@@ -59,8 +59,11 @@ TEST_CASE("the presets, each the file of its name") {
     CHECK(find_topology(preset.name).fingerprint() ==
           find_topology("traces/topologies/" + preset.name + ".topo").fingerprint());
   }
-  CHECK(found == std::vector<std::string>{"dgx-a100", "dgx-h100", "nvswitch", "pcie-8x3090"});
-  CHECK(presets()[1].summary ==
+  CHECK(found == std::vector<std::string>{"a100-quad", "dgx-a100", "dgx-b200", "dgx-b300",
+                                          "dgx-h100", "dgx-h200", "dgx-v100", "gb200-4",
+                                          "gb200-nvl72", "gb300-4", "gh200-quad", "l40s-8",
+                                          "nvswitch", "pcie-8x3090", "rtx-pro-6000-8"});
+  CHECK(presets()[4].summary ==
         "DGX H100: nodes of 8 GPUs behind NVSwitch, one 400 Gb/s NIC per GPU; dgx-h100:n has n "
         "nodes.");
 }
@@ -137,16 +140,99 @@ TEST_CASE("pcie-8x3090: bridges on pairs, one shared staging resource on every o
         "topology pcie-8x3090: expected no count (the machine is as it is), found :2");
 }
 
+TEST_CASE("nodes behind NVSwitch whose GPUs reduce in the switch") {
+  struct Node {
+    std::string name;
+    std::int32_t devices, gpu;
+    std::int64_t nvlink, nic;
+  };
+  constexpr std::int64_t kGB = 1'000'000'000;
+  Node node = GENERATE(values<Node>({{"dgx-h200", 8, 90, 450 * kGB, 50 * kGB},
+                                     {"dgx-b200", 8, 100, 900 * kGB, 50 * kGB},
+                                     {"dgx-b300", 8, 103, 900 * kGB, 100 * kGB},
+                                     {"gb200-4", 4, 100, 900 * kGB, 50 * kGB},
+                                     {"gb200-nvl72", 72, 100, 900 * kGB, 50 * kGB},
+                                     {"gb300-4", 4, 103, 900 * kGB, 100 * kGB}}));
+  Topology two = find_topology(node.name + ":2");
+  CHECK(two.devices() == 2 * node.devices);
+  CHECK(two.machine().compute_capability == node.gpu);
+  CHECK((two.machine().nvls && !two.machine().sharp));
+  CHECK(rates(two, 0, 1) == std::vector<std::int64_t>{node.nvlink, node.nvlink});
+  CHECK(rates(two, 0, node.devices) == std::vector<std::int64_t>{node.nic, node.nic});
+  CHECK(route(two, 0, 1).latency_ps == 700'000);
+  CHECK(route(two, 0, node.devices).latency_ps == 2'700'000);
+}
+
+TEST_CASE("four GPUs with a link per pair and direction") {
+  struct Node {
+    std::string name;
+    std::int64_t link;
+  };
+  Node node =
+      GENERATE(values<Node>({{"a100-quad", 100'000'000'000}, {"gh200-quad", 150'000'000'000}}));
+  Topology topology = find_topology(node.name + ":2");
+  CHECK(topology.devices() == 8);
+  for (std::int32_t from = 4; from < 8; ++from)
+    for (std::int32_t to = 4; to < 8; ++to) {
+      if (from == to) continue;
+      CHECK(names(topology, from, to) ==
+            std::vector<std::string>{"node1.link" + std::to_string(from - 4) +
+                                     std::to_string(to - 4)});
+      CHECK(rates(topology, from, to) == std::vector<std::int64_t>{node.link});
+    }
+}
+
+TEST_CASE("dgx-v100: six links a GPU, one or two to a neighbour; the rest between sockets") {
+  Topology topology = find_topology("dgx-v100:2");
+  for (std::int32_t from = 0; from < 8; ++from) {
+    std::int64_t out = 0, in = 0;
+    int far = 0;
+    for (std::int32_t to = 0; to < 8; ++to) {
+      if (from == to) continue;
+      if (route(topology, from, to).transport != Transport::NVLink) {
+        CHECK(from / 4 != to / 4);
+        CHECK(topology.rule(Rank{from}, Rank{to}).path_class() == PathClass::SYS);
+        ++far;
+        continue;
+      }
+      out += rates(topology, from, to)[0];
+      in += rates(topology, to, from)[0];
+    }
+    CHECK((out == 150'000'000'000 && in == out && far == 3));
+  }
+  CHECK(names(topology, 1, 9) == std::vector<std::string>{"node0.nics-out", "node1.nics-in"});
+}
+
+TEST_CASE("boxes of PCIe: two GPUs share a switch and its uplink") {
+  auto classes = [](const Topology& topology) {
+    std::string out;
+    for (std::int32_t to : {1, 2, 4})
+      out += std::string(text(topology.rule(Rank{0}, Rank{to}).path_class())) + " ";
+    return out;
+  };
+  Topology rtx = find_topology("rtx-pro-6000-8"), l40s = find_topology("l40s-8");
+  CHECK(classes(rtx) == "PIX PHB SYS ");
+  CHECK(classes(l40s) == "PIX PHB SYS ");
+  CHECK(names(rtx, 0, 1) == std::vector<std::string>{"node0.gpu0.pcie.out", "node0.gpu1.pcie.in"});
+  CHECK(names(rtx, 1, 6) == std::vector<std::string>{"node0.gpu1.pcie.out", "node0.uplink0-out",
+                                                     "node0.uplink3-in", "node0.gpu6.pcie.in"});
+  CHECK(names(l40s, 2, 5) == std::vector<std::string>{"node0.gpu2.pcie.out", "node0.uplink1-out",
+                                                      "node0.socket-link", "node0.uplink2-in",
+                                                      "node0.gpu5.pcie.in"});
+  CHECK(names(l40s, 2, 1) == std::vector<std::string>{"node0.gpu2.pcie.out", "node0.uplink1-out",
+                                                      "node0.uplink0-in", "node0.gpu1.pcie.in"});
+}
+
 TEST_CASE("unknown names and wrong counts") {
-  std::string list =
-      "topology: expected one of dgx-a100, dgx-h100, nvswitch, pcie-8x3090, or a path to a "
-      "topology file, found ";
+  std::string list = "topology: expected one of ";
+  for (const PresetInfo& preset : presets()) list += preset.name + ", ";
+  list += "or a path to a topology file, found ";
   CHECK(error_of("dgx-h10") == list + "'dgx-h10'");
   CHECK(error_of("nvswich:4") == list + "'nvswich'");
   CHECK(error_of("cray") == list + "'cray'");
   CHECK(error_of("") == list + "''");
   CHECK(error_of("build") == list + "'build'");  // a folder is no preset either
-  CHECK(error_of(std::string(100000, 'd')).size() < 200);
+  CHECK(error_of(std::string(100000, 'd')).size() < 300);
   CHECK(error_of("dgx-h100:") == "topology: expected a count behind 'dgx-h100:', found ''");
   CHECK(error_of("dgx-h100:two") == "topology: expected a count behind 'dgx-h100:', found 'two'");
   CHECK(error_of("dgx-h100:0") == "topology dgx-h100: expected 1 to 131072 nodes, found 0");

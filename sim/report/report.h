@@ -18,6 +18,7 @@
 
 #include "core/pattern/pattern.h"
 #include "core/topology/topology.h"
+#include "sim/calibrate/fit.h"
 #include "sim/report/table.h"
 #include "sim/study/run_facts.h"
 #include "sim/study/study.h"
@@ -179,6 +180,18 @@ struct SweepReport {
 // One per planner, in the order of `planners`.
 std::vector<SweepSummary> summarize(const SweepReport& report);
 
+// ---- a machine beside measurements: `calibrate`
+
+struct ErrorsBeforeAfter {
+  std::vector<RowError> before, after;  // of the same rows
+};
+struct CalibrationReport {
+  std::string topology;
+  std::optional<Calibration> calibration;  // none: nothing was fitted
+  ErrorsBeforeAfter fitted, held;          // the rows must outlive the report
+  std::int64_t passed_over = 0;
+};
+
 // ---- the writers; tables are at most `width` wide where that is possible
 
 // "schema": "reshard.plan/1". In the table `explain` adds the reasons, `verbose` the cache.
@@ -209,5 +222,8 @@ std::string sweep_csv(const SweepReport& report);
 // "schema": "reshard.topology/1".
 std::string topology_json(const Topology& topology);
 std::string topology_table(const Topology& topology, std::size_t width = kTableWidth);
+
+std::string calibration_table(const CalibrationReport& report, bool every_row, std::size_t width);
+std::string calibration_json(const CalibrationReport& report);
 
 }  // namespace reshard::sim

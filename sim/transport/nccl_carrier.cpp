@@ -112,6 +112,19 @@ void for_each_ring_edge(const std::vector<std::vector<std::int32_t>>& nodes, con
   }
 }
 
+// What each member sends to the next, to all others alike.
+constexpr std::int64_t kMaxMeshed = 32;
+std::vector<Flow> spread(const std::vector<Flow>& ring, std::int32_t n) {
+  std::vector<Flow> out;
+  for (const Flow& flow : ring)
+    for (std::int32_t k = 1; k < n; ++k) {
+      std::int64_t from = flow.bytes / (n - 1) * (k - 1) + flow.bytes % (n - 1) * (k - 1) / (n - 1),
+                   to = flow.bytes / (n - 1) * k + flow.bytes % (n - 1) * k / (n - 1);
+      out.push_back({flow.source, (flow.source + k) % n, to - from, {}});
+    }
+  return out;
+}
+
 Transfers in_order(std::span<const Slot> slots, std::vector<Flow>& flows) {
   std::stable_sort(flows.begin(), flows.end(),
                    [](const Flow& a, const Flow& b) { return a.source < b.source; });
@@ -170,7 +183,16 @@ void NcclCarrier::add_collective(CollectiveKind kind, std::span<const Rank> rank
                      [&](std::int32_t from, std::int32_t to, std::int64_t over) {
                        ring.push_back({from, to, over, {}});
                      });
-  std::int64_t moving_ps = std::max(time_ps - latency_ps, least_moving_ps(ring, ranks));
+  std::int64_t least_ps = least_moving_ps(ring, ranks);
+  // Where each pair has a link, several rings together use all of them.
+  if (least_ps > time_ps && costs.communicator().nodes == 1 && n <= kMaxMeshed) {
+    std::vector<Flow> mesh = spread(ring, static_cast<std::int32_t>(n));
+    if (std::int64_t meshed_ps = least_moving_ps(mesh, ranks); meshed_ps < least_ps) {
+      least_ps = meshed_ps;
+      ring = std::move(mesh);
+    }
+  }
+  std::int64_t moving_ps = std::max(time_ps - latency_ps, least_ps);
   for (Flow flow : ring) {
     flow.terms = terms_for(flow.bytes, moving_ps, time_ps);
     not_before_route(flow.terms, ranks[to_index(flow.source)], ranks[to_index(flow.destination)]);

@@ -39,11 +39,12 @@ SIM = {
     "sim/machines": ALL_CORE,
     "sim/network": ALL_CORE,
     "sim/transport": ALL_CORE + ["sim/network"],
+    "sim/calibrate": ALL_CORE + ["sim/network", "sim/transport"],
     "sim/study": ALL_CORE + ["sim/network", "sim/transport"],
     "sim/store": ALL_CORE + ["sim/study"],  # for the report on its bytes
     # Planner and store are handed in; a trace knows plans, workloads, bounds and the engine.
     "sim/trace": ALL_CORE + ["sim/network", "sim/study"],
-    "sim/report": ALL_CORE + ["sim/study", "sim/trace", "sim/transport"],
+    "sim/report": ALL_CORE + ["sim/calibrate", "sim/study", "sim/trace", "sim/transport"],
 }
 ALLOWED = {**CORE, **SIM}
 # Backends see core and this; the registry sees them all.

@@ -40,6 +40,9 @@ COMMANDS = [
     ["replay", "my.jsonl", "--data", "proof", "--planner", "rule", "-v"],
     ["replay", "matrix.txt", "--format", "alltoallv-matrix", "--json"],
     ["sweep", "--mesh", "2", "--shape", "4,4", "--placements", "R,S(0)", "--csv", "out.csv"],
+    ["plan", *REQUEST, "--transport", "nccl", "--nccl-version", "2.28"],
+    ["calibrate", "--topology", "my.topo", "--output", "out.topo", "--holdout", "n=4", "nccl.txt"],
+    ["calibrate", "--topology", "a100-quad", "--compare", "--json", "nccl.txt"],
     ["topo", "show", "my.topo", "--json"],
     ["topo", "show", "dgx-h100:2"],
     ["topo", "list"],
@@ -53,8 +56,9 @@ VALUES = ["", " ", "-", "--", "-1", "0", "1e9", "0x10", "nan", "9999999999999999
     "dgx-h100:131073", "pcie-8x3090:0", "f8", "bool", "[[0,1],[1,0]]", "DeviceMesh((2,), 'cuda')",
     "torch.Size([8, 6])", "my.jsonl", "my.plan", "my.topo"]  # fmt: skip
 NUMBERS = ["-1", "0", "1", "3", "4611686018427387904", "99999999999999999999", "1e308", "0.5", "x"]
-FILES = ("my.jsonl", "my.plan", "my.topo", "matrix.txt")
-NEGATIVE = re.compile(r"(?<![\w.,:\[(/'\"+-])-\d")
+FILES = ("my.jsonl", "my.plan", "my.topo", "matrix.txt", "nccl.txt")
+# An error in percent may be negative.
+NEGATIVE = re.compile(r"(?<![\w.,:\[(/'\"+-])-\d(?![\d.]* %)")
 
 
 def good_files(reshard, folder):
@@ -64,6 +68,12 @@ def good_files(reshard, folder):
     write("my.plan", "plan", *REQUEST, "--planner", "p2p", "--emit", "plan")
     write("my.topo", "topo", "show", "dgx-h100", "--emit", "topology")
     write("matrix.txt", "plan", *REQUEST, "--emit", "alltoallv-matrix")
+    (folder / "nccl.txt").write_text(
+        "./all_reduce_perf -g 2\n# nThread 1 nGpus 2\n1024 256 float sum -1 9.6 0.11 0.11\n"
+        "16777216 4194304 float sum -1 285.5 58.77 58.77\n./all_gather_perf -g 4\n"
+        "# nThread 2 nGpus 2\n1024 256 float none -1 10 0.1 0.08\n"
+        "4194304 1048576 float none -1 57.4 73.1 54.8\n"
+    )
     (folder / "my.jsonl").write_text(
         '{"reshard_trace": 1, "topology": "nvswitch:4", "meshes": {"m": "2x2"}}\n'
         '{"op": "redistribute", "id": "a", "shape": [8, 6], "dtype": "f32", "from": "S(0)R", '

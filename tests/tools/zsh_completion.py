@@ -16,7 +16,7 @@ LINES = {
     "reshard topo sh": "reshard topo show ",
     "reshard plan --mesh 4 --mem": "reshard plan --mesh 4 --memory-limit ",
     "reshard plan --planner hy": "reshard plan --planner hybrid ",
-    "reshard plan --topology dgx-h": "reshard plan --topology dgx-h100 ",
+    "reshard plan --topology dgx-h1": "reshard plan --topology dgx-h100 ",
     "reshard replay some-tr": "reshard replay some-trace.jsonl ",
 }
 SKIPPED = 77

@@ -12,14 +12,15 @@ namespace reshard::tools {
 
 inline constexpr const char* kVersion = "0.1.0";
 
-void add_plan_command(CLI::App& app);      // command_plan.cpp
-void add_simulate_command(CLI::App& app);  // command_plan.cpp
-void add_replay_command(CLI::App& app);    // command_replay.cpp
-void add_sweep_command(CLI::App& app);     // command_sweep.cpp
-void add_validate_command(CLI::App& app);  // command_validate.cpp
-void add_topo_command(CLI::App& app);      // command_machines.cpp
-void add_doctor_command(CLI::App& app);    // command_machines.cpp
-void add_manual_commands(CLI::App& app);   // command_manual.cpp
+void add_plan_command(CLI::App& app);       // command_plan.cpp
+void add_simulate_command(CLI::App& app);   // command_plan.cpp
+void add_replay_command(CLI::App& app);     // command_replay.cpp
+void add_sweep_command(CLI::App& app);      // command_sweep.cpp
+void add_validate_command(CLI::App& app);   // command_validate.cpp
+void add_calibrate_command(CLI::App& app);  // command_calibrate.cpp
+void add_topo_command(CLI::App& app);       // command_machines.cpp
+void add_doctor_command(CLI::App& app);     // command_machines.cpp
+void add_manual_commands(CLI::App& app);    // command_manual.cpp
 
 // ---- what `validate` does, so that tests can put executors of their own under it: a plan on real
 // ranks, its bytes compared with the request and the store, its times set beside the engine's

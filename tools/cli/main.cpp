@@ -34,6 +34,7 @@ void add_commands(CLI::App& app) {
   reshard::tools::add_replay_command(app);
   reshard::tools::add_sweep_command(app);
   reshard::tools::add_validate_command(app);
+  reshard::tools::add_calibrate_command(app);
   reshard::tools::add_topo_command(app);
   reshard::tools::add_doctor_command(app);
   reshard::tools::add_manual_commands(app);

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <vector>
 
+#include <fmt/format.h>
 #include <catch2/catch.hpp>
 
 #include "core/layout/request.h"
@@ -128,6 +129,30 @@ TEST_CASE("A group on part of the nodes, and nodes with unequal parts of it") {
   std::vector<std::int64_t> in(24, 0);
   for (const FlowSpan& flow : timeline.flows) in[to_index(flow.destination)] += flow.bytes;
   for (Rank rank : uneven) CHECK(in[to_index(rank)] == 5 * bytes);
+}
+
+TEST_CASE("Where each pair has a link the rings of a collective use all of them") {
+  std::string text = "reshard-topology 1\nname m\ndevices 4\ngpu sm80\n";
+  for (int a = 0; a < 4; ++a) text += fmt::format("group g{0} {0}\n", a);
+  for (int a = 0; a < 4; ++a)
+    for (int b = 0; b < 4; ++b)
+      if (a != b)
+        text += fmt::format(
+            "shared l{0}{1} 100GB/s\nroute g{0} to g{1} via l{0}{1} latency 0.7us transport "
+            "nvlink\n",
+            a, b);
+  Topology pairs = build_topology(parse_topology(text, "m.topo"), std::nullopt);
+  std::int64_t bytes = 1 << 28;
+  CHECK(time_of(pairs, {collective(CollectiveKind::AllReduce, ranks(4), bytes)}) ==
+        form_ps(pairs, Function::AllReduce, 4, bytes));
+  NcclCarrier carrier(pairs, constants_of(""));
+  Timeline timeline = run({{collective(CollectiveKind::AllReduce, ranks(4), bytes + 1)}}, pairs,
+                          {.record_flows = true, .carrier = &carrier});
+  CHECK(timeline.flows.size() == 12);
+  std::int64_t sent = 0;
+  for (const FlowSpan& flow : timeline.flows)
+    if (flow.source == Rank{1}) sent += flow.bytes;
+  CHECK(sent == (bytes + 1) * 3 / 4 * 2);
 }
 
 TEST_CASE("Messages wait for their launch and move as fast as their thread blocks") {

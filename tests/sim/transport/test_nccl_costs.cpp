@@ -12,8 +12,10 @@
 #include <catch2/catch.hpp>
 
 #include "core/topology/topology_text.h"
+#include "sim/calibrate/nccl_tests.h"
 
 using namespace reshard;
+using namespace reshard::sim;
 using namespace reshard::sim::nccl;
 
 namespace {
@@ -34,26 +36,12 @@ Topology four_a100() {
       "route within via nvlink.out nvlink.in latency 0 cap 100GB/s transport nvlink\n");
 }
 
-struct Row {
-  int ranks;
-  std::string collective;
-  std::int64_t bytes;
-  double us;
-};
-
-std::vector<Row> table(const std::string& name) {
-  std::ifstream file("tests/sim/transport/data/" + name);
+std::vector<MeasuredCollective> table(const std::string& name) {
+  std::ifstream file("traces/measurements/" + name);
   REQUIRE(file);
-  std::vector<Row> rows;
-  std::string line;
-  while (std::getline(file, line)) {
-    if (line.starts_with("#")) continue;
-    std::istringstream words(line);
-    Row row;
-    REQUIRE(words >> row.ranks >> row.collective >> row.bytes >> row.us);
-    rows.push_back(row);
-  }
-  return rows;
+  std::stringstream text;
+  text << file.rdbuf();
+  return parse_nccl_tests(text.str(), name).rows;
 }
 
 Costs costs_of(const Topology& topology, int ranks) {
@@ -62,12 +50,12 @@ Costs costs_of(const Topology& topology, int ranks) {
   return Costs(constants_of(""), parameters_of(topology), communicator_of(topology, all));
 }
 
-double predicted_us(const Topology& topology, const Row& row) {
+double predicted_us(const Topology& topology, const MeasuredCollective& row) {
   Costs costs = costs_of(topology, row.ranks);
-  if (row.collective == "all_to_all") return costs.all_to_all_us(row.bytes / row.ranks);
-  Function function = row.collective == "all_reduce"   ? Function::AllReduce
-                      : row.collective == "all_gather" ? Function::AllGather
-                                                       : Function::ReduceScatter;
+  if (row.kind == CollectiveKind::AllToAll) return costs.all_to_all_us(row.bytes / row.ranks);
+  Function function = row.kind == CollectiveKind::AllReduce   ? Function::AllReduce
+                      : row.kind == CollectiveKind::AllGather ? Function::AllGather
+                                                              : Function::ReduceScatter;
   return costs.time_us(function, costs.choose(function, row.bytes), row.bytes);
 }
 
@@ -80,8 +68,9 @@ struct Errors {
 Errors errors_of(const Topology& topology, const std::string& name) {
   std::vector<double> errors;
   double sum = 0;
-  for (const Row& row : table(name)) {
-    errors.push_back(100 * std::abs(predicted_us(topology, row) / row.us - 1));
+  for (const MeasuredCollective& row : table(name)) {
+    double us = static_cast<double>(row.time_ps) / 1e6;
+    errors.push_back(100 * std::abs(predicted_us(topology, row) / us - 1));
     sum += errors.back();
   }
   std::sort(errors.begin(), errors.end());

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What calibration says: figures before and after, errors by collective and number of ranks.
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "core/base/units.h"
+#include "sim/report/json.h"
+#include "sim/report/report.h"
+
+namespace reshard::sim {
+namespace {
+
+std::string percent(double value) {
+  return decimal_text(static_cast<std::int64_t>(value * 10 + 0.5), 10, 1) + " %";
+}
+
+std::string signed_percent(double value) {
+  return fmt::format("{}{}", value < 0 ? "-" : "+", percent(value < 0 ? -value : value));
+}
+
+std::string_view name_of(Figure which) {
+  return figure_rows()[static_cast<std::size_t>(which)].name;
+}
+
+std::string figure_value(Figure which, std::int64_t value) {
+  FigureUnit unit = figure_rows()[static_cast<std::size_t>(which)].unit;
+  if (unit == FigureUnit::Time) return duration_text(value);
+  if (unit == FigureUnit::Rate) return rate_text(value);
+  return decimal_text(value, kRatioOne, 3);
+}
+
+// Rows of one collective on as many ranks, in that order; both lists have the same rows.
+using Key = std::pair<CollectiveKind, std::int32_t>;
+std::map<Key, std::pair<std::vector<RowError>, std::vector<RowError>>> by_kind(
+    const ErrorsBeforeAfter& errors) {
+  std::map<Key, std::pair<std::vector<RowError>, std::vector<RowError>>> out;
+  for (std::size_t i = 0; i < errors.before.size(); ++i) {
+    const MeasuredCollective& row = *errors.before[i].row;
+    auto& both = out[{row.kind, row.ranks}];
+    both.first.push_back(errors.before[i]);
+    both.second.push_back(errors.after[i]);
+  }
+  return out;
+}
+
+void add_errors(Table& table, const std::string& title, const ErrorsBeforeAfter& errors,
+                bool fitted) {
+  auto add = [&](const std::string& name, const std::string& ranks,
+                 const std::vector<RowError>& before, const std::vector<RowError>& after) {
+    ErrorSummary was = summary_of(before), is = summary_of(after);
+    std::vector<std::string> cells{name, ranks, std::to_string(was.rows), percent(was.mean),
+                                   percent(was.p90)};
+    if (fitted) cells.insert(cells.end(), {percent(is.mean), percent(is.p90)});
+    table.add_row(std::move(cells));
+  };
+  if (errors.before.empty()) return;
+  for (const auto& [key, both] : by_kind(errors))
+    add(std::string(text(key.first)), std::to_string(key.second), both.first, both.second);
+  add(title, "", errors.before, errors.after);
+}
+
+std::string rows_table(const ErrorsBeforeAfter& errors, std::size_t width) {
+  Table table({"collective", ">ranks", ">bytes", ">measured", ">predicted", ">error"});
+  for (const RowError& error : errors.after)
+    table.add_row({std::string(text(error.row->kind)), std::to_string(error.row->ranks),
+                   bytes_text(error.row->bytes), duration_text(error.row->time_ps),
+                   duration_text(error.predicted_ps), signed_percent(100 * error.error())});
+  return table.text(width);
+}
+
+std::string figures_table(const Calibration& calibration, std::size_t width) {
+  Table table({"figure", ">before", ">fitted", "meaning"});
+  for (const FittedFigure& figure : calibration.fitted)
+    table.add_row({std::string(name_of(figure.which)), figure_value(figure.which, figure.before),
+                   figure_value(figure.which, figure.after),
+                   std::string(figure_rows()[static_cast<std::size_t>(figure.which)].meaning)});
+  return table.text(width);
+}
+
+Json summary_json(const std::vector<RowError>& errors) {
+  ErrorSummary summary = summary_of(errors);
+  auto rounded = [](double value) {
+    return static_cast<double>(static_cast<std::int64_t>(value * 100 + 0.5)) / 100;
+  };
+  return {{"rows", summary.rows},
+          {"mean_percent", rounded(summary.mean)},
+          {"p90_percent", rounded(summary.p90)},
+          {"worst_percent", rounded(summary.worst)}};
+}
+
+}  // namespace
+
+std::string calibration_table(const CalibrationReport& report, bool every_row, std::size_t width) {
+  bool fitted = report.calibration.has_value();
+  Facts facts;
+  facts.add("topology", report.topology);
+  facts.add("rows", fmt::format("{} {}, {} held out, {} passed over", report.fitted.before.size(),
+                                fitted ? "fitted to" : "compared", report.held.before.size(),
+                                report.passed_over));
+  if (fitted) {
+    for (const auto& [left, kept] : report.calibration->alike)
+      facts.add("left as it was",
+                fmt::format("{}: these rows cannot tell it from {}", name_of(left), name_of(kept)));
+    for (Figure which : report.calibration->untold)
+      facts.add("left as it was", fmt::format("{}: it changes none of these rows", name_of(which)));
+  }
+  std::string out = facts.text(width) + "\n";
+  if (fitted) out += figures_table(*report.calibration, width) + "\n";
+  std::vector<std::string> titles{"collective", ">ranks", ">rows", ">mean error", ">p90"};
+  if (fitted) titles.insert(titles.end(), {">fitted: mean error", ">p90"});
+  Table table(titles);
+  add_errors(table, fitted ? "all that was fitted to" : "all", report.fitted, fitted);
+  add_errors(table, "all that was held out", report.held, fitted);
+  out += table.text(width);
+  if (every_row) {
+    out += fmt::format("\n{}", rows_table(report.fitted, width));
+    if (!report.held.after.empty()) out += fmt::format("\n{}", rows_table(report.held, width));
+  }
+  return out;
+}
+
+std::string calibration_json(const CalibrationReport& report) {
+  Json out = {{"schema", "reshard.calibrate/1"}, {"topology", report.topology}};
+  Json figures = Json::array(), left = Json::array(), rows = Json::array();
+  if (report.calibration) {
+    for (const FittedFigure& figure : report.calibration->fitted)
+      figures.push_back(
+          {{"name", name_of(figure.which)}, {"before", figure.before}, {"after", figure.after}});
+    for (const auto& [which, kept] : report.calibration->alike)
+      left.push_back({{"name", name_of(which)}, {"alike", name_of(kept)}});
+    for (Figure which : report.calibration->untold)
+      left.push_back({{"name", name_of(which)}, {"alike", nullptr}});
+  }
+  auto add_rows = [&](const ErrorsBeforeAfter& errors, bool held) {
+    for (const RowError& error : errors.after)
+      rows.push_back({{"collective", text(error.row->kind)},
+                      {"ranks", error.row->ranks},
+                      {"bytes", error.row->bytes},
+                      {"measured_ps", error.row->time_ps},
+                      {"predicted_ps", error.predicted_ps},
+                      {"held_out", held}});
+  };
+  add_rows(report.fitted, false);
+  add_rows(report.held, true);
+  out["figures"] = figures;
+  out["left"] = left;
+  out["fitted"] = {{"before", summary_json(report.fitted.before)},
+                   {"after", summary_json(report.fitted.after)}};
+  out["held_out"] = {{"before", summary_json(report.held.before)},
+                     {"after", summary_json(report.held.after)}};
+  out["passed_over"] = report.passed_over;
+  out["rows"] = rows;
+  return written(out);
+}
+
+}  // namespace reshard::sim

@@ -2,8 +2,12 @@
 #include "sim/calibrate/fit.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <functional>
+#include <map>
 #include <memory>
+#include <numeric>
 
 #include <Eigen/Dense>
 
@@ -16,20 +20,96 @@ namespace reshard::sim {
 namespace {
 
 constexpr int kMaxRounds = 40;
-constexpr double kStep = 1e-3;     // of a figure, to see what it changes
-constexpr double kLeast = 1e-3;    // a figure that changes less, relative to itself, is not told
-constexpr double kAlike = 0.9995;  // cosine of the angle between two figures' effects
+constexpr double kStep = 1e-3;     // of a parameter, to see what it changes
+constexpr double kLeast = 1e-3;    // one that changes less, relative to itself, is not told
+constexpr double kAlike = 0.9995;  // cosine of the angle between two parameters' effects
 
-// Figures in the order in which they are kept where two are alike: those that mean most first.
-constexpr std::array<Figure, 9> kOrder{Figure::Launch,  Figure::HopNvlink,  Figure::HopPcie,
-                                       Figure::HopHost, Figure::Efficiency, Figure::NvlsEfficiency,
-                                       Figure::CtaRate, Figure::SimpleHop,  Figure::SimpleLaunch};
+std::int64_t rounded(double value) { return static_cast<std::int64_t>(value + 0.5); }
 
-// What keeps a figure where it was unless rows speak against it: added to the mean error, times the
-// square of the logarithm of the change. The Simple protocol's corrections are near 1 on every
-// machine seen, and few ranks tell launch and step of it apart.
-double prior_of(Figure which) {
-  return which == Figure::SimpleHop || which == Figure::SimpleLaunch ? 0.05 : 1e-4;
+// To four digits: measurements say no more.
+double in_short(double value) {
+  std::int64_t unit = 1;
+  while (value >= 10'000 * static_cast<double>(unit)) unit *= 10;
+  return static_cast<double>(rounded(value / static_cast<double>(unit)) * unit);
+}
+
+struct Parameter {
+  std::string name, meaning;
+  FigureUnit unit;
+  double start, least, most;
+  // What keeps it where it was unless rows speak against it: added to the mean error, times the
+  // square of the logarithm of the change.
+  double prior;
+  std::function<void(TopologyDescription&, std::int64_t)> set;
+};
+
+// Figures in the order in which they are kept where two are alike: those that mean most first. The
+// Simple protocol's corrections are near 1 on every machine seen, and few ranks tell launch and
+// step of it apart.
+void add_figures(const TopologyDescription& base, std::vector<Parameter>& out) {
+  constexpr double kFree = 1e-4, kHeld = 0.05;
+  constexpr std::array<std::pair<Figure, double>, 9> kOrder{{{Figure::Launch, kFree},
+                                                             {Figure::HopNvlink, kFree},
+                                                             {Figure::HopPcie, kFree},
+                                                             {Figure::HopHost, kFree},
+                                                             {Figure::Efficiency, kFree},
+                                                             {Figure::NvlsEfficiency, kFree},
+                                                             {Figure::CtaRate, kFree},
+                                                             {Figure::SimpleHop, kHeld},
+                                                             {Figure::SimpleLaunch, kHeld}}};
+  int gpu = nccl::gpus_of(build_topology(base, std::nullopt)).compute_capability;
+  for (auto [figure, prior] : kOrder) {
+    const FigureRow& row = figure_rows()[to_index(figure)];
+    std::int64_t start = base.machine.figure(figure).value_or(nccl::default_figure(figure, gpu));
+    out.push_back({std::string(row.name), std::string(row.meaning), row.unit,
+                   static_cast<double>(start), static_cast<double>(row.least),
+                   static_cast<double>(row.most), prior,
+                   [figure = figure](TopologyDescription& machine, std::int64_t value) {
+                     machine.machine.set(figure, value);
+                   }});
+  }
+}
+
+// Links of one node that NVLink does not replace, by their rate; a link's rate as stated may be
+// half or twice what sends reach.
+void add_links(const TopologyDescription& base, std::vector<Parameter>& out) {
+  struct Links {
+    std::vector<std::int32_t> ports, shared;
+    std::string names;
+  };
+  std::map<std::int64_t, Links> by_rate;
+  std::vector<bool> port(base.ports.size(), false), shared(base.shared.size(), false);
+  for (const RouteLine& route : base.routes) {
+    PathClass path = route.rule.path_class();
+    if (path == PathClass::NVL || path == PathClass::NET) continue;
+    for (const Hop& hop : route.rule.hops) {
+      if (hop.kind == Hop::Kind::SourceOut) port[to_index(hop.index)] = true;
+      if (hop.kind == Hop::Kind::SourceNodeShared) shared[to_index(hop.index)] = true;
+    }
+  }
+  auto name = [](Links& links, const std::string& of) {
+    links.names += (links.names.empty() ? "" : ", ") + of;
+  };
+  for (std::int32_t i = 0; i < static_cast<std::int32_t>(port.size()); ++i)
+    if (port[to_index(i)]) {
+      Links& links = by_rate[base.ports[i].out_bytes_per_s];
+      links.ports.push_back(i);
+      name(links, base.ports[i].name);
+    }
+  for (std::int32_t i = 0; i < static_cast<std::int32_t>(shared.size()); ++i)
+    if (shared[to_index(i)]) {
+      Links& links = by_rate[base.shared[i].bytes_per_s];
+      links.shared.push_back(i);
+      name(links, base.shared[i].name);
+    }
+  for (const auto& [rate, links] : by_rate)
+    out.push_back({links.names, "rate of these links", FigureUnit::Rate, static_cast<double>(rate),
+                   static_cast<double>(rate) / 4, static_cast<double>(rate) * 4, 1e-3,
+                   [links = links](TopologyDescription& machine, std::int64_t value) {
+                     for (std::int32_t i : links.ports)
+                       machine.ports[i].out_bytes_per_s = machine.ports[i].in_bytes_per_s = value;
+                     for (std::int32_t i : links.shared) machine.shared[i].bytes_per_s = value;
+                   }});
 }
 
 class Fit {
@@ -37,11 +117,9 @@ class Fit {
   Fit(const TopologyDescription& base, const std::vector<MeasuredCollective>& rows,
       const std::string& nccl_version)
       : base_(base), rows_(rows), version_(nccl_version) {
-    Topology topology = build_topology(base, std::nullopt);
-    int gpu = nccl::gpus_of(topology).compute_capability;
-    for (Figure which : kOrder)
-      start_.push_back(static_cast<double>(
-          base.machine.figure(which).value_or(nccl::default_figure(which, gpu))));
+    add_figures(base, parameters_);
+    add_links(base, parameters_);
+    for (const Parameter& parameter : parameters_) start_.push_back(parameter.start);
   }
 
   Calibration run() {
@@ -49,34 +127,23 @@ class Fit {
     std::vector<int> free = choose(out);
     std::vector<double> best = start_;
     if (!free.empty()) best = improved(best, free);
-    out.machine = machine_with(best, free);
-    for (int i : free)
-      out.fitted.push_back({kOrder[to_index(i)], rounded(start_[to_index(i)]),
-                            *out.machine.figure(kOrder[to_index(i)])});
+    out.machine = base_;
+    for (int i : free) {
+      const Parameter& parameter = parameters_[to_index(i)];
+      std::int64_t value = rounded(in_short(best[to_index(i)]));
+      parameter.set(out.machine, value);
+      out.fitted.push_back(
+          {parameter.name, parameter.meaning, parameter.unit, rounded(parameter.start), value});
+    }
     return out;
   }
 
  private:
-  static std::int64_t rounded(double value) { return static_cast<std::int64_t>(value + 0.5); }
-
-  // To four digits: measurements say no more.
-  static std::int64_t in_short(double value) {
-    std::int64_t unit = 1;
-    while (value >= 10'000 * static_cast<double>(unit)) unit *= 10;
-    return rounded(value / static_cast<double>(unit)) * unit;
-  }
-
-  Machine machine_with(const std::vector<double>& values, const std::vector<int>& free) const {
-    Machine machine = base_.machine;
-    for (int i : free) machine.set(kOrder[to_index(i)], in_short(values[to_index(i)]));
-    return machine;
-  }
-
   // Relative errors.
   Eigen::VectorXd residuals(const std::vector<double>& values) const {
     TopologyDescription description = base_;
-    for (std::size_t i = 0; i < kOrder.size(); ++i)
-      description.machine.set(kOrder[i], rounded(values[i]));
+    for (std::size_t i = 0; i < parameters_.size(); ++i)
+      parameters_[i].set(description, rounded(values[i]));
     Topology topology = build_topology(description, std::nullopt);
     Eigen::VectorXd out(static_cast<Eigen::Index>(rows_.size()));
     std::vector<RowError> errors = errors_on(topology, rows_, version_);
@@ -85,7 +152,7 @@ class Fit {
     return out;
   }
 
-  // Per figure of `free`, what its logarithm changes.
+  // Per parameter of `free`, what its logarithm changes.
   Eigen::MatrixXd slopes(const std::vector<double>& values, const std::vector<int>& free,
                          const Eigen::VectorXd& here) const {
     Eigen::MatrixXd out(here.size(), static_cast<Eigen::Index>(free.size()));
@@ -97,16 +164,16 @@ class Fit {
     return out;
   }
 
-  // Which figures the rows tell.
+  // Which parameters the rows tell.
   std::vector<int> choose(Calibration& out) const {
-    std::vector<int> all;
-    for (std::size_t i = 0; i < kOrder.size(); ++i) all.push_back(static_cast<int>(i));
+    std::vector<int> all(parameters_.size()), free;
+    std::iota(all.begin(), all.end(), 0);
     Eigen::MatrixXd effect = slopes(start_, all, residuals(start_));
-    std::vector<int> free;
     for (int i : all) {
+      const std::string& name = parameters_[to_index(i)].name;
       auto column = effect.col(i);
       if (column.cwiseAbs().maxCoeff() < kLeast) {
-        out.untold.push_back(kOrder[to_index(i)]);
+        out.untold.push_back(name);
         continue;
       }
       auto like = std::find_if(free.begin(), free.end(), [&](int other) {
@@ -114,35 +181,32 @@ class Fit {
         return std::abs(cosine) > kAlike;
       });
       if (like != free.end())
-        out.alike.push_back({kOrder[to_index(i)], kOrder[to_index(*like)]});
+        out.alike.push_back({name, parameters_[to_index(*like)].name});
       else if (free.size() < rows_.size())
         free.push_back(i);
       else
-        out.untold.push_back(kOrder[to_index(i)]);
+        out.untold.push_back(name);
     }
     return free;
   }
 
-  // Logarithm of a figure's change so far.
+  // Logarithm of a parameter's change so far.
   double moved(const std::vector<double>& values, int i) const {
     return std::log(values[to_index(i)] / start_[to_index(i)]);
   }
 
   double loss(const Eigen::VectorXd& residuals, const std::vector<double>& values) const {
     double out = residuals.cwiseAbs().mean();
-    for (std::size_t i = 0; i < kOrder.size(); ++i) {
+    for (std::size_t i = 0; i < parameters_.size(); ++i) {
       double by = moved(values, static_cast<int>(i));
-      out += prior_of(kOrder[i]) * by * by;
+      out += parameters_[i].prior * by * by;
     }
     return out;
   }
 
   void keep_within_bounds(std::vector<double>& values) const {
-    for (std::size_t i = 0; i < kOrder.size(); ++i) {
-      const FigureRow& row = figure_rows()[to_index(kOrder[i])];
-      values[i] =
-          std::clamp(values[i], static_cast<double>(row.least), static_cast<double>(row.most));
-    }
+    for (std::size_t i = 0; i < parameters_.size(); ++i)
+      values[i] = std::clamp(values[i], parameters_[i].least, parameters_[i].most);
   }
 
   std::vector<double> improved(std::vector<double> values, const std::vector<int>& free) const {
@@ -155,7 +219,7 @@ class Fit {
       Eigen::MatrixXd normal = slope.transpose() * weight.asDiagonal() * slope;
       Eigen::VectorXd down = -slope.transpose() * weight.cwiseProduct(here);
       for (std::size_t k = 0; k < free.size(); ++k) {
-        double pull = 2 * static_cast<double>(here.size()) * prior_of(kOrder[to_index(free[k])]);
+        double pull = 2 * static_cast<double>(here.size()) * parameters_[to_index(free[k])].prior;
         auto at = static_cast<Eigen::Index>(k);
         normal(at, at) += pull;
         down[at] -= pull * moved(values, free[k]);
@@ -184,7 +248,8 @@ class Fit {
   const TopologyDescription& base_;
   const std::vector<MeasuredCollective>& rows_;
   const std::string& version_;
-  std::vector<double> start_;  // by kOrder
+  std::vector<Parameter> parameters_;
+  std::vector<double> start_;  // by parameter
 };
 
 }  // namespace

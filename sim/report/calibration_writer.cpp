@@ -20,12 +20,7 @@ std::string signed_percent(double value) {
   return fmt::format("{}{}", value < 0 ? "-" : "+", percent(value < 0 ? -value : value));
 }
 
-std::string_view name_of(Figure which) {
-  return figure_rows()[static_cast<std::size_t>(which)].name;
-}
-
-std::string figure_value(Figure which, std::int64_t value) {
-  FigureUnit unit = figure_rows()[static_cast<std::size_t>(which)].unit;
+std::string figure_value(FigureUnit unit, std::int64_t value) {
   if (unit == FigureUnit::Time) return duration_text(value);
   if (unit == FigureUnit::Rate) return rate_text(value);
   return decimal_text(value, kRatioOne, 3);
@@ -72,10 +67,9 @@ std::string rows_table(const ErrorsBeforeAfter& errors, std::size_t width) {
 
 std::string figures_table(const Calibration& calibration, std::size_t width) {
   Table table({"figure", ">before", ">fitted", "meaning"});
-  for (const FittedFigure& figure : calibration.fitted)
-    table.add_row({std::string(name_of(figure.which)), figure_value(figure.which, figure.before),
-                   figure_value(figure.which, figure.after),
-                   std::string(figure_rows()[static_cast<std::size_t>(figure.which)].meaning)});
+  for (const Fitted& figure : calibration.fitted)
+    table.add_row({figure.name, figure_value(figure.unit, figure.before),
+                   figure_value(figure.unit, figure.after), figure.meaning});
   return table.text(width);
 }
 
@@ -101,10 +95,9 @@ std::string calibration_table(const CalibrationReport& report, bool every_row, s
                                 report.passed_over));
   if (fitted) {
     for (const auto& [left, kept] : report.calibration->alike)
-      facts.add("left as it was",
-                fmt::format("{}: these rows cannot tell it from {}", name_of(left), name_of(kept)));
-    for (Figure which : report.calibration->untold)
-      facts.add("left as it was", fmt::format("{}: it changes none of these rows", name_of(which)));
+      facts.add("left as it was", fmt::format("{}: these rows cannot tell it from {}", left, kept));
+    for (const std::string& name : report.calibration->untold)
+      facts.add("left as it was", fmt::format("{}: it changes none of these rows", name));
   }
   std::string out = facts.text(width) + "\n";
   if (fitted) out += figures_table(*report.calibration, width) + "\n";
@@ -125,13 +118,13 @@ std::string calibration_json(const CalibrationReport& report) {
   Json out = {{"schema", "reshard.calibrate/1"}, {"topology", report.topology}};
   Json figures = Json::array(), left = Json::array(), rows = Json::array();
   if (report.calibration) {
-    for (const FittedFigure& figure : report.calibration->fitted)
+    for (const Fitted& figure : report.calibration->fitted)
       figures.push_back(
-          {{"name", name_of(figure.which)}, {"before", figure.before}, {"after", figure.after}});
-    for (const auto& [which, kept] : report.calibration->alike)
-      left.push_back({{"name", name_of(which)}, {"alike", name_of(kept)}});
-    for (Figure which : report.calibration->untold)
-      left.push_back({{"name", name_of(which)}, {"alike", nullptr}});
+          {{"name", figure.name}, {"before", figure.before}, {"after", figure.after}});
+    for (const auto& [name, kept] : report.calibration->alike)
+      left.push_back({{"name", name}, {"alike", kept}});
+    for (const std::string& name : report.calibration->untold)
+      left.push_back({{"name", name}, {"alike", nullptr}});
   }
   auto add_rows = [&](const ErrorsBeforeAfter& errors, bool held) {
     for (const RowError& error : errors.after)

@@ -10,6 +10,7 @@
 #include "sim/report/json.h"
 #include "sim/report/report.h"
 #include "sim/report/table.h"
+#include "sim/transport/nccl_costs.h"
 
 namespace reshard::sim {
 
@@ -77,16 +78,70 @@ std::string links_table(const Topology& topology, std::size_t width) {
 }
 
 std::string routes_table(const Topology& topology, std::size_t width) {
-  Table table({"route", "transport", ">latency", ">cap per flow", "crosses"});
+  Table table({"route", "transport", "class", ">latency", ">cap per flow", "crosses"});
   for (std::size_t i = 0; i < topology.node().rules.size(); ++i) {
     const RouteRule& rule = topology.node().rules[i];
     std::string name = std::to_string(i);
     if (static_cast<std::int32_t>(i) == topology.node().rule_between) name += " (between nodes)";
-    table.add_row({name, std::string(text(rule.transport)), duration_text(rule.latency_ps),
+    table.add_row({name, std::string(text(rule.transport)), std::string(text(rule.path_class())),
+                   duration_text(rule.latency_ps),
                    rule.cap_bytes_per_s ? rate_text(*rule.cap_bytes_per_s) : "-",
                    fmt::format("{}", fmt::join(hops_text(rule, topology), " > "))});
   }
   return table.text(width);
+}
+
+// What the nccl transport takes: as stated, else as the class of GPU suggests.
+struct FigureNow {
+  const FigureRow* row;
+  std::optional<std::int64_t> value;  // none: NCCL's search finds it for the ranks at hand
+  bool stated;
+};
+std::vector<FigureNow> figures_of(const Topology& topology) {
+  int gpu = nccl::gpus_of(topology).compute_capability;
+  std::vector<FigureNow> out;
+  for (std::size_t i = 0; i < figure_rows().size(); ++i) {
+    auto which = static_cast<Figure>(i);
+    std::optional<std::int64_t> stated = topology.machine().figure(which);
+    std::int64_t usual = nccl::default_figure(which, gpu);
+    out.push_back({&figure_rows()[i],
+                   stated      ? stated
+                   : usual > 0 ? std::optional(usual)
+                               : std::nullopt,
+                   stated.has_value()});
+  }
+  return out;
+}
+
+std::string figure_cell(const FigureNow& figure) {
+  if (!figure.value) return "-";
+  switch (figure.row->unit) {
+    case FigureUnit::Time:
+      return duration_text(*figure.value);
+    case FigureUnit::Rate:
+      return rate_text(*figure.value);
+    case FigureUnit::Ratio:
+      return decimal_text(*figure.value, kRatioOne, 3);
+  }
+  return {};
+}
+
+std::string figures_table(const Topology& topology, std::size_t width) {
+  Table table({"figure", ">value", "from", "meaning"});
+  for (const FigureNow& figure : figures_of(topology))
+    table.add_row({std::string(figure.row->name), figure_cell(figure),
+                   figure.stated  ? "stated"
+                   : figure.value ? "GPU"
+                                  : "search",
+                   std::string(figure.row->meaning)});
+  return table.text(width);
+}
+
+std::string reduces_text(const Machine& machine) {
+  if (!machine.nvls && !machine.sharp) return "not in switches";
+  return fmt::format("in switches of {}", machine.nvls && machine.sharp ? "NVLink and the network"
+                                          : machine.nvls                ? "NVLink"
+                                                                        : "the network");
 }
 
 }  // namespace
@@ -97,13 +152,18 @@ std::string topology_table(const Topology& topology, std::size_t width) {
   head.add("topology", topology.name());
   head.add("devices", fmt::format("{}: {} node{} of {}", topology.devices(), topology.nodes(),
                                   topology.nodes() == 1 ? "" : "s", node.devices));
+  nccl::Gpus gpus = nccl::gpus_of(topology);
+  head.add("GPUs", fmt::format("sm{}{}", gpus.compute_capability,
+                               gpus.stated ? "" : ", concluded from the rates of links"));
+  head.add("sums", reduces_text(topology.machine()));
   for (const DeviceGroup& group : node.groups) {
     std::vector<Rank> devices;
     for (std::int32_t device : group.devices) devices.push_back(Rank{device});
     head.add("group " + group.name, fmt::format("devices {} of a node", ranks_text(devices)));
   }
-  return fmt::format("{}\n{}\n{}\n{}", head.text(width), links_table(topology, width),
-                     routes_table(topology, width), matrix(topology, width));
+  return fmt::format("{}\n{}\n{}\n{}\n{}", head.text(width), links_table(topology, width),
+                     routes_table(topology, width), matrix(topology, width),
+                     figures_table(topology, width));
 }
 
 std::string topology_json(const Topology& topology) {
@@ -133,10 +193,22 @@ std::string topology_json(const Topology& topology) {
        {"nodes", topology.nodes()},
        {"devices_per_node", node.devices},
        {"fingerprint", topology.fingerprint().hex()},
+       {"machine",
+        {{"compute_capability", nccl::gpus_of(topology).compute_capability},
+         {"stated", nccl::gpus_of(topology).stated},
+         {"reduces_in_nvlink", topology.machine().nvls},
+         {"reduces_in_network", topology.machine().sharp},
+         {"figures", list_json(figures_of(topology),
+                               [](const FigureNow& figure) -> Json {
+                                 return {{"name", figure.row->name},
+                                         {"value", or_null(figure.value)},
+                                         {"stated", figure.stated}};
+                               })}}},
        {"links", std::move(links)},
        {"routes", list_json(node.rules,
                             [&](const RouteRule& rule) -> Json {
                               return {{"transport", text(rule.transport)},
+                                      {"class", text(rule.path_class())},
                                       {"latency_ps", rule.latency_ps},
                                       {"cap_bytes_per_s", or_null(rule.cap_bytes_per_s)},
                                       {"crosses", hops_text(rule, topology)}};

@@ -36,10 +36,10 @@ struct Defaults {
 };
 
 // Volta: from Ampere; Blackwell: launch and hop the geometric means of Ampere and Hopper.
-constexpr std::array<Defaults, 4> kDefaults{{{9.03, 0.893, 1, 1, 0.921, 0.815, 8.0, 110},
-                                             {9.03, 0.893, 1.01, 1.05, 0.921, 0.815, 11.5, 221},
-                                             {4.70, 0.786, 0.989, 0.954, 0.972, 0.815, 22.9, 350},
-                                             {6.51, 0.838, 1, 1, 0.946, 0.815, 22.9, 681}}};
+constexpr std::array<Defaults, 4> kDefaults{{{9.03, 0.893, 1, 1, 0.921, 0.832, 8.0, 110},
+                                             {9.03, 0.893, 1.01, 1.05, 0.921, 0.832, 11.5, 221},
+                                             {4.70, 0.786, 0.989, 0.954, 0.972, 0.832, 22.9, 350},
+                                             {6.51, 0.838, 1, 1, 0.946, 0.832, 22.9, 681}}};
 // Two classes of hop of a box of PCIe: one switch, and between sockets.
 constexpr double kHopPcieUs = 0.58, kHopHostUs = 1.42;
 

@@ -71,7 +71,11 @@ class Costs {
   double cta_gb_per_s() const { return machine_.cta_gb_per_s; }
 
  private:
-  double bus() const { return comm_.ring.channels * comm_.ring.intra; }
+  // Of all rings together. Links of PCIe carry what they carry, whatever steps the search takes.
+  double bus() const {
+    bool nvlink = comm_.ring.within <= PathClass::NVB || comm_.nodes > 1 || comm_.on_node <= 0;
+    return nvlink ? comm_.ring.channels * comm_.ring.intra : comm_.on_node;
+  }
   double ring_us(Function function, Protocol protocol, double bytes) const;
   double nvls_us(Function function, double bytes) const;
 

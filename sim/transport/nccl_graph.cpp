@@ -207,6 +207,7 @@ Communicator communicator_of(const Topology& topology, std::span<const Rank> ran
   if (std::optional<std::int64_t> stated = topology.machine().figure(Figure::RingRate);
       stated && per_node > 1)
     total = std::min(total, gb(*stated));
+  out.on_node = total;
   if (out.nodes == 1) {
     out.ring = rings_on_node(total, out.compute_capability);
   } else {

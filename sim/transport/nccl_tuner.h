@@ -36,6 +36,8 @@ struct Communicator {
   Cpu cpu = Cpu::Intel;
   Graph ring, tree;
   std::optional<Graph> nvls;  // where the switches reduce
+  // GB/s that all rings on a node may take together; the search takes of it what its steps allow.
+  double on_node = 0;
   int ranks_per_node() const { return ranks / nodes; }
 };
 

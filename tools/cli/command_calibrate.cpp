@@ -73,7 +73,7 @@ sim::MeasuredTable read_tables(const std::vector<std::string>& files) {
     } else {
       text = sim::read_text_file(file, kMaxLineBytes);
     }
-    sim::MeasuredTable table = sim::parse_nccl_tests(text, file == "-" ? "standard input" : file);
+    sim::MeasuredTable table = sim::parse_measured(text, file == "-" ? "standard input" : file);
     all.rows.insert(all.rows.end(), table.rows.begin(), table.rows.end());
     all.passed_over += table.passed_over;
     if (all.rows.size() > kMaxCalibrationRows)
@@ -128,7 +128,7 @@ void run_calibrate(const CalibrateOptions& options) {
   if (!options.compare) {
     progress.stage("fitting");
     report.calibration = sim::calibrate(base, fitted, options.nccl_version);
-    base.machine = report.calibration->machine;
+    base = report.calibration->machine;
   }
   progress.stage("comparing");
   Topology after = build_topology(base, std::nullopt);
@@ -152,8 +152,9 @@ void add_calibrate_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand(
       "calibrate", "fit a machine's figures to measured collectives, or compare it with them");
   command
-      ->add_option("FILE", options->files,
-                   "what nccl-tests printed, text or -J ('-': standard input)")
+      ->add_option(
+          "FILE", options->files,
+          "what nccl-tests printed (text, -J) or NCCL's Inspector logged; '-': standard input")
       ->required()
       ->check(not_empty);
   OptionGroup machine(*command, "Machine"), rows(*command, "Rows"), output(*command, "Output");

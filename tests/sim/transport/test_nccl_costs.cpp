@@ -12,7 +12,7 @@
 #include <catch2/catch.hpp>
 
 #include "core/topology/topology_text.h"
-#include "sim/calibrate/nccl_tests.h"
+#include "sim/calibrate/measured.h"
 
 using namespace reshard;
 using namespace reshard::sim;
@@ -41,7 +41,7 @@ std::vector<MeasuredCollective> table(const std::string& name) {
   REQUIRE(file);
   std::stringstream text;
   text << file.rdbuf();
-  return parse_nccl_tests(text.str(), name).rows;
+  return parse_measured(text.str(), name).rows;
 }
 
 Costs costs_of(const Topology& topology, int ranks) {
@@ -116,7 +116,7 @@ TEST_CASE("A ring's form, term by term") {
 
 TEST_CASE("Switches that reduce send one part more than there are ranks") {
   Costs costs = costs_of(h100(), 8);
-  double rate = 0.815 * 360e3 * 8 / 9, bytes = 64 << 20;
+  double rate = 0.832 * 360e3 * 8 / 9, bytes = 64 << 20;
   CHECK(costs.time_us(Function::AllReduce, {Algorithm::Nvls, Protocol::Simple, 0}, 64 << 20) ==
         Approx(36.8 * 0.786 + bytes / rate + 0.37 * (32 << 20) / rate));
 }

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Measured collectives, as nccl-tests prints them (text, or JSON with -J): what calibration fits a
-// machine to.
+// Measured collectives: as nccl-tests prints them (text, or JSON with -J), and as NCCL's Inspector
+// plugin logs them in a job (JSON lines). What calibration fits a machine to.
 //
 // A text may hold the output of several runs, one after the other. A run begins with a line that
 // nccl-tests starts its header with ("# nThread", "# Collective test starting", "# nccl-tests
 // version"); its ranks are the lines "#  Rank  0 ...", or nThread x nGpus where there are none; its
 // collective is named in its header, in a line before it that names the program
 // ("./all_reduce_perf -b 8"), or in the name of the file.
+//
+// Lines of the Inspector that say `coll_perf` are read; of all that have the same collective, ranks
+// and bytes one row is made, whose time is the median.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +37,7 @@ struct MeasuredTable {
   std::vector<MeasuredCollective> rows;  // in the order of the file
   std::int64_t passed_over = 0;
 };
-MeasuredTable parse_nccl_tests(std::string_view text, const std::string& file);
+MeasuredTable parse_measured(std::string_view text, const std::string& file);
 
 // "all_reduce" for "all_reduce", "AllReduce", "all_reduce_perf", "./build/all_reduce_perf_mpi".
 std::optional<CollectiveKind> collective_named(std::string_view name);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "sim/calibrate/nccl_tests.h"
+#include "sim/calibrate/measured.h"
 
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <map>
+#include <tuple>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -162,11 +164,7 @@ double number(const Json& of, const std::string& place) {
 }
 
 // {"args": [...] or "...", "devices": [...], "results": [{"size", "out_of_place": {"time"}}]}
-MeasuredTable parse_json(std::string_view text, const std::string& file) {
-  Json whole = Json::parse(text, nullptr, false);
-  if (whole.is_discarded())
-    throw InputError(
-        fmt::format("{}: expected JSON as nccl-tests -J writes it, found another text", file));
+MeasuredTable parse_json(const Json& whole, const std::string& file) {
   const Name* name = name_in(base_name(file));
   if (whole.is_object() && whole.contains("args"))
     if (const Name* named = name_in(whole["args"].dump())) name = named;
@@ -202,13 +200,76 @@ MeasuredTable parse_json(std::string_view text, const std::string& file) {
   return out;
 }
 
+// ---- the Inspector
+
+// {"header": {"n_ranks": 8, ...}, "coll_perf": {"coll": "AllReduce", "coll_msg_size_bytes": 8,
+// "coll_exec_time_us": 21.6, ...}}; other lines are passed over.
+class InspectorReader {
+ public:
+  InspectorReader(std::string_view text, const std::string& file) : text_(text), file_(file) {}
+
+  MeasuredTable read() {
+    for (std::int64_t line = 1; !text_.empty(); ++line) {
+      std::string_view words = take_line(text_);
+      if (words.find_first_not_of(" \t\r") == std::string_view::npos) continue;
+      place_ = fmt::format("{}:{}", file_, line);
+      Json record = Json::parse(words, nullptr, false);
+      if (record.is_discarded() || !record.is_object())
+        throw InputError(place_ +
+                         ": expected JSON of nccl-tests -J or lines of NCCL's Inspector, "
+                         "found another text");
+      if (record.contains("coll_perf"))
+        add(member(record, "header", place_), record["coll_perf"]);
+      else
+        ++out_.passed_over;
+    }
+    for (auto& [key, rows] : by_kind_) {
+      std::sort(rows.begin(), rows.end(),
+                [](const auto& a, const auto& b) { return a.time_ps < b.time_ps; });
+      out_.rows.push_back(rows[(rows.size() - 1) / 2]);
+    }
+    return std::move(out_);
+  }
+
+ private:
+  void add(const Json& header, const Json& perf) {
+    double ranks = number(member(header, "n_ranks", place_), place_ + ": n_ranks"),
+           size = number(member(perf, "coll_msg_size_bytes", place_),
+                         place_ + ": coll_msg_size_bytes"),
+           us = number(member(perf, "coll_exec_time_us", place_), place_ + ": coll_exec_time_us");
+    const Json& coll = member(perf, "coll", place_);
+    const Name* name = coll.is_string() ? name_in(coll.get_ref<const std::string&>()) : nullptr;
+    if (!(size >= 0 && size <= 4e18 && us > 0 && us <= 1e12 && ranks >= 1 && ranks <= kMaxRanks))
+      throw InputError(place_ +
+                       ": expected 1 to 2^20 ranks, 0 to 2^62 bytes and a time above 0, "
+                       "found others");
+    if (name == nullptr || !name->kind || size < 1 || ranks < 2) {
+      ++out_.passed_over;
+      return;
+    }
+    MeasuredCollective row{
+        *name->kind, static_cast<std::int32_t>(ranks), static_cast<std::int64_t>(size),
+        std::max<std::int64_t>(1, static_cast<std::int64_t>(us * 1e6 + 0.5)), place_};
+    by_kind_[{row.kind, row.ranks, row.bytes}].push_back(std::move(row));
+  }
+
+  std::string_view text_;
+  const std::string& file_;
+  std::string place_;
+  std::map<std::tuple<CollectiveKind, std::int32_t, std::int64_t>, std::vector<MeasuredCollective>>
+      by_kind_;
+  MeasuredTable out_;
+};
+
 }  // namespace
 
-MeasuredTable parse_nccl_tests(std::string_view text, const std::string& file) {
+MeasuredTable parse_measured(std::string_view text, const std::string& file) {
   std::string_view body = behind_mark(text);
   std::size_t first = body.find_first_not_of(" \t\r\n");
-  if (first != std::string_view::npos && body[first] == '{') return parse_json(body, file);
-  return TextReader(text, file).read();
+  if (first == std::string_view::npos || body[first] != '{') return TextReader(text, file).read();
+  Json whole = Json::parse(body, nullptr, false);
+  bool lines = whole.is_discarded() || whole.contains("coll_perf") || whole.contains("header");
+  return lines ? InspectorReader(body, file).read() : parse_json(whole, file);
 }
 
 std::optional<CollectiveKind> collective_named(std::string_view name) {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "sim/calibrate/nccl_tests.h"
+#include "sim/calibrate/measured.h"
 
+#include <algorithm>
 #include <fstream>
 #include <sstream>
 
+#include <fmt/format.h>
 #include <catch2/catch.hpp>
 
 #include "core/base/errors.h"
@@ -28,7 +30,7 @@ const std::string kRows =
 
 std::string error_of(const std::string& text, const std::string& file = "log.txt") {
   try {
-    parse_nccl_tests(text, file);
+    parse_measured(text, file);
   } catch (const InputError& error) {
     return error.what();
   }
@@ -38,7 +40,7 @@ std::string error_of(const std::string& text, const std::string& file = "log.txt
 }  // namespace
 
 TEST_CASE("a run's ranks are its devices, its collective the program's") {
-  MeasuredTable table = parse_nccl_tests(
+  MeasuredTable table = parse_measured(
       "$ ./build/all_reduce_perf -b 8 -e 1K -f 128 -g 4\n" + kHead + kDevices + kTitles + kRows,
       "log.txt");
   REQUIRE(table.rows.size() == 2);
@@ -52,7 +54,7 @@ TEST_CASE("a run's ranks are its devices, its collective the program's") {
 }
 
 TEST_CASE("without a list of devices there are threads times GPUs") {
-  MeasuredTable table = parse_nccl_tests(kHead + kTitles + kRows, "dir.d/all_gather_perf.log");
+  MeasuredTable table = parse_measured(kHead + kTitles + kRows, "dir.d/all_gather_perf.log");
   REQUIRE(table.rows.size() == 2);
   CHECK(table.rows[0].kind == CollectiveKind::AllGather);
   CHECK(table.rows[0].ranks == 4);
@@ -65,7 +67,7 @@ TEST_CASE("several runs follow each other in one text, with CRLF and a mark at i
   std::string crlf;
   for (char c : text) crlf += c == '\n' ? std::string("\r\n") : std::string(1, c);
   for (const std::string& form : {text, crlf}) {
-    MeasuredTable table = parse_nccl_tests(form, "log.txt");
+    MeasuredTable table = parse_measured(form, "log.txt");
     REQUIRE(table.rows.size() == 6);
     CHECK((table.rows[0].kind == CollectiveKind::ReduceScatter && table.rows[0].ranks == 2));
     CHECK((table.rows[2].kind == CollectiveKind::AllToAll && table.rows[2].ranks == 4));
@@ -74,11 +76,11 @@ TEST_CASE("several runs follow each other in one text, with CRLF and a mark at i
 }
 
 TEST_CASE("what is not ours is passed over") {
-  MeasuredTable table = parse_nccl_tests("./sendrecv_perf -g 2\n" + kHead + kDevices + kTitles +
-                                             kRows + "./broadcast_perf_mpi\n" + kHead + kTitles +
-                                             kRows + "./all_reduce_perf\n" + kHead + kTitles +
-                                             "  0  0  float  sum  -1  9.9  0  0\n" + kRows,
-                                         "log.txt");
+  MeasuredTable table = parse_measured("./sendrecv_perf -g 2\n" + kHead + kDevices + kTitles +
+                                           kRows + "./broadcast_perf_mpi\n" + kHead + kTitles +
+                                           kRows + "./all_reduce_perf\n" + kHead + kTitles +
+                                           "  0  0  float  sum  -1  9.9  0  0\n" + kRows,
+                                       "log.txt");
   CHECK(table.rows.size() == 2);
   CHECK(table.passed_over == 5);
 }
@@ -119,16 +121,18 @@ TEST_CASE("wrong texts are refused with their place") {
 TEST_CASE("JSON as nccl-tests -J writes it") {
   const std::string devices = R"("devices": [{"rank": 0}, {"rank": 1}, {"rank": 2}])";
   MeasuredTable table =
-      parse_nccl_tests(R"({"args": ["./all_gather_perf", "-J"], )" + devices +
-                           R"(, "results": [{"size": 0, "out_of_place": {"time": 3}},
+      parse_measured(R"({"args": ["./all_gather_perf", "-J"], )" + devices +
+                         R"(, "results": [{"size": 0, "out_of_place": {"time": 3}},
              {"size": 4096, "count": 1, "out_of_place": {"time": 11.25, "alg_bw": 1}}]})",
-                       "out.json");
+                     "out.json");
   REQUIRE(table.rows.size() == 1);
   CHECK(table.rows[0].kind == CollectiveKind::AllGather);
   CHECK((table.rows[0].ranks == 3 && table.rows[0].bytes == 4096));
   CHECK(table.rows[0].time_ps == 11'250'000);
   CHECK(table.passed_over == 1);
-  CHECK(error_of("{") == "log.txt: expected JSON as nccl-tests -J writes it, found another text");
+  CHECK(error_of("{") ==
+        "log.txt:1: expected JSON of nccl-tests -J or lines of NCCL's Inspector, found another "
+        "text");
   CHECK(error_of("{}") == "log.txt: expected 'devices', found none");
   CHECK(error_of("{" + devices + R"(, "results": []})") ==
         "log.txt: expected the collective in 'args' or in the file's name, found none");
@@ -144,13 +148,53 @@ TEST_CASE("JSON as nccl-tests -J writes it") {
         "log.txt: results[0]: expected a size of 0 to 2^62 bytes and a time above 0, found others");
 }
 
+TEST_CASE("lines of NCCL's Inspector: the median of equal operations") {
+  auto line = [](const std::string& coll, int ranks, const std::string& bytes, double us) {
+    return fmt::format(
+        R"({{"header": {{"id": "0x1", "rank": 3, "n_ranks": {}, "nnodes": 1}}, "metadata": {{}}, )"
+        R"("coll_perf": {{"coll": "{}", "coll_sn": 7, "coll_msg_size_bytes": {}, )"
+        R"("coll_exec_time_us": {}}}}})"
+        "\n",
+        ranks, coll, bytes, us);
+  };
+  std::string text = line("AllReduce", 8, "1024", 30) + line("AllReduce", 8, "1024", 10) + "\n" +
+                     line("AllReduce", 8, "1024", 20) + line("AllReduce", 8, "1024", 99) +
+                     line("ReduceScatter", 4, "4096", 12.5) + line("Broadcast", 4, "4096", 1) +
+                     line("AllGather", 1, "4096", 1) + line("AllGather", 2, "0", 1) +
+                     "{\"header\": {}, \"proxy_perf\": {}}\n";
+  MeasuredTable table = parse_measured(text, "log.jsonl");
+  REQUIRE(table.rows.size() == 2);
+  CHECK(table.passed_over == 4);
+  auto found = [&](CollectiveKind kind) {
+    return *std::find_if(table.rows.begin(), table.rows.end(),
+                         [&](const MeasuredCollective& row) { return row.kind == kind; });
+  };
+  MeasuredCollective reduce = found(CollectiveKind::AllReduce),
+                     scatter = found(CollectiveKind::ReduceScatter);
+  CHECK((reduce.ranks == 8 && reduce.bytes == 1024 && reduce.time_ps == 20'000'000));
+  CHECK(reduce.place == "log.jsonl:4");
+  CHECK((scatter.ranks == 4 && scatter.bytes == 4096 && scatter.time_ps == 12'500'000));
+  CHECK(parse_measured(line("AllToAll", 2, "8", 1), "log.jsonl").rows.size() == 1);
+
+  CHECK(error_of(line("AllReduce", 8, "1", 1) + "no\n", "l.jsonl") ==
+        "l.jsonl:2: expected JSON of nccl-tests -J or lines of NCCL's Inspector, found another "
+        "text");
+  CHECK(error_of(line("AllReduce", 0, "1", 1), "l.jsonl") ==
+        "l.jsonl:1: expected 1 to 2^20 ranks, 0 to 2^62 bytes and a time above 0, found others");
+  CHECK(error_of(line("AllReduce", 8, "-1", 1), "l.jsonl").find("l.jsonl:1: expected 1 to") == 0);
+  CHECK(error_of(line("AllReduce", 8, "1", 0), "l.jsonl").find("l.jsonl:1: expected 1 to") == 0);
+  CHECK(error_of(line("AllReduce", 8, "\"x\"", 1), "l.jsonl") ==
+        "l.jsonl:1: coll_msg_size_bytes: expected a number, found '\"x\"'");
+  CHECK(error_of(R"({"coll_perf": {}})", "l.jsonl") == "l.jsonl:1: expected 'header', found none");
+}
+
 TEST_CASE("the tables that are kept here are read whole") {
   auto rows = [](const std::string& name) {
     std::ifstream file("traces/measurements/" + name);
     REQUIRE(file);
     std::stringstream text;
     text << file.rdbuf();
-    return parse_nccl_tests(text.str(), name).rows.size();
+    return parse_measured(text.str(), name).rows.size();
   };
   CHECK(rows("8xA100.txt") == 132);
   CHECK(rows("8xH100.txt") == 132);

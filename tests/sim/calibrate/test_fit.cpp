@@ -4,13 +4,12 @@
 #include "sim/calibrate/fit.h"
 
 #include <algorithm>
-#include <fstream>
 #include <functional>
-#include <sstream>
 
 #include <catch2/catch.hpp>
 
 #include "core/base/errors.h"
+#include "tests/support/measured_tables.h"
 
 namespace reshard::sim {
 namespace {
@@ -22,14 +21,6 @@ TopologyDescription description(const std::string& gpu, const std::string& nvlin
                             "\nroute within via nvlink.out nvlink.in latency 0.7us transport "
                             "nvlink\n",
                         "m.topo");
-}
-
-std::vector<MeasuredCollective> table(const std::string& name) {
-  std::ifstream file("traces/measurements/" + name);
-  REQUIRE(file);
-  std::stringstream text;
-  text << file.rdbuf();
-  return parse_measured(text.str(), name).rows;
 }
 
 std::vector<MeasuredCollective> of(const std::vector<MeasuredCollective>& rows,
@@ -72,7 +63,7 @@ TEST_CASE("figures that made the rows are found again") {
       "figure nccl.launch 7us\nfigure nccl.hop.nvlink 1.1us\nfigure nccl.efficiency 0.8\n"
       "figure nccl.cta 9GB/s\nfigure nccl.simple.hop 1.3\nfigure nccl.simple.launch 0.8\n");
   TopologyDescription base = description("sm80", "300GB/s");
-  std::vector<MeasuredCollective> rows = made_by(truth, table("8xA100.txt"));
+  std::vector<MeasuredCollective> rows = made_by(truth, test::measured_table("8xA100.txt"));
   Calibration found = calibrate(base, rows, "");
   CHECK(mean_error(base, rows) > 5);
   CHECK(mean_error(found.machine, rows) < 0.5);
@@ -95,7 +86,7 @@ TEST_CASE("fitted on the most ranks, the others are predicted") {
   Machine8 machine =
       GENERATE(values<Machine8>({{"8xA100.txt", "sm80", "300GB/s", ""},
                                  {"8xH100.txt", "sm90", "450GB/s", "reduces nvlink\n"}}));
-  std::vector<MeasuredCollective> all = table(machine.file);
+  std::vector<MeasuredCollective> all = test::measured_table(machine.file);
   auto eight = of(all, [](const auto&row) { return row.ranks == 8; }),
        others = of(all, [](const auto&row) { return row.ranks != 8; });
   // From a machine of which nothing is known: the other generation's figures.
@@ -112,7 +103,7 @@ TEST_CASE("fitted on the most ranks, the others are predicted") {
 
 TEST_CASE("two small all-reduces give launch and hop and leave the rest") {
   TopologyDescription base = description("sm90", "450GB/s", "figure nccl.launch 8us\n");
-  auto two = of(table("8xH100.txt"), [](const auto& row) {
+  auto two = of(test::measured_table("8xH100.txt"), [](const auto& row) {
     return row.kind == CollectiveKind::AllReduce && row.bytes == 1024 && row.ranks != 4;
   });
   REQUIRE(two.size() == 2);
@@ -126,7 +117,7 @@ TEST_CASE("two small all-reduces give launch and hop and leave the rest") {
 
 TEST_CASE("what rows cannot tell apart is named, not guessed") {
   TopologyDescription base = description("sm90", "450GB/s");
-  auto one = of(table("8xH100.txt"), [](const auto& row) {
+  auto one = of(test::measured_table("8xH100.txt"), [](const auto& row) {
     return row.kind == CollectiveKind::AllReduce && row.bytes == 1024 && row.ranks == 8;
   });
   REQUIRE(one.size() == 1);

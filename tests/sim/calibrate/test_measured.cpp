@@ -2,13 +2,12 @@
 #include "sim/calibrate/measured.h"
 
 #include <algorithm>
-#include <fstream>
-#include <sstream>
 
 #include <fmt/format.h>
 #include <catch2/catch.hpp>
 
 #include "core/base/errors.h"
+#include "tests/support/measured_tables.h"
 
 namespace reshard::sim {
 namespace {
@@ -189,13 +188,7 @@ TEST_CASE("lines of NCCL's Inspector: the median of equal operations") {
 }
 
 TEST_CASE("the tables that are kept here are read whole") {
-  auto rows = [](const std::string& name) {
-    std::ifstream file("traces/measurements/" + name);
-    REQUIRE(file);
-    std::stringstream text;
-    text << file.rdbuf();
-    return parse_measured(text.str(), name).rows.size();
-  };
+  auto rows = [](const std::string& name) { return test::measured_table(name).size(); };
   CHECK(rows("8xA100.txt") == 132);
   CHECK(rows("8xH100.txt") == 132);
   CHECK(rows("8xRTX-PRO-6000.txt") == 132);

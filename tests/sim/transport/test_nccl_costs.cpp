@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -13,6 +11,7 @@
 
 #include "core/topology/topology_text.h"
 #include "sim/calibrate/measured.h"
+#include "tests/support/measured_tables.h"
 
 using namespace reshard;
 using namespace reshard::sim;
@@ -34,14 +33,6 @@ Topology four_a100() {
   return machine(
       "devices 4\ngpu sm80\nport nvlink 300GB/s\n"
       "route within via nvlink.out nvlink.in latency 0 cap 100GB/s transport nvlink\n");
-}
-
-std::vector<MeasuredCollective> table(const std::string& name) {
-  std::ifstream file("traces/measurements/" + name);
-  REQUIRE(file);
-  std::stringstream text;
-  text << file.rdbuf();
-  return parse_measured(text.str(), name).rows;
 }
 
 Costs costs_of(const Topology& topology, int ranks) {
@@ -68,7 +59,7 @@ struct Errors {
 Errors errors_of(const Topology& topology, const std::string& name) {
   std::vector<double> errors;
   double sum = 0;
-  for (const MeasuredCollective& row : table(name)) {
+  for (const MeasuredCollective& row : test::measured_table(name)) {
     double us = static_cast<double>(row.time_ps) / 1e6;
     errors.push_back(100 * std::abs(predicted_us(topology, row) / us - 1));
     sum += errors.back();

@@ -38,6 +38,19 @@ std::string_view text(Cpu cpu) {
   return kWords[static_cast<std::size_t>(cpu)];
 }
 
+std::string_view text(TransportKind kind) {
+  constexpr std::array<std::string_view, kTransportKinds> kNames{"ideal", "nccl"};
+  return kNames[static_cast<std::size_t>(kind)];
+}
+
+std::optional<TransportKind> find_transport(std::string_view name) {
+  for (int i = 0; i < kTransportKinds; ++i)
+    if (auto kind = static_cast<TransportKind>(i); text(kind) == name) return kind;
+  return std::nullopt;
+}
+
+std::string transport_names() { return "ideal or nccl"; }
+
 std::span<const FigureRow> figure_rows() { return kRows; }
 
 std::optional<Figure> find_figure(std::string_view name) {

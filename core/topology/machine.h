@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace reshard {
@@ -43,11 +44,20 @@ struct FigureRow {
 std::span<const FigureRow> figure_rows();
 std::optional<Figure> find_figure(std::string_view name);
 
+// What carries steps, and what that costs beside the links (sim/transport).
+enum class TransportKind : std::uint8_t { Ideal, Nccl };
+inline constexpr int kTransportKinds = 2;
+std::string_view text(TransportKind kind);  // "ideal", "nccl"
+std::optional<TransportKind> find_transport(std::string_view name);
+std::string transport_names();  // "ideal or nccl"
+
 struct Machine {
   std::optional<std::int32_t> compute_capability;  // of the GPUs, x 10: 80, 90, 100; 50 .. 999
   std::optional<Cpu> cpu;
-  bool nvls = false;   // NVLink switches reduce and multicast
-  bool sharp = false;  // the network's switches reduce
+  std::optional<TransportKind> transport;  // the usual one; none: ideal
+  std::string nccl_version;                // whose choices are made; "": the newest known
+  bool nvls = false;                       // NVLink switches reduce and multicast
+  bool sharp = false;                      // the network's switches reduce
   std::array<std::optional<std::int64_t>, kFigures> figures;  // by Figure
 
   std::optional<std::int64_t> figure(Figure which) const {

@@ -164,6 +164,8 @@ class ContentHasher {
     add_all("machine", machine.compute_capability.value_or(0),
             machine.cpu ? static_cast<std::int64_t>(*machine.cpu) : std::int64_t{-1},
             std::int64_t{machine.nvls}, std::int64_t{machine.sharp});
+    if (machine.transport)
+      add_all("transport", static_cast<std::int64_t>(*machine.transport), machine.nccl_version);
     for (const std::optional<std::int64_t>& figure : machine.figures) add(figure.value_or(-1));
   }
   void add(const NodeTemplate& node) {

@@ -16,6 +16,7 @@
 
 #include "core/base/errors.h"
 #include "core/base/units.h"
+#include "core/topology/machine_lines.h"
 #include "core/topology/topology_text.h"
 
 namespace reshard {
@@ -180,23 +181,6 @@ class Filler {
 
 using Counts = TopologyDescription::Counts;
 
-std::string without_zeros(std::string number) {
-  number.erase(number.find_last_not_of('0') + 1);
-  if (number.back() == '.') number.pop_back();
-  return number;
-}
-
-// The shortest exact spelling: "450GB/s", "6.887GB/s", "1B/s".
-std::string rate_word(std::int64_t rate) {
-  if (rate % 1'000'000 != 0) return fmt::format("{}B/s", rate);
-  return without_zeros(decimal_text(rate, 1'000'000'000, 3)) + "GB/s";
-}
-
-std::string time_word(std::int64_t ps) {
-  return ps % 1'000 == 0 && ps > 0 ? without_zeros(decimal_text(ps, 1'000'000, 3)) + "us"
-                                   : fmt::format("{}ps", ps);
-}
-
 std::string hop_word(const TopologyDescription& description, const Hop& hop, bool between) {
   switch (hop.kind) {
     case Hop::Kind::SourceOut:
@@ -244,19 +228,6 @@ std::string route_line(const TopologyDescription& description, const RouteLine& 
   return out + "\n";
 }
 
-std::string machine_lines(const Machine& machine) {
-  std::string out;
-  if (machine.compute_capability) out += fmt::format("gpu sm{}\n", *machine.compute_capability);
-  if (machine.cpu) out += fmt::format("cpu {}\n", text(*machine.cpu));
-  if (machine.nvls) out += "reduces nvlink\n";
-  if (machine.sharp) out += "reduces network\n";
-  for (std::size_t i = 0; i < machine.figures.size(); ++i)
-    if (machine.figures[i])
-      out += fmt::format("figure {} {}\n", figure_rows()[i].name,
-                         figure_text(figure_rows()[i].unit, *machine.figures[i]));
-  return out;
-}
-
 std::string group_line(const DeviceGroup& group) {
   std::string out = "group " + group.name;
   for (std::size_t i = 0; i < group.devices.size();) {
@@ -278,18 +249,6 @@ std::int32_t checked_count(const std::string& name, std::int64_t count, std::int
 }
 
 }  // namespace
-
-std::string figure_text(FigureUnit unit, std::int64_t value) {
-  switch (unit) {
-    case FigureUnit::Time:
-      return time_word(value);
-    case FigureUnit::Rate:
-      return rate_word(value);
-    case FigureUnit::Ratio:
-      return without_zeros(decimal_text(value, kRatioOne, 6));
-  }
-  return {};
-}
 
 RouteTable make_route_table(const TopologyDescription& description) {
   RouteTable table;

@@ -11,7 +11,7 @@
 #include "core/base/cursor.h"
 #include "core/base/errors.h"
 #include "core/base/units.h"
-#include "core/topology/topology_words.h"
+#include "core/topology/machine_lines.h"
 
 namespace reshard {
 namespace {
@@ -31,9 +31,9 @@ std::optional<std::int32_t> find(const std::vector<Part>& parts, std::string_vie
   return std::nullopt;
 }
 
-class Reader : private Words {
+class Reader : private MachineLines {
  public:
-  using Words::Words;
+  using MachineLines::MachineLines;
 
   TopologyDescription read() {
     bool titled = false;
@@ -100,18 +100,15 @@ class Reader : private Words {
     if (key == "devices") return read_devices();
     if (key == "nodes") return read_nodes();
     if (key == "count") return read_count();
-    if (key == "gpu") return read_gpu();
-    if (key == "cpu") return read_cpu();
-    if (key == "reduces") return read_reduces();
-    if (key == "figure") return read_figure();
+    if (read_machine_line(key, out_.machine)) return;
     if (key == "port") return read_port();
     if (key == "shared") return read_shared(out_.shared, kMaxShared);
     if (key == "fabric") return read_shared(out_.fabric, kMaxFabric);
     if (key == "group") return read_group();
     if (key == "route") return read_route();
     fail(
-        "name, devices, nodes, count, gpu, cpu, reduces, figure, port, shared, fabric, group or "
-        "route",
+        "name, devices, nodes, count, gpu, cpu, transport, reduces, figure, port, shared, fabric, "
+        "group or route",
         key);
   }
 
@@ -143,60 +140,6 @@ class Reader : private Words {
     auto found = std::find(kCounts.begin(), kCounts.end(), word);
     if (found == kCounts.end()) fail("nodes, devices or nothing", word);
     out_.counts = static_cast<TopologyDescription::Counts>(found - kCounts.begin());
-  }
-
-  // gpu sm90
-  void read_gpu() {
-    if (out_.machine.compute_capability) contradict("one line 'gpu'", "a second one");
-    std::string_view word = token();
-    std::string where = place();
-    Cursor cursor(word, where);
-    if (!word.starts_with("sm")) fail("a class of GPU such as sm90", word);
-    cursor.expect("sm");
-    out_.machine.compute_capability =
-        static_cast<std::int32_t>(cursor.integer("a compute capability, times ten", 50, 999));
-    cursor.expect_end();
-  }
-
-  void read_cpu() {
-    if (out_.machine.cpu) contradict("one line 'cpu'", "a second one");
-    std::string_view word = token();
-    for (Cpu cpu : {Cpu::Intel, Cpu::Amd, Cpu::Other})
-      if (text(cpu) == word) out_.machine.cpu = cpu;
-    if (!out_.machine.cpu) fail("intel, amd or other", word);
-  }
-
-  // reduces nvlink; reduces network
-  void read_reduces() {
-    std::string_view word = token();
-    if (word != "nvlink" && word != "network") fail("nvlink or network", word);
-    bool& flag = word == "nvlink" ? out_.machine.nvls : out_.machine.sharp;
-    if (flag) contradict(fmt::format("one line 'reduces {}'", word), "a second one");
-    flag = true;
-  }
-
-  // figure NAME VALUE
-  void read_figure() {
-    std::string_view word = token();
-    std::optional<Figure> which = find_figure(word);
-    if (!which) {
-      std::string names;
-      for (const FigureRow& row : figure_rows())
-        names += fmt::format("{}{}", names.empty() ? "" : ", ", row.name);
-      fail(fmt::format("one of {}", names), word);
-    }
-    const FigureRow& row = figure_rows()[to_index(*which)];
-    if (out_.machine.figure(*which))
-      contradict(fmt::format("one line 'figure {}'", row.name), "a second one");
-    std::string_view value = token();
-    std::int64_t number = row.unit == FigureUnit::Time   ? parse_duration_ps(value, place())
-                          : row.unit == FigureUnit::Rate ? parse_bytes_per_s(value, place())
-                                                         : parse_ratio(value, place());
-    if (number < row.least || number > row.most)
-      fail(fmt::format("{} from {} to {}", row.name, figure_text(row.unit, row.least),
-                       figure_text(row.unit, row.most)),
-           value);
-    out_.machine.set(*which, number);
   }
 
   // port NAME RATE [in RATE]

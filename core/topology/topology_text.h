@@ -56,9 +56,6 @@ TopologyDescription parse_topology(std::string_view text, std::string_view file)
 // The topology is named "NAME:count" wherever a count may be given.
 Topology build_topology(const TopologyDescription& description, std::optional<std::int64_t> count);
 
-// As a file spells it: "4700000ps", "360GB/s", "0.972000".
-std::string figure_text(FigureUnit unit, std::int64_t value);
-
 // The text of a topology; parse_topology reads it back to the same.
 std::string to_text(const TopologyDescription& description);
 

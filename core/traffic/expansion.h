@@ -51,6 +51,10 @@ class Expansion {
   Expansion(CollectiveKind kind, Algorithm algorithm, std::int32_t n, std::int64_t elements);
 
   std::int32_t members() const { return n_; }
+  // One transfer a round from every member to the one behind it.
+  bool is_ring() const {
+    return algorithm_ == Algorithm::Ring && kind_ != CollectiveKind::AllToAll;
+  }
   std::int64_t size() const { return size_; }
   Transfer transfer(std::int64_t i) const;
   // Carried by transfer i.

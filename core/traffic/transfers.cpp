@@ -3,6 +3,7 @@
 
 #include <numeric>
 
+#include "core/base/errors.h"
 #include "core/base/integers.h"
 
 namespace reshard {
@@ -96,6 +97,16 @@ void Transfers::add_expansion(const Expansion& expansion) {
   count_ += expansion.size();
   at_once_ += expansion.size() / expansion.rounds();
   expansions_.push_back(expansion);
+}
+
+bool Transfers::is_ring() const { return !expansions_.empty() && expansions_.front().is_ring(); }
+
+void Transfers::lay_rings(std::vector<RingPlace> places) {
+  RESHARD_CHECK(is_ring() && places.size() == slots().size(), "a place in the rings by part");
+  places_ = std::move(places);
+  at_once_ = 0;
+  for (const RingPlace& place : places_) at_once_ += (place.next >= 0) + (place.next_out >= 0);
+  count_ = at_once_ * rounds();
 }
 
 void Transfers::Index::add_sends_and_receives() {

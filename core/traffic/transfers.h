@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/integers.h"
 #include "core/plan/plan.h"
 #include "core/traffic/expansion.h"
 
@@ -33,6 +34,15 @@ struct Flow {
   Terms terms;
 };
 
+// Where a member stands in the rings of its group, of which each enters and leaves every node at
+// members of its own. Chunks go by position; each is shared by all rings.
+struct RingPlace {
+  std::int32_t position;                // 0 .. members - 1
+  std::int32_t rings;                   // of the group
+  std::int32_t next, previous;          // parts within the node; -1: none
+  std::int32_t next_out, previous_out;  // parts in other nodes, of one ring; -1: none
+};
+
 class Transfers {
  public:
   // Of a plan's step by the default expansion. The plan must outlive this.
@@ -47,6 +57,14 @@ class Transfers {
 
   // Of one round; the parts' slots, and flows ascending by source.
   static Transfers flows(std::span<const Slot> slots, std::span<const Flow> flows);
+
+  // Whether a ring, or several, is how groups of a collective go; their members, else 0.
+  bool is_ring() const;
+  std::int32_t group_size() const {
+    return expansions_.empty() ? 0 : expansions_.front().members();
+  }
+  // By part. The default is one ring in the order of the parts.
+  void lay_rings(std::vector<RingPlace> places);
 
   // Ranks with a part, by part; of a plan's step its slots, else 0, 1, 2 ...
   std::span<const Slot> slots() const { return index_->slots; }
@@ -65,6 +83,8 @@ class Transfers {
   void for_each(std::int32_t part, std::int32_t round, Visit&& visit) const {
     if (expansions_.empty())
       for_each_message(part, visit);
+    else if (!places_.empty())
+      for_each_of_rings(part, round, visit);
     else
       for_each_of_group(part, round, visit);
   }
@@ -114,6 +134,27 @@ class Transfers {
     for (std::int32_t k = 0; k < receives; ++k) add(expansion.receive(round, member, k));
   }
 
+  // The chunk that a ring in the order of positions would bring is cut over the rings: one of them
+  // leaves the node here, or none.
+  template <class Visit>
+  void for_each_of_rings(std::int32_t part, std::int32_t round, Visit&& visit) const {
+    const Expansion& expansion = expansions_[to_index(part / group_size())];
+    auto send = [&](std::int32_t source, std::int32_t destination, bool out) {
+      if (source < 0 || destination < 0) return;
+      const RingPlace& place = places_[to_index(source)];
+      std::int64_t all = expansion.elements(
+                       expansion.transfer(expansion.send(round, place.position, 0))),
+                   leaving = place.next_out < 0 ? 0 : ceil_div(all, std::int64_t{place.rings});
+      visit(source, destination, (out ? leaving : all - leaving) * unit_bytes_,
+            static_cast<const Terms*>(nullptr));
+    };
+    const RingPlace& here = places_[to_index(part)];
+    send(part, here.next, false);
+    send(part, here.next_out, true);
+    send(here.previous, part, false);
+    send(here.previous_out, part, true);
+  }
+
   // Shared by all single messages, of which a job may have a million.
   std::shared_ptr<const Index> index_;
   // The bytes of messages are those of the plan's moves, or `single_bytes_`.
@@ -122,6 +163,7 @@ class Transfers {
   std::int64_t single_bytes_ = 0;
   // A collective: parts are members, group after group.
   std::vector<Expansion> expansions_;  // by group
+  std::vector<RingPlace> places_;      // by part, where rings were laid
   std::int64_t unit_bytes_ = 1;        // of an element of the expansions
   std::int64_t count_ = 0, at_once_ = 0;
 };

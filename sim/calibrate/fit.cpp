@@ -272,7 +272,7 @@ std::int64_t predicted_ps(const Topology& topology, const MeasuredCollective& ro
   Workload workload;
   workload.operations.push_back(
       {BareCollective{row.kind, default_algorithm(row.kind), ranks, part}, 0, {}});
-  return run(workload, topology, {.record_spans = false, .carrier = carriage.carrier()}).end_ps;
+  return run(workload, topology, {.record_spans = false, .carriers = {carriage.carrier()}}).end_ps;
 }
 
 double RowError::error() const {

@@ -3,6 +3,9 @@
 // transfers it makes and on which terms. The engine runs them; it knows no transport.
 #pragma once
 
+#include <span>
+
+#include "core/base/ids.h"
 #include "core/plan/plan.h"
 #include "core/traffic/transfers.h"
 
@@ -22,6 +25,17 @@ class Carrier {
   virtual Transfers message(const Message& message) = 0;
   // Of at least two ranks, each once; parts in their order.
   virtual Transfers collective(const BareCollective& collective) = 0;
+};
+
+// Who carries each operation of a workload.
+struct Carriers {
+  Carrier* usual = nullptr;  // null: links alone, collectives by their default expansion
+  std::span<Carrier* const> by_operation = {};  // or empty; null: the usual one
+
+  Carrier* of(OpId op) const {
+    Carrier* own = by_operation.empty() ? nullptr : by_operation[to_index(op)];
+    return own != nullptr ? own : usual;
+  }
 };
 
 }  // namespace reshard::sim

@@ -28,7 +28,7 @@ class Engine {
       : options_(options),
         flows_(topology),
         program_(workload, topology.devices(), options.record_spans ? &timeline_.spans : nullptr,
-                 options.carrier) {}
+                 options.carriers) {}
 
   Timeline run();
 

@@ -20,7 +20,7 @@ struct EngineOptions {
   // A run that takes longer stops behind it: then end_ps is above it, and that is all that is
   // known.
   std::int64_t limit_ps = std::numeric_limits<std::int64_t>::max();
-  Carrier* carrier = nullptr;  // null: links alone, collectives by their default expansion
+  Carriers carriers = {};
 };
 
 // What a run refuses because of one operation: an InputError that does not say which; where

@@ -76,10 +76,10 @@ void Streams::link(const Workload& workload) {
 }
 
 Program::Program(const Workload& workload, std::int32_t devices, std::vector<Span>* spans,
-                 Carrier* carrier)
+                 Carriers carriers)
     : workload_(workload),
       spans_(spans),
-      carrier_(carrier),
+      carriers_(carriers),
       streams_(workload),
       operations_(workload.operations.size()),
       places_(streams_.places.size()) {
@@ -151,8 +151,8 @@ void Program::start_place(std::int32_t place) {
   if (!state.run) {
     std::span<const Rank> ranks =
         std::span(streams_.ranks).subspan(to_index(first), to_index(end - first));
-    state.run =
-        std::make_unique<OperationRun>(op, workload_.operations[to_index(op)], ranks, carrier_);
+    state.run = std::make_unique<OperationRun>(op, workload_.operations[to_index(op)], ranks,
+                                               carriers_.of(op));
   }
   Slot slot = place - first;
   if (state.run->slot_done(slot)) {

@@ -57,10 +57,9 @@ struct Sleep {
 class Program {
  public:
   // Ranks must lie in 0 .. devices-1, else InputError. With `spans`, every part that is done is
-  // recorded there. All must outlive the program; without
-  // a `carrier` links alone take time.
+  // recorded there. All must outlive the program.
   Program(const Workload& workload, std::int32_t devices, std::vector<Span>* spans,
-          Carrier* carrier);
+          Carriers carriers);
 
   // Does all that can happen at this instant; appends what begins now.
   void advance(std::int64_t now_ps, std::vector<Transit>& transits, std::vector<Sleep>& sleeps);
@@ -108,7 +107,7 @@ class Program {
 
   const Workload& workload_;
   std::vector<Span>* spans_;
-  Carrier* carrier_;
+  Carriers carriers_;
   const Streams streams_;
   IndexVector<OpId, OperationState> operations_;
   IndexVector<std::int32_t, PlaceState> places_;

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "core/base/digest.h"
 
@@ -19,7 +20,7 @@ Json or_null(const std::optional<Value>& value) {
 }
 
 // Null for the empty text.
-inline Json or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
+inline Json or_null(std::string_view text) { return text.empty() ? Json(nullptr) : Json(text); }
 
 inline Json digest_json(const std::optional<Digest>& digest) {
   return digest ? Json(digest->hex()) : Json(nullptr);

@@ -189,6 +189,7 @@ Json rows_json(const std::vector<ReplayRow>& rows) {
             {"name", or_null(row.name)},
             {"text", row.text},
             {"planner", or_null(row.planner)},
+            {"transport", or_null(row.transport)},
             {"start_ps", or_null(row.start_ps)},
             {"end_ps", or_null(row.end_ps)},
             {"bytes_received", row.bytes_received},

@@ -105,7 +105,7 @@ void add_bytes(const RunReport& report, Facts& facts) {
 // What links cost and what the software that drives them does.
 void add_transport(std::string_view transport, std::int64_t time_ps, std::int64_t ideal_time_ps,
                    Facts& facts) {
-  if (transport == text(TransportKind::Ideal)) return;
+  if (transport == text(TransportKind::Ideal) || time_ps == 0) return;
   std::int64_t more_ps = time_ps - ideal_time_ps;
   facts.add("transport", fmt::format("{}: {} {} than links alone, {}", transport,
                                      duration_text(more_ps < 0 ? -more_ps : more_ps),

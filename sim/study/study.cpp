@@ -19,6 +19,11 @@ namespace {
 // winner is simulated again where its timeline is asked for.
 constexpr std::size_t kMaxRanksRecorded = 1024;
 
+std::shared_ptr<const Carriage> links_alone(std::shared_ptr<const Topology> topology) {
+  return std::make_shared<const Carriage>(std::move(topology),
+                                          TransportOptions{TransportKind::Ideal, {}});
+}
+
 }  // namespace
 
 PlanTiming timed(const Plan& plan, const Topology& topology, bool recorded, std::int64_t limit_ps,
@@ -32,7 +37,7 @@ PlanTiming timed(const Plan& plan, const Topology& topology, bool recorded, std:
                    {.record_flows = recorded,
                     .record_spans = recorded,
                     .limit_ps = limit_ps,
-                    .carrier = carrier});
+                    .carriers = {carrier}});
   } catch (const InputError& error) {
     throw error.in(fmt::format("the time of {}'s plan", plan.planner));
   }
@@ -45,7 +50,7 @@ Study::Study(std::shared_ptr<const Plan> plan, std::shared_ptr<const Topology> t
              PlanFindings found, std::shared_ptr<const Carriage> transport)
     : plan_(std::move(plan)),
       topology_(std::move(topology)),
-      transport_(std::move(transport)),
+      transport_(transport || !topology_ ? std::move(transport) : links_alone(topology_)),
       proof_(prove(*plan_)),
       bytes_(found.bytes ? *std::move(found.bytes) : count_bytes(*plan_)),
       timing_(std::move(found.timing)) {}
@@ -56,7 +61,7 @@ std::int64_t Study::padding_total() const {
 
 std::int64_t Study::time_ps() {
   if (!timing_) {
-    timing_ = timed(*plan_, *topology_, false, kNoTimeLimit, carrier());
+    timing_ = timed(*plan_, *topology_, false, kNoTimeLimit, transport_->carrier());
     check_time();
   }
   return timing_->time_ps;
@@ -64,15 +69,16 @@ std::int64_t Study::time_ps() {
 
 const Timeline& Study::timeline() {
   if (!timing_ || !timing_->timeline) {
-    timing_ = timed(*plan_, *topology_, true, kNoTimeLimit, carrier());
+    timing_ = timed(*plan_, *topology_, true, kNoTimeLimit, transport_->carrier());
     check_time();
   }
   return *timing_->timeline;
 }
 
 std::int64_t Study::ideal_time_ps() {
-  if (!carrier()) return time_ps();
-  if (!ideal_time_ps_) ideal_time_ps_ = timed(*plan_, *topology_, false).time_ps;
+  if (transport() == TransportKind::Ideal) return time_ps();
+  if (!ideal_time_ps_)
+    ideal_time_ps_ = timed(*plan_, *topology_, false, kNoTimeLimit, transport_->ideal()).time_ps;
   return *ideal_time_ps_;
 }
 
@@ -101,10 +107,11 @@ void Study::check_time() const {
 
 Study Study::on(std::shared_ptr<const Topology> topology) const {
   Study out = *this;
-  bool same = topology_ && !transport_ && topology->fingerprint() == topology_->fingerprint();
+  bool same = topology_ && transport() == TransportKind::Ideal &&
+              topology->fingerprint() == topology_->fingerprint();
   out.topology_ = std::move(topology);
   if (same) return out;
-  out.transport_.reset();
+  out.transport_ = links_alone(out.topology_);
   out.ideal_time_ps_.reset();
   out.timing_.reset();
   out.bound_.reset();
@@ -142,10 +149,16 @@ void StudyCache::clear() {
 Studies::Studies(std::shared_ptr<const Topology> topology, const PlannerRow& planner,
                  StudyOptions options)
     : topology_(std::move(topology)),
-      transport_(std::make_shared<const Carriage>(topology_, options.transport)),
       planner_(planner),
       options_(options),
-      cache_(options.cache_capacity) {}
+      cache_(options.cache_capacity) {
+  for (std::size_t kind = 0; kind < transports_.size(); ++kind)
+    transports_[kind] = std::make_shared<const Carriage>(
+        topology_,
+        TransportOptions{static_cast<TransportKind>(kind), options.transport.nccl_version});
+  usual_ = options.transport.kind.value_or(
+      topology_->machine().transport.value_or(TransportKind::Ideal));
+}
 
 namespace {
 
@@ -163,7 +176,8 @@ std::shared_ptr<Study> proved(const PlannerRow& planner, std::shared_ptr<const P
 
 }  // namespace
 
-std::shared_ptr<Study> Studies::made(const PlannerRow& planner, const Request& request) const {
+std::shared_ptr<Study> Studies::made(const PlannerRow& planner, const Request& request,
+                                     const std::shared_ptr<const Carriage>& transport) const {
   PlanFindings found;
   Explanation explanation;
   PlannerInput input;
@@ -175,7 +189,7 @@ std::shared_ptr<Study> Studies::made(const PlannerRow& planner, const Request& r
   };
   input.plan_time = [&](const Plan& plan, const Topology& topology, std::int64_t limit_ps) {
     stage("timing");
-    PlanTiming timing = timed(plan, topology, recorded, limit_ps, transport_->carrier());
+    PlanTiming timing = timed(plan, topology, recorded, limit_ps, transport->carrier());
     stage("planning");
     return timing;
   };
@@ -184,27 +198,27 @@ std::shared_ptr<Study> Studies::made(const PlannerRow& planner, const Request& r
   stage("planning");
   auto plan = std::make_shared<const Plan>(make_plan(planner, request, input));
   stage("proving");
-  auto study = proved(planner, std::move(plan), topology_, std::move(found), transport_);
+  auto study = proved(planner, std::move(plan), topology_, std::move(found), transport);
   if (options_.explain) study->set_explanation(std::move(explanation));
   return study;
 }
 
-std::shared_ptr<Study> Studies::of(const Request& request) {
+std::shared_ptr<Study> Studies::of(const Request& request, std::optional<TransportKind> transport) {
   auto row = static_cast<std::int32_t>(&planner_ - planners().data());
-  return cache_.get({request.fingerprint(), topology_->fingerprint(), row,
-                     options_.memory_limit_bytes.value_or(-1)},
-                    [&] { return made(planner_, request); });
+  return cache_.get({request.fingerprint(), topology_->fingerprint(), transport.value_or(usual_),
+                     row, options_.memory_limit_bytes.value_or(-1)},
+                    [&] { return made(planner_, request, this->transport(transport)); });
 }
 
 std::shared_ptr<Study> Studies::of(std::shared_ptr<const Plan> plan) const {
   PlanFindings found{count_bytes(*plan), {}};
   if (options_.memory_limit_bytes)
     require_memory("the plan", found.bytes->peak_max, *options_.memory_limit_bytes);
-  return std::make_shared<Study>(std::move(plan), topology_, std::move(found), transport_);
+  return std::make_shared<Study>(std::move(plan), topology_, std::move(found), transport());
 }
 
 std::shared_ptr<const Plan> Studies::like(const Plan& plan, const Request& smaller) const {
-  return made(find_planner(plan.planner), smaller)->shared_plan();
+  return made(find_planner(plan.planner), smaller, transport())->shared_plan();
 }
 
 }  // namespace reshard::sim

@@ -5,6 +5,7 @@
 // The parts of the house do not see each other; here they are handed to each other as functions.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <list>
@@ -49,7 +50,7 @@ class Study {
   const Timeline& timeline();  // with spans and flows
   // The same without what software costs: what links alone take.
   std::int64_t ideal_time_ps();
-  TransportKind transport() const { return transport_ ? transport_->kind() : TransportKind::Ideal; }
+  TransportKind transport() const { return transport_->kind(); }
   const Bound& bound();
   void set_bound(const Bound& bound);  // where it is at hand: all plans of a request share it
 
@@ -64,10 +65,8 @@ class Study {
   void check_time() const;
 
   std::shared_ptr<const Plan> plan_;
-  Carrier* carrier() const { return transport_ ? transport_->carrier() : nullptr; }
-
   std::shared_ptr<const Topology> topology_;
-  std::shared_ptr<const Carriage> transport_;
+  std::shared_ptr<const Carriage> transport_;  // none without a topology
   ProofResult proof_;
   PlanBytes bytes_;
   std::optional<PlanTiming> timing_;
@@ -82,6 +81,7 @@ PlanTiming timed(const Plan& plan, const Topology& topology, bool recorded,
 
 struct StudyKey {
   Digest request, topology;
+  TransportKind transport;
   std::int32_t planner;             // index in planners()
   std::int64_t memory_limit_bytes;  // -1: none
   friend bool operator==(const StudyKey&, const StudyKey&) = default;
@@ -91,7 +91,7 @@ struct CacheStatistics {
   std::int64_t hits = 0, misses = 0, size = 0, capacity = 0;
 };
 
-// The studies used last, by (request, planner, topology, memory limit).
+// The studies used last, by (request, planner, topology, transport, memory limit).
 class StudyCache {
  public:
   // capacity 0 keeps nothing.
@@ -138,8 +138,9 @@ class Studies {
   Studies(std::shared_ptr<const Topology> topology, const PlannerRow& planner,
           StudyOptions options = {});
 
-  // Throws InputError where the planner refuses, CheckFailure where it is wrong.
-  std::shared_ptr<Study> of(const Request& request);
+  // By the transport of the options, or another. Throws InputError where the planner refuses,
+  // CheckFailure where it is wrong.
+  std::shared_ptr<Study> of(const Request& request, std::optional<TransportKind> transport = {});
   // Of a plan that came from elsewhere; it must fit the memory limit as a made one must.
   std::shared_ptr<Study> of(std::shared_ptr<const Plan> plan) const;
   // The proved plan of the strategy that made `plan` for a smaller request, outside the cache: what
@@ -148,14 +149,19 @@ class Studies {
 
   const std::shared_ptr<const Topology>& topology() const { return topology_; }
   const PlannerRow& planner() const { return planner_; }
-  const Carriage& transport() const { return *transport_; }
+  const std::shared_ptr<const Carriage>& transport(
+      std::optional<TransportKind> kind = std::nullopt) const {
+    return transports_[static_cast<std::size_t>(kind.value_or(usual_))];
+  }
   CacheStatistics cache_statistics() const { return cache_.statistics(); }
 
  private:
-  std::shared_ptr<Study> made(const PlannerRow& planner, const Request& request) const;
+  std::shared_ptr<Study> made(const PlannerRow& planner, const Request& request,
+                              const std::shared_ptr<const Carriage>& transport) const;
 
   std::shared_ptr<const Topology> topology_;
-  std::shared_ptr<const Carriage> transport_;
+  std::array<std::shared_ptr<const Carriage>, kTransportKinds> transports_;
+  TransportKind usual_;
   const PlannerRow& planner_;
   StudyOptions options_;
   StudyCache cache_;

@@ -18,6 +18,7 @@ namespace {
 // One of the different requests of a trace.
 struct Different {
   const Request* request = nullptr;
+  std::optional<TransportKind> transport;
   OpId first{0};  // the operation that brought it
   std::shared_ptr<const Plan> plan;
   std::int64_t bytes_received = 0;
@@ -78,15 +79,21 @@ class Replay {
       progress("planning", i, count);
       std::shared_ptr<const Study> study;
       try {
-        study = hooks_.study(*wanted->request);
+        study = hooks_.study(*wanted->request, trace_.operations[i].transport);
       } catch (const InputError& error) {
         throw error.in(trace_.place_of(op));
       }
       RESHARD_CHECK(study != nullptr, "no plan for " + wanted->request->text());
-      auto [it, is_new] = number_of_.try_emplace(wanted->request->fingerprint(), different_.size());
+      std::optional<TransportKind> transport = trace_.operations[i].transport;
+      auto [it, is_new] =
+          number_of_.try_emplace({wanted->request->fingerprint(), transport}, different_.size());
       if (is_new)
-        different_.push_back(
-            {wanted->request.get(), op, study->shared_plan(), study->bytes().received_total, {}});
+        different_.push_back({wanted->request.get(),
+                              transport,
+                              op,
+                              study->shared_plan(),
+                              study->bytes().received_total,
+                              {}});
       // Where the cache dropped it and it was made again, one copy is enough.
       plans_[i] = different_[it->second].plan;
     }
@@ -113,21 +120,33 @@ class Replay {
     progress("moving data", different_.size(), different_.size());
   }
 
+  // Who carries each operation; who would by links alone.
+  void carry() {
+    for (const TraceOperation& operation : trace_.operations) {
+      transports_.push_back(hooks_.carriage ? hooks_.carriage(operation.transport) : nullptr);
+      carriers_.push_back(transports_.back() ? transports_.back()->carrier() : nullptr);
+      ideal_.push_back(transports_.back() ? transports_.back()->ideal() : nullptr);
+    }
+    std::shared_ptr<const Carriage> usual = hooks_.carriage ? hooks_.carriage({}) : nullptr;
+    report_.transport = text(usual ? usual->kind() : TransportKind::Ideal);
+  }
+
   void time() {
     progress("timing", 0, 1);
     try {
-      report_.timeline =
-          sim::run(report_.workload, topology_,
-                   {.record_flows = true, .record_spans = true, .carrier = hooks_.carrier});
-      report_.ideal_time_ps =
-          hooks_.carrier ? sim::run(report_.workload, topology_, {.record_spans = false}).end_ps
-                         : report_.timeline.end_ps;
+      carry();
+      report_.timeline = sim::run(report_.workload, topology_,
+                                  {.record_flows = true, .carriers = {nullptr, carriers_}});
+      report_.ideal_time_ps = report_.timeline.end_ps;
+      if (carriers_ != ideal_)
+        report_.ideal_time_ps = sim::run(report_.workload, topology_,
+                                         {.record_spans = false, .carriers = {nullptr, ideal_}})
+                                    .end_ps;
     } catch (const OperationRefused& refusal) {
       throw refusal.in(trace_.place_of(refusal.operation));
     } catch (const InputError& refusal) {
       throw refusal.in(trace_.file);
     }
-    report_.transport = hooks_.transport;
     report_.time_ps = report_.timeline.end_ps;
     progress("timing", 1, 1);
   }
@@ -161,10 +180,14 @@ class Replay {
                   {},
                   {},
                   {},
+                  {},
                   0,
                   bounds_[op]->time_ps};
+    if (!std::holds_alternative<Compute>(operation.body))
+      row.transport = text(transports_[op] ? transports_[op]->kind() : TransportKind::Ideal);
     if (std::holds_alternative<TraceRedistribute>(given.body)) {
-      const Different& different = different_[number_of_.at(plans_[op]->request().fingerprint())];
+      const Different& different = different_[number_of_.at(
+          {plans_[op]->request().fingerprint(), trace_.operations[op].transport})];
       row.text = different.request->text();
       row.planner = plans_[op]->planner;
       row.bytes_received = different.bytes_received;
@@ -230,8 +253,11 @@ class Replay {
   std::int64_t budget_bytes_;
   ReplayReport report_;
   std::vector<std::shared_ptr<const Plan>> plans_;  // by operation
-  std::map<Digest, std::size_t> number_of_;         // by fingerprint: index in different_
-  std::vector<Different> different_;                // in order of first appearance
+  // Of a request and its transport: index in different_.
+  std::map<std::pair<Digest, std::optional<TransportKind>>, std::size_t> number_of_;
+  std::vector<std::shared_ptr<const Carriage>> transports_;    // by operation
+  std::vector<Carrier*> carriers_, ideal_;                     // by operation
+  std::vector<Different> different_;                           // in order of first appearance
   std::vector<std::shared_ptr<const OperationBound>> bounds_;  // by operation
 };
 

@@ -30,16 +30,17 @@ namespace reshard::sim {
 struct ReplayHooks {
   // The study of a request at full size; asked once per redistribution, so that the cache sees
   // what the job does.
-  std::function<std::shared_ptr<const Study>(const Request& request)> study;
+  std::function<std::shared_ptr<const Study>(const Request& request,
+                                             std::optional<TransportKind> transport)>
+      study;
   // Moves and compares the bytes, within the budget; asked once per different request. Not set: no
   // bytes are moved.
   std::function<DataReport(const Request& request, const std::shared_ptr<const Plan>& plan,
                            std::int64_t budget_bytes)>
       check_data;
   std::function<CacheStatistics()> cache_statistics;  // may be empty
-  // What carries the operations, and its name; null: links alone.
-  Carrier* carrier = nullptr;
-  std::string_view transport = "ideal";
+  // What carries operations that name a transport, and those that name none. Empty: links alone.
+  std::function<std::shared_ptr<const Carriage>(std::optional<TransportKind> transport)> carriage;
   // How far the work is, for people who wait: "planning", "moving data", "timing". May be empty.
   std::function<void(std::string_view stage, std::int64_t done, std::int64_t total)> progress;
 };
@@ -48,8 +49,9 @@ struct ReplayHooks {
 struct ReplayRow {
   std::int64_t line = 0;
   std::string op, id, name;
-  std::string text;     // "bf16[8,8] S(0)R on 2x2 -> RS(0)", "message from rank 0 to rank 2"
-  std::string planner;  // redistribute: whose steps were run
+  std::string text;            // "bf16[8,8] S(0)R on 2x2 -> RS(0)", "message from rank 0 to rank 2"
+  std::string planner;         // redistribute: whose steps were run
+  std::string_view transport;  // what carried it; empty: nothing had to be carried
   // First start and last end on any rank; none where nothing had to be done.
   std::optional<std::int64_t> start_ps, end_ps;
   std::int64_t bytes_received = 0;  // from other ranks, summed

@@ -84,6 +84,8 @@ class Reader {
     std::string name = read_description(fields);
     auto stream = static_cast<std::int32_t>(
         fields.integer("stream", 0, std::numeric_limits<std::int32_t>::max(), 0));
+    std::optional<TransportKind> transport =
+        text == "compute" ? std::nullopt : read_transport(fields);
     TraceBody body;
     std::vector<std::int32_t> tensors;
     if (text == "redistribute") {
@@ -100,8 +102,18 @@ class Reader {
     } else {
       fields.fail("op", kOps, op);
     }
-    builder_.add(std::move(body), stream, std::move(tensors));
+    builder_.add(std::move(body), stream, std::move(tensors), transport);
     fields.refuse_others(text);
+  }
+
+  // What carries the operation, where that is not what carries the run.
+  static std::optional<TransportKind> read_transport(TraceFields& fields) {
+    const TraceJson* given = fields.find("transport");
+    if (given == nullptr) return std::nullopt;
+    std::optional<TransportKind> kind;
+    if (given->is_string()) kind = find_transport(given->get_ref<const std::string&>());
+    if (!kind) fields.fail("transport", transport_names(), *given);
+    return kind;
   }
 
   // What every operation may have. Returns its name.

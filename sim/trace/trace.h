@@ -22,6 +22,7 @@
 #include "core/base/errors.h"
 #include "core/base/ids.h"
 #include "core/layout/request.h"
+#include "core/topology/machine.h"
 #include "core/traffic/expansion.h"
 
 namespace reshard::sim {
@@ -69,8 +70,9 @@ struct TraceOperation {
   std::int32_t line;  // index into Trace::lines
   std::int32_t stream;
   TraceBody body;
-  std::vector<OpId> after;            // ascending, each once
-  std::vector<std::int32_t> tensors;  // indices into Trace::tensors, those that were named
+  std::vector<OpId> after;                 // ascending, each once
+  std::vector<std::int32_t> tensors;       // indices into Trace::tensors, those that were named
+  std::optional<TransportKind> transport;  // what carries it, where it is not the run's
 };
 
 // Something that makes a well-formed trace impossible to run: a message without its other end, ends
@@ -158,9 +160,10 @@ class TraceBuilder {
   // Of the line, where it has any: how `after` of others calls all its operations, its name in
   // reports, and the ids of the lines that all its operations come after.
   void describe(std::string id, std::string name, std::vector<std::string> after);
-  // One more operation of the line. Refuses a message to the own rank, a collective that no memory
-  // holds, and too much of anything.
-  void add(TraceBody body, std::int32_t stream = 0, std::vector<std::int32_t> tensors = {});
+  // One more operation of the line. `tensors` by tensor(); `transport` where it says one. Refuses a
+  // message to the own rank, a collective that no memory holds, and too much of anything.
+  void add(TraceBody body, std::int32_t stream = 0, std::vector<std::int32_t> tensors = {},
+           std::optional<TransportKind> transport = {});
   // An index for add(); those of equal name, shape and dtype are one.
   std::int32_t tensor(const std::string& name, const Shape& shape, DType dtype);
   // Ranks that are held beside those of operations count, too.

@@ -134,6 +134,17 @@ void match_messages(Trace& trace) {
       auto& to = std::get<TraceEnd>(trace.operations[receives[i]].body);
       from.other = static_cast<std::int32_t>(receives[i]);
       to.other = static_cast<std::int32_t>(sends[i]);
+      // What one end says of the transport holds for both.
+      std::optional<TransportKind>&here = trace.operations[sends[i]].transport,
+      &there = trace.operations[receives[i]].transport;
+      if (!here) here = there;
+      if (!there) there = here;
+      if (here != there)
+        find({number_of(sends[i]), number_of(receives[i])},
+             fmt::format("{}:{}: send from rank {} to rank {} (tag {}) by {} meets the recv by {} "
+                         "in line {}",
+                         trace.file, number_of(sends[i]), source, destination, tag, text(*here),
+                         text(*there), number_of(receives[i])));
       if (from.bytes == to.bytes) continue;
       std::int64_t send = number_of(sends[i]), receive = number_of(receives[i]);
       find({send, receive},
@@ -187,12 +198,13 @@ void TraceBuilder::count_ranks(std::size_t ranks) {
     fail(fmt::format("expected at most {} ranks over all lines, found more", kMaxNamedRanks));
 }
 
-void TraceBuilder::add(TraceBody body, std::int32_t stream, std::vector<std::int32_t> tensors) {
+void TraceBuilder::add(TraceBody body, std::int32_t stream, std::vector<std::int32_t> tensors,
+                       std::optional<TransportKind> transport) {
   if (trace_.operations.size() == kMaxTraceOperations)
     fail(fmt::format("expected at most {} operations, found more", kMaxTraceOperations));
   line();
   auto index = static_cast<std::int32_t>(trace_.lines.size() - 1);
-  trace_.operations.push_back({index, stream, std::move(body), {}, std::move(tensors)});
+  trace_.operations.push_back({index, stream, std::move(body), {}, std::move(tensors), transport});
   const TraceOperation& operation = trace_.operations.back();
   const auto* end = std::get_if<TraceEnd>(&operation.body);
   if (end != nullptr && end->rank == end->peer)

@@ -80,7 +80,7 @@ Workload workload_of(const Trace& trace, const std::vector<std::shared_ptr<const
 std::optional<TraceFinding> find_deadlock(const Trace& trace, const Workload& workload,
                                           std::int32_t devices) {
   if (!may_block(trace)) return std::nullopt;
-  Program program(workload, devices, nullptr, nullptr);
+  Program program(workload, devices, nullptr, {});
   std::vector<Transit> transits;
   std::vector<Sleep> sleeps;
   while (program.busy()) {

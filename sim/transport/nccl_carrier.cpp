@@ -10,6 +10,7 @@
 #include "core/base/limits.h"
 #include "core/base/units.h"
 #include "core/traffic/workload.h"
+#include "sim/transport/ideal_carrier.h"
 
 namespace reshard::sim::nccl {
 namespace {
@@ -40,25 +41,6 @@ Function function_of(CollectiveKind kind) {
   }
 }
 
-// Members (by index) node after node; in a node by rank.
-std::vector<std::vector<std::int32_t>> members_by_node(const Topology& topology,
-                                                       std::span<const Rank> ranks) {
-  std::vector<std::int32_t> order(ranks.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) {
-    return ranks[to_index(a)] < ranks[to_index(b)];
-  });
-  std::vector<std::vector<std::int32_t>> nodes;
-  std::int32_t last = -1;
-  for (std::int32_t member : order) {
-    std::int32_t node = topology.node_of(ranks[to_index(member)]);
-    if (node != last) nodes.emplace_back();
-    last = node;
-    nodes.back().push_back(member);
-  }
-  return nodes;
-}
-
 // What one rank of a group sends within its node and, where the group has several, what leaves a
 // node in all: over the whole operation, by how the algorithm goes. `bytes` as nccl-tests counts.
 struct Sent {
@@ -82,34 +64,22 @@ Sent sent_by(const Choice& choice, Function function, const Communicator& comm, 
   }
 }
 
-// Calls visit(source, destination, bytes) for what goes along the rings of a group. One node has
-// one ring; with several, ring c enters each node at its c-th member and leaves it at the one
-// before, and carries its share.
-template <class Visit>
-void for_each_ring_edge(const std::vector<std::vector<std::int32_t>>& nodes, const Sent& sent,
-                        Visit&& visit) {
-  auto share = [](Int128 bytes, std::size_t count, std::size_t of) {
-    return static_cast<std::int64_t>(bytes * static_cast<Int128>(count) / static_cast<Int128>(of));
+// What goes along the rings of a group in all; each carries its share.
+std::vector<Flow> ring_flows(const std::vector<RingPlace>& places, const Sent& sent) {
+  auto share = [](Int128 bytes, std::int64_t count, std::int64_t of) {
+    return static_cast<std::int64_t>(bytes * count / of);
   };
-  if (nodes.size() == 1) {
-    const std::vector<std::int32_t>& ring = nodes.front();
-    for (std::size_t i = 0; i < ring.size(); ++i)
-      visit(ring[i], ring[(i + 1) % ring.size()], share(sent.within, 1, 1));
-    return;
+  std::vector<Flow> out;
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const RingPlace& place = places[i];
+    auto source = static_cast<std::int32_t>(i);
+    std::int64_t rings = place.rings, leaving = place.next_out >= 0 ? 1 : 0;
+    if (place.next >= 0)
+      out.push_back({source, place.next, share(sent.within, rings - leaving, rings), {}});
+    if (place.next_out >= 0)
+      out.push_back({source, place.next_out, share(sent.between, 1, rings), {}});
   }
-  std::size_t rings = nodes.front().size();
-  for (const auto& node : nodes) rings = std::min(rings, node.size());
-  for (std::size_t k = 0; k < nodes.size(); ++k) {
-    const std::vector<std::int32_t>&here = nodes[k], &next = nodes[(k + 1) % nodes.size()];
-    for (std::size_t i = 0; i < here.size(); ++i) {
-      std::size_t after = (i + 1) % here.size();
-      // The ring that begins behind this member leaves here; the others go on within the node.
-      bool leaves = after < rings;
-      if (here.size() > 1 && rings > (leaves ? 1U : 0U))
-        visit(here[i], here[after], share(sent.within, rings - (leaves ? 1 : 0), rings));
-      if (leaves) visit(here[i], next[after], share(sent.between, 1, rings));
-    }
-  }
+  return out;
 }
 
 // What each member sends to the next, to all others alike.
@@ -123,6 +93,12 @@ std::vector<Flow> spread(const std::vector<Flow>& ring, std::int32_t n) {
       out.push_back({flow.source, (flow.source + k) % n, to - from, {}});
     }
   return out;
+}
+
+// More flows than the engine takes; it refuses them when they come as they are.
+bool too_many(std::optional<CollectiveKind> kind, std::int64_t n, std::size_t groups) {
+  return kind == CollectiveKind::AllToAll &&
+         n * (n - 1) * static_cast<std::int64_t>(groups) > kMaxInFlight;
 }
 
 Transfers in_order(std::span<const Slot> slots, std::vector<Flow>& flows) {
@@ -177,12 +153,8 @@ void NcclCarrier::add_collective(CollectiveKind kind, std::span<const Rank> rank
   Choice choice = costs.choose(function, size);
   std::int64_t time_ps = ps_of(costs.time_us(function, choice, size)),
                latency_ps = std::min(time_ps, ps_of(costs.time_us(function, choice, 0)));
-  std::vector<Flow> ring;
-  for_each_ring_edge(members_by_node(topology_, ranks),
-                     sent_by(choice, function, costs.communicator(), whole),
-                     [&](std::int32_t from, std::int32_t to, std::int64_t over) {
-                       ring.push_back({from, to, over, {}});
-                     });
+  std::vector<Flow> ring = ring_flows(rings_of(topology_, ranks, static_cast<std::int32_t>(n)),
+                                      sent_by(choice, function, costs.communicator(), whole));
   std::int64_t least_ps = least_moving_ps(ring, ranks);
   // Where each pair has a link, several rings together use all of them.
   if (least_ps > time_ps && costs.communicator().nodes == 1 && n <= kMaxMeshed) {
@@ -262,7 +234,8 @@ void NcclCarrier::price_messages(const Costs& costs, std::span<const Rank> ranks
 
 Transfers NcclCarrier::step(const Plan& plan, const Step& step) {
   std::optional<StepTraffic> sent = step_traffic(plan, step);
-  if (!sent) return Transfers(plan, step);
+  if (!sent || too_many(sent->kind, sent->group_size, sent->group_bytes.size()))
+    return Transfers(plan, step);
   std::vector<Rank> ranks;
   for (Slot slot : sent->slots) ranks.push_back(plan.rank_of(slot));
   if (!sent->kind) {
@@ -284,6 +257,9 @@ Transfers NcclCarrier::message(const Message& message) {
 }
 
 Transfers NcclCarrier::collective(const BareCollective& collective) {
+  auto n = static_cast<std::int32_t>(collective.ranks.size());
+  if (too_many(collective.kind, n, 1))
+    return Transfers::collective(collective.kind, collective.algorithm, n, collective.bytes);
   std::vector<Flow> flows;
   add_collective(collective.kind, collective.ranks, 0, collective.bytes, flows);
   std::vector<Slot> slots(collective.ranks.size());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Transports: what carries the steps of a plan, and what that costs beside the links.
 //
-//   ideal        links only: what bounds are compared with
+//   ideal        links only, rings over every NIC: what bounds are compared with
 //   nccl         collectives and grouped sends and receives as NCCL does them: an algorithm and a
 //                protocol chosen by its own model, timed by calibrated costs (nccl_costs.h). An
 //                operation that is alone takes its form's time to the picosecond; meanwhile its
@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -18,29 +19,29 @@
 
 namespace reshard::sim {
 
-enum class TransportKind : std::uint8_t { Ideal, Nccl };
-std::string_view text(TransportKind kind);  // "ideal", "nccl"
 // Throws InputError.
 TransportKind parse_transport(std::string_view text, std::string_view field);
 
 struct TransportOptions {
-  TransportKind kind = TransportKind::Ideal;
-  std::string nccl_version = {};  // "": the newest known
+  std::optional<TransportKind> kind = {};  // none: the topology's own, else ideal
+  std::string nccl_version = {};           // "": the topology's own, else the newest known
 };
 
-// One transport on one topology. What it works out about ranks it keeps.
+// One transport on one topology, and the ideal one beside it. What they work out about ranks they
+// keep.
 class Carriage {
  public:
   // Throws InputError for a version that is not known.
   Carriage(std::shared_ptr<const Topology> topology, const TransportOptions& options);
 
   TransportKind kind() const { return kind_; }
-  Carrier* carrier() const { return carrier_.get(); }  // null: links alone
+  Carrier* carrier() const { return carrier_ ? carrier_.get() : ideal(); }
+  Carrier* ideal() const { return ideal_.get(); }
 
  private:
-  TransportKind kind_;
   std::shared_ptr<const Topology> topology_;
-  std::unique_ptr<Carrier> carrier_;
+  TransportKind kind_;
+  std::unique_ptr<Carrier> ideal_, carrier_;  // the latter null where it is the former
 };
 
 }  // namespace reshard::sim

@@ -65,7 +65,7 @@ void cache_hit(benchmark::State& state) {
     return std::make_shared<sim::Study>(std::move(plan), topology);
   };
   auto get = [&](const Request& request) {
-    return cache.get({request.fingerprint(), Digest{1, 2}, 0, -1},
+    return cache.get({request.fingerprint(), Digest{1, 2}, TransportKind::Ideal, 0, -1},
                      [&] { return studied(request); });
   };
   for (const Request& request : requests) get(request);

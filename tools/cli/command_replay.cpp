@@ -46,15 +46,18 @@ Topology topology_of(const ReplayOptions& options, const sim::Trace& trace) {
 
 sim::ReplayHooks hooks_for(sim::Studies& studies, Progress& progress, bool move_data) {
   sim::ReplayHooks hooks;
-  hooks.study = [&studies](const Request& request) { return studies.of(request); };
+  hooks.study = [&studies](const Request& request, std::optional<TransportKind> transport) {
+    return studies.of(request, transport);
+  };
   if (move_data)
     hooks.check_data = [&studies](const Request& request, const std::shared_ptr<const Plan>& plan,
                                   std::int64_t budget_bytes) {
       return moved(studies, request, plan, budget_bytes);
     };
   hooks.cache_statistics = [&studies] { return studies.cache_statistics(); };
-  hooks.carrier = studies.transport().carrier();
-  hooks.transport = text(studies.transport().kind());
+  hooks.carriage = [&studies](std::optional<TransportKind> kind) {
+    return studies.transport(kind);
+  };
   hooks.progress = [&progress](std::string_view stage, std::int64_t done, std::int64_t total) {
     progress.show(stage, done, total);
   };

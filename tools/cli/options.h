@@ -60,7 +60,7 @@ struct RequestOptions {
 
 struct MachineOptions {
   std::string topology, planner, memory_limit;  // planner: empty is auto
-  std::string transport, nccl_version;          // empty: ideal, the newest
+  std::string transport, nccl_version;          // empty: the topology's own
   std::int64_t cache_size = -1;                 // below 0: not given, 1024
 };
 

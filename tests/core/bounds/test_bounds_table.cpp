@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The worked examples: 1 GiB on two nodes of eight GPUs, 450 GB/s NVLink and one 50 GB/s NIC per
-// GPU and direction. A rank's cap_in is 500 GB/s, a node's 400 GB/s.
+// GPU and direction, 8 us and 20 us away, no switch reduces. A rank's cap_in is 500 GB/s, a node's
+// 400 GB/s.
 #include <catch2/catch.hpp>
 
 #include <algorithm>
@@ -21,6 +22,16 @@ Request request_of(const std::string& mesh, const std::string& from, const std::
   MeshRef ranks = std::make_shared<const Mesh>(parse_mesh(mesh));
   return Request(parse_layout("16384,16384", "f32", ranks, from),
                  parse_layout("16384,16384", "f32", ranks, to));
+}
+
+Topology eights(std::int64_t nodes) {
+  TopologyDescription description = parse_topology(
+      "reshard-topology 1\nname eights\ndevices 8\ncount nodes\n"
+      "port nvlink 450GB/s\nport nic 50GB/s\n"
+      "route within via nvlink.out nvlink.in latency 8us transport nvlink\n"
+      "route between via nic.out nic.in latency 20us transport network\n",
+      "eights.topo");
+  return build_topology(description, nodes);
 }
 
 constexpr std::int64_t kMiB = 1 << 20;
@@ -62,7 +73,7 @@ TEST_CASE("bounds of the worked examples, to the printed digits") {
       {"2x8", "P,S0", "S0,R", 512, 512, 512, 512, "1074", "1074", "1342", "1342"},
   }));
   CAPTURE(row.mesh, row.from, row.to);
-  Topology topology = sim::find_topology("dgx-h100:2");
+  Topology topology = eights(2);
   Request request = request_of(row.mesh, row.from, row.to);
   CutSets sets(topology, request.ranks());
   RequestDemand demand = demand_of(request, sets);
@@ -99,7 +110,7 @@ TEST_CASE("bounds of the worked examples, to the printed digits") {
 }
 
 TEST_CASE("a bound names what limits it") {
-  Topology topology = sim::find_topology("dgx-h100:2");
+  Topology topology = eights(2);
   CHECK(bound_of(request_of("4x4", "S0,S1", "S1,S0"), topology).limited_by() == LimitedBy::Cut);
   CHECK(bound_of(request_of("4x4", "P,P", "R,R"), topology).limited_by() == LimitedBy::Volume);
   Bound nothing = bound_of(request_of("4x4", "R,R", "S0,S0"), topology);
@@ -140,7 +151,7 @@ TEST_CASE("of bounds that are equal the cut is named, then the volume") {
 // [P,P] -> [S0,S0] over q = 8 nodes of 8 GPUs. In(node) = T/8, but (q-1)/q * T enters each node on
 // average; and as much must leave each: In of its complement.
 TEST_CASE("partial sums over many nodes are limited between nodes, not by what one node needs") {
-  Topology topology = sim::find_topology("dgx-h100:8");
+  Topology topology = eights(8);
   MeshRef mesh = std::make_shared<const Mesh>(parse_mesh("8x8"));
   Request request(parse_layout("16384,16384", "f32", mesh, "P,P"),
                   parse_layout("16384,16384", "f32", mesh, "S0,S0"));
@@ -195,7 +206,7 @@ TEST_CASE("switches that reduce on the way leave each rank one receipt, and each
 }
 
 TEST_CASE("a thousand ranks and a million atoms") {
-  Topology topology = sim::find_topology("dgx-h100:128");
+  Topology topology = eights(128);
   MeshRef mesh = std::make_shared<const Mesh>(parse_mesh("32x32"));
   Request request(parse_layout("32768,32768", "f32", mesh, "S0,S0"),
                   parse_layout("32768,32768", "f32", mesh, "S1,S1"));
@@ -258,7 +269,7 @@ TEST_CASE("times beyond int64 are cut, never wrapped") {
 
 // From a replicated node to g shards: T/g each, In(node) = T; the way back is a plain gather.
 TEST_CASE("bounds across meshes") {
-  Topology topology = sim::find_topology("dgx-h100:2");
+  Topology topology = eights(2);
   MeshRef left = std::make_shared<const Mesh>(parse_mesh("8", "0-7")),
           right = std::make_shared<const Mesh>(parse_mesh("8", "8-15"));
   Request scatter(parse_layout("16384,16384", "f32", left, "R"),

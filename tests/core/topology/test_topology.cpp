@@ -174,7 +174,7 @@ TEST_CASE("what is just within a template's limits is accepted") {
 }
 
 TEST_CASE("every field of a topology is in its fingerprint") {
-  std::vector<NodeTemplate> nodes(23, star(4));
+  std::vector<NodeTemplate> nodes(26, star(4));
   for (NodeTemplate& node : nodes) {
     node.rules.push_back(node.rules[0]);
     node.rule_between = 0;
@@ -201,6 +201,9 @@ TEST_CASE("every field of a topology is in its fingerprint") {
   nodes[20].machine.sharp = true;
   nodes[21].machine.set(Figure::Launch, 1);
   nodes[22].rules[0].stated_class = PathClass::NVL;
+  for (std::size_t i : {23, 24, 25}) nodes[i].machine.transport = TransportKind::Nccl;
+  nodes[24].machine.transport = TransportKind::Ideal;
+  nodes[25].machine.nccl_version = "2.28";
   std::set<std::string> seen;
   for (const NodeTemplate& node : nodes)
     seen.insert(Topology("t", node, {{"s", 1}}, 2).fingerprint().hex());

@@ -63,6 +63,10 @@ TEST_CASE("every wrong line is refused with its place") {
       {kHead + "gpu sm90\ngpu sm90\n", "m.topo:8: expected one line 'gpu', found a second one"},
       {kHead + "cpu arm\n", "m.topo:7: expected intel, amd or other, found 'arm'"},
       {kHead + "cpu amd\ncpu amd\n", "m.topo:8: expected one line 'cpu', found a second one"},
+      {kHead + "transport mpi\n", "m.topo:7: expected " + transport_names() + ", found 'mpi'"},
+      {kHead + "transport ideal 2.28\n", "m.topo:7: expected the end of the line, found '2.28'"},
+      {kHead + "transport nccl\ntransport ideal\n",
+       "m.topo:8: expected one line 'transport', found a second one"},
       {kHead + "reduces pcie\n", "m.topo:7: expected nvlink or network, found 'pcie'"},
       {kHead + "reduces nvlink\nreduces nvlink\n",
        "m.topo:8: expected one line 'reduces nvlink', found a second one"},
@@ -163,7 +167,8 @@ TEST_CASE("every wrong line is refused with its place") {
       {kHead + "route within via a.out latency 8us transport pigeon\n",
        "m.topo:7: expected nvlink, pcie, host or network, found 'pigeon'"},
       {kHead + "link a b\n",
-       "m.topo:7: expected name, devices, nodes, count, gpu, cpu, reduces, figure, port, shared, "
+       "m.topo:7: expected name, devices, nodes, count, gpu, cpu, transport, reduces, figure, "
+       "port, shared, "
        "fabric, group or route, "
        "found 'link'"},
       {"reshard-topology 1\nname m\ngroup x 0\n",

@@ -200,7 +200,8 @@ TEST_CASE("a text in the words of the writer is written as it stands") {
 
 TEST_CASE("a text may say what the machine is beside its links") {
   std::string text =
-      "reshard-topology 1\nname m\ndevices 2\ngpu sm90\ncpu amd\nreduces nvlink\n"
+      "reshard-topology 1\nname m\ndevices 2\ngpu sm90\ncpu amd\ntransport nccl 2.28\nreduces "
+      "nvlink\n"
       "reduces network\nfigure nccl.launch 4.7us\nfigure nccl.hop.nvlink 0.786us\n"
       "figure nccl.hop.pcie 0.58us\nfigure nccl.hop.host 1.42us\n"
       "figure nccl.simple.launch 0.989\nfigure nccl.simple.hop 1\nfigure nccl.ring 360GB/s\n"
@@ -211,6 +212,8 @@ TEST_CASE("a text may say what the machine is beside its links") {
   const Machine& machine = description.machine;
   CHECK(machine.compute_capability == 90);
   CHECK(machine.cpu == Cpu::Amd);
+  CHECK(machine.transport == TransportKind::Nccl);
+  CHECK(machine.nccl_version == "2.28");
   CHECK((machine.nvls && machine.sharp));
   CHECK(machine.figure(Figure::Launch) == 4'700'000);
   CHECK(machine.figure(Figure::HopNvlink) == 786'000);

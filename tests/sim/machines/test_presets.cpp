@@ -77,7 +77,7 @@ TEST_CASE("nvswitch") {
   CHECK(names(topology, 7, 4095) ==
         std::vector<std::string>{"node0.gpu7.nvlink.out", "node0.gpu4095.nvlink.in"});
   CHECK(rates(topology, 7, 4095) == std::vector<std::int64_t>{450'000'000'000, 450'000'000'000});
-  CHECK(route(topology, 0, 1).latency_ps == 8'000'000);
+  CHECK(route(topology, 0, 1).latency_ps == 700'000);
   CHECK(route(topology, 0, 1).transport == Transport::NVLink);
   CHECK(find_topology("nvswitch:1").devices() == 1);
 }
@@ -102,8 +102,8 @@ TEST_CASE("dgx-h100 and dgx-a100") {
   // Any NIC to any NIC: no rails.
   CHECK(names(two, 3, 12) == std::vector<std::string>{"node0.gpu3.nic.out", "node1.gpu4.nic.in"});
   CHECK(rates(two, 3, 12) == std::vector<std::int64_t>{machine.nic, machine.nic});
-  CHECK(route(two, 9, 15).latency_ps == 8'000'000);
-  CHECK(route(two, 3, 12).latency_ps == 20'000'000);
+  CHECK(route(two, 9, 15).latency_ps == 700'000);
+  CHECK(route(two, 3, 12).latency_ps == 2'700'000);
   CHECK(route(two, 3, 12).transport == Transport::Network);
   CHECK_FALSE(route(two, 3, 12).cap_bytes_per_s.has_value());
 }

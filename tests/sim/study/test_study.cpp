@@ -15,8 +15,8 @@ namespace reshard::sim {
 namespace {
 
 StudyKey key(std::uint64_t request, std::int32_t planner = 0, std::uint64_t topology = 0,
-             std::int64_t limit = -1) {
-  return {Digest{0, request}, Digest{topology, 0}, planner, limit};
+             std::int64_t limit = -1, TransportKind transport = TransportKind::Ideal) {
+  return {Digest{0, request}, Digest{topology, 0}, transport, planner, limit};
 }
 
 std::shared_ptr<const Topology> machine() {
@@ -124,10 +124,14 @@ TEST_CASE("a study's time, timeline and bound are those of engine and bounds, fo
   for (bool recorded : {false, true}) {
     Studies studies(topology, find_planner("auto"), {.record_timelines = recorded});
     std::shared_ptr<Study> study = studies.of(request);
-    CHECK(study->time_ps() == time_of(study->plan(), *topology));
+    Carrier* carrier = studies.transport()->carrier();
+    CHECK(study->transport() == TransportKind::Nccl);
+    CHECK(study->time_ps() ==
+          timed(study->plan(), *topology, false, kNoTimeLimit, carrier).time_ps);
     CHECK(study->bound().time_ps() == bound_of(request, *topology).time_ps());
     CHECK(study->bytes().peak_max == count_bytes(study->plan()).peak_max);
-    Timeline again = run(workload_of(study->shared_plan()), *topology, {.record_flows = true});
+    Timeline again = run(workload_of(study->shared_plan()), *topology,
+                         {.record_flows = true, .carriers = {carrier}});
     const Timeline& timeline = study->timeline();
     CHECK(timeline.spans == again.spans);
     CHECK(timeline.flows == again.flows);

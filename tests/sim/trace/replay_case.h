@@ -44,8 +44,11 @@ class Rig {
   explicit Rig(const Topology& topology, std::string_view planner = "auto",
                std::int64_t capacity = 4096)
       : topology_(std::make_shared<const Topology>(topology)),
-        studies_(topology_, find_planner(planner), {.cache_capacity = capacity}) {
-    hooks.study = [this](const Request& request) { return studies_.of(request); };
+        studies_(topology_, find_planner(planner),
+                 {.cache_capacity = capacity, .transport = {TransportKind::Ideal, {}}}) {
+    hooks.study = [this](const Request& request, std::optional<TransportKind> transport) {
+      return studies_.of(request, transport);
+    };
     hooks.check_data = [this](const Request& request, const std::shared_ptr<const Plan>& plan,
                               std::int64_t budget_bytes) {
       budgets.push_back(budget_bytes);
@@ -54,6 +57,7 @@ class Rig {
           [this](const Request& smaller) { return studies_.of(smaller)->shared_plan(); },
           budget_bytes, std::int64_t{8} << 30);
     };
+    hooks.carriage = [this](std::optional<TransportKind> kind) { return studies_.transport(kind); };
     hooks.cache_statistics = [this] { return studies_.cache_statistics(); };
   }
 

@@ -110,7 +110,8 @@ TEST_CASE(
       std::vector<std::shared_ptr<const Plan>> plans;
       for (const TraceOperation& operation : trace.operations) {
         const auto* line = std::get_if<TraceRedistribute>(&operation.body);
-        plans.push_back(line == nullptr ? nullptr : rig.hooks.study(*line->request)->shared_plan());
+        plans.push_back(line == nullptr ? nullptr
+                                        : rig.hooks.study(*line->request, {})->shared_plan());
       }
       CHECK_THROWS_AS(sim::run(workload_of(trace, plans), topology), CheckFailure);
       continue;

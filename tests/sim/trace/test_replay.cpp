@@ -101,6 +101,37 @@ TEST_CASE("Bare collectives run as their expansion and have a bound from their m
   CHECK(Rig(topology).replay(trace).time_ps == kLatency + 3 * 100'000 * kByte + kFloor);
 }
 
+TEST_CASE("An operation may name what carries it; the report sets the time of links alone beside") {
+  Topology topology = test::star(4);
+  auto replayed = [&](const std::string& first, const std::string& second) {
+    auto line = [](const std::string& transport) {
+      std::string text =
+          R"({"op": "collective", "kind": "all_reduce", "ranks": "0-3", "bytes": 8000)";
+      return text + (transport.empty() ? "}" : ", \"transport\": \"" + transport + "\"}");
+    };
+    return Rig(topology).replay(trace_of(kHeader, {line(first), line(second)}));
+  };
+  std::int64_t ideal = replayed("", "").time_ps / 2, nccl = replayed("nccl", "nccl").time_ps / 2;
+  CHECK(ideal == 6 * (kLatency + 2000 * kByte));
+  CHECK(nccl > ideal);
+  ReplayReport mixed = replayed("nccl", "");
+  CHECK(mixed.time_ps == nccl + ideal);
+  CHECK(mixed.ideal_time_ps == 2 * ideal);
+  CHECK(mixed.transport == "ideal");
+  CHECK(mixed.others[0].transport == "nccl");
+  CHECK(mixed.others[1].transport == "ideal");
+  CHECK(replayed("ideal", "").ideal_time_ps == 2 * ideal);
+  // The same request by two transports is planned for each, and its bytes are moved for each.
+  std::string request = redistribute("f32", "[64, 64]", "S(0)", "S(1)", "a");
+  std::string by_nccl =
+      redistribute("f32", "[64, 64]", "S(0)", "S(1)", "a", R"(, "transport": "nccl")");
+  ReplayReport two = Rig(topology).replay(
+      trace_of(R"({"reshard_trace": 1, "meshes": {"a": "4"}})", {request, by_nccl, by_nccl}));
+  CHECK(two.different_requests == 2);
+  CHECK(two.cache->misses == 2);
+  CHECK(two.requests[1].transport == "nccl");
+}
+
 TEST_CASE("Every kind of collective stays above its bound on every group") {
   Topology topology = test::star(5);
   for (const char* kind : {"all_gather", "reduce_scatter", "all_reduce", "all_to_all"})

@@ -125,6 +125,12 @@ TEST_CASE("Fields of the wrong type or out of range are refused by name") {
   CHECK(compute(R"("ranks": "0")") ==
         "t.jsonl:3: duration_ps: expected an integer from 0 to 1000000000000000000, found no such "
         "field");
+  CHECK(line_error(R"({"op": "send", "rank": 0, "peer": 1, "bytes": 1, "transport": "mpi"})") ==
+        "t.jsonl:3: transport: expected " + transport_names() + ", found 'mpi'");
+  CHECK(line_error(R"({"op": "send", "rank": 0, "peer": 1, "bytes": 1, "transport": 2})") ==
+        "t.jsonl:3: transport: expected " + transport_names() + ", found 2");
+  CHECK(compute(R"("ranks": "0", "duration_ps": 1, "transport": "nccl")") ==
+        "t.jsonl:3: 'transport': expected a field of compute, found an unknown one");
   CHECK(compute(R"("ranks": "0", "duration_ps": -1)") ==
         "t.jsonl:3: duration_ps: expected an integer from 0 to 1000000000000000000, found -1");
   CHECK(compute(R"("ranks": "0", "duration_ps": 1.5)") ==

@@ -113,6 +113,21 @@ TEST_CASE("What does not match is a finding with its lines") {
   CHECK(findings[2].lines == std::vector<std::int64_t>{6, 7});
 }
 
+TEST_CASE("What one end says of the transport holds for the message; two words are a finding") {
+  auto by = [](std::string line, const char* transport) {
+    return line.insert(line.size() - 1, std::string(", \"transport\": \"") + transport + "\"");
+  };
+  Trace trace = trace_of(kHeader, {by(end("send", 0, 1), "ideal"), end("recv", 1, 0),
+                                   end("send", 0, 1), by(end("recv", 1, 0), "nccl"),
+                                   by(end("send", 0, 1), "nccl"), by(end("recv", 1, 0), "ideal")});
+  for (std::size_t op : {0, 1}) CHECK(trace.operations[op].transport == TransportKind::Ideal);
+  for (std::size_t op : {2, 3}) CHECK(trace.operations[op].transport == TransportKind::Nccl);
+  REQUIRE(trace.findings.size() == 1);
+  CHECK(trace.findings[0].what ==
+        "t.jsonl:6: send from rank 0 to rank 1 (tag 0) by nccl meets the recv by ideal in line 7");
+  CHECK(trace.findings[0].lines == std::vector<std::int64_t>{6, 7});
+}
+
 TEST_CASE("Two ranks that both send first block, and on two streams do not") {
   std::vector<TraceFinding> findings =
       findings_of({end("send", 0, 1), end("recv", 0, 1), end("send", 1, 0), end("recv", 1, 0),

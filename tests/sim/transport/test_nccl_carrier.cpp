@@ -45,7 +45,7 @@ Operation collective(CollectiveKind kind, std::vector<Rank> of, std::int64_t byt
 
 std::int64_t time_of(const Topology& topology, std::vector<Operation> operations) {
   NcclCarrier carrier(topology, constants_of(""));
-  return run({std::move(operations)}, topology, {.carrier = &carrier}).end_ps;
+  return run({std::move(operations)}, topology, {.carriers = {&carrier}}).end_ps;
 }
 
 // By the form.
@@ -100,7 +100,7 @@ TEST_CASE("Rings between nodes use every NIC, and groups that share none do not 
   auto topology = machine("450GB/s", 2);
   NcclCarrier carrier(*topology, constants_of(""));
   Timeline timeline = run({{collective(CollectiveKind::AllReduce, ranks(16), 1 << 28)}}, *topology,
-                          {.record_flows = true, .carrier = &carrier});
+                          {.record_flows = true, .carriers = {&carrier}});
   std::vector<std::int64_t> sent(16, 0), received(16, 0);
   for (const FlowSpan& flow : timeline.flows)
     if (topology->node_of(flow.source) != topology->node_of(flow.destination)) {
@@ -125,7 +125,7 @@ TEST_CASE("A group on part of the nodes, and nodes with unequal parts of it") {
   NcclCarrier carrier(*topology, constants_of(""));
   std::int64_t bytes = 6 << 20;
   Timeline timeline = run({{collective(CollectiveKind::AllGather, uneven, bytes)}}, *topology,
-                          {.record_flows = true, .carrier = &carrier});
+                          {.record_flows = true, .carriers = {&carrier}});
   std::vector<std::int64_t> in(24, 0);
   for (const FlowSpan& flow : timeline.flows) in[to_index(flow.destination)] += flow.bytes;
   for (Rank rank : uneven) CHECK(in[to_index(rank)] == 5 * bytes);
@@ -147,7 +147,7 @@ TEST_CASE("Where each pair has a link the rings of a collective use all of them"
         form_ps(pairs, Function::AllReduce, 4, bytes));
   NcclCarrier carrier(pairs, constants_of(""));
   Timeline timeline = run({{collective(CollectiveKind::AllReduce, ranks(4), bytes + 1)}}, pairs,
-                          {.record_flows = true, .carrier = &carrier});
+                          {.record_flows = true, .carriers = {&carrier}});
   CHECK(timeline.flows.size() == 12);
   std::int64_t sent = 0;
   for (const FlowSpan& flow : timeline.flows)

@@ -29,6 +29,14 @@ constexpr std::array<FigureRow, kFigures> kRows{{
      "share of nccl.ring that switches which reduce reach"},
     {"nccl.cta", FigureUnit::Rate, kGB / 100, 10'000 * kGB,
      "rate of one thread block that sends to a peer"},
+    {"nccl.host", FigureUnit::Rate, kGB / 100, 1'000 * kGB,
+     "rate of one send by way of host memory"},
+    {"copy.launch", FigureUnit::Time, kUs / 100, 1'000 * kUs, "launch of a copy"},
+    {"copy.staging", FigureUnit::Time, kUs / 100, 1'000 * kUs,
+     "what a copy through host memory waits for beside"},
+    {"copy.efficiency", FigureUnit::Ratio, kOne / 20, 2 * kOne,
+     "share of an NVLink that a copy reaches"},
+    {"copy.engines", FigureUnit::Ratio, kOne, 64 * kOne, "copies of a GPU at one time"},
 }};
 
 }  // namespace
@@ -39,7 +47,7 @@ std::string_view text(Cpu cpu) {
 }
 
 std::string_view text(TransportKind kind) {
-  constexpr std::array<std::string_view, kTransportKinds> kNames{"ideal", "nccl"};
+  constexpr std::array<std::string_view, kTransportKinds> kNames{"ideal", "nccl", "copy-engine"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 
@@ -49,7 +57,7 @@ std::optional<TransportKind> find_transport(std::string_view name) {
   return std::nullopt;
 }
 
-std::string transport_names() { return "ideal or nccl"; }
+std::string transport_names() { return "ideal, nccl or copy-engine"; }
 
 std::span<const FigureRow> figure_rows() { return kRows; }
 

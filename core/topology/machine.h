@@ -16,7 +16,8 @@ namespace reshard {
 enum class Cpu : std::uint8_t { Intel, Amd, Other };
 std::string_view text(Cpu cpu);  // "intel", "amd", "other"
 
-// Figures of NCCL on this machine. What each means in which formula: sim/transport/nccl_costs.h.
+// Figures of NCCL and of copy engines on this machine. What each means in which formula:
+// sim/transport/nccl_costs.h, copy_carrier.h.
 enum class Figure : std::uint8_t {
   Launch,          // of a kernel that does a collective
   HopNvlink,       // one step of a ring in the LL protocol: over NVLink,
@@ -28,10 +29,15 @@ enum class Figure : std::uint8_t {
   Efficiency,      // what of that rate is reached
   NvlsEfficiency,  // what of it switches that reduce reach
   CtaRate,         // of one thread block that sends to a peer
+  HostRate,        // of one send by way of host memory
+  CopyLaunch,      // of one copy
+  CopyStaging,     // what a copy through host memory waits for beside
+  CopyEfficiency,  // what of an NVLink a copy reaches
+  CopyEngines,     // of a GPU: copies at one time
 };
-inline constexpr int kFigures = 10;
+inline constexpr int kFigures = 15;
 
-// Times in ps, rates in bytes per second, ratios in millionths.
+// Times in ps, rates in bytes per second, ratios and counts in millionths.
 enum class FigureUnit : std::uint8_t { Time, Rate, Ratio };
 
 struct FigureRow {
@@ -45,11 +51,11 @@ std::span<const FigureRow> figure_rows();
 std::optional<Figure> find_figure(std::string_view name);
 
 // What carries steps, and what that costs beside the links (sim/transport).
-enum class TransportKind : std::uint8_t { Ideal, Nccl };
-inline constexpr int kTransportKinds = 2;
-std::string_view text(TransportKind kind);  // "ideal", "nccl"
+enum class TransportKind : std::uint8_t { Ideal, Nccl, CopyEngine };
+inline constexpr int kTransportKinds = 3;
+std::string_view text(TransportKind kind);  // "ideal", "nccl", "copy-engine"
 std::optional<TransportKind> find_transport(std::string_view name);
-std::string transport_names();  // "ideal or nccl"
+std::string transport_names();  // "ideal, nccl or copy-engine"
 
 struct Machine {
   std::optional<std::int32_t> compute_capability;  // of the GPUs, x 10: 80, 90, 100; 50 .. 999

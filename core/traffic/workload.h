@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -40,6 +41,8 @@ struct Message {
   // operation of that index (the number of operations: after all of them); ends of one place come
   // in the order of their operations.
   OpId destination_place;
+  // Where something else limits it, such as who calls: at most this rate. At least 1.
+  std::optional<std::int64_t> cap_bytes_per_s = {};
 };
 
 // A collective without a plan behind it; of one rank it takes no time. `bytes` is Expansion's

@@ -127,8 +127,23 @@ class Replay {
       carriers_.push_back(transports_.back() ? transports_.back()->carrier() : nullptr);
       ideal_.push_back(transports_.back() ? transports_.back()->ideal() : nullptr);
     }
-    std::shared_ptr<const Carriage> usual = hooks_.carriage ? hooks_.carriage({}) : nullptr;
-    report_.transport = text(usual ? usual->kind() : TransportKind::Ideal);
+    report_.transport = common_transport();
+  }
+
+  std::string_view kind_text(const std::shared_ptr<const Carriage>& carriage) const {
+    return text(carriage ? carriage->kind() : TransportKind::Ideal);
+  }
+
+  // Of all that is carried.
+  std::string_view common_transport() const {
+    std::string_view common;
+    for (std::size_t op = 0; op < transports_.size(); ++op) {
+      if (std::holds_alternative<TraceCompute>(trace_.operations[op].body)) continue;
+      std::string_view own = kind_text(transports_[op]);
+      if (!common.empty() && common != own) return "several";
+      common = own;
+    }
+    return !common.empty() ? common : kind_text(hooks_.carriage ? hooks_.carriage({}) : nullptr);
   }
 
   void time() {
@@ -184,7 +199,7 @@ class Replay {
                   0,
                   bounds_[op]->time_ps};
     if (!std::holds_alternative<Compute>(operation.body))
-      row.transport = text(transports_[op] ? transports_[op]->kind() : TransportKind::Ideal);
+      row.transport = kind_text(transports_[op]);
     if (std::holds_alternative<TraceRedistribute>(given.body)) {
       const Different& different = different_[number_of_.at(
           {plans_[op]->request().fingerprint(), trace_.operations[op].transport})];

@@ -64,7 +64,7 @@ struct ReplayReport {
 
   std::string trace, topology;
   std::int64_t operations = 0;  // both ends of messages counted
-  std::string_view transport;
+  std::string_view transport;   // of all operations; "several" where they differ
   std::int64_t time_ps = 0;
   std::int64_t ideal_time_ps = 0;  // of links alone
   std::int64_t path_bound_ps = 0;  // longest path, every operation at its own bound

@@ -43,6 +43,7 @@ class Reader {
     builder_.set_topology(
         fields.optional_string("topology", "a topology such as \"dgx-h100:2\"").value_or(""));
     constexpr std::string_view kWhat = "an object of meshes such as {\"train\": \"dp=8,tp=8\"}";
+    transport_ = read_transport(fields);
     if (const TraceJson* meshes = fields.find("meshes")) {
       if (!meshes->is_object()) fields.fail("meshes", kWhat, *meshes);
       for (const auto& [name, mesh] : meshes->items()) meshes_.emplace(name, read_mesh(name, mesh));
@@ -106,10 +107,10 @@ class Reader {
     fields.refuse_others(text);
   }
 
-  // What carries the operation, where that is not what carries the run.
-  static std::optional<TransportKind> read_transport(TraceFields& fields) {
+  // What carries the operation, else all of the trace, else what carries the run.
+  std::optional<TransportKind> read_transport(TraceFields& fields) const {
     const TraceJson* given = fields.find("transport");
-    if (given == nullptr) return std::nullopt;
+    if (given == nullptr) return transport_;
     std::optional<TransportKind> kind;
     if (given->is_string()) kind = find_transport(given->get_ref<const std::string&>());
     if (!kind) fields.fail("transport", transport_names(), *given);
@@ -158,12 +159,11 @@ class Reader {
     auto rank = [&fields](const char* key) {
       return Rank{static_cast<std::int32_t>(fields.integer(key, 0, kMaxRanks - 1))};
     };
-    return {side,
-            rank("rank"),
-            rank("peer"),
-            fields.integer("bytes", 0, kMaxBytes),
-            fields.integer("tag", 0, kMaxBytes, 0),
-            -1};
+    TraceEnd end{side, rank("rank"), rank("peer"), fields.integer("bytes", 0, kMaxBytes),
+                 fields.integer("tag", 0, kMaxBytes, 0)};
+    if (side == TraceEnd::Side::Send && fields.has("cap_bytes_per_s"))
+      end.cap_bytes_per_s = fields.integer("cap_bytes_per_s", 1, kMaxBytes);
+    return end;
   }
 
   TraceCollective read_collective(TraceFields& fields) {
@@ -195,6 +195,7 @@ class Reader {
   LineReader& lines_;
   TraceBuilder& builder_;
   std::map<std::string, MeshRef> meshes_;
+  std::optional<TransportKind> transport_;  // of the header
   std::map<std::array<std::string, 6>, std::shared_ptr<const Request>> requests_;
 };
 

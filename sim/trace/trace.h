@@ -43,6 +43,7 @@ struct TraceEnd {
   Rank rank, peer;
   std::int64_t bytes, tag;
   std::int32_t other = -1;  // operation of the other end; -1 where none matches
+  std::optional<std::int64_t> cap_bytes_per_s = {};  // at most this rate
 };
 
 struct TraceCollective {

@@ -29,7 +29,7 @@ void add_after(const Trace& trace, const TraceOperation& operation, std::vector<
 
 Message message_of(const Trace& trace, const TraceEnd& send) {
   const TraceOperation& receive = trace.operations[send.other];
-  return {send.rank, send.peer, send.bytes, receive.stream, OpId{send.other}};
+  return {send.rank, send.peer, send.bytes, receive.stream, OpId{send.other}, send.cap_bytes_per_s};
 }
 
 // Every rank goes through its operations in an order that all ranks share (the trace's), unless a

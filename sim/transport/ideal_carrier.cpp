@@ -10,25 +10,6 @@
 namespace reshard::sim {
 namespace {
 
-// Members (by index) node after node; in a node by rank.
-std::vector<std::vector<std::int32_t>> members_by_node(const Topology& topology,
-                                                       std::span<const Rank> ranks) {
-  std::vector<std::int32_t> order(ranks.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) {
-    return ranks[to_index(a)] < ranks[to_index(b)];
-  });
-  std::vector<std::vector<std::int32_t>> nodes;
-  std::int32_t last = -1;
-  for (std::int32_t member : order) {
-    std::int32_t node = topology.node_of(ranks[to_index(member)]);
-    if (node != last) nodes.emplace_back();
-    last = node;
-    nodes.back().push_back(member);
-  }
-  return nodes;
-}
-
 // Of one group, whose parts count from `first_part`.
 void add_rings(const Topology& topology, std::span<const Rank> ranks, std::int32_t first_part,
                std::span<RingPlace> places) {
@@ -62,6 +43,24 @@ void add_rings(const Topology& topology, std::span<const Rank> ranks, std::int32
 
 }  // namespace
 
+std::vector<std::vector<std::int32_t>> members_by_node(const Topology& topology,
+                                                       std::span<const Rank> ranks) {
+  std::vector<std::int32_t> order(ranks.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) {
+    return ranks[to_index(a)] < ranks[to_index(b)];
+  });
+  std::vector<std::vector<std::int32_t>> nodes;
+  std::int32_t last = -1;
+  for (std::int32_t member : order) {
+    std::int32_t node = topology.node_of(ranks[to_index(member)]);
+    if (node != last) nodes.emplace_back();
+    last = node;
+    nodes.back().push_back(member);
+  }
+  return nodes;
+}
+
 std::vector<RingPlace> rings_of(const Topology& topology, std::span<const Rank> ranks,
                                 std::int32_t group_size) {
   std::vector<RingPlace> places(ranks.size());
@@ -89,7 +88,13 @@ Transfers IdealCarrier::step(const Plan& plan, const Step& step) {
 }
 
 Transfers IdealCarrier::message(const Message& message) {
-  return Transfers::message(message.bytes);
+  if (!message.cap_bytes_per_s) return Transfers::message(message.bytes);
+  std::vector<Flow> flow{
+      {0,
+       1,
+       message.bytes,
+       {topology_.rule(message.source, message.destination).latency_ps, *message.cap_bytes_per_s}}};
+  return Transfers::flows(std::vector<Slot>{0, 1}, flow);
 }
 
 Transfers IdealCarrier::collective(const BareCollective& collective) {

@@ -11,6 +11,10 @@
 
 namespace reshard::sim {
 
+// Members of a group, by index, node after node; in a node by rank.
+std::vector<std::vector<std::int32_t>> members_by_node(const Topology& topology,
+                                                       std::span<const Rank> ranks);
+
 // How rings go through groups of `group_size` ranks, one after another. A group on one node has one
 // ring, by rank. On several it has as many as its smallest node has members: ring c enters each
 // node at its c-th member, passes all, and leaves it at the one before.

@@ -95,12 +95,6 @@ std::vector<Flow> spread(const std::vector<Flow>& ring, std::int32_t n) {
   return out;
 }
 
-// More flows than the engine takes; it refuses them when they come as they are.
-bool too_many(std::optional<CollectiveKind> kind, std::int64_t n, std::size_t groups) {
-  return kind == CollectiveKind::AllToAll &&
-         n * (n - 1) * static_cast<std::int64_t>(groups) > kMaxInFlight;
-}
-
 Transfers in_order(std::span<const Slot> slots, std::vector<Flow>& flows) {
   std::stable_sort(flows.begin(), flows.end(),
                    [](const Flow& a, const Flow& b) { return a.source < b.source; });
@@ -108,6 +102,11 @@ Transfers in_order(std::span<const Slot> slots, std::vector<Flow>& flows) {
 }
 
 }  // namespace
+
+bool too_many(std::size_t n, std::size_t groups) {
+  return static_cast<Int128>(n) * static_cast<Int128>(n) * static_cast<Int128>(groups) >
+         kMaxInFlight;
+}
 
 NcclCarrier::NcclCarrier(const Topology& topology, const Constants& constants)
     : topology_(topology), constants_(constants), parameters_(parameters_of(topology)) {}
@@ -136,7 +135,7 @@ void NcclCarrier::add_collective(CollectiveKind kind, std::span<const Rank> rank
     for (std::int32_t from = 0; from < n; ++from)
       for (std::int32_t to = 0; to < n; ++to)
         if (from != to) messages.push_back({from, to, bytes, {}});
-    price_messages(costs, ranks, messages);
+    price_messages(ranks, ranks, messages);
     for (Flow flow : messages) {
       flow.source += first_part;
       flow.destination += first_part;
@@ -202,8 +201,9 @@ std::int64_t NcclCarrier::least_moving_ps(const std::vector<Flow>& flows,
   return static_cast<std::int64_t>(std::min<Int128>(least, kMaxTimePs));
 }
 
-void NcclCarrier::price_messages(const Costs& costs, std::span<const Rank> ranks,
+void NcclCarrier::price_messages(std::span<const Rank> communicator, std::span<const Rank> ranks,
                                  std::vector<Flow>& flows) {
+  const Costs& costs = costs_of({communicator.begin(), communicator.end()});
   // Per part, sends and receives apart: bytes and thread blocks.
   struct Load {
     std::int64_t bytes = 0;
@@ -229,20 +229,26 @@ void NcclCarrier::price_messages(const Costs& costs, std::span<const Rank> ranks
     std::int64_t latency_ps = ps_of(costs.message_latency_us(flow.bytes, network));
     flow.terms = terms_for(flow.bytes, ps_of(taken), latency_ps + ps_of(taken));
     not_before_route(flow.terms, ranks[to_index(flow.source)], ranks[to_index(flow.destination)]);
+    // Where peers do not see each other, through buffers that the host holds.
+    const RouteRule& rule =
+        topology_.rule(ranks[to_index(flow.source)], ranks[to_index(flow.destination)]);
+    if (rule.transport == Transport::Host)
+      if (std::optional<std::int64_t> rate = topology_.machine().figure(Figure::HostRate))
+        flow.terms.cap_bytes_per_s = std::min(flow.terms.cap_bytes_per_s, *rate);
   }
 }
 
 Transfers NcclCarrier::step(const Plan& plan, const Step& step) {
   std::optional<StepTraffic> sent = step_traffic(plan, step);
-  if (!sent || too_many(sent->kind, sent->group_size, sent->group_bytes.size()))
+  auto size = sent ? to_index(sent->group_size) : 0;
+  if (!sent || (sent->kind == CollectiveKind::AllToAll && too_many(size, sent->group_bytes.size())))
     return Transfers(plan, step);
   std::vector<Rank> ranks;
   for (Slot slot : sent->slots) ranks.push_back(plan.rank_of(slot));
   if (!sent->kind) {
-    price_messages(costs_of(plan.ranks), ranks, sent->flows);
+    price_messages(plan.ranks, ranks, sent->flows);
     return Transfers::flows(sent->slots, sent->flows);
   }
-  auto size = to_index(sent->group_size);
   for (std::size_t g = 0; g < sent->group_bytes.size(); ++g)
     add_collective(*sent->kind, std::span(ranks).subspan(g * size, size),
                    static_cast<std::int32_t>(g * size), sent->group_bytes[g], sent->flows);
@@ -252,13 +258,15 @@ Transfers NcclCarrier::step(const Plan& plan, const Step& step) {
 Transfers NcclCarrier::message(const Message& message) {
   std::vector<Rank> ranks{message.source, message.destination};
   std::vector<Flow> flows{{0, 1, message.bytes, {}}};
-  price_messages(costs_of(ranks), ranks, flows);
+  price_messages(ranks, ranks, flows);
+  flows[0].terms.cap_bytes_per_s =
+      std::min(flows[0].terms.cap_bytes_per_s, message.cap_bytes_per_s.value_or(kMaxBytes));
   return Transfers::flows(std::vector<Slot>{0, 1}, flows);
 }
 
 Transfers NcclCarrier::collective(const BareCollective& collective) {
   auto n = static_cast<std::int32_t>(collective.ranks.size());
-  if (too_many(collective.kind, n, 1))
+  if (collective.kind == CollectiveKind::AllToAll && too_many(collective.ranks.size(), 1))
     return Transfers::collective(collective.kind, collective.algorithm, n, collective.bytes);
   std::vector<Flow> flows;
   add_collective(collective.kind, collective.ranks, 0, collective.bytes, flows);

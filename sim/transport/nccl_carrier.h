@@ -16,6 +16,10 @@
 
 namespace reshard::sim::nccl {
 
+// An all-to-all of groups of n has more flows than the engine takes; it refuses them when they come
+// as they are.
+bool too_many(std::size_t n, std::size_t groups);
+
 class NcclCarrier : public Carrier {
  public:
   // Keeps references to both.
@@ -25,6 +29,11 @@ class NcclCarrier : public Carrier {
   Transfers message(const Message& message) override;
   Transfers collective(const BareCollective& collective) override;
 
+  // Gives terms to messages between parts, which lie on `ranks`: one group of sends and receives of
+  // the communicator.
+  void price_messages(std::span<const Rank> communicator, std::span<const Rank> ranks,
+                      std::vector<Flow>& flows);
+
  private:
   // Of a set of ranks, whatever their order; found once.
   const Costs& costs_of(std::vector<Rank> ranks);
@@ -32,9 +41,6 @@ class NcclCarrier : public Carrier {
   // elements.
   void add_collective(CollectiveKind kind, std::span<const Rank> ranks, std::int32_t first_part,
                       std::int64_t bytes, std::vector<Flow>& flows);
-  // Gives terms to messages between parts, which lie on `ranks`.
-  void price_messages(const Costs& costs, std::span<const Rank> ranks, std::vector<Flow>& flows);
-
   std::int64_t least_moving_ps(const std::vector<Flow>& flows, std::span<const Rank> ranks) const;
   // No first byte arrives sooner than the route lets it.
   void not_before_route(Terms& terms, Rank source, Rank destination) const;

@@ -74,8 +74,19 @@ std::int64_t default_figure(Figure which, int compute_capability) {
       return ratio(of.nvls);
     case Figure::CtaRate:
       return static_cast<std::int64_t>(of.cta_gb * 1e9);
+    case Figure::CopyLaunch:
+      return us(2.5);
+    case Figure::CopyStaging:
+      return us(5);
+    case Figure::CopyEfficiency:
+      return ratio(compute_capability >= 90 ? 0.835 : 0.917);
+    case Figure::CopyEngines:
+      return ratio(compute_capability < 80                                     ? 5
+                   : compute_capability % 10 != 0 || compute_capability >= 120 ? 2
+                                                                               : 3);
     case Figure::RingRate:
-      break;  // the search's
+    case Figure::HostRate:
+      break;  // the search's; the links'
   }
   return 0;
 }

@@ -7,6 +7,7 @@
 
 #include "core/base/cursor.h"
 #include "core/base/errors.h"
+#include "sim/transport/copy_carrier.h"
 #include "sim/transport/ideal_carrier.h"
 #include "sim/transport/nccl_carrier.h"
 
@@ -27,6 +28,8 @@ Carriage::Carriage(std::shared_ptr<const Topology> topology, const TransportOpti
   const nccl::Constants& constants = nccl::constants_of(version);
   if (kind_ == TransportKind::Nccl)
     carrier_ = std::make_unique<nccl::NcclCarrier>(*topology_, constants);
+  if (kind_ == TransportKind::CopyEngine)
+    carrier_ = std::make_unique<CopyCarrier>(*topology_, constants);
 }
 
 }  // namespace reshard::sim

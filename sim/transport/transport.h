@@ -6,6 +6,8 @@
 //                protocol chosen by its own model, timed by calibrated costs (nccl_costs.h). An
 //                operation that is alone takes its form's time to the picosecond; meanwhile its
 //                bytes go over the links, so that two operations on one link slow each other
+//   copy-engine  messages as copies of cudaMemcpyPeer, gathers and all-to-alls as NCCL's without
+//                thread blocks (copy_carrier.h); what reduces, as nccl
 #pragma once
 
 #include <cstdint>

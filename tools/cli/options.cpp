@@ -155,9 +155,9 @@ void add_topology_option(const OptionGroup& group, MachineOptions& options) {
 }
 
 void add_transport_options(const OptionGroup& group, MachineOptions& options) {
-  group.add_choice("--transport", "NAME", options.transport, {"ideal", "nccl"},
-                   "what carries the steps: links alone, or NCCL with what it costs (default: the "
-                   "topology's own, of presets nccl)");
+  group.add_choice("--transport", "NAME", options.transport, {"ideal", "nccl", "copy-engine"},
+                   "what carries the steps: links alone, NCCL or copy engines with what they cost "
+                   "(default: the topology's own, of presets nccl)");
   group.add("--nccl-version", "VERSION", options.nccl_version,
             "whose choices the nccl transport makes: " + sim::nccl::known_versions() +
                 " (default the newest)");

@@ -21,6 +21,10 @@ SHIPPED = {
     "pipeline-8x3090-compute": ["pipeline_8x3090.py", "compute"],
     "pipeline-8x3090-two-streams": ["pipeline_8x3090.py", "two-streams"],
     "pipeline-8x3090-two-streams-compute": ["pipeline_8x3090.py", "two-streams", "compute"],
+    "pipeline-8x3090-one": ["pipeline_8x3090.py", "one"],
+    "pipeline-8x3090-one-compute": ["pipeline_8x3090.py", "one", "compute"],
+    "pipeline-8x3090-nccl": ["pipeline_8x3090.py", "nccl"],
+    "pipeline-8x3090-nccl-one": ["pipeline_8x3090.py", "nccl", "one"],
     "mlp-tp": ["mlp_tp.py"],
     "mlp-tp-sequence-parallel": ["mlp_tp.py", "sequence-parallel"],
 }

@@ -117,7 +117,8 @@ TEST_CASE("An operation may name what carries it; the report sets the time of li
   ReplayReport mixed = replayed("nccl", "");
   CHECK(mixed.time_ps == nccl + ideal);
   CHECK(mixed.ideal_time_ps == 2 * ideal);
-  CHECK(mixed.transport == "ideal");
+  CHECK(mixed.transport == "several");
+  CHECK(replayed("nccl", "nccl").transport == "nccl");
   CHECK(mixed.others[0].transport == "nccl");
   CHECK(mixed.others[1].transport == "ideal");
   CHECK(replayed("ideal", "").ideal_time_ps == 2 * ideal);

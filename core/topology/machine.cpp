@@ -37,6 +37,8 @@ constexpr std::array<FigureRow, kFigures> kRows{{
     {"copy.efficiency", FigureUnit::Ratio, kOne / 20, 2 * kOne,
      "share of an NVLink that a copy reaches"},
     {"copy.engines", FigureUnit::Ratio, kOne, 64 * kOne, "copies of a GPU at one time"},
+    {"copy.shared", FigureUnit::Ratio, kOne / 20, kOne,
+     "share of its way out of a GPU that several copies reach together"},
 }};
 
 }  // namespace

@@ -34,8 +34,9 @@ enum class Figure : std::uint8_t {
   CopyStaging,     // what a copy through host memory waits for beside
   CopyEfficiency,  // what of an NVLink a copy reaches
   CopyEngines,     // of a GPU: copies at one time
+  CopyShared,      // what of its way out of a GPU several copies reach together
 };
-inline constexpr int kFigures = 15;
+inline constexpr int kFigures = 16;
 
 // Times in ps, rates in bytes per second, ratios and counts in millionths.
 enum class FigureUnit : std::uint8_t { Time, Rate, Ratio };

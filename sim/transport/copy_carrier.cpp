@@ -79,6 +79,13 @@ Terms CopyCarrier::copy_terms(const Flow& flow, Rank source, Rank destination, s
   if (rule.transport == Transport::Host)
     terms.latency_ps += figure(Figure::CopyStaging) +
                         transfer_ps(std::min(flow.bytes, kStagingChunk), terms.cap_bytes_per_s);
+  std::int64_t shared = figure(Figure::CopyShared);
+  if (of_source > 1 && shared < kRatioOne) {
+    std::int64_t out =
+        topology_.resource_bytes_per_s(topology_.resource(rule.hops.front(), source, destination));
+    terms.cap_bytes_per_s =
+        std::min(terms.cap_bytes_per_s, scaled(out, shared, kRatioOne * of_source));
+  }
   if (of_source > engines)
     terms.cap_bytes_per_s = scaled(terms.cap_bytes_per_s, engines, of_source);
   return terms;

@@ -5,7 +5,8 @@
 //   a copy          launch x (1 + copies of its GPU before it / engines), its route's latency, then
 //                   its bytes at what the class of copy allows: over NVLink a share of the link;
 //                   through host memory a wait for the staging, the first chunk, and the route's
-//                   cap. A GPU with more copies than engines shares these among them
+//                   cap. A GPU with more copies than engines shares these among them, and with
+//                   several copies its first hop, of which they reach a share
 //   all_gather      every rank copies its part to every other of its node; between nodes one copy
 //                   per node goes to the peer of the same place, which copies it on chunk by chunk
 //   all_to_all      a copy per pair

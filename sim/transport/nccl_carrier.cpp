@@ -121,8 +121,12 @@ const Costs& NcclCarrier::costs_of(std::vector<Rank> ranks) {
   return found->second;
 }
 
-void NcclCarrier::not_before_route(Terms& terms, Rank source, Rank destination) const {
-  terms.latency_ps = std::max(terms.latency_ps, topology_.rule(source, destination).latency_ps);
+void NcclCarrier::hold_to_route(Terms& terms, Rank source, Rank destination) const {
+  const RouteRule& rule = topology_.rule(source, destination);
+  terms.latency_ps = std::max(terms.latency_ps, rule.latency_ps);
+  if (rule.transport != Transport::Host) return;
+  if (std::optional<std::int64_t> rate = topology_.machine().figure(Figure::HostRate))
+    terms.cap_bytes_per_s = std::min(terms.cap_bytes_per_s, *rate);
 }
 
 void NcclCarrier::add_collective(CollectiveKind kind, std::span<const Rank> ranks,
@@ -166,7 +170,7 @@ void NcclCarrier::add_collective(CollectiveKind kind, std::span<const Rank> rank
   std::int64_t moving_ps = std::max(time_ps - latency_ps, least_ps);
   for (Flow flow : ring) {
     flow.terms = terms_for(flow.bytes, moving_ps, time_ps);
-    not_before_route(flow.terms, ranks[to_index(flow.source)], ranks[to_index(flow.destination)]);
+    hold_to_route(flow.terms, ranks[to_index(flow.source)], ranks[to_index(flow.destination)]);
     flow.source += first_part;
     flow.destination += first_part;
     flows.push_back(flow);
@@ -204,37 +208,38 @@ std::int64_t NcclCarrier::least_moving_ps(const std::vector<Flow>& flows,
 void NcclCarrier::price_messages(std::span<const Rank> communicator, std::span<const Rank> ranks,
                                  std::vector<Flow>& flows) {
   const Costs& costs = costs_of({communicator.begin(), communicator.end()});
-  // Per part, sends and receives apart: bytes and thread blocks.
+  // Per part, sends and receives apart: bytes, thread blocks, messages.
   struct Load {
     std::int64_t bytes = 0;
-    int channels = 0;
+    int channels = 0, messages = 0;
   };
   std::vector<Load> out(ranks.size()), in(ranks.size());
+  auto rank = [&](std::int32_t part) { return ranks[to_index(part)]; };
   auto between_nodes = [&](const Flow& flow) {
-    return topology_.node_of(ranks[to_index(flow.source)]) !=
-           topology_.node_of(ranks[to_index(flow.destination)]);
+    return topology_.node_of(rank(flow.source)) != topology_.node_of(rank(flow.destination));
   };
   for (const Flow& flow : flows) {
     int channels = costs.channels_per_message(flow.bytes, between_nodes(flow));
     for (Load* load : {&out[to_index(flow.source)], &in[to_index(flow.destination)]}) {
       add_bytes(load->bytes, flow.bytes);
       load->channels = std::min(32, load->channels + channels);
+      ++load->messages;
     }
   }
+  auto messages = [&](std::int32_t part) {
+    return out[to_index(part)].messages + in[to_index(part)].messages;
+  };
   for (Flow& flow : flows) {
-    bool network = between_nodes(flow);
-    double taken = 0;
-    for (const Load* load : {&out[to_index(flow.source)], &in[to_index(flow.destination)]})
-      taken = std::max(taken, costs.transfer_us(load->bytes, load->channels));
-    std::int64_t latency_ps = ps_of(costs.message_latency_us(flow.bytes, network));
-    flow.terms = terms_for(flow.bytes, ps_of(taken), latency_ps + ps_of(taken));
-    not_before_route(flow.terms, ranks[to_index(flow.source)], ranks[to_index(flow.destination)]);
-    // Where peers do not see each other, through buffers that the host holds.
-    const RouteRule& rule =
-        topology_.rule(ranks[to_index(flow.source)], ranks[to_index(flow.destination)]);
-    if (rule.transport == Transport::Host)
-      if (std::optional<std::int64_t> rate = topology_.machine().figure(Figure::HostRate))
-        flow.terms.cap_bytes_per_s = std::min(flow.terms.cap_bytes_per_s, *rate);
+    Costs::Message taken{0, 0};
+    if (messages(flow.source) == 1 && messages(flow.destination) == 1) {
+      taken = costs.lone_message(flow.bytes, between_nodes(flow));
+    } else {
+      for (const Load* load : {&out[to_index(flow.source)], &in[to_index(flow.destination)]})
+        taken.moving_us = std::max(taken.moving_us, costs.transfer_us(load->bytes, load->channels));
+      taken.time_us = taken.moving_us + costs.message_latency_us(flow.bytes, between_nodes(flow));
+    }
+    flow.terms = terms_for(flow.bytes, ps_of(taken.moving_us), ps_of(taken.time_us));
+    hold_to_route(flow.terms, rank(flow.source), rank(flow.destination));
   }
 }
 

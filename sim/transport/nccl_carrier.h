@@ -42,8 +42,8 @@ class NcclCarrier : public Carrier {
   void add_collective(CollectiveKind kind, std::span<const Rank> ranks, std::int32_t first_part,
                       std::int64_t bytes, std::vector<Flow>& flows);
   std::int64_t least_moving_ps(const std::vector<Flow>& flows, std::span<const Rank> ranks) const;
-  // No first byte arrives sooner than the route lets it.
-  void not_before_route(Terms& terms, Rank source, Rank destination) const;
+  // No first byte arrives sooner than the route lets it; buffers that the host holds have a rate.
+  void hold_to_route(Terms& terms, Rank source, Rank destination) const;
 
   const Topology& topology_;
   const Constants& constants_;

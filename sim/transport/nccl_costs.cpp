@@ -84,6 +84,8 @@ std::int64_t default_figure(Figure which, int compute_capability) {
       return ratio(compute_capability < 80                                     ? 5
                    : compute_capability % 10 != 0 || compute_capability >= 120 ? 2
                                                                                : 3);
+    case Figure::CopyShared:
+      return ratio(1);
     case Figure::RingRate:
     case Figure::HostRate:
       break;  // the search's; the links'
@@ -144,11 +146,15 @@ double Costs::time_us(Function function, const Choice& choice, std::int64_t byte
   return *tuner_.time_us(function, choice.algorithm, choice.protocol, bytes);
 }
 
-double Costs::message_latency_us(std::int64_t bytes, bool network) const {
-  double launch = machine_.launch_us, low = launch + 1.3 + 0.69 * log2_about(comm_.ranks),
-         high = launch + 7.8;
+// From what small messages take, to 4 KiB, to `high` from 64 KiB on.
+double Costs::grown_latency_us(std::int64_t bytes, double high) const {
+  double low = machine_.launch_us + 1.3 + 0.69 * log2_about(comm_.ranks);
   double share = std::clamp((log2_about(static_cast<double>(bytes)) - 12) / 4, 0.0, 1.0);
-  return low + (high - low) * share + (network ? 8 : 0);
+  return low + (high - low) * share;
+}
+
+double Costs::message_latency_us(std::int64_t bytes, bool network) const {
+  return grown_latency_us(bytes, machine_.launch_us + 7.8) + (network ? 8 : 0);
 }
 
 double Costs::transfer_us(std::int64_t bytes, int channels) const {
@@ -159,6 +165,16 @@ double Costs::transfer_us(std::int64_t bytes, int channels) const {
     return nvlink ? norm4(part / (0.93 * ring_gb_per_s() * kPerUs), blocks) : blocks;
   };
   return taken(size) + 0.41 * taken(std::min(size, 16 * kMiB));
+}
+
+Costs::Message Costs::lone_message(std::int64_t bytes, bool network) const {
+  auto size = static_cast<double>(bytes);
+  bool nvlink = comm_.ring.within <= PathClass::NVB && !network;
+  double blocks =
+      size / (channels_per_message(bytes, network) * 2 * machine_.cta_gb_per_s * kPerUs);
+  if (!nvlink) return {message_latency_us(bytes, network) + blocks, blocks};
+  double moving = norm4(size / (1.05 * ring_gb_per_s() * kPerUs), blocks);
+  return {hyp(grown_latency_us(bytes, 1.75 * machine_.launch_us), moving), moving};
 }
 
 double Costs::all_to_all_us(std::int64_t bytes) const {

@@ -16,6 +16,9 @@
 //                                                            n+1 parts of n
 //   all-to-all    latency(bytes a pair) + D(S) + 0.41 D(min(S, 16 MiB)); D joins links and thread
 //                                                            blocks by a 4-norm
+//   lone message  hyp(latency, D), 1.75 launch from 64 KiB, over NVLink, D of 1.05 B and of thread
+//   blocks twice as fast;
+//                 else the sum. Fitted to sends and receives on A100 and H100 (Kineto's medians)
 //
 // A rank copies its own part at a rate of its GPU, copy. launch' and hop' are launch x
 // simple.launch and hop x simple.hop. Trees, and rings between nodes, take what NCCL believes. IEEE
@@ -63,6 +66,13 @@ class Costs {
   // What a rank takes to send or receive `bytes` in all, to or from several peers by `channels`
   // thread blocks together. NVLink is the GPU's own; other links are left to the engine.
   double transfer_us(std::int64_t bytes, int channels) const;
+  // What a message takes in all, and of that on the way.
+  struct Message {
+    double time_us, moving_us;
+  };
+  // One whose ranks do nothing else: no thread block has another's work, nothing goes the other
+  // way.
+  Message lone_message(std::int64_t bytes, bool network) const;
   // Thread blocks for a message, by NCCL's rules.
   int channels_per_message(std::int64_t bytes, bool network) const;
   // An all-to-all of messages of `bytes`.
@@ -76,6 +86,7 @@ class Costs {
     bool nvlink = comm_.ring.within <= PathClass::NVB || comm_.nodes > 1 || comm_.on_node <= 0;
     return nvlink ? comm_.ring.channels * comm_.ring.intra : comm_.on_node;
   }
+  double grown_latency_us(std::int64_t bytes, double high) const;
   double ring_us(Function function, Protocol protocol, double bytes) const;
   double nvls_us(Function function, double bytes) const;
 

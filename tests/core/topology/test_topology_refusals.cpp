@@ -74,6 +74,7 @@ TEST_CASE("every wrong line is refused with its place") {
        "m.topo:7: expected one of nccl.launch, nccl.hop.nvlink, nccl.hop.pcie, nccl.hop.host, "
        "nccl.simple.launch, nccl.simple.hop, nccl.ring, nccl.efficiency, nccl.nvls, nccl.cta, "
        "nccl.host, copy.launch, copy.staging, copy.efficiency, copy.engines, "
+       "copy.shared, "
        "found 'nccl.speed'"},
       {kHead + "figure nccl.launch 0\n",
        "m.topo:7: expected nccl.launch from 0.1us to 1000us, found '0'"},

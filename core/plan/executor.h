@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "core/base/ids.h"
+#include "core/base/integers.h"
 #include "core/plan/plan.h"
 
 namespace reshard {
@@ -50,12 +51,20 @@ struct ResourceUse {
   friend bool operator==(const ResourceUse&, const ResourceUse&) = default;
 };
 
+// What a resource had carried by then.
+struct WorkDone {
+  std::int64_t time_ps;
+  Int128 work;  // in 10^-12 byte
+};
+
 struct Timeline {
   std::int64_t end_ps = 0;
   std::vector<Span> spans;  // ascending (op, step, rank)
   // Ascending (start, op, step, source, destination); empty unless asked for.
   std::vector<FlowSpan> flows;
   std::vector<ResourceUse> resources;  // by ResourceId; empty from backends that cannot tell
+  // By ResourceId from its first byte to its last, ascending; empty unless asked for.
+  std::vector<std::vector<WorkDone>> work;
 };
 
 // Called once per source rank that this process holds, ascending: write the rank's local source

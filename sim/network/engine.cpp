@@ -26,17 +26,18 @@ class Engine {
  public:
   Engine(const Workload& workload, const Topology& topology, const EngineOptions& options)
       : options_(options),
-        flows_(topology),
+        flows_(topology, options.observer),
         program_(workload, topology.devices(), options.record_spans ? &timeline_.spans : nullptr,
-                 options.carriers) {}
+                 options.carriers, options.waits) {}
 
   Timeline run();
 
  private:
-  // Something known to happen: a flow's latency ends (part -1), or a part wakes.
+  // Something known to happen: a flow's latency ends, or (flow -1) a part wakes from its wait.
   struct Event {
     std::int32_t flow;
-    Sleep sleep;
+    OpId op{0};
+    std::int32_t part = -1, wait = WaitLog::kNone;
   };
 
   void settle();
@@ -59,7 +60,7 @@ class Engine {
 
 void Engine::arrive(std::int32_t flow) {
   const Transit& transit = flows_.transit(flow);
-  program_.arrived(transit);
+  program_.arrived(transit, options_.waits ? options_.waits->end(flow, now_ps_) : WaitLog::kNone);
   if (options_.record_flows)
     timeline_.flows.push_back({transit.op, transit.step, transit.source, transit.destination,
                                transit.bytes, flows_.start_ps(flow), now_ps_});
@@ -68,12 +69,15 @@ void Engine::arrive(std::int32_t flow) {
 
 void Engine::begin(const Transit& transit) {
   if (transit.source == transit.destination) {
-    program_.arrived(transit);
+    program_.arrived(transit, program_.waited(transit));
     return;
   }
   std::int32_t flow = flows_.open(transit, now_ps_);
   std::int64_t latency_ps = flows_.latency_ps(flow);
-  Event end_of_latency{flow, {}};
+  if (options_.waits)
+    options_.waits->begin(transit, program_.waited(transit), flow, now_ps_, latency_ps);
+  if (options_.observer) options_.observer->begun(flow);
+  Event end_of_latency{flow};
   if (latency_ps == 0)
     happen(end_of_latency);
   else
@@ -82,7 +86,7 @@ void Engine::begin(const Transit& transit) {
 
 void Engine::happen(const Event& event) {
   if (event.flow < 0)
-    program_.woken(event.sleep);
+    program_.woken(event.op, event.part, event.wait);
   else if (flows_.transit(event.flow).bytes == 0)
     arrive(event.flow);
   else
@@ -100,8 +104,10 @@ void Engine::settle() {
     sleeps_.clear();
     program_.advance(now_ps_, transits_, sleeps_);
     for (const Transit& transit : transits_) begin(transit);
-    for (const Sleep& sleep : sleeps_)
-      events_.push(later_ps(now_ps_, sleep.duration_ps), {-1, sleep});
+    for (const Sleep& sleep : sleeps_) {
+      std::int32_t wait = options_.waits ? options_.waits->begin(sleep, now_ps_) : WaitLog::kNone;
+      events_.push(later_ps(now_ps_, sleep.duration_ps), {-1, sleep.op, sleep.part, wait});
+    }
   } while (program_.busy() || events_.next_time_ps() == now_ps_);
 }
 

@@ -11,6 +11,8 @@
 #include "core/topology/topology.h"
 #include "core/traffic/workload.h"
 #include "sim/network/carrier.h"
+#include "sim/network/flow_observer.h"
+#include "sim/network/wait_log.h"
 
 namespace reshard::sim {
 
@@ -21,6 +23,8 @@ struct EngineOptions {
   // known.
   std::int64_t limit_ps = std::numeric_limits<std::int64_t>::max();
   Carriers carriers = {};
+  WaitLog* waits = nullptr;          // filled where it is there; must be empty
+  FlowObserver* observer = nullptr;  // told of flows where it is there
 };
 
 // What a run refuses because of one operation: an InputError that does not say which; where

@@ -211,4 +211,25 @@ void FairShare::fill(std::vector<Change>& changes) {
   }
 }
 
+// A resource that limits gives none of its flows more, and has less left than a byte/s for each of
+// those that get as much. One of them is the bottleneck that gave the flow its rate.
+std::optional<ResourceId> FairShare::limit(std::int32_t flow) const {
+  std::int64_t rate = flows_[flow].rate;
+  if (rate == caps_[flow]) return std::nullopt;
+  std::optional<ResourceId> limit;
+  for (ResourceId id : path(flow)) {
+    if (limit && *limit < id) continue;
+    const Resource& resource = resources_[id];
+    std::int64_t rest = resource.capacity, alike = 0, highest = 0;
+    for (std::int32_t other : resource.flows) {
+      rest -= flows_[other].rate;
+      alike += flows_[other].rate == rate ? 1 : 0;
+      highest = std::max(highest, flows_[other].rate);
+    }
+    if (highest == rate && rest < alike) limit = id;
+  }
+  RESHARD_CHECK(limit.has_value(), fmt::format("nothing limits flow {}", flow));
+  return limit;
+}
+
 }  // namespace reshard::sim

@@ -35,6 +35,7 @@
 #include <compare>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -68,6 +69,9 @@ class FairShare {
     return static_cast<std::int32_t>(resources_[resource].flows.size());
   }
   std::int64_t capacity(ResourceId resource) const { return resources_[resource].capacity; }
+  // What keeps the rate of a flow from rising: the lowest of the resources that do, none where it
+  // is the cap.
+  std::optional<ResourceId> limit(std::int32_t flow) const;
   std::span<const ResourceId> path(std::int32_t flow) const;
 
  private:

@@ -38,8 +38,9 @@ std::int64_t later_ps(std::int64_t now_ps, Int128 delay_ps) {
   return now_ps + static_cast<std::int64_t>(delay_ps);
 }
 
-Flows::Flows(const Topology& topology)
+Flows::Flows(const Topology& topology, FlowObserver* observer)
     : topology_(topology),
+      observer_(observer),
       shares_(capacities_of(topology), longest_route(topology)),
       uses_(to_index(topology.resource_count())),
       busy_since_ps_(uses_.size(), 0) {}
@@ -108,6 +109,7 @@ void Flows::solve(std::int64_t now_ps) {
     finishes_ps_.set(change.flow,
                      later_ps(now_ps, static_cast<Int128>((remaining + rate - 1) / rate)));
   }
+  if (observer_) observer_->solved(now_ps, shares_, changes_);
 }
 
 void Flows::retire(std::int64_t now_ps, std::vector<std::int32_t>& finished) {
@@ -122,6 +124,10 @@ void Flows::retire(std::int64_t now_ps, std::vector<std::int32_t>& finished) {
         fmt::format("flow {} finishes at {}, now {}", flow, finishes_ps_.at(flow), now_ps));
     finishes_ps_.set(flow, MinimumTree::kNever);
     shares_.remove(flow);
+    if (observer_)
+      observer_->finished(
+          now_ps, shares_, flow,
+          Int128{shares_.rate(flow)} * (now_ps - changed_ps_[flow]) - remaining_[flow]);
     for (ResourceId resource : shares_.path(flow))
       if (shares_.load(resource) == 0) uses_[resource].busy_ps += now_ps - busy_since_ps_[resource];
   }

@@ -16,6 +16,7 @@
 #include "core/plan/executor.h"
 #include "core/topology/topology.h"
 #include "sim/network/fair_share.h"
+#include "sim/network/flow_observer.h"
 #include "sim/network/operation_run.h"
 #include "sim/network/queues.h"
 
@@ -26,7 +27,8 @@ std::int64_t later_ps(std::int64_t now_ps, Int128 delay_ps);
 
 class Flows {
  public:
-  explicit Flows(const Topology& topology);
+  // Tells the observer, where there is one; both must outlive the flows.
+  Flows(const Topology& topology, FlowObserver* observer);
 
   // A transfer whose both ends are ready: its latency runs from now. Returns its number, which is
   // free again after close().
@@ -52,6 +54,7 @@ class Flows {
 
  private:
   const Topology& topology_;
+  FlowObserver* observer_;
   FairShare shares_;
   MinimumTree finishes_ps_;
   // By flow.

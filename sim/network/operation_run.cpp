@@ -13,8 +13,9 @@ namespace reshard::sim {
 // ---- how an operation becomes parts: once, when the first rank starts it
 
 OperationRun::OperationRun(OpId id, const Operation& operation, std::span<const Rank> ranks,
-                           Carrier* carrier)
+                           Carrier* carrier, const WaitLog* waits)
     : id_(id), ranks_(ranks), parts_left_(ranks.size(), 0) {
+  if (waits != nullptr) recording_.reset(new Recording{*waits, {}});
   if (const auto* run = std::get_if<RunPlan>(&operation.body)) {
     build_plan(*run->plan, carrier);
     index_parts(run->plan.get());
@@ -82,6 +83,7 @@ void OperationRun::index_parts(const Plan* plan) {
     for (std::int32_t part = 0; part < static_cast<std::int32_t>(parts_.size()); ++part)
       put(parts_[part].slot, part);
   });
+  if (recording_) recording_->waited.resize(parts_.size());
   if (plan == nullptr) return;
   for (Part& part : parts_)
     for (StepId before : plan->steps[part.step].after)
@@ -98,9 +100,12 @@ std::int32_t OperationRun::part_at(Slot slot, std::int32_t step) const {
 
 // ---- while it runs
 
-void OperationRun::start_slot(Slot slot, std::vector<std::int32_t>& ready) const {
-  for (std::int32_t part : of_slot_[slot])
-    if (parts_[part].waits == 0) ready.push_back(part);
+void OperationRun::start_slot(Slot slot, std::int32_t waited, std::vector<std::int32_t>& ready) {
+  for (std::int32_t part : of_slot_[slot]) {
+    if (parts_[part].waits > 0) continue;
+    note(part, waited);
+    ready.push_back(part);
+  }
 }
 
 OperationRun::Progress OperationRun::go_on(std::int32_t part, std::int64_t now_ps,
@@ -108,6 +113,7 @@ OperationRun::Progress OperationRun::go_on(std::int32_t part, std::int64_t now_p
   Part& at = parts_[part];
   const StepRun& step = steps_[at.step];
   if (at.round < 0) at.start_ps = now_ps;
+  if (recording_) recording_->waited[part].last = recording_->waited[part].next;
   if (duration_ps_ > 0 && at.round < 0) {
     at.round = 0;
     return Progress::Sleeps;
@@ -145,7 +151,9 @@ void OperationRun::finish(std::int32_t part, std::vector<std::int32_t>& ready) {
   --parts_left_[at.slot];
   for (std::int32_t dependent : steps_[at.step].dependents) {
     std::int32_t next = part_at(at.slot, dependent);
-    if (next >= 0 && --parts_[next].waits == 0) ready.push_back(next);
+    if (next < 0) continue;
+    note(next, waited(part));
+    if (--parts_[next].waits == 0) ready.push_back(next);
   }
 }
 

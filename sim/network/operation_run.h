@@ -16,6 +16,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -24,6 +25,7 @@
 #include "core/traffic/transfers.h"
 #include "core/traffic/workload.h"
 #include "sim/network/carrier.h"
+#include "sim/network/wait_log.h"
 
 namespace reshard::sim {
 
@@ -39,10 +41,11 @@ struct Transit {
 
 class OperationRun {
  public:
-  // `ranks` by slot; both must outlive the run, as must `carrier` (null: links alone). Throws
-  // InputError for a bare collective that names a rank twice, and for any of more than 2^34
-  // transfers or 2^62 bytes.
-  OperationRun(OpId id, const Operation& operation, std::span<const Rank> ranks, Carrier* carrier);
+  // `ranks` by slot; both must outlive the run, as must `carrier` (null: links alone) and `waits`
+  // (null: nobody asks). Throws InputError for a bare collective that names a rank twice, and for
+  // any of more than 2^34 transfers or 2^62 bytes.
+  OperationRun(OpId id, const Operation& operation, std::span<const Rank> ranks, Carrier* carrier,
+               const WaitLog* waits);
 
   Rank rank_of(std::int32_t part) const { return ranks_[to_index(parts_[part].slot)]; }
   Slot slot_of(std::int32_t part) const { return parts_[part].slot; }
@@ -50,8 +53,8 @@ class OperationRun {
   std::int32_t step_of(std::int32_t part) const { return has_plan_ ? parts_[part].step : -1; }
   std::int64_t start_ps(std::int32_t part) const { return parts_[part].start_ps; }
 
-  // The slot starts the operation: appends its parts that wait for nothing.
-  void start_slot(Slot slot, std::vector<std::int32_t>& ready) const;
+  // The slot starts the operation, for which it waited: appends its parts that wait for nothing.
+  void start_slot(Slot slot, std::int32_t waited, std::vector<std::int32_t>& ready);
   bool slot_done(Slot slot) const { return parts_left_[slot] == 0; }
 
   enum class Progress : std::uint8_t { Waits, Sleeps, Done };
@@ -61,7 +64,16 @@ class OperationRun {
   Progress go_on(std::int32_t part, std::int64_t now_ps, std::vector<Transit>& transits);
   std::int64_t duration_ps() const { return duration_ps_; }
   // One transfer of the part is complete; true when that was the last of its round.
-  bool arrived(std::int32_t part) { return --parts_[part].pending == 0; }
+  bool arrived(std::int32_t part, std::int32_t wait) {
+    note(part, wait);
+    return --parts_[part].pending == 0;
+  }
+  // The part's sleep is over.
+  void woken(std::int32_t part, std::int32_t wait) { note(part, wait); }
+  // What the part waited for when it went on last.
+  std::int32_t waited(std::int32_t part) const {
+    return recording_ ? recording_->waited[part].last : WaitLog::kNone;
+  }
   // The part is done: appends the parts of its slot that waited for nothing else.
   void finish(std::int32_t part, std::vector<std::int32_t>& ready);
 
@@ -88,6 +100,9 @@ class OperationRun {
   void index_parts(const Plan* plan);
   std::int32_t part_at(Slot slot, std::int32_t step) const;  // -1 where the slot has none
   void meet(const Transit& transit, std::int32_t part, std::vector<Transit>& transits);
+  void note(std::int32_t part, std::int32_t wait) {
+    if (recording_) recording_->log.keep_later(recording_->waited[part].next, wait);
+  }
 
   OpId id_;
   std::span<const Rank> ranks_;
@@ -97,6 +112,15 @@ class OperationRun {
   IndexVector<std::int32_t, Part> parts_;  // step after step
   Grouped<std::int32_t> of_slot_;          // parts by slot, ascending by step
   IndexVector<Slot, std::int32_t> parts_left_;
+  // Where waits are recorded: by part what its round waited for, and what its next one does.
+  struct Waited {
+    std::int32_t last = WaitLog::kNone, next = WaitLog::kNone;
+  };
+  struct Recording {
+    const WaitLog& log;
+    IndexVector<std::int32_t, Waited> waited;
+  };
+  std::unique_ptr<Recording> recording_;
 };
 
 }  // namespace reshard::sim

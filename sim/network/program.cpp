@@ -76,14 +76,19 @@ void Streams::link(const Workload& workload) {
 }
 
 Program::Program(const Workload& workload, std::int32_t devices, std::vector<Span>* spans,
-                 Carriers carriers)
+                 Carriers carriers, const WaitLog* waits)
     : workload_(workload),
       spans_(spans),
       carriers_(carriers),
+      waits_(waits),
       streams_(workload),
       operations_(workload.operations.size()),
       places_(streams_.places.size()) {
   check_ranks(devices);
+  if (waits_ != nullptr) {
+    operation_waited_.resize(operations_.size(), WaitLog::kNone);
+    place_waited_.resize(places_.size(), WaitLog::kNone);
+  }
   for (const Streams::Place& place : streams_.places)
     if (place.next >= 0) ++places_[place.next].waits;
   for (std::size_t i = 0; i < operations_.size(); ++i) {
@@ -109,19 +114,34 @@ void Program::check_ranks(std::int32_t devices) const {
 // What the operation comes after is complete.
 void Program::release_all(OpId op) {
   for (std::int32_t place = streams_.first_of(op); place < streams_.end_of(op); ++place)
-    release(place);
+    release(place, waited(operation_waited_, op));
   if (!has_places(op)) tasks_.push_back({Task::Kind::Complete, op, 0});
 }
 
-void Program::release(std::int32_t place) {
+void Program::release(std::int32_t place, std::int32_t waited) {
+  note(place_waited_, place, waited);
   if (--places_[place].waits == 0)
     tasks_.push_back({Task::Kind::Place, streams_.places[place].op, place});
 }
 
-void Program::arrived(const Transit& transit) {
+void Program::arrived(const Transit& transit, std::int32_t wait) {
   OperationRun& run = *operations_[transit.op].run;
   for (std::int32_t part : {transit.source_part, transit.destination_part})
-    if (run.arrived(part)) tasks_.push_back({Task::Kind::Part, transit.op, part});
+    if (run.arrived(part, wait)) tasks_.push_back({Task::Kind::Part, transit.op, part});
+}
+
+void Program::woken(OpId op, std::int32_t part, std::int32_t wait) {
+  operations_[op].run->woken(part, wait);
+  tasks_.push_back({Task::Kind::Part, op, part});
+}
+
+std::int32_t Program::waited(const Transit& transit) const {
+  std::int32_t last = WaitLog::kNone;
+  if (waits_ == nullptr) return last;
+  const OperationRun& run = *operations_[transit.op].run;
+  for (std::int32_t part : {transit.source_part, transit.destination_part})
+    waits_->keep_later(last, run.waited(part));
+  return last;
 }
 
 void Program::advance(std::int64_t now_ps, std::vector<Transit>& transits,
@@ -152,14 +172,14 @@ void Program::start_place(std::int32_t place) {
     std::span<const Rank> ranks =
         std::span(streams_.ranks).subspan(to_index(first), to_index(end - first));
     state.run = std::make_unique<OperationRun>(op, workload_.operations[to_index(op)], ranks,
-                                               carriers_.of(op));
+                                               carriers_.of(op), waits_);
   }
   Slot slot = place - first;
   if (state.run->slot_done(slot)) {
     finish_place(place);
     return;
   }
-  state.run->start_slot(slot, ready_);
+  state.run->start_slot(slot, waited(place_waited_, place), ready_);
   push_ready(op);
 }
 
@@ -170,29 +190,35 @@ void Program::run_part(const Task& task, std::int64_t now_ps, std::vector<Transi
   OperationRun::Progress progress = run.go_on(task.index, now_ps, transits);
   if (progress == OperationRun::Progress::Waits) return;
   if (progress == OperationRun::Progress::Sleeps) {
-    sleeps.push_back({task.op, task.index, run.duration_ps()});
+    sleeps.push_back(
+        {task.op, task.index, run.rank_of(task.index), run.duration_ps(), run.waited(task.index)});
     return;
   }
   if (spans_ != nullptr)
     spans_->push_back({task.op, run.step_of(task.index), run.rank_of(task.index),
                        run.start_ps(task.index), now_ps});
   Slot slot = run.slot_of(task.index);
+  std::int32_t place = streams_.first_of(task.op) + slot;
+  note(place_waited_, place, run.waited(task.index));
   run.finish(task.index, ready_);
   push_ready(task.op);
-  if (run.slot_done(slot)) finish_place(streams_.first_of(task.op) + slot);
+  if (run.slot_done(slot)) finish_place(place);
 }
 
 void Program::finish_place(std::int32_t place) {
   const Streams::Place& at = streams_.places[place];
-  if (at.next >= 0) release(at.next);
+  if (at.next >= 0) release(at.next, waited(place_waited_, place));
+  note(operation_waited_, at.op, waited(place_waited_, place));
   if (--operations_[at.op].places_left == 0) finish_operation(at.op);
 }
 
 void Program::finish_operation(OpId op) {
   operations_[op].run.reset();
   ++complete_;
-  for (OpId dependent : streams_.dependents[op])
+  for (OpId dependent : streams_.dependents[op]) {
+    note(operation_waited_, dependent, waited(operation_waited_, op));
     if (--operations_[dependent].after_left == 0) release_all(dependent);
+  }
 }
 
 std::string Program::why_stuck(OpId op) const {

@@ -51,21 +51,25 @@ struct Streams {
 struct Sleep {
   OpId op;
   std::int32_t part;
+  Rank rank;
   std::int64_t duration_ps;
+  std::int32_t after;  // what it waited for
 };
 
 class Program {
  public:
   // Ranks must lie in 0 .. devices-1, else InputError. With `spans`, every part that is done is
-  // recorded there. All must outlive the program.
+  // recorded there, with `waits` what everything waited for. All must outlive the program.
   Program(const Workload& workload, std::int32_t devices, std::vector<Span>* spans,
-          Carriers carriers);
+          Carriers carriers, const WaitLog* waits = nullptr);
 
   // Does all that can happen at this instant; appends what begins now.
   void advance(std::int64_t now_ps, std::vector<Transit>& transits, std::vector<Sleep>& sleeps);
   // To be followed by advance() at the same instant.
-  void arrived(const Transit& transit);
-  void woken(const Sleep& sleep) { tasks_.push_back({Task::Kind::Part, sleep.op, sleep.part}); }
+  void arrived(const Transit& transit, std::int32_t wait = WaitLog::kNone);
+  void woken(OpId op, std::int32_t part, std::int32_t wait = WaitLog::kNone);
+  // What a transfer that can begin waited for.
+  std::int32_t waited(const Transit& transit) const;
 
   // advance() would do something.
   bool busy() const { return !tasks_.empty(); }
@@ -96,7 +100,7 @@ class Program {
   void check_ranks(std::int32_t devices) const;
   bool has_places(OpId op) const { return streams_.first_of(op) < streams_.end_of(op); }
   void release_all(OpId op);
-  void release(std::int32_t place);
+  void release(std::int32_t place, std::int32_t waited);
   void start_place(std::int32_t place);
   void run_part(const Task& task, std::int64_t now_ps, std::vector<Transit>& transits,
                 std::vector<Sleep>& sleeps);
@@ -104,13 +108,25 @@ class Program {
   void finish_operation(OpId op);
   void push_ready(OpId op);
   std::string why_stuck(OpId op) const;
+  template <class Id>
+  void note(IndexVector<Id, std::int32_t>& list, Id id, std::int32_t wait) {
+    if (waits_ != nullptr) waits_->keep_later(list[id], wait);
+  }
+  template <class Id>
+  std::int32_t waited(const IndexVector<Id, std::int32_t>& list, Id id) const {
+    return waits_ == nullptr ? WaitLog::kNone : list[id];
+  }
 
   const Workload& workload_;
   std::vector<Span>* spans_;
   Carriers carriers_;
+  const WaitLog* waits_;
   const Streams streams_;
   IndexVector<OpId, OperationState> operations_;
   IndexVector<std::int32_t, PlaceState> places_;
+  // Where waits are recorded: what each operation and each place, and its parts, waited for last.
+  IndexVector<OpId, std::int32_t> operation_waited_;
+  IndexVector<std::int32_t, std::int32_t> place_waited_;
   std::vector<Task> tasks_;
   std::vector<std::int32_t> ready_;  // reused between calls
   std::size_t complete_ = 0;

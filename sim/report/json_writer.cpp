@@ -65,6 +65,26 @@ Json links_json(const std::vector<LinkUse>& links, std::int64_t end_ps, std::int
   });
 }
 
+// Without a path nobody asked; null where there is none. `start` begins the row of a part.
+void add_path(const std::optional<PathFacts>& path,
+              const std::function<Json(const PathFacts::Part&)>& start, Json& out) {
+  if (!path) return;
+  out["critical_path"] = nullptr;
+  out["critical_causes"] = nullptr;
+  if (!path->recorded) return;
+  out["critical_path"] = list_json(path->parts, [&](const PathFacts::Part& part) {
+    Json row = start(part);
+    row["step"] = part.step < 0 ? Json(nullptr) : Json(part.step);
+    row["cause"] = part.cause;
+    row["start_ps"] = part.start_ps;
+    row["end_ps"] = part.end_ps;
+    return row;
+  });
+  out["critical_causes"] = list_json(path->causes, [](const PathFacts::Cause& cause) -> Json {
+    return {{"cause", cause.name}, {"time_ps", cause.time_ps}};
+  });
+}
+
 Json classes_json(const std::vector<ClassUse>& classes) {
   Json out = Json::object();
   for (const ClassUse& use : classes) out[std::string(text(use.transport))] = use.bytes;
@@ -128,6 +148,8 @@ void add_result(const RunReport& report, Json& out) {
 void add_links(const RunReport& report, Json& out) {
   out["bytes_by_class"] = classes_json(report.classes);
   out["links"] = links_json(report.links, report.time_ps, 10'000);
+  add_path(
+      report.path, [](const PathFacts::Part&) { return Json::object(); }, out);
   if (report.cache) out["plan_cache"] = cache_json(*report.cache);
 }
 
@@ -305,6 +327,11 @@ std::string replay_json(const ReplayReport& report) {
               {"bytes_by_class", classes_json(report.classes)},
               {"plan_cache", report.cache ? cache_json(*report.cache) : Json(nullptr)},
               {"digest", report.digest.hex()}};
+  auto operation = [&](const PathFacts::Part& part) -> Json {
+    return {{"line", report.lines[to_index(part.op)]},
+            {"operation", report.labels[to_index(part.op)]}};
+  };
+  add_path(report.path, operation, out);
   add_phases(report.phases, out);
   return written(out);
 }

@@ -8,10 +8,11 @@
 #include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <queue>
+#include <utility>
 
 #include "core/base/errors.h"
-#include "core/base/integers.h"
 #include "core/base/units.h"
 
 namespace reshard::sim {
@@ -26,6 +27,12 @@ std::int64_t to_ns(std::int64_t ps) { return ps / 1000; }
 std::string ns_text(std::int64_t ns) { return fmt::format("{}.{:03}", ns / 1000, ns % 1000); }
 std::string in_quotes(const std::string& text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+// GB/s: bytes a nanosecond.
+double mean_rate(const WorkDone& from, const WorkDone& to) {
+  return static_cast<double>(to.work - from.work) / static_cast<double>(to.time_ps - from.time_ps) /
+         1e9;
 }
 
 // Writes events one a line, commas between them.
@@ -205,30 +212,19 @@ void Drawing::flows() {
 }
 
 void Drawing::links() {
-  // Per resource the changes of its rate by time. A flow counts with its mean rate from the end of
-  // its latency to its own end.
-  std::map<ResourceId, std::map<std::int64_t, std::int64_t>> changes;
-  for (const FlowSpan& flow : timeline.flows) {
-    Route route = topology.route(flow.source, flow.destination);
-    std::int64_t start_ps = flow.start_ps + route.latency_ps;
-    if (flow.bytes == 0 || to_ns(flow.end_ps) <= to_ns(start_ps)) continue;
-    auto rate =
-        static_cast<std::int64_t>(Int128{flow.bytes} * kPsPerSecond / (flow.end_ps - start_ps));
-    for (ResourceId resource : route.resources) {
-      changes[resource][to_ns(start_ps)] += rate;
-      changes[resource][to_ns(flow.end_ps)] -= rate;
-    }
-  }
-  if (!changes.empty()) events.process(kLinksPid, "links", kLinksPid);
-  for (const auto& [resource, by_time] : changes) {
-    std::string name = in_quotes(topology.resource_name(resource));
-    std::int64_t rate = 0;
-    for (const auto& [at, change] : by_time) {
-      if (change == 0) continue;
-      rate += change;
+  bool any = false;
+  for (std::size_t link = 0; link < timeline.work.size(); ++link) {
+    const std::vector<WorkDone>& knots = timeline.work[link];
+    if (knots.empty()) continue;
+    if (!std::exchange(any, true)) events.process(kLinksPid, "links", kLinksPid);
+    std::string name = in_quotes(topology.resource_name(id_of<ResourceId>(link)));
+    std::optional<double> last;
+    for (std::size_t i = 0; i < knots.size(); ++i) {
+      double rate = i + 1 < knots.size() ? mean_rate(knots[i], knots[i + 1]) : 0;
+      if (std::exchange(last, rate) == rate) continue;
       events.add(
           R"({{"ph": "C", "name": {}, "pid": {}, "tid": 0, "ts": {}, "args": {{"GB/s": {}}}}})",
-          name, kLinksPid, ns_text(at), decimal_text(rate, 1'000'000'000, 3));
+          name, kLinksPid, decimal_text(knots[i].time_ps, 1'000'000, 6), rate);
     }
   }
 }
@@ -304,8 +300,8 @@ void write_perfetto(std::ostream& out, const Workload& workload,
 }
 
 void write_perfetto(std::ostream& out, Study& study, const MeasuredRun* measured) {
-  write_perfetto(out, workload_of(study.shared_plan()), {}, study.timeline(), study.topology(),
-                 measured);
+  write_perfetto(out, workload_of(study.shared_plan()), {}, study.timeline_with_work(),
+                 study.topology(), measured);
 }
 
 }  // namespace reshard::sim

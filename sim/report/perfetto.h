@@ -8,14 +8,15 @@
 //     thread 1, 2  send, recv: a slice per busy stretch, with its flows and bytes
 //     async        a begin/end pair per flow, and an arrow from the sender's slice to the
 //                  receiver's
-//   process  "links": a counter per link, in GB/s, as the mean rates of the flows that cross it;
-//            back to 0 at the end
+//   process  "links": a counter per link that carried something, in GB/s; the area under it is the
+//            link's bytes. Links of many changes show means between some of them (link_rates.h)
 //   process  where a run was measured, one more per rank, below its predicted one: "measured rank
 //            3", with the steps alone
 //
 // Times are microseconds with three decimals, printed from integers. Picoseconds are floored to
 // nanoseconds everywhere alike, so that what did not overlap does not overlap in the file; exact
-// picoseconds stand in the arguments of slices.
+// picoseconds stand in the arguments of slices. Counters, which may not lose bytes, have six
+// decimals.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +41,8 @@ struct MeasuredRun {
   const Timeline& timeline;
 };
 
-// `labels`: a name per operation of the workload; may be shorter. The timeline must hold flows.
+// `labels`: a name per operation of the workload; may be shorter. The timeline must hold flows,
+// and what links are to show.
 void write_perfetto(std::ostream& out, const Workload& workload,
                     const std::vector<std::string>& labels, const Timeline& timeline,
                     const Topology& topology, const MeasuredRun* measured = nullptr);

@@ -16,7 +16,7 @@ namespace reshard::sim {
 
 namespace {
 
-constexpr std::size_t kLinksShown = 5;
+constexpr std::size_t kLinksListed = 4096;
 
 std::vector<StepRow> step_rows(const Plan& plan, const PlanBytes& bytes) {
   std::vector<StepRow> rows;
@@ -114,7 +114,7 @@ RunReport report_on(Study& study) {
   report.bound = study.bound();
   report.classes = use_by_class(timeline, study.topology());
   std::erase_if(report.classes, [](const ClassUse& use) { return use.bytes == 0; });
-  report.links = busiest_links(timeline, study.topology(), kLinksShown);
+  report.links = busiest_links(timeline, study.topology(), kLinksListed);
   return report;
 }
 

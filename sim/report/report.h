@@ -58,13 +58,14 @@ struct RunReport {
   // PyTorch's model of its own greedy planner's steps; none across meshes.
   std::optional<double> torch_cost_us;
   std::vector<ClassUse> classes;
-  std::vector<LinkUse> links;
+  std::vector<LinkUse> links;  // the most used, descending
+  std::optional<PathFacts> path;
   std::optional<DataReport> data;
   std::optional<CacheStatistics> cache;
   std::vector<PhaseTime> phases;  // of the command; empty where nobody asked
 };
 
-// All that a study tells. Data, cache and PyTorch's cost are added by the caller.
+// All that a study tells. Critical path, data, cache and PyTorch's cost are added by the caller.
 RunReport report_on(Study& study);
 
 // time / bound in ten-thousandths, rounded half up; none at bound 0.
@@ -194,12 +195,13 @@ struct CalibrationReport {
 
 // ---- the writers; tables are at most `width` wide where that is possible
 
-// "schema": "reshard.plan/1". In the table `explain` adds the reasons, `verbose` the cache.
+// "schema": "reshard.plan/1". In the table `explain` adds the reasons, `verbose` the cache, either
+// the critical path.
 std::string plan_json(const RunReport& report);
 std::string plan_table(const RunReport& report, bool explain, bool verbose,
                        std::size_t width = kTableWidth);
 
-// "schema": "reshard.simulate/1". `verbose` adds the cache.
+// "schema": "reshard.simulate/1". `verbose` adds the cache and the critical path.
 std::string simulate_json(const RunReport& report);
 std::string simulate_table(const RunReport& report, bool verbose, std::size_t width = kTableWidth);
 
@@ -208,7 +210,7 @@ std::string validate_json(const ValidateReport& report);
 std::string validate_table(const ValidateReport& report, bool verbose,
                            std::size_t width = kTableWidth);
 
-// "schema": "reshard.replay/1". `verbose` adds a row per operation.
+// "schema": "reshard.replay/1". `verbose` adds the critical path and a row per operation.
 std::string replay_json(const ReplayReport& report);
 std::string replay_table(const ReplayReport& report, bool verbose, std::size_t width = kTableWidth);
 

@@ -9,12 +9,13 @@
 #include "core/torch/cost_model.h"
 #include "sim/report/report.h"
 #include "sim/report/table.h"
+#include "sim/report/time_tables.h"
 
 namespace reshard::sim {
 
 namespace {
 
-constexpr std::size_t kLinksShown = 5, kKindsShown = 12;
+constexpr std::size_t kKindsShown = 12;
 constexpr const char* kProof = "every destination element, from index sets";
 constexpr const char* kNoSteps = "no steps: nothing has to be done\n";
 
@@ -54,15 +55,6 @@ void add_cache(const std::optional<CacheStatistics>& cache, Facts& facts) {
                           cache->misses, cache->size, cache->capacity));
 }
 
-std::string link_table(const std::vector<LinkUse>& links, std::int64_t end_ps, std::int64_t scale,
-                       std::size_t width) {
-  Table table({"busiest links", ">bytes", ">busy", ">utilisation"});
-  for (std::size_t i = 0; i < std::min(kLinksShown, links.size()); ++i)
-    table.add_row({links[i].name, bytes_text(links[i].bytes), duration_text(links[i].busy_ps),
-                   decimal_text(utilisation(links[i], end_ps, scale), scale / 100, 1) + " %"});
-  return table.rows() == 0 ? std::string() : fmt::format("\n{}", table.text(width));
-}
-
 std::string step_table(const RunReport& report, std::size_t width) {
   if (report.steps.empty()) return kNoSteps;
   Table table({">step", "kind", "axis", "ranks", ">bytes", ">start", ">end"});
@@ -83,6 +75,26 @@ std::string reasons_table(const RunReport& report, std::size_t width) {
     table.add_row({std::to_string(s), joined(report.steps[s].why, "; ",
                                              [](const std::string& reason) { return reason; })});
   return fmt::format("\n{}", table.text(width));
+}
+
+void add_path(const std::optional<PathFacts>& path, Facts& facts) {
+  if (path && !path_sentence(*path).empty()) facts.add("critical path", path_sentence(*path));
+}
+
+std::string path_tables(const RunReport& report, std::size_t width) {
+  if (!report.path) return {};
+  return path_tables(
+      *report.path, ">step", [](const PathFacts::Part& part) { return std::to_string(part.step); },
+      width);
+}
+
+std::string path_tables(const ReplayReport& report, std::size_t width) {
+  if (!report.path) return {};
+  auto what = [&](const PathFacts::Part& part) {
+    const std::string& label = report.labels[to_index(part.op)];
+    return part.step < 0 ? label : fmt::format("{}, step {}", label, part.step);
+  };
+  return path_tables(*report.path, "operation", what, width);
 }
 
 void add_phases(const std::vector<PhaseTime>& phases, Facts& facts) {
@@ -285,10 +297,12 @@ std::string simulate_table(const RunReport& report, bool verbose, std::size_t wi
   add_bytes(report, facts);
   if (report.data) facts.add("data checked", data_text(*report.data));
   add_times(report, facts);
+  if (verbose) add_path(report.path, facts);
   if (verbose) add_cache(report.cache, facts);
   add_phases(report.phases, facts);
   return head.text(width) + "\n" + step_table(report, width) + "\n" + facts.text(width) +
-         link_table(report.links, report.time_ps, 10'000, width);
+         link_table(report.links, report.time_ps, 10'000, width) +
+         (verbose ? path_tables(report, width) : "");
 }
 
 std::string plan_table(const RunReport& report, bool explain, bool verbose, std::size_t width) {
@@ -298,6 +312,7 @@ std::string plan_table(const RunReport& report, bool explain, bool verbose, std:
     for (const std::string& reason : report.why) head.add("why", reason);
   add_bytes(report, facts);
   add_times(report, facts);
+  if (explain || verbose) add_path(report.path, facts);
   facts.add(
       "PyTorch's cost",
       report.torch_cost_us
@@ -309,7 +324,7 @@ std::string plan_table(const RunReport& report, bool explain, bool verbose, std:
   add_phases(report.phases, facts);
   return head.text(width) + "\n" + step_table(report, width) +
          (explain ? reasons_table(report, width) : "") + "\n" + facts.text(width) +
-         rank_table(report, width);
+         rank_table(report, width) + (explain || verbose ? path_tables(report, width) : "");
 }
 
 std::string validate_table(const ValidateReport& report, bool verbose, std::size_t width) {
@@ -360,17 +375,19 @@ std::string replay_table(const ReplayReport& report, bool verbose, std::size_t w
                                                "redistribution")));
   facts.add("data checked", data_text(report));
   facts.add("time", duration_text(report.time_ps));
+  add_transport(report.transport, report.time_ps, report.ideal_time_ps, facts);
   facts.add("bound",
             fmt::format("{} (longest path {}, cut {}; limited by {})",
                         duration_text(report.bound_ps), duration_text(report.path_bound_ps),
                         duration_text(report.cut_bound_ps), report.limited_by()));
   facts.add("ratio to bound", ratio_of(report.time_ps, report.bound_ps));
+  if (verbose) add_path(report.path, facts);
   add_cache(report.cache, facts);
   add_phases(report.phases, facts);
   facts.add("digest", report.digest.hex());
   return head.text(width) + kinds_table(report.requests, width) + "\n" + facts.text(width) +
          link_table(report.links, report.time_ps, 1'000'000, width) +
-         (verbose ? rows_table(report, width) : "");
+         (verbose ? path_tables(report, width) + rows_table(report, width) : "");
 }
 
 }  // namespace reshard::sim

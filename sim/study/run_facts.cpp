@@ -3,9 +3,13 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
+#include <numeric>
+#include <utility>
 
 #include "core/base/integers.h"
 #include "core/base/units.h"
+#include "sim/network/critical_path.h"
 
 namespace reshard::sim {
 
@@ -51,6 +55,55 @@ std::int64_t utilisation(const LinkUse& link, std::int64_t end_ps, std::int64_t 
   Int128 carried = Int128{link.bytes} * 1'000'000'000'000;
   // At most 2^62 * 10^12 * 2 * 10^6 < 2^127.
   return static_cast<std::int64_t>((carried * 2 * scale + possible) / (2 * possible));
+}
+
+namespace {
+
+// Keeps the longest parts, of equal ones the first.
+std::vector<PathPart> coarser(const std::vector<PathPart>& path, std::size_t most_parts) {
+  if (path.size() <= most_parts) return path;
+  std::vector<std::size_t> longest(path.size());
+  std::iota(longest.begin(), longest.end(), 0);
+  auto length_ps = [&](std::size_t i) { return path[i].end_ps - path[i].start_ps; };
+  std::sort(longest.begin(), longest.end(), [&](std::size_t a, std::size_t b) {
+    return length_ps(a) != length_ps(b) ? length_ps(a) > length_ps(b) : a < b;
+  });
+  longest.resize(most_parts);
+  std::sort(longest.begin(), longest.end());
+  std::vector<PathPart> out;
+  for (std::size_t i : longest) {
+    PathPart part = path[i];
+    part.start_ps = out.empty() ? 0 : part.start_ps;
+    if (!out.empty()) out.back().end_ps = part.start_ps;
+    if (!out.empty() && out.back().differs_in_time_only(part)) continue;
+    out.push_back(part);
+  }
+  out.back().end_ps = path.back().end_ps;
+  return out;
+}
+
+}  // namespace
+
+PathFacts path_facts(const std::optional<std::vector<PathPart>>& path, const Topology& topology,
+                     std::size_t most_parts) {
+  PathFacts out;
+  if (!path) return out;
+  out.recorded = true;
+  for (const PathPart& part : coarser(*path, most_parts))
+    out.parts.push_back(
+        {part.op, part.step, cause_text(part, topology), part.start_ps, part.end_ps});
+  std::map<std::pair<WaitedFor, ResourceId>, PathFacts::Cause> sums;
+  for (const PathPart& part : *path) {
+    auto [at, added] = sums.try_emplace({part.cause, part.resource});
+    if (added) at->second = {cause_text(part, topology), 0};
+    at->second.time_ps += part.end_ps - part.start_ps;
+  }
+  for (const auto& [key, sum] : sums) out.causes.push_back(sum);
+  std::sort(out.causes.begin(), out.causes.end(),
+            [](const PathFacts::Cause& a, const PathFacts::Cause& b) {
+              return a.time_ps != b.time_ps ? a.time_ps > b.time_ps : a.name < b.name;
+            });
+  return out;
 }
 
 std::vector<ClassUse> use_by_class(const Timeline& timeline, const Topology& topology) {

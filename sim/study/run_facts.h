@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What reports say of a run beside its time: which links it used and how much, and what became of
-// the bytes.
+// What reports say of a run beside its time: which links it used and how much, what its time was
+// waited for, and what became of the bytes.
 #pragma once
 
 #include <cstdint>
@@ -28,6 +28,30 @@ std::vector<LinkUse> busiest_links(const Timeline& timeline, const Topology& top
 
 // bytes / (capacity x end) in units of 1 / `scale` (at most 10^6), rounded half up; 0 at end 0.
 std::int64_t utilisation(const LinkUse& link, std::int64_t end_ps, std::int64_t scale);
+
+// The critical path as reports show it.
+struct PathFacts {
+  struct Part {
+    OpId op;
+    std::int32_t step;
+    std::string cause;
+    std::int64_t start_ps, end_ps;
+  };
+  struct Cause {
+    std::string name;
+    std::int64_t time_ps;
+  };
+
+  bool recorded = false;  // else there were too many transfers, and all else is empty
+  // From 0 to the end without gaps. Of more than kMostParts the shortest became part of what came
+  // before them.
+  static constexpr std::size_t kMostParts = 4096;
+  std::vector<Part> parts;
+  std::vector<Cause> causes;  // summed over all, most time first, then by name
+};
+struct PathPart;  // sim/network/critical_path.h
+PathFacts path_facts(const std::optional<std::vector<PathPart>>& path, const Topology& topology,
+                     std::size_t most_parts = PathFacts::kMostParts);
 
 struct ClassUse {
   Transport transport;

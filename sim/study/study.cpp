@@ -9,7 +9,9 @@
 #include "core/base/errors.h"
 #include "core/base/units.h"
 #include "core/traffic/workload.h"
+#include "sim/network/critical_path.h"
 #include "sim/network/engine.h"
+#include "sim/network/link_rates.h"
 
 namespace reshard::sim {
 
@@ -75,11 +77,29 @@ const Timeline& Study::timeline() {
   return *timing_->timeline;
 }
 
+const Timeline& Study::timeline_with_work() {
+  LinkRates rates(topology_->resource_count());
+  Timeline timeline =
+      run(workload_of(plan_), *topology_,
+          {.record_flows = true, .carriers = {transport_->carrier()}, .observer = &rates});
+  timeline.work = rates.take();
+  timing_ = {timeline.end_ps, std::make_shared<const Timeline>(std::move(timeline))};
+  check_time();
+  return *timing_->timeline;
+}
+
 std::int64_t Study::ideal_time_ps() {
   if (transport() == TransportKind::Ideal) return time_ps();
   if (!ideal_time_ps_)
     ideal_time_ps_ = timed(*plan_, *topology_, false, kNoTimeLimit, transport_->ideal()).time_ps;
   return *ideal_time_ps_;
+}
+
+const PathFacts& Study::critical_path() {
+  if (!path_)
+    path_ = path_facts(sim::critical_path(workload_of(plan_), *topology_, {transport_->carrier()}),
+                       *topology_);
+  return *path_;
 }
 
 const Bound& Study::bound() {
@@ -113,6 +133,7 @@ Study Study::on(std::shared_ptr<const Topology> topology) const {
   if (same) return out;
   out.transport_ = links_alone(out.topology_);
   out.ideal_time_ps_.reset();
+  out.path_.reset();
   out.timing_.reset();
   out.bound_.reset();
   return out;

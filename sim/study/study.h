@@ -22,6 +22,7 @@
 #include "core/proof/proof.h"
 #include "core/topology/topology.h"
 #include "core/traffic/accounting.h"
+#include "sim/study/run_facts.h"
 #include "sim/transport/transport.h"
 
 namespace reshard::sim {
@@ -48,9 +49,12 @@ class Study {
   // both are known: then the engine or the bound is wrong.
   std::int64_t time_ps();
   const Timeline& timeline();  // with spans and flows
+  const Timeline& timeline_with_work();
   // The same without what software costs: what links alone take.
   std::int64_t ideal_time_ps();
   TransportKind transport() const { return transport_->kind(); }
+  // What the time was waited for.
+  const PathFacts& critical_path();
   const Bound& bound();
   void set_bound(const Bound& bound);  // where it is at hand: all plans of a request share it
 
@@ -71,6 +75,7 @@ class Study {
   PlanBytes bytes_;
   std::optional<PlanTiming> timing_;
   std::optional<std::int64_t> ideal_time_ps_;
+  std::optional<PathFacts> path_;
   std::optional<Bound> bound_;
   std::optional<Explanation> explanation_;
 };

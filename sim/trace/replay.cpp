@@ -9,7 +9,9 @@
 #include "core/base/errors.h"
 #include "core/base/integers.h"
 #include "core/base/units.h"
+#include "sim/network/critical_path.h"
 #include "sim/network/engine.h"
+#include "sim/network/link_rates.h"
 #include "sim/trace/operation_bound.h"
 
 namespace reshard::sim {
@@ -148,15 +150,22 @@ class Replay {
 
   void time() {
     progress("timing", 0, 1);
+    LinkRates rates(hooks_.work ? topology_.resource_count() : 0);
     try {
       carry();
       report_.timeline = sim::run(report_.workload, topology_,
-                                  {.record_flows = true, .carriers = {nullptr, carriers_}});
+                                  {.record_flows = true,
+                                   .carriers = {nullptr, carriers_},
+                                   .observer = hooks_.work ? &rates : nullptr});
+      report_.timeline.work = rates.take();
       report_.ideal_time_ps = report_.timeline.end_ps;
       if (carriers_ != ideal_)
         report_.ideal_time_ps = sim::run(report_.workload, topology_,
                                          {.record_spans = false, .carriers = {nullptr, ideal_}})
                                     .end_ps;
+      if (hooks_.critical_path)
+        report_.path =
+            path_facts(critical_path(report_.workload, topology_, {nullptr, carriers_}), topology_);
     } catch (const OperationRefused& refusal) {
       throw refusal.in(trace_.place_of(refusal.operation));
     } catch (const InputError& refusal) {
@@ -228,6 +237,7 @@ class Replay {
       const TraceBody& body = trace_.operations[op].body;
       ReplayRow& row = rows[op];
       if (std::holds_alternative<TraceCollective>(body)) row.bytes_received = collective_bytes[op];
+      report_.lines.push_back(row.line);
       report_.labels.push_back(!row.name.empty() ? row.name
                                : !row.id.empty() ? row.id
                                                  : fmt::format("{} (line {})", row.op, row.line));

@@ -41,6 +41,8 @@ struct ReplayHooks {
   std::function<CacheStatistics()> cache_statistics;  // may be empty
   // What carries operations that name a transport, and those that name none. Empty: links alone.
   std::function<std::shared_ptr<const Carriage>(std::optional<TransportKind> transport)> carriage;
+  // What is found where it is asked for: ReplayReport::path, Timeline::work.
+  bool critical_path = false, work = false;
   // How far the work is, for people who wait: "planning", "moving data", "timing". May be empty.
   std::function<void(std::string_view stage, std::int64_t done, std::int64_t total)> progress;
 };
@@ -93,6 +95,8 @@ struct ReplayReport {
   Workload workload;
   std::vector<std::string> labels;
   Timeline timeline;
+  std::vector<std::int64_t> lines;  // by operation
+  std::optional<PathFacts> path;    // where it was asked for
 };
 
 // Throws InputError "FILE:LINE: ..." where a rank has no device or a planner refuses a request;

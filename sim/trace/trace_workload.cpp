@@ -88,7 +88,7 @@ std::optional<TraceFinding> find_deadlock(const Trace& trace, const Workload& wo
     sleeps.clear();
     program.advance(0, transits, sleeps);
     for (const Transit& transit : transits) program.arrived(transit);
-    for (const Sleep& sleep : sleeps) program.woken(sleep);
+    for (const Sleep& sleep : sleeps) program.woken(sleep.op, sleep.part);
   }
   if (program.complete()) return std::nullopt;
 

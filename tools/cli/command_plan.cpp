@@ -72,6 +72,8 @@ void run_plan(const PlanOptions& options) {
 
   progress.stage("timing");
   sim::RunReport report = studied.report();
+  if (options.output.json || options.output.verbose || options.explain)
+    report.path = studied.study->critical_path();
   progress.clear();
   if (options.output.verbose) report.phases = progress.times();
   double torch_cost_us =
@@ -104,6 +106,7 @@ void run_simulate(const SimulateOptions& options) {
 
   progress.stage("timing");
   sim::RunReport report = studied.report();
+  if (options.output.json || options.output.verbose) report.path = studied.study->critical_path();
   if (options.data.how == "full") {
     progress.stage("moving and comparing bytes");
     report.data = studied.moved(budget);

@@ -69,8 +69,10 @@ sim::ReplayReport replayed(const ReplayOptions& options, const sim::Trace& trace
                            std::int64_t budget_bytes) {
   sim::Studies studies(topology, planner_of(options.machine), study_options(options.machine));
   Progress progress;
-  sim::ReplayReport report = sim::replay(
-      trace, *topology, hooks_for(studies, progress, options.data.how == "full"), budget_bytes);
+  sim::ReplayHooks hooks = hooks_for(studies, progress, options.data.how == "full");
+  hooks.critical_path = options.output.json || options.output.verbose;
+  hooks.work = !options.output.perfetto.empty();
+  sim::ReplayReport report = sim::replay(trace, *topology, hooks, budget_bytes);
   progress.clear();
   if (options.output.verbose) report.phases = progress.times();
   return report;

@@ -3,6 +3,8 @@
 // oracles.
 #include "sim/network/fair_share.h"
 
+#include <algorithm>
+
 #include <catch2/catch.hpp>
 
 #include "core/base/errors.h"
@@ -256,4 +258,54 @@ TEST_CASE(
   CHECK(flows_seen > 1500);
   CHECK(exact > 250);
   CHECK(worst <= 3);
+}
+
+TEST_CASE("what limits a flow: with half of it the flow has less, and a cap is reached") {
+  int by_cap = 0, by_resource = 0;
+  for (int seed = 0; seed < 200; ++seed) {
+    INFO("seed " << seed);
+    Prng prng(static_cast<std::uint64_t>(5000 + seed));
+    auto resources = static_cast<std::int32_t>(prng.between(1, 8));
+    std::vector<std::int64_t> capacities;
+    for (std::int32_t r = 0; r < resources; ++r)
+      capacities.push_back(1'000'000'007 + prng.below(2'000'000'000));
+    std::vector<SlowFlow> slow;
+    FairShare shares(capacities, 4);
+    std::vector<FairShare::Change> changes;
+    std::vector<bool> alive(20, true);
+    for (std::int32_t flow = 0; flow < 20; ++flow) {
+      std::vector<std::int32_t> order;
+      for (std::int32_t r = 0; r < resources; ++r) order.push_back(r);
+      prng.shuffle(order);
+      order.resize(static_cast<std::size_t>(prng.between(1, std::min(resources, 4))));
+      slow.push_back({order, prng.one_in(3) ? prng.between(1, 500'000'000) : FairShare::kNoCap});
+      std::vector<ResourceId> ids;
+      for (std::int32_t r : order) ids.push_back(ResourceId{r});
+      shares.add(flow, ids, slow.back().cap);
+    }
+    shares.solve(changes);
+    for (std::int32_t flow = 0; flow < 20; flow += 3) {
+      shares.remove(flow);
+      alive[static_cast<std::size_t>(flow)] = false;
+    }
+    shares.solve(changes);
+    for (std::size_t flow = 0; flow < slow.size(); ++flow) {
+      if (!alive[flow]) continue;
+      auto number = static_cast<std::int32_t>(flow);
+      std::optional<ResourceId> limit = shares.limit(number);
+      if (!limit) {
+        ++by_cap;
+        CHECK(shares.rate(number) == slow[flow].cap);
+        continue;
+      }
+      ++by_resource;
+      const std::vector<std::int32_t>& path = slow[flow].path;
+      auto id = static_cast<std::int32_t>(*limit);
+      CHECK(std::find(path.begin(), path.end(), id) != path.end());
+      std::vector<std::int64_t> halved = capacities;
+      halved[static_cast<std::size_t>(id)] /= 2;
+      CHECK(test::slow_integer_rates(halved, slow, alive)[flow] < shares.rate(number));
+    }
+  }
+  CHECK((by_cap > 200 && by_resource > 1000));
 }

@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A Perfetto file is read back and held against the rules that its importer has: slices of a thread
-// never overlap, every begin has its end, counters return to 0.
+// never overlap, every begin has its end, counters return to 0, and the area under one is what its
+// link carried.
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 
+#include "sim/machines/presets.h"
+#include "sim/network/engine.h"
+#include "sim/network/link_rates.h"
 #include "sim/report/perfetto.h"
 #include "sim/study/run_facts.h"
+#include "tests/core/planners/planner_cases.h"
 
 using namespace reshard;
 using namespace reshard::sim;
@@ -62,6 +68,28 @@ std::string file_of(const Scene& scene, const Topology& topology) {
   return out.str();
 }
 
+// By link the counter's {picoseconds, GB/s}, read back from decimals.
+using Counters = std::map<std::string, std::vector<std::pair<std::int64_t, double>>>;
+Counters counters_of(const std::string& file) {
+  Counters out;
+  nlohmann::json read = nlohmann::json::parse(file);
+  for (const auto& event : read["traceEvents"])
+    if (event["ph"] == "C")
+      out[event["name"]].push_back(
+          {std::llround(event["ts"].get<double>() * 1e6), event["args"]["GB/s"]});
+  return out;
+}
+
+// Bytes under each counter.
+std::map<std::string, double> areas_of(const Counters& counters) {
+  std::map<std::string, double> out;
+  for (const auto& [name, points] : counters)
+    for (std::size_t i = 1; i < points.size(); ++i)
+      out[name] +=
+          points[i - 1].second * static_cast<double>(points[i].first - points[i - 1].first) / 1000;
+  return out;
+}
+
 }  // namespace
 
 TEST_CASE("microseconds are printed from integers") {
@@ -90,21 +118,63 @@ TEST_CASE("slices of a thread do not overlap, and every kind of track is there")
   }
 }
 
-TEST_CASE("flows begin and end, arrows start and finish, counters return to 0") {
+TEST_CASE("flows begin and end, arrows start and finish") {
   Topology topology = star();
   nlohmann::json file = nlohmann::json::parse(file_of(scene(), topology));
   std::map<std::string, int> count;
-  std::map<std::string, std::vector<double>> counters;
-  for (const auto& event : file["traceEvents"]) {
-    ++count[event["ph"]];
-    if (event["ph"] == "C") counters[event["name"]].push_back(event["args"]["GB/s"]);
-  }
+  for (const auto& event : file["traceEvents"]) ++count[event["ph"]];
   CHECK((count["b"] == 2 && count["e"] == 2 && count["s"] == 2 && count["f"] == 2));
-  REQUIRE(counters.size() == 3);
-  // Rank 0's port: 1000 B in [6, 7] us make 1 GB/s; 1000 B in [7, 9.001] us make 0.499. They touch
-  // at 7.
-  CHECK(counters["node0.gpu0.port.out"] == std::vector<double>{1.0, 0.5, 0.0});
-  for (const auto& [name, values] : counters) CHECK(values.back() == 0.0);
+  CHECK(count["C"] == 0);
+}
+
+TEST_CASE("a counter changes when its link's rate does, to the picosecond") {
+  // 0 sends 1000 bytes to 1 and 1001 to 2 after 1 us of latency: half the port each to 3 us, then
+  // one byte at the full rate.
+  Topology topology = star();
+  Workload workload;
+  for (int i = 1; i <= 2; ++i)
+    workload.operations.push_back({Message{Rank{0}, Rank{i}, 999 + i, 0, OpId{i - 1}}, i, {}});
+  LinkRates rates(topology.resource_count());
+  Timeline timeline = run(workload, topology, {.record_flows = true, .observer = &rates});
+  std::ostringstream out;
+  timeline.work = rates.take();
+  write_perfetto(out, workload, {}, timeline, topology);
+  using Points = std::vector<std::pair<std::int64_t, double>>;
+  CHECK(
+      counters_of(out.str()) ==
+      Counters{{"node0.gpu0.port.out", Points{{kUs, 1.0}, {3 * kUs + 1000, 0.0}}},
+               {"node0.gpu1.port.in", Points{{kUs, 0.5}, {3 * kUs, 0.0}}},
+               {"node0.gpu2.port.in", Points{{kUs, 0.5}, {3 * kUs, 1.0}, {3 * kUs + 1000, 0.0}}}});
+  CHECK(out.str().find(R"("ts": 3.001000, "args": {"GB/s": 0}})") != std::string::npos);
+}
+
+TEST_CASE("the area under every counter is its link's bytes, by either transport") {
+  auto topology = std::make_shared<const Topology>(find_topology("dgx-h100:2"));
+  for (TransportKind transport : {TransportKind::Ideal, TransportKind::Nccl})
+    for (const char* planner : {"rule", "p2p"}) {
+      CAPTURE(text(transport), planner);
+      StudyOptions options;
+      options.transport.kind = transport;
+      Studies studies(topology, find_planner(planner), options);
+      auto study = studies.of(request_on("4x4", "320,331,13", "S(0)S(1)", "RS(0)"));
+      std::ostringstream out;
+      write_perfetto(out, *study);
+      Counters counters = counters_of(out.str());
+      std::map<std::string, double> areas = areas_of(counters);
+      std::size_t used = 0;
+      for (std::size_t id = 0; id < study->timeline().resources.size(); ++id) {
+        std::int64_t bytes = study->timeline().resources[id].bytes;
+        if (bytes == 0) continue;
+        ++used;
+        std::string name = topology->resource_name(id_of<ResourceId>(id));
+        CAPTURE(name);
+        CHECK(std::llround(areas[name]) == bytes);
+        REQUIRE_FALSE(counters[name].empty());
+        CHECK(counters[name].back().second == 0.0);
+        CHECK(counters[name].size() <= LinkRates::kMostKnots);
+      }
+      CHECK((used > 16 && counters.size() == used));
+    }
 }
 
 TEST_CASE("the metadata comes first, as readers of many files expect it") {

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Told what the flows of a run do, where someone asks. A run is the same with and without.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "core/base/integers.h"
+#include "sim/network/fair_share.h"
+
+namespace reshard::sim {
+
+class FlowObserver {
+ public:
+  virtual ~FlowObserver() = default;
+  // A transfer begins, with its latency; the numbers of flows that are over are used again.
+  virtual void begun(std::int32_t /*flow*/) {}
+  // The rates from now on, and which of them are new.
+  virtual void solved(std::int64_t /*now_ps*/, const FairShare& /*shares*/,
+                      std::span<const FairShare::Change> /*changes*/) {}
+  // The flow shares no more; its path and rate are still there. `excess`: what its rate would carry
+  // of bytes that it does not have, in 10^-12 byte, since it ends at a whole picosecond.
+  virtual void finished(std::int64_t /*now_ps*/, const FairShare& /*shares*/, std::int32_t /*flow*/,
+                        Int128 /*excess*/) {}
+};
+
+}  // namespace reshard::sim

@@ -57,12 +57,21 @@ struct WorkDone {
   Int128 work;  // in 10^-12 byte
 };
 
+// What went by one of a topology's routes.
+struct RouteUse {
+  Int128 bytes = 0;
+  std::int64_t flows = 0;
+  friend bool operator==(const RouteUse&, const RouteUse&) = default;
+};
+
 struct Timeline {
   std::int64_t end_ps = 0;
   std::vector<Span> spans;  // ascending (op, step, rank)
   // Ascending (start, op, step, source, destination); empty unless asked for.
   std::vector<FlowSpan> flows;
-  std::vector<ResourceUse> resources;  // by ResourceId; empty from backends that cannot tell
+  // By ResourceId, and by index of the node template's rules; empty from backends that cannot tell.
+  std::vector<ResourceUse> resources;
+  std::vector<RouteUse> routes;
   // By ResourceId from its first byte to its last, ascending; empty unless asked for.
   std::vector<std::vector<WorkDone>> work;
 };

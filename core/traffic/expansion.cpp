@@ -86,6 +86,12 @@ Expansion::Expansion(CollectiveKind kind, Algorithm algorithm, std::int32_t n,
   }
 }
 
+bool Expansion::rounds_alike() const {
+  if (rounds_ == 1) return true;
+  bool ring = !tree() && !direct() && kind_ != CollectiveKind::AllToAll;
+  return ring && (kind_ != CollectiveKind::AllReduce || elements_ % n_ == 0);
+}
+
 std::int32_t Expansion::folding_rounds() const {
   if (kind_ == CollectiveKind::ReduceScatter) return rounds_;
   return kind_ == CollectiveKind::AllReduce ? rounds_ / 2 : 0;

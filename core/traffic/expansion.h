@@ -56,6 +56,8 @@ class Expansion {
     return algorithm_ == Algorithm::Ring && kind_ != CollectiveKind::AllToAll;
   }
   std::int64_t size() const { return size_; }
+  // Every round is like the first: the same bytes between the same members.
+  bool rounds_alike() const;
   Transfer transfer(std::int64_t i) const;
   // Carried by transfer i.
   std::int64_t elements(std::int64_t i) const { return elements(transfer(i)); }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "core/traffic/transfers.h"
 
+#include <algorithm>
 #include <numeric>
 
 #include "core/base/errors.h"
@@ -126,6 +127,11 @@ std::int64_t Transfers::message_bytes(std::uint32_t message) const {
   if (!index_->bytes.empty()) return index_->bytes[message];
   if (exchange_ == nullptr) return single_bytes_;
   return reshard::message_bytes(*plan_, *exchange_, exchange_->messages[message]);
+}
+
+bool Transfers::rounds_alike() const {
+  return std::all_of(expansions_.begin(), expansions_.end(),
+                     [](const Expansion& expansion) { return expansion.rounds_alike(); });
 }
 
 std::optional<StepTraffic> step_traffic(const Plan& plan, const Step& step) {

@@ -77,16 +77,29 @@ class Transfers {
   std::int64_t count() const { return count_; }
   std::int64_t at_once() const { return at_once_; }
 
+  // Every round is like the first: the same bytes between the same parts.
+  bool rounds_alike() const;
+
   // Calls visit(source part, destination part, bytes, terms) for what `part` sends in a round, then
   // for what it receives; `terms` null where the route's own hold.
   template <class Visit>
   void for_each(std::int32_t part, std::int32_t round, Visit&& visit) const {
     if (expansions_.empty())
-      for_each_message(part, visit);
+      for_each_message(part, true, visit);
     else if (!places_.empty())
-      for_each_of_rings(part, round, visit);
+      for_each_of_rings(part, round, true, visit);
     else
-      for_each_of_group(part, round, visit);
+      for_each_of_group(part, round, true, visit);
+  }
+  // The same for what it sends alone.
+  template <class Visit>
+  void for_each_sent(std::int32_t part, std::int32_t round, Visit&& visit) const {
+    if (expansions_.empty())
+      for_each_message(part, false, visit);
+    else if (!places_.empty())
+      for_each_of_rings(part, round, false, visit);
+    else
+      for_each_of_group(part, round, false, visit);
   }
 
  private:
@@ -107,7 +120,7 @@ class Transfers {
   std::int64_t message_bytes(std::uint32_t message) const;
 
   template <class Visit>
-  void for_each_message(std::int32_t part, Visit&& visit) const {
+  void for_each_message(std::int32_t part, bool received, Visit&& visit) const {
     auto at = to_index(part);
     const Index& index = *index_;
     auto add = [&](std::uint32_t message) {
@@ -115,12 +128,14 @@ class Transfers {
             index.terms.empty() ? nullptr : &index.terms[message]);
     };
     for (std::uint32_t i = index.first_send[at]; i < index.first_send[at + 1]; ++i) add(i);
+    if (!received) return;
     for (std::uint32_t i = index.first_receive[at]; i < index.first_receive[at + 1]; ++i)
       add(index.receives[i]);
   }
 
   template <class Visit>
-  void for_each_of_group(std::int32_t part, std::int32_t round, Visit&& visit) const {
+  void for_each_of_group(std::int32_t part, std::int32_t round, bool received,
+                         Visit&& visit) const {
     std::int32_t n = expansions_.front().members(), member = part % n, first = part - member;
     const Expansion& expansion = expansions_[to_index(part / n)];
     auto add = [&](std::int64_t number) {
@@ -129,7 +144,7 @@ class Transfers {
             expansion.elements(transfer) * unit_bytes_, static_cast<const Terms*>(nullptr));
     };
     std::int32_t sends = expansion.sends(round, member),
-                 receives = expansion.receives(round, member);
+                 receives = received ? expansion.receives(round, member) : 0;
     for (std::int32_t k = 0; k < sends; ++k) add(expansion.send(round, member, k));
     for (std::int32_t k = 0; k < receives; ++k) add(expansion.receive(round, member, k));
   }
@@ -137,7 +152,8 @@ class Transfers {
   // The chunk that a ring in the order of positions would bring is cut over the rings: one of them
   // leaves the node here, or none.
   template <class Visit>
-  void for_each_of_rings(std::int32_t part, std::int32_t round, Visit&& visit) const {
+  void for_each_of_rings(std::int32_t part, std::int32_t round, bool received,
+                         Visit&& visit) const {
     const Expansion& expansion = expansions_[to_index(part / group_size())];
     auto send = [&](std::int32_t source, std::int32_t destination, bool out) {
       if (source < 0 || destination < 0) return;
@@ -151,6 +167,7 @@ class Transfers {
     const RingPlace& here = places_[to_index(part)];
     send(part, here.next, false);
     send(part, here.next_out, true);
+    if (!received) return;
     send(here.previous, part, false);
     send(here.previous_out, part, true);
   }

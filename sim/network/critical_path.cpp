@@ -34,8 +34,7 @@ class LimitsOfChain : public FlowObserver {
     flow_ = flow;
   }
 
-  void solved(std::int64_t now_ps, const FairShare& shares,
-              std::span<const FairShare::Change>) override {
+  void solved(std::int64_t now_ps, const FairShare& shares, std::span<const ResourceId>) override {
     if (at_ == kNowhere || now_ps < chain_[at_].moving_ps || now_ps >= chain_[at_].end_ps) return;
     std::optional<ResourceId> limit = shares.limit(flow_);
     std::vector<Limit>& limits = limits_[at_];

@@ -9,6 +9,8 @@
 #include "sim/network/engine.h"
 
 #include <algorithm>
+#include <functional>
+#include <span>
 #include <tuple>
 
 #include <fmt/format.h>
@@ -17,6 +19,7 @@
 #include "sim/network/flows.h"
 #include "sim/network/program.h"
 #include "sim/network/queues.h"
+#include "sim/network/whole_steps.h"
 
 namespace reshard::sim {
 
@@ -27,8 +30,12 @@ class Engine {
   Engine(const Workload& workload, const Topology& topology, const EngineOptions& options)
       : options_(options),
         flows_(topology, options.observer),
+        whole_steps_(topology),
         program_(workload, topology.devices(), options.record_spans ? &timeline_.spans : nullptr,
-                 options.carriers, options.waits) {}
+                 options.carriers, options.waits,
+                 [this](const Transfers& transfers, std::span<const Rank> ranks, bool together) {
+                   return take_whole(transfers, ranks, together);
+                 }) {}
 
   Timeline run();
 
@@ -40,6 +47,8 @@ class Engine {
     std::int32_t part = -1, wait = WaitLog::kNone;
   };
 
+  const std::vector<std::int64_t>* take_whole(const Transfers& transfers,
+                                              std::span<const Rank> ranks, bool together);
   void settle();
   void begin(const Transit& transit);
   void happen(const Event& event);
@@ -48,6 +57,7 @@ class Engine {
   EngineOptions options_;
   Timeline timeline_;
   Flows flows_;
+  WholeSteps whole_steps_;
   Program program_;
   EventQueue<Event> events_;
   std::int64_t now_ps_ = 0;
@@ -72,8 +82,7 @@ void Engine::begin(const Transit& transit) {
     program_.arrived(transit, program_.waited(transit));
     return;
   }
-  std::int32_t flow = flows_.open(transit, now_ps_);
-  std::int64_t latency_ps = flows_.latency_ps(flow);
+  auto [flow, latency_ps] = flows_.open(transit, now_ps_);
   if (options_.waits)
     options_.waits->begin(transit, program_.waited(transit), flow, now_ps_, latency_ps);
   if (options_.observer) options_.observer->begun(flow);
@@ -91,6 +100,20 @@ void Engine::happen(const Event& event) {
     arrive(event.flow);
   else
     flows_.join(event.flow, now_ps_);
+}
+
+const std::vector<std::int64_t>* Engine::take_whole(const Transfers& transfers,
+                                                    std::span<const Rank> ranks, bool together) {
+  // Who is told of flows gets them.
+  if (options_.record_flows || options_.waits || options_.observer || !flows_.idle() ||
+      events_.next_time_ps() != EventQueue<Event>::kNever)
+    return nullptr;
+  if (!whole_steps_.takes(transfers, ranks)) return nullptr;
+  const std::vector<std::int64_t>& out = whole_steps_.durations_ps();
+  if (together && std::adjacent_find(out.begin(), out.end(), std::not_equal_to<>()) != out.end())
+    return nullptr;
+  whole_steps_.add_uses(flows_);
+  return &out;
 }
 
 // Until nothing more happens at this instant.
@@ -130,6 +153,7 @@ Timeline Engine::run() {
   RESHARD_CHECK(program_.complete(), program_.stuck());
   timeline_.end_ps = now_ps_;
   timeline_.resources = flows_.uses();
+  timeline_.routes = flows_.route_uses();
   std::sort(timeline_.spans.begin(), timeline_.spans.end(), [](const Span& a, const Span& b) {
     return std::tie(a.op, a.step, a.rank, a.start_ps, a.end_ps) <
            std::tie(b.op, b.step, b.rank, b.start_ps, b.end_ps);

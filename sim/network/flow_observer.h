@@ -15,11 +15,11 @@ class FlowObserver {
   virtual ~FlowObserver() = default;
   // A transfer begins, with its latency; the numbers of flows that are over are used again.
   virtual void begun(std::int32_t /*flow*/) {}
-  // The rates from now on, and which of them are new.
+  // The rates from now on; the resources whose flows may have new ones, some of them twice.
   virtual void solved(std::int64_t /*now_ps*/, const FairShare& /*shares*/,
-                      std::span<const FairShare::Change> /*changes*/) {}
-  // The flow shares no more; its path and rate are still there. `excess`: what its rate would carry
-  // of bytes that it does not have, in 10^-12 byte, since it ends at a whole picosecond.
+                      std::span<const ResourceId> /*changed*/) {}
+  // The flow shares no more; its path is still there. `excess`: what its rate would carry of bytes
+  // that it does not have, in 10^-12 byte, since it ends at a whole picosecond.
   virtual void finished(std::int64_t /*now_ps*/, const FairShare& /*shares*/, std::int32_t /*flow*/,
                         Int128 /*excess*/) {}
 };

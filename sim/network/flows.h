@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The transfers under way: first waiting out their route's latency, then sharing capacity.
 //
-// A sharing flow has a rate, the work that remained when the rate was set (128 bits, in 10^-12
-// byte, so that rate x time is exact) and the instant at which it finishes if the rate stays: now +
-// ceil(remaining / rate). All three change only when the rate does. A flow without bytes never
-// shares.
+// A flow without bytes never shares.
 #pragma once
 
 #include <cstdint>
@@ -22,18 +19,21 @@
 
 namespace reshard::sim {
 
-// now + delay. Throws InputError beyond kMaxTimePs.
-std::int64_t later_ps(std::int64_t now_ps, Int128 delay_ps);
+// Resources that the longest route crosses.
+std::size_t longest_route(const Topology& topology);
 
 class Flows {
  public:
   // Tells the observer, where there is one; both must outlive the flows.
   Flows(const Topology& topology, FlowObserver* observer);
 
-  // A transfer whose both ends are ready: its latency runs from now. Returns its number, which is
-  // free again after close().
-  std::int32_t open(const Transit& transit, std::int64_t now_ps);
-  std::int64_t latency_ps(std::int32_t flow) const;
+  // A transfer whose both ends are ready: its latency runs from now. Its number is free again after
+  // close().
+  struct Opened {
+    std::int32_t flow;
+    std::int64_t latency_ps;
+  };
+  Opened open(const Transit& transit, std::int64_t now_ps);
   const Transit& transit(std::int32_t flow) const { return transits_[flow]; }
   std::int64_t start_ps(std::int32_t flow) const { return starts_ps_[flow]; }
   void close(std::int32_t flow);
@@ -43,7 +43,7 @@ class Flows {
   // Brings rates and finish times up to date after joins and retirements.
   void solve(std::int64_t now_ps);
   // MinimumTree::kNever when nothing shares.
-  std::int64_t next_finish_ps() { return finishes_ps_.minimum(); }
+  std::int64_t next_finish_ps() { return shares_.next_finish_ps(); }
   // Flows that finish at the next finish, which is now, in the order in which they were opened.
   // They share no more; they are still open.
   void retire(std::int64_t now_ps, std::vector<std::int32_t>& finished);
@@ -51,24 +51,27 @@ class Flows {
   // Bytes of all flows that joined, and the time during which each resource was shared by at least
   // one.
   const std::vector<ResourceUse>& uses() const { return uses_; }
+  // What went by each rule of the topology.
+  const std::vector<RouteUse>& route_uses() const { return route_uses_; }
+  // The same of flows that were never opened.
+  void add_use(ResourceId resource, const ResourceUse& use);
+  void add_route_use(std::size_t rule, const RouteUse& use);
+  bool idle() const { return free_.size() == transits_.size(); }
 
  private:
   const Topology& topology_;
   FlowObserver* observer_;
   FairShare shares_;
-  MinimumTree finishes_ps_;
   // By flow.
   IndexVector<std::int32_t, Transit> transits_;
-  IndexVector<std::int32_t, std::int64_t> starts_ps_, sequences_, changed_ps_;
-  IndexVector<std::int32_t, Int128> remaining_;  // at changed_ps_
+  IndexVector<std::int32_t, std::int64_t> starts_ps_, sequences_;
   std::vector<std::int32_t> free_;
   std::int64_t next_sequence_ = 0;
   // By resource.
   IndexVector<ResourceId, ResourceUse> uses_;
+  IndexVector<std::size_t, RouteUse> route_uses_;
   IndexVector<ResourceId, std::int64_t> busy_since_ps_;
-  // Reused between calls.
-  std::vector<FairShare::Change> changes_;
-  std::vector<ResourceId> path_;
+  std::vector<ResourceId> path_, changed_;  // reused between calls
 };
 
 }  // namespace reshard::sim

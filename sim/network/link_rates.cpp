@@ -29,7 +29,7 @@ void LinkRates::keep(Link& link, std::int64_t now_ps) const {
 
 void LinkRates::change(Link& link, std::int64_t now_ps, std::int64_t rate, Int128 excess) const {
   link.work += Int128{link.rate} * (now_ps - link.since_ps) - excess;
-  link.rate += rate;
+  link.rate = rate;
   link.since_ps = now_ps;
   if (link.knots.empty() || link.knots.back().time_ps < now_ps)
     keep(link, now_ps);
@@ -38,16 +38,14 @@ void LinkRates::change(Link& link, std::int64_t now_ps, std::int64_t rate, Int12
 }
 
 void LinkRates::solved(std::int64_t now_ps, const FairShare& shares,
-                       std::span<const FairShare::Change> changes) {
-  for (const FairShare::Change& changed : changes)
-    for (ResourceId link : shares.path(changed.flow))
-      change(links_[link], now_ps, shares.rate(changed.flow) - changed.old_rate, 0);
+                       std::span<const ResourceId> changed) {
+  for (ResourceId link : changed)
+    if (shares.used(link) != links_[link].rate) change(links_[link], now_ps, shares.used(link), 0);
 }
 
 void LinkRates::finished(std::int64_t now_ps, const FairShare& shares, std::int32_t flow,
                          Int128 excess) {
-  for (ResourceId link : shares.path(flow))
-    change(links_[link], now_ps, -shares.rate(flow), excess);
+  for (ResourceId link : shares.path(flow)) change(links_[link], now_ps, shares.used(link), excess);
 }
 
 std::vector<std::vector<WorkDone>> LinkRates::take() {

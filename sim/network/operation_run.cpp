@@ -2,6 +2,7 @@
 #include "sim/network/operation_run.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include <fmt/format.h>
 
@@ -106,6 +107,20 @@ void OperationRun::start_slot(Slot slot, std::int32_t waited, std::vector<std::i
     note(part, waited);
     ready.push_back(part);
   }
+}
+
+OperationRun::Parts OperationRun::parts_beside(std::int32_t part) const {
+  std::int32_t step = parts_[part].step, first = steps_[step].first_part;
+  return {step, first, static_cast<std::int32_t>(steps_[step].transfers.slots().size())};
+}
+
+std::int64_t OperationRun::parts_left() const {
+  return std::accumulate(parts_left_.begin(), parts_left_.end(), std::int64_t{0});
+}
+
+void OperationRun::pass_over(std::int32_t part, std::int64_t now_ps) {
+  parts_[part].start_ps = now_ps;
+  parts_[part].round = steps_[parts_[part].step].transfers.rounds() - 1;
 }
 
 OperationRun::Progress OperationRun::go_on(std::int32_t part, std::int64_t now_ps,

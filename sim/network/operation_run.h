@@ -57,6 +57,22 @@ class OperationRun {
   void start_slot(Slot slot, std::int32_t waited, std::vector<std::int32_t>& ready);
   bool slot_done(Slot slot) const { return parts_left_[slot] == 0; }
 
+  // The parts of one step.
+  struct Parts {
+    std::int32_t step, first, count;
+    bool has(std::int32_t part) const { return part >= first && part < first + count; }
+  };
+  Parts parts_beside(std::int32_t part) const;
+  const Transfers& transfers(const Parts& parts) const { return steps_[parts.step].transfers; }
+  // The part comes to the first of its rounds.
+  bool begins_rounds(std::int32_t part) const {
+    return parts_[part].round < 0 && steps_[parts_[part].step].transfers.rounds() > 0;
+  }
+  // Parts that are not done.
+  std::int64_t parts_left() const;
+  // The part begins now, and its rounds are behind it; it is done when it goes on.
+  void pass_over(std::int32_t part, std::int64_t now_ps);
+
   enum class Progress : std::uint8_t { Waits, Sleeps, Done };
   // The part begins, or goes on because its round or its sleep is over. Appends the transfers that
   // can start because this part was the later of their ends. Waits: for transfers. Sleeps: for

@@ -76,11 +76,12 @@ void Streams::link(const Workload& workload) {
 }
 
 Program::Program(const Workload& workload, std::int32_t devices, std::vector<Span>* spans,
-                 Carriers carriers, const WaitLog* waits)
+                 Carriers carriers, const WaitLog* waits, TakeWhole take_whole)
     : workload_(workload),
       spans_(spans),
       carriers_(carriers),
       waits_(waits),
+      take_whole_(std::move(take_whole)),
       streams_(workload),
       operations_(workload.operations.size()),
       places_(streams_.places.size()) {
@@ -144,18 +145,49 @@ std::int32_t Program::waited(const Transit& transit) const {
   return last;
 }
 
+// Where steps may be taken whole, parts whose rounds begin wait for all else that happens now.
 void Program::advance(std::int64_t now_ps, std::vector<Transit>& transits,
                       std::vector<Sleep>& sleeps) {
-  for (std::size_t i = 0; i < tasks_.size(); ++i) {
-    Task task = tasks_[i];  // the queue grows on the way
-    if (task.kind == Task::Kind::Complete)
-      finish_operation(task.op);
-    else if (task.kind == Task::Kind::Place)
-      start_place(task.index);
-    else
-      run_part(task, now_ps, transits, sleeps);
+  for (std::size_t i = 0; i < tasks_.size();) {
+    for (; i < tasks_.size(); ++i) {
+      Task task = tasks_[i];  // the queue grows on the way
+      if (task.kind == Task::Kind::Complete)
+        finish_operation(task.op);
+      else if (task.kind == Task::Kind::Place)
+        start_place(task.index);
+      else if (take_whole_ && operations_[task.op].run->begins_rounds(task.index))
+        beginning_.push_back(task);
+      else
+        run_part(task, now_ps, transits, sleeps);
+    }
+    if (!transits.empty() || !sleeps.empty() || !take_step(now_ps, sleeps))
+      for (const Task& task : beginning_) run_part(task, now_ps, transits, sleeps);
+    beginning_.clear();
   }
   tasks_.clear();
+}
+
+// What begins now is one step, on every part of it: perhaps it is taken whole.
+bool Program::take_step(std::int64_t now_ps, std::vector<Sleep>& sleeps) {
+  if (beginning_.empty()) return false;
+  OpId op = beginning_.front().op;
+  OperationRun& run = *operations_[op].run;
+  OperationRun::Parts parts = run.parts_beside(beginning_.front().index);
+  if (beginning_.size() != to_index(parts.count) ||
+      !std::all_of(beginning_.begin(), beginning_.end(),
+                   [&](const Task& at) { return at.op == op && parts.has(at.index); }))
+    return false;
+  // Where nothing follows, nobody can come in the way of parts that take longer.
+  bool last = complete_ + 1 == operations_.size() && run.parts_left() == parts.count;
+  std::vector<Rank> ranks;
+  for (std::int32_t i = 0; i < parts.count; ++i) ranks.push_back(run.rank_of(parts.first + i));
+  const std::vector<std::int64_t>* durations_ps = take_whole_(run.transfers(parts), ranks, !last);
+  if (durations_ps == nullptr) return false;
+  for (std::int32_t i = 0; i < parts.count; ++i) {
+    run.pass_over(parts.first + i, now_ps);
+    sleeps.push_back({op, parts.first + i, (*durations_ps)[to_index(i)]});
+  }
+  return true;
 }
 
 void Program::push_ready(OpId op) {

@@ -12,7 +12,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -56,12 +58,18 @@ struct Sleep {
   std::int32_t after;  // what it waited for
 };
 
+// Asked for a step that all its parts are about to begin, while nothing else moves; `ranks` by
+// part. Where it is known what the step takes, the answer is that by part, else nothing.
+// `together`: only where all parts take the same.
+using TakeWhole = std::function<const std::vector<std::int64_t>*(
+    const Transfers&, std::span<const Rank> ranks, bool together)>;
+
 class Program {
  public:
   // Ranks must lie in 0 .. devices-1, else InputError. With `spans`, every part that is done is
   // recorded there, with `waits` what everything waited for. All must outlive the program.
   Program(const Workload& workload, std::int32_t devices, std::vector<Span>* spans,
-          Carriers carriers, const WaitLog* waits = nullptr);
+          Carriers carriers, const WaitLog* waits = nullptr, TakeWhole take_whole = {});
 
   // Does all that can happen at this instant; appends what begins now.
   void advance(std::int64_t now_ps, std::vector<Transit>& transits, std::vector<Sleep>& sleeps);
@@ -97,6 +105,7 @@ class Program {
     std::int32_t index;
   };
 
+  bool take_step(std::int64_t now_ps, std::vector<Sleep>& sleeps);
   void check_ranks(std::int32_t devices) const;
   bool has_places(OpId op) const { return streams_.first_of(op) < streams_.end_of(op); }
   void release_all(OpId op);
@@ -121,6 +130,7 @@ class Program {
   std::vector<Span>* spans_;
   Carriers carriers_;
   const WaitLog* waits_;
+  TakeWhole take_whole_;
   const Streams streams_;
   IndexVector<OpId, OperationState> operations_;
   IndexVector<std::int32_t, PlaceState> places_;
@@ -128,6 +138,7 @@ class Program {
   IndexVector<OpId, std::int32_t> operation_waited_;
   IndexVector<std::int32_t, std::int32_t> place_waited_;
   std::vector<Task> tasks_;
+  std::vector<Task> beginning_;      // parts that come to their first round
   std::vector<std::int32_t> ready_;  // reused between calls
   std::size_t complete_ = 0;
 };

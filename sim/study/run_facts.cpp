@@ -108,12 +108,12 @@ PathFacts path_facts(const std::optional<std::vector<PathPart>>& path, const Top
 
 std::vector<ClassUse> use_by_class(const Timeline& timeline, const Topology& topology) {
   std::array<ClassUse, 4> classes{};
-  for (const FlowSpan& flow : timeline.flows) {
-    Transport transport = topology.rule(flow.source, flow.destination).transport;
+  for (std::size_t rule = 0; rule < timeline.routes.size(); ++rule) {
+    Transport transport = topology.node().rules[rule].transport;
     ClassUse& use = classes[to_index(transport)];
     use.transport = transport;
-    add_bytes(use.bytes, flow.bytes);
-    ++use.flows;
+    add_bytes(use.bytes, timeline.routes[rule].bytes);
+    use.flows += timeline.routes[rule].flows;
   }
   std::vector<ClassUse> out;
   for (const ClassUse& use : classes)

@@ -36,10 +36,7 @@ PlanTiming timed(const Plan& plan, const Topology& topology, bool recorded, std:
   Timeline timeline;
   try {
     timeline = run(workload, topology,
-                   {.record_flows = recorded,
-                    .record_spans = recorded,
-                    .limit_ps = limit_ps,
-                    .carriers = {carrier}});
+                   {.record_spans = recorded, .limit_ps = limit_ps, .carriers = {carrier}});
   } catch (const InputError& error) {
     throw error.in(fmt::format("the time of {}'s plan", plan.planner));
   }
@@ -77,15 +74,13 @@ const Timeline& Study::timeline() {
   return *timing_->timeline;
 }
 
-const Timeline& Study::timeline_with_work() {
+Timeline Study::flows() const {
   LinkRates rates(topology_->resource_count());
   Timeline timeline =
       run(workload_of(plan_), *topology_,
           {.record_flows = true, .carriers = {transport_->carrier()}, .observer = &rates});
   timeline.work = rates.take();
-  timing_ = {timeline.end_ps, std::make_shared<const Timeline>(std::move(timeline))};
-  check_time();
-  return *timing_->timeline;
+  return timeline;
 }
 
 std::int64_t Study::ideal_time_ps() {

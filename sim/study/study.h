@@ -48,8 +48,9 @@ class Study {
   // Of the plan alone, on its topology. CheckFailure where the time is below the bound, as soon as
   // both are known: then the engine or the bound is wrong.
   std::int64_t time_ps();
-  const Timeline& timeline();  // with spans and flows
-  const Timeline& timeline_with_work();
+  const Timeline& timeline();  // with spans
+  // The same with every flow and Timeline::work, which takes longer: found at every call.
+  Timeline flows() const;
   // The same without what software costs: what links alone take.
   std::int64_t ideal_time_ps();
   TransportKind transport() const { return transport_->kind(); }

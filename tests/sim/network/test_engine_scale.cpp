@@ -109,6 +109,27 @@ TEST_CASE("random messages on random starts end when the slow engine says") {
   CHECK(flows_seen > 1000);
 }
 
+TEST_CASE("messages of a crowded star end when the slow engine says") {
+  // 90 flows, each limited by one of 20 port sides; nearly every end moves some to another limit.
+  for (std::uint64_t seed = 0; seed < 6; ++seed) {
+    INFO("seed " << seed);
+    Prng prng(seed);
+    std::int64_t capacity = prng.between(1000, 3000);
+    Topology topology = star(10, capacity);
+    Workload w = all_pairs(10, [&](std::int32_t, std::int32_t) { return prng.between(1, 40); });
+    std::vector<Started> started;
+    for (const Operation& operation : w.operations) {
+      const auto& sent = std::get<Message>(operation.body);
+      started.push_back(
+          {0, sent.bytes, {{2 * to_int(sent.source), 2 * to_int(sent.destination) + 1}, kNone}});
+    }
+    Timeline t = sim::run(w, topology, {true, false});
+    std::vector<std::int64_t> got(started.size(), -1);
+    for (const FlowSpan& flow : t.flows) got[to_index(flow.op)] = flow.end_ps;
+    REQUIRE(got == slow_ends(std::vector<std::int64_t>(20, capacity), started));
+  }
+}
+
 TEST_CASE("16,256 equal messages all end together") {
   // Each of 256 port sides carries 127 flows: 25.4e9 / 127 = 200e6 bytes/s each, 25e6 bytes take
   // 125 ms.

@@ -230,6 +230,7 @@ TEST_CASE("links are ordered by the time that their bytes need") {
   timeline.resources[3] = {1000, 2 * kUs};
   timeline.resources[0] = {2000, 4 * kUs};
   timeline.resources[5] = {1000, kUs};
+  timeline.routes = {{2000, 2}};
   std::vector<LinkUse> links = busiest_links(timeline, topology, 2);
   REQUIRE(links.size() == 2);
   CHECK((links[0].name == "node0.gpu0.port.out" && links[0].bytes == 2000 &&

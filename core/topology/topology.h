@@ -83,6 +83,8 @@ struct NodeTemplate {
                                    // rule; -1 where no two devices are (a class of one)
   std::int32_t rule_between = -1;  // rule between nodes; -1 where a topology is one node
   Machine machine = {};
+  // What whoever described it took for granted, a line each; no part of the identity.
+  std::vector<std::string> assumed = {};
 };
 
 struct Route {

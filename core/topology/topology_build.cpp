@@ -287,6 +287,7 @@ Topology build_topology(const TopologyDescription& description, std::optional<st
                         description.name, *count));
       break;
   }
+  counted.name += counted.variant;
   RouteTable table = make_route_table(counted);
   NodeTemplate node;
   node.devices = counted.devices;
@@ -298,6 +299,7 @@ Topology build_topology(const TopologyDescription& description, std::optional<st
   node.rule_within = std::move(table.rule_within);
   node.rule_between = table.rule_between;
   node.machine = counted.machine;
+  node.assumed = std::move(counted.assumed);
   return Topology(std::move(counted.name), std::move(node), std::move(counted.fabric),
                   counted.nodes);
 }

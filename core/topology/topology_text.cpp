@@ -185,6 +185,7 @@ class Reader : private MachineLines {
     need_devices();
     check_room(out_.routes, kMaxRoutes, "routes");
     RouteLine route;
+    route.line = line_number_;
     read_where(route);
     read_hops(route);
     route.rule.latency_ps = parse_duration_ps(token(), place());
@@ -208,7 +209,6 @@ class Reader : private MachineLines {
         fail("a class (NVL, NVB, C2C, PIX, PXB, P2C, PXN, PHB, SYS, NET)", word);
     }
     out_.routes.push_back(std::move(route));
-    route_lines_.push_back(line_number_);
   }
 
   // Reads up to and including "via".
@@ -324,13 +324,12 @@ class Reader : private MachineLines {
   }
 
   [[noreturn]] void fail_at_route(std::size_t route, std::string_view expected) {
-    line_number_ = route_lines_[route];
+    line_number_ = out_.routes[route].line;
     contradict(expected, "another");
   }
 
   std::size_t members_ = 0;
   bool has_name_ = false, has_devices_ = false, has_nodes_ = false, has_count_ = false;
-  std::vector<std::int64_t> route_lines_;  // line number of each route
   TopologyDescription out_;
 };
 

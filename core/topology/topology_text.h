@@ -29,6 +29,7 @@ struct RouteLine {
   std::vector<std::pair<std::int32_t, std::int32_t>> pairs;
   std::int32_t a = -1, b = -1;  // indices of groups
   RouteRule rule;
+  std::int64_t line = 0;  // of the text that it was read from; 0: from none
 };
 
 // What a topology file says, before the count is applied.
@@ -44,6 +45,10 @@ struct TopologyDescription {
   IndexVector<std::int32_t, DeviceGroup> groups;
   std::vector<RouteLine> routes;
   Machine machine = {};
+  // How it was changed, as it stands behind the count in a topology's name: ",nics=1".
+  std::string variant = {};
+  // What a reader of another format took for granted, a line each; no part of the text.
+  std::vector<std::string> assumed = {};
 };
 
 // Throws InputError "FILE:LINE: expected ..., found ...", for every contradiction too: a name given

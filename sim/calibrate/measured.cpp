@@ -14,6 +14,7 @@
 #include "core/base/errors.h"
 #include "core/base/limits.h"
 #include "core/base/units.h"
+#include "sim/calibrate/validated.h"
 
 namespace reshard::sim {
 namespace {
@@ -268,6 +269,7 @@ MeasuredTable parse_measured(std::string_view text, const std::string& file) {
   std::size_t first = body.find_first_not_of(" \t\r\n");
   if (first == std::string_view::npos || body[first] != '{') return TextReader(text, file).read();
   Json whole = Json::parse(body, nullptr, false);
+  if (is_validated(whole)) return parse_validated(whole, file);
   bool lines = whole.is_discarded() || whole.contains("coll_perf") || whole.contains("header");
   return lines ? InspectorReader(body, file).read() : parse_json(whole, file);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Measured collectives: as nccl-tests prints them (text, or JSON with -J), and as NCCL's Inspector
-// plugin logs them in a job (JSON lines). What calibration fits a machine to.
+// Measured collectives: as nccl-tests prints them (text, or JSON with -J), as NCCL's Inspector
+// plugin logs them in a job (JSON lines), as `reshard validate --json` reports them (validated.h).
+// What calibration fits a machine to.
 //
 // A text may hold the output of several runs, one after the other. A run begins with a line that
 // nccl-tests starts its header with ("# nThread", "# Collective test starting", "# nccl-tests

@@ -15,6 +15,8 @@
 #include "core/base/errors.h"
 #include "core/base/integers.h"
 #include "core/topology/topology_text.h"
+#include "sim/machines/formats.h"
+#include "sim/machines/network_variant.h"
 
 namespace reshard::sim {
 
@@ -55,13 +57,13 @@ std::string_view without_count(std::string_view spec) {
   return counted ? spec.substr(0, colon) : spec;
 }
 
-TopologyDescription description_of(std::string_view name) {
+ReadTopology read_named(std::string_view name) {
   if (const EmbeddedText* preset = find_preset(name))
-    return parse_topology(preset->text, fmt::format("{}.topo", name));
+    return {parse_topology(preset->text, fmt::format("{}.topo", name))};
   if (name.empty() || name.find('\0') != std::string_view::npos || !is_path(name))
     fail_unknown(name);
   std::string path(name);
-  return parse_topology(read_text_file(path, kMaxLineBytes), path);
+  return read_topology(read_text_file(path, kMaxLineBytes), path);
 }
 
 }  // namespace
@@ -117,8 +119,11 @@ std::vector<PresetInfo> presets() {
 }
 
 NamedTopology find_description(std::string_view spec) {
+  NetworkVariant variant = take_network_variant(spec);
   std::string_view name = without_count(spec);
-  NamedTopology out{description_of(name), std::nullopt};
+  ReadTopology read = read_named(name);
+  NamedTopology out{std::move(read.description), std::nullopt, std::move(read.doubts)};
+  change_network(out.description, variant);
   if (name.size() == spec.size()) return out;
   std::string_view digits = spec.substr(name.size() + 1);
   std::int64_t count = 0;
@@ -131,6 +136,7 @@ NamedTopology find_description(std::string_view spec) {
 }
 
 std::string file_of(std::string_view spec) {
+  take_network_variant(spec);
   std::string_view name = without_count(spec);
   return find_preset(name) != nullptr ? std::string() : std::string(name);
 }
@@ -141,7 +147,7 @@ Topology find_topology(std::string_view spec) {
 }
 
 Topology default_topology(std::int64_t devices_needed) {
-  TopologyDescription description = description_of(kDefaultPreset);
+  TopologyDescription description = read_named(kDefaultPreset).description;
   return build_topology(
       description,
       std::max<std::int64_t>(1, ceil_div(devices_needed, std::int64_t{description.devices})));

@@ -26,12 +26,15 @@ struct PresetInfo {
 std::vector<PresetInfo> presets();
 
 // What a spec names, and the count it gives. `spec`: "dgx-h100", "dgx-h100:4", "path/to/file.topo",
-// "path/to/file.topo:4". A word that is a preset's name is that preset; what holds a
-// '/' or ends in ".topo", and any other file that exists, is a path. Throws InputError: an unknown
-// name (lists the names), a file that cannot be read or is wrong.
+// "path/to/file.topo:4"; each with ",nics=2,oversubscription=4" behind it (network_variant.h). A
+// word that is a preset's name is that preset; what holds a
+// '/' or ends in ".topo", and any other file that exists, is a path, to a file of any format of
+// formats.h. Throws InputError: an unknown name (lists the names), a file that cannot be read or is
+// wrong.
 struct NamedTopology {
   TopologyDescription description;
   std::optional<std::int64_t> count;
+  std::vector<std::string> doubts = {};  // of its file, as ReadTopology
 };
 NamedTopology find_description(std::string_view spec);
 

@@ -65,11 +65,39 @@ std::string rows_table(const ErrorsBeforeAfter& errors, std::size_t width) {
   return table.text(width);
 }
 
-std::string figures_table(const Calibration& calibration, std::size_t width) {
+std::vector<Fitted> all_fitted(const CalibrationReport& report) {
+  std::vector<Fitted> out = report.links;
+  if (report.calibration)
+    out.insert(out.end(), report.calibration->fitted.begin(), report.calibration->fitted.end());
+  return out;
+}
+
+std::string figures_table(const CalibrationReport& report, std::size_t width) {
   Table table({"figure", ">before", ">fitted", "meaning"});
-  for (const Fitted& figure : calibration.fitted)
+  for (const Fitted& figure : all_fitted(report))
     table.add_row({figure.name, figure_value(figure.unit, figure.before),
                    figure_value(figure.unit, figure.after), figure.meaning});
+  return table.text(width);
+}
+
+double relative(std::int64_t rate, const MeasuredPairs& pairs) {
+  return 100 * (static_cast<double>(rate) / static_cast<double>(pairs.measured_bytes_per_s) - 1);
+}
+
+std::string pairs_table(const CalibrationReport& report, bool fitted, std::size_t width) {
+  std::vector<std::string> titles{"copies", ">pairs", ">measured", ">predicted", ">error"};
+  if (fitted) titles.insert(titles.end(), {">fitted: predicted", ">error"});
+  Table table(titles);
+  for (const MeasuredPairs& pairs : report.pairs) {
+    std::vector<std::string> cells{std::string(text(pairs.path_class)), std::to_string(pairs.pairs),
+                                   rate_text(pairs.measured_bytes_per_s),
+                                   rate_text(pairs.before_bytes_per_s),
+                                   signed_percent(relative(pairs.before_bytes_per_s, pairs))};
+    if (fitted)
+      cells.insert(cells.end(), {rate_text(pairs.after_bytes_per_s),
+                                 signed_percent(relative(pairs.after_bytes_per_s, pairs))});
+    table.add_row(std::move(cells));
+  }
   return table.text(width);
 }
 
@@ -87,12 +115,13 @@ Json summary_json(const std::vector<RowError>& errors) {
 }  // namespace
 
 std::string calibration_table(const CalibrationReport& report, bool every_row, std::size_t width) {
-  bool fitted = report.calibration.has_value();
+  bool fitted = report.calibration.has_value(), collectives = !report.fitted.before.empty();
   Facts facts;
   facts.add("topology", report.topology);
-  facts.add("rows", fmt::format("{} {}, {} held out, {} passed over", report.fitted.before.size(),
-                                fitted ? "fitted to" : "compared", report.held.before.size(),
-                                report.passed_over));
+  if (collectives || report.pairs.empty())
+    facts.add("rows", fmt::format("{} {}, {} held out, {} passed over", report.fitted.before.size(),
+                                  fitted ? "fitted to" : "compared", report.held.before.size(),
+                                  report.passed_over));
   if (fitted) {
     for (const auto& [left, kept] : report.calibration->alike)
       facts.add("left as it was", fmt::format("{}: these rows cannot tell it from {}", left, kept));
@@ -100,7 +129,10 @@ std::string calibration_table(const CalibrationReport& report, bool every_row, s
       facts.add("left as it was", fmt::format("{}: it changes none of these rows", name));
   }
   std::string out = facts.text(width) + "\n";
-  if (fitted) out += figures_table(*report.calibration, width) + "\n";
+  if (!all_fitted(report).empty()) out += figures_table(report, width) + "\n";
+  if (!report.pairs.empty())
+    out += pairs_table(report, !report.compared, width) + (collectives ? "\n" : "");
+  if (!collectives) return out;
   std::vector<std::string> titles{"collective", ">ranks", ">rows", ">mean error", ">p90"};
   if (fitted) titles.insert(titles.end(), {">fitted: mean error", ">p90"});
   Table table(titles);
@@ -117,10 +149,9 @@ std::string calibration_table(const CalibrationReport& report, bool every_row, s
 std::string calibration_json(const CalibrationReport& report) {
   Json out = {{"schema", "reshard.calibrate/1"}, {"topology", report.topology}};
   Json figures = Json::array(), left = Json::array(), rows = Json::array();
+  for (const Fitted& figure : all_fitted(report))
+    figures.push_back({{"name", figure.name}, {"before", figure.before}, {"after", figure.after}});
   if (report.calibration) {
-    for (const Fitted& figure : report.calibration->fitted)
-      figures.push_back(
-          {{"name", figure.name}, {"before", figure.before}, {"after", figure.after}});
     for (const auto& [name, kept] : report.calibration->alike)
       left.push_back({{"name", name}, {"alike", kept}});
     for (const std::string& name : report.calibration->untold)
@@ -143,6 +174,13 @@ std::string calibration_json(const CalibrationReport& report) {
                    {"after", summary_json(report.fitted.after)}};
   out["held_out"] = {{"before", summary_json(report.held.before)},
                      {"after", summary_json(report.held.after)}};
+  out["copies"] = list_json(report.pairs, [](const MeasuredPairs& pairs) -> Json {
+    return {{"class", text(pairs.path_class)},
+            {"pairs", pairs.pairs},
+            {"measured_bytes_per_s", pairs.measured_bytes_per_s},
+            {"before_bytes_per_s", pairs.before_bytes_per_s},
+            {"after_bytes_per_s", pairs.after_bytes_per_s}};
+  });
   out["passed_over"] = report.passed_over;
   out["rows"] = rows;
   return written(out);

@@ -108,11 +108,13 @@ Json step_json(const StepRow& step) {
 }
 
 Json start(const RunReport& report, const char* schema) {
-  return {{"schema", schema},
-          {"request", request_json(report.request)},
-          {"topology", report.topology},
-          {"planner", report.planner_asked},
-          {"plan_by", report.planner}};
+  Json out = {{"schema", schema},
+              {"request", request_json(report.request)},
+              {"topology", report.topology},
+              {"planner", report.planner_asked},
+              {"plan_by", report.planner}};
+  if (!report.assumed.empty()) out["assumed"] = report.assumed;
+  return out;
 }
 
 Json steps_json(const RunReport& report, bool reasons) {

@@ -98,6 +98,7 @@ RunReport report_on(Study& study) {
   RunReport report(plan.request());
   report.topology = study.topology().name();
   report.topology_devices = study.topology().devices();
+  report.assumed = study.topology().node().assumed;
   report.planner = report.planner_asked = plan.planner;
   report.bytes = study.bytes();
   report.steps = step_rows(plan, report.bytes);

@@ -19,6 +19,7 @@
 #include "core/pattern/pattern.h"
 #include "core/topology/topology.h"
 #include "sim/calibrate/fit.h"
+#include "sim/calibrate/links.h"
 #include "sim/report/table.h"
 #include "sim/study/run_facts.h"
 #include "sim/study/study.h"
@@ -45,6 +46,7 @@ struct RunReport {
   Request request;
   std::string topology;
   std::int32_t topology_devices = 0;
+  std::vector<std::string> assumed = {};  // of the topology, where its file does not say all
   std::string planner;        // whose steps these are
   std::string planner_asked;  // "auto" where it chose `planner`
   IndexVector<StepId, StepRow> steps;
@@ -188,7 +190,11 @@ struct ErrorsBeforeAfter {
 };
 struct CalibrationReport {
   std::string topology;
+  bool compared = false;                   // with what was measured, and nothing fitted
   std::optional<Calibration> calibration;  // none: nothing was fitted
+  // Of matrices of copies: what links changed to, and pairs of GPUs.
+  std::vector<Fitted> links;
+  std::vector<MeasuredPairs> pairs;
   ErrorsBeforeAfter fitted, held;          // the rows must outlive the report
   std::int64_t passed_over = 0;
 };

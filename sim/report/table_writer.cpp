@@ -42,6 +42,7 @@ void add_head(const RunReport& report, Facts& facts) {
   facts.add("request", (request.name().empty() ? "" : request.name() + ": ") + request.text());
   facts.add("topology", fmt::format("{} ({} of {} devices)", report.topology,
                                     request.ranks().size(), report.topology_devices));
+  for (const std::string& assumed : report.assumed) facts.add("assumed", assumed);
   facts.add("planner",
             report.planner == report.planner_asked
                 ? report.planner

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 
 #include "core/base/units.h"
 #include "core/layout/mesh.h"
@@ -45,6 +46,104 @@ std::vector<std::string> hops_text(const RouteRule& rule, const Topology& topolo
 // Index of the rule between two local devices.
 std::size_t rule_index(const Topology& topology, std::int32_t a, std::int32_t b) {
   return to_index(&topology.rule(Rank{a}, Rank{b}) - topology.node().rules.data());
+}
+
+// What a flow alone reaches.
+std::int64_t rate_of(const RouteRule& rule, const Topology& topology) {
+  std::int64_t least = rule.cap_bytes_per_s.value_or(kMaxBytes);
+  const NodeTemplate& node = topology.node();
+  for (const Hop& hop : rule.hops) switch (hop.kind) {
+      case Hop::Kind::SourceOut:
+        least = std::min(least, node.ports[hop.index].out_bytes_per_s);
+        break;
+      case Hop::Kind::DestinationIn:
+        least = std::min(least, node.ports[hop.index].in_bytes_per_s);
+        break;
+      case Hop::Kind::SourceNodeShared:
+      case Hop::Kind::DestinationNodeShared:
+        least = std::min(least, node.shared[hop.index].bytes_per_s);
+        break;
+      case Hop::Kind::Fabric:
+        least = std::min(least, topology.fabric()[hop.index].bytes_per_s);
+        break;
+    }
+  return least;
+}
+
+// All pairs of one class, in all nodes.
+struct ClassRow {
+  std::int64_t pairs = 0;
+  std::int64_t least_rate = kMaxBytes, most_rate = 0;
+  std::int64_t least_latency_ps = kMaxDurationPs, most_latency_ps = 0;
+  std::vector<std::string> paths;  // different ones, numbers left out
+};
+
+std::string without_digits(std::string text) {
+  std::erase_if(text, [](char c) { return c >= '0' && c <= '9'; });
+  return text;
+}
+
+void add_pairs(ClassRow& row, std::int64_t pairs, const RouteRule& rule, const Topology& topology) {
+  row.pairs += pairs;
+  std::int64_t rate = rate_of(rule, topology);
+  row.least_rate = std::min(row.least_rate, rate);
+  row.most_rate = std::max(row.most_rate, rate);
+  row.least_latency_ps = std::min(row.least_latency_ps, rule.latency_ps);
+  row.most_latency_ps = std::max(row.most_latency_ps, rule.latency_ps);
+  std::string path = without_digits(fmt::format("{}", fmt::join(hops_text(rule, topology), " > ")));
+  if (std::find(row.paths.begin(), row.paths.end(), path) == row.paths.end())
+    row.paths.push_back(std::move(path));
+}
+
+std::map<PathClass, ClassRow> classes_of(const Topology& topology) {
+  const NodeTemplate& node = topology.node();
+  std::vector<std::int64_t> sizes(to_index(topology.classes()), 0);
+  for (std::int32_t device = 0; device < node.devices; ++device)
+    ++sizes[to_index(topology.class_of(Rank{device}))];
+  // Pairs by rule first: there are fewer rules than pairs of classes.
+  std::map<std::int32_t, std::int64_t> pairs;
+  for (std::size_t a = 0; a < sizes.size(); ++a)
+    for (std::size_t b = a; b < sizes.size(); ++b) {
+      std::int64_t count = a == b ? sizes[a] * (sizes[a] - 1) / 2 : sizes[a] * sizes[b];
+      if (count > 0) pairs[node.rule_within[a * sizes.size() + b]] += count * topology.nodes();
+    }
+  std::map<PathClass, ClassRow> out;
+  for (auto [rule, count] : pairs)
+    add_pairs(out[node.rules[rule].path_class()], count, node.rules[rule], topology);
+  std::int64_t nodes = topology.nodes();
+  if (node.rule_between >= 0 && nodes > 1) {
+    const RouteRule& rule = node.rules[node.rule_between];
+    add_pairs(out[rule.path_class()], nodes * (nodes - 1) / 2 * node.devices * node.devices, rule,
+              topology);
+  }
+  return out;
+}
+
+std::string range_text(std::int64_t least, std::int64_t most, std::string (*text)(std::int64_t)) {
+  return least == most ? text(most) : fmt::format("{} .. {}", text(least), text(most));
+}
+
+std::string classes_table(const Topology& topology, std::size_t width) {
+  Table table({"class", ">pairs", ">rate", ">latency", "path"});
+  for (const auto& [path_class, row] : classes_of(topology))
+    table.add_row({std::string(text(path_class)), std::to_string(row.pairs),
+                   range_text(row.least_rate, row.most_rate, rate_text),
+                   range_text(row.least_latency_ps, row.most_latency_ps, duration_text),
+                   fmt::format("{}", fmt::join(row.paths, "; "))});
+  return table.text(width);
+}
+
+Json classes_json(const Topology& topology) {
+  Json out = Json::array();
+  for (const auto& [path_class, row] : classes_of(topology))
+    out.push_back({{"class", text(path_class)},
+                   {"pairs", row.pairs},
+                   {"least_bytes_per_s", row.least_rate},
+                   {"most_bytes_per_s", row.most_rate},
+                   {"least_latency_ps", row.least_latency_ps},
+                   {"most_latency_ps", row.most_latency_ps},
+                   {"paths", row.paths}});
+  return out;
 }
 
 std::string matrix(const Topology& topology, std::size_t width) {
@@ -161,9 +260,11 @@ std::string topology_table(const Topology& topology, std::size_t width) {
     for (std::int32_t device : group.devices) devices.push_back(Rank{device});
     head.add("group " + group.name, fmt::format("devices {} of a node", ranks_text(devices)));
   }
-  return fmt::format("{}\n{}\n{}\n{}\n{}", head.text(width), links_table(topology, width),
-                     routes_table(topology, width), matrix(topology, width),
-                     figures_table(topology, width));
+  for (const std::string& assumed : node.assumed) head.add("assumed", assumed);
+  std::string classes = topology.devices() > 1 ? classes_table(topology, width) + "\n" : "";
+  return fmt::format("{}\n{}{}\n{}\n{}\n{}", head.text(width), classes,
+                     links_table(topology, width), routes_table(topology, width),
+                     matrix(topology, width), figures_table(topology, width));
 }
 
 std::string topology_json(const Topology& topology) {
@@ -204,11 +305,14 @@ std::string topology_json(const Topology& topology) {
                                          {"value", or_null(figure.value)},
                                          {"stated", figure.stated}};
                                })}}},
+       {"assumed", node.assumed},
+       {"classes", classes_json(topology)},
        {"links", std::move(links)},
        {"routes", list_json(node.rules,
                             [&](const RouteRule& rule) -> Json {
                               return {{"transport", text(rule.transport)},
                                       {"class", text(rule.path_class())},
+                                      {"bytes_per_s", rate_of(rule, topology)},
                                       {"latency_ps", rule.latency_ps},
                                       {"cap_bytes_per_s", or_null(rule.cap_bytes_per_s)},
                                       {"crosses", hops_text(rule, topology)}};

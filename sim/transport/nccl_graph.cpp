@@ -58,14 +58,15 @@ void duplicate(Graph& graph, int compute_capability) {
 
 double gb(Int128 bytes_per_s) { return static_cast<double>(bytes_per_s) / 1e9; }
 
-// Where every flow has a cap of its own, as where each pair has a link: into one rank.
+// Where every flow has a cap of its own, as where a host stages copies: into one rank. On NVLink a
+// cap is what copies reach, and NCCL's rate follows from the links'.
 std::optional<Int128> caps_into(const Topology& topology, std::span<const Rank> ranks, Rank to) {
   Int128 sum = 0;
   for (Rank from : ranks) {
     if (from == to) continue;
-    std::optional<std::int64_t> cap = topology.rule(from, to).cap_bytes_per_s;
-    if (!cap) return std::nullopt;
-    sum += *cap;
+    const RouteRule& rule = topology.rule(from, to);
+    if (!rule.cap_bytes_per_s || rule.path_class() <= PathClass::NVB) return std::nullopt;
+    sum += *rule.cap_bytes_per_s;
   }
   return sum;
 }

@@ -39,7 +39,7 @@ SIM = {
     "sim/machines": ALL_CORE,
     "sim/network": ALL_CORE,
     "sim/transport": ALL_CORE + ["sim/network"],
-    "sim/calibrate": ALL_CORE + ["sim/network", "sim/transport"],
+    "sim/calibrate": ALL_CORE + ["sim/machines", "sim/network", "sim/transport"],
     "sim/study": ALL_CORE + ["sim/network", "sim/transport"],
     "sim/store": ALL_CORE + ["sim/study"],  # for the report on its bytes
     # Planner and store are handed in; a trace knows plans, workloads, bounds and the engine.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `reshard calibrate`: a machine's figures, fitted to measured collectives; what the nccl transport
-// takes beside what was measured, before and after, also for rows that were held out.
+// `reshard calibrate`: a machine's figures, fitted to measured collectives, and its links to
+// copies; what the nccl transport takes beside what was measured, before and after, also for rows
+// that were held out.
 #include <algorithm>
 #include <iostream>
 #include <memory>
@@ -13,6 +14,7 @@
 #include "core/base/limits.h"
 #include "core/base/units.h"
 #include "sim/calibrate/fit.h"
+#include "sim/calibrate/links.h"
 #include "sim/machines/presets.h"
 #include "sim/report/report.h"
 #include "sim/transport/nccl_constants.h"
@@ -63,8 +65,15 @@ Holdout parse_holdout(const std::string& text) {
   return out;
 }
 
-sim::MeasuredTable read_tables(const std::vector<std::string>& files) {
-  sim::MeasuredTable all;
+// What files hold: rows of collectives, and matrices of copies with their file.
+struct MeasuredFiles {
+  sim::MeasuredTable collectives;
+  std::vector<std::pair<std::string, sim::P2pMatrices>> copies;
+};
+
+MeasuredFiles read_files(const std::vector<std::string>& files) {
+  MeasuredFiles out;
+  sim::MeasuredTable& all = out.collectives;
   for (const std::string& file : files) {
     std::string text;
     if (file == "-") {
@@ -73,18 +82,23 @@ sim::MeasuredTable read_tables(const std::vector<std::string>& files) {
     } else {
       text = sim::read_text_file(file, kMaxLineBytes);
     }
-    sim::MeasuredTable table = sim::parse_measured(text, file == "-" ? "standard input" : file);
+    std::string name = file == "-" ? "standard input" : file;
+    if (sim::is_p2p_matrices(text)) {
+      out.copies.emplace_back(name, sim::parse_p2p_matrices(text, name));
+      continue;
+    }
+    sim::MeasuredTable table = sim::parse_measured(text, name);
     all.rows.insert(all.rows.end(), table.rows.begin(), table.rows.end());
     all.passed_over += table.passed_over;
     if (all.rows.size() > kMaxCalibrationRows)
       throw InputError(fmt::format("{}: expected at most {} rows in all files, found more", file,
                                    kMaxCalibrationRows));
   }
-  if (all.rows.empty())
+  if (all.rows.empty() && out.copies.empty())
     throw InputError(files.front() +
                      ": expected rows of all_reduce, all_gather, reduce_scatter or all_to_all, "
                      "found none");
-  return all;
+  return out;
 }
 
 // With the count of "NAME:count", where nodes are counted.
@@ -110,14 +124,15 @@ void run_calibrate(const CalibrateOptions& options) {
   std::vector<Holdout> holdouts;
   for (const std::string& text : options.holdouts) holdouts.push_back(parse_holdout(text));
 
-  sim::MeasuredTable measured = read_tables(options.files);
+  MeasuredFiles files = read_files(options.files);
+  const sim::MeasuredTable& measured = files.collectives;
   std::vector<sim::MeasuredCollective> fitted, held;
   for (const sim::MeasuredCollective& row : measured.rows) {
     bool out = std::any_of(holdouts.begin(), holdouts.end(),
                            [&](const Holdout& holdout) { return holdout.holds(row); });
     (out ? held : fitted).push_back(row);
   }
-  if (fitted.empty())
+  if (fitted.empty() && !measured.rows.empty())
     throw InputError("--holdout: expected some row to fit to, found all of them held out");
 
   Progress progress;
@@ -125,7 +140,15 @@ void run_calibrate(const CalibrateOptions& options) {
   report.passed_over = measured.passed_over;
   Topology before = build_topology(base, std::nullopt);
   report.topology = before.name();
-  if (!options.compare) {
+  report.compared = options.compare;
+  for (const auto& [name, matrices] : files.copies) {
+    sim::LinkFit links = sim::fit_links(base, matrices, name);
+    report.pairs.insert(report.pairs.end(), links.pairs.begin(), links.pairs.end());
+    if (options.compare) continue;
+    report.links.insert(report.links.end(), links.fitted.begin(), links.fitted.end());
+    base = std::move(links.machine);
+  }
+  if (!options.compare && !fitted.empty()) {
     progress.stage("fitting");
     report.calibration = sim::calibrate(base, fitted, options.nccl_version);
     base = report.calibration->machine;
@@ -152,9 +175,10 @@ void add_calibrate_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand(
       "calibrate", "fit a machine's figures to measured collectives, or compare it with them");
   command
-      ->add_option(
-          "FILE", options->files,
-          "what nccl-tests printed (text, -J) or NCCL's Inspector logged; '-': standard input")
+      ->add_option("FILE", options->files,
+                   "what nccl-tests printed (text, -J), NCCL's Inspector logged, validate --json "
+                   "reported, or "
+                   "p2pBandwidthLatencyTest printed; '-': standard input")
       ->required()
       ->check(not_empty);
   OptionGroup machine(*command, "Machine"), rows(*command, "Rows"), output(*command, "Output");

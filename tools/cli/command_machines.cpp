@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The commands on machines. `reshard topo list|show`: those that are known by name, and what one of
-// them, or a file, holds. `reshard doctor`: what was found on this one, what is missing, and how to
-// get it, found at run time without headers or link-time dependencies on any of it.
+// `reshard topo list`: machines that are known by name. `reshard doctor`: what was found on this
+// one, what is missing, and how to get it, found at run time without headers or link-time
+// dependencies on any of it.
 #include <memory>
 #include <string_view>
 
@@ -168,29 +168,6 @@ std::string doctor_json() {
        {"topologies", presets_json()}});
 }
 
-struct TopoOptions {
-  OutputOptions output;
-  std::string name;
-  std::string emit = "report";
-};
-
-void run_list(const TopoOptions& options) {
-  print(options.output.json
-            ? sim::written({{"schema", "reshard.topologies/1"}, {"topologies", presets_json()}})
-            : presets_table());
-}
-
-void run_show(const TopoOptions& options) {
-  refuse_both(options.output.json && options.emit != "report", "--json", "--emit topology");
-  if (options.emit == "topology") {
-    print(to_text(sim::find_description(options.name).description));
-    return;
-  }
-  Topology topology = sim::find_topology(options.name);
-  print(options.output.json ? sim::topology_json(topology)
-                            : sim::topology_table(topology, screen_width()));
-}
-
 }  // namespace
 
 void add_doctor_command(CLI::App& app) {
@@ -202,28 +179,16 @@ void add_doctor_command(CLI::App& app) {
   command->callback([options] { print(options->json ? doctor_json() : doctor_table()); });
 }
 
-void add_topo_command(CLI::App& app) {
-  auto options = std::make_shared<TopoOptions>();
-  CLI::App* command = app.add_subcommand("topo", "list and show machines");
-  command->require_subcommand(1);
-  CLI::App* list = command->add_subcommand("list", "the machines that are known by name");
-  add_json_option(*list, options->output);
+void add_topo_list(CLI::App& topo) {
+  auto options = std::make_shared<OutputOptions>();
+  CLI::App* list = topo.add_subcommand("list", "the machines that are known by name");
+  add_json_option(*list, *options);
   list->footer("Example:\n  reshard topo list");
-  list->callback([options] { run_list(*options); });
-
-  CLI::App* show = command->add_subcommand("show", "devices, links and routes of a machine");
-  show->add_option("TOPOLOGY", options->name, "preset, preset:count or file")
-      ->required()
-      ->check(not_empty);
-  OptionGroup(*show, "Output")
-      .add_choice("--emit", "WHAT", options->emit, {"report", "topology"},
-                  "report, or topology: a file to start an own machine from");
-  add_json_option(*show, options->output);
-  show->footer(
-      "Example:\n  reshard topo show dgx-h100:2\n  reshard topo show pcie-8x3090 --emit topology > "
-      "mine.topo");
-  show->callback([options] { run_show(*options); });
-  command->footer("Example:\n  reshard topo show dgx-h100:2");
+  list->callback([options] {
+    print(options->json
+              ? sim::written({{"schema", "reshard.topologies/1"}, {"topologies", presets_json()}})
+              : presets_table());
+  });
 }
 
 }  // namespace reshard::tools

@@ -18,7 +18,8 @@ void add_replay_command(CLI::App& app);     // command_replay.cpp
 void add_sweep_command(CLI::App& app);      // command_sweep.cpp
 void add_validate_command(CLI::App& app);   // command_validate.cpp
 void add_calibrate_command(CLI::App& app);  // command_calibrate.cpp
-void add_topo_command(CLI::App& app);       // command_machines.cpp
+void add_topo_command(CLI::App& app);       // command_topo.cpp
+void add_topo_list(CLI::App& topo);         // command_machines.cpp, below `topo`
 void add_doctor_command(CLI::App& app);     // command_machines.cpp
 void add_manual_commands(CLI::App& app);    // command_manual.cpp
 

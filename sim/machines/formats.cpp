@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "sim/machines/formats.h"
+
+#include <algorithm>
+
+namespace reshard::sim {
+namespace {
+
+bool is_topology_text(std::string_view text) { return text.starts_with("reshard-topology"); }
+
+ReadTopology read_topology_text(std::string_view text, const std::string& file) {
+  return {parse_topology(text, file)};
+}
+
+constexpr TopologyFormat kFormats[] = {
+    {"text", "reshard's own topology file", is_topology_text, read_topology_text},
+    {"nccl-xml", "what NCCL writes to NCCL_TOPO_DUMP_FILE", is_nccl_xml, read_nccl_xml},
+    {"p2p-matrix", "what p2pBandwidthLatencyTest prints", is_p2p_matrices, read_p2p_machine},
+    {"smi-matrix", "what `nvidia-smi topo -m` prints", is_smi_matrix, read_smi_matrix},
+};
+
+}  // namespace
+
+std::span<const TopologyFormat> topology_formats() { return kFormats; }
+
+ReadTopology read_topology(std::string_view text, const std::string& file) {
+  const auto* format = std::find_if(std::begin(kFormats), std::end(kFormats),
+                                    [&](const TopologyFormat& row) { return row.recognise(text); });
+  return (format == std::end(kFormats) ? kFormats[0] : *format).read(text, file);
+}
+
+}  // namespace reshard::sim

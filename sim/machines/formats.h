@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Files that say what a machine is: our own topology text, and what NVIDIA's tools write. A format
+// is one file here, its line below and its row in formats.cpp; which one a text has is seen from
+// its content.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/topology/topology_text.h"
+
+namespace reshard::sim {
+
+struct ReadTopology {
+  TopologyDescription description;
+  // What the file says that cannot be so, a sentence each, with its line: "dump.xml:7: ...".
+  std::vector<std::string> doubts = {};
+};
+
+struct TopologyFormat {
+  std::string_view name, purpose;
+  bool (*recognise)(std::string_view text);
+  // Throws InputError "FILE:LINE: expected ..., found ...".
+  ReadTopology (*read)(std::string_view text, const std::string& file);
+};
+std::span<const TopologyFormat> topology_formats();
+
+// By the format that the text has; our own where it has none that is known.
+ReadTopology read_topology(std::string_view text, const std::string& file);
+
+// NCCL's XML, as NCCL_TOPO_DUMP_FILE writes it: sim/machines/nccl_xml.cpp.
+bool is_nccl_xml(std::string_view text);
+ReadTopology read_nccl_xml(std::string_view text, const std::string& file);
+
+// The matrix of `nvidia-smi topo -m`: sim/machines/smi_matrix.cpp.
+bool is_smi_matrix(std::string_view text);
+ReadTopology read_smi_matrix(std::string_view text, const std::string& file);
+
+// Matrices of p2pBandwidthLatencyTest as a machine: sim/machines/p2p_machine.cpp.
+bool is_p2p_matrices(std::string_view text);
+ReadTopology read_p2p_machine(std::string_view text, const std::string& file);
+
+}  // namespace reshard::sim

@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A machine from the matrices of p2pBandwidthLatencyTest. What a single copy reaches is measured;
+// what several at once share is not, and is assumed:
+//
+//   NVLink   rates above what PCIe of such GPUs carries. One port per GPU where switches or bridges
+//            must be behind it (together the pairs would need more links than a GPU has), else a
+//            link per pair.
+//   PCIe     one port per GPU. Where some pairs are slower by a fifth or more, GPUs whose pairs are
+//            fast form an island, and an island's uplink carries in each direction what one slow
+//            pair reaches.
+//   staged   pairs without peer access: by the host's memory. What goes into and out of a GPU
+//            shares what a pair reaches in both directions together; a copy has its own cap.
+#include <algorithm>
+#include <functional>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "core/base/integers.h"
+#include "core/base/units.h"
+#include "sim/machines/formats.h"
+#include "sim/machines/known_parts.h"
+#include "sim/machines/node_parts.h"
+#include "sim/machines/p2p_matrices.h"
+
+namespace reshard::sim {
+namespace {
+
+using Index = std::int32_t;
+using Pair = std::pair<Index, Index>;  // the lower first
+using Where = RouteLine::Where;
+
+constexpr std::int64_t kSlowerPercent = 80;  // of the fastest: another kind of path
+
+std::int64_t to_four_digits(std::int64_t value) {
+  std::int64_t unit = 1;
+  while (value / unit >= 10'000) unit *= 10;
+  return (value + unit / 2) / unit * unit;
+}
+
+class P2pDescriber {
+ public:
+  P2pDescriber(const P2pMatrices& matrices, const std::string& file) : in_(matrices), file_(file) {}
+
+  ReadTopology run() {
+    out_.name = machine_name(file_);
+    out_.devices = in_.gpus;
+    conclude_gpu();
+    sort_pairs();
+    compare_directions();
+    join_by_nvlink();
+    join_by_pcie();
+    join_by_host();
+    out_.assumed.push_back("what several copies share: a matrix tells only of one pair at a time");
+    if (!in_.latency && !in_.latency_off) assume_latencies(out_);
+    return {std::move(out_), std::move(doubts_)};
+  }
+
+ private:
+  void conclude_gpu() {
+    for (const std::string& name : in_.names) {
+      std::optional<std::int32_t> sm = gpu_named(name);
+      std::optional<std::int32_t>& known = out_.machine.compute_capability;
+      if (sm) known = known ? std::min(*known, *sm) : *sm;
+    }
+  }
+
+  // One direction; of what was measured in both only, half, or, where a host stages, all.
+  std::int64_t rate(Pair pair) const {
+    if (std::optional<std::int64_t> one = in_.rate(pair.first, pair.second)) return *one;
+    std::int64_t both = *in_.rate_of_both(pair.first, pair.second);
+    return std::max<std::int64_t>(1, in_.direct(pair.first, pair.second) ? both / 2 : both);
+  }
+
+  void sort_pairs() {
+    std::int32_t sm = out_.machine.compute_capability.value_or(90);
+    const GpuClass& gpu = gpu_class(sm);
+    std::int64_t pcie =
+        gpu.nvlinks > 0 ? pcie_line_bytes_per_s(gpu.pcie_generation, 16) : kMaxBytes;
+    if (!in_.one_way && !in_.one_way_off)
+      out_.assumed.push_back(
+          "one direction: half of what both reach together, where no host stages");
+    for (Index a = 0; a < in_.gpus; ++a)
+      for (Index b = a + 1; b < in_.gpus; ++b) {
+        std::vector<Pair>& kind = !in_.direct(a, b)     ? staged_
+                                  : rate({a, b}) > pcie ? linked_
+                                                        : pcie_;
+        kind.push_back({a, b});
+      }
+    if (!in_.reaches && staged_.empty())
+      out_.assumed.push_back("every GPU reaches every other straight: no connectivity matrix");
+  }
+
+  void compare_directions() {
+    const std::optional<P2pMatrix>& matrix = in_.one_way ? in_.one_way : in_.one_way_off;
+    if (!matrix) return;
+    for (Index a = 0; a < in_.gpus; ++a)
+      for (Index b = a + 1; b < in_.gpus; ++b) {
+        auto [least, most] = std::minmax({matrix->at(a, b), matrix->at(b, a)});
+        if (least < most * kSlowerPercent / 100)
+          doubts_.push_back(fmt::format("{}:{}: {} from GPU {} to {}, but {} back", file_,
+                                        matrix->line + 2 + a, rate_text(matrix->at(a, b)), a, b,
+                                        rate_text(matrix->at(b, a))));
+      }
+  }
+
+  std::int64_t mean(const std::vector<Pair>& pairs,
+                    const std::function<std::int64_t(Pair)>& of) const {
+    Int128 sum = 0;
+    for (Pair pair : pairs) sum += of(pair);
+    return static_cast<std::int64_t>(sum / static_cast<Int128>(pairs.size()));
+  }
+  std::int64_t mean_rate(const std::vector<Pair>& pairs) const {
+    return to_four_digits(mean(pairs, [&](Pair pair) { return rate(pair); }));
+  }
+  std::int64_t latency(const std::vector<Pair>& pairs, PathClass path_class) const {
+    if (!in_.latency && !in_.latency_off) return usual_latency_ps(path_class);
+    std::int64_t ps =
+        mean(pairs, [&](Pair pair) { return *in_.latency_ps(pair.first, pair.second); });
+    return (ps + 5'000) / 10'000 * 10'000;  // as many digits as the matrix has
+  }
+
+  Index add_port(std::string name, std::int64_t bytes_per_s) {
+    out_.ports.push_back({std::move(name), bytes_per_s, bytes_per_s});
+    return static_cast<Index>(out_.ports.size()) - 1;
+  }
+  Index add_shared(std::string name, std::int64_t bytes_per_s) {
+    out_.shared.push_back({std::move(name), bytes_per_s});
+    return static_cast<Index>(out_.shared.size()) - 1;
+  }
+  Index add_group(std::string name, std::vector<Index> devices) {
+    for (std::size_t i = 0; i < out_.groups.size(); ++i)
+      if (out_.groups[i].name == name) return static_cast<Index>(i);
+    out_.groups.push_back({std::move(name), std::move(devices)});
+    return static_cast<Index>(out_.groups.size()) - 1;
+  }
+  Index gpu_group(Index gpu) { return add_group(fmt::format("gpu{}", gpu), {gpu}); }
+
+  RouteLine& add_line(Where where, const std::vector<Pair>& pairs, std::vector<Hop> hops,
+                      Transport transport, PathClass path_class) {
+    RouteLine route;
+    route.where = where;
+    if (where == Where::Pairs) route.pairs = pairs;
+    route.rule = {std::move(hops), latency(pairs, path_class), {}, transport, {}};
+    if (route.rule.path_class() != path_class) route.rule.stated_class = path_class;
+    out_.routes.push_back(std::move(route));
+    return out_.routes.back();
+  }
+  // All pairs of the machine need no list.
+  Where where(const std::vector<Pair>& pairs) const {
+    auto all = static_cast<std::size_t>(in_.gpus) * static_cast<std::size_t>(in_.gpus - 1) / 2;
+    return pairs.size() == all ? Where::Within : Where::Pairs;
+  }
+  static std::vector<Hop> ports_of(Index port) {
+    return {{Hop::Kind::SourceOut, port}, {Hop::Kind::DestinationIn, port}};
+  }
+
+  // The line rate of links over which copies reach `reached`, about nine tenths of it; of GPUs that
+  // are not known `reached` itself.
+  std::int64_t nvlink_line(std::int64_t reached) {
+    if (!out_.machine.compute_capability) return reached;
+    const GpuClass& gpu = gpu_class(*out_.machine.compute_capability);
+    std::int64_t link = std::max<std::int64_t>(1, gpu.nvlink_bytes_per_s), all = link * gpu.nvlinks;
+    std::int64_t links = (reached * 10 / 9 + link / 2) / link;
+    std::int64_t line = reached * 4 >= all * 3 && reached <= all ? all : links * link;
+    if (line < reached) return reached;
+    std::string what = fmt::format("NVLink: {} links x {} where copies reach {}", line / link,
+                                   rate_text(link), rate_text(reached));
+    if (out_.assumed.empty() || out_.assumed.back() != what) out_.assumed.push_back(what);
+    return line;
+  }
+
+  // What single copies reach, where it is less than the links carry.
+  void cap(RouteLine& line, std::int64_t reached) const {
+    const Hop& hop = line.rule.hops.front();
+    std::int64_t carried = hop.kind == Hop::Kind::SourceOut ? out_.ports[hop.index].out_bytes_per_s
+                                                            : out_.shared[hop.index].bytes_per_s;
+    if (reached < carried) line.rule.cap_bytes_per_s = reached;
+  }
+
+  void join_by_nvlink() {
+    if (linked_.empty()) return;
+    std::vector<Int128> sum(static_cast<std::size_t>(in_.gpus), 0);
+    bool one_each = true;
+    for (Pair pair : linked_)
+      for (Index gpu : {pair.first, pair.second}) {
+        one_each = one_each && sum[static_cast<std::size_t>(gpu)] == 0;
+        sum[static_cast<std::size_t>(gpu)] += rate(pair);
+      }
+    const GpuClass& gpu = gpu_class(out_.machine.compute_capability.value_or(90));
+    bool switched =
+        *std::max_element(sum.begin(), sum.end()) > Int128{gpu.nvlink_bytes_per_s} * gpu.nvlinks;
+    if (one_each || switched) {
+      std::int64_t each = mean_rate(linked_);
+      for (Pair pair : linked_)
+        if (rate(pair) < each * kSlowerPercent / 100)
+          doubts_.push_back(fmt::format("{}: GPUs {} and {} reach {} over NVLink, the mean is {}",
+                                        file_, pair.first, pair.second, rate_text(rate(pair)),
+                                        rate_text(each)));
+      Index port = add_port("nvlink", nvlink_line(each));
+      cap(add_line(where(linked_), linked_, ports_of(port), Transport::NVLink, PathClass::NVL),
+          each);
+      out_.machine.nvls = switched && out_.machine.compute_capability.value_or(0) >= 90;
+      return;
+    }
+    for (Pair pair : linked_)
+      for (auto [from, to] : {pair, Pair{pair.second, pair.first}}) {
+        std::int64_t each = to_four_digits(rate(pair));
+        Index link = add_shared(fmt::format("link{}{}{}", from, in_.gpus > 10 ? "-" : "", to),
+                                nvlink_line(each));
+        RouteLine& line = add_line(Where::FromTo, linked_, {{Hop::Kind::SourceNodeShared, link}},
+                                   Transport::NVLink, PathClass::NVL);
+        cap(line, each);
+        line.a = gpu_group(from);
+        line.b = gpu_group(to);
+      }
+  }
+
+  void join_by_pcie() {
+    if (pcie_.empty()) return;
+    std::int64_t fastest = 0;
+    for (Pair pair : pcie_) fastest = std::max(fastest, rate(pair));
+    std::vector<Pair> fast, slow;
+    std::vector<Index> island(static_cast<std::size_t>(in_.gpus));
+    for (Index gpu = 0; gpu < in_.gpus; ++gpu) island[static_cast<std::size_t>(gpu)] = gpu;
+    for (Pair pair : pcie_) {
+      bool is_fast = rate(pair) >= fastest * kSlowerPercent / 100;
+      (is_fast ? fast : slow).push_back(pair);
+      if (!is_fast) continue;
+      Index from = island[static_cast<std::size_t>(pair.second)],
+            to = island[static_cast<std::size_t>(pair.first)];
+      std::replace(island.begin(), island.end(), std::max(from, to), std::min(from, to));
+    }
+    bool islands = std::none_of(slow.begin(), slow.end(), [&](Pair pair) {
+      return island[static_cast<std::size_t>(pair.first)] ==
+             island[static_cast<std::size_t>(pair.second)];
+    });
+    Index port = add_port("pcie", mean_rate(fast));
+    add_line(where(fast), fast, ports_of(port), Transport::PCIe, PathClass::PIX);
+    if (slow.empty()) return;
+    if (!islands) {
+      add_line(where(slow), slow, ports_of(port), Transport::PCIe, PathClass::PHB)
+          .rule.cap_bytes_per_s = mean_rate(slow);
+      return;
+    }
+    join_islands(port, island, slow);
+  }
+
+  void join_islands(Index port, const std::vector<Index>& island, const std::vector<Pair>& slow) {
+    std::map<Index, std::vector<Index>> members;
+    for (Index gpu = 0; gpu < in_.gpus; ++gpu)
+      members[island[static_cast<std::size_t>(gpu)]].push_back(gpu);
+    std::map<Pair, std::vector<Pair>> between;  // islands -> pairs of GPUs
+    for (Pair pair : slow)
+      between[std::minmax(island[static_cast<std::size_t>(pair.first)],
+                          island[static_cast<std::size_t>(pair.second)])]
+          .push_back(pair);
+    std::map<Index, Index> group, out, in;
+    std::int64_t each = mean_rate(slow);
+    for (const auto& [first, gpus] : members) {
+      std::size_t number = group.size();
+      group[first] = add_group(fmt::format("island{}", number), gpus);
+      out[first] = add_shared(fmt::format("uplink{}-out", number), each);
+      in[first] = add_shared(fmt::format("uplink{}-in", number), each);
+    }
+    for (const auto& [islands, pairs] : between)
+      for (auto [from, to] : {islands, Pair{islands.second, islands.first}}) {
+        RouteLine& line = add_line(Where::FromTo, slow,
+                                   {{Hop::Kind::SourceOut, port},
+                                    {Hop::Kind::SourceNodeShared, out[from]},
+                                    {Hop::Kind::SourceNodeShared, in[to]},
+                                    {Hop::Kind::DestinationIn, port}},
+                                   Transport::PCIe, PathClass::PHB);
+        line.a = group[from];
+        line.b = group[to];
+      }
+  }
+
+  void join_by_host() {
+    if (staged_.empty()) return;
+    std::int64_t cap = mean_rate(staged_), both = cap;
+    if (in_.both_ways || in_.both_ways_off)
+      both = to_four_digits(
+          mean(staged_, [&](Pair pair) { return *in_.rate_of_both(pair.first, pair.second); }));
+    both = std::max(both, cap);
+    // A pair's line each, as long as there may be so many.
+    if (staged_.size() + out_.routes.size() > kMaxRoutes) {
+      add_line(Where::Pairs, staged_, {{Hop::Kind::SourceNodeShared, add_shared("staging", both)}},
+               Transport::Host, PathClass::SYS)
+          .rule.cap_bytes_per_s = cap;
+      return;
+    }
+    std::map<Index, Index> host;
+    for (Pair pair : staged_)
+      for (Index gpu : {pair.first, pair.second}) host[gpu] = 0;
+    for (auto& [gpu, resource] : host) {
+      resource = add_shared(fmt::format("host{}", gpu), both);
+      gpu_group(gpu);
+    }
+    for (Pair pair : staged_) {
+      RouteLine& line = add_line(Where::Groups, staged_,
+                                 {{Hop::Kind::SourceNodeShared, host[pair.first]},
+                                  {Hop::Kind::SourceNodeShared, host[pair.second]}},
+                                 Transport::Host, PathClass::SYS);
+      line.a = gpu_group(pair.first);
+      line.b = gpu_group(pair.second);
+      line.rule.cap_bytes_per_s = cap;
+    }
+  }
+
+  const P2pMatrices& in_;
+  const std::string& file_;
+  std::vector<Pair> linked_, pcie_, staged_;
+  TopologyDescription out_;
+  std::vector<std::string> doubts_;
+};
+
+}  // namespace
+
+ReadTopology read_p2p_machine(std::string_view text, const std::string& file) {
+  P2pMatrices matrices = parse_p2p_matrices(text, file);
+  ReadTopology out = P2pDescriber(matrices, file).run();
+  require_sayable(out.description, file);
+  return out;
+}
+
+}  // namespace reshard::sim

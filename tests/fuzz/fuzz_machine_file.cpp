@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Machines in the formats of others, found by content. What is accepted is a topology that its own
+// text says, too; what NCCL's XML can say of it is read back the same (the writer compares).
+#include "sim/calibrate/links.h"
+#include "sim/machines/formats.h"
+#include "sim/machines/plausible.h"
+#include "sim/machines/writers.h"
+#include "tests/fuzz/fuzz_input.h"
+
+using namespace reshard;
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  return fuzz::refused_or_fine([&] {
+    std::string_view text = fuzz::text_of(data, size);
+    sim::ReadTopology read = sim::read_topology(text, "input");
+    std::string written = to_text(read.description);
+    if (to_text(parse_topology(written, "written.topo")) != written)
+      fuzz::broken("a machine is not read back:\n" + written);
+    if (read.description.devices > 16 || read.description.nodes > 4) return;
+    sim::doubts_about(read.description, "input");
+    sim::to_dot(read.description);
+    if (sim::is_p2p_matrices(text))
+      sim::fit_links(read.description, sim::parse_p2p_matrices(text, "input"), "input");
+    sim::to_nccl_xml(read.description, 90);
+  });
+}

@@ -26,7 +26,11 @@ std::span<const TopologyFormat> topology_formats() { return kFormats; }
 ReadTopology read_topology(std::string_view text, const std::string& file) {
   const auto* format = std::find_if(std::begin(kFormats), std::end(kFormats),
                                     [&](const TopologyFormat& row) { return row.recognise(text); });
-  return (format == std::end(kFormats) ? kFormats[0] : *format).read(text, file);
+  if (format == std::end(kFormats)) format = kFormats;
+  ReadTopology out = format->read(text, file);
+  // Files of NVIDIA's tools say no transport; NCCL is what such machines have.
+  if (format != kFormats) out.description.machine.transport = TransportKind::Nccl;
+  return out;
 }
 
 }  // namespace reshard::sim

@@ -184,8 +184,10 @@ bool Program::take_step(std::int64_t now_ps, std::vector<Sleep>& sleeps) {
   const std::vector<std::int64_t>* durations_ps = take_whole_(run.transfers(parts), ranks, !last);
   if (durations_ps == nullptr) return false;
   for (std::int32_t i = 0; i < parts.count; ++i) {
-    run.pass_over(parts.first + i, now_ps);
-    sleeps.push_back({op, parts.first + i, (*durations_ps)[to_index(i)]});
+    std::int32_t part = parts.first + i;
+    run.pass_over(part, now_ps);
+    sleeps.push_back(
+        {op, part, run.rank_of(part), (*durations_ps)[to_index(i)], run.waited(part)});
   }
   return true;
 }

@@ -10,6 +10,7 @@
 
 #include "core/base/errors.h"
 #include "core/base/units.h"
+#include "core/topology/machine_lines.h"
 #include "sim/machines/formats.h"
 #include "sim/machines/known_parts.h"
 #include "sim/machines/writers.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "sim/machines/plausible.h"
+#include "core/topology/machine_lines.h"
 
 #include <algorithm>
 #include <map>

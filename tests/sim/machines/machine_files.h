@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/base/errors.h"
+#include "core/topology/machine_lines.h"
 #include "sim/machines/formats.h"
 
 namespace reshard::sim {

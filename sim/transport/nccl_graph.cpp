@@ -58,15 +58,25 @@ void duplicate(Graph& graph, int compute_capability) {
 
 double gb(Int128 bytes_per_s) { return static_cast<double>(bytes_per_s) / 1e9; }
 
-// Where every flow has a cap of its own, as where a host stages copies: into one rank. On NVLink a
-// cap is what copies reach, and NCCL's rate follows from the links'.
+// Over NVLink a cap of at least three quarters of what the links carry is what copies reach of
+// them; NCCL's rate follows from the links.
+bool is_reach_of_copies(const Topology& topology, Rank from, Rank to) {
+  const RouteRule& rule = topology.rule(from, to);
+  if (rule.path_class() > PathClass::NVB) return false;
+  std::int64_t carried = kMaxBytes;
+  for (const Hop& hop : rule.hops)
+    carried = std::min(carried, topology.resource_bytes_per_s(topology.resource(hop, from, to)));
+  return *rule.cap_bytes_per_s >= carried - carried / 4;
+}
+
+// Where every flow has a cap of its own, as where each pair has a link: into one rank.
 std::optional<Int128> caps_into(const Topology& topology, std::span<const Rank> ranks, Rank to) {
   Int128 sum = 0;
   for (Rank from : ranks) {
     if (from == to) continue;
-    const RouteRule& rule = topology.rule(from, to);
-    if (!rule.cap_bytes_per_s || rule.path_class() <= PathClass::NVB) return std::nullopt;
-    sum += *rule.cap_bytes_per_s;
+    std::optional<std::int64_t> cap = topology.rule(from, to).cap_bytes_per_s;
+    if (!cap || is_reach_of_copies(topology, from, to)) return std::nullopt;
+    sum += *cap;
   }
   return sum;
 }

@@ -68,6 +68,8 @@ Expansion::Expansion(CollectiveKind kind, Algorithm algorithm, std::int32_t n,
                      std::int64_t elements)
     : kind_(kind), algorithm_(algorithm), n_(n), rounds_(0), elements_(elements), size_(0) {
   RESHARD_CHECK(n >= 2 && n <= kMaxRanks, fmt::format("a group of {}", n));
+  chunk_ = elements / n;
+  larger_chunks_ = elements % n;
   RESHARD_CHECK(elements >= 0, fmt::format("{} elements", elements));
   RESHARD_CHECK(has_algorithm(kind, algorithm), fmt::format("no tree for {}", text(kind)));
   // n chunks of all_reduce, rounded up, hold less than `elements` + n.
@@ -89,7 +91,7 @@ Expansion::Expansion(CollectiveKind kind, Algorithm algorithm, std::int32_t n,
 bool Expansion::rounds_alike() const {
   if (rounds_ == 1) return true;
   bool ring = !tree() && !direct() && kind_ != CollectiveKind::AllToAll;
-  return ring && (kind_ != CollectiveKind::AllReduce || elements_ % n_ == 0);
+  return ring && (kind_ != CollectiveKind::AllReduce || larger_chunks_ == 0);
 }
 
 std::int32_t Expansion::folding_rounds() const {
@@ -131,8 +133,11 @@ Transfer Expansion::transfer(std::int64_t i) const {
   if (tree()) return tree_transfer(i);
   auto line = static_cast<std::int32_t>(i / n_);  // round, and for direct its k
   auto source = static_cast<std::int32_t>(i - std::int64_t{line} * n_);
-  std::int32_t round = direct() ? line / (n_ - 1) : line;
-  std::int32_t k = direct() ? line % (n_ - 1) : 0;
+  return direct() ? sent(line / (n_ - 1), source, line % (n_ - 1)) : sent(line, source, 0);
+}
+
+Transfer Expansion::sent(std::int32_t round, std::int32_t source, std::int32_t k) const {
+  if (tree()) return tree_transfer(send(round, source, k));
   bool ring = !direct() && kind_ != CollectiveKind::AllToAll;
   std::int32_t distance = ring ? 1 : (direct() ? k : round) + 1;
   std::int32_t destination = wrapped(std::int64_t{source} + distance, n_);
@@ -148,7 +153,7 @@ Transfer Expansion::transfer(std::int64_t i) const {
 
 std::int64_t Expansion::chunk_elements(std::int32_t chunk) const {
   if (kind_ != CollectiveKind::AllReduce) return elements_;
-  return elements_ / n_ + (chunk < elements_ % n_ ? 1 : 0);
+  return chunk_ + (chunk < larger_chunks_ ? 1 : 0);
 }
 
 std::int32_t Expansion::sends(std::int32_t round, std::int32_t member) const {
@@ -171,8 +176,18 @@ std::int64_t Expansion::send(std::int32_t round, std::int32_t member, std::int32
 
 std::int64_t Expansion::receive(std::int32_t round, std::int32_t member, std::int32_t k) const {
   if (tree()) return tree_first(round) + member / (2 * reach(round));
+  return send(round, sender_to(round, member, k), k);
+}
+
+// Ring and direct: who sends the member its k-th transfer of the round.
+std::int32_t Expansion::sender_to(std::int32_t round, std::int32_t member, std::int32_t k) const {
   bool pairwise = !direct() && kind_ == CollectiveKind::AllToAll;
-  return send(round, wrapped(std::int64_t{member} - (pairwise ? round : k) - 1, n_), k);
+  return wrapped(std::int64_t{member} - (pairwise ? round : k) - 1, n_);
+}
+
+Transfer Expansion::arriving(std::int32_t round, std::int32_t member, std::int32_t k) const {
+  if (tree()) return tree_transfer(receive(round, member, k));
+  return sent(round, sender_to(round, member, k), k);
 }
 
 void Expansion::add_round(std::int32_t before, std::int32_t member,

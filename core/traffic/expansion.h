@@ -77,6 +77,9 @@ class Expansion {
   std::int32_t receives(std::int32_t round, std::int32_t member) const;
   std::int64_t send(std::int32_t round, std::int32_t member, std::int32_t k) const;
   std::int64_t receive(std::int32_t round, std::int32_t member, std::int32_t k) const;
+  // The same as transfers, without their numbers.
+  Transfer sent(std::int32_t round, std::int32_t member, std::int32_t k) const;
+  Transfer arriving(std::int32_t round, std::int32_t member, std::int32_t k) const;
 
  private:
   bool tree() const { return algorithm_ == Algorithm::Tree; }
@@ -88,6 +91,7 @@ class Expansion {
   std::int32_t reach(std::int32_t round) const;
   std::int64_t tree_first(std::int32_t round) const;
   Transfer tree_transfer(std::int64_t i) const;
+  std::int32_t sender_to(std::int32_t round, std::int32_t member, std::int32_t k) const;
   std::int64_t chunk_elements(std::int32_t chunk) const;
   void add_round(std::int32_t before, std::int32_t member, std::vector<std::int64_t>& out) const;
 
@@ -95,6 +99,7 @@ class Expansion {
   Algorithm algorithm_;
   std::int32_t n_, rounds_;
   std::int64_t elements_, size_;
+  std::int64_t chunk_, larger_chunks_;  // of all_reduce, worked out once
 };
 
 }  // namespace reshard

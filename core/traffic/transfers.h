@@ -138,15 +138,14 @@ class Transfers {
                          Visit&& visit) const {
     std::int32_t n = expansions_.front().members(), member = part % n, first = part - member;
     const Expansion& expansion = expansions_[to_index(part / n)];
-    auto add = [&](std::int64_t number) {
-      Transfer transfer = expansion.transfer(number);
+    auto add = [&](const Transfer& transfer) {
       visit(first + transfer.source, first + transfer.destination,
             expansion.elements(transfer) * unit_bytes_, static_cast<const Terms*>(nullptr));
     };
     std::int32_t sends = expansion.sends(round, member),
                  receives = received ? expansion.receives(round, member) : 0;
-    for (std::int32_t k = 0; k < sends; ++k) add(expansion.send(round, member, k));
-    for (std::int32_t k = 0; k < receives; ++k) add(expansion.receive(round, member, k));
+    for (std::int32_t k = 0; k < sends; ++k) add(expansion.sent(round, member, k));
+    for (std::int32_t k = 0; k < receives; ++k) add(expansion.arriving(round, member, k));
   }
 
   // The chunk that a ring in the order of positions would bring is cut over the rings: one of them

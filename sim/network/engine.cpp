@@ -105,8 +105,8 @@ void Engine::happen(const Event& event) {
 const std::vector<std::int64_t>* Engine::take_whole(const Transfers& transfers,
                                                     std::span<const Rank> ranks, bool together) {
   // Who is told of flows gets them.
-  if (options_.record_flows || options_.waits || options_.observer || !flows_.idle() ||
-      events_.next_time_ps() != EventQueue<Event>::kNever)
+  if (options_.record_flows || options_.run_transfers || options_.waits || options_.observer ||
+      !flows_.idle() || events_.next_time_ps() != EventQueue<Event>::kNever)
     return nullptr;
   if (!whole_steps_.takes(transfers, ranks)) return nullptr;
   const std::vector<std::int64_t>& out = whole_steps_.durations_ps();

@@ -19,6 +19,9 @@ namespace reshard::sim {
 struct EngineOptions {
   bool record_flows = false;  // fill Timeline::flows
   bool record_spans = true;   // fill Timeline::spans
+  // Run every transfer also where what a step takes is known without (whole_steps.h), and always
+  // where flows are recorded. The answer is the same.
+  bool run_transfers = false;
   // A run that takes longer stops behind it: then end_ps is above it, and that is all that is
   // known.
   std::int64_t limit_ps = std::numeric_limits<std::int64_t>::max();

@@ -18,10 +18,10 @@
 // caps among themselves need no order, since equal ones give equal rates. The floor is the only
 // rounding, and it leaves less than one byte/s per flow of a resource unused.
 //
-// Two facts make it fast and change nothing in the result:
+// Three facts make it fast and change nothing in the result:
 //   1. Shares never fall while filling: what a bottleneck's flow takes from another resource is at
-//   most that resource's own share. So a heap with outdated keys works: a
-//      resource on top whose share has risen meanwhile is put back.
+//      most that resource's own share. So a heap with outdated keys works: a resource on top whose
+//      share has risen meanwhile is put back.
 //   2. Shares ascend from bottleneck to bottleneck. A flow that leaves was free in all filling
 //      rounds of shares below its rate and only made other shares smaller, so those rounds stay as
 //      they were; a flow that arrives cannot be rated below floor(C(r) / flows on r) of its
@@ -34,7 +34,6 @@
 //      it only when it has more of them than its group.
 #pragma once
 
-#include <compare>
 #include <cstdint>
 #include <limits>
 #include <optional>

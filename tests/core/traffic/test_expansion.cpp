@@ -177,6 +177,45 @@ TEST_CASE("every expansion delivers exactly the operands of the collective's mea
   CHECK(cases == 9 * 15 * 6);  // 4 kinds by ring and direct, and the tree
 }
 
+TEST_CASE("a member's transfers of a round are the same by number and without") {
+  auto same = [](const Transfer& a, const Transfer& b) {
+    return a.source == b.source && a.destination == b.destination &&
+           a.first_chunk == b.first_chunk && a.chunks == b.chunks && a.fold == b.fold;
+  };
+  for (CollectiveKind kind : kKinds)
+    for (Algorithm algorithm : kAlgorithms)
+      for (std::int32_t n = 2; has_algorithm(kind, algorithm) && n <= 9; ++n) {
+        Expansion e(kind, algorithm, n, 20);
+        for (std::int32_t round = 0; round < e.rounds(); ++round)
+          for (std::int32_t m = 0; m < n; ++m) {
+            for (std::int32_t k = 0; k < e.sends(round, m); ++k)
+              REQUIRE(same(e.sent(round, m, k), e.transfer(e.send(round, m, k))));
+            for (std::int32_t k = 0; k < e.receives(round, m); ++k)
+              REQUIRE(same(e.arriving(round, m, k), e.transfer(e.receive(round, m, k))));
+          }
+      }
+}
+
+TEST_CASE("rounds are alike where each member sends the same to the same in all of them") {
+  for (CollectiveKind kind : kKinds)
+    for (Algorithm algorithm : kAlgorithms)
+      for (std::int32_t n = 2; has_algorithm(kind, algorithm) && n <= 6; ++n)
+        for (std::int64_t elements : {60, 61}) {
+          Expansion e(kind, algorithm, n, elements);
+          bool alike = true;
+          for (std::int32_t round = 0; round < e.rounds(); ++round)
+            for (std::int32_t m = 0; m < n; ++m) {
+              alike = alike && e.sends(round, m) == e.sends(0, m);
+              for (std::int32_t k = 0; alike && k < e.sends(round, m); ++k) {
+                Transfer at = e.sent(round, m, k), first = e.sent(0, m, k);
+                alike = at.destination == first.destination && e.elements(at) == e.elements(first);
+              }
+            }
+          if (e.rounds_alike()) REQUIRE(alike);
+          if (algorithm == Algorithm::Ring && alike && n > 2) REQUIRE(e.rounds_alike());
+        }
+}
+
 TEST_CASE("all_reduce cuts its count by floor and ceiling, the larger chunks first") {
   Expansion ring(CollectiveKind::AllReduce, Algorithm::Ring, 4, 10);  // 3 3 2 2
   // Round 0: member i sends chunk i-1.

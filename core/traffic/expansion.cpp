@@ -90,8 +90,7 @@ Expansion::Expansion(CollectiveKind kind, Algorithm algorithm, std::int32_t n,
 
 bool Expansion::rounds_alike() const {
   if (rounds_ == 1) return true;
-  bool ring = !tree() && !direct() && kind_ != CollectiveKind::AllToAll;
-  return ring && (kind_ != CollectiveKind::AllReduce || larger_chunks_ == 0);
+  return is_ring() && (kind_ != CollectiveKind::AllReduce || larger_chunks_ == 0);
 }
 
 std::int32_t Expansion::folding_rounds() const {
@@ -138,7 +137,7 @@ Transfer Expansion::transfer(std::int64_t i) const {
 
 Transfer Expansion::sent(std::int32_t round, std::int32_t source, std::int32_t k) const {
   if (tree()) return tree_transfer(send(round, source, k));
-  bool ring = !direct() && kind_ != CollectiveKind::AllToAll;
+  bool ring = is_ring();
   std::int32_t distance = ring ? 1 : (direct() ? k : round) + 1;
   std::int32_t destination = wrapped(std::int64_t{source} + distance, n_);
   bool fold = round < folding_rounds();

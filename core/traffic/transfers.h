@@ -157,8 +157,7 @@ class Transfers {
     auto send = [&](std::int32_t source, std::int32_t destination, bool out) {
       if (source < 0 || destination < 0) return;
       const RingPlace& place = places_[to_index(source)];
-      std::int64_t all = expansion.elements(
-                       expansion.transfer(expansion.send(round, place.position, 0))),
+      std::int64_t all = expansion.elements(expansion.sent(round, place.position, 0)),
                    leaving = place.next_out < 0 ? 0 : ceil_div(all, std::int64_t{place.rings});
       visit(source, destination, (out ? leaving : all - leaving) * unit_bytes_,
             static_cast<const Terms*>(nullptr));

@@ -121,7 +121,7 @@ TEST_CASE("pcie-8x3090: bridges on pairs, one shared staging resource on every o
         CHECK(found.transport == Transport::NVLink);
         CHECK(rates(topology, from, to) ==
               std::vector<std::int64_t>{50'800'000'000, 50'800'000'000});
-        CHECK(found.latency_ps == 8'000'000);
+        CHECK(found.latency_ps == 700'000);
         CHECK_FALSE(found.cap_bytes_per_s.has_value());
         continue;
       }
@@ -133,8 +133,8 @@ TEST_CASE("pcie-8x3090: bridges on pairs, one shared staging resource on every o
       CHECK(rates(topology, from, to) == std::vector<std::int64_t>{across     ? 7'869'000'000
                                                                    : from < 4 ? 8'604'000'000
                                                                               : 7'535'000'000});
-      CHECK(found.cap_bytes_per_s == 6'887'000'000);
-      CHECK(found.latency_ps == 25'000'000);
+      CHECK(found.cap_bytes_per_s == 6'897'640'000);
+      CHECK(found.latency_ps == 2'600'000);
     }
   CHECK(error_of("pcie-8x3090:2") ==
         "topology pcie-8x3090: expected no count (the machine is as it is), found :2");

@@ -285,7 +285,7 @@ TEST_CASE("what limits a flow: with half of it the flow has less, and a cap is r
       slow.push_back({order, prng.one_in(3) ? prng.between(1, 500'000'000) : FairShare::kNoCap});
       std::vector<ResourceId> ids;
       for (std::int32_t r : order) ids.push_back(ResourceId{r});
-      shares.add(flow, ids, slow.back().cap, Int128{1} << 100);
+      shares.add(flow, ids, slow.back().cap, Int128{1'000'000'000} * kUnitsPerByte);
     }
     shares.solve(0);
     for (std::int32_t flow = 0; flow < 20; flow += 3) {

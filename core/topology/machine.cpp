@@ -31,6 +31,8 @@ constexpr std::array<FigureRow, kFigures> kRows{{
      "rate of one thread block that sends to a peer"},
     {"nccl.host", FigureUnit::Rate, kGB / 100, 1'000 * kGB,
      "rate of one send by way of host memory"},
+    {"nccl.range", FigureUnit::Time, 1, 1'000 * kUs,
+     "each range but the first that a message brings together"},
     {"copy.launch", FigureUnit::Time, kUs / 100, 1'000 * kUs, "launch of a copy"},
     {"copy.staging", FigureUnit::Time, kUs / 100, 1'000 * kUs,
      "what a copy through host memory waits for beside"},

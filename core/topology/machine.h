@@ -30,13 +30,14 @@ enum class Figure : std::uint8_t {
   NvlsEfficiency,  // what of it switches that reduce reach
   CtaRate,         // of one thread block that sends to a peer
   HostRate,        // of one send by way of host memory
+  Range,           // of each box but the first that a message brings together
   CopyLaunch,      // of one copy
   CopyStaging,     // what a copy through host memory waits for beside
   CopyEfficiency,  // what of an NVLink a copy reaches
   CopyEngines,     // of a GPU: copies at one time
   CopyShared,      // what of its way out of a GPU several copies reach together
 };
-inline constexpr int kFigures = 16;
+inline constexpr int kFigures = 17;
 
 // Times in ps, rates in bytes per second, ratios and counts in millionths.
 enum class FigureUnit : std::uint8_t { Time, Rate, Ratio };

@@ -144,7 +144,8 @@ std::optional<StepTraffic> step_traffic(const Plan& plan, const Step& step) {
       out.flows.push_back({part_of[to_index(message.source)],
                            part_of[to_index(message.destination)],
                            message_bytes(plan, *exchange, message),
-                           {}});
+                           {},
+                           message.moves.count});
     return out;
   }
   const auto* collective = std::get_if<CollectiveStep>(&step.body);

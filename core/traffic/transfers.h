@@ -32,6 +32,7 @@ struct Flow {
   std::int32_t source, destination;  // parts
   std::int64_t bytes;
   Terms terms;
+  std::int64_t ranges = 1;  // boxes that it carries
 };
 
 // Where a member stands in the rings of its group, of which each enters and leaves every node at

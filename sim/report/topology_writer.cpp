@@ -190,10 +190,10 @@ std::string routes_table(const Topology& topology, std::size_t width) {
   return table.text(width);
 }
 
-// What the nccl transport takes: as stated, else as the class of GPU suggests.
+// What transports take: as stated, else as the class of GPU suggests.
 struct FigureNow {
   const FigureRow* row;
-  std::optional<std::int64_t> value;  // none: NCCL's search finds it for the ranks at hand
+  std::optional<std::int64_t> value;  // none: it follows from the links between the ranks at hand
   bool stated;
 };
 std::vector<FigureNow> figures_of(const Topology& topology) {
@@ -231,7 +231,7 @@ std::string figures_table(const Topology& topology, std::size_t width) {
     table.add_row({std::string(figure.row->name), figure_cell(figure),
                    figure.stated  ? "stated"
                    : figure.value ? "GPU"
-                                  : "search",
+                                  : "links",
                    std::string(figure.row->meaning)});
   return table.text(width);
 }
@@ -255,6 +255,8 @@ std::string topology_table(const Topology& topology, std::size_t width) {
   head.add("GPUs", fmt::format("sm{}{}", gpus.compute_capability,
                                gpus.stated ? "" : ", concluded from the rates of links"));
   head.add("sums", reduces_text(topology.machine()));
+  head.add("transport",
+           std::string(text(topology.machine().transport.value_or(TransportKind::Ideal))));
   for (const DeviceGroup& group : node.groups) {
     std::vector<Rank> devices;
     for (std::int32_t device : group.devices) devices.push_back(Rank{device});
@@ -297,6 +299,7 @@ std::string topology_json(const Topology& topology) {
        {"machine",
         {{"compute_capability", nccl::gpus_of(topology).compute_capability},
          {"stated", nccl::gpus_of(topology).stated},
+         {"transport", text(topology.machine().transport.value_or(TransportKind::Ideal))},
          {"reduces_in_nvlink", topology.machine().nvls},
          {"reduces_in_network", topology.machine().sharp},
          {"figures", list_json(figures_of(topology),

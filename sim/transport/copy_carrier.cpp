@@ -70,9 +70,9 @@ Terms CopyCarrier::copy_terms(const Flow& flow, Rank source, Rank destination, s
                               std::int64_t of_source) const {
   const RouteRule& rule = topology_.rule(source, destination);
   std::int64_t engines = std::max<std::int64_t>(1, figure(Figure::CopyEngines) / kRatioOne);
-  Terms terms{
-      figure(Figure::CopyLaunch) * (1 + before / engines) + rule.latency_ps + flow.terms.latency_ps,
-      rule.cap_bytes_per_s.value_or(narrowest(topology_, source, destination))};
+  std::int64_t launches = 1 + (before + flow.ranges - 1) / engines;
+  Terms terms{figure(Figure::CopyLaunch) * launches + rule.latency_ps + flow.terms.latency_ps,
+              rule.cap_bytes_per_s.value_or(narrowest(topology_, source, destination))};
   if (rule.transport == Transport::NVLink)
     terms.cap_bytes_per_s =
         scaled(terms.cap_bytes_per_s, figure(Figure::CopyEfficiency), kRatioOne);
@@ -103,9 +103,12 @@ void CopyCarrier::price(std::span<const Rank> communicator, std::span<const Rank
   std::copy(posted.begin(), posted.end(), flows.begin());
   std::vector<std::int64_t> count(ranks.size(), 0), before(ranks.size(), 0);
   for (auto flow = copies; flow != flows.end(); ++flow) ++count[to_index(flow->source)];
-  for (auto flow = copies; flow != flows.end(); ++flow)
-    flow->terms = copy_terms(*flow, rank(flow->source), rank(flow->destination),
-                             before[to_index(flow->source)]++, count[to_index(flow->source)]);
+  for (auto flow = copies; flow != flows.end(); ++flow) {
+    auto source = to_index(flow->source);
+    flow->terms = copy_terms(*flow, rank(flow->source), rank(flow->destination), before[source],
+                             count[source]);
+    before[source] += flow->ranges;
+  }
 }
 
 void CopyCarrier::add_copies(CollectiveKind kind, std::span<const Rank> ranks,

@@ -2,7 +2,8 @@
 // Steps as copy engines carry them: cudaMemcpyPeer for messages, NCCL's collectives without thread
 // blocks (NCCL_CTA_POLICY_ZERO) for gathers and all-to-alls. No multiprocessor works.
 //
-//   a copy          launch x (1 + copies of its GPU before it / engines), its route's latency, then
+//   a copy          launch x (copies of its GPU to its own end / engines, at least 1), where each
+//                   range of a message is a copy; its route's latency, then
 //                   its bytes at what the class of copy allows: over NVLink a share of the link;
 //                   through host memory a wait for the staging, the first chunk, and the route's
 //                   cap. A GPU with more copies than engines shares these among them, and with
@@ -42,6 +43,7 @@ class CopyCarrier : public Carrier {
   // for its first chunk. `communicator`: of what crosses the network.
   void price(std::span<const Rank> communicator, std::span<const Rank> ranks,
              std::vector<Flow>& flows);
+  // `before`: copies of the source that are launched sooner, of `of_source` messages.
   Terms copy_terms(const Flow& flow, Rank source, Rank destination, std::int64_t before,
                    std::int64_t of_source) const;
   std::int64_t figure(Figure which) const;

@@ -238,6 +238,7 @@ void NcclCarrier::price_messages(std::span<const Rank> communicator, std::span<c
         taken.moving_us = std::max(taken.moving_us, costs.transfer_us(load->bytes, load->channels));
       taken.time_us = taken.moving_us + costs.message_latency_us(flow.bytes, between_nodes(flow));
     }
+    taken.time_us += costs.packing_us(flow.ranges);
     flow.terms = terms_for(flow.bytes, ps_of(taken.moving_us), ps_of(taken.time_us));
     hold_to_route(flow.terms, rank(flow.source), rank(flow.destination));
   }

@@ -74,6 +74,8 @@ std::int64_t default_figure(Figure which, int compute_capability) {
       return ratio(of.nvls);
     case Figure::CtaRate:
       return static_cast<std::int64_t>(of.cta_gb * 1e9);
+    case Figure::Range:
+      return us(0.005);
     case Figure::CopyLaunch:
       return us(2.5);
     case Figure::CopyStaging:
@@ -103,7 +105,7 @@ Parameters parameters_of(const Topology& topology) {
           figure(Figure::HopPcie) / 1e6,      figure(Figure::HopHost) / 1e6,
           figure(Figure::SimpleLaunch) / 1e6, figure(Figure::SimpleHop) / 1e6,
           figure(Figure::Efficiency) / 1e6,   figure(Figure::NvlsEfficiency) / 1e6,
-          figure(Figure::CtaRate) / 1e9};
+          figure(Figure::CtaRate) / 1e9,      figure(Figure::Range) / 1e6};
 }
 
 double Costs::ring_us(Function function, Protocol protocol, double bytes) const {

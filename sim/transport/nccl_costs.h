@@ -20,9 +20,11 @@
 //   blocks twice as fast;
 //                 else the sum. Fitted to sends and receives on A100 and H100 (Kineto's medians)
 //
-// A rank copies its own part at a rate of its GPU, copy. launch' and hop' are launch x
-// simple.launch and hop x simple.hop. Trees, and rings between nodes, take what NCCL believes. IEEE
-// double, + - * / and sqrt only, in a fixed order; times in us.
+// A message of several ranges waits for its packing, a figure for each; its default is a
+// first-order one, not measured: a box of a packing kernel, of which thousands run at one time. A
+// rank copies its own part at a rate of its GPU, copy. launch' and hop' are launch x simple.launch
+// and hop x simple.hop. Trees, and rings between nodes, take what NCCL believes. IEEE double, + - *
+// / and sqrt only, in a fixed order; times in us.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +41,7 @@ struct Parameters {
   double launch_us, hop_nvlink_us, hop_pcie_us, hop_host_us;
   double simple_launch, simple_hop;
   double efficiency, nvls_efficiency;
-  double cta_gb_per_s;
+  double cta_gb_per_s, range_us;
   double hop_us(PathClass path_class) const;
 };
 // By Figure: what a machine that states nothing is taken to have.
@@ -79,6 +81,10 @@ class Costs {
   double all_to_all_us(std::int64_t bytes) const;
   double ring_gb_per_s() const { return machine_.efficiency * bus(); }
   double cta_gb_per_s() const { return machine_.cta_gb_per_s; }
+  // What a message waits for while its ranges are brought together.
+  double packing_us(std::int64_t ranges) const {
+    return static_cast<double>(ranges - 1) * machine_.range_us;
+  }
 
  private:
   // Of all rings together. Links of PCIe carry what they carry, whatever steps the search takes.

@@ -107,7 +107,7 @@ TEST_CASE("a resource that both directions share counts once in the volume bound
   CHECK(bound.limited_by() == LimitedBy::Volume);
   // Each flow gets half of the staging, 4.302e9 bytes/s, below its own cap: the plan is at the
   // bound, one latency aside.
-  CHECK(sim::time_of(plan_of("p2p", request, topology), topology) == 25'000'000 + bound.volume_ps);
+  CHECK(sim::time_of(plan_of("p2p", request, topology), topology) == 2'600'000 + bound.volume_ps);
 }
 
 // Staging in the middle of a route: 4 devices with ports of 100e9 into a memory of 10e9 bytes/s,

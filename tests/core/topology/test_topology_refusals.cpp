@@ -73,7 +73,7 @@ TEST_CASE("every wrong line is refused with its place") {
       {kHead + "figure nccl.speed 1\n",
        "m.topo:7: expected one of nccl.launch, nccl.hop.nvlink, nccl.hop.pcie, nccl.hop.host, "
        "nccl.simple.launch, nccl.simple.hop, nccl.ring, nccl.efficiency, nccl.nvls, nccl.cta, "
-       "nccl.host, copy.launch, copy.staging, copy.efficiency, copy.engines, "
+       "nccl.host, nccl.range, copy.launch, copy.staging, copy.efficiency, copy.engines, "
        "copy.shared, "
        "found 'nccl.speed'"},
       {kHead + "figure nccl.launch 0\n",

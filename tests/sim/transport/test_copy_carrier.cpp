@@ -2,14 +2,17 @@
 // Steps as copy engines carry them: exact picoseconds of launches, staging, engines and relays.
 #include "sim/transport/copy_carrier.h"
 
+#include <algorithm>
 #include <map>
 
 #include <catch2/catch.hpp>
 
 #include "core/base/units.h"
+#include "core/planners/planner.h"
 #include "core/topology/topology_text.h"
 #include "sim/network/engine.h"
 #include "sim/transport/nccl_constants.h"
+#include "tests/core/planners/planner_cases.h"
 
 using namespace reshard;
 using namespace reshard::sim;
@@ -118,4 +121,31 @@ TEST_CASE("What reduces and what crosses the network is as NCCL has it") {
   Operation far{Message{Rank{1}, Rank{6}, 1 << 20, 0, OpId{0}}, 0, {}};
   CHECK(timed(topology, far).end_ps == by_nccl(far));
   CHECK(timed(topology, collective(CollectiveKind::AllToAll, 8, 1000)).flows.size() == 56);
+}
+
+TEST_CASE("Every range of a message is a copy; NCCL brings them together first") {
+  Topology topology = machine(1);
+  Plan plan = plan_p2p(request_on("2", "64", "_S(0,4)", "R"), {});
+  auto exchange = std::find_if(plan.steps.begin(), plan.steps.end(), [&](const Step& step) {
+    return step_traffic(plan, step).has_value();
+  });
+  REQUIRE(exchange != plan.steps.end());
+  std::optional<StepTraffic> traffic = step_traffic(plan, *exchange);
+  for (const Flow& flow : traffic->flows) CHECK(flow.ranges == 4);
+  CopyCarrier carrier(topology, nccl::constants_of(""));
+  std::vector<std::int64_t> latencies;
+  carrier.step(plan, *exchange)
+      .for_each_sent(0, 0, [&](std::int32_t, std::int32_t, std::int64_t, const Terms* terms) {
+        latencies.push_back(terms->latency_ps);
+      });
+  // Four copies on two engines, and the route's microsecond.
+  CHECK(latencies == std::vector<std::int64_t>{5 * kUs});
+
+  nccl::NcclCarrier nccl(topology, nccl::constants_of(""));
+  std::vector<Rank> ranks{Rank{0}, Rank{1}};
+  std::vector<Flow> whole{{0, 1, 1000, {}}}, parts{{0, 1, 1000, {}, 1001}};
+  nccl.price_messages(ranks, ranks, whole);
+  nccl.price_messages(ranks, ranks, parts);
+  CHECK(parts[0].terms.latency_ps - whole[0].terms.latency_ps ==
+        1000 * nccl::default_figure(Figure::Range, 90));
 }

@@ -12,6 +12,7 @@
 #include "core/topology/topology_text.h"
 #include "sim/machines/presets.h"
 #include "sim/network/engine.h"
+#include "sim/transport/nccl_costs.h"
 #include "sim/transport/transport.h"
 
 using namespace reshard;
@@ -145,6 +146,27 @@ TEST_CASE(
       us(topology, TransportKind::CopyEngine,
          {{BareCollective{CollectiveKind::AllToAll, Algorithm::Direct, ranks, bytes}, 0, {}}});
   CHECK(error(12.0 * 256 * kMiB / taken / 1e3, 153) < 15);
+}
+
+TEST_CASE("All-reduces in NVLink switches, of 5 to 8 H100: 9 %, none by more than 22 %") {
+  // nccl issue 1455: busbw of large all-reduces with NVLS.
+  constexpr std::pair<int, double> kMeasured[] = {{5, 420}, {6, 440}, {7, 460}, {8, 480}};
+  Topology topology = find_topology("dgx-h100");
+  std::vector<double> errors;
+  for (const auto& [count, measured] : kMeasured) {
+    std::vector<Rank> ranks;
+    for (std::int32_t r = 0; r < count; ++r) ranks.push_back(Rank{r});
+    nccl::Costs costs(nccl::constants_of(""), nccl::parameters_of(topology),
+                      nccl::communicator_of(topology, ranks));
+    std::int64_t bytes = 8192 * kMiB;
+    double taken = costs.time_us(nccl::Function::AllReduce,
+                                 {nccl::Algorithm::Nvls, nccl::Protocol::Simple, 0}, bytes);
+    errors.push_back(
+        error(static_cast<double>(bytes) / taken / 1e3 * 2 * (count - 1) / count, measured));
+    INFO(count << ": " << errors.back());
+    CHECK(errors.back() < 22);
+  }
+  CHECK(mean(errors) < 9);
 }
 
 TEST_CASE("Large all-reduces over nodes go at the rate of their NICs: 15 %") {

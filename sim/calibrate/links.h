@@ -14,7 +14,7 @@
 
 #include "core/topology/topology_text.h"
 #include "sim/calibrate/fit.h"
-#include "sim/machines/p2p_matrices.h"
+#include "sim/machine_files/p2p_matrices.h"
 
 namespace reshard::sim {
 

@@ -7,7 +7,7 @@
 
 #include "core/base/errors.h"
 #include "core/base/units.h"
-#include "sim/machines/node_parts.h"
+#include "sim/machine_files/node_parts.h"
 
 namespace reshard::sim {
 namespace {

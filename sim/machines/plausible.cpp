@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "core/base/units.h"
-#include "sim/machines/known_parts.h"
+#include "sim/machine_files/known_parts.h"
 
 namespace reshard::sim {
 namespace {

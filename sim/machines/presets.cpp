@@ -15,7 +15,7 @@
 #include "core/base/errors.h"
 #include "core/base/integers.h"
 #include "core/topology/topology_text.h"
-#include "sim/machines/formats.h"
+#include "sim/machine_files/formats.h"
 #include "sim/machines/network_variant.h"
 
 namespace reshard::sim {

@@ -18,8 +18,8 @@
 #include "core/base/errors.h"
 #include "sim/network/flows.h"
 #include "sim/network/program.h"
-#include "sim/network/queues.h"
 #include "sim/network/whole_steps.h"
+#include "sim/sharing/queues.h"
 
 namespace reshard::sim {
 

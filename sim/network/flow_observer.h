@@ -6,7 +6,7 @@
 #include <span>
 
 #include "core/base/integers.h"
-#include "sim/network/fair_share.h"
+#include "sim/sharing/fair_share.h"
 
 namespace reshard::sim {
 

@@ -12,10 +12,10 @@
 #include "core/base/integers.h"
 #include "core/plan/executor.h"
 #include "core/topology/topology.h"
-#include "sim/network/fair_share.h"
 #include "sim/network/flow_observer.h"
 #include "sim/network/operation_run.h"
-#include "sim/network/queues.h"
+#include "sim/sharing/fair_share.h"
+#include "sim/sharing/queues.h"
 
 namespace reshard::sim {
 

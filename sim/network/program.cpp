@@ -186,8 +186,7 @@ bool Program::take_step(std::int64_t now_ps, std::vector<Sleep>& sleeps) {
   for (std::int32_t i = 0; i < parts.count; ++i) {
     std::int32_t part = parts.first + i;
     run.pass_over(part, now_ps);
-    sleeps.push_back(
-        {op, part, run.rank_of(part), (*durations_ps)[to_index(i)], run.waited(part)});
+    sleeps.push_back({op, part, run.rank_of(part), (*durations_ps)[to_index(i)], run.waited(part)});
   }
   return true;
 }

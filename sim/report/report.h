@@ -47,8 +47,8 @@ struct RunReport {
   std::string topology;
   std::int32_t topology_devices = 0;
   std::vector<std::string> assumed = {};  // of the topology, where its file does not say all
-  std::string planner;        // whose steps these are
-  std::string planner_asked;  // "auto" where it chose `planner`
+  std::string planner;                    // whose steps these are
+  std::string planner_asked;              // "auto" where it chose `planner`
   IndexVector<StepId, StepRow> steps;
   std::vector<std::string> why;  // reasons for the plan as a whole
   PlanBytes bytes;               // by rank in the order of Request::ranks
@@ -195,7 +195,7 @@ struct CalibrationReport {
   // Of matrices of copies: what links changed to, and pairs of GPUs.
   std::vector<Fitted> links;
   std::vector<MeasuredPairs> pairs;
-  ErrorsBeforeAfter fitted, held;          // the rows must outlive the report
+  ErrorsBeforeAfter fitted, held;  // the rows must outlive the report
   std::int64_t passed_over = 0;
 };
 

@@ -9,7 +9,7 @@
 
 #include "core/base/integers.h"
 #include "core/base/units.h"
-#include "sim/network/critical_path.h"
+#include "sim/study/critical_path.h"
 
 namespace reshard::sim {
 

@@ -49,7 +49,7 @@ struct PathFacts {
   std::vector<Part> parts;
   std::vector<Cause> causes;  // summed over all, most time first, then by name
 };
-struct PathPart;  // sim/network/critical_path.h
+struct PathPart;  // sim/study/critical_path.h
 PathFacts path_facts(const std::optional<std::vector<PathPart>>& path, const Topology& topology,
                      std::size_t most_parts = PathFacts::kMostParts);
 

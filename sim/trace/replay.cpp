@@ -9,9 +9,9 @@
 #include "core/base/errors.h"
 #include "core/base/integers.h"
 #include "core/base/units.h"
-#include "sim/network/critical_path.h"
 #include "sim/network/engine.h"
-#include "sim/network/link_rates.h"
+#include "sim/study/critical_path.h"
+#include "sim/study/link_rates.h"
 #include "sim/trace/operation_bound.h"
 
 namespace reshard::sim {

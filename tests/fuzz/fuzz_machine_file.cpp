@@ -2,9 +2,9 @@
 // Machines in the formats of others, found by content. What is accepted is a topology that its own
 // text says, too; what NCCL's XML can say of it is read back the same (the writer compares).
 #include "sim/calibrate/links.h"
-#include "sim/machines/formats.h"
+#include "sim/machine_files/formats.h"
+#include "sim/machine_files/writers.h"
 #include "sim/machines/plausible.h"
-#include "sim/machines/writers.h"
 #include "tests/fuzz/fuzz_input.h"
 
 using namespace reshard;

@@ -36,11 +36,14 @@ CORE = {
 }
 ALL_CORE = list(CORE)
 SIM = {
-    "sim/machines": ALL_CORE,
-    "sim/network": ALL_CORE,
+    "sim/machine_files": ALL_CORE,
+    "sim/machines": ALL_CORE + ["sim/machine_files"],
+    "sim/sharing": ALL_CORE,
+    "sim/network": ALL_CORE + ["sim/sharing"],
     "sim/transport": ALL_CORE + ["sim/network"],
-    "sim/calibrate": ALL_CORE + ["sim/machines", "sim/network", "sim/transport"],
-    "sim/study": ALL_CORE + ["sim/network", "sim/transport"],
+    "sim/calibrate": ALL_CORE
+    + ["sim/machine_files", "sim/machines", "sim/network", "sim/transport"],
+    "sim/study": ALL_CORE + ["sim/network", "sim/sharing", "sim/transport"],
     "sim/store": ALL_CORE + ["sim/study"],  # for the report on its bytes
     # Planner and store are handed in; a trace knows plans, workloads, bounds and the engine.
     "sim/trace": ALL_CORE + ["sim/network", "sim/study"],

@@ -10,9 +10,9 @@
 
 #include "core/base/errors.h"
 #include "core/base/units.h"
+#include "sim/machine_files/writers.h"
 #include "sim/machines/plausible.h"
 #include "sim/machines/presets.h"
-#include "sim/machines/writers.h"
 #include "sim/report/json.h"
 #include "sim/report/report.h"
 #include "sim/transport/nccl_graph.h"

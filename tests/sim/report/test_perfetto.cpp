@@ -11,8 +11,8 @@
 
 #include "sim/machines/presets.h"
 #include "sim/network/engine.h"
-#include "sim/network/link_rates.h"
 #include "sim/report/perfetto.h"
+#include "sim/study/link_rates.h"
 #include "sim/study/run_facts.h"
 #include "tests/core/planners/planner_cases.h"
 

@@ -22,7 +22,7 @@
 
 #include "core/base/ids.h"
 #include "core/base/integers.h"
-#include "sim/network/queues.h"
+#include "sim/sharing/queues.h"
 
 namespace reshard::sim {
 

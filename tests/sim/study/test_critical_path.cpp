@@ -4,7 +4,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "sim/network/critical_path.h"
+#include "sim/study/critical_path.h"
 #include "tests/sim/network/networks.h"
 
 using namespace reshard;

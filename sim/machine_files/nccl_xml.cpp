@@ -22,9 +22,9 @@
 #include "core/base/cursor.h"
 #include "core/base/errors.h"
 #include "core/base/units.h"
-#include "sim/machines/formats.h"
-#include "sim/machines/known_parts.h"
-#include "sim/machines/node_parts.h"
+#include "sim/machine_files/formats.h"
+#include "sim/machine_files/known_parts.h"
+#include "sim/machine_files/node_parts.h"
 
 namespace reshard::sim {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "sim/machines/known_parts.h"
+#include "sim/machine_files/known_parts.h"
 
 #include <algorithm>
 #include <array>

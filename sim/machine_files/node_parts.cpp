@@ -6,7 +6,7 @@
 //
 // A bridge above one GPU only is a part of that GPU's own link; one that carries all that its GPUs
 // can send never matters for rates, only for the class of a path; the others are resources.
-#include "sim/machines/node_parts.h"
+#include "sim/machine_files/node_parts.h"
 
 #include <algorithm>
 #include <map>
@@ -16,7 +16,7 @@
 
 #include "core/base/errors.h"
 #include "core/base/units.h"
-#include "sim/machines/known_parts.h"
+#include "sim/machine_files/known_parts.h"
 
 namespace reshard::sim {
 namespace {

@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include "sim/network/engine.h"
-#include "sim/network/link_rates.h"
+#include "sim/study/link_rates.h"
 #include "tests/sim/network/networks.h"
 
 using namespace reshard;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "sim/machines/p2p_matrices.h"
+#include "sim/machine_files/p2p_matrices.h"
 
 #include <fmt/format.h>
 
 #include "core/base/cursor.h"
 #include "core/base/errors.h"
 #include "core/base/units.h"
-#include "sim/machines/matrix_words.h"
+#include "sim/machine_files/matrix_words.h"
 
 namespace reshard::sim {
 namespace {

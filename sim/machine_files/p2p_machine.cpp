@@ -18,10 +18,10 @@
 
 #include "core/base/integers.h"
 #include "core/base/units.h"
-#include "sim/machines/formats.h"
-#include "sim/machines/known_parts.h"
-#include "sim/machines/node_parts.h"
-#include "sim/machines/p2p_matrices.h"
+#include "sim/machine_files/formats.h"
+#include "sim/machine_files/known_parts.h"
+#include "sim/machine_files/node_parts.h"
+#include "sim/machine_files/p2p_matrices.h"
 
 namespace reshard::sim {
 namespace {

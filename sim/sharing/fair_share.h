@@ -42,7 +42,7 @@
 
 #include "core/base/ids.h"
 #include "core/base/integers.h"
-#include "sim/network/flow_groups.h"
+#include "sim/sharing/flow_groups.h"
 
 namespace reshard::sim {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "sim/network/queues.h"
+#include "sim/sharing/queues.h"
 
 #include <algorithm>
 

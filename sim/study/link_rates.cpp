@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "sim/network/link_rates.h"
+#include "sim/study/link_rates.h"
 
 #include <algorithm>
 #include <utility>

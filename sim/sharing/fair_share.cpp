@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "sim/network/fair_share.h"
+#include "sim/sharing/fair_share.h"
 
 #include <algorithm>
 #include <functional>

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 
-#include "sim/network/queues.h"
+#include "sim/sharing/queues.h"
 #include "tests/support/prng.h"
 
 using namespace reshard::sim;

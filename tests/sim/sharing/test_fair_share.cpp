@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The fair-share solver alone: small systems with their equations, then random ones against slow
 // oracles.
-#include "sim/network/fair_share.h"
+#include "sim/sharing/fair_share.h"
 
 #include <algorithm>
 
 #include <catch2/catch.hpp>
 
 #include "core/base/errors.h"
-#include "tests/sim/network/slow_share.h"
+#include "tests/sim/sharing/slow_share.h"
 #include "tests/support/prng.h"
 
 using namespace reshard;

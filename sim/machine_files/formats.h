@@ -30,15 +30,15 @@ std::span<const TopologyFormat> topology_formats();
 // By the format that the text has; our own where it has none that is known.
 ReadTopology read_topology(std::string_view text, const std::string& file);
 
-// NCCL's XML, as NCCL_TOPO_DUMP_FILE writes it: sim/machines/nccl_xml.cpp.
+// NCCL's XML, as NCCL_TOPO_DUMP_FILE writes it: sim/machine_files/nccl_xml.cpp.
 bool is_nccl_xml(std::string_view text);
 ReadTopology read_nccl_xml(std::string_view text, const std::string& file);
 
-// The matrix of `nvidia-smi topo -m`: sim/machines/smi_matrix.cpp.
+// The matrix of `nvidia-smi topo -m`: sim/machine_files/smi_matrix.cpp.
 bool is_smi_matrix(std::string_view text);
 ReadTopology read_smi_matrix(std::string_view text, const std::string& file);
 
-// Matrices of p2pBandwidthLatencyTest as a machine: sim/machines/p2p_machine.cpp.
+// Matrices of p2pBandwidthLatencyTest as a machine: sim/machine_files/p2p_machine.cpp.
 bool is_p2p_matrices(std::string_view text);
 ReadTopology read_p2p_machine(std::string_view text, const std::string& file);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "sim/network/critical_path.h"
+#include "sim/study/critical_path.h"
 
 #include <algorithm>
 #include <array>

@@ -11,9 +11,9 @@
 #include "core/base/errors.h"
 #include "core/base/units.h"
 #include "core/topology/machine_lines.h"
-#include "sim/machines/formats.h"
-#include "sim/machines/known_parts.h"
-#include "sim/machines/writers.h"
+#include "sim/machine_files/formats.h"
+#include "sim/machine_files/known_parts.h"
+#include "sim/machine_files/writers.h"
 
 namespace reshard::sim {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "core/base/errors.h"
 #include "core/topology/machine_lines.h"
-#include "sim/machines/formats.h"
+#include "sim/machine_files/formats.h"
 
 namespace reshard::sim {
 

@@ -3,11 +3,11 @@
 
 #include <regex>
 
+#include "sim/machine_files/writers.h"
 #include "sim/machines/plausible.h"
 #include "sim/machines/presets.h"
-#include "sim/machines/writers.h"
 #include "sim/transport/nccl_graph.h"
-#include "tests/sim/machines/machine_files.h"
+#include "tests/sim/machine_files/machine_files.h"
 
 namespace reshard::sim {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "sim/machines/formats.h"
+#include "sim/machine_files/formats.h"
 
 #include <algorithm>
 

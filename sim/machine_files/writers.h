@@ -7,7 +7,7 @@
 #include <string>
 
 #include "core/topology/topology_text.h"
-#include "sim/machines/node_parts.h"
+#include "sim/machine_files/node_parts.h"
 
 namespace reshard::sim {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "sim/network/flow_groups.h"
+#include "sim/sharing/flow_groups.h"
 
 #include <fmt/format.h>
 

@@ -122,11 +122,12 @@ void Study::check_time() const {
 
 Study Study::on(std::shared_ptr<const Topology> topology) const {
   Study out = *this;
-  bool same = topology_ && transport() == TransportKind::Ideal &&
+  auto own = std::make_shared<const Carriage>(topology, TransportOptions{});
+  bool same = topology_ && transport() == own->kind() &&
               topology->fingerprint() == topology_->fingerprint();
   out.topology_ = std::move(topology);
   if (same) return out;
-  out.transport_ = links_alone(out.topology_);
+  out.transport_ = std::move(own);
   out.ideal_time_ps_.reset();
   out.path_.reset();
   out.timing_.reset();

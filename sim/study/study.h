@@ -62,8 +62,8 @@ class Study {
   const std::optional<Explanation>& explanation() const { return explanation_; }
   void set_explanation(Explanation explanation) { explanation_ = std::move(explanation); }
 
-  // The same plan elsewhere, by links alone. What the topology does not change is kept; all, where
-  // it is the same.
+  // The same plan elsewhere, by that topology's own transport. What the topology does not change is
+  // kept; all, where it is the same, and the transport.
   Study on(std::shared_ptr<const Topology> topology) const;
 
  private:

@@ -176,7 +176,8 @@ RESHARD_API int32_t reshard_plan_get_buffer(const reshard_plan* plan, int32_t ra
 typedef struct reshard_times {
   uint32_t struct_size;
   uint32_t reserved;
-  int64_t time_ps;  /* simulated, alone on the topology */
+  int64_t time_ps;  /* simulated, alone on the topology, by its own transport: of all presets NCCL,
+                       of a topology that names none links alone */
   int64_t bound_ps; /* the least time that the topology allows any plan: the greatest of the three
                        below; of several tensors that of the one with the greatest */
   int64_t cut_ps, volume_ps, latency_ps;

@@ -194,12 +194,22 @@ TEST_CASE("a hit gives the same study, with the reasons where they were asked fo
 
 TEST_CASE("a study elsewhere keeps what the topology does not change") {
   Request request = request_on("4", "64", "S0", "R");
-  Study here(std::make_shared<const Plan>(plan_rule(request, {})), machine());
+  std::shared_ptr<const Topology> topology = machine();
+  Study here(std::make_shared<const Plan>(plan_rule(request, {})), topology, {},
+             std::make_shared<const Carriage>(topology, TransportOptions{}));
   here.timeline();
   CHECK(&here.on(machine()).timeline() == &here.timeline());
   auto other = std::make_shared<const Topology>(find_topology("pcie-8x3090"));
   Study there = here.on(other);
-  CHECK(there.time_ps() == time_of(here.plan(), *other));
+  CHECK(there.transport() == TransportKind::Nccl);
+  Carriage carriage(other, {});
+  CHECK(there.time_ps() ==
+        timed(here.plan(), *other, false, kNoTimeLimit, carriage.carrier()).time_ps);
+  // By links alone it was another study.
+  Study links(here.shared_plan(), topology);
+  CHECK(links.transport() == TransportKind::Ideal);
+  CHECK(links.on(topology).time_ps() == here.time_ps());
+  CHECK(links.time_ps() != here.time_ps());
   CHECK(there.time_ps() != here.time_ps());
   CHECK(&there.plan() == &here.plan());
 }

@@ -201,7 +201,7 @@ TEST_CASE("every field of a topology is in its fingerprint") {
   nodes[20].machine.sharp = true;
   nodes[21].machine.set(Figure::Launch, 1);
   nodes[22].rules[0].stated_class = PathClass::NVL;
-  for (std::size_t i : {23, 24, 25}) nodes[i].machine.transport = TransportKind::Nccl;
+  for (std::size_t i : {23U, 24U, 25U}) nodes[i].machine.transport = TransportKind::Nccl;
   nodes[24].machine.transport = TransportKind::Ideal;
   nodes[25].machine.nccl_version = "2.28";
   std::set<std::string> seen;

@@ -135,7 +135,8 @@ class Guess {
 
   // Sets of devices under one bridge, with what its uplink carries.
   void find_bridges() {
-    for (const auto& [index, crossing] : crossings_) {
+    for (const auto& entry : crossings_) {
+      const auto& crossing = entry.second;
       bool apart =
           std::none_of(crossing.sources.begin(), crossing.sources.end(),
                        [&](Index device) { return crossing.destinations.contains(device); });

@@ -120,8 +120,8 @@ TEST_CASE("What one end says of the transport holds for the message; two words a
   Trace trace = trace_of(kHeader, {by(end("send", 0, 1), "ideal"), end("recv", 1, 0),
                                    end("send", 0, 1), by(end("recv", 1, 0), "nccl"),
                                    by(end("send", 0, 1), "nccl"), by(end("recv", 1, 0), "ideal")});
-  for (std::size_t op : {0, 1}) CHECK(trace.operations[op].transport == TransportKind::Ideal);
-  for (std::size_t op : {2, 3}) CHECK(trace.operations[op].transport == TransportKind::Nccl);
+  for (std::size_t op : {0U, 1U}) CHECK(trace.operations[op].transport == TransportKind::Ideal);
+  for (std::size_t op : {2U, 3U}) CHECK(trace.operations[op].transport == TransportKind::Nccl);
   REQUIRE(trace.findings.size() == 1);
   CHECK(trace.findings[0].what ==
         "t.jsonl:6: send from rank 0 to rank 1 (tag 0) by nccl meets the recv by ideal in line 7");

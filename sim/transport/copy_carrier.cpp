@@ -50,12 +50,6 @@ std::vector<Slot> slots_of_ranks(std::size_t count) {
   return slots;
 }
 
-Transfers in_order(std::span<const Slot> slots, std::vector<Flow>& flows) {
-  std::stable_sort(flows.begin(), flows.end(),
-                   [](const Flow& a, const Flow& b) { return a.source < b.source; });
-  return Transfers::flows(slots, flows);
-}
-
 }  // namespace
 
 CopyCarrier::CopyCarrier(const Topology& topology, const nccl::Constants& constants)
@@ -155,7 +149,7 @@ Transfers CopyCarrier::step(const Plan& plan, const Step& step) {
     add_copies(*sent->kind, std::span(ranks).subspan(g * size, size),
                static_cast<std::int32_t>(g * size), sent->group_bytes[g], sent->flows);
   price(plan.ranks, ranks, sent->flows);
-  return in_order(sent->slots, sent->flows);
+  return nccl::in_order(sent->slots, sent->flows);
 }
 
 Transfers CopyCarrier::message(const Message& message) {
@@ -174,7 +168,7 @@ Transfers CopyCarrier::collective(const BareCollective& collective) {
   std::vector<Flow> flows;
   add_copies(collective.kind, ranks, 0, collective.bytes, flows);
   price(ranks, ranks, flows);
-  return in_order(slots_of_ranks(ranks.size()), flows);
+  return nccl::in_order(slots_of_ranks(ranks.size()), flows);
 }
 
 }  // namespace reshard::sim

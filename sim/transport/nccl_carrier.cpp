@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <numeric>
-#include <tuple>
 
 #include "core/base/errors.h"
 #include "core/base/integers.h"
@@ -95,13 +94,13 @@ std::vector<Flow> spread(const std::vector<Flow>& ring, std::int32_t n) {
   return out;
 }
 
+}  // namespace
+
 Transfers in_order(std::span<const Slot> slots, std::vector<Flow>& flows) {
   std::stable_sort(flows.begin(), flows.end(),
                    [](const Flow& a, const Flow& b) { return a.source < b.source; });
   return Transfers::flows(slots, flows);
 }
-
-}  // namespace
 
 bool too_many(std::size_t n, std::size_t groups) {
   return static_cast<Int128>(n) * static_cast<Int128>(n) * static_cast<Int128>(groups) >

@@ -20,6 +20,9 @@ namespace reshard::sim::nccl {
 // as they are.
 bool too_many(std::size_t n, std::size_t groups);
 
+// Flows by their source, as Transfers takes them; of one source they stay in order.
+Transfers in_order(std::span<const Slot> slots, std::vector<Flow>& flows);
+
 class NcclCarrier : public Carrier {
  public:
   // Keeps references to both.

@@ -85,22 +85,12 @@ class Transfers {
   // for what it receives; `terms` null where the route's own hold.
   template <class Visit>
   void for_each(std::int32_t part, std::int32_t round, Visit&& visit) const {
-    if (expansions_.empty())
-      for_each_message(part, true, visit);
-    else if (!places_.empty())
-      for_each_of_rings(part, round, true, visit);
-    else
-      for_each_of_group(part, round, true, visit);
+    for_each_of_part(part, round, true, visit);
   }
   // The same for what it sends alone.
   template <class Visit>
   void for_each_sent(std::int32_t part, std::int32_t round, Visit&& visit) const {
-    if (expansions_.empty())
-      for_each_message(part, false, visit);
-    else if (!places_.empty())
-      for_each_of_rings(part, round, false, visit);
-    else
-      for_each_of_group(part, round, false, visit);
+    for_each_of_part(part, round, false, visit);
   }
 
  private:
@@ -119,6 +109,16 @@ class Transfers {
   explicit Transfers(std::shared_ptr<const Index> index) : index_(std::move(index)) {}
   void add_expansion(const Expansion& expansion);
   std::int64_t message_bytes(std::uint32_t message) const;
+
+  template <class Visit>
+  void for_each_of_part(std::int32_t part, std::int32_t round, bool received, Visit&& visit) const {
+    if (expansions_.empty())
+      for_each_message(part, received, visit);
+    else if (!places_.empty())
+      for_each_of_rings(part, round, received, visit);
+    else
+      for_each_of_group(part, round, received, visit);
+  }
 
   template <class Visit>
   void for_each_message(std::int32_t part, bool received, Visit&& visit) const {

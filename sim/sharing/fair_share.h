@@ -20,8 +20,12 @@
 //
 // Three facts make it fast and change nothing in the result:
 //   1. Shares never fall while filling: what a bottleneck's flow takes from another resource is at
-//      most that resource's own share. So a heap with outdated keys works: a resource on top whose
-//      share has risen meanwhile is put back.
+//      most that resource's own share. So a resource whose (share, id) is smallest among the
+//      resources that its own free flows cross, and below their caps, may be filled at once,
+//      whatever the rest of the network offers: only these could take its flows, and as their
+//      shares do not fall it comes before each of them in the order of all, at this share. Filling
+//      takes the order of the solution before, which is nearly right, and where a flow's other
+//      resource comes first fills that one first; no order is kept.
 //   2. Shares ascend from bottleneck to bottleneck. A flow that leaves was free in all filling
 //      rounds of shares below its rate and only made other shares smaller, so those rounds stay as
 //      they were; a flow that arrives cannot be rated below floor(C(r) / flows on r) of its
@@ -29,15 +33,17 @@
 //      rates keep them and count as taken capacity, and of the rest only those that hang together
 //      with a touched resource through flows not kept are filled again.
 //   3. From one solution to the next nearly all flows keep their bottleneck, whatever happens to
-//      its share. So flows are held by bottleneck (flow_groups.h), a new share is one number for
-//      all flows of a group, and filling looks for a bottleneck's free flows among all that cross
-//      it only when it has more of them than its group.
+//      its share. So flows are held by bottleneck (flow_groups.h), each with the other resources
+//      that it crosses beside it; a new share is one number for all flows of a group, and filling
+//      looks for a bottleneck's free flows among all that cross it only when it has more of them
+//      than its group.
 #pragma once
 
 #include <cstdint>
 #include <limits>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "core/base/ids.h"
@@ -76,7 +82,7 @@ class FairShare {
   std::int64_t capacity(ResourceId resource) const { return resources_[resource].capacity; }
   // Of all flows that cross the resource, as of the last solution and the flows removed since.
   std::int64_t used(ResourceId resource) const {
-    return capacity(resource) - static_cast<std::int64_t>(offers_[resource].rest);
+    return capacity(resource) - static_cast<std::int64_t>(rest_[resource]);
   }
   // What a flow that finishes now has done beyond its work, since it ends at a whole picosecond.
   Int128 excess(std::int32_t flow, std::int64_t now_ps) const {
@@ -94,26 +100,17 @@ class FairShare {
     std::int32_t outsiders = 0;  // flows that are in no group
     std::vector<std::int32_t> flows = {};
   };
-  // What a resource has to give: capacity that no flow has, and, while filling, flows without a
-  // rate. Small, because filling does little else than change them. Without a sign, since
-  // `nowhere_` has no capacity and nobody asks for its rest.
-  struct Offered {
-    std::uint64_t rest = 0;
-    std::int64_t free = 0;
-    std::int64_t share() const {
-      return static_cast<std::int64_t>(rest / static_cast<std::uint64_t>(free));
-    }
+  // What is to be filled next: a resource, or a flow by its cap.
+  struct Candidate {
+    ResourceId resource;
+    std::int32_t flow = -1;
   };
-  // An offer of the heap: a share, and behind it who offers it; one number, which is compared
-  // without branches.
-  __extension__ typedef unsigned __int128 Offer;
-  static Offer offer(std::int64_t share, ResourceId id) {
-    return static_cast<Offer>(share) << 32 | to_index(id);
-  }
-  static std::int64_t share_of(Offer offer) { return static_cast<std::int64_t>(offer >> 32); }
-  static ResourceId resource_of(Offer offer) {
-    return static_cast<ResourceId>(static_cast<std::uint32_t>(offer));
-  }
+  // The flows whose rate is a resource's share.
+  struct Group {
+    ResourceId limit;
+    std::vector<std::int32_t> flows;
+    std::vector<ResourceId> others;  // by flow the rest of its path: `stride_` - 1, with `nowhere_`
+  };
 
   // Calls visit(resource) for every resource on the flow's path, and for `nowhere_`.
   template <class Visit>
@@ -121,27 +118,15 @@ class FairShare {
     for (std::size_t hop = to_index(flow) * stride_, end = hop + stride_; hop < end; ++hop)
       visit(paths_[hop]);
   }
-  // The same for all resources but one, which all these flows cross.
-  template <class Visit>
-  void for_each_other_hop(std::span<const std::int32_t> flows, ResourceId one,
-                          Visit&& visit) const {
-    if (stride_ == 2) {  // most routes; without a question per flow
-      for (std::int32_t flow : flows) {
-        const ResourceId* hops = &paths_[2 * to_index(flow)];
-        visit(ResourceId{static_cast<std::int32_t>(hops[0]) ^ static_cast<std::int32_t>(hops[1]) ^
-                         static_cast<std::int32_t>(one)});
-      }
-      return;
-    }
-    for (std::int32_t flow : flows)
-      for_each_hop(flow, [&](ResourceId hop) {
-        if (hop != one) visit(hop);
-      });
-  }
 
+  std::int64_t share(ResourceId id) const {
+    return static_cast<std::int64_t>(rest_[id] / static_cast<std::uint64_t>(free_[id]));
+  }
   // The flows of a group, or without a rate, are free.
   bool is_open(std::int32_t group) const { return open_[group + kStates] == epoch_; }
   void next_epoch();
+  void join(std::int32_t flow, std::int32_t group, std::int64_t now_ps);
+  void leave(std::int32_t flow, std::int64_t now_ps);
   bool take_alone(std::int32_t flow, std::int64_t now_ps);
   void take_back(ResourceId id, std::int64_t rate);
   bool may_enter(std::int32_t group) const;
@@ -149,19 +134,42 @@ class FairShare {
   void enter_outsiders(ResourceId resource, std::int64_t now_ps);
   bool enter_crossing_groups();
   void collect(ResourceId root, std::int64_t now_ps);
-  bool settle_top();
-  bool give_next_cap(std::int64_t share, std::int64_t now_ps);
-  void sink(Offer offer);
-  void give(ResourceId id, std::int64_t share);
-  void give_all(ResourceId bottleneck, std::int64_t share, std::int64_t now_ps);
+  void collect_all(std::int64_t now_ps);
+  bool offers_less(ResourceId id, std::int64_t share) const {
+    return Int128{share} * free_[id] > Int128{rest_[id]};
+  }
+  void give(ResourceId id, std::int64_t rate) {
+    rest_[id] -= static_cast<std::uint64_t>(rate);
+    --free_[id];
+  }
+  void give(const Group& group, std::int64_t rate) {
+    rest_[group.limit] -= static_cast<std::uint64_t>(rate) * group.flows.size();
+    free_[group.limit] -= static_cast<std::int64_t>(group.flows.size());
+    for (ResourceId hop : group.others) give(hop, rate);
+  }
+
+  // filling.cpp
+  bool all_offer_more(std::span<const ResourceId> ids, std::int64_t share);
+  void ask(const Group& bottleneck, std::int64_t share);
+  void choose_free(ResourceId limit, std::size_t count);
+  std::int32_t group_at(ResourceId limit, std::int64_t share, std::int64_t now_ps);
+  bool give_cap(std::int32_t flow, std::int64_t now_ps);
+  bool give_all(ResourceId bottleneck, std::int64_t now_ps);
+  void fill_from(ResourceId resource, std::int64_t now_ps);
   void fill(std::int64_t now_ps);
 
   std::size_t stride_;
   ResourceId nowhere_;
+  static constexpr std::int64_t kNowhere = -(std::int64_t{1} << 62);
   IndexVector<ResourceId, Resource> resources_;
-  IndexVector<ResourceId, Offered> offers_;
+  // What a resource has to give: capacity that no flow has, and, while filling, free flows. Filling
+  // does little else than change these. `nowhere_` has no capacity, and less than no free flows, so
+  // that it is never of a part and never offers less than another.
+  IndexVector<ResourceId, std::uint64_t> rest_;
+  IndexVector<ResourceId, std::int64_t> free_;
   FlowGroups groups_;
-  IndexVector<std::int32_t, ResourceId> limits_;  // by group: the resource whose share it has
+  IndexVector<std::int32_t, Group> members_;       // by group
+  IndexVector<std::int32_t, std::int32_t> seats_;  // by flow: where it stands in its group
   // The solution in which a group's flows are free; before the groups the two states without one.
   static constexpr std::int32_t kStates = 2;
   IndexVector<std::int32_t, std::int32_t> open_ = std::vector<std::int32_t>(kStates, 0);
@@ -179,12 +187,18 @@ class FairShare {
   std::int32_t epoch_ = 0;
   std::vector<ResourceId>* changed_ = nullptr;  // of the solution in the making, where asked for
   std::int64_t capped_ = 0;                     // flows that a cap may bind
+  // The most flows that ever crossed one resource, and what times their number is below 2^64.
+  std::int32_t most_flows_ = 1;
+  std::uint64_t most_share_ = std::numeric_limits<std::uint64_t>::max();
+  // After a part that was half of the network or more so many solutions ask no more what hangs
+  // together and fill all: that is never wrong, and slower only for so long.
+  static constexpr std::int32_t kWhole = 63;
+  std::int32_t whole_ = 0;
   // One connected part of a solution in the making.
   std::vector<ResourceId> part_;
-  std::vector<std::int32_t> part_capped_;
-  std::size_t next_capped_ = 0;
-  std::vector<Offer> heap_;
-  std::vector<std::int32_t> chosen_;
+  std::vector<std::pair<std::int64_t, ResourceId>> order_;
+  std::vector<Candidate> candidates_;
+  Group chosen_;
 };
 
 }  // namespace reshard::sim

@@ -40,7 +40,6 @@ class FlowGroups {
   std::int32_t add_group();
   std::int32_t group_count() const { return static_cast<std::int32_t>(groups_.size()); }
   std::int32_t groups_in_use() const { return in_use_; }  // with members
-  std::span<const std::int32_t> members(std::int32_t group) const { return groups_[group].members; }
   std::int64_t group_rate(std::int32_t group) const { return groups_[group].rate; }
   void set_rate(std::int32_t group, std::int64_t rate, std::int64_t now_ps);
 

@@ -18,7 +18,8 @@ namespace reshard {
 class DimVector {
  public:
   constexpr DimVector() = default;
-  constexpr explicit DimVector(int size, std::int64_t value = 0) : size_(size) {
+  constexpr explicit DimVector(int size) : size_(size) {}
+  constexpr DimVector(int size, std::int64_t value) : size_(size) {
     for (int d = 0; d < size; ++d) values_[static_cast<std::size_t>(d)] = value;
   }
   constexpr DimVector(std::initializer_list<std::int64_t> values) {

@@ -10,30 +10,30 @@ namespace reshard {
 Move MoveList::operator[](std::size_t i) const {
   Move move{buffers_[i].source, buffers_[i].destination, DimVector(dims_), DimVector(dims_),
             DimVector(dims_)};
-  const std::int64_t* at = coordinates_.data() + i * 3 * to_index(dims_);
-  for (int d = 0; d < dims_; ++d) {
-    move.source_lo[d] = at[d];
-    move.destination_lo[d] = at[dims_ + d];
-    move.extents[d] = at[2 * dims_ + d];
+  const Coordinates* at = coordinates_.data() + i * to_index(dims_);
+  for (int d = 0; d < dims_; ++d, ++at) {
+    move.source_lo[d] = at->source_lo;
+    move.destination_lo[d] = at->destination_lo;
+    move.extents[d] = at->extent;
   }
   return move;
 }
 
 void MoveList::push_back(const Move& move) {
   buffers_.push_back({move.source, move.destination});
-  for (const DimVector* values : {&move.source_lo, &move.destination_lo, &move.extents})
-    coordinates_.insert(coordinates_.end(), values->begin(), values->begin() + dims_);
+  for (int d = 0; d < dims_; ++d)
+    coordinates_.push_back({move.source_lo[d], move.destination_lo[d], move.extents[d]});
 }
 
 void MoveList::reserve(std::size_t moves) {
   buffers_.reserve(moves);
-  coordinates_.reserve(moves * 3 * to_index(dims_));
+  coordinates_.reserve(moves * to_index(dims_));
 }
 
 std::int64_t MoveList::elements(std::size_t i) const {
-  const std::int64_t* extents = coordinates_.data() + (i * 3 + 2) * to_index(dims_);
+  const Coordinates* at = coordinates_.data() + i * to_index(dims_);
   std::int64_t count = 1;
-  for (int d = 0; d < dims_; ++d) count *= extents[d];
+  for (int d = 0; d < dims_; ++d) count *= at[d].extent;
   return count;
 }
 

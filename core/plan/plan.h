@@ -102,9 +102,13 @@ class MoveList {
     BufferId source, destination;
     friend bool operator==(const Ends&, const Ends&) = default;
   };
+  struct Coordinates {
+    std::int64_t source_lo, destination_lo, extent;
+    friend bool operator==(const Coordinates&, const Coordinates&) = default;
+  };
   int dims_;
   std::vector<Ends> buffers_;
-  std::vector<std::int64_t> coordinates_;  // per move: source_lo, destination_lo, extents
+  std::vector<Coordinates> coordinates_;  // `dims_` per move
 };
 
 // Moves [first, first + count) of the step's list.

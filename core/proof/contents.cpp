@@ -18,10 +18,10 @@ Piece Contents::piece(std::size_t i) const {
             DimVector(dims_),
             static_cast<FoldId>(values[3 * dims_] >> 32),
             static_cast<std::int32_t>(values[3 * dims_])};
-  for (int d = 0; d < dims_; ++d) {
-    out.box.lo[d] = values[d];
-    out.box.hi[d] = values[dims_ + d];
-    out.shift[d] = values[2 * dims_ + d];
+  for (int d = 0; d < dims_; ++d, values += 3) {
+    out.box.lo[d] = values[0];
+    out.box.hi[d] = values[1];
+    out.shift[d] = values[2];
   }
   return out;
 }
@@ -32,8 +32,11 @@ void Contents::write(const Piece& piece) {
   if (used == stride()) values_.reserve(4 * used);
   values_.resize(used + stride());
   std::int64_t* next = values_.data() + used;
-  for (const DimVector* values : {&piece.box.lo, &piece.box.hi, &piece.shift})
-    next = std::copy_n(values->begin(), dims_, next);
+  for (int d = 0; d < dims_; ++d, next += 3) {
+    next[0] = piece.box.lo[d];
+    next[1] = piece.box.hi[d];
+    next[2] = piece.shift[d];
+  }
   *next = std::int64_t{piece.fold} << 32 | static_cast<std::uint32_t>(piece.writer);
   volume_ += piece.box.volume();
 }
@@ -50,6 +53,14 @@ bool Contents::overlap(std::size_t i, std::size_t j) const {
   return true;
 }
 
+// Layouts bring their pieces in order.
+void Contents::sort_along(int d, Numbers::iterator begin, Numbers::iterator end) const {
+  auto before = [&](std::uint32_t a, std::uint32_t b) {
+    return std::pair(lo(a, d), a) < std::pair(lo(b, d), b);
+  };
+  if (!std::is_sorted(begin, end, before)) std::sort(begin, end, before);
+}
+
 void Contents::build_index() const {
   if (order_.size() == size()) return;
   order_.resize(size());
@@ -58,16 +69,14 @@ void Contents::build_index() const {
   for (int d = 0; d < dims_; ++d) {
     std::vector<std::int64_t> starts(size());
     for (std::size_t i = 0; i < size(); ++i) starts[i] = lo(i, d);
-    std::sort(starts.begin(), starts.end());
+    if (!std::is_sorted(starts.begin(), starts.end())) std::sort(starts.begin(), starts.end());
     auto distinct = to_index(std::unique(starts.begin(), starts.end()) - starts.begin());
     if (distinct > best) {
       best = distinct;
       index_dim_ = d;
     }
   }
-  std::sort(order_.begin(), order_.end(), [&](std::uint32_t a, std::uint32_t b) {
-    return std::pair(lo(a, index_dim_), a) < std::pair(lo(b, index_dim_), b);
-  });
+  sort_along(index_dim_, order_.begin(), order_.end());
   reach_.resize(size());
   for (std::size_t k = 0; k < size(); ++k)
     reach_[k] =
@@ -88,7 +97,7 @@ std::optional<std::pair<std::size_t, std::size_t>> Contents::first_overlap() con
         if (overlap(a, b)) return std::pair(a, b);
     return std::nullopt;
   }
-  std::vector<std::uint32_t> pieces(size());
+  Numbers pieces(size());
   std::iota(pieces.begin(), pieces.end(), 0U);
   // An explicit stack: the depth depends on the plan's text.
   std::vector<std::pair<std::size_t, std::size_t>> parts{{0, size()}};
@@ -98,11 +107,8 @@ std::optional<std::pair<std::size_t, std::size_t>> Contents::first_overlap() con
     if (end - begin < 2) continue;
     bool cut = false;
     for (int d = 0; d < dims_ && !cut; ++d) {
-      std::sort(pieces.begin() + static_cast<std::ptrdiff_t>(begin),
-                pieces.begin() + static_cast<std::ptrdiff_t>(end),
-                [&](std::uint32_t a, std::uint32_t b) {
-                  return std::pair(lo(a, d), a) < std::pair(lo(b, d), b);
-                });
+      sort_along(d, pieces.begin() + static_cast<std::ptrdiff_t>(begin),
+                 pieces.begin() + static_cast<std::ptrdiff_t>(end));
       std::int64_t reach = hi(pieces[begin], d);
       std::size_t part_begin = begin;
       for (std::size_t k = begin + 1; k < end; ++k) {
@@ -121,8 +127,9 @@ std::optional<std::pair<std::size_t, std::size_t>> Contents::first_overlap() con
   return std::nullopt;
 }
 
-std::optional<std::pair<std::size_t, std::size_t>> Contents::overlap_among(
-    std::vector<std::uint32_t>& pieces, std::size_t begin, std::size_t end) const {
+std::optional<std::pair<std::size_t, std::size_t>> Contents::overlap_among(Numbers& pieces,
+                                                                           std::size_t begin,
+                                                                           std::size_t end) const {
   for (std::size_t a = begin; a < end; ++a)
     for (std::size_t b = a + 1; b < end; ++b)
       if (overlap(pieces[a], pieces[b]))

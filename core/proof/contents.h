@@ -92,22 +92,26 @@ class Contents {
   static constexpr std::size_t kScanLimit = 16;
   std::size_t stride() const { return 3 * to_index(dims_) + 1; }
   const std::int64_t* at(std::size_t i) const { return values_.data() + i * stride(); }
-  std::int64_t lo(std::size_t i, int d) const { return at(i)[d]; }
-  std::int64_t hi(std::size_t i, int d) const { return at(i)[dims_ + d]; }
+  std::int64_t lo(std::size_t i, int d) const { return at(i)[3 * d]; }
+  std::int64_t hi(std::size_t i, int d) const { return at(i)[3 * d + 1]; }
   bool meets(std::size_t i, const Box& box) const;
   bool overlap(std::size_t i, std::size_t j) const;
   void build_index() const;
+  // Pieces in this range by lo along a dim, then by number.
+  using Numbers = std::vector<std::uint32_t>;
+  void sort_along(int d, Numbers::iterator begin, Numbers::iterator end) const;
   std::size_t first_candidate_end(const Box& box) const;
-  std::optional<std::pair<std::size_t, std::size_t>> overlap_among(
-      std::vector<std::uint32_t>& pieces, std::size_t begin, std::size_t end) const;
+  std::optional<std::pair<std::size_t, std::size_t>> overlap_among(Numbers& pieces,
+                                                                   std::size_t begin,
+                                                                   std::size_t end) const;
 
   int dims_;
-  std::vector<std::int64_t> values_;  // per piece lo, hi, shift, (fold, writer) as one
+  std::vector<std::int64_t> values_;  // per piece: by dim lo, hi, shift; (fold, writer) as one
   std::int64_t volume_ = 0;           // of all pieces
   // Pieces by ascending lo along index_dim_; reach_[k] is the greatest hi among the first k + 1 of
   // them. Valid for the first order_.size() pieces.
   mutable int index_dim_ = 0;
-  mutable std::vector<std::uint32_t> order_;
+  mutable Numbers order_;
   mutable std::vector<std::int64_t> reach_;
 };
 

@@ -202,14 +202,19 @@ class SymbolicRun {
 
   void all_to_all(const CollectiveStep& step, std::span<const Slot> group, const Box& input,
                   const Box& output) {
-    for (std::int32_t i = 0; i < step.group_size; ++i)
-      for (std::int32_t j = 0; j < step.group_size; ++j) {
-        Box from = block_of(input, step.input_dim, j, step.group_size),
-            to = block_of(output, step.output_dim, i, step.group_size);
-        memory_.read(step.input, group[to_index(i)], from, [&](const Piece& piece) {
-          count_padding(piece, step.input, i == j ? 0 : 1);
-          memory_.write(step.output, group[to_index(j)], piece, from.lo, to.lo);
-        });
+    // A few senders at a time, so that what they hold and what one receiver gets stay in the cache.
+    constexpr std::int32_t kAtOnce = 16;
+    const std::int32_t n = step.group_size;
+    for (std::int32_t first = 0; first < n; first += kAtOnce)
+      for (std::int32_t j = 0; j < n; ++j) {
+        Box from = block_of(input, step.input_dim, j, n);
+        for (std::int32_t i = first; i < std::min(n, first + kAtOnce); ++i) {
+          DimVector to = block_of(output, step.output_dim, i, n).lo;
+          memory_.read(step.input, group[to_index(i)], from, [&](const Piece& piece) {
+            count_padding(piece, step.input, i == j ? 0 : 1);
+            memory_.write(step.output, group[to_index(j)], piece, from.lo, to);
+          });
+        }
       }
   }
 

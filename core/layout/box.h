@@ -91,7 +91,12 @@ struct Box {
       if (hi[d] <= lo[d]) return true;
     return false;
   }
-  constexpr std::int64_t volume() const { return empty() ? 0 : element_count(extents()); }
+  constexpr std::int64_t volume() const {
+    if (empty()) return 0;
+    std::int64_t count = 1;
+    for (int d = 0; d < dims(); ++d) count *= extent(d);
+    return count;
+  }
   friend constexpr bool operator==(const Box&, const Box&) = default;
   friend constexpr auto operator<=>(const Box&, const Box&) = default;
 };
@@ -103,13 +108,16 @@ constexpr Box box_at(const DimVector& lo, const DimVector& extents) {
   return out;
 }
 
-// May be empty.
+// May become empty.
+constexpr void cut_to(Box& box, const Box& other) {
+  for (int d = 0; d < box.dims(); ++d) {
+    if (other.lo[d] > box.lo[d]) box.lo[d] = other.lo[d];
+    if (other.hi[d] < box.hi[d]) box.hi[d] = other.hi[d];
+  }
+}
 constexpr Box intersect(const Box& a, const Box& b) {
   Box out = a;
-  for (int d = 0; d < a.dims(); ++d) {
-    if (b.lo[d] > out.lo[d]) out.lo[d] = b.lo[d];
-    if (b.hi[d] < out.hi[d]) out.hi[d] = b.hi[d];
-  }
+  cut_to(out, b);
   return out;
 }
 

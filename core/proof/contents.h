@@ -70,7 +70,7 @@ class Contents {
     auto look = [&](std::size_t i) {
       if (!meets(i, box)) return;
       Piece found = piece(i);
-      found.box = intersect(found.box, box);
+      cut_to(found.box, box);
       covered += found.box.volume();
       visit(found);
     };

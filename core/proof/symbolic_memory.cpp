@@ -126,7 +126,7 @@ void SymbolicMemory::put(BufferId buffer, Slot slot, const Piece& piece) {
   held->write(piece);
 }
 
-Piece SymbolicMemory::moved(Piece piece, const DimVector& from, const DimVector& to) const {
+void SymbolicMemory::move(Piece& piece, const DimVector& from, const DimVector& to) const {
   for (int d = 0; d < plan_.dims(); ++d) {
     std::int64_t by = to[d] - from[d];
     piece.box.lo[d] += by;
@@ -134,12 +134,17 @@ Piece SymbolicMemory::moved(Piece piece, const DimVector& from, const DimVector&
     piece.shift[d] -= by;
   }
   piece.writer = step_;
+}
+
+Piece SymbolicMemory::moved(Piece piece, const DimVector& from, const DimVector& to) const {
+  move(piece, from, to);
   return piece;
 }
 
 void SymbolicMemory::write(BufferId buffer, Slot slot, Piece piece, const DimVector& from,
                            const DimVector& to) {
-  put(buffer, slot, moved(piece, from, to));
+  move(piece, from, to);
+  put(buffer, slot, piece);
 }
 
 void SymbolicMemory::write_on_all(BufferId buffer, std::span<const Slot> group,

@@ -79,6 +79,7 @@ class SymbolicMemory {
   ContentsRef& contents(BufferId buffer, Slot slot) {
     return contents_[to_index(buffer) * plan_.slot_count() + to_index(slot)];
   }
+  void move(Piece& piece, const DimVector& from, const DimVector& to) const;
   void put(BufferId buffer, Slot slot, const Piece& piece);
   void load_sources();
   void check_order(BufferId buffer, Slot slot, const Piece& piece) const;

@@ -221,6 +221,14 @@ Topology::Topology(std::string name, NodeTemplate node, std::vector<SharedResour
   classes_ = check_classes(name_, node_);
   check_rules(name_, node_, count_of(fabric_), nodes_);
 
+  per_node_ = static_cast<std::int32_t>(resources_per_node(node_));
+  auto shared = static_cast<std::int32_t>(node_.shared.size()),
+       ports = static_cast<std::int32_t>(node_.ports.size());
+  where_.reserve(to_index(devices()));
+  for (Rank device{0}; to_int(device) < devices(); device = Rank{to_int(device) + 1})
+    where_.push_back({node_of(device), class_of(device),
+                      node_of(device) * per_node_ + shared + 2 * ports * local_of(device)});
+
   ContentHasher hasher;
   hasher.add_all(name_, node_, fabric_, nodes_);
   fingerprint_ = hasher.digest();
@@ -284,42 +292,9 @@ std::int64_t Topology::resource_bytes_per_s(ResourceId id) const {
   return place.out ? port.out_bytes_per_s : port.in_bytes_per_s;
 }
 
-const RouteRule& Topology::rule(Rank source, Rank destination) const {
-  RESHARD_CHECK(source != destination && to_int(source) >= 0 && to_int(source) < devices() &&
-                    to_int(destination) >= 0 && to_int(destination) < devices(),
-                fmt::format("no route from device {} to device {} of {}", to_int(source),
-                            to_int(destination), name_));
-  if (node_of(source) != node_of(destination)) return node_.rules[node_.rule_between];
-  std::int32_t entry = class_of(source) * classes_ + class_of(destination);
-  return node_.rules[node_.rule_within[entry]];
-}
-
-ResourceId Topology::resource(const Hop& hop, Rank source, Rank destination) const {
-  std::int64_t per_node = resources_per_node(node_), ports = count_of(node_.ports),
-               shared = count_of(node_.shared);
-  auto port_of = [&](Rank device, std::int64_t direction) {
-    return per_node * node_of(device) + shared + 2 * ports * local_of(device) + 2 * hop.index +
-           direction;
-  };
-  std::int64_t number = 0;
-  switch (hop.kind) {
-    case Hop::Kind::SourceOut:
-      number = port_of(source, 0);
-      break;
-    case Hop::Kind::DestinationIn:
-      number = port_of(destination, 1);
-      break;
-    case Hop::Kind::SourceNodeShared:
-      number = per_node * node_of(source) + hop.index;
-      break;
-    case Hop::Kind::DestinationNodeShared:
-      number = per_node * node_of(destination) + hop.index;
-      break;
-    case Hop::Kind::Fabric:
-      number = per_node * nodes_ + hop.index;
-      break;
-  }
-  return static_cast<ResourceId>(number);
+void Topology::no_route(Rank source, Rank destination) const {
+  RESHARD_CHECK(false, fmt::format("no route from device {} to device {} of {}", to_int(source),
+                                   to_int(destination), name_));
 }
 
 Route Topology::route(Rank source, Rank destination) const {

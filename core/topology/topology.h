@@ -131,9 +131,29 @@ class Topology {
   std::int64_t resource_bytes_per_s(ResourceId id) const;
 
   // The rule and the route between two different devices. O(1) and O(hops).
-  const RouteRule& rule(Rank source, Rank destination) const;
+  const RouteRule& rule(Rank source, Rank destination) const {
+    if (source == destination || !has(source) || !has(destination)) no_route(source, destination);
+    const Where &from = where_[to_int(source)], &to = where_[to_int(destination)];
+    if (from.node != to.node) return node_.rules[node_.rule_between];
+    return node_.rules[node_.rule_within[from.device_class * classes_ + to.device_class]];
+  }
   Route route(Rank source, Rank destination) const;
-  ResourceId resource(const Hop& hop, Rank source, Rank destination) const;
+  ResourceId resource(const Hop& hop, Rank source, Rank destination) const {
+    const Where &from = where_[to_int(source)], &to = where_[to_int(destination)];
+    switch (hop.kind) {
+      case Hop::Kind::SourceOut:
+        return ResourceId{from.first_port + 2 * hop.index};
+      case Hop::Kind::DestinationIn:
+        return ResourceId{to.first_port + 2 * hop.index + 1};
+      case Hop::Kind::SourceNodeShared:
+        return ResourceId{from.node * per_node_ + hop.index};
+      case Hop::Kind::DestinationNodeShared:
+        return ResourceId{to.node * per_node_ + hop.index};
+      case Hop::Kind::Fabric:
+        break;
+    }
+    return ResourceId{nodes_ * per_node_ + hop.index};
+  }
 
   // Nodes (where there are several), then the template's groups per node. Memory: one number per
   // device and level of groups.
@@ -143,10 +163,18 @@ class Topology {
   const Digest& fingerprint() const { return fingerprint_; }
 
  private:
+  bool has(Rank device) const { return to_int(device) >= 0 && to_int(device) < devices(); }
+  [[noreturn]] void no_route(Rank source, Rank destination) const;
+
   std::string name_;
   NodeTemplate node_;
   IndexVector<std::int32_t, SharedResource> fabric_;
-  std::int32_t nodes_, classes_ = 1;
+  std::int32_t nodes_, classes_ = 1, per_node_ = 0;  // per_node_: resources
+  // By device, for what is asked per transfer.
+  struct Where {
+    std::int32_t node, device_class, first_port;  // first_port: the number of its `out`
+  };
+  IndexVector<std::int32_t, Where> where_;
   Digest fingerprint_;
 };
 

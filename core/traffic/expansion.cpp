@@ -36,14 +36,6 @@ std::int64_t odd_multiples(std::int32_t n, std::int32_t reach) {
   return (std::int64_t{n} - reach + 2 * std::int64_t{reach} - 1) / (2 * std::int64_t{reach});
 }
 
-// (value mod n) for value in (-2n, 2n).
-std::int32_t wrapped(std::int64_t value, std::int32_t n) {
-  if (value < 0) value += n;
-  if (value < 0) value += n;
-  if (value >= n) value -= n;
-  return static_cast<std::int32_t>(value);
-}
-
 std::int32_t log2_ceil(std::int32_t n) {
   return static_cast<std::int32_t>(std::bit_width(static_cast<std::uint32_t>(n - 1)));
 }
@@ -93,11 +85,6 @@ bool Expansion::rounds_alike() const {
   return is_ring() && (kind_ != CollectiveKind::AllReduce || larger_chunks_ == 0);
 }
 
-std::int32_t Expansion::folding_rounds() const {
-  if (kind_ == CollectiveKind::ReduceScatter) return rounds_;
-  return kind_ == CollectiveKind::AllReduce ? rounds_ / 2 : 0;
-}
-
 std::int32_t Expansion::reach(std::int32_t round) const {
   std::int32_t half = rounds_ / 2;
   return std::int32_t{1} << (round < half ? round : rounds_ - 1 - round);
@@ -135,39 +122,6 @@ Transfer Expansion::transfer(std::int64_t i) const {
   return direct() ? sent(line / (n_ - 1), source, line % (n_ - 1)) : sent(line, source, 0);
 }
 
-Transfer Expansion::sent(std::int32_t round, std::int32_t source, std::int32_t k) const {
-  if (tree()) return tree_transfer(send(round, source, k));
-  bool ring = is_ring();
-  std::int32_t distance = ring ? 1 : (direct() ? k : round) + 1;
-  std::int32_t destination = wrapped(std::int64_t{source} + distance, n_);
-  bool fold = round < folding_rounds();
-  std::int32_t chunk = source;  // all_to_all, and the gathering half of direct: the sender's own
-  if (ring)
-    chunk = fold ? wrapped(std::int64_t{source} - round - 1, n_)
-                 : wrapped(std::int64_t{source} - (round - folding_rounds()), n_);
-  else if (fold)
-    chunk = destination;
-  return {source, destination, chunk, 1, fold};
-}
-
-std::int64_t Expansion::chunk_elements(std::int32_t chunk) const {
-  if (kind_ != CollectiveKind::AllReduce) return elements_;
-  return chunk_ + (chunk < larger_chunks_ ? 1 : 0);
-}
-
-std::int32_t Expansion::sends(std::int32_t round, std::int32_t member) const {
-  if (!tree()) return direct() ? n_ - 1 : 1;
-  std::int32_t distance = reach(round);
-  bool child = (member & (2 * distance - 1)) == distance;
-  bool parent = (member & (2 * distance - 1)) == 0 && member < n_ - distance;
-  return (round < rounds_ / 2 ? child : parent) ? 1 : 0;
-}
-
-std::int32_t Expansion::receives(std::int32_t round, std::int32_t member) const {
-  // The mirrored round of a tree has the same pairs the other way round.
-  return tree() ? sends(rounds_ - 1 - round, member) : sends(round, member);
-}
-
 std::int64_t Expansion::send(std::int32_t round, std::int32_t member, std::int32_t k) const {
   if (tree()) return tree_first(round) + member / (2 * reach(round));
   return (std::int64_t{round} * (direct() ? n_ - 1 : 1) + k) * n_ + member;
@@ -176,17 +130,6 @@ std::int64_t Expansion::send(std::int32_t round, std::int32_t member, std::int32
 std::int64_t Expansion::receive(std::int32_t round, std::int32_t member, std::int32_t k) const {
   if (tree()) return tree_first(round) + member / (2 * reach(round));
   return send(round, sender_to(round, member, k), k);
-}
-
-// Ring and direct: who sends the member its k-th transfer of the round.
-std::int32_t Expansion::sender_to(std::int32_t round, std::int32_t member, std::int32_t k) const {
-  bool pairwise = !direct() && kind_ == CollectiveKind::AllToAll;
-  return wrapped(std::int64_t{member} - (pairwise ? round : k) - 1, n_);
-}
-
-Transfer Expansion::arriving(std::int32_t round, std::int32_t member, std::int32_t k) const {
-  if (tree()) return tree_transfer(receive(round, member, k));
-  return sent(round, sender_to(round, member, k), k);
 }
 
 void Expansion::add_round(std::int32_t before, std::int32_t member,

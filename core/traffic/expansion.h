@@ -93,6 +93,8 @@ class Expansion {
   Transfer tree_transfer(std::int64_t i) const;
   std::int32_t sender_to(std::int32_t round, std::int32_t member, std::int32_t k) const;
   std::int64_t chunk_elements(std::int32_t chunk) const;
+  // (value mod n) for value in (-2n, 2n).
+  static std::int32_t wrapped(std::int64_t value, std::int32_t n);
   void add_round(std::int32_t before, std::int32_t member, std::vector<std::int64_t>& out) const;
 
   CollectiveKind kind_;
@@ -101,5 +103,64 @@ class Expansion {
   std::int64_t elements_, size_;
   std::int64_t chunk_, larger_chunks_;  // of all_reduce, worked out once
 };
+
+// ---- what the engine asks per transfer
+
+inline std::int32_t Expansion::wrapped(std::int64_t value, std::int32_t n) {
+  if (value < 0) value += n;
+  if (value < 0) value += n;
+  if (value >= n) value -= n;
+  return static_cast<std::int32_t>(value);
+}
+
+inline std::int32_t Expansion::folding_rounds() const {
+  if (kind_ == CollectiveKind::ReduceScatter) return rounds_;
+  return kind_ == CollectiveKind::AllReduce ? rounds_ / 2 : 0;
+}
+
+inline Transfer Expansion::sent(std::int32_t round, std::int32_t source, std::int32_t k) const {
+  if (tree()) return tree_transfer(send(round, source, k));
+  bool ring = is_ring();
+  std::int32_t distance = ring ? 1 : (direct() ? k : round) + 1;
+  std::int32_t destination = wrapped(std::int64_t{source} + distance, n_);
+  bool fold = round < folding_rounds();
+  std::int32_t chunk = source;  // all_to_all, and the gathering half of direct: the sender's own
+  if (ring)
+    chunk = fold ? wrapped(std::int64_t{source} - round - 1, n_)
+                 : wrapped(std::int64_t{source} - (round - folding_rounds()), n_);
+  else if (fold)
+    chunk = destination;
+  return {source, destination, chunk, 1, fold};
+}
+
+inline std::int64_t Expansion::chunk_elements(std::int32_t chunk) const {
+  if (kind_ != CollectiveKind::AllReduce) return elements_;
+  return chunk_ + (chunk < larger_chunks_ ? 1 : 0);
+}
+
+inline std::int32_t Expansion::sends(std::int32_t round, std::int32_t member) const {
+  if (!tree()) return direct() ? n_ - 1 : 1;
+  std::int32_t distance = reach(round);
+  bool child = (member & (2 * distance - 1)) == distance;
+  bool parent = (member & (2 * distance - 1)) == 0 && member < n_ - distance;
+  return (round < rounds_ / 2 ? child : parent) ? 1 : 0;
+}
+
+inline std::int32_t Expansion::receives(std::int32_t round, std::int32_t member) const {
+  // The mirrored round of a tree has the same pairs the other way round.
+  return tree() ? sends(rounds_ - 1 - round, member) : sends(round, member);
+}
+
+// Ring and direct: who sends the member its k-th transfer of the round.
+inline std::int32_t Expansion::sender_to(std::int32_t round, std::int32_t member,
+                                         std::int32_t k) const {
+  bool pairwise = !direct() && kind_ == CollectiveKind::AllToAll;
+  return wrapped(std::int64_t{member} - (pairwise ? round : k) - 1, n_);
+}
+
+inline Transfer Expansion::arriving(std::int32_t round, std::int32_t member, std::int32_t k) const {
+  if (tree()) return tree_transfer(receive(round, member, k));
+  return sent(round, sender_to(round, member, k), k);
+}
 
 }  // namespace reshard

@@ -56,6 +56,7 @@ Flows::Opened Flows::open(const Transit& transit, std::int64_t now_ps) {
           "simulation: expected at most {} transfers at one time, found more", kMaxInFlight));
     free_.push_back(static_cast<std::int32_t>(transits_.size()));
     transits_.emplace_back();
+    rules_.push_back(nullptr);
     for (auto* column : {&starts_ps_, &sequences_}) column->push_back(0);
   }
   std::int32_t flow = free_.back();
@@ -64,6 +65,7 @@ Flows::Opened Flows::open(const Transit& transit, std::int64_t now_ps) {
   starts_ps_[flow] = now_ps;
   sequences_[flow] = next_sequence_++;
   const RouteRule& rule = topology_.rule(transit.source, transit.destination);
+  rules_[flow] = &rule;
   add_route_use(to_index(&rule - topology_.node().rules.data()), {transit.bytes, 1});
   return {flow, transit.terms ? transit.terms->latency_ps : rule.latency_ps};
 }
@@ -72,7 +74,7 @@ void Flows::close(std::int32_t flow) { free_.push_back(flow); }
 
 void Flows::join(std::int32_t flow, std::int64_t now_ps) {
   const Transit& carried = transit(flow);
-  const RouteRule& rule = topology_.rule(carried.source, carried.destination);
+  const RouteRule& rule = *rules_[flow];
   path_.clear();
   for (const Hop& hop : rule.hops)
     path_.push_back(topology_.resource(hop, carried.source, carried.destination));

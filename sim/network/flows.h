@@ -64,6 +64,7 @@ class Flows {
   FairShare shares_;
   // By flow.
   IndexVector<std::int32_t, Transit> transits_;
+  IndexVector<std::int32_t, const RouteRule*> rules_;
   IndexVector<std::int32_t, std::int64_t> starts_ps_, sequences_;
   std::vector<std::int32_t> free_;
   std::int64_t next_sequence_ = 0;

@@ -24,13 +24,6 @@ FairShare::FairShare(const std::vector<std::int64_t>& capacities, std::size_t ma
   }
 }
 
-std::span<const ResourceId> FairShare::path(std::int32_t flow) const {
-  std::span<const ResourceId> all = std::span(paths_).subspan(to_index(flow) * stride_, stride_);
-  std::size_t hops = all.size();
-  while (all[hops - 1] == nowhere_) --hops;
-  return all.first(hops);
-}
-
 void FairShare::add(std::int32_t flow, std::span<const ResourceId> path, std::int64_t cap,
                     Int128 work) {
   auto at = to_index(flow);

@@ -90,7 +90,12 @@ class FairShare {
   }
   // What keeps the rate of a flow from rising: a resource, none where it is the cap.
   std::optional<ResourceId> limit(std::int32_t flow) const;
-  std::span<const ResourceId> path(std::int32_t flow) const;
+  std::span<const ResourceId> path(std::int32_t flow) const {
+    const ResourceId* hops = &paths_[to_index(flow) * stride_];
+    std::size_t count = stride_;
+    while (hops[count - 1] == nowhere_) --count;
+    return {hops, count};
+  }
 
  private:
   struct Resource {

@@ -137,8 +137,10 @@ class Transfers {
   template <class Visit>
   void for_each_of_group(std::int32_t part, std::int32_t round, bool received,
                          Visit&& visit) const {
-    std::int32_t n = expansions_.front().members(), member = part % n, first = part - member;
-    const Expansion& expansion = expansions_[to_index(part / n)];
+    // One group is the common case, and a division costs as much as all else here.
+    std::int32_t n = expansions_.front().members(), group = part < n ? 0 : part / n;
+    std::int32_t first = group * n, member = part - first;
+    const Expansion& expansion = expansions_[to_index(group)];
     auto add = [&](const Transfer& transfer) {
       visit(first + transfer.source, first + transfer.destination,
             expansion.elements(transfer) * unit_bytes_, static_cast<const Terms*>(nullptr));

@@ -76,10 +76,10 @@ void FairShare::remove(std::int32_t flow, std::int64_t now_ps) {
     std::int32_t moved = resource.flows.back();
     resource.flows[to_index(position)] = moved;
     resource.flows.pop_back();
+    if (resource.flows.empty()) continue;
     std::size_t place = to_index(moved) * stride_;
     while (paths_[place] != hops[hop]) ++place;
     positions_[place] = position;
-    if (resource.flows.empty()) continue;
     touched_.push_back(hops[hop]);
     shared = true;
   }

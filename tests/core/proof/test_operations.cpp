@@ -2,6 +2,7 @@
 // The proof over operations refutes those that do something else than their plan says.
 #include <catch2/catch.hpp>
 
+#include "core/base/errors.h"
 #include "core/planners/planner.h"
 #include "core/proof/proof.h"
 #include "core/schedule/forwarding.h"
@@ -101,4 +102,22 @@ TEST_CASE("operations that differ from their plan in one place are refuted") {
     }
   }
   CHECK(broken > 150);
+}
+
+TEST_CASE("debug builds refuse to run operations that differ from a proved plan, and no others") {
+  Plan plan = planned("S(0)S(1)", "S(1)S(0)");
+  Forwarding forwarding(plan, true);
+  RunStep right = [&](StepId step, Operations& out) { forwarding.run(step, out); };
+  Faulty faulty(Faulty::Fault::Lost, 0);
+  RunStep wrong = [&](StepId step, Operations& out) {
+    faulty.pass_to(out);
+    forwarding.run(step, faulty);
+  };
+  CHECK_NOTHROW(debug_check_operations(plan, right));
+#ifdef NDEBUG
+  CHECK_NOTHROW(debug_check_operations(plan, wrong));
+  CHECK(!faulty.hit());
+#else
+  CHECK_THROWS_AS(debug_check_operations(plan, wrong), CheckFailure);
+#endif
 }

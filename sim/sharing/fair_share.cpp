@@ -146,7 +146,6 @@ void FairShare::solve(std::int64_t now_ps, std::vector<ResourceId>* changed) {
   next_epoch();
   for (std::int32_t flow : new_) {
     if (take_alone(flow, now_ps)) continue;
-    keep_below_ = std::min(keep_below_, caps_[flow]);
     for (ResourceId hop : path(flow)) {
       keep_below_ = std::min(keep_below_, capacity(hop) / load(hop));
       touched_.push_back(hop);

@@ -29,7 +29,7 @@ class Engine {
  public:
   Engine(const Workload& workload, const Topology& topology, const EngineOptions& options)
       : options_(options),
-        flows_(topology, options.observer),
+        flows_(topology, options.observer, options.observer == nullptr && options.waits == nullptr),
         whole_steps_(topology),
         program_(workload, topology.devices(), options.record_spans ? &timeline_.spans : nullptr,
                  options.carriers, options.waits,
@@ -40,11 +40,13 @@ class Engine {
   Timeline run();
 
  private:
-  // Something known to happen: a flow's latency ends, or (flow -1) a part wakes from its wait.
+  // Something known to happen: a flow's latency ends, a flow that is sole does (`sequence`), or
+  // (flow -1) a part wakes from its wait.
   struct Event {
     std::int32_t flow;
     OpId op{0};
     std::int32_t part = -1, wait = WaitLog::kNone;
+    std::int64_t sequence = -1;
   };
 
   const std::vector<std::int64_t>* take_whole(const Transfers& transfers,
@@ -52,6 +54,7 @@ class Engine {
   void settle();
   void begin(const Transit& transit);
   void happen(const Event& event);
+  void join(std::int32_t flow);
   void arrive(std::int32_t flow);
 
   EngineOptions options_;
@@ -96,10 +99,19 @@ void Engine::begin(const Transit& transit) {
 void Engine::happen(const Event& event) {
   if (event.flow < 0)
     program_.woken(event.op, event.part, event.wait);
-  else if (flows_.transit(event.flow).bytes == 0)
+  else if (event.sequence >= 0 ? flows_.ends_sole(event.flow, event.sequence, now_ps_)
+                               : flows_.transit(event.flow).bytes == 0)
     arrive(event.flow);
-  else
-    flows_.join(event.flow, now_ps_);
+  else if (event.sequence < 0)
+    join(event.flow);
+}
+
+void Engine::join(std::int32_t flow) {
+  std::optional<std::int64_t> end_ps = flows_.join(flow, now_ps_);
+  if (!end_ps) return;
+  Event end_of_sole{flow};
+  end_of_sole.sequence = flows_.sequence(flow);
+  events_.push(*end_ps, end_of_sole);
 }
 
 const std::vector<std::int64_t>* Engine::take_whole(const Transfers& transfers,

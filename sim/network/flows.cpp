@@ -27,10 +27,12 @@ std::size_t longest_route(const Topology& topology) {
   return longest;
 }
 
-Flows::Flows(const Topology& topology, FlowObserver* observer)
+Flows::Flows(const Topology& topology, FlowObserver* observer, bool soles)
     : topology_(topology),
       observer_(observer),
+      soles_allowed_(soles),
       shares_(capacities_of(topology), longest_route(topology)),
+      sole_on_(to_index(topology.resource_count()), kNone),
       uses_(to_index(topology.resource_count())),
       route_uses_(topology.node().rules.size()),
       busy_since_ps_(uses_.size(), 0) {}
@@ -57,6 +59,7 @@ Flows::Opened Flows::open(const Transit& transit, std::int64_t now_ps) {
     free_.push_back(static_cast<std::int32_t>(transits_.size()));
     transits_.emplace_back();
     rules_.push_back(nullptr);
+    soles_.emplace_back();
     for (auto* column : {&starts_ps_, &sequences_}) column->push_back(0);
   }
   std::int32_t flow = free_.back();
@@ -72,24 +75,87 @@ Flows::Opened Flows::open(const Transit& transit, std::int64_t now_ps) {
 
 void Flows::close(std::int32_t flow) { free_.push_back(flow); }
 
-void Flows::join(std::int32_t flow, std::int64_t now_ps) {
+void Flows::find_path(std::int32_t flow) {
   const Transit& carried = transit(flow);
-  const RouteRule& rule = *rules_[flow];
   path_.clear();
-  for (const Hop& hop : rule.hops)
+  for (const Hop& hop : rules_[flow]->hops)
     path_.push_back(topology_.resource(hop, carried.source, carried.destination));
+}
+
+std::optional<std::int64_t> Flows::join(std::int32_t flow, std::int64_t now_ps) {
+  const Transit& carried = transit(flow);
+  std::int64_t cap = rules_[flow]->cap_bytes_per_s.value_or(FairShare::kNoCap);
+  if (carried.terms) cap = std::min(cap, carried.terms->cap_bytes_per_s);
+  find_path(flow);
+  for (ResourceId resource : path_) add_use(resource, {carried.bytes, 0});
+  if (soles_allowed_ && is_alone(now_ps)) return begin_sole(flow, cap, now_ps);
+  for (const Hop& hop : rules_[flow]->hops)
+    end_sole_on(topology_.resource(hop, carried.source, carried.destination), now_ps);
+  find_path(flow);
+  share(flow, cap, Int128{carried.bytes} * kUnitsPerByte, now_ps);
+  return std::nullopt;
+}
+
+// Who is sole there shares from now on, unless it ends now.
+void Flows::end_sole_on(ResourceId resource, std::int64_t now_ps) {
+  std::int32_t flow = sole_on_[resource];
+  if (flow == kNone || soles_[flow].end_ps == now_ps) return;
+  Sole sole = soles_[flow];
+  end_sole(flow, now_ps);
+  share(flow, sole.cap,
+        Int128{transit(flow).bytes} * kUnitsPerByte - Int128{sole.rate} * (now_ps - sole.start_ps),
+        now_ps);
+}
+
+// On the path; what ends now is as good as gone.
+bool Flows::is_alone(std::int64_t now_ps) const {
+  return std::all_of(path_.begin(), path_.end(), [&](ResourceId resource) {
+    std::int32_t sole = sole_on_[resource];
+    return shares_.load(resource) == 0 && (sole == kNone || soles_[sole].end_ps == now_ps);
+  });
+}
+
+std::int64_t Flows::begin_sole(std::int32_t flow, std::int64_t cap, std::int64_t now_ps) {
+  std::int64_t rate = cap, bytes = transit(flow).bytes;
+  for (ResourceId resource : path_) {
+    rate = std::min(rate, shares_.capacity(resource));
+    if (sole_on_[resource] == kNone) busy_since_ps_[resource] = now_ps;
+    sole_on_[resource] = flow;
+  }
+  if (last_sole_.bytes != bytes || last_sole_.rate != rate)
+    last_sole_ = {bytes, rate, finish_ps(0, Int128{bytes} * kUnitsPerByte, rate)};
+  soles_[flow] = {now_ps, later_ps(now_ps, last_sole_.duration_ps), rate, cap};
+  return soles_[flow].end_ps;
+}
+
+bool Flows::ends_sole(std::int32_t flow, std::int64_t sequence, std::int64_t now_ps) {
+  if (sequences_[flow] != sequence || soles_[flow].end_ps != now_ps) return false;
+  end_sole(flow, now_ps);
+  return true;
+}
+
+// Another one may have come to a resource already, at this instant.
+void Flows::end_sole(std::int32_t flow, std::int64_t now_ps) {
+  soles_[flow].end_ps = kNone;
+  find_path(flow);
+  for (ResourceId resource : path_) {
+    if (sole_on_[resource] != flow) continue;
+    sole_on_[resource] = kNone;
+    if (shares_.load(resource) == 0) uses_[resource].busy_ps += now_ps - busy_since_ps_[resource];
+  }
+}
+
+// Along the path.
+void Flows::share(std::int32_t flow, std::int64_t cap, Int128 work, std::int64_t now_ps) {
   for (ResourceId resource : path_)
     if (shares_.load(resource) >= shares_.capacity(resource))
       throw InputError(
           fmt::format("resource {}: expected at most one flow per byte/s, found more than {} flows",
                       topology_.resource_name(resource), shares_.capacity(resource)));
-  std::int64_t cap = rule.cap_bytes_per_s.value_or(FairShare::kNoCap);
-  if (carried.terms) cap = std::min(cap, carried.terms->cap_bytes_per_s);
-  shares_.add(flow, path_, cap, Int128{carried.bytes} * kUnitsPerByte);
-  for (ResourceId resource : path_) {
-    add_use(resource, {carried.bytes, 0});
-    if (shares_.load(resource) == 1) busy_since_ps_[resource] = now_ps;
-  }
+  shares_.add(flow, path_, cap, work);
+  for (ResourceId resource : path_)
+    if (shares_.load(resource) == 1 && sole_on_[resource] == kNone)
+      busy_since_ps_[resource] = now_ps;
 }
 
 void Flows::solve(std::int64_t now_ps) {

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The transfers under way: first waiting out their route's latency, then sharing capacity.
 //
-// A flow without bytes never shares.
+// A flow without bytes never shares. One that finds all its resources without flows is *sole*: what
+// it gets and when it ends is known, and nothing is to be solved, until another flow comes to one
+// of its resources; then it shares like all others, with what is left of it. It can only end later
+// than was said.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,8 +28,9 @@ std::size_t longest_route(const Topology& topology);
 
 class Flows {
  public:
-  // Tells the observer, where there is one; both must outlive the flows.
-  Flows(const Topology& topology, FlowObserver* observer);
+  // Tells the observer, where there is one, of rates; both must outlive the flows. `soles`: flows
+  // may be sole, of which nobody is told.
+  Flows(const Topology& topology, FlowObserver* observer, bool soles);
 
   // A transfer whose both ends are ready: its latency runs from now. Its number is free again after
   // close().
@@ -38,14 +43,18 @@ class Flows {
   std::int64_t start_ps(std::int32_t flow) const { return starts_ps_[flow]; }
   void close(std::int32_t flow);
 
-  // The latency is over and there are bytes to move: the flow shares from now on.
-  void join(std::int32_t flow, std::int64_t now_ps);
+  // The latency is over and there are bytes to move: the flow shares from now on, or is sole; then
+  // it ends when it is said here, if ends_sole() agrees there.
+  std::optional<std::int64_t> join(std::int32_t flow, std::int64_t now_ps);
+  // The flow with that sequence() is sole still, and ends now.
+  bool ends_sole(std::int32_t flow, std::int64_t sequence, std::int64_t now_ps);
+  std::int64_t sequence(std::int32_t flow) const { return sequences_[flow]; }
   // Brings rates and finish times up to date after joins and retirements.
   void solve(std::int64_t now_ps);
   // MinimumTree::kNever when nothing shares.
   std::int64_t next_finish_ps() { return shares_.next_finish_ps(); }
-  // Flows that finish at the next finish, which is now, in the order in which they were opened.
-  // They share no more; they are still open.
+  // Flows that share and finish at the next finish, which is now, in the order in which they were
+  // opened. They share no more; they are still open.
   void retire(std::int64_t now_ps, std::vector<std::int32_t>& finished);
 
   // Bytes of all flows that joined, and the time during which each resource was shared by at least
@@ -59,16 +68,36 @@ class Flows {
   bool idle() const { return free_.size() == transits_.size(); }
 
  private:
+  // Of a flow that is sole.
+  struct Sole {
+    std::int64_t start_ps = 0, end_ps = kNone, rate = 0, cap = 0;
+  };
+  static constexpr std::int32_t kNone = -1;
+
+  void find_path(std::int32_t flow);
+  bool is_alone(std::int64_t now_ps) const;
+  std::int64_t begin_sole(std::int32_t flow, std::int64_t cap, std::int64_t now_ps);
+  void end_sole(std::int32_t flow, std::int64_t now_ps);
+  void end_sole_on(ResourceId resource, std::int64_t now_ps);
+  void share(std::int32_t flow, std::int64_t cap, Int128 work, std::int64_t now_ps);
+
   const Topology& topology_;
   FlowObserver* observer_;
+  bool soles_allowed_;
   FairShare shares_;
   // By flow.
   IndexVector<std::int32_t, Transit> transits_;
   IndexVector<std::int32_t, const RouteRule*> rules_;
   IndexVector<std::int32_t, std::int64_t> starts_ps_, sequences_;
+  IndexVector<std::int32_t, Sole> soles_;
   std::vector<std::int32_t> free_;
   std::int64_t next_sequence_ = 0;
+  // What the last one needed: flows of one step are often alike.
+  struct {
+    std::int64_t bytes = 0, rate = 0, duration_ps = 0;
+  } last_sole_;
   // By resource.
+  IndexVector<ResourceId, std::int32_t> sole_on_;  // kNone: no flow, or flows that share
   IndexVector<ResourceId, ResourceUse> uses_;
   IndexVector<std::size_t, RouteUse> route_uses_;
   IndexVector<ResourceId, std::int64_t> busy_since_ps_;

@@ -140,22 +140,19 @@ OperationRun::Progress OperationRun::go_on(std::int32_t part, std::int64_t now_p
         [&](std::int32_t source, std::int32_t destination, std::int64_t bytes, const Terms* terms) {
           source += step.first_part;
           destination += step.first_part;
-          meet({id_, step_of(part), rank_of(source), rank_of(destination), source, destination,
-                bytes, terms},
-               part, transits);
+          ++at.pending;
+          // A transfer starts when the later of its two ends comes to its round.
+          if (parts_[source == part ? destination : source].round != at.round) return;
+          transits.push_back({id_, step_of(part), rank_of(source), rank_of(destination), source,
+                              destination, bytes, terms});
         });
+    check_at_once(transits);
     if (at.pending > 0) return Progress::Waits;
   }
   return Progress::Done;
 }
 
-// A transfer starts when the later of its two ends comes to its round.
-void OperationRun::meet(const Transit& transit, std::int32_t part, std::vector<Transit>& transits) {
-  Part& at = parts_[part];
-  std::int32_t peer = transit.source_part == part ? transit.destination_part : transit.source_part;
-  ++at.pending;
-  if (parts_[peer].round != at.round) return;
-  transits.push_back(transit);
+void OperationRun::check_at_once(const std::vector<Transit>& transits) const {
   if (transits.size() > to_index(kMaxInFlight))
     throw OperationRefused(
         id_, fmt::format("expected at most {} transfers at one time, found more", kMaxInFlight));

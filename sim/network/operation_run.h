@@ -115,7 +115,7 @@ class OperationRun {
   void add_parts(StepRun& step, Transfers transfers);
   void index_parts(const Plan* plan);
   std::int32_t part_at(Slot slot, std::int32_t step) const;  // -1 where the slot has none
-  void meet(const Transit& transit, std::int32_t part, std::vector<Transit>& transits);
+  void check_at_once(const std::vector<Transit>& transits) const;
   void note(std::int32_t part, std::int32_t wait) {
     if (recording_) recording_->log.keep_later(recording_->waited[part].next, wait);
   }

@@ -12,19 +12,18 @@ namespace {
 // For division, which compilers make faster without a sign.
 __extension__ typedef unsigned __int128 Unsigned128;
 
-// When work that remains now is done. A flow that has not finished has work left.
-std::int64_t finish_ps(std::int64_t now_ps, Int128 remaining, std::int64_t rate) {
-  auto divisor = static_cast<std::uint64_t>(rate);
-  return later_ps(
-      now_ps, static_cast<Int128>((static_cast<Unsigned128>(remaining) + divisor - 1) / divisor));
-}
-
 }  // namespace
 
 std::int64_t later_ps(std::int64_t now_ps, Int128 delay_ps) {
   if (delay_ps > kMaxTimePs - now_ps)
     throw InputError("simulated time: expected an end within 2^62 ps (53 days), found a later one");
   return now_ps + static_cast<std::int64_t>(delay_ps);
+}
+
+std::int64_t finish_ps(std::int64_t now_ps, Int128 remaining, std::int64_t rate) {
+  auto divisor = static_cast<std::uint64_t>(rate);
+  return later_ps(
+      now_ps, static_cast<Int128>((static_cast<Unsigned128>(remaining) + divisor - 1) / divisor));
 }
 
 std::int32_t FlowGroups::add_group() {

@@ -29,6 +29,10 @@ namespace reshard::sim {
 // now + delay. Throws InputError beyond kMaxTimePs.
 std::int64_t later_ps(std::int64_t now_ps, Int128 delay_ps);
 
+// When work that remains now is done, in 10^-12 byte, at a rate >= 1. What is under way has work
+// left.
+std::int64_t finish_ps(std::int64_t now_ps, Int128 remaining, std::int64_t rate);
+
 // Work is counted in these.
 inline constexpr std::int64_t kUnitsPerByte = 1'000'000'000'000;
 

@@ -151,22 +151,36 @@ void FairShare::solve(std::int64_t now_ps, std::vector<ResourceId>* changed) {
       touched_.push_back(hop);
     }
   }
-  const bool whole = whole_ > 0;
-  whole_ -= whole ? 1 : 0;
-  for (ResourceId root : touched_) {
-    if (load(root) == 0 || resources_[root].epoch == epoch_) continue;
-    if (whole)
-      collect_all(now_ps);
-    else
-      collect(root, now_ps);
-    if (!whole && 2 * part_.size() >= resources_.size()) whole_ = kWhole;
-    fill(now_ps);
-    if (changed) changed->insert(changed->end(), part_.begin(), part_.end());
+  if (whole_ > 0) {
+    --whole_;
+    solve_all(now_ps);
+  } else {
+    solve_parts(now_ps);
   }
   new_.clear();
   touched_.clear();
   keep_below_ = kNoCap;
   groups_.update(now_ps);
+}
+
+void FairShare::solve_parts(std::int64_t now_ps) {
+  filled_.clear();
+  for (ResourceId root : touched_) {
+    if (load(root) == 0 || resources_[root].epoch == epoch_) continue;
+    collect(root, now_ps);
+    if (2 * part_.size() >= resources_.size()) whole_ = kWhole;
+    fill(now_ps);
+    if (changed_) changed_->insert(changed_->end(), part_.begin(), part_.end());
+  }
+}
+
+void FairShare::solve_all(std::int64_t now_ps) {
+  if (std::none_of(touched_.begin(), touched_.end(),
+                   [this](ResourceId id) { return load(id) > 0; }))
+    return;
+  collect_all(now_ps);
+  fill_again(now_ps);
+  if (changed_) changed_->insert(changed_->end(), part_.begin(), part_.end());
 }
 
 // ---- which flows are rated anew

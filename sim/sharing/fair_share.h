@@ -130,6 +130,8 @@ class FairShare {
   // The flows of a group, or without a rate, are free.
   bool is_open(std::int32_t group) const { return open_[group + kStates] == epoch_; }
   void next_epoch();
+  void solve_parts(std::int64_t now_ps);
+  void solve_all(std::int64_t now_ps);
   void join(std::int32_t flow, std::int32_t group, std::int64_t now_ps);
   void leave(std::int32_t flow, std::int64_t now_ps);
   bool take_alone(std::int32_t flow, std::int64_t now_ps);
@@ -162,6 +164,7 @@ class FairShare {
   bool give_all(ResourceId bottleneck, std::int64_t now_ps);
   void fill_from(ResourceId resource, std::int64_t now_ps);
   void fill(std::int64_t now_ps);
+  void fill_again(std::int64_t now_ps);
 
   std::size_t stride_;
   ResourceId nowhere_;
@@ -202,6 +205,7 @@ class FairShare {
   // One connected part of a solution in the making.
   std::vector<ResourceId> part_;
   std::vector<std::pair<std::int64_t, ResourceId>> order_;
+  std::vector<ResourceId> filled_, last_filled_;  // in this order
   std::vector<Candidate> candidates_;
   Group chosen_;
 };

@@ -96,6 +96,7 @@ bool FairShare::give_all(ResourceId bottleneck, std::int64_t now_ps) {
     join(flow, group, now_ps);
   }
   give(members_[group], share);
+  filled_.push_back(bottleneck);
   return true;
 }
 
@@ -108,6 +109,7 @@ void FairShare::fill_from(ResourceId resource, std::int64_t now_ps) {
   }
 }
 
+// A part that is new in the order of its groups' rates.
 void FairShare::fill(std::int64_t now_ps) {
   order_.clear();
   for (ResourceId id : part_) {
@@ -118,6 +120,16 @@ void FairShare::fill(std::int64_t now_ps) {
   }
   std::sort(order_.begin(), order_.end());
   for (auto [rate, id] : order_) fill_from(id, now_ps);
+  for (ResourceId id : part_)
+    if (free_[id] > 0) fill_from(id, now_ps);
+}
+
+// The whole network in the order of the last time.
+void FairShare::fill_again(std::int64_t now_ps) {
+  last_filled_.swap(filled_);
+  filled_.clear();
+  for (ResourceId id : last_filled_)
+    if (free_[id] > 0) fill_from(id, now_ps);
   for (ResourceId id : part_)
     if (free_[id] > 0) fill_from(id, now_ps);
 }

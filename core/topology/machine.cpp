@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "core/topology/machine.h"
 
+#include "core/base/limits.h"
 #include "core/base/units.h"
 
 namespace reshard {
 namespace {
 
-constexpr std::int64_t kUs = 1'000'000, kGB = 1'000'000'000, kOne = kRatioOne;
+constexpr std::int64_t kUs = 1'000'000, kSecond = 1'000'000 * kUs, kGB = 1'000'000'000,
+                       kOne = kRatioOne;
 
 constexpr std::array<FigureRow, kFigures> kRows{{
     {"nccl.launch", FigureUnit::Time, kUs / 10, 1'000 * kUs,
@@ -41,6 +43,24 @@ constexpr std::array<FigureRow, kFigures> kRows{{
     {"copy.engines", FigureUnit::Ratio, kOne, 64 * kOne, "copies of a GPU at one time"},
     {"copy.shared", FigureUnit::Ratio, kOne / 20, kOne,
      "share of its way out of a GPU that several copies reach together"},
+    {"comm.init", FigureUnit::Time, kUs, 1'000 * kSecond, "making a communicator"},
+    {"comm.init.rank", FigureUnit::Time, 1, kSecond, "the same, for each of its ranks"},
+    {"comm.split", FigureUnit::Time, kUs, 1'000 * kSecond, "splitting off a communicator"},
+    {"comm.connect", FigureUnit::Time, kUs, 1'000 * kSecond, "first use of a peer"},
+    {"comm.memory", FigureUnit::Size, 0, kMaxBytes, "what a communicator holds on a GPU"},
+    {"comm.memory.peer", FigureUnit::Size, 0, kMaxBytes,
+     "the same, for each channel of a peer that was used"},
+    {"launch.queue", FigureUnit::Ratio, kOne, 1'000'000 * kOne,
+     "launches of a GPU that are issued and not done"},
+    {"compute.under_nccl", FigureUnit::Ratio, kOne / 100, kOne,
+     "rate of compute while NCCL's kernels move bytes"},
+    {"nccl.under_compute", FigureUnit::Ratio, kOne / 100, kOne,
+     "rate of NCCL's kernels while the GPU computes"},
+    {"compute.under_copy", FigureUnit::Ratio, kOne / 100, kOne,
+     "rate of compute while copy engines move bytes"},
+    {"copy.under_compute", FigureUnit::Ratio, kOne / 100, kOne,
+     "rate of copies while the GPU computes"},
+    {"gpu.sms", FigureUnit::Ratio, kOne, 1'000 * kOne, "multiprocessors of a GPU"},
 }};
 
 }  // namespace

@@ -17,30 +17,42 @@ enum class Cpu : std::uint8_t { Intel, Amd, Other };
 std::string_view text(Cpu cpu);  // "intel", "amd", "other"
 
 // Figures of NCCL and of copy engines on this machine. What each means in which formula:
-// sim/transport/nccl_costs.h, copy_carrier.h.
+// sim/transport/nccl_costs.h, copy_carrier.h, setup_costs.h, sim/network/interference.h.
 enum class Figure : std::uint8_t {
-  Launch,          // of a kernel that does a collective
-  HopNvlink,       // one step of a ring in the LL protocol: over NVLink,
-  HopPcie,         // over PCIe switches,
-  HopHost,         // by way of the host or between sockets
-  SimpleLaunch,    // the Simple protocol against its usual cost: once,
-  SimpleHop,       // and per step of a ring
-  RingRate,        // of all rings together on one node, as NCCL's search finds it
-  Efficiency,      // what of that rate is reached
-  NvlsEfficiency,  // what of it switches that reduce reach
-  CtaRate,         // of one thread block that sends to a peer
-  HostRate,        // of one send by way of host memory
-  Range,           // of each box but the first that a message brings together
-  CopyLaunch,      // of one copy
-  CopyStaging,     // what a copy through host memory waits for beside
-  CopyEfficiency,  // what of an NVLink a copy reaches
-  CopyEngines,     // of a GPU: copies at one time
-  CopyShared,      // what of its way out of a GPU several copies reach together
+  Launch,            // of a kernel that does a collective
+  HopNvlink,         // one step of a ring in the LL protocol: over NVLink,
+  HopPcie,           // over PCIe switches,
+  HopHost,           // by way of the host or between sockets
+  SimpleLaunch,      // the Simple protocol against its usual cost: once,
+  SimpleHop,         // and per step of a ring
+  RingRate,          // of all rings together on one node, as NCCL's search finds it
+  Efficiency,        // what of that rate is reached
+  NvlsEfficiency,    // what of it switches that reduce reach
+  CtaRate,           // of one thread block that sends to a peer
+  HostRate,          // of one send by way of host memory
+  Range,             // of each box but the first that a message brings together
+  CopyLaunch,        // of one copy
+  CopyStaging,       // what a copy through host memory waits for beside
+  CopyEfficiency,    // what of an NVLink a copy reaches
+  CopyEngines,       // of a GPU: copies at one time
+  CopyShared,        // what of its way out of a GPU several copies reach together
+  CommInit,          // making a communicator: what it takes in any case,
+  CommRank,          // and per rank of it
+  CommSplit,         // splitting one off another
+  CommConnect,       // first use of a peer
+  CommMemory,        // what a communicator holds on each GPU,
+  CommPeer,          // and for a peer that it has used, per channel
+  LaunchQueue,       // launches of a GPU that are issued and not done; none: any number
+  ComputeUnderNccl,  // what is left of the rate: of compute while NCCL's kernels move bytes,
+  NcclUnderCompute,  // of these while the GPU computes,
+  ComputeUnderCopy,  // of compute while copy engines do,
+  CopyUnderCompute,  // of these while the GPU computes
+  Sms                // multiprocessors of a GPU
 };
-inline constexpr int kFigures = 17;
+inline constexpr int kFigures = 29;
 
-// Times in ps, rates in bytes per second, ratios and counts in millionths.
-enum class FigureUnit : std::uint8_t { Time, Rate, Ratio };
+// Times in ps, rates in bytes per second, sizes in bytes, ratios and counts in millionths.
+enum class FigureUnit : std::uint8_t { Time, Rate, Size, Ratio };
 
 struct FigureRow {
   std::string_view name;  // "nccl.hop.nvlink"

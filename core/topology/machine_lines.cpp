@@ -78,6 +78,20 @@ void MachineLines::read_reduces(Machine& machine) {
   flag = true;
 }
 
+std::int64_t MachineLines::figure_value(FigureUnit unit, std::string_view value) const {
+  switch (unit) {
+    case FigureUnit::Time:
+      return parse_duration_ps(value, place());
+    case FigureUnit::Rate:
+      return parse_bytes_per_s(value, place());
+    case FigureUnit::Size:
+      return parse_bytes(value, place());
+    case FigureUnit::Ratio:
+      return parse_ratio(value, place());
+  }
+  return 0;
+}
+
 // figure NAME VALUE
 void MachineLines::read_figure(Machine& machine) {
   std::string_view word = token();
@@ -92,9 +106,7 @@ void MachineLines::read_figure(Machine& machine) {
   if (machine.figure(*which))
     contradict(fmt::format("one line 'figure {}'", row.name), "a second one");
   std::string_view value = token();
-  std::int64_t number = row.unit == FigureUnit::Time   ? parse_duration_ps(value, place())
-                        : row.unit == FigureUnit::Rate ? parse_bytes_per_s(value, place())
-                                                       : parse_ratio(value, place());
+  std::int64_t number = figure_value(row.unit, value);
   if (number < row.least || number > row.most)
     fail(fmt::format("{} from {} to {}", row.name, figure_text(row.unit, row.least),
                      figure_text(row.unit, row.most)),
@@ -113,12 +125,20 @@ std::string time_word(std::int64_t ps) {
                                    : fmt::format("{}ps", ps);
 }
 
+std::string size_word(std::int64_t bytes) {
+  constexpr std::int64_t kMiB = 1 << 20;
+  return bytes > 0 && bytes % kMiB == 0 ? fmt::format("{}MiB", bytes / kMiB)
+                                        : fmt::format("{}B", bytes);
+}
+
 std::string figure_text(FigureUnit unit, std::int64_t value) {
   switch (unit) {
     case FigureUnit::Time:
       return time_word(value);
     case FigureUnit::Rate:
       return rate_word(value);
+    case FigureUnit::Size:
+      return size_word(value);
     case FigureUnit::Ratio:
       return without_zeros(decimal_text(value, kRatioOne, 6));
   }

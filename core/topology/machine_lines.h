@@ -26,12 +26,13 @@ class MachineLines : public Words {
   void read_transport(Machine& machine);
   void read_reduces(Machine& machine);
   void read_figure(Machine& machine);
+  std::int64_t figure_value(FigureUnit unit, std::string_view value) const;
 };
 
 // As a file spells them: "0.7us", "50GB/s".
 std::string time_word(std::int64_t ps);
 std::string rate_word(std::int64_t bytes_per_s);
-// "4.7us", "360GB/s", "0.972".
+// "4.7us", "360GB/s", "12MiB", "0.972".
 std::string figure_text(FigureUnit unit, std::int64_t value);
 
 // All that is stated, a line each.

@@ -34,8 +34,14 @@ std::vector<Rank> ranks_of(const Operation& operation) {
   if (const auto* compute = std::get_if<Compute>(&operation.body)) return compute->ranks;
   if (const auto* collective = std::get_if<BareCollective>(&operation.body))
     return collective->ranks;
+  if (const auto* setup = std::get_if<Setup>(&operation.body)) return setup->ranks;
   const auto& message = std::get<Message>(operation.body);
   return {message.source, message.destination};
+}
+
+bool moves_bytes(const Operation& operation) {
+  return !std::holds_alternative<Compute>(operation.body) &&
+         !std::holds_alternative<Setup>(operation.body);
 }
 
 std::string text(const Operation& operation) {
@@ -45,6 +51,7 @@ std::string text(const Operation& operation) {
   if (std::holds_alternative<Compute>(operation.body)) return fmt::format("compute on {}", ranks);
   if (const auto* collective = std::get_if<BareCollective>(&operation.body))
     return fmt::format("{} on {}", text(collective->kind), ranks);
+  if (std::holds_alternative<Setup>(operation.body)) return fmt::format("setup of {}", ranks);
   const auto& message = std::get<Message>(operation.body);
   return fmt::format("message from rank {} to rank {}", to_int(message.source),
                      to_int(message.destination));

@@ -16,6 +16,7 @@
 #include <fmt/format.h>
 
 #include "core/base/errors.h"
+#include "core/base/units.h"
 #include "sim/network/flows.h"
 #include "sim/network/program.h"
 #include "sim/network/whole_steps.h"
@@ -31,11 +32,16 @@ class Engine {
       : options_(options),
         flows_(topology, options.observer, options.observer == nullptr && options.waits == nullptr),
         whole_steps_(topology),
-        program_(workload, topology.devices(), options.record_spans ? &timeline_.spans : nullptr,
-                 options.carriers, options.waits,
-                 [this](const Transfers& transfers, std::span<const Rank> ranks, bool together) {
-                   return take_whole(transfers, ranks, together);
-                 }) {}
+        program_(
+            workload, topology.devices(),
+            {.spans = options.record_spans ? &timeline_.spans : nullptr,
+             .carriers = options.carriers,
+             .waits = options.waits,
+             .take_whole = [this](const Transfers& transfers, std::span<const Rank> ranks,
+                                  bool together) { return take_whole(transfers, ranks, together); },
+             .rules = options.order,
+             .launch_queue =
+                 topology.machine().figure(Figure::LaunchQueue).value_or(0) / kRatioOne}) {}
 
   Timeline run();
 

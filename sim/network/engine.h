@@ -12,6 +12,7 @@
 #include "core/traffic/workload.h"
 #include "sim/network/carrier.h"
 #include "sim/network/flow_observer.h"
+#include "sim/network/order.h"
 #include "sim/network/wait_log.h"
 
 namespace reshard::sim {
@@ -26,6 +27,7 @@ struct EngineOptions {
   // known.
   std::int64_t limit_ps = std::numeric_limits<std::int64_t>::max();
   Carriers carriers = {};
+  OrderRules order = {};
   WaitLog* waits = nullptr;          // filled where it is there; must be empty
   FlowObserver* observer = nullptr;  // told of flows where it is there
 };

@@ -24,6 +24,7 @@ OperationRun::OperationRun(OpId id, const Operation& operation, std::span<const 
   }
   if (const auto* compute = std::get_if<Compute>(&operation.body))
     duration_ps_ = compute->duration_ps;
+  if (const auto* setup = std::get_if<Setup>(&operation.body)) duration_ps_ = setup->duration_ps;
   add_parts(steps_.emplace_back(), transfers_of(operation, carrier));
   index_parts(nullptr);
 }

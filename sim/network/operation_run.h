@@ -9,7 +9,7 @@
 //             both their ends are in it, and the next round begins when all of them are complete.
 //             An exchange has one round, a collective those of its expansion; copy, fill and reduce
 //             have none
-//     is done after its last round, or for compute after its duration
+//     is done after its last round, or for compute and setup after their duration
 //
 // Slots number the ranks of the operation. Transfers are worked out from the plan or the expansion
 // when they are due; nothing is stored per transfer of a collective.

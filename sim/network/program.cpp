@@ -11,118 +11,63 @@
 
 namespace reshard::sim {
 
-Streams::Streams(const Workload& workload) {
-  add_places(workload);
-  link(workload);
-  std::size_t count = workload.operations.size();
-  dependents = Grouped<OpId>(count, [&](auto put) {
-    for (std::size_t op = 0; op < count; ++op)
-      for (OpId before : workload.operations[op].after) {
-        RESHARD_CHECK(to_index(before) < count,
-                      fmt::format("operation {} comes after operation {}, which does not exist", op,
-                                  to_index(before)));
-        put(before, id_of<OpId>(op));
-      }
-  });
-}
-
-void Streams::add_places(const Workload& workload) {
-  for (const Operation& operation : workload.operations) {
-    std::vector<Rank> own = ranks_of(operation);
-    const auto* message = std::get_if<Message>(&operation.body);
-    if (message != nullptr && message->source == message->destination &&
-        message->destination_stream == operation.stream)
-      own.pop_back();
-    RESHARD_CHECK(places.size() + own.size() <= to_index(std::numeric_limits<std::int32_t>::max()),
-                  "more places than 2^31");
-    auto op = id_of<OpId>(first_.size());
-    first_.push_back(static_cast<std::int32_t>(places.size()));
-    ranks.insert(ranks.end(), own.begin(), own.end());
-    places.resize(ranks.size(), {op});
-  }
-  first_.push_back(static_cast<std::int32_t>(places.size()));
-}
-
-void Streams::link(const Workload& workload) {
-  // `at`: where among the operations. The operation that stands there itself (`own`) comes after
-  // receiving ends placed before it.
-  struct Entry {
-    Rank rank;
-    std::int32_t stream;
-    OpId at;
-    bool own;
-    std::int32_t place;
-    auto key() const { return std::tie(rank, stream, at, own, place); }
-  };
-  std::vector<Entry> entries;
-  entries.reserve(places.size());
-  for (std::size_t place = 0; place < places.size(); ++place) {
-    OpId op = places[place].op;
-    const Operation& operation = workload.operations[to_index(op)];
-    Entry entry{ranks[place], operation.stream, op, true, static_cast<std::int32_t>(place)};
-    const auto* message = std::get_if<Message>(&operation.body);
-    if (message != nullptr && entry.place != first_of(op)) {
-      entry.stream = message->destination_stream;
-      entry.at = message->destination_place;
-      entry.own = entry.at == op;
-    }
-    entries.push_back(entry);
-  }
-  std::sort(entries.begin(), entries.end(),
-            [](const Entry& a, const Entry& b) { return a.key() < b.key(); });
-  for (std::size_t i = 1; i < entries.size(); ++i)
-    if (entries[i].rank == entries[i - 1].rank && entries[i].stream == entries[i - 1].stream)
-      places[entries[i - 1].place].next = entries[i].place;
-}
-
-Program::Program(const Workload& workload, std::int32_t devices, std::vector<Span>* spans,
-                 Carriers carriers, const WaitLog* waits, TakeWhole take_whole)
+Program::Program(const Workload& workload, std::int32_t devices, ProgramOptions options)
     : workload_(workload),
-      spans_(spans),
-      carriers_(carriers),
-      waits_(waits),
-      take_whole_(std::move(take_whole)),
-      streams_(workload),
+      options_(std::move(options)),
+      waits_(options_.waits),
+      order_(workload, options_.rules),
       operations_(workload.operations.size()),
-      places_(streams_.places.size()) {
+      nodes_(order_.nodes()) {
   check_ranks(devices);
   if (waits_ != nullptr) {
     operation_waited_.resize(operations_.size(), WaitLog::kNone);
-    place_waited_.resize(places_.size(), WaitLog::kNone);
+    node_waited_.resize(nodes_.size(), WaitLog::kNone);
   }
-  for (const Streams::Place& place : streams_.places)
-    if (place.next >= 0) ++places_[place.next].waits;
   for (std::size_t i = 0; i < operations_.size(); ++i) {
     auto op = id_of<OpId>(i);
-    operations_[op].places_left = streams_.end_of(op) - streams_.first_of(op);
+    operations_[op].places_left = operations_[op].to_start =
+        order_.end_of(op) - order_.first_of(op);
     operations_[op].after_left = static_cast<std::int32_t>(workload.operations[i].after.size());
   }
+  count_waits();
   for (std::size_t i = 0; i < operations_.size(); ++i)
     if (operations_[i].after_left == 0) release_all(id_of<OpId>(i));
+  for (std::size_t rank = 0; rank < hosts_.size(); ++rank) issue(id_of<Rank>(rank), WaitLog::kNone);
+}
+
+// The order's, one for all that a place's operation comes after, and one for being issued.
+void Program::count_waits() {
+  for (std::size_t node = 0; node < nodes_.size(); ++node)
+    nodes_[node].waits = order_.waits_of(static_cast<std::int32_t>(node));
+  for (std::size_t place = 0; place < order_.places(); ++place)
+    ++nodes_[order_.gate_of(static_cast<std::int32_t>(place))].waits;
+  if (options_.launch_queue == 0 || order_.launches().empty()) return;
+  for (const Order::Launch& launch : order_.launches()) ++nodes_[launch.gate].waits;
+  hosts_.resize(to_index(order_.highest_rank()) + 1);
 }
 
 void Program::check_ranks(std::int32_t devices) const {
-  for (std::size_t place = 0; place < places_.size(); ++place) {
-    OpId op = streams_.places[place].op;
-    std::int32_t rank = to_int(streams_.ranks[place]);
+  for (std::size_t i = 0; i < order_.places(); ++i) {
+    auto place = static_cast<std::int32_t>(i);
+    OpId op = order_.op_of(place);
+    std::int32_t rank = to_int(order_.rank_of(place));
     if (rank < 0 || rank >= devices)
       throw InputError(fmt::format(
           "operation {} ({}): expected ranks below {}, the number of devices, found rank {}",
-          to_index(op), text(workload_.operations[to_index(op)]), devices, rank));
+          to_index(op), reshard::text(workload_.operations[to_index(op)]), devices, rank));
   }
 }
 
 // What the operation comes after is complete.
 void Program::release_all(OpId op) {
-  for (std::int32_t place = streams_.first_of(op); place < streams_.end_of(op); ++place)
-    release(place, waited(operation_waited_, op));
+  for (std::int32_t place = order_.first_of(op); place < order_.end_of(op); ++place)
+    release(order_.gate_of(place), waited(operation_waited_, op));
   if (!has_places(op)) tasks_.push_back({Task::Kind::Complete, op, 0});
 }
 
-void Program::release(std::int32_t place, std::int32_t waited) {
-  note(place_waited_, place, waited);
-  if (--places_[place].waits == 0)
-    tasks_.push_back({Task::Kind::Place, streams_.places[place].op, place});
+void Program::release(std::int32_t node, std::int32_t waited) {
+  note(node_waited_, node, waited);
+  if (--nodes_[node].waits == 0) tasks_.push_back({Task::Kind::Node, OpId{0}, node});
 }
 
 void Program::arrived(const Transit& transit, std::int32_t wait) {
@@ -153,9 +98,9 @@ void Program::advance(std::int64_t now_ps, std::vector<Transit>& transits,
       Task task = tasks_[i];  // the queue grows on the way
       if (task.kind == Task::Kind::Complete)
         finish_operation(task.op);
-      else if (task.kind == Task::Kind::Place)
-        start_place(task.index);
-      else if (take_whole_ && operations_[task.op].run->begins_rounds(task.index))
+      else if (task.kind == Task::Kind::Node)
+        start_node(task.index);
+      else if (options_.take_whole && operations_[task.op].run->begins_rounds(task.index))
         beginning_.push_back(task);
       else
         run_part(task, now_ps, transits, sleeps);
@@ -181,7 +126,8 @@ bool Program::take_step(std::int64_t now_ps, std::vector<Sleep>& sleeps) {
   bool last = complete_ + 1 == operations_.size() && run.parts_left() == parts.count;
   std::vector<Rank> ranks;
   for (std::int32_t i = 0; i < parts.count; ++i) ranks.push_back(run.rank_of(parts.first + i));
-  const std::vector<std::int64_t>* durations_ps = take_whole_(run.transfers(parts), ranks, !last);
+  const std::vector<std::int64_t>* durations_ps =
+      options_.take_whole(run.transfers(parts), ranks, !last);
   if (durations_ps == nullptr) return false;
   for (std::int32_t i = 0; i < parts.count; ++i) {
     std::int32_t part = parts.first + i;
@@ -196,23 +142,42 @@ void Program::push_ready(OpId op) {
   ready_.clear();
 }
 
+void Program::start_node(std::int32_t node) {
+  nodes_[node].started = true;
+  for (std::int32_t next : order_.at_start(node)) release(next, waited(node_waited_, node));
+  if (order_.is_place(node))
+    start_place(node);
+  else
+    finish_node(node);
+}
+
 void Program::start_place(std::int32_t place) {
-  places_[place].started = true;
-  OpId op = streams_.places[place].op;
+  OpId op = order_.op_of(place);
   OperationState& state = operations_[op];
-  std::int32_t first = streams_.first_of(op), end = streams_.end_of(op);
-  if (!state.run) {
-    std::span<const Rank> ranks =
-        std::span(streams_.ranks).subspan(to_index(first), to_index(end - first));
-    state.run = std::make_unique<OperationRun>(op, workload_.operations[to_index(op)], ranks,
-                                               carriers_.of(op), waits_);
+  --state.to_start;
+  if (!state.run)
+    state.run =
+        std::make_unique<OperationRun>(op, workload_.operations[to_index(op)], order_.ranks_of(op),
+                                       options_.carriers.of(op), waits_);
+  if (!std::holds_alternative<Setup>(workload_.operations[to_index(op)].body)) {
+    start_slot(op, place);
+    return;
   }
-  Slot slot = place - first;
-  if (state.run->slot_done(slot)) {
+  if (state.to_start > 0) return;
+  for (std::int32_t each = order_.first_of(op); each < order_.end_of(op); ++each) {
+    note(node_waited_, each, waited(node_waited_, place));
+    start_slot(op, each);
+  }
+}
+
+void Program::start_slot(OpId op, std::int32_t place) {
+  OperationRun& run = *operations_[op].run;
+  Slot slot = place - order_.first_of(op);
+  if (run.slot_done(slot)) {
     finish_place(place);
     return;
   }
-  state.run->start_slot(slot, waited(place_waited_, place), ready_);
+  run.start_slot(slot, waited(node_waited_, place), ready_);
   push_ready(op);
 }
 
@@ -227,47 +192,125 @@ void Program::run_part(const Task& task, std::int64_t now_ps, std::vector<Transi
         {task.op, task.index, run.rank_of(task.index), run.duration_ps(), run.waited(task.index)});
     return;
   }
-  if (spans_ != nullptr)
-    spans_->push_back({task.op, run.step_of(task.index), run.rank_of(task.index),
-                       run.start_ps(task.index), now_ps});
+  if (options_.spans != nullptr)
+    options_.spans->push_back({task.op, run.step_of(task.index), run.rank_of(task.index),
+                               run.start_ps(task.index), now_ps});
   Slot slot = run.slot_of(task.index);
-  std::int32_t place = streams_.first_of(task.op) + slot;
-  note(place_waited_, place, run.waited(task.index));
+  std::int32_t place = order_.first_of(task.op) + slot;
+  note(node_waited_, place, run.waited(task.index));
   run.finish(task.index, ready_);
   push_ready(task.op);
   if (run.slot_done(slot)) finish_place(place);
 }
 
+void Program::finish_node(std::int32_t node) {
+  nodes_[node].done = true;
+  for (std::int32_t next : order_.at_end(node)) release(next, waited(node_waited_, node));
+  if (hosts_.empty() || !order_.ends_launch(node)) return;
+  --hosts_[order_.rank_of(node)].pending;
+  issue(order_.rank_of(node), waited(node_waited_, node));
+}
+
 void Program::finish_place(std::int32_t place) {
-  const Streams::Place& at = streams_.places[place];
-  if (at.next >= 0) release(at.next, waited(place_waited_, place));
-  note(operation_waited_, at.op, waited(place_waited_, place));
-  if (--operations_[at.op].places_left == 0) finish_operation(at.op);
+  finish_node(place);
+  OpId op = order_.op_of(place);
+  note(operation_waited_, op, waited(node_waited_, place));
+  if (--operations_[op].places_left == 0) finish_operation(op);
+}
+
+// As many launches as there is room for.
+void Program::issue(Rank rank, std::int32_t waited) {
+  HostState& host = hosts_[rank];
+  std::span<const std::int32_t> own = order_.issued()[rank];
+  while (to_index(host.issued) < own.size() && host.pending < options_.launch_queue) {
+    ++host.pending;
+    release(order_.launches()[to_index(own[to_index(host.issued++)])].gate, waited);
+  }
 }
 
 void Program::finish_operation(OpId op) {
   operations_[op].run.reset();
   ++complete_;
-  for (OpId dependent : streams_.dependents[op]) {
+  for (OpId dependent : order_.dependents(op)) {
     note(operation_waited_, dependent, waited(operation_waited_, op));
     if (--operations_[dependent].after_left == 0) release_all(dependent);
   }
 }
 
-std::string Program::why_stuck(OpId op) const {
-  const OperationState& state = operations_[op];
-  if (state.after_left > 0)
-    for (OpId before : workload_.operations[to_index(op)].after)
-      if (!complete(before)) return fmt::format("comes after operation {}", to_index(before));
-  for (std::int32_t place = streams_.first_of(op); place < streams_.end_of(op); ++place) {
-    if (places_[place].started) continue;
-    for (const Streams::Place& before : streams_.places)
-      if (before.next == place)
-        return fmt::format("on rank {} comes behind operation {}", to_int(streams_.ranks[place]),
-                           to_index(before.op));
-  }
-  return "has started everywhere";
+// Of a node that is not done: an operation that is to blame.
+OpId Program::unfinished(std::int32_t node) const {
+  if (order_.is_place(node)) return order_.op_of(node);
+  for (std::int32_t place : order_.batch_of(node))
+    if (!nodes_[place].done) return order_.op_of(place);
+  RESHARD_CHECK(false, "a batch that is done and is not");
 }
+
+OpId Program::first_pending(Rank rank) const {
+  std::span<const std::int32_t> own = order_.issued()[rank];
+  for (std::int32_t i = 0; i < hosts_[rank].issued; ++i) {
+    const Order::Launch& launch = order_.launches()[to_index(own[to_index(i)])];
+    if (!nodes_[launch.end].done) return unfinished(launch.end);
+  }
+  RESHARD_CHECK(false, "a launch queue that is full of nothing");
+}
+
+std::optional<OpId> Program::missing_of(OpId op) const {
+  if (operations_[op].after_left == 0) return std::nullopt;
+  const std::vector<OpId>& after = workload_.operations[to_index(op)].after;
+  return *std::find_if(after.begin(), after.end(), [this](OpId each) { return !complete(each); });
+}
+
+Program::Obstacle Program::obstacle_of(std::int32_t gate) const {
+  using Kind = Obstacle::Kind;
+  Rank rank = order_.rank_of(gate);
+  const Order::Behind& behind = order_.behind(gate);
+  for (auto [node, kind] :
+       {std::pair{behind.stream, Kind::Stream}, std::pair{behind.communicator, Kind::Communicator},
+        std::pair{behind.host, Kind::Host}})
+    if (node != Order::kNone && !nodes_[node].done) return {kind, unfinished(node), rank};
+  if (behind.launch != Order::kNone && !nodes_[behind.launch].started)
+    return {Kind::Launch, unfinished(behind.launch), rank};
+  if (!order_.is_place(gate))
+    for (std::int32_t place : order_.batch_of(gate))
+      if (std::optional<OpId> missing = missing_of(order_.op_of(place)))
+        return {Kind::After, *missing, rank};
+  RESHARD_CHECK(!hosts_.empty(), "a launch that waits for nothing");
+  return {Kind::Queue, first_pending(rank), rank};
+}
+
+Program::Obstacle Program::obstacle(OpId op) const {
+  if (std::optional<OpId> missing = missing_of(op)) return {Obstacle::Kind::After, *missing, {}};
+  for (std::int32_t place = order_.first_of(op); place < order_.end_of(op); ++place)
+    if (!nodes_[place].started) return obstacle_of(order_.gate_of(place));
+  return {};
+}
+
+namespace {
+
+std::string text(const Program::Obstacle& obstacle) {
+  using Kind = Program::Obstacle::Kind;
+  std::size_t op = to_index(obstacle.op);
+  std::int32_t rank = to_int(obstacle.rank);
+  switch (obstacle.kind) {
+    case Kind::None:
+      return "has started everywhere";
+    case Kind::After:
+      return fmt::format("comes after operation {}", op);
+    case Kind::Stream:
+      return fmt::format("on rank {} comes behind operation {}", rank, op);
+    case Kind::Communicator:
+      return fmt::format("on rank {} comes behind operation {} of its communicator", rank, op);
+    case Kind::Host:
+      return fmt::format("on rank {} is issued behind operation {}", rank, op);
+    case Kind::Launch:
+      return fmt::format("on rank {} is launched behind operation {}", rank, op);
+    case Kind::Queue:
+      return fmt::format("on rank {} finds a launch queue full of operation {}", rank, op);
+  }
+  return "";
+}
+
+}  // namespace
 
 std::string Program::stuck() const {
   std::string out;
@@ -276,7 +319,7 @@ std::string Program::stuck() const {
     auto op = id_of<OpId>(i);
     if (complete(op)) continue;
     out += fmt::format("{}operation {} ({}) {}", named == 0 ? "" : "; ", i,
-                       text(workload_.operations[i]), why_stuck(op));
+                       reshard::text(workload_.operations[i]), text(obstacle(op)));
     ++named;
   }
   return left > named ? fmt::format("{}; and {} more", out, left - named) : out;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // How far each rank is in a workload: which operations have started on it, and what may start next.
 //
-// An operation has a *place* per rank that takes part, in that rank's stream. A place starts when
-// the operation's `after` are all complete and the place before it on the stream is done; it is
-// done when all its parts (operation_run.h) are, and the operation is complete when all its places
-// are. Everything that happens at one instant is worked off from one queue, first come first
-// served, so that neither chains of operations nor streams of any length need recursion.
+// What waits for what is the order's (order.h). A place is done when all its parts
+// (operation_run.h) are, and the operation is complete when all its places are; a setup begins when
+// all its places have started. Where the launch queue is bounded, a rank issues its next launch
+// only while fewer are issued and not done. Everything that happens at one instant is worked off
+// from one queue, first come first served, so that neither chains of operations nor streams of any
+// length need recursion.
 //
 // The program knows no topology and no clock: it says which transfers and sleeps begin, and is told
 // when they end.
@@ -14,6 +15,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -22,32 +24,9 @@
 #include "core/plan/executor.h"
 #include "core/traffic/workload.h"
 #include "sim/network/operation_run.h"
+#include "sim/network/order.h"
 
 namespace reshard::sim {
-
-// A workload's order: where its operations stand in the streams of their ranks, and who waits for
-// whom. A message to its own rank and stream has one place.
-struct Streams {
-  struct Place {
-    OpId op;
-    std::int32_t next = -1;  // the place after it on the stream; -1 at the end
-  };
-
-  explicit Streams(const Workload& workload);
-
-  std::int32_t first_of(OpId op) const { return first_[op]; }
-  std::int32_t end_of(OpId op) const { return first_[to_index(op) + 1]; }
-
-  IndexVector<std::int32_t, Place> places;  // operation after operation
-  IndexVector<std::int32_t, Rank> ranks;    // by place
-  Grouped<OpId> dependents;                 // by operation: those that name it in `after`
-
- private:
-  void add_places(const Workload& workload);
-  void link(const Workload& workload);
-
-  IndexVector<OpId, std::int32_t> first_;  // place, by operation; one more at the end
-};
 
 // A part that goes on at a known time.
 struct Sleep {
@@ -64,12 +43,19 @@ struct Sleep {
 using TakeWhole = std::function<const std::vector<std::int64_t>*(
     const Transfers&, std::span<const Rank> ranks, bool together)>;
 
+struct ProgramOptions {
+  std::vector<Span>* spans = nullptr;  // every part that is done is recorded there
+  Carriers carriers = {};
+  const WaitLog* waits = nullptr;  // what everything waited for is, there
+  TakeWhole take_whole = {};
+  OrderRules rules = {};
+  std::int64_t launch_queue = 0;  // launches of a rank that are issued and not done; 0: any number
+};
+
 class Program {
  public:
-  // Ranks must lie in 0 .. devices-1, else InputError. With `spans`, every part that is done is
-  // recorded there, with `waits` what everything waited for. All must outlive the program.
-  Program(const Workload& workload, std::int32_t devices, std::vector<Span>* spans,
-          Carriers carriers, const WaitLog* waits = nullptr, TakeWhole take_whole = {});
+  // Ranks must lie in 0 .. devices-1, else InputError. All must outlive the program.
+  Program(const Workload& workload, std::int32_t devices, ProgramOptions options);
 
   // Does all that can happen at this instant; appends what begins now.
   void advance(std::int64_t now_ps, std::vector<Transit>& transits, std::vector<Sleep>& sleeps);
@@ -86,37 +72,67 @@ class Program {
     const OperationState& state = operations_[op];
     return state.places_left == 0 && (has_places(op) || state.after_left == 0);
   }
+  const Order& order() const { return order_; }
+
+  // Of an operation that can not go on.
+  struct Obstacle {
+    enum class Kind : std::uint8_t {
+      None,          // it has started everywhere
+      After,         // comes after `op`
+      Stream,        // on `rank`, stands behind `op` on its stream
+      Communicator,  // ... of its communicator
+      Host,          // ... whose end the host waits for
+      Launch,        // ... whose beginning the launch order wants first
+      Queue          // ... is issued and not done, and the launch queue is full
+    } kind = Kind::None;
+    OpId op{0};
+    Rank rank{0};
+  };
+  // The first that is met, place by place.
+  Obstacle obstacle(OpId op) const;
   // The first operations that are not complete and what each waits for.
   std::string stuck() const;
 
  private:
   struct OperationState {
-    std::int32_t places_left = 0, after_left = 0;
+    std::int32_t places_left = 0, to_start = 0, after_left = 0;
     std::unique_ptr<OperationRun> run;  // from the first start to the completion
   };
-  // Of a place: it waits for the operation's `after`, counted as one, and for the place before it.
-  struct PlaceState {
-    std::int8_t waits = 1;
-    bool started = false;
+  // Of a node of the order.
+  struct NodeState {
+    std::int32_t waits = 0;
+    bool started = false, done = false;
+  };
+  // How many launches a rank has issued, and how many of these are not done.
+  struct HostState {
+    std::int32_t issued = 0, pending = 0;
   };
   struct Task {
-    enum class Kind : std::uint8_t { Complete, Place, Part } kind;
+    enum class Kind : std::uint8_t { Complete, Node, Part } kind;
     OpId op;
     std::int32_t index;
   };
 
   bool take_step(std::int64_t now_ps, std::vector<Sleep>& sleeps);
   void check_ranks(std::int32_t devices) const;
-  bool has_places(OpId op) const { return streams_.first_of(op) < streams_.end_of(op); }
+  bool has_places(OpId op) const { return order_.first_of(op) < order_.end_of(op); }
+  void count_waits();
   void release_all(OpId op);
-  void release(std::int32_t place, std::int32_t waited);
+  void release(std::int32_t node, std::int32_t waited);
+  void start_node(std::int32_t node);
   void start_place(std::int32_t place);
+  void start_slot(OpId op, std::int32_t place);
   void run_part(const Task& task, std::int64_t now_ps, std::vector<Transit>& transits,
                 std::vector<Sleep>& sleeps);
+  void finish_node(std::int32_t node);
   void finish_place(std::int32_t place);
+  void issue(Rank rank, std::int32_t waited);
+  std::optional<OpId> missing_of(OpId op) const;
+  OpId unfinished(std::int32_t node) const;
+  OpId first_pending(Rank rank) const;
+  Obstacle obstacle_of(std::int32_t gate) const;
   void finish_operation(OpId op);
   void push_ready(OpId op);
-  std::string why_stuck(OpId op) const;
   template <class Id>
   void note(IndexVector<Id, std::int32_t>& list, Id id, std::int32_t wait) {
     if (waits_ != nullptr) waits_->keep_later(list[id], wait);
@@ -127,16 +143,15 @@ class Program {
   }
 
   const Workload& workload_;
-  std::vector<Span>* spans_;
-  Carriers carriers_;
+  ProgramOptions options_;
   const WaitLog* waits_;
-  TakeWhole take_whole_;
-  const Streams streams_;
+  const Order order_;
   IndexVector<OpId, OperationState> operations_;
-  IndexVector<std::int32_t, PlaceState> places_;
-  // Where waits are recorded: what each operation and each place, and its parts, waited for last.
+  IndexVector<std::int32_t, NodeState> nodes_;
+  IndexVector<Rank, HostState> hosts_;  // where the launch queue is bounded
+  // Where waits are recorded: what each operation and each node, and its parts, waited for last.
   IndexVector<OpId, std::int32_t> operation_waited_;
-  IndexVector<std::int32_t, std::int32_t> place_waited_;
+  IndexVector<std::int32_t, std::int32_t> node_waited_;
   std::vector<Task> tasks_;
   std::vector<Task> beginning_;      // parts that come to their first round
   std::vector<std::int32_t> ready_;  // reused between calls

@@ -23,6 +23,7 @@ std::string signed_percent(double value) {
 std::string figure_value(FigureUnit unit, std::int64_t value) {
   if (unit == FigureUnit::Time) return duration_text(value);
   if (unit == FigureUnit::Rate) return rate_text(value);
+  if (unit == FigureUnit::Size) return bytes_text(value);
   return decimal_text(value, kRatioOne, 3);
 }
 

@@ -97,6 +97,7 @@ std::string Drawing::part_name(OpId op, std::int32_t step) const {
 std::string Drawing::part_category(OpId op) const {
   const auto& body = workload.operations[to_index(op)].body;
   if (std::holds_alternative<RunPlan>(body)) return "step";
+  if (std::holds_alternative<Setup>(body)) return "setup";
   return std::holds_alternative<Compute>(body) ? "compute" : "communication";
 }
 

@@ -219,6 +219,8 @@ std::string figure_cell(const FigureNow& figure) {
       return duration_text(*figure.value);
     case FigureUnit::Rate:
       return rate_text(*figure.value);
+    case FigureUnit::Size:
+      return bytes_text(*figure.value);
     case FigureUnit::Ratio:
       return decimal_text(*figure.value, kRatioOne, 3);
   }

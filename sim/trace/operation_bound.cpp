@@ -6,7 +6,7 @@
 #include <set>
 
 #include "core/base/errors.h"
-#include "sim/network/program.h"
+#include "sim/network/order.h"
 
 namespace reshard::sim {
 
@@ -53,14 +53,16 @@ class LongestPath {
               const std::vector<std::shared_ptr<const OperationBound>>& bounds)
       : workload_(workload),
         bounds_(bounds),
-        streams_(workload),
+        order_(workload, {.communicators = false}),
         operations_(workload.operations.size()),
-        parts_(streams_.places.size()) {
-    for (const Streams::Place& place : streams_.places)
-      if (place.next >= 0) ++parts_[place.next].waits;
+        parts_(order_.nodes()) {
+    for (std::size_t node = 0; node < parts_.size(); ++node)
+      parts_[node].waits = order_.waits_of(static_cast<std::int32_t>(node));
+    for (std::size_t place = 0; place < order_.places(); ++place)
+      ++parts_[order_.gate_of(static_cast<std::int32_t>(place))].waits;
     for (std::size_t i = 0; i < operations_.size(); ++i) {
       auto op = id_of<OpId>(i);
-      operations_[op].parts_left = streams_.end_of(op) - streams_.first_of(op);
+      operations_[op].parts_left = order_.end_of(op) - order_.first_of(op);
       operations_[op].after_left = workload.operations[i].after.size();
     }
   }
@@ -70,9 +72,12 @@ class LongestPath {
       if (operations_[i].after_left == 0) pending_.push_back(id_of<OpId>(i));
     release_pending();
     while (!ready_.empty()) {
-      std::int32_t place = ready_.back();
+      std::int32_t node = ready_.back();
       ready_.pop_back();
-      start(place);
+      if (order_.is_place(node))
+        start(node);
+      else
+        finish(node, parts_[node].start_ps);
     }
     RESHARD_CHECK(complete_ == operations_.size(),
                   "a path through operations that wait for each other");
@@ -80,8 +85,9 @@ class LongestPath {
   }
 
  private:
+  // Of a node of the order.
   struct Part {
-    int waits = 1;  // for `after`, and for the part before it
+    std::int32_t waits = 0;
     std::int64_t start_ps = 0;
   };
   struct State {
@@ -90,21 +96,22 @@ class LongestPath {
     std::int64_t first_start_ps = std::numeric_limits<std::int64_t>::max(), last_ps = 0;
   };
 
-  void release(std::int32_t place, std::int64_t at_ps) {
-    Part& part = parts_[place];
+  void release(std::int32_t node, std::int64_t at_ps) {
+    Part& part = parts_[node];
     part.start_ps = std::max(part.start_ps, at_ps);
-    if (--part.waits == 0) ready_.push_back(place);
+    if (--part.waits == 0) ready_.push_back(node);
   }
 
   void release_all(OpId op) {
     std::int64_t at_ps = operations_[op].last_ps;
-    for (std::int32_t i = streams_.first_of(op); i < streams_.end_of(op); ++i) release(i, at_ps);
+    for (std::int32_t place = order_.first_of(op); place < order_.end_of(op); ++place)
+      release(order_.gate_of(place), at_ps);
     if (operations_[op].parts_left == 0) complete(op, at_ps);
   }
 
   void start(std::int32_t place) {
-    OpId op = streams_.places[place].op;
-    std::int32_t first = streams_.first_of(op);
+    OpId op = order_.op_of(place);
+    std::int32_t first = order_.first_of(op);
     State& state = operations_[op];
     const OperationBound& bound = *bounds_[to_index(op)];
     bool rendezvous = std::holds_alternative<Message>(workload_.operations[to_index(op)].body);
@@ -116,20 +123,18 @@ class LongestPath {
     // Neither end of a message is done before both are there.
     if (!rendezvous) finish(place, done_ps);
     if (state.parts_left > 0) return;
-    for (std::int32_t i = first; rendezvous && i < streams_.end_of(op); ++i)
-      finish(i, state.last_ps);
+    for (std::int32_t i = first; rendezvous && i < order_.end_of(op); ++i) finish(i, state.last_ps);
     complete(op, std::max(state.last_ps, later(state.first_start_ps, bound.time_ps)));
   }
 
-  void finish(std::int32_t place, std::int64_t done_ps) {
-    std::int32_t next = streams_.places[place].next;
-    if (next >= 0) release(next, done_ps);
+  void finish(std::int32_t node, std::int64_t done_ps) {
+    for (std::int32_t next : order_.at_end(node)) release(next, done_ps);
   }
 
   void complete(OpId op, std::int64_t at_ps) {
     end_ps_ = std::max(end_ps_, at_ps);
     ++complete_;
-    for (OpId dependent : streams_.dependents[op]) {
+    for (OpId dependent : order_.dependents(op)) {
       State& next = operations_[dependent];
       // Before its parts start, last_ps is the time at which all that it comes after is complete.
       next.last_ps = std::max(next.last_ps, at_ps);
@@ -152,10 +157,10 @@ class LongestPath {
 
   const Workload& workload_;
   const std::vector<std::shared_ptr<const OperationBound>>& bounds_;
-  const Streams streams_;
+  const Order order_;
   IndexVector<OpId, State> operations_;
-  IndexVector<std::int32_t, Part> parts_;  // by place
-  std::vector<std::int32_t> ready_;        // places
+  IndexVector<std::int32_t, Part> parts_;  // by node
+  std::vector<std::int32_t> ready_;        // nodes
   std::vector<OpId> pending_;
   bool releasing_ = false;
   std::size_t complete_ = 0;
@@ -265,6 +270,9 @@ std::shared_ptr<const OperationBound> OperationBounds::of(const Operation& opera
     return of_collective(*collective);
   if (const auto* message = std::get_if<Message>(&operation.body))
     return std::make_shared<const OperationBound>(of_message(*message));
+  if (const auto* setup = std::get_if<Setup>(&operation.body))  // what no physics asks for
+    return std::make_shared<const OperationBound>(
+        OperationBound{0, std::vector<std::int64_t>(setup->ranks.size(), 0)});
   const auto& compute = std::get<Compute>(operation.body);
   std::int64_t time = compute.ranks.empty() ? 0 : compute.duration_ps;
   return std::make_shared<const OperationBound>(
@@ -274,7 +282,7 @@ std::shared_ptr<const OperationBound> OperationBounds::of(const Operation& opera
 std::int64_t summed_cut_bound_ps(const Workload& workload, const Topology& topology) {
   std::set<Rank> job;
   for (const Operation& operation : workload.operations)
-    if (!std::holds_alternative<Compute>(operation.body))
+    if (moves_bytes(operation))
       for (Rank rank : ranks_of(operation)) job.insert(rank);
   if (job.size() < 2) return 0;
   CutSets sets(topology, {job.begin(), job.end()});

@@ -207,8 +207,7 @@ class Replay {
                   {},
                   0,
                   bounds_[op]->time_ps};
-    if (!std::holds_alternative<Compute>(operation.body))
-      row.transport = kind_text(transports_[op]);
+    if (moves_bytes(operation)) row.transport = kind_text(transports_[op]);
     if (std::holds_alternative<TraceRedistribute>(given.body)) {
       const Different& different = different_[number_of_.at(
           {plans_[op]->request().fingerprint(), trace_.operations[op].transport})];

@@ -27,11 +27,6 @@ void add_after(const Trace& trace, const TraceOperation& operation, std::vector<
   }
 }
 
-Message message_of(const Trace& trace, const TraceEnd& send) {
-  const TraceOperation& receive = trace.operations[send.other];
-  return {send.rank, send.peer, send.bytes, receive.stream, OpId{send.other}, send.cap_bytes_per_s};
-}
-
 // Every rank goes through its operations in an order that all ranks share (the trace's), unless a
 // message's ends stand in different places or `after` points forward.
 bool may_block(const Trace& trace) {
@@ -55,7 +50,9 @@ Workload workload_of(const Trace& trace, const std::vector<std::shared_ptr<const
     if (end == nullptr || end->side == TraceEnd::Side::Send)
       add_after(trace, given, operation.after);
     if (end != nullptr && end->side == TraceEnd::Side::Send) {
-      operation.body = message_of(trace, *end);
+      operation.body = Message{end->rank, end->peer, end->bytes, end->cap_bytes_per_s};
+      operation.seats = {{id_of<OpId>(op), given.stream},
+                         {OpId{end->other}, trace.operations[end->other].stream}};
       add_after(trace, trace.operations[end->other], operation.after);
     } else if (end != nullptr) {
       operation.body = Compute{{}, 0};
@@ -80,7 +77,7 @@ Workload workload_of(const Trace& trace, const std::vector<std::shared_ptr<const
 std::optional<TraceFinding> find_deadlock(const Trace& trace, const Workload& workload,
                                           std::int32_t devices) {
   if (!may_block(trace)) return std::nullopt;
-  Program program(workload, devices, nullptr, {});
+  Program program(workload, devices, {});
   std::vector<Transit> transits;
   std::vector<Sleep> sleeps;
   while (program.busy()) {

@@ -88,9 +88,28 @@ std::int64_t default_figure(Figure which, int compute_capability) {
                                                                                : 3);
     case Figure::CopyShared:
       return ratio(1);
+    case Figure::CommInit:  // two ranks' and 96,000 ranks' (nccl_costs.h)
+      return us(638'000);
+    case Figure::CommRank:
+      return us(2'750);
+    case Figure::CommSplit:
+      return us(150'000);
+    case Figure::CommConnect:
+      return us(100'000);
+    case Figure::CommMemory:
+      return 484 * kMiB;
+    case Figure::CommPeer:
+      return 12 * kMiB;
+    case Figure::ComputeUnderNccl:
+    case Figure::NcclUnderCompute:
+    case Figure::ComputeUnderCopy:
+    case Figure::CopyUnderCompute:
+      return ratio(1);
     case Figure::RingRate:
     case Figure::HostRate:
-      break;  // the search's; the links'
+    case Figure::LaunchQueue:
+    case Figure::Sms:
+      break;  // the search's; the links'; unlimited; unknown
   }
   return 0;
 }

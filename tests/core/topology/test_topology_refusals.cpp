@@ -74,7 +74,9 @@ TEST_CASE("every wrong line is refused with its place") {
        "m.topo:7: expected one of nccl.launch, nccl.hop.nvlink, nccl.hop.pcie, nccl.hop.host, "
        "nccl.simple.launch, nccl.simple.hop, nccl.ring, nccl.efficiency, nccl.nvls, nccl.cta, "
        "nccl.host, nccl.range, copy.launch, copy.staging, copy.efficiency, copy.engines, "
-       "copy.shared, "
+       "copy.shared, comm.init, comm.init.rank, comm.split, comm.connect, comm.memory, "
+       "comm.memory.peer, launch.queue, compute.under_nccl, nccl.under_compute, "
+       "compute.under_copy, copy.under_compute, gpu.sms, "
        "found 'nccl.speed'"},
       {kHead + "figure nccl.launch 0\n",
        "m.topo:7: expected nccl.launch from 0.1us to 1000us, found '0'"},

@@ -124,7 +124,7 @@ TEST_CASE("a receiving end runs where it is placed") {
     Workload w;
     w.operations.push_back({Compute{ranks(1, 1), 1000}, 0, {}});
     w.operations.push_back({Compute{ranks(1, 1), 5000}, 0, {}});
-    w.operations.push_back({Message{Rank{0}, Rank{1}, 1, 0, OpId{place}}, 0, {}});
+    w.operations.push_back(received_at(place, 0, 1, 1, 2));
     return w;
   };
   auto received = [&](std::int32_t place) {
@@ -139,8 +139,8 @@ TEST_CASE("a receiving end runs where it is placed") {
 TEST_CASE("receiving ends of one place come in the order of their operations") {
   // Both go to rank 2 before its compute: 1 byte takes 1000, then 2 bytes 2000.
   Workload w;
-  w.operations.push_back({Message{Rank{0}, Rank{2}, 1, 0, OpId{2}}, 0, {}});
-  w.operations.push_back({Message{Rank{1}, Rank{2}, 2, 0, OpId{2}}, 0, {}});
+  w.operations.push_back(received_at(2, 0, 2, 1, 0));
+  w.operations.push_back(received_at(2, 1, 2, 2, 1));
   w.operations.push_back({Compute{ranks(1, 2), 10}, 0, {}});
   Timeline t = sim::run(w, star(3, kGB), kAll);
   CHECK(ends(t, 3) == Times{1000, 3000, -1});

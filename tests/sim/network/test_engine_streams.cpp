@@ -92,8 +92,7 @@ TEST_CASE("what cannot finish is named") {
              Catch::Contains("operation 0 (compute on rank 0) comes after operation 1"));
   // Both ranks send before they receive.
   Workload crossed;
-  crossed.operations.push_back({Message{Rank{0}, Rank{1}, 8, 0, OpId{2}}, 0, {}});
-  crossed.operations.push_back({Message{Rank{1}, Rank{0}, 8, 0, OpId{2}}, 0, {}});
+  crossed.operations = {received_at(2, 0, 1, 8, 0), received_at(2, 1, 0, 8, 1)};
   CHECK_THAT(reason(crossed, two), Catch::Contains("message from rank 0 to rank 1") &&
                                        Catch::Contains("on rank 1 comes behind operation 1"));
   Workload nowhere;

@@ -32,7 +32,9 @@ double us(const Topology& topology, TransportKind kind, std::vector<Operation> o
 
 Operation send(std::int32_t from, std::int32_t to, std::int64_t bytes, std::int32_t index = 0) {
   // Streams of their own: all start at once.
-  return {Message{Rank{from}, Rank{to}, bytes, 2 * index + 1, OpId{index}}, 2 * index, {}};
+  Operation out{Message{Rank{from}, Rank{to}, bytes}, 2 * index, {}};
+  out.seats = {{OpId{index}, 2 * index}, {OpId{index}, 2 * index + 1}};
+  return out;
 }
 
 double error(double simulated, double measured) { return std::abs(simulated / measured - 1) * 100; }

@@ -159,7 +159,7 @@ TEST_CASE("Messages wait for their launch and move as fast as their thread block
   auto topology = machine("450GB/s");
   Costs two(constants_of(""), parameters_of(*topology), communicator_of(*topology, ranks(2)));
   for (std::int64_t bytes : {1, 10'000, 1 << 20, 1 << 28}) {
-    Operation send{Message{Rank{0}, Rank{1}, bytes, 0, OpId{0}}, 0, {}};
+    Operation send{Message{Rank{0}, Rank{1}, bytes}, 0, {}};
     // Never sooner than the route's own microsecond.
     Costs::Message alone = two.lone_message(bytes, false);
     CHECK(std::abs(time_of(*topology, {send}) -

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A workload's order: what each rank issues, one thing after the other, and what of it waits for
+// what. Of dependencies between whole operations (`after`) it knows who names whom, no more.
+//
+// Each rank with a part in an operation has a *place* there. What a rank issues at once, a place or
+// the places of a batch, is a *launch*; a launch of several places has two nodes beside theirs, its
+// gate and its end, else both are the place itself. A launch begins
+//
+//     behind  the end of what was launched before it on its stream (async ones do not count),
+//             of its communicator, and of what its host waited for last,
+//     with    the beginning of the launch before it of any communicator, where the launch order is
+//             implicit,
+//     and     when all that its operations name in `after` is complete.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/base/grouped.h"
+#include "core/base/ids.h"
+#include "core/traffic/workload.h"
+
+namespace reshard::sim {
+
+// What of a workload's order holds.
+struct OrderRules {
+  bool communicators = true;
+  bool implicit_launch_order = false;  // NCCL_LAUNCH_ORDER_IMPLICIT
+};
+
+class Order {
+ public:
+  static constexpr std::int32_t kNone = -1;
+
+  // What a launch waits for, each a node or kNone: the end of one, of `launch` the beginning.
+  struct Behind {
+    std::int32_t stream = kNone, communicator = kNone, host = kNone, launch = kNone;
+
+    // Those whose end it waits for, each once.
+    std::array<std::int32_t, 3> ends() const;
+  };
+  struct Launch {
+    std::int32_t gate, end;
+  };
+
+  explicit Order(const Workload& workload, OrderRules rules = {});
+
+  // Places of an operation, those of a message its source's and its destination's; a message to the
+  // own rank and stream has one.
+  std::int32_t first_of(OpId op) const { return first_[op]; }
+  std::int32_t end_of(OpId op) const { return first_[to_index(op) + 1]; }
+  std::size_t places() const { return ops_.size(); }
+  OpId op_of(std::int32_t place) const { return ops_[place]; }
+  std::span<const Rank> ranks_of(OpId op) const;
+
+  // Nodes: the places, then gates and ends of batches.
+  std::size_t nodes() const { return behind_.size(); }
+  bool is_place(std::int32_t node) const { return to_index(node) < places(); }
+  Rank rank_of(std::int32_t node) const { return ranks_[node]; }
+  // The node that what the place's operation names in `after` releases.
+  std::int32_t gate_of(std::int32_t place) const { return gates_.empty() ? place : gates_[place]; }
+  // The launch ends with the node.
+  bool ends_launch(std::int32_t node) const;
+  // Places of the launch to which the node, one of a launch of several places, belongs.
+  std::span<const std::int32_t> batch_of(std::int32_t node) const;
+  // What nodes wait for, `after` apart: each counted once.
+  std::int32_t waits_of(std::int32_t node) const { return waits_[node]; }
+  const Behind& behind(std::int32_t gate) const { return behind_[gate]; }
+  // Who waits for the end of a node, for its beginning.
+  std::span<const std::int32_t> at_end(std::int32_t node) const { return at_end_[node]; }
+  std::span<const std::int32_t> at_start(std::int32_t node) const { return at_start_[node]; }
+
+  Rank highest_rank() const { return Rank{highest_}; }  // -1 without places
+  // By rank, in the order in which it issues them; indices into launches().
+  const Grouped<std::int32_t>& issued() const { return issued_; }
+  const std::vector<Launch>& launches() const { return launches_; }
+  // Those that name an operation in `after`.
+  std::span<const OpId> dependents(OpId op) const { return dependents_[op]; }
+
+ private:
+  struct Entry;
+  struct Last;
+
+  void add_places(const Workload& workload);
+  void add_dependents(const Workload& workload);
+  std::vector<Entry> entries(const Workload& workload) const;
+  void add_launches(const Workload& workload, std::span<const Entry> of_rank, OrderRules rules);
+  Launch join(std::span<const Entry> batch);
+  void link();
+
+  std::int32_t highest_ = -1;              // rank
+  IndexVector<OpId, std::int32_t> first_;  // place, by operation; one more at the end
+  IndexVector<std::int32_t, OpId> ops_;    // by place
+  IndexVector<std::int32_t, Rank> ranks_;  // by node
+  IndexVector<std::int32_t, std::int32_t> gates_, ends_;  // by place; empty without batches
+  IndexVector<std::int32_t, Behind> behind_;              // by node; of gates
+  IndexVector<std::int32_t, std::int32_t> waits_;
+  Grouped<std::int32_t> at_end_, at_start_;
+  Grouped<std::int32_t> issued_;
+  std::vector<Launch> launches_;
+  Grouped<OpId> dependents_;
+};
+
+}  // namespace reshard::sim

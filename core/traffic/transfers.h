@@ -67,6 +67,11 @@ class Transfers {
   // By part. The default is one ring in the order of the parts.
   void lay_rings(std::vector<RingPlace> places);
 
+  // Nothing goes between parts of a group of that many before all of them are there, as between
+  // kernels that wait for each other.
+  void gather(std::int32_t group) { gathers_ = group; }
+  std::int32_t gathers() const { return gathers_; }  // 0: each transfer waits for its two ends
+
   // Ranks with a part, by part; of a plan's step its slots, else 0, 1, 2 ...
   std::span<const Slot> slots() const { return index_->slots; }
   std::int32_t rounds() const {
@@ -184,6 +189,7 @@ class Transfers {
   std::vector<RingPlace> places_;      // by part, where rings were laid
   std::int64_t unit_bytes_ = 1;        // of an element of the expansions
   std::int64_t count_ = 0, at_once_ = 0;
+  std::int32_t gathers_ = 0;
 };
 
 // What a step sends, as transports see it: messages (`flows`, without terms), or one collective of

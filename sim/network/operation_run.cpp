@@ -46,6 +46,8 @@ void OperationRun::add_parts(StepRun& step, Transfers transfers) {
     ++parts_left_[slot];
   }
   step.transfers = std::move(transfers);
+  if (std::int32_t group = step.transfers.gathers(); group > 1)
+    step.missing.assign(slots.size() / to_index(group), group);
 }
 
 void OperationRun::build_plan(const Plan& plan, Carrier* carrier) {
@@ -120,19 +122,37 @@ std::int64_t OperationRun::parts_left() const {
 }
 
 void OperationRun::pass_over(std::int32_t part, std::int64_t now_ps) {
-  parts_[part].start_ps = now_ps;
+  if (!parts_[part].gathered) parts_[part].start_ps = now_ps;
   parts_[part].round = steps_[parts_[part].step].transfers.rounds() - 1;
 }
 
+// The last part of a group releases all of them.
+void OperationRun::gather(std::int32_t part, std::vector<std::int32_t>& ready) {
+  StepRun& step = steps_[parts_[part].step];
+  std::int32_t group = step.transfers.gathers(), number = (part - step.first_part) / group,
+               first = step.first_part + number * group;
+  parts_[part].gathered = true;
+  if (--step.missing[to_index(number)] > 0) return;
+  for (std::int32_t each = first; each < first + group; ++each) {
+    note(each, waited(part));
+    ready.push_back(each);
+  }
+}
+
 OperationRun::Progress OperationRun::go_on(std::int32_t part, std::int64_t now_ps,
-                                           std::vector<Transit>& transits) {
+                                           std::vector<Transit>& transits,
+                                           std::vector<std::int32_t>& ready) {
   Part& at = parts_[part];
   const StepRun& step = steps_[at.step];
-  if (at.round < 0) at.start_ps = now_ps;
+  if (at.round < 0 && !at.gathered) at.start_ps = now_ps;
   if (recording_) recording_->waited[part].last = recording_->waited[part].next;
   if (duration_ps_ > 0 && at.round < 0) {
     at.round = 0;
     return Progress::Sleeps;
+  }
+  if (!step.missing.empty() && !at.gathered) {
+    gather(part, ready);
+    return Progress::Waits;
   }
   // A round in which the part has nothing to do is passed over.
   while (++at.round < step.transfers.rounds()) {

@@ -5,6 +5,7 @@
 // compute, messages, bare collectives and plans are one case here. A part
 //
 //     waits   until the slot's parts of the steps in `after` are done
+//     gathers where the transport has it, until all parts of its group are there
 //     runs    round after round; in a round it sends and receives some transfers, which start when
 //             both their ends are in it, and the next round begins when all of them are complete.
 //             An exchange has one round, a collective those of its expansion; copy, fill and reduce
@@ -66,7 +67,9 @@ class OperationRun {
   const Transfers& transfers(const Parts& parts) const { return steps_[parts.step].transfers; }
   // The part comes to the first of its rounds.
   bool begins_rounds(std::int32_t part) const {
-    return parts_[part].round < 0 && steps_[parts_[part].step].transfers.rounds() > 0;
+    const StepRun& step = steps_[parts_[part].step];
+    return parts_[part].round < 0 && step.transfers.rounds() > 0 &&
+           (step.missing.empty() || parts_[part].gathered);
   }
   // Parts that are not done.
   std::int64_t parts_left() const;
@@ -76,8 +79,10 @@ class OperationRun {
   enum class Progress : std::uint8_t { Waits, Sleeps, Done };
   // The part begins, or goes on because its round or its sleep is over. Appends the transfers that
   // can start because this part was the later of their ends. Waits: for transfers. Sleeps: for
-  // duration_ps of its step, then go on. Done: see finish().
-  Progress go_on(std::int32_t part, std::int64_t now_ps, std::vector<Transit>& transits);
+  // duration_ps of its step, then go on. Done: see finish(). Appends to `ready` the parts that go
+  // on because this was the last of its group that had to gather.
+  Progress go_on(std::int32_t part, std::int64_t now_ps, std::vector<Transit>& transits,
+                 std::vector<std::int32_t>& ready);
   std::int64_t duration_ps() const { return duration_ps_; }
   // One transfer of the part is complete; true when that was the last of its round.
   bool arrived(std::int32_t part, std::int32_t wait) {
@@ -99,6 +104,7 @@ class OperationRun {
     std::int32_t first_part = 0;
     std::vector<std::int32_t> dependents;  // steps that name this one in `after`
     Transfers transfers = Transfers::none(0);
+    std::vector<std::int32_t> missing;  // parts of each group that has to gather
   };
   struct Part {
     Slot slot;
@@ -107,8 +113,10 @@ class OperationRun {
     std::int32_t round = -1;  // -1 before it starts
     std::int32_t pending = 0;
     std::int64_t start_ps = 0;
+    bool gathered = false;  // its group was waited for
   };
 
+  void gather(std::int32_t part, std::vector<std::int32_t>& ready);
   void build_plan(const Plan& plan, Carrier* carrier);
   Transfers transfers_of(const Operation& operation, Carrier* carrier) const;
   // Call in the order of steps_, once per step.

@@ -185,7 +185,8 @@ void Program::run_part(const Task& task, std::int64_t now_ps, std::vector<Transi
                        std::vector<Sleep>& sleeps) {
   const OperationState& state = operations_[task.op];
   OperationRun& run = *state.run;
-  OperationRun::Progress progress = run.go_on(task.index, now_ps, transits);
+  OperationRun::Progress progress = run.go_on(task.index, now_ps, transits, ready_);
+  push_ready(task.op);
   if (progress == OperationRun::Progress::Waits) return;
   if (progress == OperationRun::Progress::Sleeps) {
     sleeps.push_back(

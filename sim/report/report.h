@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The report model: all that the reports on a plan, on its run on a backend and on a sweep say, as
-// values. (A replay's report is its own result: sim/trace/replay.h.)
+// values. (A replay's report is its own result: sim/replay/replay.h.)
 //
 // Everything here was computed elsewhere; this file chooses. The writers name and format: tables
 // for people and CSV (table_writer.cpp), JSON (json_writer.cpp; fields and their order are
@@ -20,10 +20,10 @@
 #include "core/topology/topology.h"
 #include "sim/calibrate/fit.h"
 #include "sim/calibrate/links.h"
+#include "sim/replay/replay.h"
 #include "sim/report/table.h"
 #include "sim/study/run_facts.h"
 #include "sim/study/study.h"
-#include "sim/trace/replay.h"
 
 namespace reshard::sim {
 

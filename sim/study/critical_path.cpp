@@ -102,14 +102,17 @@ std::string cause_text(const PathPart& part, const Topology& topology) {
 }
 
 std::optional<std::vector<PathPart>> critical_path(const Workload& workload,
-                                                   const Topology& topology, Carriers carriers) {
+                                                   const Topology& topology, Carriers carriers,
+                                                   OrderRules order) {
   WaitLog waits;
-  run(workload, topology, {.record_spans = false, .carriers = carriers, .waits = &waits});
+  run(workload, topology,
+      {.record_spans = false, .carriers = carriers, .order = order, .waits = &waits});
   if (waits.full()) return std::nullopt;
   std::vector<Wait> chain = waits.chain();
   waits = {};
   LimitsOfChain limits(chain);
-  run(workload, topology, {.record_spans = false, .carriers = carriers, .observer = &limits});
+  run(workload, topology,
+      {.record_spans = false, .carriers = carriers, .order = order, .observer = &limits});
   Parts parts(topology);
   for (std::size_t i = 0; i < chain.size(); ++i) parts.add(chain[i], limits.of(i));
   return parts.take();

@@ -12,6 +12,7 @@
 #include "core/topology/topology.h"
 #include "core/traffic/workload.h"
 #include "sim/network/carrier.h"
+#include "sim/network/order.h"
 
 namespace reshard::sim {
 
@@ -45,7 +46,7 @@ std::string cause_text(const PathPart& part, const Topology& topology);
 // can what bounds it be asked for. None where it has more than WaitLog::kMaxWaits transfers. Throws
 // what run() throws.
 std::optional<std::vector<PathPart>> critical_path(const Workload& workload,
-                                                   const Topology& topology,
-                                                   Carriers carriers = {});
+                                                   const Topology& topology, Carriers carriers = {},
+                                                   OrderRules order = {});
 
 }  // namespace reshard::sim

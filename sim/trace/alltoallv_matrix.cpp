@@ -39,10 +39,10 @@ std::vector<std::int64_t> row_of(const std::string& line, const TraceBuilder& bu
 }
 
 void add_message(TraceBuilder& builder, Rank source, Rank destination, std::int64_t bytes) {
-  builder.add(TraceEnd{TraceEnd::Side::Send, source, destination, bytes, 0, -1},
-              2 * to_int(destination));
-  builder.add(TraceEnd{TraceEnd::Side::Receive, destination, source, bytes, 0, -1},
-              2 * to_int(source) + 1);
+  builder.add(TraceEnd{TraceEnd::Side::Send, source, destination, bytes, 0},
+              {.stream = 2 * to_int(destination)});
+  builder.add(TraceEnd{TraceEnd::Side::Receive, destination, source, bytes, 0},
+              {.stream = 2 * to_int(source) + 1});
 }
 
 }  // namespace

@@ -159,6 +159,13 @@ std::int64_t TraceFields::integer(const char* key, std::int64_t low, std::int64_
   return value == nullptr ? absent : integer_of(*value, key, low, high);
 }
 
+bool TraceFields::boolean(const char* key, bool absent) {
+  const TraceJson* value = find(key);
+  if (value == nullptr) return absent;
+  if (!value->is_boolean()) fail(key, "true or false", *value);
+  return value->get<bool>();
+}
+
 std::vector<Rank> TraceFields::ranks(const char* key) {
   constexpr std::string_view kWhat = "ranks such as \"0-7\" or [0, 1, 2]";
   const TraceJson& value = required(key, kWhat);

@@ -61,6 +61,7 @@ class TraceFields {
   std::optional<std::string> optional_string(const char* key, std::string_view what);
   std::int64_t integer(const char* key, std::int64_t low, std::int64_t high);
   std::int64_t integer(const char* key, std::int64_t low, std::int64_t high, std::int64_t absent);
+  bool boolean(const char* key, bool absent);
   // "0-7" or [0, 1, 2]: at least one rank, each once.
   std::vector<Rank> ranks(const char* key);
   // "32,8192" or [32, 8192], as text.

@@ -48,6 +48,14 @@ class Reader {
       if (!meshes->is_object()) fields.fail("meshes", kWhat, *meshes);
       for (const auto& [name, mesh] : meshes->items()) meshes_.emplace(name, read_mesh(name, mesh));
     }
+    constexpr std::string_view kComms = "an object of ranks such as {\"tp\": \"0-7\"}";
+    if (const TraceJson* comms = fields.find("comms")) {
+      if (!comms->is_object()) fields.fail("comms", kComms, *comms);
+      TraceFields ranks(*comms, builder_.place());
+      for (const auto& [name, value] : comms->items())
+        builder_.communicator(name, ranks.ranks(name.c_str()));
+    }
+    builder_.set_implicit_launch_order(fields.boolean("launch_order_implicit", false));
     fields.refuse_others("the header");
   }
 
@@ -83,28 +91,42 @@ class Reader {
     const TraceJson& op = fields.required("op", kOps);
     std::string text = op.is_string() ? op.get<std::string>() : std::string();
     std::string name = read_description(fields);
-    auto stream = static_cast<std::int32_t>(
-        fields.integer("stream", 0, std::numeric_limits<std::int32_t>::max(), 0));
-    std::optional<TransportKind> transport =
-        text == "compute" ? std::nullopt : read_transport(fields);
+    TraceIssue how = read_issue(fields, text);
     TraceBody body;
-    std::vector<std::int32_t> tensors;
     if (text == "redistribute") {
       TraceRedistribute read = read_redistribute(fields);
       if (!name.empty())
-        tensors.push_back(builder_.tensor(name, read.request->shape(), read.request->dtype()));
+        how.tensors.push_back(builder_.tensor(name, read.request->shape(), read.request->dtype()));
       body = std::move(read);
     } else if (text == "compute") {
       body = TraceCompute{fields.ranks("ranks"), fields.integer("duration_ps", 0, kMaxDurationPs)};
-    } else if (text == "send" || text == "recv") {
-      body = read_end(fields, text == "send" ? TraceEnd::Side::Send : TraceEnd::Side::Receive);
+    } else if (text == "send" || text == "isend") {
+      body = read_end(fields, TraceEnd::Side::Send);
+    } else if (text == "recv" || text == "irecv") {
+      body = read_end(fields, TraceEnd::Side::Receive);
     } else if (text == "collective") {
       body = read_collective(fields);
     } else {
       fields.fail("op", kOps, op);
     }
-    builder_.add(std::move(body), stream, std::move(tensors), transport);
+    builder_.add(std::move(body), std::move(how));
     fields.refuse_others(text);
+  }
+
+  TraceIssue read_issue(TraceFields& fields, std::string_view op) const {
+    TraceIssue how;
+    how.stream = static_cast<std::int32_t>(
+        fields.integer("stream", 0, std::numeric_limits<std::int32_t>::max(), 0));
+    if (op == "compute") return how;
+    how.transport = read_transport(fields);
+    if (const TraceJson* comm = fields.find("comm")) {
+      how.communicator = fields.id_of(*comm, "comm");
+      if (how.communicator.empty())
+        fields.fail("comm", "the name of a communicator, at least one character", *comm);
+    }
+    how.async = op == "isend" || op == "irecv" || fields.boolean("async", false);
+    if (const TraceJson* batch = fields.find("batch")) how.batch = fields.id_of(*batch, "batch");
+    return how;
   }
 
   // What carries the operation, else all of the trace, else what carries the run.
@@ -155,18 +177,29 @@ class Reader {
     return {known};
   }
 
-  static TraceEnd read_end(TraceFields& fields, TraceEnd::Side side) {
+  std::optional<DType> read_dtype(TraceFields& fields) const {
+    std::optional<std::string> text = fields.optional_string("dtype", "a dtype such as \"bf16\"");
+    if (!text) return std::nullopt;
+    return builder_.placed([&] { return parse_dtype(*text); });
+  }
+
+  TraceEnd read_end(TraceFields& fields, TraceEnd::Side side) const {
     auto rank = [&fields](const char* key) {
       return Rank{static_cast<std::int32_t>(fields.integer(key, 0, kMaxRanks - 1))};
     };
-    TraceEnd end{side, rank("rank"), rank("peer"), fields.integer("bytes", 0, kMaxBytes),
-                 fields.integer("tag", 0, kMaxBytes, 0)};
+    TraceEnd end{side,
+                 rank("rank"),
+                 rank("peer"),
+                 fields.integer("bytes", 0, kMaxBytes),
+                 fields.integer("tag", 0, kMaxBytes, 0),
+                 read_dtype(fields)};
     if (side == TraceEnd::Side::Send && fields.has("cap_bytes_per_s"))
       end.cap_bytes_per_s = fields.integer("cap_bytes_per_s", 1, kMaxBytes);
     return end;
   }
 
-  TraceCollective read_collective(TraceFields& fields) {
+  // Of all its ranks, or one rank's call of it.
+  TraceBody read_collective(TraceFields& fields) const {
     constexpr std::array kKinds{CollectiveKind::AllGather, CollectiveKind::ReduceScatter,
                                 CollectiveKind::AllReduce, CollectiveKind::AllToAll};
     constexpr std::string_view kWhat = "all_gather, reduce_scatter, all_reduce or all_to_all";
@@ -174,12 +207,20 @@ class Reader {
     auto kind = std::find_if(kKinds.begin(), kKinds.end(),
                              [&](CollectiveKind k) { return reshard::text(k) == text; });
     if (kind == kKinds.end()) fields.fail("kind", kWhat, *fields.find("kind"));
-    TraceCollective out{*kind, default_algorithm(*kind), fields.ranks("ranks"),
-                        fields.integer("bytes", 0, kMaxBytes)};
-    if (std::optional<std::string> algorithm =
+    Algorithm algorithm = default_algorithm(*kind);
+    if (std::optional<std::string> given =
             fields.optional_string("algorithm", "ring, direct or tree"))
-      out.algorithm = read_algorithm(*algorithm, *kind);
-    return out;
+      algorithm = read_algorithm(*given, *kind);
+    std::int64_t bytes = fields.integer("bytes", 0, kMaxBytes);
+    if (!fields.has("rank")) return TraceCollective{*kind, algorithm, fields.ranks("ranks"), bytes};
+    TraceCall call{*kind, algorithm,
+                   Rank{static_cast<std::int32_t>(fields.integer("rank", 0, kMaxRanks - 1))}, bytes,
+                   read_dtype(fields)};
+    if (fields.has("seq")) call.seq = fields.integer("seq", 0, kMaxBytes);
+    if (fields.has("ranks")) call.ranks = fields.ranks("ranks");
+    if (call.ranks.empty() && !fields.has("comm"))
+      builder_.fail("comm: expected comm or ranks beside rank, found neither");
+    return call;
   }
 
   Algorithm read_algorithm(const std::string& text, CollectiveKind kind) const {

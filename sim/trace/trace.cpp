@@ -70,12 +70,21 @@ std::string Trace::place_of(OpId op) const {
   return fmt::format("{}:{}", file, line_of(op).number);
 }
 
+OpId Trace::runs(OpId op) const {
+  const TraceBody& body = operations[op].body;
+  if (const auto* end = std::get_if<TraceEnd>(&body))
+    return end->side == TraceEnd::Side::Receive ? OpId{end->other} : op;
+  if (const auto* call = std::get_if<TraceCall>(&body)) return OpId{call->first};
+  return op;
+}
+
 std::vector<Rank> ranks_of(const TraceOperation& operation) {
   if (const auto* redistribute = std::get_if<TraceRedistribute>(&operation.body))
     return redistribute->request->ranks();
   if (const auto* compute = std::get_if<TraceCompute>(&operation.body)) return compute->ranks;
   if (const auto* collective = std::get_if<TraceCollective>(&operation.body))
     return collective->ranks;
+  if (const auto* call = std::get_if<TraceCall>(&operation.body)) return {call->rank};
   return {std::get<TraceEnd>(operation.body).rank};
 }
 
@@ -90,6 +99,7 @@ std::string_view op_text(const TraceOperation& operation) {
   if (std::holds_alternative<TraceRedistribute>(operation.body)) return "redistribute";
   if (std::holds_alternative<TraceCompute>(operation.body)) return "compute";
   if (std::holds_alternative<TraceCollective>(operation.body)) return "collective";
+  if (const auto* call = std::get_if<TraceCall>(&operation.body)) return text(call->kind);
   return std::get<TraceEnd>(operation.body).side == TraceEnd::Side::Send ? "send" : "recv";
 }
 

@@ -11,6 +11,7 @@
 #include <istream>
 #include <map>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,6 +20,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/base/dtype.h"
 #include "core/base/errors.h"
 #include "core/base/ids.h"
 #include "core/layout/request.h"
@@ -42,8 +44,9 @@ struct TraceEnd {
   enum class Side : std::uint8_t { Send, Receive } side;
   Rank rank, peer;
   std::int64_t bytes, tag;
-  std::int32_t other = -1;  // operation of the other end; -1 where none matches
+  std::optional<DType> dtype = {};                   // where it is said
   std::optional<std::int64_t> cap_bytes_per_s = {};  // at most this rate
+  std::int32_t other = -1;  // operation of the other end; -1 where none matches
 };
 
 struct TraceCollective {
@@ -53,7 +56,20 @@ struct TraceCollective {
   std::int64_t bytes;  // as Expansion's `elements`
 };
 
-using TraceBody = std::variant<TraceRedistribute, TraceCompute, TraceEnd, TraceCollective>;
+// One rank's share of a collective.
+struct TraceCall {
+  CollectiveKind kind;
+  Algorithm algorithm;
+  Rank rank;
+  std::int64_t bytes;
+  std::optional<DType> dtype = {};       // where it is said
+  std::optional<std::int64_t> seq = {};  // its number in its communicator, where it is said
+  std::vector<Rank> ranks = {};          // of the communicator, where the line says them
+  std::int32_t first = -1;  // operation of the first call that it meets; -1 where none matches
+};
+
+using TraceBody =
+    std::variant<TraceRedistribute, TraceCompute, TraceEnd, TraceCollective, TraceCall>;
 
 struct TraceLine {
   std::int64_t number;   // in the file
@@ -74,6 +90,15 @@ struct TraceOperation {
   std::vector<OpId> after;                 // ascending, each once
   std::vector<std::int32_t> tensors;       // indices into Trace::tensors, those that were named
   std::optional<TransportKind> transport;  // what carries it, where it is not the run's
+  std::int32_t communicator = -1;          // index into Trace::communicators; -1: none
+  std::int32_t batch = -1;                 // as Seat's
+  bool async = false;                      // its stream does not wait for it
+};
+
+// Ranks ascending. Of the header, or of all who use it; without a name: a group's own.
+struct TraceCommunicator {
+  std::string name;
+  std::vector<Rank> ranks;
 };
 
 // Something that makes a well-formed trace impossible to run: a message without its other end, ends
@@ -82,6 +107,7 @@ struct TraceOperation {
 struct TraceFinding {
   std::vector<std::int64_t> lines;  // numbers in the file, ascending
   std::string what;                 // one sentence with "FILE:LINE"
+  std::vector<Rank> ranks = {};     // that it names as those to look at, ascending
 };
 
 struct Trace {
@@ -89,13 +115,18 @@ struct Trace {
   std::string topology;  // empty where the file names none
   IndexVector<std::int32_t, TraceLine> lines;
   std::vector<TraceTensor> tensors;
+  std::vector<TraceCommunicator> communicators;
+  bool implicit_launch_order = false;  // NCCL_LAUNCH_ORDER_IMPLICIT, as the header says
   IndexVector<OpId, TraceOperation> operations;
-  std::vector<TraceFinding> findings;  // messages that do not match; empty: everything does
+  std::vector<TraceFinding> findings;  // what does not match; empty: everything does
 
   const TraceLine& line_of(const TraceOperation& operation) const { return lines[operation.line]; }
   const TraceLine& line_of(OpId op) const { return line_of(operations[op]); }
   // "FILE:LINE".
   std::string place_of(OpId op) const;
+  // The operation that runs: of a recv its send, of a call the first one, else itself. Everything
+  // must match.
+  OpId runs(OpId op) const;
 };
 
 // Ranks with a part in the operation, as written; of a message end its own rank.
@@ -103,7 +134,7 @@ std::vector<Rank> ranks_of(const TraceOperation& operation);
 // Highest rank that the trace names; -1 without operations.
 std::int64_t highest_rank(const Trace& trace);
 
-// "redistribute", "compute", "send", "recv", "collective".
+// "redistribute", "compute", "send", "recv", "collective"; of one rank's call its kind.
 std::string_view op_text(const TraceOperation& operation);
 
 class LineReader;
@@ -133,6 +164,16 @@ void read_reshard_trace(LineReader& lines, TraceBuilder& builder);
 bool is_alltoallv_matrix(std::string_view start);  // alltoallv_matrix.cpp
 void read_alltoallv_matrix(LineReader& lines, TraceBuilder& builder);
 
+// What a line says beside what is done.
+struct TraceIssue {
+  std::int32_t stream = 0;
+  std::vector<std::int32_t> tensors = {};  // by TraceBuilder::tensor()
+  std::optional<TransportKind> transport = {};
+  std::string communicator = {};  // empty: none is named
+  std::string batch = {};         // empty: none
+  bool async = false;
+};
+
 // Makes a trace of what a reader sees. The reader says at which line it is and which operations
 // that line stands for; the builder keeps the limits and, when all is said, links: names in
 // `after`, cycles of them, sends that meet receives. So that a reader knows its format and nothing
@@ -143,6 +184,9 @@ class TraceBuilder {
 
   const std::string& file() const { return trace_.file; }
   void set_topology(std::string topology) { trace_.topology = std::move(topology); }
+  void set_implicit_launch_order(bool implicit) { trace_.implicit_launch_order = implicit; }
+  // A communicator of the header. Its ranks count.
+  void communicator(const std::string& name, std::vector<Rank> ranks);
 
   // All that follows is said by this line, and refused with it in front.
   void at_line(std::int64_t number);
@@ -161,28 +205,40 @@ class TraceBuilder {
   // Of the line, where it has any: how `after` of others calls all its operations, its name in
   // reports, and the ids of the lines that all its operations come after.
   void describe(std::string id, std::string name, std::vector<std::string> after);
-  // One more operation of the line. `tensors` by tensor(); `transport` where it says one. Refuses a
-  // message to the own rank, a collective that no memory holds, and too much of anything.
-  void add(TraceBody body, std::int32_t stream = 0, std::vector<std::int32_t> tensors = {},
-           std::optional<TransportKind> transport = {});
+  // One more operation of the line. Refuses a message to the own rank, a collective that no memory
+  // holds, a batch of what is no message, and too much of anything.
+  void add(TraceBody body, TraceIssue how = {});
   // An index for add(); those of equal name, shape and dtype are one.
   std::int32_t tensor(const std::string& name, const Shape& shape, DType dtype);
   // Ranks that are held beside those of operations count, too.
   void count_ranks(std::size_t ranks);
 
-  // Links everything. Throws InputError for an id given twice or not at all, and for a cycle,
-  // naming its lines; messages without their other end, or with one of other bytes, become
-  // findings.
+  // Links everything. Throws InputError for an id given twice or not at all, for a cycle, naming
+  // its lines, and for a batch that is not one launch; what does not match becomes findings
+  // (matching.h).
   Trace finish();
 
  private:
   TraceLine& line();
+  std::int32_t batch_of(const TraceBody& body, const TraceIssue& how,
+                        const std::vector<Rank>& ranks);
+  void close_batch(Rank rank);
 
   Trace trace_;
   std::string place_;
   std::int64_t number_ = 0;
   std::vector<std::vector<std::string>> after_;  // ids as written, by line
   std::map<std::tuple<std::string, Shape, DType>, std::int32_t> tensors_;
+  std::map<std::string, std::int32_t> communicators_;
+  // The batch that a rank is in, and those that it has left: by name.
+  struct Batches {
+    std::string name;
+    std::int32_t number = -1, stream = 0;
+    std::string communicator;
+    std::set<std::string> left;
+  };
+  std::map<Rank, Batches> batches_;
+  std::int32_t next_batch_ = 0, open_batches_ = 0;
   std::int64_t named_ranks_ = 0;
 };
 

@@ -8,6 +8,8 @@
 
 #include "core/base/cursor.h"
 #include "core/base/grouped.h"
+#include "sim/trace/findings.h"
+#include "sim/trace/matching.h"
 
 namespace reshard::sim {
 namespace {
@@ -97,72 +99,55 @@ void resolve_after(Trace& trace, const std::vector<std::vector<std::string>>& af
   if (std::find(left.begin(), left.end(), true) != left.end()) refuse_cycle(trace, left);
 }
 
-// Sends and receives of one source, destination and tag.
-struct Channel {
-  std::vector<std::size_t> sends, receives;
-};
-using ChannelKey = std::tuple<Rank, Rank, std::int64_t>;
+// What names none: collectives and redistributions have their group's own.
+class OwnGroups {
+ public:
+  explicit OwnGroups(Trace& trace) : trace_(trace) {}
 
-std::map<ChannelKey, Channel> channels_of(const Trace& trace) {
-  std::map<ChannelKey, Channel> channels;
-  for (std::size_t op = 0; op < trace.operations.size(); ++op) {
-    const auto* end = std::get_if<TraceEnd>(&trace.operations[op].body);
-    if (end == nullptr) continue;
-    if (end->side == TraceEnd::Side::Send)
-      channels[{end->rank, end->peer, end->tag}].sends.push_back(op);
-    else
-      channels[{end->peer, end->rank, end->tag}].receives.push_back(op);
-  }
-  return channels;
-}
-
-// Pairs the n-th send with the n-th receive of each channel; what is left over or differs in bytes
-// becomes a finding.
-void match_messages(Trace& trace) {
-  auto find = [&trace](std::vector<std::int64_t> lines, const std::string& what) {
-    std::sort(lines.begin(), lines.end());
-    trace.findings.push_back({std::move(lines), what});
-  };
-  auto number_of = [&trace](std::size_t op) { return trace.line_of(id_of<OpId>(op)).number; };
-  for (const auto& [key, channel] : channels_of(trace)) {
-    std::int32_t source = to_int(std::get<0>(key)), destination = to_int(std::get<1>(key));
-    std::int64_t tag = std::get<2>(key);
-    const auto& [sends, receives] = channel;
-    std::size_t pairs = std::min(sends.size(), receives.size());
-    for (std::size_t i = 0; i < pairs; ++i) {
-      auto& from = std::get<TraceEnd>(trace.operations[sends[i]].body);
-      auto& to = std::get<TraceEnd>(trace.operations[receives[i]].body);
-      from.other = static_cast<std::int32_t>(receives[i]);
-      to.other = static_cast<std::int32_t>(sends[i]);
-      // What one end says of the transport holds for both.
-      std::optional<TransportKind>&here = trace.operations[sends[i]].transport,
-      &there = trace.operations[receives[i]].transport;
-      if (!here) here = there;
-      if (!there) there = here;
-      if (here != there)
-        find({number_of(sends[i]), number_of(receives[i])},
-             fmt::format("{}:{}: send from rank {} to rank {} (tag {}) by {} meets the recv by {} "
-                         "in line {}",
-                         trace.file, number_of(sends[i]), source, destination, tag, text(*here),
-                         text(*there), number_of(receives[i])));
-      if (from.bytes == to.bytes) continue;
-      std::int64_t send = number_of(sends[i]), receive = number_of(receives[i]);
-      find({send, receive},
-           fmt::format("{}:{}: send of {} bytes from rank {} to rank {} (tag {}) meets the recv of "
-                       "{} bytes in line {}",
-                       trace.file, send, from.bytes, source, destination, tag, to.bytes, receive));
+  void join(TraceOperation& operation) {
+    if (operation.communicator >= 0) return;
+    std::vector<Rank> group;
+    if (const auto* call = std::get_if<TraceCall>(&operation.body)) {
+      group = call->ranks;
+    } else if (std::holds_alternative<TraceCollective>(operation.body) ||
+               std::holds_alternative<TraceRedistribute>(operation.body)) {
+      group = ranks_of(operation);
     }
-    for (std::size_t i = pairs; i < sends.size(); ++i)
-      find({number_of(sends[i])},
-           fmt::format("{}:{}: send from rank {} to rank {} (tag {}) has no recv", trace.file,
-                       number_of(sends[i]), source, destination, tag));
-    for (std::size_t i = pairs; i < receives.size(); ++i)
-      find({number_of(receives[i])},
-           fmt::format("{}:{}: recv on rank {} from rank {} (tag {}) has no send", trace.file,
-                       number_of(receives[i]), destination, source, tag));
+    if (group.empty()) return;
+    sort_once(group);
+    auto next = static_cast<std::int32_t>(trace_.communicators.size());
+    auto [it, is_new] = known_.try_emplace(std::move(group), next);
+    if (is_new) trace_.communicators.push_back({"", it->first});
+    operation.communicator = it->second;
   }
-  std::sort(trace.findings.begin(), trace.findings.end(),
-            [](const TraceFinding& a, const TraceFinding& b) { return a.lines < b.lines; });
+
+ private:
+  Trace& trace_;
+  std::map<std::vector<Rank>, std::int32_t> known_;
+};
+
+// What the header says nothing of: the ranks that the first line says that says them, else all that
+// use it.
+void fill_communicators(Trace& trace) {
+  std::vector<bool> known(trace.communicators.size());
+  for (std::size_t i = 0; i < known.size(); ++i) known[i] = !trace.communicators[i].ranks.empty();
+  for (bool listed : {true, false}) {
+    for (const TraceOperation& operation : trace.operations) {
+      if (operation.communicator < 0) continue;
+      std::vector<Rank>& ranks = trace.communicators[to_index(operation.communicator)].ranks;
+      if (known[to_index(operation.communicator)]) continue;
+      std::vector<Rank> own = ranks_of(operation);
+      const auto* call = std::get_if<TraceCall>(&operation.body);
+      if (call != nullptr && !call->ranks.empty()) own = call->ranks;
+      if (const auto* end = std::get_if<TraceEnd>(&operation.body)) own.push_back(end->peer);
+      bool lists = std::holds_alternative<TraceCollective>(operation.body) ||
+                   (call != nullptr && !call->ranks.empty());
+      if (listed && !lists) continue;
+      ranks.insert(ranks.end(), own.begin(), own.end());
+      known[to_index(operation.communicator)] = listed;
+    }
+  }
+  for (TraceCommunicator& communicator : trace.communicators) sort_once(communicator.ranks);
 }
 
 }  // namespace
@@ -198,25 +183,84 @@ void TraceBuilder::count_ranks(std::size_t ranks) {
     fail(fmt::format("expected at most {} ranks over all lines, found more", kMaxNamedRanks));
 }
 
-void TraceBuilder::add(TraceBody body, std::int32_t stream, std::vector<std::int32_t> tensors,
-                       std::optional<TransportKind> transport) {
+void TraceBuilder::communicator(const std::string& name, std::vector<Rank> ranks) {
+  count_ranks(ranks.size());
+  communicators_.emplace(name, static_cast<std::int32_t>(trace_.communicators.size()));
+  trace_.communicators.push_back({name, std::move(ranks)});
+}
+
+void TraceBuilder::close_batch(Rank rank) {
+  auto it = batches_.find(rank);
+  if (it == batches_.end() || it->second.name.empty()) return;
+  it->second.left.insert(std::move(it->second.name));
+  it->second.name.clear();
+  --open_batches_;
+}
+
+// Lines of a rank that are one launch stand one behind the other.
+std::int32_t TraceBuilder::batch_of(const TraceBody& body, const TraceIssue& how,
+                                    const std::vector<Rank>& ranks) {
+  const auto* end = std::get_if<TraceEnd>(&body);
+  if (end == nullptr && !how.batch.empty())
+    fail("batch: expected it of a send or a recv, found it elsewhere");
+  if (how.batch.empty()) {
+    if (open_batches_ > 0)
+      for (Rank rank : ranks) close_batch(rank);
+    return -1;
+  }
+  Batches& of = batches_[end->rank];
+  if (how.batch != of.name) {
+    close_batch(end->rank);
+    of.name = how.batch;
+    of.number = next_batch_++;
+    of.stream = how.stream;
+    of.communicator = how.communicator;
+    ++open_batches_;
+  }
+  if (of.left.count(how.batch) > 0)
+    fail(
+        fmt::format("batch: expected the sends and recvs of {} on rank {} one behind the other, "
+                    "found others between them",
+                    reshard::quoted(how.batch), to_int(end->rank)));
+  if (of.stream != how.stream || of.communicator != how.communicator)
+    fail(
+        fmt::format("batch: expected one stream and one communicator in {} on rank {}, found "
+                    "another",
+                    reshard::quoted(how.batch), to_int(end->rank)));
+  return of.number;
+}
+
+void TraceBuilder::add(TraceBody body, TraceIssue how) {
   if (trace_.operations.size() == kMaxTraceOperations)
     fail(fmt::format("expected at most {} operations, found more", kMaxTraceOperations));
   line();
-  auto index = static_cast<std::int32_t>(trace_.lines.size() - 1);
-  trace_.operations.push_back({index, stream, std::move(body), {}, std::move(tensors), transport});
-  const TraceOperation& operation = trace_.operations.back();
+  TraceOperation operation{static_cast<std::int32_t>(trace_.lines.size() - 1),
+                           how.stream,
+                           std::move(body),
+                           {},
+                           std::move(how.tensors),
+                           how.transport};
+  std::vector<Rank> ranks = ranks_of(operation);
+  operation.batch = batch_of(operation.body, how, ranks);
+  operation.async = how.async;
+  if (!how.communicator.empty()) {
+    auto next = static_cast<std::int32_t>(trace_.communicators.size());
+    auto [it, is_new] = communicators_.try_emplace(how.communicator, next);
+    if (is_new) trace_.communicators.push_back({how.communicator, {}});
+    operation.communicator = it->second;
+  }
   const auto* end = std::get_if<TraceEnd>(&operation.body);
   if (end != nullptr && end->rank == end->peer)
     fail(fmt::format("peer: expected another rank, found the rank's own, {}", to_int(end->rank)));
-  count_ranks(end != nullptr ? 1 : ranks_of(operation).size());
+  count_ranks(ranks.size());
   const auto* collective = std::get_if<TraceCollective>(&operation.body);
-  if (collective != nullptr && collective->ranks.size() >= 2)
+  if (collective != nullptr && ranks.size() >= 2)
     placed([&] {
       return Expansion(collective->kind, collective->algorithm,
-                       static_cast<std::int32_t>(collective->ranks.size()), collective->bytes)
+                       static_cast<std::int32_t>(ranks.size()), collective->bytes)
           .size();
     });
+  trace_.operations.push_back(std::move(operation));
 }
 
 std::int32_t TraceBuilder::tensor(const std::string& name, const Shape& shape, DType dtype) {
@@ -228,7 +272,13 @@ std::int32_t TraceBuilder::tensor(const std::string& name, const Shape& shape, D
 
 Trace TraceBuilder::finish() {
   resolve_after(trace_, after_);
+  fill_communicators(trace_);
+  OwnGroups own(trace_);
+  for (TraceOperation& operation : trace_.operations) own.join(operation);
   match_messages(trace_);
+  match_calls(trace_);
+  std::sort(trace_.findings.begin(), trace_.findings.end(),
+            [](const TraceFinding& a, const TraceFinding& b) { return a.lines < b.lines; });
   return std::move(trace_);
 }
 

@@ -257,7 +257,9 @@ Transfers NcclCarrier::step(const Plan& plan, const Step& step) {
   for (std::size_t g = 0; g < sent->group_bytes.size(); ++g)
     add_collective(*sent->kind, std::span(ranks).subspan(g * size, size),
                    static_cast<std::int32_t>(g * size), sent->group_bytes[g], sent->flows);
-  return in_order(sent->slots, sent->flows);
+  Transfers transfers = in_order(sent->slots, sent->flows);
+  if (sent->kind != CollectiveKind::AllToAll) transfers.gather(sent->group_size);
+  return transfers;
 }
 
 Transfers NcclCarrier::message(const Message& message) {
@@ -277,7 +279,9 @@ Transfers NcclCarrier::collective(const BareCollective& collective) {
   add_collective(collective.kind, collective.ranks, 0, collective.bytes, flows);
   std::vector<Slot> slots(collective.ranks.size());
   std::iota(slots.begin(), slots.end(), 0);
-  return in_order(slots, flows);
+  Transfers transfers = in_order(slots, flows);
+  if (collective.kind != CollectiveKind::AllToAll) transfers.gather(n);
+  return transfers;
 }
 
 }  // namespace reshard::sim::nccl

@@ -3,6 +3,7 @@
 //
 // A collective of a group is one round of flows along its rings (between nodes one ring per NIC),
 // each as long as the form says: latency first, then its bytes at the rate that ends them in time.
+// It begins when all members are there; what the early ones could do meanwhile is left out.
 // Sends and receives of a step are one group of the communicator of the plan's ranks: each message
 // has a latency by its size and a rate that its rank's thread blocks, and its own, allow.
 #pragma once

@@ -45,9 +45,11 @@ SIM = {
     + ["sim/machine_files", "sim/machines", "sim/network", "sim/transport"],
     "sim/study": ALL_CORE + ["sim/network", "sim/sharing", "sim/transport"],
     "sim/store": ALL_CORE + ["sim/study"],  # for the report on its bytes
-    # Planner and store are handed in; a trace knows plans, workloads, bounds and the engine.
-    "sim/trace": ALL_CORE + ["sim/network", "sim/study"],
-    "sim/report": ALL_CORE + ["sim/calibrate", "sim/study", "sim/trace", "sim/transport"],
+    "sim/trace": ALL_CORE,
+    # Planner and store are handed in.
+    "sim/replay": ALL_CORE + ["sim/network", "sim/study", "sim/trace"],
+    "sim/report": ALL_CORE
+    + ["sim/calibrate", "sim/replay", "sim/study", "sim/trace", "sim/transport"],
 }
 ALLOWED = {**CORE, **SIM}
 # Backends see core and this; the registry sees them all.

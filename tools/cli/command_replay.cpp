@@ -8,9 +8,9 @@
 
 #include "core/base/errors.h"
 #include "sim/machines/presets.h"
+#include "sim/replay/replay.h"
 #include "sim/report/perfetto.h"
 #include "sim/report/report.h"
-#include "sim/trace/replay.h"
 #include "tools/cli/agreement.h"
 #include "tools/cli/commands.h"
 #include "tools/cli/options.h"

@@ -8,7 +8,7 @@
 
 #include "core/base/errors.h"
 #include "sim/trace/line_reader.h"
-#include "tests/sim/trace/replay_case.h"
+#include "tests/sim/replay/replay_case.h"
 #include "tests/support/star.h"
 
 using namespace reshard;

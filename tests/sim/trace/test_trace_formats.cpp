@@ -11,7 +11,7 @@
 #include "sim/machines/presets.h"
 #include "sim/network/engine.h"
 #include "sim/trace/trace.h"
-#include "tests/sim/trace/replay_case.h"
+#include "tests/sim/replay/replay_case.h"
 #include "tests/support/star.h"
 
 using namespace reshard;

@@ -5,7 +5,7 @@
 #include <catch2/catch.hpp>
 
 #include "core/base/errors.h"
-#include "tests/sim/trace/replay_case.h"
+#include "tests/sim/replay/replay_case.h"
 #include "tests/support/star.h"
 
 using namespace reshard;
@@ -41,6 +41,12 @@ std::string end(const char* op, int rank, int peer, int bytes = 10, int tag = 0,
 std::vector<TraceFinding> findings_of(const std::vector<std::string>& lines) {
   Topology topology = test::star(4);
   return test::Rig(topology).replay(trace_of(kHeader, lines)).findings;
+}
+
+std::vector<Rank> ranks(const std::vector<int>& numbers) {
+  std::vector<Rank> out;
+  for (int number : numbers) out.push_back(Rank{number});
+  return out;
 }
 
 }  // namespace
@@ -135,8 +141,10 @@ TEST_CASE("Two ranks that both send first block, and on two streams do not") {
   REQUIRE(findings.size() == 1);
   CHECK(findings[0].lines == std::vector<std::int64_t>{2, 3, 4, 5});
   CHECK(findings[0].what ==
-        "t.jsonl:2: operations wait for each other for ever: line 2 (send on rank 0), line 3 (recv "
-        "on rank 0), line 4 (send on rank 1), line 5 (recv on rank 1)");
+        "t.jsonl:2: operations wait for each other for ever: line 5 (recv on rank 1) stands behind "
+        "line 4 (send on rank 1) on stream 0, which meets line 3 (recv on rank 0), which stands "
+        "behind line 2 (send on rank 0) on stream 0, which meets line 5 (recv on rank 1)");
+  CHECK(findings[0].ranks == ranks({0, 1}));
   CHECK(findings_of({end("send", 0, 1), end("recv", 0, 1, 10, 0, 1), end("send", 1, 0),
                      end("recv", 1, 0, 10, 0, 1)})
             .empty());
@@ -153,7 +161,7 @@ TEST_CASE("after against the order of a stream, or through a message, blocks") {
                      end("recv", 1, 0, 10, 0, 0, R"(, "id": "r")"),
                      compute("c", "\"r\"", ", \"stream\": 1")})
             .front()
-            .lines == std::vector<std::int64_t>{2, 3, 4});
+            .lines == std::vector<std::int64_t>{2, 4});
 }
 
 TEST_CASE("A rank of a shared operation may go on while another one is still behind") {

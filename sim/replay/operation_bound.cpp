@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "sim/trace/operation_bound.h"
+#include "sim/replay/operation_bound.h"
 
 #include <algorithm>
 #include <limits>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "sim/trace/replay.h"
+#include "sim/replay/replay.h"
 
 #include <algorithm>
 #include <map>
@@ -10,9 +10,10 @@
 #include "core/base/integers.h"
 #include "core/base/units.h"
 #include "sim/network/engine.h"
+#include "sim/replay/deadlock.h"
+#include "sim/replay/operation_bound.h"
 #include "sim/study/critical_path.h"
 #include "sim/study/link_rates.h"
-#include "sim/trace/operation_bound.h"
 
 namespace reshard::sim {
 namespace {
@@ -31,7 +32,9 @@ class Replay {
  public:
   Replay(const Trace& trace, const Topology& topology, const ReplayHooks& hooks,
          std::int64_t data_budget_bytes)
-      : trace_(trace), topology_(topology), hooks_(hooks), budget_bytes_(data_budget_bytes) {}
+      : trace_(trace), topology_(topology), hooks_(hooks), budget_bytes_(data_budget_bytes) {
+    rules_.implicit_launch_order = hooks.implicit_launch_order || trace.implicit_launch_order;
+  }
 
   // The passes, in order; each needs what those before it made.
   ReplayReport run() {
@@ -39,17 +42,21 @@ class Replay {
     if (!report_.findings.empty()) return std::move(report_);
     check_ranks();
     make_plans();
-    report_.workload = workload_of(trace_, plans_);
-    if (std::optional<TraceFinding> deadlock =
-            find_deadlock(trace_, report_.workload, topology_.devices())) {
+    carry();
+    // Copy engines know no communicators.
+    report_.workload = workload_of(trace_, plans_, [this](OpId op) {
+      return kind_of(transports_[to_index(op)]) != TransportKind::CopyEngine;
+    });
+    if (std::optional<TraceFinding> hang = find_hang()) {
       ReplayReport blocked;
-      blocked.findings = {*deadlock};
+      blocked.findings = {*hang};
       return blocked;
     }
     move_data();
     time();
     bound();
     fill_rows();
+    fill_late();
     fill_links();
     fill_totals();
     return std::move(report_);
@@ -122,18 +129,32 @@ class Replay {
     progress("moving data", different_.size(), different_.size());
   }
 
+  std::optional<TraceFinding> find_hang() const {
+    std::int64_t queue = topology_.machine().figure(Figure::LaunchQueue).value_or(0) / kRatioOne;
+    std::optional<TraceFinding> hang =
+        find_deadlock(trace_, report_.workload, topology_.devices(), rules_, queue);
+    if (!hang && !rules_.implicit_launch_order)
+      hang = find_crossed_launches(trace_, report_.workload);
+    return hang;
+  }
+
   // Who carries each operation; who would by links alone.
-  void carry() {
+  void carry() try {
     for (const TraceOperation& operation : trace_.operations) {
       transports_.push_back(hooks_.carriage ? hooks_.carriage(operation.transport) : nullptr);
       carriers_.push_back(transports_.back() ? transports_.back()->carrier() : nullptr);
       ideal_.push_back(transports_.back() ? transports_.back()->ideal() : nullptr);
     }
     report_.transport = common_transport();
+  } catch (const InputError& refusal) {
+    throw refusal.in(trace_.file);
   }
 
-  std::string_view kind_text(const std::shared_ptr<const Carriage>& carriage) const {
-    return text(carriage ? carriage->kind() : TransportKind::Ideal);
+  static TransportKind kind_of(const std::shared_ptr<const Carriage>& carriage) {
+    return carriage ? carriage->kind() : TransportKind::Ideal;
+  }
+  static std::string_view kind_text(const std::shared_ptr<const Carriage>& carriage) {
+    return text(kind_of(carriage));
   }
 
   // Of all that is carried.
@@ -152,20 +173,21 @@ class Replay {
     progress("timing", 0, 1);
     LinkRates rates(hooks_.work ? topology_.resource_count() : 0);
     try {
-      carry();
       report_.timeline = sim::run(report_.workload, topology_,
                                   {.record_flows = true,
                                    .carriers = {nullptr, carriers_},
+                                   .order = rules_,
                                    .observer = hooks_.work ? &rates : nullptr});
       report_.timeline.work = rates.take();
       report_.ideal_time_ps = report_.timeline.end_ps;
       if (carriers_ != ideal_)
-        report_.ideal_time_ps = sim::run(report_.workload, topology_,
-                                         {.record_spans = false, .carriers = {nullptr, ideal_}})
-                                    .end_ps;
+        report_.ideal_time_ps =
+            sim::run(report_.workload, topology_,
+                     {.record_spans = false, .carriers = {nullptr, ideal_}, .order = rules_})
+                .end_ps;
       if (hooks_.critical_path)
-        report_.path =
-            path_facts(critical_path(report_.workload, topology_, {nullptr, carriers_}), topology_);
+        report_.path = path_facts(
+            critical_path(report_.workload, topology_, {nullptr, carriers_}, rules_), topology_);
     } catch (const OperationRefused& refusal) {
       throw refusal.in(trace_.place_of(refusal.operation));
     } catch (const InputError& refusal) {
@@ -217,6 +239,8 @@ class Replay {
     } else if (const auto* message = std::get_if<Message>(&operation.body)) {
       row.op = "message";
       row.bytes_received = message->bytes;
+    } else if (std::holds_alternative<TraceCall>(given.body)) {
+      row.op = "collective";
     }
     return row;
   }
@@ -235,16 +259,25 @@ class Replay {
     for (std::size_t op = 0; op < rows.size(); ++op) {
       const TraceBody& body = trace_.operations[op].body;
       ReplayRow& row = rows[op];
-      if (std::holds_alternative<TraceCollective>(body)) row.bytes_received = collective_bytes[op];
+      bool collective =
+          std::holds_alternative<TraceCollective>(body) || std::holds_alternative<TraceCall>(body);
+      if (collective) row.bytes_received = collective_bytes[op];
       report_.lines.push_back(row.line);
       report_.labels.push_back(!row.name.empty() ? row.name
                                : !row.id.empty() ? row.id
                                                  : fmt::format("{} (line {})", row.op, row.line));
-      const auto* end = std::get_if<TraceEnd>(&body);
-      if (end != nullptr && end->side == TraceEnd::Side::Receive) continue;
+      if (trace_.runs(id_of<OpId>(op)) != id_of<OpId>(op)) continue;
       add_bytes(report_.bytes_received_total, row.bytes_received);
       bool redistributes = std::holds_alternative<TraceRedistribute>(body);
       (redistributes ? report_.requests : report_.others).push_back(std::move(row));
+    }
+  }
+
+  // Of calls the line of the rank's own counts.
+  void fill_late() {
+    for (LateArrival late : late_arrivals(report_.workload, report_.timeline)) {
+      late.op = said_by(report_.workload, late.op, late.rank);
+      report_.late.push_back(late);
     }
   }
 
@@ -275,6 +308,7 @@ class Replay {
   const Topology& topology_;
   const ReplayHooks& hooks_;
   std::int64_t budget_bytes_;
+  OrderRules rules_;
   ReplayReport report_;
   std::vector<std::shared_ptr<const Plan>> plans_;  // by operation
   // Of a request and its transport: index in different_.

@@ -7,7 +7,7 @@
 #include <map>
 
 #include "sim/machines/presets.h"
-#include "tests/sim/trace/replay_case.h"
+#include "tests/sim/replay/replay_case.h"
 
 using namespace reshard;
 using namespace reshard::sim;

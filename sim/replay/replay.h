@@ -21,6 +21,7 @@
 #include "core/plan/plan.h"
 #include "core/topology/topology.h"
 #include "core/traffic/workload.h"
+#include "sim/study/late_arrivals.h"
 #include "sim/study/run_facts.h"
 #include "sim/study/study.h"
 #include "sim/trace/trace.h"
@@ -43,6 +44,7 @@ struct ReplayHooks {
   std::function<std::shared_ptr<const Carriage>(std::optional<TransportKind> transport)> carriage;
   // What is found where it is asked for: ReplayReport::path, Timeline::work.
   bool critical_path = false, work = false;
+  bool implicit_launch_order = false;  // NCCL_LAUNCH_ORDER_IMPLICIT; also where the trace says it
   // How far the work is, for people who wait: "planning", "moving data", "timing". May be empty.
   std::function<void(std::string_view stage, std::int64_t done, std::int64_t total)> progress;
 };
@@ -96,6 +98,7 @@ struct ReplayReport {
   std::vector<std::string> labels;
   Timeline timeline;
   std::vector<std::int64_t> lines;  // by operation
+  std::vector<LateArrival> late;    // ranks that others waited for
   std::optional<PathFacts> path;    // where it was asked for
 };
 
@@ -105,16 +108,12 @@ ReplayReport replay(const Trace& trace, const Topology& topology, const ReplayHo
                     std::int64_t data_budget_bytes);
 
 // Of replay's passes (trace_workload.cpp): what the engine runs. A message is the operation of its
-// send; its recv keeps its place as an operation without ranks, so that the receiving end stands in
-// its stream where it does in the trace. Who names either end in `after` waits for the message.
-// `plans` by operation, null where it is no redistribution. The trace must have no findings.
-Workload workload_of(const Trace& trace, const std::vector<std::shared_ptr<const Plan>>& plans);
-
-// And whether that can run at all: operations that wait for each other for ever, through streams
-// whose sends and recvs never meet or an `after` against the order of a stream. Ranks must lie
-// below `devices`. The workload is run with transfers and compute that take no time; what a rank
-// can do next depends on no time, so that what blocks here blocks always.
-std::optional<TraceFinding> find_deadlock(const Trace& trace, const Workload& workload,
-                                          std::int32_t devices);
+// send, a collective that its ranks call one by one that of the first call; the other lines keep
+// their places as operations without ranks, so that each end stands in its stream where it does in
+// the trace. Who names any of them in `after` waits for all. `plans` by operation, null where it is
+// no redistribution; `has_communicator` says which operations are bound to theirs. The trace must
+// have no findings.
+Workload workload_of(const Trace& trace, const std::vector<std::shared_ptr<const Plan>>& plans,
+                     const std::function<bool(OpId)>& has_communicator);
 
 }  // namespace reshard::sim

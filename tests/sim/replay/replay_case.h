@@ -11,9 +11,9 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/replay/replay.h"
 #include "sim/store/data_check.h"
 #include "sim/study/study.h"
-#include "sim/trace/replay.h"
 #include "sim/trace/trace.h"
 
 namespace reshard::test {

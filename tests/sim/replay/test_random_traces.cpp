@@ -8,7 +8,7 @@
 #include "core/base/errors.h"
 #include "sim/machines/presets.h"
 #include "sim/network/engine.h"
-#include "tests/sim/trace/replay_case.h"
+#include "tests/sim/replay/replay_case.h"
 #include "tests/support/prng.h"
 
 using namespace reshard;
@@ -113,7 +113,8 @@ TEST_CASE(
         plans.push_back(line == nullptr ? nullptr
                                         : rig.hooks.study(*line->request, {})->shared_plan());
       }
-      CHECK_THROWS_AS(sim::run(workload_of(trace, plans), topology), CheckFailure);
+      CHECK_THROWS_AS(sim::run(workload_of(trace, plans, [](OpId) { return true; }), topology),
+                      CheckFailure);
       continue;
     }
     ++ran;

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "sim/replay/deadlock.h"
+
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "core/base/errors.h"
+#include "sim/network/program.h"
+#include "sim/trace/findings.h"
+
+namespace reshard::sim {
+namespace {
+
+constexpr std::size_t kMaxNamed = 8;  // waits in a sentence
+
+// What meets, without its bytes.
+class Meetings : public Carrier {
+ public:
+  Transfers step(const Plan& plan, const Step& step) override {
+    Transfers given(plan, step);
+    if (given.group_size() == 0) return given;
+    Transfers out = Transfers::flows(given.slots(), {});
+    out.gather(given.group_size());
+    return out;
+  }
+  Transfers message(const Message& message) override { return Transfers::message(message.bytes); }
+  Transfers collective(const BareCollective& collective) override {
+    Transfers out = Transfers::none(static_cast<std::int32_t>(collective.ranks.size()));
+    out.gather(static_cast<std::int32_t>(collective.ranks.size()));
+    return out;
+  }
+};
+
+// Every rank goes through its operations in an order that all ranks share (the trace's), unless an
+// operation's ranks stand in different places or `after` points forward.
+bool may_block(const Workload& workload, std::int64_t launch_queue) {
+  if (launch_queue > 0) return true;
+  for (std::size_t op = 0; op < workload.operations.size(); ++op) {
+    const Operation& operation = workload.operations[op];
+    for (const Seat& seat : operation.seats)
+      if (to_index(seat.at) != op) return true;
+    for (OpId before : operation.after)
+      if (to_index(before) >= op) return true;
+  }
+  return false;
+}
+
+void run_without_time(Program& program) {
+  std::vector<Transit> transits;
+  std::vector<Sleep> sleeps;
+  while (program.busy()) {
+    transits.clear();
+    sleeps.clear();
+    program.advance(0, transits, sleeps);
+    for (const Transit& transit : transits) program.arrived(transit);
+    for (const Sleep& sleep : sleeps) program.woken(sleep.op, sleep.part);
+  }
+}
+
+// Tells a circle of waits.
+class Circle {
+ public:
+  Circle(const Trace& trace, const Workload& workload, const Program& program)
+      : trace_(trace), workload_(workload), program_(program) {}
+
+  TraceFinding told() {
+    walk();
+    std::string what;
+    for (std::size_t i = 0; i < circle_.size() && i < kMaxNamed; ++i) add(what, i);
+    if (circle_.size() > kMaxNamed) what += fmt::format(", and so on ({} in all)", circle_.size());
+    sort_once(finding_.lines);
+    sort_once(finding_.ranks);
+    finding_.what = fmt::format("{}:{}: operations wait for each other for ever: {}", trace_.file,
+                                finding_.lines.front(), what);
+    return std::move(finding_);
+  }
+
+ private:
+  // From the first operation that waits, obstacle by obstacle, until one comes again.
+  void walk() {
+    OpId at{0};
+    while (program_.complete(at)) at = OpId{static_cast<std::int32_t>(at) + 1};
+    std::map<OpId, std::size_t> seen;
+    std::vector<OpId> way;
+    for (; seen.try_emplace(at, way.size()).second; at = program_.obstacle(at).op) {
+      RESHARD_CHECK(program_.obstacle(at).kind != Program::Obstacle::Kind::None,
+                    "an operation that waits for nothing");
+      way.push_back(at);
+    }
+    circle_.assign(way.begin() + static_cast<std::ptrdiff_t>(seen.at(at)), way.end());
+    std::rotate(circle_.begin(), std::min_element(circle_.begin(), circle_.end()), circle_.end());
+    for (OpId op : circle_) {
+      obstacles_.push_back(program_.obstacle(op));
+      ranks_.push_back(obstacles_.back().kind == Program::Obstacle::Kind::After
+                           ? ranks_of(trace_.operations[op]).front()
+                           : obstacles_.back().rank);
+    }
+  }
+
+  // "line 5 (recv on rank 1)".
+  std::string named(OpId op, Rank rank) {
+    std::int64_t line = trace_.line_of(op).number;
+    finding_.lines.push_back(line);
+    finding_.ranks.push_back(rank);
+    return fmt::format("line {} ({} on rank {})", line, op_text(trace_.operations[op]),
+                       to_int(rank));
+  }
+
+  // What the i-th waits for; where that is met by another line of the next one, that one, too.
+  void add(std::string& what, std::size_t i) {
+    const Program::Obstacle& obstacle = obstacles_[i];
+    std::size_t next = (i + 1) % circle_.size();
+    OpId here = said_by(workload_, circle_[i], ranks_[i]);
+    if (i == 0) what = named(here, ranks_[0]);
+    Rank there_rank =
+        obstacle.kind == Program::Obstacle::Kind::After ? ranks_[next] : obstacle.rank;
+    OpId there = said_by(workload_, obstacle.op, there_rank),
+         goes_on = said_by(workload_, obstacle.op, ranks_[next]);
+    what += fmt::format("{} {}{}", i == 0 ? "" : ", which", how(obstacle, here),
+                        named(there, there_rank));
+    if (obstacle.kind == Program::Obstacle::Kind::Stream)
+      what += fmt::format(" on stream {}", trace_.operations[here].stream);
+    if (goes_on != there) what += fmt::format(", which meets {}", named(goes_on, ranks_[next]));
+  }
+
+  std::string how(const Program::Obstacle& obstacle, OpId here) const {
+    using Kind = Program::Obstacle::Kind;
+    switch (obstacle.kind) {
+      case Kind::After:
+        return "comes after ";
+      case Kind::Communicator:
+        return fmt::format("of {} comes behind ",
+                           communicator_text(trace_, trace_.operations[here].communicator));
+      case Kind::Host:
+        return "is issued behind ";
+      case Kind::Launch:
+        return "is launched behind ";
+      case Kind::Queue:
+        return "finds no room in a launch queue that waits for ";
+      default:
+        return "stands behind ";
+    }
+  }
+
+  const Trace& trace_;
+  const Workload& workload_;
+  const Program& program_;
+  std::vector<OpId> circle_;  // that run
+  std::vector<Program::Obstacle> obstacles_;
+  std::vector<Rank> ranks_;  // on which each of them waits
+  TraceFinding finding_;
+};
+
+}  // namespace
+
+OpId said_by(const Workload& workload, OpId run, Rank rank) {
+  const Operation& operation = workload.operations[to_index(run)];
+  if (operation.seats.empty()) return run;
+  std::vector<Rank> ranks = ranks_of(operation);
+  std::size_t part = to_index(std::find(ranks.begin(), ranks.end(), rank) - ranks.begin());
+  return operation.seats[std::min(part, ranks.size() - 1)].at;
+}
+
+std::optional<TraceFinding> find_deadlock(const Trace& trace, const Workload& workload,
+                                          std::int32_t devices, OrderRules rules,
+                                          std::int64_t launch_queue) {
+  if (!may_block(workload, launch_queue)) return std::nullopt;
+  Meetings meetings;
+  Program program(workload, devices,
+                  {.carriers = {&meetings, {}}, .rules = rules, .launch_queue = launch_queue});
+  run_without_time(program);
+  if (program.complete()) return std::nullopt;
+  return Circle(trace, workload, program).told();
+}
+
+}  // namespace reshard::sim

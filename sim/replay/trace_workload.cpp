@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// From a trace and its plans to what the engine runs.
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "core/base/errors.h"
+#include "sim/replay/replay.h"
+
+namespace reshard::sim {
+namespace {
+
+class Building {
+ public:
+  Building(const Trace& trace, const std::vector<std::shared_ptr<const Plan>>& plans,
+           const std::function<bool(OpId)>& has_communicator)
+      : trace_(trace), plans_(plans), has_communicator_(has_communicator) {}
+
+  Workload run() {
+    collect_calls();
+    workload_.operations.reserve(trace_.operations.size());
+    for (std::size_t op = 0; op < trace_.operations.size(); ++op)
+      workload_.operations.push_back(built(id_of<OpId>(op)));
+    return std::move(workload_);
+  }
+
+ private:
+  // Calls by rank, under the first of them.
+  void collect_calls() {
+    for (std::size_t i = 0; i < trace_.operations.size(); ++i)
+      if (const auto* call = std::get_if<TraceCall>(&trace_.operations[i].body))
+        calls_[OpId{call->first}].push_back(id_of<OpId>(i));
+    for (auto& [first, calls] : calls_)
+      std::sort(calls.begin(), calls.end(), [this](OpId a, OpId b) {
+        return std::get<TraceCall>(trace_.operations[a].body).rank <
+               std::get<TraceCall>(trace_.operations[b].body).rank;
+      });
+  }
+
+  Seat seat_of(OpId op) const {
+    const TraceOperation& given = trace_.operations[op];
+    return {op, given.stream, given.async, given.batch};
+  }
+
+  // What is said of another line runs where that line is; here an operation without ranks keeps its
+  // place.
+  Operation built(OpId op) const {
+    const TraceOperation& given = trace_.operations[op];
+    if (trace_.runs(op) != op) return {Compute{{}, 0}, given.stream, {}};
+    std::vector<OpId> said{op};
+    Operation out{body_of(op, said), given.stream, {}};
+    if (has_communicator_(op)) out.communicator = given.communicator;
+    bool plain = said.size() == 1 && !given.async && given.batch < 0;
+    std::size_t ranks = plain ? 0 : std::max(said.size(), reshard::ranks_of(out).size());
+    for (std::size_t i = 0; i < ranks; ++i)
+      out.seats.push_back(seat_of(said.size() == 1 ? op : said[i]));
+    for (OpId line : said)
+      for (OpId before : trace_.operations[line].after) out.after.push_back(trace_.runs(before));
+    std::sort(out.after.begin(), out.after.end());
+    out.after.erase(std::unique(out.after.begin(), out.after.end()), out.after.end());
+    return out;
+  }
+
+  // `said` becomes the operations that stand for its ranks, where they have one each.
+  decltype(Operation::body) body_of(OpId op, std::vector<OpId>& said) const {
+    const TraceBody& given = trace_.operations[op].body;
+    if (const auto* send = std::get_if<TraceEnd>(&given)) {
+      said = {op, OpId{send->other}};
+      return Message{send->rank, send->peer, send->bytes, send->cap_bytes_per_s};
+    }
+    if (const auto* call = std::get_if<TraceCall>(&given)) {
+      said = calls_.at(op);
+      std::vector<Rank> ranks;
+      for (OpId each : said)
+        ranks.push_back(std::get<TraceCall>(trace_.operations[each].body).rank);
+      return BareCollective{call->kind, call->algorithm, std::move(ranks), call->bytes};
+    }
+    if (const auto* compute = std::get_if<TraceCompute>(&given))
+      return Compute{compute->ranks, compute->duration_ps};
+    if (const auto* collective = std::get_if<TraceCollective>(&given))
+      return BareCollective{collective->kind, collective->algorithm, collective->ranks,
+                            collective->bytes};
+    RESHARD_CHECK(plans_[to_index(op)] != nullptr,
+                  fmt::format("no plan for {}", trace_.place_of(op)));
+    return RunPlan{plans_[to_index(op)]};
+  }
+
+  const Trace& trace_;
+  const std::vector<std::shared_ptr<const Plan>>& plans_;
+  const std::function<bool(OpId)>& has_communicator_;
+  std::map<OpId, std::vector<OpId>> calls_;
+  Workload workload_;
+};
+
+}  // namespace
+
+Workload workload_of(const Trace& trace, const std::vector<std::shared_ptr<const Plan>>& plans,
+                     const std::function<bool(OpId)>& has_communicator) {
+  return Building(trace, plans, has_communicator).run();
+}
+
+}  // namespace reshard::sim

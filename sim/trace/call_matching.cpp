@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "core/base/grouped.h"
+#include "core/layout/mesh.h"
+#include "sim/trace/findings.h"
+#include "sim/trace/matching.h"
+
+namespace reshard::sim {
+namespace {
+
+bool alike(const std::vector<std::int32_t>& a, std::size_t from_a,
+           const std::vector<std::int32_t>& b, std::size_t from_b) {
+  return from_a <= a.size() && from_b <= b.size() &&
+         std::equal(a.begin() + static_cast<std::ptrdiff_t>(from_a), a.end(),
+                    b.begin() + static_cast<std::ptrdiff_t>(from_b), b.end());
+}
+
+class Collectives {
+ public:
+  explicit Collectives(Trace& trace) : trace_(trace) {}
+
+  void match() {
+    check_members();
+    match_calls();
+  }
+
+ private:
+  // What one rank calls of a communicator; operations and what they are, by number.
+  struct Calls {
+    Rank rank;
+    std::vector<OpId> operations;
+    std::vector<std::int32_t> numbers;
+  };
+  using CallKey = std::tuple<CollectiveKind, Algorithm, std::int64_t, int, std::int64_t>;
+
+  const TraceCall* call_of(OpId op) const {
+    return std::get_if<TraceCall>(&trace_.operations[op].body);
+  }
+  void find(const std::vector<OpId>& at, std::vector<Rank> ranks, const std::string& sentence) {
+    trace_.findings.push_back(finding_of(trace_, at, std::move(ranks), at.front(), sentence));
+  }
+
+  void check_members();
+  void match_calls();
+  void match_communicator(std::int32_t communicator, std::span<const OpId> calls);
+  std::vector<Calls> calls_by_rank(std::int32_t communicator, std::span<const OpId> calls) const;
+  std::string what(OpId op) const;
+  void tell(std::int32_t communicator, const Calls& own, const std::vector<const Calls*>& others);
+  void meet(const std::vector<Calls>& calls);
+  void check_size(OpId op, std::size_t ranks) const;
+  void agree_on_transport(const std::vector<Calls>& calls, std::size_t at);
+
+  Trace& trace_;
+};
+
+// What one line says for a whole communicator names all its ranks, all else only ranks of it.
+void Collectives::check_members() {
+  for (std::size_t i = 0; i < trace_.operations.size(); ++i) {
+    auto op = id_of<OpId>(i);
+    const TraceOperation& operation = trace_.operations[op];
+    if (operation.communicator < 0) continue;
+    const std::vector<Rank>& members = trace_.communicators[to_index(operation.communicator)].ranks;
+    std::vector<Rank> own = ranks_of(operation);
+    const TraceCall* call = call_of(op);
+    bool whole = std::holds_alternative<TraceCollective>(operation.body);
+    if (call != nullptr && !call->ranks.empty()) {
+      own.insert(own.end(), call->ranks.begin(), call->ranks.end());
+      whole = true;
+    }
+    sort_once(own);
+    if (whole ? own == members
+              : std::includes(members.begin(), members.end(), own.begin(), own.end()))
+      continue;
+    std::vector<Rank> strange;
+    std::set_symmetric_difference(own.begin(), own.end(), members.begin(), members.end(),
+                                  std::back_inserter(strange));
+    find({op}, strange,
+         fmt::format("{} on {} is of {}, whose ranks are {}", op_text(operation), ranks_words(own),
+                     communicator_text(trace_, operation.communicator), ranks_text(members)));
+  }
+}
+
+void Collectives::match_calls() {
+  std::size_t count = trace_.communicators.size();
+  std::vector<bool> called(count);
+  for (const TraceOperation& operation : trace_.operations)
+    if (std::holds_alternative<TraceCall>(operation.body) && operation.communicator >= 0)
+      called[to_index(operation.communicator)] = true;
+  // With them stand collectives that one line says for all ranks.
+  Grouped<OpId> of_communicator(count, [&](auto put) {
+    for (std::size_t i = 0; i < trace_.operations.size(); ++i) {
+      const TraceOperation& operation = trace_.operations[i];
+      if (operation.communicator >= 0 && called[to_index(operation.communicator)] &&
+          !std::holds_alternative<TraceEnd>(operation.body))
+        put(operation.communicator, id_of<OpId>(i));
+    }
+  });
+  for (std::size_t i = 0; i < count; ++i)
+    if (called[i]) match_communicator(static_cast<std::int32_t>(i), of_communicator[i]);
+}
+
+std::vector<Collectives::Calls> Collectives::calls_by_rank(std::int32_t communicator,
+                                                           std::span<const OpId> calls) const {
+  const std::vector<Rank>& members = trace_.communicators[to_index(communicator)].ranks;
+  std::vector<Calls> out;
+  for (Rank rank : members) out.push_back({rank, {}, {}});
+  Numbering<CallKey> numbers;
+  for (OpId op : calls) {
+    const TraceOperation& operation = trace_.operations[op];
+    const auto* call = std::get_if<TraceCall>(&operation.body);
+    // What is one line for all is like nothing else.
+    std::int32_t number = call == nullptr
+                              ? -1 - static_cast<std::int32_t>(op)
+                              : numbers.of({call->kind, call->algorithm, call->bytes,
+                                            call->dtype ? static_cast<int>(*call->dtype) : -1,
+                                            call->seq.value_or(-1)});
+    for (Rank rank : ranks_of(operation)) {
+      auto it = std::lower_bound(members.begin(), members.end(), rank);
+      if (it == members.end() || *it != rank) continue;  // said by check_members()
+      Calls& own = out[to_index(it - members.begin())];
+      own.operations.push_back(op);
+      own.numbers.push_back(number);
+    }
+  }
+  return out;
+}
+
+// What most ranks do is what is wanted; of as many the one that the lowest rank is among.
+void Collectives::match_communicator(std::int32_t communicator, std::span<const OpId> calls) {
+  std::vector<Calls> by_rank = calls_by_rank(communicator, calls);
+  std::map<std::vector<std::int32_t>, std::vector<const Calls*>> alike;
+  for (const Calls& own : by_rank) alike[own.numbers].push_back(&own);
+  if (alike.size() == 1) {
+    meet(by_rank);
+    return;
+  }
+  auto wanted = std::max_element(alike.begin(), alike.end(), [](const auto& a, const auto& b) {
+    if (a.second.size() != b.second.size()) return a.second.size() < b.second.size();
+    return a.second.front()->rank > b.second.front()->rank;
+  });
+  for (const Calls& own : by_rank)
+    if (own.numbers != wanted->first) tell(communicator, own, wanted->second);
+}
+
+// "all_reduce of 8 bytes", "all_gather of 16 bytes (bf16, seq 3)".
+std::string Collectives::what(OpId op) const {
+  const TraceOperation& operation = trace_.operations[op];
+  if (const auto* collective = std::get_if<TraceCollective>(&operation.body))
+    return fmt::format("{} of {} bytes", text(collective->kind), collective->bytes);
+  const auto* call = std::get_if<TraceCall>(&operation.body);
+  if (call == nullptr) return std::string(op_text(operation));
+  std::string more;
+  if (call->dtype) more = text(*call->dtype);
+  if (call->seq) more += fmt::format("{}seq {}", more.empty() ? "" : ", ", *call->seq);
+  return fmt::format("{} of {} bytes{}", text(call->kind), call->bytes,
+                     more.empty() ? "" : fmt::format(" ({})", more));
+}
+
+// `others` are those that do what is wanted.
+void Collectives::tell(std::int32_t communicator, const Calls& own,
+                       const std::vector<const Calls*>& others) {
+  using Kind = Difference::Kind;
+  const Calls& wanted = *others.front();
+  Difference difference = difference_of(own.numbers, wanted.numbers);
+  std::vector<Rank> ranks;
+  std::vector<OpId> there;
+  for (const Calls* each : others) {
+    ranks.push_back(each->rank);
+    if (difference.kind != Kind::Extra) there.push_back(each->operations[difference.at]);
+    if (difference.kind == Kind::Swapped) there.push_back(each->operations[difference.other]);
+  }
+  sort_once(there);
+  // Of two nobody can say which is right.
+  std::vector<Rank> named{own.rank};
+  if (others.size() == 1) named.push_back(wanted.rank);
+  std::string they = ranks_words(ranks), of = communicator_text(trace_, communicator);
+  std::string_view s = ranks.size() == 1 ? "s" : "";
+  auto wanted_here = [&] { return what(wanted.operations[difference.at]); };
+  if (difference.kind == Kind::Missing) {
+    find(there, named,
+         fmt::format("rank {} never arrives at the {} of {}: {} wait{} for it in {}",
+                     to_int(own.rank), wanted_here(), of, they, s, lines_text(trace_, there)));
+    return;
+  }
+  OpId here = own.operations[difference.at];
+  std::string start = fmt::format("rank {} calls {} in {}", to_int(own.rank), what(here),
+                                  lines_text(trace_, {here}));
+  std::vector<OpId> all{here};
+  all.insert(all.end(), there.begin(), there.end());
+  if (difference.kind == Kind::Extra) {
+    find(all, named,
+         fmt::format("{}, where nothing that {} call{} of {} meets it", start, they, s, of));
+  } else if (difference.kind == Kind::Swapped) {
+    OpId later = own.operations[difference.other];
+    all.push_back(later);
+    find(all, named,
+         fmt::format("{} before {} in {}; {} call{} them the other way round in {} ({})", start,
+                     what(later), lines_text(trace_, {later}), they, s, lines_text(trace_, there),
+                     of));
+  } else {
+    find(all, named,
+         fmt::format("{}, where {} call{} {} of {} in {}", start, they, s, wanted_here(), of,
+                     lines_text(trace_, there)));
+  }
+}
+
+// What one call says of the transport holds for all.
+void Collectives::agree_on_transport(const std::vector<Calls>& calls, std::size_t at) {
+  OpId said{-1};
+  for (const Calls& own : calls) {
+    OpId op = own.operations[at];
+    std::optional<TransportKind>& here = trace_.operations[op].transport;
+    if (!here) continue;
+    if (said == OpId{-1}) said = op;
+    const TransportKind& there = *trace_.operations[said].transport;
+    if (*here != there)
+      find({op, said}, {own.rank},
+           fmt::format("{} by {} on rank {} meets the one by {} in {}", what(op), text(*here),
+                       to_int(own.rank), text(there), lines_text(trace_, {said})));
+  }
+  if (said == OpId{-1}) return;
+  std::optional<TransportKind> transport = trace_.operations[said].transport;
+  for (const Calls& own : calls) trace_.operations[own.operations[at]].transport = transport;
+}
+
+void Collectives::check_size(OpId op, std::size_t ranks) const {
+  const TraceCall* call = call_of(op);
+  if (call == nullptr || ranks < 2) return;
+  try {
+    Expansion(call->kind, call->algorithm, static_cast<std::int32_t>(ranks), call->bytes);
+  } catch (const InputError& error) {
+    throw error.in(trace_.place_of(op));
+  }
+}
+
+void Collectives::meet(const std::vector<Calls>& calls) {
+  for (std::size_t i = 0; i < calls.front().operations.size(); ++i) {
+    OpId first = calls.front().operations[i];
+    for (const Calls& own : calls) first = std::min(first, own.operations[i]);
+    check_size(first, calls.size());
+    agree_on_transport(calls, i);
+    for (const Calls& own : calls)
+      if (auto* call = std::get_if<TraceCall>(&trace_.operations[own.operations[i]].body))
+        call->first = static_cast<std::int32_t>(first);
+  }
+}
+
+}  // namespace
+
+Difference difference_of(const std::vector<std::int32_t>& own,
+                         const std::vector<std::int32_t>& wanted) {
+  using Kind = Difference::Kind;
+  std::size_t both = std::min(own.size(), wanted.size()), at = 0;
+  while (at < both && own[at] == wanted[at]) ++at;
+  if (at == both && own.size() == wanted.size()) return {};
+  if (at == own.size()) return {Kind::Missing, at};
+  if (at == wanted.size()) return {Kind::Extra, at};
+  if (alike(own, at, wanted, at + 1)) return {Kind::Missing, at};
+  if (alike(own, at + 1, wanted, at)) return {Kind::Extra, at};
+  std::size_t other = at + 1;
+  while (other < both && own[other] == wanted[other]) ++other;
+  if (other < both && own[at] == wanted[other] && own[other] == wanted[at] &&
+      alike(own, other + 1, wanted, other + 1))
+    return {Kind::Swapped, at, other};
+  return {Kind::Changed, at};
+}
+
+void match_calls(Trace& trace) { Collectives(trace).match(); }
+
+}  // namespace reshard::sim

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How findings are worded: lines, ranks and communicators of a trace as people read them.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/trace/trace.h"
+
+namespace reshard::sim {
+
+// Of the operations' lines and these ranks, with "FILE:LINE: " of `place` in front.
+TraceFinding finding_of(const Trace& trace, const std::vector<OpId>& at, std::vector<Rank> ranks,
+                        OpId place, const std::string& sentence);
+
+// "communicator 'tp'", "communicator [0-7]" of a group's own.
+std::string communicator_text(const Trace& trace, std::int32_t communicator);
+// "line 3", "lines 3, 5, .. (20 in all)".
+std::string lines_text(const Trace& trace, const std::vector<OpId>& at);
+// "rank 3", "ranks 0-2".
+std::string ranks_words(const std::vector<Rank>& ranks);
+
+// Ascending, each once.
+template <class Item>
+void sort_once(std::vector<Item>& items) {
+  std::sort(items.begin(), items.end());
+  items.erase(std::unique(items.begin(), items.end()), items.end());
+}
+
+}  // namespace reshard::sim

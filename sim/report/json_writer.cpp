@@ -4,6 +4,7 @@
 
 #include "core/torch/cost_model.h"
 #include "sim/report/json.h"
+#include "sim/report/json_parts.h"
 #include "sim/report/report.h"
 
 namespace reshard::sim {
@@ -19,11 +20,6 @@ Json axis_json(const std::vector<int>& axes) {
 
 Json values_json(const DimVector& values) {
   return list_json(values, [](std::int64_t value) { return value; });
-}
-
-// A number with `decimals` = log10(scale) decimals: the nearest double prints as those again.
-Json decimal_json(std::optional<std::int64_t> value, double scale = 10'000.0) {
-  return value ? Json(static_cast<double>(*value) / scale) : Json(nullptr);
 }
 
 // What was asked for, in the words of the options.
@@ -46,49 +42,6 @@ Json bound_json(const Bound& bound) {
           {"latency_ps", bound.latency_ps},
           {"time_ps", bound.time_ps()},
           {"limited_by", text(bound.limited_by())}};
-}
-
-Json cache_json(const CacheStatistics& cache) {
-  return {{"hits", cache.hits},
-          {"misses", cache.misses},
-          {"size", cache.size},
-          {"capacity", cache.capacity}};
-}
-
-Json links_json(const std::vector<LinkUse>& links, std::int64_t end_ps, std::int64_t scale) {
-  return list_json(links, [&](const LinkUse& link) -> Json {
-    return {{"name", link.name},
-            {"bytes", link.bytes},
-            {"busy_ps", link.busy_ps},
-            {"utilisation",
-             decimal_json(utilisation(link, end_ps, scale), static_cast<double>(scale))}};
-  });
-}
-
-// Without a path nobody asked; null where there is none. `start` begins the row of a part.
-void add_path(const std::optional<PathFacts>& path,
-              const std::function<Json(const PathFacts::Part&)>& start, Json& out) {
-  if (!path) return;
-  out["critical_path"] = nullptr;
-  out["critical_causes"] = nullptr;
-  if (!path->recorded) return;
-  out["critical_path"] = list_json(path->parts, [&](const PathFacts::Part& part) {
-    Json row = start(part);
-    row["step"] = part.step < 0 ? Json(nullptr) : Json(part.step);
-    row["cause"] = part.cause;
-    row["start_ps"] = part.start_ps;
-    row["end_ps"] = part.end_ps;
-    return row;
-  });
-  out["critical_causes"] = list_json(path->causes, [](const PathFacts::Cause& cause) -> Json {
-    return {{"cause", cause.name}, {"time_ps", cause.time_ps}};
-  });
-}
-
-Json classes_json(const std::vector<ClassUse>& classes) {
-  Json out = Json::object();
-  for (const ClassUse& use : classes) out[std::string(text(use.transport))] = use.bytes;
-  return out;
 }
 
 Json data_json(const DataReport& data) {
@@ -205,22 +158,6 @@ Json value_facts_json(const ValidateReport& report) {
            })}};
 }
 
-Json rows_json(const std::vector<ReplayRow>& rows) {
-  return list_json(rows, [](const ReplayRow& row) -> Json {
-    return {{"line", row.line},
-            {"op", row.op},
-            {"id", or_null(row.id)},
-            {"name", or_null(row.name)},
-            {"text", row.text},
-            {"planner", or_null(row.planner)},
-            {"transport", or_null(row.transport)},
-            {"start_ps", or_null(row.start_ps)},
-            {"end_ps", or_null(row.end_ps)},
-            {"bytes_received", row.bytes_received},
-            {"bound_ps", row.bound_ps}};
-  });
-}
-
 Json summary_json(const SweepReport& report) {
   return list_json(summarize(report), [](const SweepSummary& entry) -> Json {
     const SweepRow* worst = entry.worst;
@@ -234,13 +171,6 @@ Json summary_json(const SweepReport& report) {
                                 : decimal_json(ratio_e4(*worst->time_ps, worst->bound_ps))},
             {"worst_pair", worst == nullptr ? Json(nullptr) : Json(pair_text(*worst))}};
   });
-}
-
-void add_phases(const std::vector<PhaseTime>& phases, Json& out) {
-  if (!phases.empty())
-    out["phases"] = list_json(phases, [](const PhaseTime& phase) -> Json {
-      return {{"name", phase.name}, {"time_ps", phase.time_ps}};
-    });
 }
 
 }  // namespace
@@ -297,44 +227,6 @@ std::string validate_json(const ValidateReport& report) {
   out["proof"] = true;  // an unproved plan is never run
   out["values"] = value_facts_json(report);
   add_phases(predicted.phases, out);
-  return written(out);
-}
-
-std::string replay_json(const ReplayReport& report) {
-  Json out = {{"schema", "reshard.replay/1"},
-              {"trace", report.trace},
-              {"topology", report.topology},
-              {"operations", report.operations},
-              {"transport", report.transport},
-              {"time_ps", report.time_ps},
-              {"ideal_time_ps", report.ideal_time_ps},
-              {"bytes_received_total", report.bytes_received_total},
-              {"bound",
-               {{"path_ps", report.path_bound_ps},
-                {"cut_ps", report.cut_bound_ps},
-                {"time_ps", report.bound_ps},
-                {"limited_by", report.limited_by()}}},
-              {"ratio_to_bound", decimal_json(ratio_e4(report.time_ps, report.bound_ps))},
-              {"proof", true},  // an unproved plan never gets as far as a report
-              {"data",
-               {{"checked", report.data_checked == report.different_requests},
-                {"requests_different", report.different_requests},
-                {"requests_checked", report.data_checked},
-                {"requests_full_size", report.data_full_size},
-                {"elements", report.elements_checked},
-                {"budget_bytes", report.data_budget_bytes}}},
-              {"requests", rows_json(report.requests)},
-              {"others", rows_json(report.others)},
-              {"links", links_json(report.links, report.time_ps, 1'000'000)},
-              {"bytes_by_class", classes_json(report.classes)},
-              {"plan_cache", report.cache ? cache_json(*report.cache) : Json(nullptr)},
-              {"digest", report.digest.hex()}};
-  auto operation = [&](const PathFacts::Part& part) -> Json {
-    return {{"line", report.lines[to_index(part.op)]},
-            {"operation", report.labels[to_index(part.op)]}};
-  };
-  add_path(report.path, operation, out);
-  add_phases(report.phases, out);
   return written(out);
 }
 

@@ -7,6 +7,7 @@
 
 #include "core/base/units.h"
 #include "core/torch/cost_model.h"
+#include "sim/report/common_facts.h"
 #include "sim/report/report.h"
 #include "sim/report/table.h"
 #include "sim/report/time_tables.h"
@@ -15,21 +16,8 @@ namespace reshard::sim {
 
 namespace {
 
-constexpr std::size_t kKindsShown = 12;
 constexpr const char* kProof = "every destination element, from index sets";
 constexpr const char* kNoSteps = "no steps: nothing has to be done\n";
-
-template <class Values, class Text>
-std::string joined(const Values& values, const char* separator, Text&& text_of) {
-  std::string out;
-  for (const auto& value : values)
-    out += fmt::format("{}{}", out.empty() ? "" : separator, text_of(value));
-  return out;
-}
-
-std::string ratio_of(std::int64_t time_ps, std::int64_t to_ps) {
-  return ratio_text(ratio_e4(time_ps, to_ps));
-}
 
 // A long list of ranks would push the other columns off the screen.
 std::string shortened(const std::vector<Rank>& ranks) {
@@ -47,13 +35,6 @@ void add_head(const RunReport& report, Facts& facts) {
             report.planner == report.planner_asked
                 ? report.planner
                 : fmt::format("{}, which took {}", report.planner_asked, report.planner));
-}
-
-void add_cache(const std::optional<CacheStatistics>& cache, Facts& facts) {
-  if (cache)
-    facts.add("plan cache",
-              fmt::format("{}, {} missed, {} of {} entries", counted(cache->hits, "hit"),
-                          cache->misses, cache->size, cache->capacity));
 }
 
 std::string step_table(const RunReport& report, std::size_t width) {
@@ -78,28 +59,11 @@ std::string reasons_table(const RunReport& report, std::size_t width) {
   return fmt::format("\n{}", table.text(width));
 }
 
-void add_path(const std::optional<PathFacts>& path, Facts& facts) {
-  if (path && !path_sentence(*path).empty()) facts.add("critical path", path_sentence(*path));
-}
-
 std::string path_tables(const RunReport& report, std::size_t width) {
   if (!report.path) return {};
   return path_tables(
       *report.path, ">step", [](const PathFacts::Part& part) { return std::to_string(part.step); },
       width);
-}
-
-std::string path_tables(const ReplayReport& report, std::size_t width) {
-  if (!report.path) return {};
-  auto what = [&](const PathFacts::Part& part) {
-    const std::string& label = report.labels[to_index(part.op)];
-    return part.step < 0 ? label : fmt::format("{}, step {}", label, part.step);
-  };
-  return path_tables(*report.path, "operation", what, width);
-}
-
-void add_phases(const std::vector<PhaseTime>& phases, Facts& facts) {
-  if (!phases.empty()) facts.add("phases", text(phases));
 }
 
 void add_bytes(const RunReport& report, Facts& facts) {
@@ -108,21 +72,8 @@ void add_bytes(const RunReport& report, Facts& facts) {
                         bytes_text(report.bytes.received_max),
                         bytes_text(report.bytes.received_total), bytes_text(report.padding_total)));
   facts.add("peak memory", bytes_text(report.bytes.peak_max) + " on the fullest rank");
-  std::string classes = joined(report.classes, ", ", [](const ClassUse& use) {
-    return fmt::format("{} {}", text(use.transport), bytes_text(use.bytes));
-  });
-  if (!classes.empty()) facts.add("by link class", classes);
+  add_classes(report.classes, facts);
   facts.add("proof", kProof);
-}
-
-// What links cost and what the software that drives them does.
-void add_transport(std::string_view transport, std::int64_t time_ps, std::int64_t ideal_time_ps,
-                   Facts& facts) {
-  if (transport == text(TransportKind::Ideal) || time_ps == 0) return;
-  std::int64_t more_ps = time_ps - ideal_time_ps;
-  facts.add("transport", fmt::format("{}: {} {} than links alone, {}", transport,
-                                     duration_text(more_ps < 0 ? -more_ps : more_ps),
-                                     more_ps < 0 ? "less" : "more", duration_text(ideal_time_ps)));
 }
 
 void add_bandwidths(const RunReport& report, std::int64_t time_ps, Facts& facts) {
@@ -239,57 +190,6 @@ std::string shard_table(const ValueFacts& values, std::size_t width) {
   return fmt::format("\n{}", table.text(width));
 }
 
-// A trace repeats itself: tensors of the same layer kind differ in name only. One row per request
-// and planner, in order of first appearance.
-struct Kind {
-  const ReplayRow* first = nullptr;
-  std::int64_t count = 0, bytes = 0;
-};
-
-std::string kinds_table(const std::vector<ReplayRow>& rows, std::size_t width) {
-  std::vector<Kind> kinds;
-  std::map<std::pair<std::string, std::string>, std::size_t> index;
-  for (const ReplayRow& row : rows) {
-    auto [at, added] = index.try_emplace({row.text, row.planner}, kinds.size());
-    if (added) kinds.push_back({&row});
-    ++kinds[at->second].count;
-    kinds[at->second].bytes += row.bytes_received;
-  }
-  Table table({">count", "request", "planner", ">received", ">bound, alone"});
-  for (std::size_t i = 0; i < std::min(kKindsShown, kinds.size()); ++i)
-    table.add_row({std::to_string(kinds[i].count), kinds[i].first->text, kinds[i].first->planner,
-                   bytes_text(kinds[i].bytes), duration_text(kinds[i].first->bound_ps)});
-  std::string out = kinds.empty() ? std::string() : fmt::format("\n{}", table.text(width));
-  if (kinds.size() > kKindsShown)
-    out += fmt::format("(and {} more; -v shows every line)\n", kinds.size() - kKindsShown);
-  return out;
-}
-
-std::string rows_table(const ReplayReport& report, std::size_t width) {
-  std::vector<const ReplayRow*> rows;
-  for (const std::vector<ReplayRow>* part : {&report.requests, &report.others})
-    for (const ReplayRow& row : *part) rows.push_back(&row);
-  std::stable_sort(rows.begin(), rows.end(),
-                   [](const ReplayRow* a, const ReplayRow* b) { return a->line < b->line; });
-  Table table({">line", "op", "name", "planner", ">start", ">end", ">received", "what"});
-  for (const ReplayRow* row : rows)
-    table.add_row({std::to_string(row->line), row->op, row->name.empty() ? row->id : row->name,
-                   row->planner, time_text(row->start_ps), time_text(row->end_ps),
-                   bytes_text(row->bytes_received), row->text});
-  return fmt::format("\n{}", table.text(width));
-}
-
-std::string data_text(const ReplayReport& report) {
-  if (report.data_checked == 0)
-    return report.requests.empty() ? "no redistributions" : "no bytes moved (--data proof)";
-  std::string full = "all at full size";
-  if (report.data_full_size < report.data_checked)
-    full = fmt::format("{} at full size and {}, above the data budget, at a reduced one",
-                       report.data_full_size, report.data_checked - report.data_full_size);
-  return fmt::format("{} of {} different requests, {}, {} elements compared", report.data_checked,
-                     report.different_requests, full, report.elements_checked);
-}
-
 }  // namespace
 
 std::string simulate_table(const RunReport& report, bool verbose, std::size_t width) {
@@ -356,39 +256,6 @@ std::string validate_table(const ValidateReport& report, bool verbose, std::size
   add_phases(predicted.phases, facts);
   return head.text(width) + "\n" + measured_step_table(report, width) + "\n" + facts.text(width) +
          (verbose ? shard_table(values, width) : "");
-}
-
-std::string replay_table(const ReplayReport& report, bool verbose, std::size_t width) {
-  Facts head, facts;
-  head.add("trace", fmt::format("{}: {}, {} of them redistributions", report.trace,
-                                counted(report.operations, "operation"), report.requests.size()));
-  head.add("topology", report.topology);
-  std::string classes = joined(report.classes, ", ", [](const ClassUse& use) {
-    return fmt::format("{} {} in {} flows", text(use.transport), bytes_text(use.bytes), use.flows);
-  });
-  facts.add("received",
-            bytes_text(report.bytes_received_total) + " from other ranks, padding included");
-  if (!classes.empty()) facts.add("by link class", classes);
-  facts.add("proof", report.requests.empty()
-                         ? "no redistributions"
-                         : fmt::format("{}, at full size, from index sets",
-                                       counted(static_cast<std::int64_t>(report.requests.size()),
-                                               "redistribution")));
-  facts.add("data checked", data_text(report));
-  facts.add("time", duration_text(report.time_ps));
-  add_transport(report.transport, report.time_ps, report.ideal_time_ps, facts);
-  facts.add("bound",
-            fmt::format("{} (longest path {}, cut {}; limited by {})",
-                        duration_text(report.bound_ps), duration_text(report.path_bound_ps),
-                        duration_text(report.cut_bound_ps), report.limited_by()));
-  facts.add("ratio to bound", ratio_of(report.time_ps, report.bound_ps));
-  if (verbose) add_path(report.path, facts);
-  add_cache(report.cache, facts);
-  add_phases(report.phases, facts);
-  facts.add("digest", report.digest.hex());
-  return head.text(width) + kinds_table(report.requests, width) + "\n" + facts.text(width) +
-         link_table(report.links, report.time_ps, 1'000'000, width) +
-         (verbose ? path_tables(report, width) + rows_table(report, width) : "");
 }
 
 }  // namespace reshard::sim

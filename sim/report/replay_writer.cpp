@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A replayed trace as a table and as JSON.
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "core/base/units.h"
+#include "sim/report/common_facts.h"
+#include "sim/report/json_parts.h"
+#include "sim/report/report.h"
+#include "sim/report/table.h"
+#include "sim/report/time_tables.h"
+
+namespace reshard::sim {
+namespace {
+
+constexpr std::size_t kKindsShown = 12;
+
+std::string path_tables(const ReplayReport& report, std::size_t width) {
+  if (!report.path) return {};
+  auto what = [&](const PathFacts::Part& part) {
+    const std::string& label = report.labels[to_index(part.op)];
+    return part.step < 0 ? label : fmt::format("{}, step {}", label, part.step);
+  };
+  return path_tables(*report.path, "operation", what, width);
+}
+
+// A trace repeats itself: tensors of the same layer kind differ in name only. One row per request
+// and planner, in order of first appearance.
+struct Kind {
+  const ReplayRow* first = nullptr;
+  std::int64_t count = 0, bytes = 0;
+};
+
+std::string kinds_table(const std::vector<ReplayRow>& rows, std::size_t width) {
+  std::vector<Kind> kinds;
+  std::map<std::pair<std::string, std::string>, std::size_t> index;
+  for (const ReplayRow& row : rows) {
+    auto [at, added] = index.try_emplace({row.text, row.planner}, kinds.size());
+    if (added) kinds.push_back({&row});
+    ++kinds[at->second].count;
+    kinds[at->second].bytes += row.bytes_received;
+  }
+  Table table({">count", "request", "planner", ">received", ">bound, alone"});
+  for (std::size_t i = 0; i < std::min(kKindsShown, kinds.size()); ++i)
+    table.add_row({std::to_string(kinds[i].count), kinds[i].first->text, kinds[i].first->planner,
+                   bytes_text(kinds[i].bytes), duration_text(kinds[i].first->bound_ps)});
+  std::string out = kinds.empty() ? std::string() : fmt::format("\n{}", table.text(width));
+  if (kinds.size() > kKindsShown)
+    out += fmt::format("(and {} more; -v shows every line)\n", kinds.size() - kKindsShown);
+  return out;
+}
+
+std::string rows_table(const ReplayReport& report, std::size_t width) {
+  std::vector<const ReplayRow*> rows;
+  for (const std::vector<ReplayRow>* part : {&report.requests, &report.others})
+    for (const ReplayRow& row : *part) rows.push_back(&row);
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const ReplayRow* a, const ReplayRow* b) { return a->line < b->line; });
+  Table table({">line", "op", "name", "planner", ">start", ">end", ">received", "what"});
+  for (const ReplayRow* row : rows)
+    table.add_row({std::to_string(row->line), row->op, row->name.empty() ? row->id : row->name,
+                   row->planner, time_text(row->start_ps), time_text(row->end_ps),
+                   bytes_text(row->bytes_received), row->text});
+  return fmt::format("\n{}", table.text(width));
+}
+
+std::string data_text(const ReplayReport& report) {
+  if (report.data_checked == 0)
+    return report.requests.empty() ? "no redistributions" : "no bytes moved (--data proof)";
+  std::string full = "all at full size";
+  if (report.data_full_size < report.data_checked)
+    full = fmt::format("{} at full size and {}, above the data budget, at a reduced one",
+                       report.data_full_size, report.data_checked - report.data_full_size);
+  return fmt::format("{} of {} different requests, {}, {} elements compared", report.data_checked,
+                     report.different_requests, full, report.elements_checked);
+}
+
+Json rows_json(const std::vector<ReplayRow>& rows) {
+  return list_json(rows, [](const ReplayRow& row) -> Json {
+    return {{"line", row.line},
+            {"op", row.op},
+            {"id", or_null(row.id)},
+            {"name", or_null(row.name)},
+            {"text", row.text},
+            {"planner", or_null(row.planner)},
+            {"transport", or_null(row.transport)},
+            {"start_ps", or_null(row.start_ps)},
+            {"end_ps", or_null(row.end_ps)},
+            {"bytes_received", row.bytes_received},
+            {"bound_ps", row.bound_ps}};
+  });
+}
+
+Json late_json(const ReplayReport& report) {
+  return list_json(report.late, [&](const LateArrival& late) -> Json {
+    return {{"line", report.lines[to_index(late.op)]},
+            {"rank", to_int(late.rank)},
+            {"arrival_ps", late.arrival_ps},
+            {"late_ps", late.late_ps},
+            {"waited_ps", late.waited_ps}};
+  });
+}
+
+// "rank 3, 10 ms behind all others at line 7, which together waited 70 ms (and 2 more)".
+void add_late(const ReplayReport& report, Facts& facts) {
+  if (report.late.empty()) return;
+  const LateArrival& late = report.late.front();
+  std::string more =
+      report.late.size() == 1 ? "" : fmt::format(" (and {} more)", report.late.size() - 1);
+  facts.add("late",
+            fmt::format("rank {}, {} behind all others at line {}; together they waited "
+                        "{}{}",
+                        to_int(late.rank), duration_text(late.late_ps),
+                        report.lines[to_index(late.op)], duration_text(late.waited_ps), more));
+}
+
+}  // namespace
+
+std::string replay_json(const ReplayReport& report) {
+  Json out = {{"schema", "reshard.replay/1"},
+              {"trace", report.trace},
+              {"topology", report.topology},
+              {"operations", report.operations},
+              {"transport", report.transport},
+              {"time_ps", report.time_ps},
+              {"ideal_time_ps", report.ideal_time_ps},
+              {"bytes_received_total", report.bytes_received_total},
+              {"bound",
+               {{"path_ps", report.path_bound_ps},
+                {"cut_ps", report.cut_bound_ps},
+                {"time_ps", report.bound_ps},
+                {"limited_by", report.limited_by()}}},
+              {"ratio_to_bound", decimal_json(ratio_e4(report.time_ps, report.bound_ps))},
+              {"proof", true},  // an unproved plan never gets as far as a report
+              {"data",
+               {{"checked", report.data_checked == report.different_requests},
+                {"requests_different", report.different_requests},
+                {"requests_checked", report.data_checked},
+                {"requests_full_size", report.data_full_size},
+                {"elements", report.elements_checked},
+                {"budget_bytes", report.data_budget_bytes}}},
+              {"requests", rows_json(report.requests)},
+              {"others", rows_json(report.others)},
+              {"links", links_json(report.links, report.time_ps, 1'000'000)},
+              {"bytes_by_class", classes_json(report.classes)},
+              {"late", late_json(report)},
+              {"plan_cache", report.cache ? cache_json(*report.cache) : Json(nullptr)},
+              {"digest", report.digest.hex()}};
+  auto operation = [&](const PathFacts::Part& part) -> Json {
+    return {{"line", report.lines[to_index(part.op)]},
+            {"operation", report.labels[to_index(part.op)]}};
+  };
+  add_path(report.path, operation, out);
+  add_phases(report.phases, out);
+  return written(out);
+}
+
+std::string replay_table(const ReplayReport& report, bool verbose, std::size_t width) {
+  Facts head, facts;
+  head.add("trace", fmt::format("{}: {}, {} of them redistributions", report.trace,
+                                counted(report.operations, "operation"), report.requests.size()));
+  head.add("topology", report.topology);
+  facts.add("received",
+            bytes_text(report.bytes_received_total) + " from other ranks, padding included");
+  add_classes(report.classes, facts);
+  facts.add("proof", report.requests.empty()
+                         ? "no redistributions"
+                         : fmt::format("{}, at full size, from index sets",
+                                       counted(static_cast<std::int64_t>(report.requests.size()),
+                                               "redistribution")));
+  facts.add("data checked", data_text(report));
+  facts.add("time", duration_text(report.time_ps));
+  add_transport(report.transport, report.time_ps, report.ideal_time_ps, facts);
+  facts.add("bound",
+            fmt::format("{} (longest path {}, cut {}; limited by {})",
+                        duration_text(report.bound_ps), duration_text(report.path_bound_ps),
+                        duration_text(report.cut_bound_ps), report.limited_by()));
+  facts.add("ratio to bound", ratio_of(report.time_ps, report.bound_ps));
+  add_late(report, facts);
+  if (verbose) add_path(report.path, facts);
+  add_cache(report.cache, facts);
+  add_phases(report.phases, facts);
+  facts.add("digest", report.digest.hex());
+  return head.text(width) + kinds_table(report.requests, width) + "\n" + facts.text(width) +
+         link_table(report.links, report.time_ps, 1'000'000, width) +
+         (verbose ? path_tables(report, width) + rows_table(report, width) : "");
+}
+
+}  // namespace reshard::sim

@@ -18,9 +18,10 @@ void add_cache(const std::optional<CacheStatistics>& cache, Facts& facts) {
                           cache->misses, cache->size, cache->capacity));
 }
 
-void add_classes(const std::vector<ClassUse>& classes, Facts& facts) {
-  std::string out = joined(classes, ", ", [](const ClassUse& use) {
-    return fmt::format("{} {} in {} flows", text(use.transport), bytes_text(use.bytes), use.flows);
+void add_classes(const std::vector<ClassUse>& classes, bool with_flows, Facts& facts) {
+  std::string out = joined(classes, ", ", [&](const ClassUse& use) {
+    std::string out = fmt::format("{} {}", text(use.transport), bytes_text(use.bytes));
+    return with_flows ? fmt::format("{} in {} flows", out, use.flows) : out;
   });
   if (!out.empty()) facts.add("by link class", out);
 }

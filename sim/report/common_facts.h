@@ -28,7 +28,7 @@ std::string ratio_of(std::int64_t time_ps, std::int64_t to_ps);
 
 // Each adds nothing where there is nothing to say.
 void add_cache(const std::optional<CacheStatistics>& cache, Facts& facts);
-void add_classes(const std::vector<ClassUse>& classes, Facts& facts);
+void add_classes(const std::vector<ClassUse>& classes, bool with_flows, Facts& facts);
 void add_path(const std::optional<PathFacts>& path, Facts& facts);
 void add_phases(const std::vector<PhaseTime>& phases, Facts& facts);
 // What links cost and what the software that drives them does.

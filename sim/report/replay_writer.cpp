@@ -164,7 +164,7 @@ std::string replay_table(const ReplayReport& report, bool verbose, std::size_t w
   head.add("topology", report.topology);
   facts.add("received",
             bytes_text(report.bytes_received_total) + " from other ranks, padding included");
-  add_classes(report.classes, facts);
+  add_classes(report.classes, true, facts);
   facts.add("proof", report.requests.empty()
                          ? "no redistributions"
                          : fmt::format("{}, at full size, from index sets",

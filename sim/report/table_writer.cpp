@@ -72,7 +72,7 @@ void add_bytes(const RunReport& report, Facts& facts) {
                         bytes_text(report.bytes.received_max),
                         bytes_text(report.bytes.received_total), bytes_text(report.padding_total)));
   facts.add("peak memory", bytes_text(report.bytes.peak_max) + " on the fullest rank");
-  add_classes(report.classes, facts);
+  add_classes(report.classes, false, facts);
   facts.add("proof", kProof);
 }
 

@@ -23,6 +23,7 @@ namespace {
 
 struct ReplayOptions {
   std::string trace, format;
+  bool implicit_launch_order = false;
   MachineOptions machine;
   DataOptions data;
   OutputOptions output;
@@ -72,6 +73,7 @@ sim::ReplayReport replayed(const ReplayOptions& options, const sim::Trace& trace
   sim::ReplayHooks hooks = hooks_for(studies, progress, options.data.how == "full");
   hooks.critical_path = options.output.json || options.output.verbose;
   hooks.work = !options.output.perfetto.empty();
+  hooks.implicit_launch_order = options.implicit_launch_order;
   sim::ReplayReport report = sim::replay(trace, *topology, hooks, budget_bytes);
   progress.clear();
   if (options.output.verbose) report.phases = progress.times();
@@ -128,6 +130,9 @@ void add_replay_command(CLI::App& app) {
                    format_names() + "; left out, the content of TRACE decides")
       ->type_name("NAME")
       ->check(not_empty);
+  command->add_flag("--launch-order-implicit", options->implicit_launch_order,
+                    "operations of several communicators start in the order in which each rank "
+                    "launches them (NCCL_LAUNCH_ORDER_IMPLICIT=1)");
   add_machine_options(*command, options->machine);
   add_data_options(
       *command, options->data,

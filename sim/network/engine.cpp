@@ -39,7 +39,7 @@ class Engine {
              .waits = options.waits,
              .take_whole = [this](const Transfers& transfers, std::span<const Rank> ranks,
                                   bool together) { return take_whole(transfers, ranks, together); },
-             .rules = options.order,
+             .order = options.order,
              .launch_queue =
                  topology.machine().figure(Figure::LaunchQueue).value_or(0) / kRatioOne}) {}
 

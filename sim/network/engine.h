@@ -27,7 +27,7 @@ struct EngineOptions {
   // known.
   std::int64_t limit_ps = std::numeric_limits<std::int64_t>::max();
   Carriers carriers = {};
-  OrderRules order = {};
+  const Order* order = nullptr;      // of the workload; null: by the usual rules
   WaitLog* waits = nullptr;          // filled where it is there; must be empty
   FlowObserver* observer = nullptr;  // told of flows where it is there
 };

@@ -15,7 +15,8 @@ Program::Program(const Workload& workload, std::int32_t devices, ProgramOptions 
     : workload_(workload),
       options_(std::move(options)),
       waits_(options_.waits),
-      order_(workload, options_.rules),
+      own_order_(options_.order ? nullptr : std::make_unique<const Order>(workload)),
+      order_(options_.order ? *options_.order : *own_order_),
       operations_(workload.operations.size()),
       nodes_(order_.nodes()) {
   check_ranks(devices);

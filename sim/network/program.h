@@ -48,7 +48,7 @@ struct ProgramOptions {
   Carriers carriers = {};
   const WaitLog* waits = nullptr;  // what everything waited for is, there
   TakeWhole take_whole = {};
-  OrderRules rules = {};
+  const Order* order = nullptr;   // of the workload; null: by the usual rules
   std::int64_t launch_queue = 0;  // launches of a rank that are issued and not done; 0: any number
 };
 
@@ -145,7 +145,8 @@ class Program {
   const Workload& workload_;
   ProgramOptions options_;
   const WaitLog* waits_;
-  const Order order_;
+  std::unique_ptr<const Order> own_order_;  // where none is handed in
+  const Order& order_;
   IndexVector<OpId, OperationState> operations_;
   IndexVector<std::int32_t, NodeState> nodes_;
   IndexVector<Rank, HostState> hosts_;  // where the launch queue is bounded

@@ -20,8 +20,8 @@ constexpr std::int64_t kMaxVisited = 100'000'000;  // operations, by all questio
 
 class Crossing {
  public:
-  explicit Crossing(const Workload& workload)
-      : workload_(workload), order_(workload), next_(workload.operations.size()) {
+  Crossing(const Workload& workload, const Order& order)
+      : workload_(workload), order_(order), next_(workload.operations.size()) {
     for (std::int32_t rank = 0; rank <= to_int(order_.highest_rank()); ++rank)
       add_launches(Rank{rank});
   }
@@ -138,7 +138,7 @@ class Crossing {
   }
 
   const Workload& workload_;
-  const Order order_;
+  const Order& order_;
   IndexVector<OpId, std::vector<Edge>> next_;
   std::vector<std::int64_t> seen_in_;  // the question in which an operation was reached last
   std::int64_t question_ = 0;
@@ -147,8 +147,9 @@ class Crossing {
 
 }  // namespace
 
-std::optional<TraceFinding> find_crossed_launches(const Trace& trace, const Workload& workload) {
-  std::vector<std::pair<OpId, Crossing::Edge>> circle = Crossing(workload).circle();
+std::optional<TraceFinding> find_crossed_launches(const Trace& trace, const Workload& workload,
+                                                  const Order& order) {
+  std::vector<std::pair<OpId, Crossing::Edge>> circle = Crossing(workload, order).circle();
   if (circle.empty()) return std::nullopt;
   TraceFinding finding;
   std::string what;

@@ -164,12 +164,12 @@ OpId said_by(const Workload& workload, OpId run, Rank rank) {
 }
 
 std::optional<TraceFinding> find_deadlock(const Trace& trace, const Workload& workload,
-                                          std::int32_t devices, OrderRules rules,
+                                          const Order& order, std::int32_t devices,
                                           std::int64_t launch_queue) {
   if (!may_block(workload, launch_queue)) return std::nullopt;
   Meetings meetings;
   Program program(workload, devices,
-                  {.carriers = {&meetings, {}}, .rules = rules, .launch_queue = launch_queue});
+                  {.carriers = {&meetings, {}}, .order = &order, .launch_queue = launch_queue});
   run_without_time(program);
   if (program.complete()) return std::nullopt;
   return Circle(trace, workload, program).told();

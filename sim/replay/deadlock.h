@@ -17,7 +17,7 @@ namespace reshard::sim {
 // no time; what a rank can do next depends on no time, so that what blocks here blocks always. Of
 // each operation, operation i of the workload must be that of operation i of the trace.
 std::optional<TraceFinding> find_deadlock(const Trace& trace, const Workload& workload,
-                                          std::int32_t devices, OrderRules rules,
+                                          const Order& order, std::int32_t devices,
                                           std::int64_t launch_queue);
 
 // The operation of the trace that says what a rank does in one that runs.
@@ -26,6 +26,7 @@ OpId said_by(const Workload& workload, OpId run, Rank rank);
 // Operations of several communicators that ranks launch in orders which contradict each other,
 // while no stream and no `after` says which comes first. Their kernels wait for each other where
 // not all of them find room, so that NCCL forbids it without NCCL_LAUNCH_ORDER_IMPLICIT.
-std::optional<TraceFinding> find_crossed_launches(const Trace& trace, const Workload& workload);
+std::optional<TraceFinding> find_crossed_launches(const Trace& trace, const Workload& workload,
+                                                  const Order& order);
 
 }  // namespace reshard::sim

@@ -47,6 +47,7 @@ class Replay {
     report_.workload = workload_of(trace_, plans_, [this](OpId op) {
       return kind_of(transports_[to_index(op)]) != TransportKind::CopyEngine;
     });
+    order_ = std::make_unique<const Order>(report_.workload, rules_);
     if (std::optional<TraceFinding> hang = find_hang()) {
       ReplayReport blocked;
       blocked.findings = {*hang};
@@ -132,9 +133,9 @@ class Replay {
   std::optional<TraceFinding> find_hang() const {
     std::int64_t queue = topology_.machine().figure(Figure::LaunchQueue).value_or(0) / kRatioOne;
     std::optional<TraceFinding> hang =
-        find_deadlock(trace_, report_.workload, topology_.devices(), rules_, queue);
+        find_deadlock(trace_, report_.workload, *order_, topology_.devices(), queue);
     if (!hang && !rules_.implicit_launch_order)
-      hang = find_crossed_launches(trace_, report_.workload);
+      hang = find_crossed_launches(trace_, report_.workload, *order_);
     return hang;
   }
 
@@ -176,18 +177,19 @@ class Replay {
       report_.timeline = sim::run(report_.workload, topology_,
                                   {.record_flows = true,
                                    .carriers = {nullptr, carriers_},
-                                   .order = rules_,
+                                   .order = order_.get(),
                                    .observer = hooks_.work ? &rates : nullptr});
       report_.timeline.work = rates.take();
       report_.ideal_time_ps = report_.timeline.end_ps;
       if (carriers_ != ideal_)
         report_.ideal_time_ps =
             sim::run(report_.workload, topology_,
-                     {.record_spans = false, .carriers = {nullptr, ideal_}, .order = rules_})
+                     {.record_spans = false, .carriers = {nullptr, ideal_}, .order = order_.get()})
                 .end_ps;
       if (hooks_.critical_path)
         report_.path = path_facts(
-            critical_path(report_.workload, topology_, {nullptr, carriers_}, rules_), topology_);
+            critical_path(report_.workload, topology_, {nullptr, carriers_}, order_.get()),
+            topology_);
     } catch (const OperationRefused& refusal) {
       throw refusal.in(trace_.place_of(refusal.operation));
     } catch (const InputError& refusal) {
@@ -214,6 +216,18 @@ class Replay {
                               duration_text(report_.time_ps), duration_text(report_.bound_ps)));
   }
 
+  const Different& different_of(std::size_t op) const {
+    return different_[number_of_.at(
+        {plans_[op]->request().fingerprint(), trace_.operations[op].transport})];
+  }
+
+  std::string label_of(OpId op) const {
+    const TraceLine& line = trace_.line_of(op);
+    if (!line.name.empty()) return line.name;
+    if (!line.id.empty()) return line.id;
+    return fmt::format("{} (line {})", op_text(trace_.operations[op]), line.number);
+  }
+
   ReplayRow row_of(std::size_t op) const {
     const TraceOperation& given = trace_.operations[op];
     const TraceLine& line = trace_.line_of(given);
@@ -231,44 +245,50 @@ class Replay {
                   bounds_[op]->time_ps};
     if (moves_bytes(operation)) row.transport = kind_text(transports_[op]);
     if (std::holds_alternative<TraceRedistribute>(given.body)) {
-      const Different& different = different_[number_of_.at(
-          {plans_[op]->request().fingerprint(), trace_.operations[op].transport})];
-      row.text = different.request->text();
+      row.text = different_of(op).request->text();
       row.planner = plans_[op]->planner;
-      row.bytes_received = different.bytes_received;
-    } else if (const auto* message = std::get_if<Message>(&operation.body)) {
+    } else if (std::holds_alternative<Message>(operation.body)) {
       row.op = "message";
-      row.bytes_received = message->bytes;
     } else if (std::holds_alternative<TraceCall>(given.body)) {
       row.op = "collective";
     }
     return row;
   }
 
+  // What other ranks sent in an operation that runs.
+  std::int64_t received_by(std::size_t op, std::int64_t collective_bytes) const {
+    const TraceBody& given = trace_.operations[op].body;
+    if (std::holds_alternative<TraceRedistribute>(given)) return different_of(op).bytes_received;
+    if (const auto* end = std::get_if<TraceEnd>(&given)) return end->bytes;
+    return collective_bytes;
+  }
+
   void fill_rows() {
-    IndexVector<OpId, ReplayRow> rows;
-    for (std::size_t op = 0; op < trace_.operations.size(); ++op) rows.push_back(row_of(op));
+    struct Times {
+      std::optional<std::int64_t> start_ps, end_ps;
+      std::int64_t bytes = 0;  // of flows
+    };
+    IndexVector<OpId, Times> times(trace_.operations.size());
     for (const Span& span : report_.timeline.spans) {
-      ReplayRow& row = rows[span.op];
-      row.start_ps = std::min(row.start_ps.value_or(span.start_ps), span.start_ps);
-      row.end_ps = std::max(row.end_ps.value_or(span.end_ps), span.end_ps);
+      Times& at = times[span.op];
+      at.start_ps = std::min(at.start_ps.value_or(span.start_ps), span.start_ps);
+      at.end_ps = std::max(at.end_ps.value_or(span.end_ps), span.end_ps);
     }
-    IndexVector<OpId, std::int64_t> collective_bytes(rows.size(), 0);
-    for (const FlowSpan& flow : report_.timeline.flows)
-      add_bytes(collective_bytes[flow.op], flow.bytes);
-    for (std::size_t op = 0; op < rows.size(); ++op) {
-      const TraceBody& body = trace_.operations[op].body;
-      ReplayRow& row = rows[op];
-      bool collective =
-          std::holds_alternative<TraceCollective>(body) || std::holds_alternative<TraceCall>(body);
-      if (collective) row.bytes_received = collective_bytes[op];
-      report_.lines.push_back(row.line);
-      report_.labels.push_back(!row.name.empty() ? row.name
-                               : !row.id.empty() ? row.id
-                                                 : fmt::format("{} (line {})", row.op, row.line));
-      if (trace_.runs(id_of<OpId>(op)) != id_of<OpId>(op)) continue;
-      add_bytes(report_.bytes_received_total, row.bytes_received);
-      bool redistributes = std::holds_alternative<TraceRedistribute>(body);
+    for (const FlowSpan& flow : report_.timeline.flows) add_bytes(times[flow.op].bytes, flow.bytes);
+    for (std::size_t i = 0; i < times.size(); ++i) {
+      auto op = id_of<OpId>(i);
+      bool runs = trace_.runs(op) == op,
+           redistributes = std::holds_alternative<TraceRedistribute>(trace_.operations[op].body);
+      report_.lines.push_back(trace_.line_of(op).number);
+      if (hooks_.details) report_.labels.push_back(label_of(op));
+      if (!runs) continue;
+      std::int64_t received = received_by(i, times[op].bytes);
+      add_bytes(report_.bytes_received_total, received);
+      if (!hooks_.details && !redistributes) continue;
+      ReplayRow row = row_of(i);
+      row.start_ps = times[op].start_ps;
+      row.end_ps = times[op].end_ps;
+      row.bytes_received = received;
       (redistributes ? report_.requests : report_.others).push_back(std::move(row));
     }
   }
@@ -309,6 +329,7 @@ class Replay {
   const ReplayHooks& hooks_;
   std::int64_t budget_bytes_;
   OrderRules rules_;
+  std::unique_ptr<const Order> order_;  // of the workload
   ReplayReport report_;
   std::vector<std::shared_ptr<const Plan>> plans_;  // by operation
   // Of a request and its transport: index in different_.

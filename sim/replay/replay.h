@@ -44,6 +44,7 @@ struct ReplayHooks {
   std::function<std::shared_ptr<const Carriage>(std::optional<TransportKind> transport)> carriage;
   // What is found where it is asked for: ReplayReport::path, Timeline::work.
   bool critical_path = false, work = false;
+  bool details = true;                 // ReplayReport::others and labels
   bool implicit_launch_order = false;  // NCCL_LAUNCH_ORDER_IMPLICIT; also where the trace says it
   // How far the work is, for people who wait: "planning", "moving data", "timing". May be empty.
   std::function<void(std::string_view stage, std::int64_t done, std::int64_t total)> progress;
@@ -81,7 +82,7 @@ struct ReplayReport {
   }
   std::int64_t bytes_received_total = 0;
   std::vector<ReplayRow> requests;      // redistribute lines, in line order
-  std::vector<ReplayRow> others;        // compute, messages, collectives, in line order
+  std::vector<ReplayRow> others;        // compute, messages, collectives, in line order; and
   std::int64_t different_requests = 0;  // plans proved, at full size
   std::int64_t data_checked = 0;        // different requests whose bytes were moved and compared
   std::int64_t data_full_size = 0;      // of these, at full size
@@ -95,7 +96,7 @@ struct ReplayReport {
 
   // For drawing: the workload that ran, a label per operation, and its timeline with flows.
   Workload workload;
-  std::vector<std::string> labels;
+  std::vector<std::string> labels;  // these where details were asked for
   Timeline timeline;
   std::vector<std::int64_t> lines;  // by operation
   std::vector<LateArrival> late;    // ranks that others waited for

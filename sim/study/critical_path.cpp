@@ -103,7 +103,7 @@ std::string cause_text(const PathPart& part, const Topology& topology) {
 
 std::optional<std::vector<PathPart>> critical_path(const Workload& workload,
                                                    const Topology& topology, Carriers carriers,
-                                                   OrderRules order) {
+                                                   const Order* order) {
   WaitLog waits;
   run(workload, topology,
       {.record_spans = false, .carriers = carriers, .order = order, .waits = &waits});

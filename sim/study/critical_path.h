@@ -47,6 +47,6 @@ std::string cause_text(const PathPart& part, const Topology& topology);
 // what run() throws.
 std::optional<std::vector<PathPart>> critical_path(const Workload& workload,
                                                    const Topology& topology, Carriers carriers = {},
-                                                   OrderRules order = {});
+                                                   const Order* order = nullptr);
 
 }  // namespace reshard::sim

@@ -72,10 +72,11 @@ void Collectives::check_members() {
       own.insert(own.end(), call->ranks.begin(), call->ranks.end());
       whole = true;
     }
+    auto is_member = [&](Rank rank) {
+      return std::binary_search(members.begin(), members.end(), rank);
+    };
     sort_once(own);
-    if (whole ? own == members
-              : std::includes(members.begin(), members.end(), own.begin(), own.end()))
-      continue;
+    if (whole ? own == members : std::all_of(own.begin(), own.end(), is_member)) continue;
     std::vector<Rank> strange;
     std::set_symmetric_difference(own.begin(), own.end(), members.begin(), members.end(),
                                   std::back_inserter(strange));

@@ -73,6 +73,7 @@ sim::ReplayReport replayed(const ReplayOptions& options, const sim::Trace& trace
   sim::ReplayHooks hooks = hooks_for(studies, progress, options.data.how == "full");
   hooks.critical_path = options.output.json || options.output.verbose;
   hooks.work = !options.output.perfetto.empty();
+  hooks.details = options.output.json || options.output.verbose || hooks.work;
   hooks.implicit_launch_order = options.implicit_launch_order;
   sim::ReplayReport report = sim::replay(trace, *topology, hooks, budget_bytes);
   progress.clear();

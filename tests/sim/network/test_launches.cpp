@@ -44,13 +44,11 @@ std::vector<std::int64_t> starts(const Timeline& timeline, std::size_t operation
   return out;
 }
 
-std::int64_t end_of(const Workload& w, sim::OrderRules rules = {}) {
-  return sim::run(w, star(4, kGB), {.order = rules}).end_ps;
-}
+std::int64_t end_of(const Workload& w) { return sim::run(w, star(4, kGB)).end_ps; }
 
-std::string reason(const Workload& w, const Topology& topology, sim::OrderRules rules = {}) {
+std::string reason(const Workload& w, const Topology& topology) {
   try {
-    sim::run(w, topology, {.order = rules});
+    sim::run(w, topology);
   } catch (const CheckFailure& failure) {
     return failure.what();
   }
@@ -79,9 +77,9 @@ TEST_CASE("operations of one communicator follow each other, whatever their stre
   CHECK(t.flows[1].start_ps == 8'000);
   CHECK(sim::run(apart, star(4, kGB), {.record_flows = true}).flows[1].start_ps == 0);
   // Who ignores communicators gets the first.
-  CHECK(sim::run(one, star(4, kGB), {.record_flows = true, .order = {.communicators = false}})
-            .flows[1]
-            .start_ps == 0);
+  sim::Order order(one, {.communicators = false});
+  CHECK(sim::run(one, star(4, kGB), {.record_flows = true, .order = &order}).flows[1].start_ps ==
+        0);
 }
 
 TEST_CASE("a communicator is one per rank: other ranks go on") {
@@ -151,16 +149,16 @@ TEST_CASE("an implicit launch order starts what is issued later later, not behin
   // Rank 0 issues a message to 1 behind a compute, then one to 2 on a stream of its own.
   Workload w;
   w.operations = {compute(0, 3'000), sent(0, 1, 8, 0, 1), sent(0, 2, 8, 1, 2)};
-  auto second = [&](sim::OrderRules rules) {
-    return sim::run(w, star(4, kGB), {.record_flows = true, .order = rules}).flows.back().start_ps;
+  auto flows = [&] {
+    sim::Order order(w, {.implicit_launch_order = true});
+    return sim::run(w, star(4, kGB), {.record_flows = true, .order = &order}).flows;
   };
   CHECK(starts(sim::run(w, star(4, kGB)), 3)[2] == 0);
-  CHECK(second({.implicit_launch_order = true}) == 3'000);
+  CHECK(flows().back().start_ps == 3'000);
   // What is no communicator's does not count.
   w.operations[1].communicator = -1;
-  Timeline t = sim::run(w, star(4, kGB), {.record_flows = true, .order = {true, true}});
-  CHECK(t.flows[0].destination == Rank{2});
-  CHECK(t.flows[0].start_ps == 0);
+  CHECK(flows()[0].destination == Rank{2});
+  CHECK(flows()[0].start_ps == 0);
 }
 
 TEST_CASE("a full launch queue holds back what other streams could start") {

@@ -57,8 +57,8 @@ struct Setup {
 // Where a rank's part of an operation stands among what the rank issues, and how.
 struct Seat {
   // As if it were listed there: equal to the operation's own index where it is; else just before
-  // the operation of that index (the number of operations: after all of them). Seats at one place
-  // come in the order of their operations.
+  // the operation of that index (the number of operations: after all of them). Of what
+  // stands at one place setups come first, then the others in the order of their operations.
   OpId at{0};
   std::int32_t stream = 0;
   // Nothing behind it on its stream waits for it (isend, async_op).

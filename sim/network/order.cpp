@@ -12,14 +12,16 @@
 
 namespace reshard::sim {
 
-// A place among what its rank issues. Where several stand at one operation, the one that is listed
-// there itself (`own`) comes last.
+// A place among what its rank issues. Where several stand at one operation, setups come first, the
+// one that is listed there itself last.
 struct Order::Entry {
+  enum class Kind : std::uint8_t { Setup, Before, Own };
+
   std::int32_t place;
   Seat seat;
-  bool own;
+  Kind kind;
 
-  auto key() const { return std::tie(seat.at, own, place); }
+  auto key() const { return std::tie(seat.at, kind, place); }
 };
 
 // What a rank issued last.
@@ -40,7 +42,7 @@ std::array<std::int32_t, 3> Order::Behind::ends() const {
   return out;
 }
 
-Order::Order(const Workload& workload, OrderRules rules) {
+Order::Order(const Workload& workload, OrderRules rules) : rules_(rules) {
   add_places(workload);
   add_dependents(workload);
   std::vector<Entry> all = entries(workload);
@@ -57,7 +59,7 @@ Order::Order(const Workload& workload, OrderRules rules) {
     for (std::int32_t place : of_rank[rank]) own.push_back(all[to_index(place)]);
     auto before = [](const Entry& a, const Entry& b) { return a.key() < b.key(); };
     if (!std::is_sorted(own.begin(), own.end(), before)) std::sort(own.begin(), own.end(), before);
-    add_launches(workload, own, rules);
+    add_launches(workload, own);
   }
   link();
 }
@@ -114,8 +116,12 @@ std::vector<Order::Entry> Order::entries(const Workload& workload) const {
   for (std::size_t i = 0; i < places(); ++i) {
     auto place = static_cast<std::int32_t>(i);
     OpId op = op_of(place);
-    Seat seat = workload.operations[to_index(op)].seat(to_index(place - first_of(op)), op);
-    out.push_back({place, seat, seat.at == op});
+    const Operation& operation = workload.operations[to_index(op)];
+    Seat seat = operation.seat(to_index(place - first_of(op)), op);
+    Entry::Kind kind = std::holds_alternative<Setup>(operation.body) ? Entry::Kind::Setup
+                       : seat.at == op                               ? Entry::Kind::Own
+                                                                     : Entry::Kind::Before;
+    out.push_back({place, seat, kind});
   }
   return out;
 }
@@ -141,8 +147,7 @@ Order::Launch Order::join(std::span<const Entry> batch) {
   return {gate, end};
 }
 
-void Order::add_launches(const Workload& workload, std::span<const Entry> of_rank,
-                         OrderRules rules) {
+void Order::add_launches(const Workload& workload, std::span<const Entry> of_rank) {
   Last last;
   for (std::size_t first = 0, next = 0; first < of_rank.size(); first = next) {
     const Seat& seat = of_rank[first].seat;
@@ -161,10 +166,10 @@ void Order::add_launches(const Workload& workload, std::span<const Entry> of_ran
     } else {
       behind.stream = Last::find(last.on_stream, seat.stream);
       if (!seat.async) last.on_stream[seat.stream] = launch.end;
-      if (operation.communicator >= 0 && rules.communicators) {
+      if (operation.communicator >= 0 && rules_.communicators) {
         behind.communicator = Last::find(last.of_communicator, operation.communicator);
         last.of_communicator[operation.communicator] = launch.end;
-        if (rules.implicit_launch_order) {
+        if (rules_.implicit_launch_order) {
           behind.launch = last.launch;
           last.launch = launch.gate;
         }

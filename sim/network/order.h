@@ -47,6 +47,8 @@ class Order {
 
   explicit Order(const Workload& workload, OrderRules rules = {});
 
+  const OrderRules& rules() const { return rules_; }
+
   // Places of an operation, those of a message its source's and its destination's; a message to the
   // own rank and stream has one.
   std::int32_t first_of(OpId op) const { return first_[op]; }
@@ -86,10 +88,11 @@ class Order {
   void add_places(const Workload& workload);
   void add_dependents(const Workload& workload);
   std::vector<Entry> entries(const Workload& workload) const;
-  void add_launches(const Workload& workload, std::span<const Entry> of_rank, OrderRules rules);
+  void add_launches(const Workload& workload, std::span<const Entry> of_rank);
   Launch join(std::span<const Entry> batch);
   void link();
 
+  OrderRules rules_;
   std::int32_t highest_ = -1;              // rank
   IndexVector<OpId, std::int32_t> first_;  // place, by operation; one more at the end
   IndexVector<std::int32_t, OpId> ops_;    // by place

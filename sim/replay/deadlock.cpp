@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "core/base/errors.h"
+#include "core/base/units.h"
 #include "sim/network/program.h"
 #include "sim/trace/findings.h"
 
@@ -94,16 +95,21 @@ class Circle {
     for (OpId op : circle_) {
       obstacles_.push_back(program_.obstacle(op));
       ranks_.push_back(obstacles_.back().kind == Program::Obstacle::Kind::After
-                           ? ranks_of(trace_.operations[op]).front()
+                           ? ranks_of(workload_.operations[to_index(op)]).front()
                            : obstacles_.back().rank);
     }
   }
 
-  // "line 5 (recv on rank 1)".
-  std::string named(OpId op, Rank rank) {
+  // "line 5 (recv on rank 1)"; what makes a communicator is told as that before a line.
+  std::string named(OpId run, Rank rank) {
+    OpId op = said_by(workload_, run, rank);
     std::int64_t line = trace_.line_of(op).number;
     finding_.lines.push_back(line);
     finding_.ranks.push_back(rank);
+    const auto* setup = std::get_if<Setup>(&workload_.operations[to_index(run)].body);
+    if (setup != nullptr)
+      return fmt::format("line {} ({} on rank {}, before which the hosts of {} meet)", line,
+                         op_text(trace_.operations[op]), to_int(rank), ranks_words(setup->ranks));
     return fmt::format("line {} ({} on rank {})", line, op_text(trace_.operations[op]),
                        to_int(rank));
   }
@@ -113,16 +119,18 @@ class Circle {
     const Program::Obstacle& obstacle = obstacles_[i];
     std::size_t next = (i + 1) % circle_.size();
     OpId here = said_by(workload_, circle_[i], ranks_[i]);
-    if (i == 0) what = named(here, ranks_[0]);
+    if (i == 0) what = named(circle_[0], ranks_[0]);
     Rank there_rank =
         obstacle.kind == Program::Obstacle::Kind::After ? ranks_[next] : obstacle.rank;
     OpId there = said_by(workload_, obstacle.op, there_rank),
          goes_on = said_by(workload_, obstacle.op, ranks_[next]);
-    what += fmt::format("{} {}{}", i == 0 ? "" : ", which", how(obstacle, here),
-                        named(there, there_rank));
+    // Two setups before one line are told as one.
+    if (there != here || obstacle.kind != Program::Obstacle::Kind::Host)
+      what += fmt::format("{} {}{}", i == 0 ? "" : ", which", how(obstacle, here),
+                          named(obstacle.op, there_rank));
     if (obstacle.kind == Program::Obstacle::Kind::Stream)
       what += fmt::format(" on stream {}", trace_.operations[here].stream);
-    if (goes_on != there) what += fmt::format(", which meets {}", named(goes_on, ranks_[next]));
+    if (goes_on != there) what += fmt::format(", which meets {}", named(obstacle.op, ranks_[next]));
   }
 
   std::string how(const Program::Obstacle& obstacle, OpId here) const {
@@ -155,6 +163,25 @@ class Circle {
 
 }  // namespace
 
+std::optional<TraceFinding> find_torn(const Trace& trace, const Workload& workload,
+                                      const CommunicatorUse& use) {
+  if (!use.absent.empty())
+    return finding_of(
+        trace, {use.first_of_parent}, use.absent, use.first_of_parent,
+        fmt::format("the communicator of all ranks is made here, and {} never come{} to it",
+                    ranks_words(use.absent), use.absent.size() == 1 ? "s" : ""));
+  if (use.torn.empty()) return std::nullopt;
+  const CommunicatorUse::Torn& torn = use.torn.front();
+  OpId with = said_by(workload, torn.op, torn.with_parent),
+       without = said_by(workload, torn.op, torn.without);
+  return finding_of(
+      trace, {with, without}, {torn.with_parent, torn.without}, with,
+      fmt::format("{} on rank {} is of the communicator of all ranks, which rank {} has not made "
+                  "when it comes to the {} in {}",
+                  op_text(trace.operations[with]), to_int(torn.with_parent), to_int(torn.without),
+                  op_text(trace.operations[without]), lines_text(trace, {without})));
+}
+
 OpId said_by(const Workload& workload, OpId run, Rank rank) {
   const Operation& operation = workload.operations[to_index(run)];
   if (operation.seats.empty()) return run;
@@ -173,6 +200,16 @@ std::optional<TraceFinding> find_deadlock(const Trace& trace, const Workload& wo
   run_without_time(program);
   if (program.complete()) return std::nullopt;
   return Circle(trace, workload, program).told();
+}
+
+std::optional<TraceFinding> find_hang(const Trace& trace, const Workload& workload,
+                                      const Order& order, const Topology& topology) {
+  std::int64_t queue = topology.machine().figure(Figure::LaunchQueue).value_or(0) / kRatioOne;
+  std::optional<TraceFinding> hang =
+      find_deadlock(trace, workload, order, topology.devices(), queue);
+  if (!hang && !order.rules().implicit_launch_order)
+    hang = find_crossed_launches(trace, workload, order);
+  return hang;
 }
 
 }  // namespace reshard::sim

@@ -8,6 +8,7 @@
 #include "core/traffic/workload.h"
 #include "sim/network/order.h"
 #include "sim/trace/trace.h"
+#include "sim/transport/communicators.h"
 
 namespace reshard::sim {
 
@@ -20,8 +21,17 @@ std::optional<TraceFinding> find_deadlock(const Trace& trace, const Workload& wo
                                           const Order& order, std::int32_t devices,
                                           std::int64_t launch_queue);
 
+// Ranks that would use different communicators for the two ends of a message, or that never come
+// where all have to make one.
+std::optional<TraceFinding> find_torn(const Trace& trace, const Workload& workload,
+                                      const CommunicatorUse& use);
+
 // The operation of the trace that says what a rank does in one that runs.
 OpId said_by(const Workload& workload, OpId run, Rank rank);
+
+// The first that is found of these and of crossed launches, which an implicit launch order allows.
+std::optional<TraceFinding> find_hang(const Trace& trace, const Workload& workload,
+                                      const Order& order, const Topology& topology);
 
 // Operations of several communicators that ranks launch in orders which contradict each other,
 // while no stream and no `after` says which comes first. Their kernels wait for each other where

@@ -43,12 +43,7 @@ class Replay {
     check_ranks();
     make_plans();
     carry();
-    // Copy engines know no communicators.
-    report_.workload = workload_of(trace_, plans_, [this](OpId op) {
-      return kind_of(transports_[to_index(op)]) != TransportKind::CopyEngine;
-    });
-    order_ = std::make_unique<const Order>(report_.workload, rules_);
-    if (std::optional<TraceFinding> hang = find_hang()) {
+    if (std::optional<TraceFinding> hang = order_work()) {
       ReplayReport blocked;
       blocked.findings = {*hang};
       return blocked;
@@ -59,6 +54,7 @@ class Replay {
     fill_rows();
     fill_late();
     fill_links();
+    label_setups();
     fill_totals();
     return std::move(report_);
   }
@@ -130,12 +126,28 @@ class Replay {
     progress("moving data", different_.size(), different_.size());
   }
 
-  std::optional<TraceFinding> find_hang() const {
-    std::int64_t queue = topology_.machine().figure(Figure::LaunchQueue).value_or(0) / kRatioOne;
-    std::optional<TraceFinding> hang =
-        find_deadlock(trace_, report_.workload, *order_, topology_.devices(), queue);
-    if (!hang && !rules_.implicit_launch_order)
-      hang = find_crossed_launches(trace_, report_.workload, *order_);
+  // The workload, and in which order; or why it hangs.
+  std::optional<TraceFinding> order_work() {
+    // Copy engines know no communicators.
+    std::function<bool(OpId)> by_nccl = [this](OpId op) {
+      return kind_of(transports_[to_index(op)]) != TransportKind::CopyEngine;
+    };
+    report_.workload = workload_of(trace_, plans_, by_nccl);
+    if (!hooks_.communicators) {
+      order_ = std::make_unique<const Order>(report_.workload, rules_);
+      return find_hang(trace_, report_.workload, *order_, topology_);
+    }
+    CommunicatorStudy study(trace_, topology_, rules_, hooks_.cold, by_nccl, carriers_);
+    report_.cold = hooks_.cold;
+    Workload given = report_.workload;
+    std::optional<TraceFinding> hang = study.use(*hooks_.communicators, report_.workload, order_,
+                                                 report_.communicators.emplace_back());
+    for (CommunicatorPolicy other : kCommunicatorPolicies)
+      if (!hang && other != *hooks_.communicators)
+        report_.communicators.push_back(study.what_if(other, given));
+    // Nobody carries setups.
+    carriers_.resize(report_.workload.operations.size(), nullptr);
+    ideal_.resize(report_.workload.operations.size(), nullptr);
     return hang;
   }
 
@@ -180,6 +192,9 @@ class Replay {
                                    .order = order_.get(),
                                    .observer = hooks_.work ? &rates : nullptr});
       report_.timeline.work = rates.take();
+      if (!report_.communicators.empty())
+        CommunicatorStudy::tell(report_.communicators.front(), report_.workload, *order_,
+                                report_.timeline);
       report_.ideal_time_ps = report_.timeline.end_ps;
       if (carriers_ != ideal_)
         report_.ideal_time_ps =
@@ -270,6 +285,7 @@ class Replay {
     };
     IndexVector<OpId, Times> times(trace_.operations.size());
     for (const Span& span : report_.timeline.spans) {
+      if (to_index(span.op) >= times.size()) continue;  // a setup, of no line
       Times& at = times[span.op];
       at.start_ps = std::min(at.start_ps.value_or(span.start_ps), span.start_ps);
       at.end_ps = std::max(at.end_ps.value_or(span.end_ps), span.end_ps);
@@ -291,6 +307,11 @@ class Replay {
       row.bytes_received = received;
       (redistributes ? report_.requests : report_.others).push_back(std::move(row));
     }
+  }
+
+  void label_setups() {
+    for (std::size_t op = report_.labels.size(); hooks_.details && op < bounds_.size(); ++op)
+      report_.labels.push_back(reshard::text(report_.workload.operations[op]));
   }
 
   // Of calls the line of the rank's own counts.

@@ -21,6 +21,7 @@
 #include "core/plan/plan.h"
 #include "core/topology/topology.h"
 #include "core/traffic/workload.h"
+#include "sim/replay/communicator_study.h"
 #include "sim/study/late_arrivals.h"
 #include "sim/study/run_facts.h"
 #include "sim/study/study.h"
@@ -46,6 +47,10 @@ struct ReplayHooks {
   bool critical_path = false, work = false;
   bool details = true;                 // ReplayReport::others and labels
   bool implicit_launch_order = false;  // NCCL_LAUNCH_ORDER_IMPLICIT; also where the trace says it
+  // How messages without a communicator get one, and whether making them takes time. Empty: as the
+  // trace says, and all are there.
+  std::optional<CommunicatorPolicy> communicators = {};
+  bool cold = false;
   // How far the work is, for people who wait: "planning", "moving data", "timing". May be empty.
   std::function<void(std::string_view stage, std::int64_t done, std::int64_t total)> progress;
 };
@@ -100,7 +105,10 @@ struct ReplayReport {
   Timeline timeline;
   std::vector<std::int64_t> lines;  // by operation
   std::vector<LateArrival> late;    // ranks that others waited for
-  std::optional<PathFacts> path;    // where it was asked for
+  // Where a policy was asked for: what it gives, then what the others would.
+  std::vector<CommunicatorResult> communicators;
+  bool cold = false;
+  std::optional<PathFacts> path;  // where it was asked for
 };
 
 // Throws InputError "FILE:LINE: ..." where a rank has no device or a planner refuses a request;

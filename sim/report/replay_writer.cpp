@@ -116,6 +116,47 @@ void add_late(const ReplayReport& report, Facts& facts) {
                         report.lines[to_index(late.op)], duration_text(late.waited_ps), more));
 }
 
+Json communicators_json(const CommunicatorResult& result) {
+  auto seconds = [](std::int64_t ps) { return static_cast<double>(ps) / 1e12; };
+  bool runs = result.hang.empty();
+  return {{"policy", text(result.use.policy)},
+          {"created", result.use.created},
+          {"seconds", seconds(result.use.making_ps)},
+          {"connected", result.use.connected},
+          {"first_use_seconds", seconds(result.use.connecting_ps)},
+          {"bytes", result.use.bytes},
+          {"serialised_launches", runs ? Json(result.serialised_launches) : Json(nullptr)},
+          {"end_ps", runs ? Json(result.end_ps) : Json(nullptr)},
+          {"warning", or_null(result.use.warning)},
+          {"hang", or_null(result.hang)}};
+}
+
+// The policy that ran; the others behind it.
+Json communicators_json(const std::vector<CommunicatorResult>& results, bool cold) {
+  if (results.empty()) return nullptr;
+  Json out = communicators_json(results.front());
+  out["cold"] = cold;
+  out["others"] =
+      list_json(std::vector(results.begin() + 1, results.end()),
+                [](const CommunicatorResult& other) { return communicators_json(other); });
+  return out;
+}
+
+std::string communicators_table(const ReplayReport& report, std::size_t width) {
+  if (report.communicators.empty()) return {};
+  Table table({"policy", ">made", ">making", ">pairs", ">first use", ">held", ">waited",
+               report.cold ? ">end, cold" : ">end"});
+  for (const CommunicatorResult& result : report.communicators) {
+    bool runs = result.hang.empty();
+    table.add_row({std::string(text(result.use.policy)), std::to_string(result.use.created),
+                   duration_text(result.use.making_ps), std::to_string(result.use.connected),
+                   duration_text(result.use.connecting_ps), bytes_text(result.use.bytes),
+                   runs ? std::to_string(result.serialised_launches) : "-",
+                   runs ? duration_text(result.end_ps) : "hangs"});
+  }
+  return fmt::format("\n{}", table.text(width));
+}
+
 }  // namespace
 
 std::string replay_json(const ReplayReport& report) {
@@ -146,6 +187,7 @@ std::string replay_json(const ReplayReport& report) {
               {"links", links_json(report.links, report.time_ps, 1'000'000)},
               {"bytes_by_class", classes_json(report.classes)},
               {"late", late_json(report)},
+              {"communicators", communicators_json(report.communicators, report.cold)},
               {"plan_cache", report.cache ? cache_json(*report.cache) : Json(nullptr)},
               {"digest", report.digest.hex()}};
   auto operation = [&](const PathFacts::Part& part) -> Json {
@@ -179,11 +221,14 @@ std::string replay_table(const ReplayReport& report, bool verbose, std::size_t w
                         duration_text(report.cut_bound_ps), report.limited_by()));
   facts.add("ratio to bound", ratio_of(report.time_ps, report.bound_ps));
   add_late(report, facts);
+  if (!report.communicators.empty() && !report.communicators.front().use.warning.empty())
+    facts.add("warning", report.communicators.front().use.warning);
   if (verbose) add_path(report.path, facts);
   add_cache(report.cache, facts);
   add_phases(report.phases, facts);
   facts.add("digest", report.digest.hex());
   return head.text(width) + kinds_table(report.requests, width) + "\n" + facts.text(width) +
+         communicators_table(report, width) +
          link_table(report.links, report.time_ps, 1'000'000, width) +
          (verbose ? path_tables(report, width) + rows_table(report, width) : "");
 }

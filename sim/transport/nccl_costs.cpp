@@ -204,11 +204,24 @@ double Costs::all_to_all_us(std::int64_t bytes) const {
          transfer_us(peers * bytes, std::min(32, peers * channels_per_message(bytes, false)));
 }
 
+namespace {
+
+int all_channels(const Communicator& communicator) {
+  bool nvlink = communicator.ring.within <= PathClass::NVB;
+  auto rounded = static_cast<int>(std::bit_ceil(static_cast<unsigned>(communicator.ring.channels)));
+  return std::min(rounded * (nvlink ? 2 : 1), 32);
+}
+
+}  // namespace
+
+int channels_per_peer(const Communicator& communicator, bool network) {
+  bool nvlink = communicator.ring.within <= PathClass::NVB;
+  return network || !nvlink ? 2 : all_channels(communicator);
+}
+
 int Costs::channels_per_message(std::int64_t bytes, bool network) const {
   bool nvlink = comm_.ring.within <= PathClass::NVB;
-  auto rounded = static_cast<int>(std::bit_ceil(static_cast<unsigned>(comm_.ring.channels)));
-  int all = std::min(rounded * (nvlink ? 2 : 1), 32);
-  int per_peer = network || !nvlink ? 2 : all;
+  int all = all_channels(comm_), per_peer = channels_per_peer(comm_, network);
   std::int64_t chunk = (network || !nvlink ? 128 : 512) * 1024,
                least = comm_.nodes > 1 ? chunk / 2 : chunk / 8,
                most = comm_.nodes > 1 ? chunk : 32 * chunk;

@@ -47,6 +47,8 @@ struct Parameters {
 // By Figure: what a machine that states nothing is taken to have.
 std::int64_t default_figure(Figure which, int compute_capability);
 Parameters parameters_of(const Topology& topology);
+// Channels that a send to one peer has at most; NCCL connects all of them at its first use.
+int channels_per_peer(const Communicator& communicator, bool network);
 
 class Costs {
  public:

@@ -47,7 +47,7 @@ SIM = {
     "sim/store": ALL_CORE + ["sim/study"],  # for the report on its bytes
     "sim/trace": ALL_CORE,
     # Planner and store are handed in.
-    "sim/replay": ALL_CORE + ["sim/network", "sim/study", "sim/trace"],
+    "sim/replay": ALL_CORE + ["sim/network", "sim/study", "sim/trace", "sim/transport"],
     "sim/report": ALL_CORE
     + ["sim/calibrate", "sim/replay", "sim/study", "sim/trace", "sim/transport"],
 }

@@ -23,7 +23,8 @@ namespace {
 
 struct ReplayOptions {
   std::string trace, format;
-  bool implicit_launch_order = false;
+  bool implicit_launch_order = false, cold = false;
+  std::string communicators;
   MachineOptions machine;
   DataOptions data;
   OutputOptions output;
@@ -75,6 +76,9 @@ sim::ReplayReport replayed(const ReplayOptions& options, const sim::Trace& trace
   hooks.work = !options.output.perfetto.empty();
   hooks.details = options.output.json || options.output.verbose || hooks.work;
   hooks.implicit_launch_order = options.implicit_launch_order;
+  if (!options.communicators.empty())
+    hooks.communicators = parse_communicators(options.communicators, "--communicators");
+  hooks.cold = options.cold;
   sim::ReplayReport report = sim::replay(trace, *topology, hooks, budget_bytes);
   progress.clear();
   if (options.output.verbose) report.phases = progress.times();
@@ -134,6 +138,18 @@ void add_replay_command(CLI::App& app) {
   command->add_flag("--launch-order-implicit", options->implicit_launch_order,
                     "operations of several communicators start in the order in which each rank "
                     "launches them (NCCL_LAUNCH_ORDER_IMPLICIT=1)");
+  auto* communicators =
+      command
+          ->add_option("--communicators", options->communicators,
+                       "which communicator messages that name none are of: eager, cached, "
+                       "pairwise, stream-per-pair or split (docs/communicators.md); the report "
+                       "says what the others would give")
+          ->type_name("POLICY")
+          ->check(not_empty);
+  command
+      ->add_flag("--cold", options->cold,
+                 "count the time of making communicators and of the first use of peers")
+      ->needs(communicators);
   add_machine_options(*command, options->machine);
   add_data_options(
       *command, options->data,

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "sim/replay/communicator_study.h"
+
+#include "sim/network/engine.h"
+#include "sim/replay/deadlock.h"
+#include "sim/study/serialised.h"
+
+namespace reshard::sim {
+
+std::optional<TraceFinding> CommunicatorStudy::use(CommunicatorPolicy policy, Workload& workload,
+                                                   std::unique_ptr<const Order>& order,
+                                                   CommunicatorResult& result) const {
+  std::vector<std::vector<Rank>> members;
+  std::vector<bool> named;
+  for (const TraceCommunicator& communicator : trace_.communicators) {
+    members.push_back(communicator.ranks);
+    named.push_back(!communicator.name.empty());
+  }
+  result.use = use_communicators(policy, setup_costs_of(topology_), cold_, members, named, by_nccl_,
+                                 workload);
+  std::optional<TraceFinding> hang = find_torn(trace_, workload, result.use);
+  if (!hang) {
+    order = std::make_unique<const Order>(workload, rules_);
+    hang = find_hang(trace_, workload, *order, topology_);
+  }
+  if (hang) result.hang = hang->what;
+  return hang;
+}
+
+void CommunicatorStudy::tell(CommunicatorResult& result, const Workload& workload,
+                             const Order& order, const Timeline& timeline) {
+  result.end_ps = timeline.end_ps;
+  result.serialised_launches =
+      static_cast<std::int64_t>(serialised_launches(workload, order, timeline).size());
+}
+
+CommunicatorResult CommunicatorStudy::what_if(CommunicatorPolicy policy, Workload workload) const {
+  CommunicatorResult result;
+  std::unique_ptr<const Order> order;
+  if (use(policy, workload, order, result)) return result;
+  std::vector<Carrier*> carriers = carriers_;
+  carriers.resize(workload.operations.size(), nullptr);  // nobody carries setups
+  tell(result, workload, *order,
+       run(workload, topology_, {.carriers = {nullptr, carriers}, .order = order.get()}));
+  return result;
+}
+
+}  // namespace reshard::sim

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Policies of communicators: how many are made, what that takes and holds by the figures of the
+// topology, which launches wait, and what hangs.
+#include <fmt/format.h>
+
+#include <catch2/catch.hpp>
+
+#include "core/base/units.h"
+#include "tests/sim/network/networks.h"
+#include "tests/sim/replay/replay_case.h"
+
+using namespace reshard;
+using namespace reshard::sim;
+using reshard::test::trace_of;
+
+namespace {
+
+constexpr std::int64_t kMs = 1'000'000'000;
+constexpr std::int64_t kMiB = 1 << 20;
+
+// 100 GB/s a port, no latency: 100,000 bytes take 1 us. Figures as in nccl.md: making 638 ms and
+// 2.75 ms a rank, a split 150 ms; here a first use 40 ms, 484 MiB and 12 MiB a channel.
+Topology machine(std::int32_t devices) {
+  NodeTemplate node = test::star(devices, 100'000'000'000).node();
+  node.machine.set(Figure::CommInit, 638 * kMs);
+  node.machine.set(Figure::CommRank, 2'750'000'000);
+  node.machine.set(Figure::CommSplit, 150 * kMs);
+  node.machine.set(Figure::CommConnect, 40 * kMs);
+  node.machine.set(Figure::CommMemory, 484 * kMiB);
+  node.machine.set(Figure::CommPeer, 12 * kMiB);
+  return Topology("star", node, {}, 1);
+}
+
+std::string end(const char* op, int rank, int peer, const std::string& more = "") {
+  return fmt::format(R"({{"op": "{}", "rank": {}, "peer": {}, "bytes": 100000{}}})", op, rank, peer,
+                     more);
+}
+
+std::string reduce(const std::string& ranks, const std::string& more = "") {
+  return fmt::format(R"({{"op": "collective", "kind": "all_reduce", "ranks": "{}", "bytes": 8{}}})",
+                     ranks, more);
+}
+
+ReplayReport replayed(const std::vector<std::string>& lines, CommunicatorPolicy policy,
+                      std::int32_t devices = 4, bool cold = false) {
+  Topology topology = machine(devices);
+  test::Rig rig(topology);
+  rig.hooks.communicators = policy;
+  rig.hooks.cold = cold;
+  return rig.replay(trace_of(R"({"reshard_trace": 1})", lines));
+}
+
+std::string hang_of(const std::vector<std::string>& lines, CommunicatorPolicy policy) {
+  ReplayReport report = replayed(lines, policy);
+  return report.findings.empty() ? "runs" : report.findings.front().what;
+}
+
+// Of one policy in a report of all.
+const CommunicatorResult& of(const ReplayReport& report, CommunicatorPolicy policy) {
+  for (const CommunicatorResult& result : report.communicators)
+    if (result.use.policy == policy) return result;
+  throw std::logic_error("no such policy");
+}
+
+using enum CommunicatorPolicy;
+
+// What a channel's figure is taken for.
+std::int64_t peer_bytes(const Topology& topology) { return setup_costs_of(topology).peer_bytes; }
+
+}  // namespace
+
+TEST_CASE("first use of all pairs of 8 x 8 ranks: pairwise against eager, by hand") {
+  // Rank i sends to i+1, i+2 .. i+63 (mod 64) in 63 rounds of a batch each... one pair a message.
+  std::vector<std::string> lines;
+  for (int a = 0; a < 64; ++a)
+    for (int b = a + 1; b < 64; ++b) {
+      lines.push_back(end("isend", a, b));
+      lines.push_back(end("irecv", b, a));
+    }
+  ReplayReport report = replayed(lines, Pairwise, 64);
+  REQUIRE(report.findings.empty());
+  Topology topology = machine(64);
+  const CommunicatorUse& pairwise = of(report, Pairwise).use;
+  CHECK(pairwise.created == 64 * 63 / 2);
+  // Each rank is in 63 of them: 63 * (638 + 2 * 2.75) ms.
+  CHECK(pairwise.making_ps == 63 * (638 * kMs + 2 * 2'750'000'000));
+  CHECK(pairwise.making_ps == 40'540'500'000'000);
+  CHECK(pairwise.connected == 2016);
+  CHECK(pairwise.connecting_ps == 63 * 40 * kMs);
+  CHECK(pairwise.bytes == 63 * (484 * kMiB + peer_bytes(topology)));
+  // One of 64: 638 + 64 * 2.75 ms.
+  const CommunicatorUse& eager = of(report, Eager).use;
+  CHECK(eager.created == 1);
+  CHECK(eager.making_ps == 814 * kMs);
+  CHECK(eager.connected == 2016);
+  CHECK(eager.bytes == 484 * kMiB + 63 * peer_bytes(topology));
+  // The parent, and 2016 splits, each a call of all 64.
+  const CommunicatorUse& split = of(report, Split).use;
+  CHECK(split.created == 2017);
+  CHECK(split.making_ps == 814 * kMs + 2016 * 150 * kMs);
+  CHECK(of(report, StreamPerPair).use.created == 1);
+  CHECK(of(report, Cached).use.created == 2016);
+}
+
+TEST_CASE("cold, a communicator takes its time where it is first needed; warm it takes none") {
+  std::vector<std::string> lines{end("send", 0, 1), end("recv", 1, 0), end("send", 0, 1),
+                                 end("recv", 1, 0)};
+  constexpr std::int64_t kBoth = 2'000'000;
+  CHECK(replayed(lines, Pairwise).time_ps == kBoth);
+  CHECK(replayed(lines, Eager).time_ps == kBoth);
+  // A pair of two ranks is the parent of two as well: 638 + 2 * 2.75, then the connection.
+  std::int64_t cold = 643'500'000'000 + 40 * kMs + kBoth;
+  CHECK(replayed(lines, Pairwise, 4, true).time_ps == cold);
+  CHECK(replayed(lines, Eager, 4, true).time_ps == cold);
+  ReplayReport split = replayed(lines, Split, 4, true);
+  CHECK(split.time_ps == cold + 150 * kMs);
+  CHECK(split.cold);
+  CHECK(split.communicators.size() == 5);
+  CHECK(of(split, Pairwise).end_ps == cold);
+}
+
+TEST_CASE("messages of the parent follow each other; those of pairs do not") {
+  // Rank 0 sends to 1 and to 2 on two streams.
+  std::vector<std::string> lines{end("send", 0, 1), end("recv", 1, 0),
+                                 end("send", 0, 2, R"(, "stream": 1)"), end("recv", 2, 0)};
+  ReplayReport report = replayed(lines, Eager);
+  CHECK(report.time_ps == 2'000'000);
+  CHECK(of(report, Eager).serialised_launches == 1);
+  CHECK(of(report, StreamPerPair).serialised_launches == 1);
+  CHECK(of(report, StreamPerPair).end_ps == 2'000'000);
+  // Both leave by one port.
+  CHECK(of(report, Pairwise).serialised_launches == 0);
+  CHECK(of(report, Pairwise).end_ps == 2'000'000);
+  // Into one rank from two: each has its own way out, the way in is shared; the parent makes the
+  // second wait although its sender is free.
+  std::vector<std::string> into{end("send", 0, 2),
+                                end("recv", 2, 0),
+                                end("send", 1, 3),
+                                end("recv", 3, 1, R"(, "stream": 1)"),
+                                end("send", 1, 2, R"(, "stream": 1)"),
+                                end("recv", 2, 1, R"(, "stream": 2)")};
+  ReplayReport two = replayed(into, Pairwise);
+  CHECK(of(two, Pairwise).serialised_launches == 0);
+  CHECK(of(two, Eager).serialised_launches >= 1);
+  CHECK(of(two, Pairwise).end_ps <= of(two, Eager).end_ps);
+}
+
+TEST_CASE("pairs whose first uses cross wait for each other for ever") {
+  // Three stages that come to each other in a circle; messages hold nobody back.
+  std::vector<std::string> lines{end("isend", 0, 1), end("isend", 0, 2), end("isend", 1, 2),
+                                 end("irecv", 1, 0), end("irecv", 2, 0), end("irecv", 2, 1)};
+  CHECK(hang_of(lines, Pairwise) ==
+        "t.jsonl:2: operations wait for each other for ever: line 5 (recv on rank 1, before "
+        "which the hosts of ranks 0-1 meet) is issued behind line 4 (send on rank 1, before "
+        "which the hosts of ranks 1-2 meet), which meets line 7 (recv on rank 2, before which "
+        "the hosts of ranks 1-2 meet), which is issued behind line 6 (recv on rank 2, before "
+        "which the hosts of ranks 0,2 meet), which meets line 3 (send on rank 0, before which "
+        "the hosts of ranks 0,2 meet), which is issued behind line 2 (send on rank 0, before "
+        "which the hosts of ranks 0-1 meet), which meets line 5 (recv on rank 1, before which "
+        "the hosts of ranks 0-1 meet)");
+  CHECK(replayed(lines, Pairwise).findings.front().ranks ==
+        std::vector<Rank>{Rank{0}, Rank{1}, Rank{2}});
+  // In one order everywhere.
+  std::swap(lines[2], lines[3]);
+  CHECK(hang_of(lines, Pairwise) == "runs");
+}
+
+TEST_CASE("cached takes the parent where it was made before, and warns where it was not") {
+  std::vector<std::string> message{end("send", 0, 1), end("recv", 1, 0)};
+  ReplayReport first = replayed(message, Cached);
+  CHECK(of(first, Cached).use.created == 1);
+  CHECK(first.communicators.front().use.warning ==
+        "the parent was not made when messages first came: 1 communicators of two ranks were");
+  std::vector<std::string> behind{reduce("0-3"), end("send", 0, 1), end("recv", 1, 0)};
+  ReplayReport second = replayed(behind, Cached);
+  CHECK(of(second, Cached).use.created == 1);
+  CHECK(of(second, Cached).use.making_ps == 638 * kMs + 4 * 2'750'000'000);
+  CHECK(second.communicators.front().use.warning.empty());
+  // A group's collective makes its own, not the parent.
+  ReplayReport group = replayed({reduce("0-2"), end("send", 0, 3), end("recv", 3, 0)}, Cached);
+  CHECK(of(group, Cached).use.created == 2);
+  CHECK(of(group, Eager).use.created == 2);
+  CHECK(of(group, Eager).use.making_ps == 638 * kMs + 4 * 2'750'000'000 + 150 * kMs);
+  // One end before it, the other behind it.
+  CHECK(hang_of({end("isend", 0, 1), reduce("0-3"), end("recv", 1, 0)}, Cached) ==
+        "t.jsonl:4: recv on rank 1 is of the communicator of all ranks, which rank 0 has not made "
+        "when it comes to the send in line 2");
+}
+
+TEST_CASE("a batch that makes the parent needs all ranks") {
+  const std::string batch = R"(, "batch": 1)";
+  std::vector<std::string> lines{end("send", 0, 1, batch), end("recv", 1, 0, batch),
+                                 R"({"op": "compute", "ranks": "2", "duration_ps": 1})"};
+  CHECK(hang_of(lines, Cached) ==
+        "t.jsonl:2: the communicator of all ranks is made here, and rank 2 never comes to it");
+  CHECK(hang_of(lines, Eager) == "runs");
+  lines.pop_back();
+  CHECK(hang_of(lines, Cached) == "runs");
+}
+
+TEST_CASE("what names a communicator keeps it; what copy engines carry has none") {
+  const std::string own = R"(, "comm": "own")", engine = R"(, "transport": "copy-engine")";
+  ReplayReport named = replayed({end("send", 0, 1, own), end("recv", 1, 0, own)}, Pairwise);
+  CHECK(of(named, Pairwise).use.created == 1);
+  CHECK(of(named, Eager).use.created == 2);  // the parent, and a split of it
+  ReplayReport copied = replayed({end("send", 0, 1, engine), end("recv", 1, 0, engine)}, Pairwise);
+  CHECK(of(copied, Pairwise).use.created == 0);
+  CHECK(of(copied, Pairwise).use.connected == 0);
+  CHECK(of(copied, Eager).use.created == 1);
+}
+
+TEST_CASE("names of policies") {
+  for (CommunicatorPolicy policy : kCommunicatorPolicies)
+    CHECK(parse_communicators(text(policy), "--communicators") == policy);
+  CHECK_THROWS_WITH(parse_communicators("each", "--communicators"),
+                    "--communicators: expected one of eager, cached, pairwise, stream-per-pair, "
+                    "split, found 'each'");
+}

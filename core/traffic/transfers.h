@@ -21,10 +21,16 @@
 
 namespace reshard {
 
+// What moves bytes on a GPU: thread blocks of a kernel, or copy engines. Of links alone nothing is
+// said.
+enum class Mover : std::uint8_t { Links, Kernels, Engines };
+
 // How one transfer goes where that is not its route's business alone.
 struct Terms {
   std::int64_t latency_ps;       // before its first byte moves
   std::int64_t cap_bytes_per_s;  // at least 1
+  Mover mover = Mover::Links;
+  std::int32_t blocks = 0;  // of a kernel, at either end
 };
 
 // One transfer between two parts.

@@ -25,9 +25,11 @@ struct RunPlan {
   std::shared_ptr<const Plan> plan;
 };
 
+// Takes its duration where nothing disturbs it.
 struct Compute {
   std::vector<Rank> ranks;
   std::int64_t duration_ps;
+  std::int64_t blocks = 0;  // thread blocks of each of its kernels; 0: not known
 };
 
 // A matched pair: one operation on two ranks. Both ends must be reached; then `bytes` flow.

@@ -18,6 +18,7 @@
 #include "core/base/errors.h"
 #include "core/base/units.h"
 #include "sim/network/flows.h"
+#include "sim/network/interference.h"
 #include "sim/network/program.h"
 #include "sim/network/whole_steps.h"
 #include "sim/sharing/queues.h"
@@ -30,7 +31,10 @@ class Engine {
  public:
   Engine(const Workload& workload, const Topology& topology, const EngineOptions& options)
       : options_(options),
-        flows_(topology, options.observer, options.observer == nullptr && options.waits == nullptr),
+        workload_(workload),
+        interference_(topology),
+        flows_(topology, options.observer,
+               options.observer == nullptr && options.waits == nullptr && interference_.none()),
         whole_steps_(topology),
         program_(
             workload, topology.devices(),
@@ -47,11 +51,12 @@ class Engine {
 
  private:
   // Something known to happen: a flow's latency ends, a flow that is sole does (`sequence`), or
-  // (flow -1) a part wakes from its wait.
+  // (flow -1) a part wakes from its wait; of a compute that may be slowed the end that was said
+  // last counts (`sequence`).
   struct Event {
     std::int32_t flow;
     OpId op{0};
-    std::int32_t part = -1, wait = WaitLog::kNone;
+    std::int32_t part = -1, wait = WaitLog::kNone, compute = -1;
     std::int64_t sequence = -1;
   };
 
@@ -62,9 +67,13 @@ class Engine {
   void happen(const Event& event);
   void join(std::int32_t flow);
   void arrive(std::int32_t flow);
+  void begin(const Sleep& sleep);
+  void disturb();
 
   EngineOptions options_;
+  const Workload& workload_;
   Timeline timeline_;
+  Interference interference_;
   Flows flows_;
   WholeSteps whole_steps_;
   Program program_;
@@ -83,7 +92,36 @@ void Engine::arrive(std::int32_t flow) {
   if (options_.record_flows)
     timeline_.flows.push_back({transit.op, transit.step, transit.source, transit.destination,
                                transit.bytes, flows_.start_ps(flow), now_ps_});
+  if (!interference_.none()) {
+    interference_.end_flow(flow, transit, now_ps_);
+    disturb();
+  }
   flows_.close(flow);
+}
+
+// Computes whose ends have moved, and flows that reach another share of their rates.
+void Engine::disturb() {
+  for (const Interference::End& end : interference_.moved) {
+    if (options_.waits) options_.waits->move_end(end.wait, end.end_ps);
+    Event event{-1, end.op, end.part, end.wait, end.compute};
+    event.sequence = end.sequence;
+    events_.push(end.end_ps, event);
+  }
+  interference_.moved.clear();
+  for (std::int32_t flow : interference_.reshared)
+    flows_.set_share(flow, interference_.share_of(flows_.transit(flow)), now_ps_);
+  interference_.reshared.clear();
+}
+
+void Engine::begin(const Sleep& sleep) {
+  std::int32_t wait = options_.waits ? options_.waits->begin(sleep, now_ps_) : WaitLog::kNone;
+  const auto* compute = std::get_if<Compute>(&workload_.operations[to_index(sleep.op)].body);
+  if (interference_.none() || compute == nullptr) {
+    events_.push(later_ps(now_ps_, sleep.duration_ps), {-1, sleep.op, sleep.part, wait});
+    return;
+  }
+  interference_.begin_compute(sleep, compute->blocks, wait, now_ps_);
+  disturb();
 }
 
 void Engine::begin(const Transit& transit) {
@@ -95,6 +133,11 @@ void Engine::begin(const Transit& transit) {
   if (options_.waits)
     options_.waits->begin(transit, program_.waited(transit), flow, now_ps_, latency_ps);
   if (options_.observer) options_.observer->begun(flow);
+  if (!interference_.none()) {
+    interference_.begin_flow(flow, transit, now_ps_);
+    flows_.set_share(flow, interference_.share_of(transit), now_ps_);
+    disturb();
+  }
   Event end_of_latency{flow};
   if (latency_ps == 0)
     happen(end_of_latency);
@@ -103,13 +146,19 @@ void Engine::begin(const Transit& transit) {
 }
 
 void Engine::happen(const Event& event) {
-  if (event.flow < 0)
+  if (event.compute >= 0) {
+    if (!interference_.ends(event.compute, event.sequence)) return;
+    interference_.end_compute(event.compute, now_ps_);
+    disturb();
     program_.woken(event.op, event.part, event.wait);
-  else if (event.sequence >= 0 ? flows_.ends_sole(event.flow, event.sequence, now_ps_)
-                               : flows_.transit(event.flow).bytes == 0)
+  } else if (event.flow < 0) {
+    program_.woken(event.op, event.part, event.wait);
+  } else if (event.sequence >= 0 ? flows_.ends_sole(event.flow, event.sequence, now_ps_)
+                                 : flows_.transit(event.flow).bytes == 0) {
     arrive(event.flow);
-  else if (event.sequence < 0)
+  } else if (event.sequence < 0) {
     join(event.flow);
+  }
 }
 
 void Engine::join(std::int32_t flow) {
@@ -145,10 +194,7 @@ void Engine::settle() {
     sleeps_.clear();
     program_.advance(now_ps_, transits_, sleeps_);
     for (const Transit& transit : transits_) begin(transit);
-    for (const Sleep& sleep : sleeps_) {
-      std::int32_t wait = options_.waits ? options_.waits->begin(sleep, now_ps_) : WaitLog::kNone;
-      events_.push(later_ps(now_ps_, sleep.duration_ps), {-1, sleep.op, sleep.part, wait});
-    }
+    for (const Sleep& sleep : sleeps_) begin(sleep);
   } while (program_.busy() || events_.next_time_ps() == now_ps_);
 }
 

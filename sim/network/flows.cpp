@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "core/base/errors.h"
+#include "core/base/units.h"
 
 namespace reshard::sim {
 
@@ -60,12 +61,17 @@ Flows::Opened Flows::open(const Transit& transit, std::int64_t now_ps) {
     transits_.emplace_back();
     rules_.push_back(nullptr);
     soles_.emplace_back();
+    allowed_.push_back(kRatioOne);
+    shares_since_ps_.push_back(kNone);
+    shares_work_.push_back(0);
     for (auto* column : {&starts_ps_, &sequences_}) column->push_back(0);
   }
   std::int32_t flow = free_.back();
   free_.pop_back();
   transits_[flow] = transit;
   starts_ps_[flow] = now_ps;
+  allowed_[flow] = kRatioOne;
+  shares_since_ps_[flow] = kNone;
   sequences_[flow] = next_sequence_++;
   const RouteRule& rule = topology_.rule(transit.source, transit.destination);
   rules_[flow] = &rule;
@@ -84,9 +90,8 @@ void Flows::find_path(std::int32_t flow) {
 
 std::optional<std::int64_t> Flows::join(std::int32_t flow, std::int64_t now_ps) {
   const Transit& carried = transit(flow);
-  std::int64_t cap = rules_[flow]->cap_bytes_per_s.value_or(FairShare::kNoCap);
-  if (carried.terms) cap = std::min(cap, carried.terms->cap_bytes_per_s);
   find_path(flow);
+  std::int64_t cap = cap_of(flow);
   for (ResourceId resource : path_) add_use(resource, {carried.bytes, 0});
   if (soles_allowed_ && is_alone(now_ps)) return begin_sole(flow, cap, now_ps);
   for (const Hop& hop : rules_[flow]->hops)
@@ -94,6 +99,29 @@ std::optional<std::int64_t> Flows::join(std::int32_t flow, std::int64_t now_ps) 
   find_path(flow);
   share(flow, cap, Int128{carried.bytes} * kUnitsPerByte, now_ps);
   return std::nullopt;
+}
+
+// Along the path.
+std::int64_t Flows::cap_of(std::int32_t flow) const {
+  std::int64_t cap = rules_[flow]->cap_bytes_per_s.value_or(FairShare::kNoCap);
+  if (const Terms* terms = transit(flow).terms) cap = std::min(cap, terms->cap_bytes_per_s);
+  if (allowed_[flow] == kRatioOne) return cap;
+  for (ResourceId resource : path_) cap = std::min(cap, shares_.capacity(resource));
+  return std::max<std::int64_t>(
+      1, static_cast<std::int64_t>(Int128{cap} * allowed_[flow] / kRatioOne));
+}
+
+void Flows::set_share(std::int32_t flow, std::int64_t share, std::int64_t now_ps) {
+  if (allowed_[flow] == share) return;
+  allowed_[flow] = share;
+  if (shares_since_ps_[flow] == kNone) return;
+  Int128 left =
+      shares_since_ps_[flow] == now_ps ? shares_work_[flow] : -shares_.excess(flow, now_ps);
+  shares_.remove(flow, now_ps);
+  find_path(flow);
+  for (ResourceId resource : path_)
+    if (shares_.load(resource) == 0) uses_[resource].busy_ps += now_ps - busy_since_ps_[resource];
+  this->share(flow, cap_of(flow), left, now_ps);
 }
 
 // Who is sole there shares from now on, unless it ends now.
@@ -153,6 +181,8 @@ void Flows::share(std::int32_t flow, std::int64_t cap, Int128 work, std::int64_t
           fmt::format("resource {}: expected at most one flow per byte/s, found more than {} flows",
                       topology_.resource_name(resource), shares_.capacity(resource)));
   shares_.add(flow, path_, cap, work);
+  shares_since_ps_[flow] = now_ps;
+  shares_work_[flow] = work;
   for (ResourceId resource : path_)
     if (shares_.load(resource) == 1 && sole_on_[resource] == kNone)
       busy_since_ps_[resource] = now_ps;
@@ -172,6 +202,7 @@ void Flows::retire(std::int64_t now_ps, std::vector<std::int32_t>& finished) {
   for (std::int32_t flow : finished) {
     Int128 excess = observer_ ? shares_.excess(flow, now_ps) : 0;
     shares_.remove(flow, now_ps);
+    shares_since_ps_[flow] = kNone;
     if (observer_) observer_->finished(now_ps, shares_, flow, excess);
     for (ResourceId resource : shares_.path(flow))
       if (shares_.load(resource) == 0) uses_[resource].busy_ps += now_ps - busy_since_ps_[resource];

@@ -39,6 +39,8 @@ class Flows {
     std::int64_t latency_ps;
   };
   Opened open(const Transit& transit, std::int64_t now_ps);
+  // What it reaches of what it would alone, in millionths; from now on.
+  void set_share(std::int32_t flow, std::int64_t share, std::int64_t now_ps);
   const Transit& transit(std::int32_t flow) const { return transits_[flow]; }
   std::int64_t start_ps(std::int32_t flow) const { return starts_ps_[flow]; }
   void close(std::int32_t flow);
@@ -75,6 +77,7 @@ class Flows {
   static constexpr std::int32_t kNone = -1;
 
   void find_path(std::int32_t flow);
+  std::int64_t cap_of(std::int32_t flow) const;
   bool is_alone(std::int64_t now_ps) const;
   std::int64_t begin_sole(std::int32_t flow, std::int64_t cap, std::int64_t now_ps);
   void end_sole(std::int32_t flow, std::int64_t now_ps);
@@ -90,6 +93,10 @@ class Flows {
   IndexVector<std::int32_t, const RouteRule*> rules_;
   IndexVector<std::int32_t, std::int64_t> starts_ps_, sequences_;
   IndexVector<std::int32_t, Sole> soles_;
+  IndexVector<std::int32_t, std::int64_t> allowed_;  // share, in millionths
+  // When it last began to share, -1 before it does, and with how much work.
+  IndexVector<std::int32_t, std::int64_t> shares_since_ps_;
+  IndexVector<std::int32_t, Int128> shares_work_;
   std::vector<std::int32_t> free_;
   std::int64_t next_sequence_ = 0;
   // What the last one needed: flows of one step are often alike.

@@ -42,6 +42,10 @@ class WaitLog {
   std::int32_t begin(const Transit& transit, std::int32_t after, std::int32_t flow,
                      std::int64_t now_ps, std::int64_t latency_ps);
   std::int32_t begin(const Sleep& sleep, std::int64_t now_ps);
+  // A compute ends at another time than was said.
+  void move_end(std::int32_t wait, std::int64_t end_ps) {
+    if (wait != kNone) waits_[to_index(wait)].end_ps = end_ps;
+  }
   // The flow has arrived; its wait.
   std::int32_t end(std::int32_t flow, std::int64_t now_ps);
 

@@ -77,7 +77,7 @@ class Building {
       return BareCollective{call->kind, call->algorithm, std::move(ranks), call->bytes};
     }
     if (const auto* compute = std::get_if<TraceCompute>(&given))
-      return Compute{compute->ranks, compute->duration_ps};
+      return Compute{compute->ranks, compute->duration_ps, compute->blocks};
     if (const auto* collective = std::get_if<TraceCollective>(&given))
       return BareCollective{collective->kind, collective->algorithm, collective->ranks,
                             collective->bytes};

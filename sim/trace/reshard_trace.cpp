@@ -99,7 +99,8 @@ class Reader {
         how.tensors.push_back(builder_.tensor(name, read.request->shape(), read.request->dtype()));
       body = std::move(read);
     } else if (text == "compute") {
-      body = TraceCompute{fields.ranks("ranks"), fields.integer("duration_ps", 0, kMaxDurationPs)};
+      body = TraceCompute{fields.ranks("ranks"), fields.integer("duration_ps", 0, kMaxDurationPs),
+                          fields.integer("blocks", 0, kMaxBytes, 0)};
     } else if (text == "send" || text == "isend") {
       body = read_end(fields, TraceEnd::Side::Send);
     } else if (text == "recv" || text == "irecv") {

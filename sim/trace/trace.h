@@ -37,6 +37,7 @@ struct TraceRedistribute {
 struct TraceCompute {
   std::vector<Rank> ranks;
   std::int64_t duration_ps;
+  std::int64_t blocks = 0;  // thread blocks of each of its kernels; 0: not said
 };
 
 // One end of a message.

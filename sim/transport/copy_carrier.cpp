@@ -73,6 +73,7 @@ Terms CopyCarrier::copy_terms(const Flow& flow, Rank source, Rank destination, s
   if (rule.transport == Transport::Host)
     terms.latency_ps += figure(Figure::CopyStaging) +
                         transfer_ps(std::min(flow.bytes, kStagingChunk), terms.cap_bytes_per_s);
+  terms.mover = Mover::Engines;
   std::int64_t shared = figure(Figure::CopyShared);
   if (of_source > 1 && shared < kRatioOne) {
     std::int64_t out =

@@ -167,8 +167,14 @@ void NcclCarrier::add_collective(CollectiveKind kind, std::span<const Rank> rank
     }
   }
   std::int64_t moving_ps = std::max(time_ps - latency_ps, least_ps);
+  // A thread block for each channel, shared by all that a rank sends.
+  auto sent = std::max<std::int64_t>(1, static_cast<std::int64_t>(ring.size()) / n);
+  auto blocks = static_cast<std::int32_t>(
+      std::max<std::int64_t>(1, costs.communicator().ring.channels / sent));
   for (Flow flow : ring) {
     flow.terms = terms_for(flow.bytes, moving_ps, time_ps);
+    flow.terms.mover = Mover::Kernels;
+    flow.terms.blocks = blocks;
     hold_to_route(flow.terms, ranks[to_index(flow.source)], ranks[to_index(flow.destination)]);
     flow.source += first_part;
     flow.destination += first_part;
@@ -239,6 +245,8 @@ void NcclCarrier::price_messages(std::span<const Rank> communicator, std::span<c
     }
     taken.time_us += costs.packing_us(flow.ranges);
     flow.terms = terms_for(flow.bytes, ps_of(taken.moving_us), ps_of(taken.time_us));
+    flow.terms.mover = Mover::Kernels;
+    flow.terms.blocks = costs.channels_per_message(flow.bytes, between_nodes(flow));
     hold_to_route(flow.terms, rank(flow.source), rank(flow.destination));
   }
 }

@@ -25,6 +25,7 @@ SHIPPED = {
     "pipeline-8x3090-one-compute": ["pipeline_8x3090.py", "one", "compute"],
     "pipeline-8x3090-nccl": ["pipeline_8x3090.py", "nccl"],
     "pipeline-8x3090-nccl-one": ["pipeline_8x3090.py", "nccl", "one"],
+    "pipeline-8x3090-nccl-one-compute": ["pipeline_8x3090.py", "nccl", "one", "compute"],
     "mlp-tp": ["mlp_tp.py"],
     "mlp-tp-sequence-parallel": ["mlp_tp.py", "sequence-parallel"],
 }

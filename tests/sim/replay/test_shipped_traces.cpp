@@ -115,6 +115,18 @@ TEST_CASE("pipeline-8x3090 gives the forum post's NCCL rows") {
   CHECK(near(shipped("pipeline-8x3090-nccl").time_ps, 270.14, 3));
 }
 
+TEST_CASE("pipeline-8x3090 gives the forum post's NCCL rows beside compute, fitted") {
+  // Ten sends at nccl.under_compute of their rate; the passes at compute.under_nccl meanwhile.
+  ReplayReport report = shipped("pipeline-8x3090-nccl-one-compute");
+  std::int64_t sends_end = 0;
+  for (const ReplayRow& row : report.others)
+    if (row.op == "message") sends_end = std::max(sends_end, *row.end_ps);
+  CHECK(near(sends_end, 277.8, 0.1));
+  CHECK(near(report.time_ps, 584.6, 0.1));
+  // 396.8 of compute less what the sends' time left of it.
+  CHECK(std::abs(report.time_ps - (sends_end + 396'800 * kUs - sends_end * 324 / 1000)) < kUs);
+}
+
 TEST_CASE("pipeline-8x3090 with compute on its own stream hides the copies") {
   for (const char* name : {"pipeline-8x3090-compute", "pipeline-8x3090-two-streams-compute",
                            "pipeline-8x3090-one-compute"}) {

@@ -32,7 +32,8 @@ class Engine {
   Engine(const Workload& workload, const Topology& topology, const EngineOptions& options)
       : options_(options),
         workload_(workload),
-        interference_(topology),
+        topology_(topology),
+        interference_(topology, !options.faults.empty()),
         flows_(topology, options.observer,
                options.observer == nullptr && options.waits == nullptr && interference_.none()),
         whole_steps_(topology),
@@ -52,11 +53,11 @@ class Engine {
  private:
   // Something known to happen: a flow's latency ends, a flow that is sole does (`sequence`), or
   // (flow -1) a part wakes from its wait; of a compute that may be slowed the end that was said
-  // last counts (`sequence`).
+  // last counts (`sequence`). Or a fault.
   struct Event {
     std::int32_t flow;
     OpId op{0};
-    std::int32_t part = -1, wait = WaitLog::kNone, compute = -1;
+    std::int32_t part = -1, wait = WaitLog::kNone, compute = -1, fault = -1;
     std::int64_t sequence = -1;
   };
 
@@ -65,6 +66,7 @@ class Engine {
   void settle();
   void begin(const Transit& transit);
   void happen(const Event& event);
+  void happen(const Fault& fault);
   void join(std::int32_t flow);
   void arrive(std::int32_t flow);
   void begin(const Sleep& sleep);
@@ -72,6 +74,7 @@ class Engine {
 
   EngineOptions options_;
   const Workload& workload_;
+  const Topology& topology_;
   Timeline timeline_;
   Interference interference_;
   Flows flows_;
@@ -146,7 +149,9 @@ void Engine::begin(const Transit& transit) {
 }
 
 void Engine::happen(const Event& event) {
-  if (event.compute >= 0) {
+  if (event.fault >= 0) {
+    happen(options_.faults[to_index(event.fault)]);
+  } else if (event.compute >= 0) {
     if (!interference_.ends(event.compute, event.sequence)) return;
     interference_.end_compute(event.compute, now_ps_);
     disturb();
@@ -158,6 +163,15 @@ void Engine::happen(const Event& event) {
     arrive(event.flow);
   } else if (event.sequence < 0) {
     join(event.flow);
+  }
+}
+
+void Engine::happen(const Fault& fault) {
+  if (fault.kind == Fault::Kind::RankShare) {
+    interference_.slow_down(fault.rank, fault.amount, now_ps_);
+    disturb();
+  } else {
+    flows_.happen(fault, now_ps_);
   }
 }
 
@@ -173,7 +187,8 @@ const std::vector<std::int64_t>* Engine::take_whole(const Transfers& transfers,
                                                     std::span<const Rank> ranks, bool together) {
   // Who is told of flows gets them.
   if (options_.record_flows || options_.run_transfers || options_.waits || options_.observer ||
-      !flows_.idle() || events_.next_time_ps() != EventQueue<Event>::kNever)
+      !options_.faults.empty() || !flows_.idle() ||
+      events_.next_time_ps() != EventQueue<Event>::kNever)
     return nullptr;
   if (!whole_steps_.takes(transfers, ranks)) return nullptr;
   const std::vector<std::int64_t>& out = whole_steps_.durations_ps();
@@ -199,8 +214,14 @@ void Engine::settle() {
 }
 
 Timeline Engine::run() {
+  for (std::size_t i = 0; i < options_.faults.size(); ++i) {
+    Event event{-1};
+    event.fault = static_cast<std::int32_t>(i);
+    events_.push(options_.faults[i].from_ps, event);
+  }
   for (;;) {
     settle();
+    if (program_.complete()) break;  // what is still to happen concerns nobody
     flows_.solve(now_ps_);
     std::int64_t finish_ps = flows_.next_finish_ps(),
                  next_ps = std::min(finish_ps, events_.next_time_ps());
@@ -214,6 +235,14 @@ Timeline Engine::run() {
     flows_.retire(now_ps_, finished_);
     for (std::int32_t flow : finished_) arrive(flow);
   }
+  if (!program_.complete())
+    if (std::optional<Flows::Stopped> stopped = flows_.stopped()) {
+      OpId op = flows_.transit(stopped->flow).op;
+      throw TransferStopped(
+          op, stopped->resource,
+          fmt::format("{} waits for {}, which is down", text(workload_.operations[to_index(op)]),
+                      topology_.resource_name(stopped->resource)));
+    }
   RESHARD_CHECK(program_.complete(), program_.stuck());
   timeline_.end_ps = now_ps_;
   timeline_.resources = flows_.uses();

@@ -5,12 +5,14 @@
 
 #include <cstdint>
 #include <limits>
+#include <span>
 
 #include "core/base/errors.h"
 #include "core/plan/executor.h"
 #include "core/topology/topology.h"
 #include "core/traffic/workload.h"
 #include "sim/network/carrier.h"
+#include "sim/network/fault.h"
 #include "sim/network/flow_observer.h"
 #include "sim/network/order.h"
 #include "sim/network/wait_log.h"
@@ -27,9 +29,10 @@ struct EngineOptions {
   // known.
   std::int64_t limit_ps = std::numeric_limits<std::int64_t>::max();
   Carriers carriers = {};
-  const Order* order = nullptr;      // of the workload; null: by the usual rules
-  WaitLog* waits = nullptr;          // filled where it is there; must be empty
-  FlowObserver* observer = nullptr;  // told of flows where it is there
+  const Order* order = nullptr;        // of the workload; null: by the usual rules
+  std::span<const Fault> faults = {};  // of resources and ranks of the topology
+  WaitLog* waits = nullptr;            // filled where it is there; must be empty
+  FlowObserver* observer = nullptr;    // told of flows where it is there
 };
 
 // What a run refuses because of one operation: an InputError that does not say which; where
@@ -41,8 +44,9 @@ struct OperationRefused : InputError {
 
 // Throws InputError (OperationRefused where one operation is at fault) when a rank has no device,
 // more flows share a resource than it has bytes per second, a collective names a rank twice, time
-// passes 2^62 ps, or the run is beyond the limits of core/base/limits.h; CheckFailure, naming the
-// operations, on a workload that cannot finish.
+// passes 2^62 ps, or the run is beyond the limits of core/base/limits.h; TransferStopped where a
+// link that is down keeps a transfer for ever; CheckFailure, naming the operations, on a workload
+// that cannot finish.
 Timeline run(const Workload& workload, const Topology& topology, const EngineOptions& options = {});
 
 // Time of one plan alone, without recording anything.

@@ -76,7 +76,20 @@ Flows::Opened Flows::open(const Transit& transit, std::int64_t now_ps) {
   const RouteRule& rule = topology_.rule(transit.source, transit.destination);
   rules_[flow] = &rule;
   add_route_use(to_index(&rule - topology_.node().rules.data()), {transit.bytes, 1});
-  return {flow, transit.terms ? transit.terms->latency_ps : rule.latency_ps};
+  std::int64_t latency_ps = transit.terms ? transit.terms->latency_ps : rule.latency_ps;
+  return {flow, latency_ps + delay_ps(flow)};
+}
+
+// What faults add to its latency.
+std::int64_t Flows::delay_ps(std::int32_t flow) {
+  std::int64_t delay = 0;
+  if (!delays_ps_.empty()) {
+    find_path(flow);
+    for (ResourceId resource : path_) delay += delays_ps_[resource];
+  }
+  for (Rank rank : {transit(flow).source, transit(flow).destination})
+    if (auto it = rank_delays_ps_.find(rank); it != rank_delays_ps_.end()) delay += it->second;
+  return delay;
 }
 
 void Flows::close(std::int32_t flow) { free_.push_back(flow); }
@@ -111,17 +124,81 @@ std::int64_t Flows::cap_of(std::int32_t flow) const {
       1, static_cast<std::int64_t>(Int128{cap} * allowed_[flow] / kRatioOne));
 }
 
+// Shares no more for now; what is left of it.
+Int128 Flows::take_out(std::int32_t flow, std::int64_t now_ps) {
+  Int128 left =
+      shares_since_ps_[flow] == now_ps ? shares_work_[flow] : -shares_.excess(flow, now_ps);
+  shares_.remove(flow, now_ps);
+  shares_since_ps_[flow] = kNone;
+  find_path(flow);
+  for (ResourceId resource : path_)
+    if (shares_.load(resource) == 0) uses_[resource].busy_ps += now_ps - busy_since_ps_[resource];
+  return left;
+}
+
 void Flows::set_share(std::int32_t flow, std::int64_t share, std::int64_t now_ps) {
   if (allowed_[flow] == share) return;
   allowed_[flow] = share;
   if (shares_since_ps_[flow] == kNone) return;
-  Int128 left =
-      shares_since_ps_[flow] == now_ps ? shares_work_[flow] : -shares_.excess(flow, now_ps);
-  shares_.remove(flow, now_ps);
-  find_path(flow);
-  for (ResourceId resource : path_)
-    if (shares_.load(resource) == 0) uses_[resource].busy_ps += now_ps - busy_since_ps_[resource];
+  Int128 left = take_out(flow, now_ps);
   this->share(flow, cap_of(flow), left, now_ps);
+}
+
+// ---- faults
+
+void Flows::happen(const Fault& fault, std::int64_t now_ps) {
+  if (fault.kind == Fault::Kind::RankLatency) rank_delays_ps_[fault.rank] = fault.amount;
+  if (fault.kind == Fault::Kind::LinkLatency) {
+    delays_ps_.resize(uses_.size(), 0);
+    delays_ps_[fault.resource] = fault.amount;
+  }
+  if (fault.kind == Fault::Kind::LinkShare) set_capacity(fault.resource, fault.amount, now_ps);
+}
+
+// All flows that cross the resource begin anew, with what is left of them.
+void Flows::set_capacity(ResourceId resource, std::int64_t share, std::int64_t now_ps) {
+  down_.resize(uses_.size(), false);
+  std::vector<std::int32_t> anew;
+  for (std::size_t i = 0; i < transits_.size(); ++i) {
+    auto flow = static_cast<std::int32_t>(i);
+    if (shares_since_ps_[flow] == kNone) continue;
+    std::span<const ResourceId> path = shares_.path(flow);
+    if (std::find(path.begin(), path.end(), resource) != path.end()) anew.push_back(flow);
+  }
+  std::sort(anew.begin(), anew.end(),
+            [this](std::int32_t a, std::int32_t b) { return sequences_[a] < sequences_[b]; });
+  for (std::int32_t flow : anew) shares_work_[flow] = take_out(flow, now_ps);
+  down_[resource] = share == 0;
+  std::int64_t full = topology_.resource_bytes_per_s(resource);
+  shares_.set_capacity(
+      resource,
+      std::max<std::int64_t>(1, static_cast<std::int64_t>(Int128{full} * share / kRatioOne)));
+  anew.insert(anew.end(), stopped_.begin(), stopped_.end());
+  stopped_.clear();
+  for (std::int32_t flow : anew) {
+    find_path(flow);
+    this->share(flow, cap_of(flow), shares_work_[flow], now_ps);
+  }
+}
+
+bool Flows::waits_for_link(std::int32_t flow) {
+  if (down_.empty() ||
+      std::none_of(path_.begin(), path_.end(), [this](ResourceId id) { return is_down(id); }))
+    return false;
+  stopped_.push_back(flow);
+  return true;
+}
+
+std::optional<Flows::Stopped> Flows::stopped() const {
+  if (stopped_.empty()) return std::nullopt;
+  std::int32_t flow = *std::min_element(
+      stopped_.begin(), stopped_.end(),
+      [this](std::int32_t a, std::int32_t b) { return sequences_[a] < sequences_[b]; });
+  for (const Hop& hop : rules_[flow]->hops) {
+    ResourceId resource = topology_.resource(hop, transit(flow).source, transit(flow).destination);
+    if (is_down(resource)) return Stopped{flow, resource};
+  }
+  return std::nullopt;
 }
 
 // Who is sole there shares from now on, unless it ends now.
@@ -175,6 +252,8 @@ void Flows::end_sole(std::int32_t flow, std::int64_t now_ps) {
 
 // Along the path.
 void Flows::share(std::int32_t flow, std::int64_t cap, Int128 work, std::int64_t now_ps) {
+  shares_work_[flow] = work;
+  if (waits_for_link(flow)) return;
   for (ResourceId resource : path_)
     if (shares_.load(resource) >= shares_.capacity(resource))
       throw InputError(
@@ -182,7 +261,6 @@ void Flows::share(std::int32_t flow, std::int64_t cap, Int128 work, std::int64_t
                       topology_.resource_name(resource), shares_.capacity(resource)));
   shares_.add(flow, path_, cap, work);
   shares_since_ps_[flow] = now_ps;
-  shares_work_[flow] = work;
   for (ResourceId resource : path_)
     if (shares_.load(resource) == 1 && sole_on_[resource] == kNone)
       busy_since_ps_[resource] = now_ps;

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "core/base/integers.h"
 #include "core/plan/executor.h"
 #include "core/topology/topology.h"
+#include "sim/network/fault.h"
 #include "sim/network/flow_observer.h"
 #include "sim/network/operation_run.h"
 #include "sim/sharing/fair_share.h"
@@ -41,6 +43,14 @@ class Flows {
   Opened open(const Transit& transit, std::int64_t now_ps);
   // What it reaches of what it would alone, in millionths; from now on.
   void set_share(std::int32_t flow, std::int64_t share, std::int64_t now_ps);
+  // What happens to links and ranks (fault.h), but for what ranks compute.
+  void happen(const Fault& fault, std::int64_t now_ps);
+  // A flow that waits for a link that is down; none: nobody does.
+  struct Stopped {
+    std::int32_t flow;
+    ResourceId resource;
+  };
+  std::optional<Stopped> stopped() const;
   const Transit& transit(std::int32_t flow) const { return transits_[flow]; }
   std::int64_t start_ps(std::int32_t flow) const { return starts_ps_[flow]; }
   void close(std::int32_t flow);
@@ -78,6 +88,11 @@ class Flows {
 
   void find_path(std::int32_t flow);
   std::int64_t cap_of(std::int32_t flow) const;
+  bool is_down(ResourceId resource) const { return !down_.empty() && down_[resource]; }
+  std::int64_t delay_ps(std::int32_t flow);
+  bool waits_for_link(std::int32_t flow);
+  Int128 take_out(std::int32_t flow, std::int64_t now_ps);
+  void set_capacity(ResourceId resource, std::int64_t share, std::int64_t now_ps);
   bool is_alone(std::int64_t now_ps) const;
   std::int64_t begin_sole(std::int32_t flow, std::int64_t cap, std::int64_t now_ps);
   void end_sole(std::int32_t flow, std::int64_t now_ps);
@@ -109,6 +124,12 @@ class Flows {
   IndexVector<std::size_t, RouteUse> route_uses_;
   IndexVector<ResourceId, std::int64_t> busy_since_ps_;
   std::vector<ResourceId> path_, changed_;  // reused between calls
+  // Where faults happened: links that are down, flows that wait for one, with what is left of them
+  // (shares_work_), and what is added to latencies.
+  IndexVector<ResourceId, bool> down_;
+  std::vector<std::int32_t> stopped_;
+  IndexVector<ResourceId, std::int64_t> delays_ps_;
+  std::map<Rank, std::int64_t> rank_delays_ps_;
 };
 
 }  // namespace reshard::sim

@@ -9,7 +9,7 @@
 
 namespace reshard::sim {
 
-Interference::Interference(const Topology& topology) {
+Interference::Interference(const Topology& topology, bool slow) {
   auto figure = [&](Figure which, std::int64_t otherwise) {
     return topology.machine().figure(which).value_or(otherwise);
   };
@@ -18,8 +18,9 @@ Interference::Interference(const Topology& topology) {
   compute_under_copy_ = figure(Figure::ComputeUnderCopy, kRatioOne);
   copy_under_compute_ = figure(Figure::CopyUnderCompute, kRatioOne);
   sms_ = figure(Figure::Sms, 0) / kRatioOne;
-  none_ = sms_ == 0 && std::min({compute_under_nccl_, nccl_under_compute_, compute_under_copy_,
-                                 copy_under_compute_}) == kRatioOne;
+  none_ = !slow && sms_ == 0 &&
+          std::min({compute_under_nccl_, nccl_under_compute_, compute_under_copy_,
+                    copy_under_compute_}) == kRatioOne;
   if (!none_) gpus_.resize(to_index(topology.devices()));
 }
 
@@ -33,7 +34,13 @@ std::int64_t Interference::share_of(const Gpu& gpu, std::int64_t blocks) const {
     share = std::min(share, std::max<std::int64_t>(
                                 1, ceil_div(blocks, sms_) * kRatioOne / ceil_div(blocks, left)));
   }
-  return share;
+  return std::max<std::int64_t>(1, share * gpu.speed / kRatioOne);
+}
+
+void Interference::slow_down(Rank rank, std::int64_t share, std::int64_t now_ps) {
+  Gpu& gpu = gpus_[rank];
+  gpu.speed = share;
+  for (std::int32_t compute : gpu.computes) go_on(compute, now_ps);
 }
 
 std::int64_t Interference::share_of(const Transit& transit) const {

@@ -29,7 +29,8 @@ struct Sleep;
 
 class Interference {
  public:
-  explicit Interference(const Topology& topology);
+  // `slow`: ranks may become slow.
+  Interference(const Topology& topology, bool slow);
 
   // Nothing slows anything.
   bool none() const { return none_; }
@@ -44,6 +45,8 @@ class Interference {
   void end_compute(std::int32_t compute, std::int64_t now_ps);
   void begin_flow(std::int32_t flow, const Transit& transit, std::int64_t now_ps);
   void end_flow(std::int32_t flow, const Transit& transit, std::int64_t now_ps);
+  // The rank computes at this share of its rate, in millionths, from now on.
+  void slow_down(Rank rank, std::int64_t share, std::int64_t now_ps);
   // What the flow reaches of its rate alone, in millionths.
   std::int64_t share_of(const Transit& transit) const;
 
@@ -67,6 +70,7 @@ class Interference {
     Int128 left = 0;  // ps at the full rate, times 10^6
   };
   struct Gpu {
+    std::int64_t speed = 1'000'000;                // less where the rank is slow
     std::int32_t kernels = 0, engines = 0;         // transfers
     std::int64_t blocks_out = 0, blocks_into = 0;  // of kernels
     std::vector<std::int32_t> computes, flows;

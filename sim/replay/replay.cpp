@@ -14,6 +14,7 @@
 #include "sim/replay/operation_bound.h"
 #include "sim/study/critical_path.h"
 #include "sim/study/link_rates.h"
+#include "sim/trace/findings.h"
 
 namespace reshard::sim {
 namespace {
@@ -41,6 +42,7 @@ class Replay {
     report_.findings = trace_.findings;
     if (!report_.findings.empty()) return std::move(report_);
     check_ranks();
+    faults_ = faults_of(trace_, topology_);
     make_plans();
     carry();
     if (std::optional<TraceFinding> hang = order_work()) {
@@ -50,6 +52,7 @@ class Replay {
     }
     move_data();
     time();
+    if (!report_.findings.empty()) return std::move(report_);
     bound();
     fill_rows();
     fill_late();
@@ -174,7 +177,9 @@ class Replay {
   std::string_view common_transport() const {
     std::string_view common;
     for (std::size_t op = 0; op < transports_.size(); ++op) {
-      if (std::holds_alternative<TraceCompute>(trace_.operations[op].body)) continue;
+      const TraceBody& body = trace_.operations[op].body;
+      if (std::holds_alternative<TraceCompute>(body) || std::holds_alternative<TraceFault>(body))
+        continue;
       std::string_view own = kind_text(transports_[op]);
       if (!common.empty() && common != own) return "several";
       common = own;
@@ -190,6 +195,7 @@ class Replay {
                                   {.record_flows = true,
                                    .carriers = {nullptr, carriers_},
                                    .order = order_.get(),
+                                   .faults = faults_,
                                    .observer = hooks_.work ? &rates : nullptr});
       report_.timeline.work = rates.take();
       if (!report_.communicators.empty())
@@ -197,14 +203,20 @@ class Replay {
                                 report_.timeline);
       report_.ideal_time_ps = report_.timeline.end_ps;
       if (carriers_ != ideal_)
-        report_.ideal_time_ps =
-            sim::run(report_.workload, topology_,
-                     {.record_spans = false, .carriers = {nullptr, ideal_}, .order = order_.get()})
-                .end_ps;
+        report_.ideal_time_ps = sim::run(report_.workload, topology_,
+                                         {.record_spans = false,
+                                          .carriers = {nullptr, ideal_},
+                                          .order = order_.get(),
+                                          .faults = faults_})
+                                    .end_ps;
       if (hooks_.critical_path)
         report_.path = path_facts(
             critical_path(report_.workload, topology_, {nullptr, carriers_}, order_.get()),
             topology_);
+      if (has_faults(trace_)) run_without_faults();
+    } catch (const TransferStopped& stopped) {
+      report_.findings.push_back(
+          finding_of(trace_, {stopped.operation}, {}, stopped.operation, stopped.what()));
     } catch (const OperationRefused& refusal) {
       throw refusal.in(trace_.place_of(refusal.operation));
     } catch (const InputError& refusal) {
@@ -212,6 +224,13 @@ class Replay {
     }
     report_.time_ps = report_.timeline.end_ps;
     progress("timing", 1, 1);
+  }
+
+  void run_without_faults() {
+    Workload workload = without_late_ranks(trace_, report_.workload);
+    report_.fault_cost = cost_of(
+        report_.timeline,
+        sim::run(workload, topology_, {.carriers = {nullptr, carriers_}, .order = order_.get()}));
   }
 
   void bound() {
@@ -351,6 +370,7 @@ class Replay {
   std::int64_t budget_bytes_;
   OrderRules rules_;
   std::unique_ptr<const Order> order_;  // of the workload
+  std::vector<Fault> faults_;
   ReplayReport report_;
   std::vector<std::shared_ptr<const Plan>> plans_;  // by operation
   // Of a request and its transport: index in different_.

@@ -22,6 +22,7 @@
 #include "core/topology/topology.h"
 #include "core/traffic/workload.h"
 #include "sim/replay/communicator_study.h"
+#include "sim/replay/fault_study.h"
 #include "sim/study/late_arrivals.h"
 #include "sim/study/run_facts.h"
 #include "sim/study/study.h"
@@ -103,8 +104,9 @@ struct ReplayReport {
   Workload workload;
   std::vector<std::string> labels;  // these where details were asked for
   Timeline timeline;
-  std::vector<std::int64_t> lines;  // by operation
-  std::vector<LateArrival> late;    // ranks that others waited for
+  std::vector<std::int64_t> lines;      // by operation
+  std::vector<LateArrival> late;        // ranks that others waited for
+  std::optional<FaultCost> fault_cost;  // where the trace has faults
   // Where a policy was asked for: what it gives, then what the others would.
   std::vector<CommunicatorResult> communicators;
   bool cold = false;

@@ -78,6 +78,10 @@ class Building {
     }
     if (const auto* compute = std::get_if<TraceCompute>(&given))
       return Compute{compute->ranks, compute->duration_ps, compute->blocks};
+    if (const auto* fault = std::get_if<TraceFault>(&given)) {
+      if (fault->kind == TraceFault::Kind::Late) return Setup{{*fault->rank}, fault->amount};
+      return Compute{{}, 0};
+    }
     if (const auto* collective = std::get_if<TraceCollective>(&given))
       return BareCollective{collective->kind, collective->algorithm, collective->ranks,
                             collective->bytes};

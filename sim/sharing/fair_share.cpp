@@ -60,6 +60,13 @@ void FairShare::add(std::int32_t flow, std::span<const ResourceId> path, std::in
   new_.push_back(flow);
 }
 
+void FairShare::set_capacity(ResourceId resource, std::int64_t capacity) {
+  RESHARD_CHECK(load(resource) == 0 && capacity >= 1,
+                fmt::format("{} flows, a capacity of {}", load(resource), capacity));
+  resources_[resource].capacity = capacity;
+  rest_[resource] = static_cast<std::uint64_t>(capacity);
+}
+
 void FairShare::remove(std::int32_t flow, std::int64_t now_ps) {
   std::int64_t rate = groups_.rate(flow);
   bool outside = groups_.group_of(flow) < 0, shared = false;

@@ -64,6 +64,8 @@ class FairShare {
   // than it has bytes/s. `work` is what the flow has to do, in 10^-12 byte.
   void add(std::int32_t flow, std::span<const ResourceId> path, std::int64_t cap, Int128 work);
   void remove(std::int32_t flow, std::int64_t now_ps);
+  // Of a resource that no flow crosses, from now on; at least 1.
+  void set_capacity(ResourceId resource, std::int64_t capacity);
   // Brings all rates and finishes up to date. `changed` becomes the resources whose flows may have
   // other rates than before, some of them twice.
   void solve(std::int64_t now_ps, std::vector<ResourceId>* changed = nullptr);

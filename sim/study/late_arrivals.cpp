@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::int64_t kShareOfRun = 20;
 
-// When each rank computes.
+// When each rank computes, or its host is held up alone.
 class Computing {
  public:
   Computing(const Workload& workload, const std::vector<Span>& spans) {
@@ -22,8 +22,7 @@ class Computing {
     for (const Span& span : spans) highest = std::max(highest, span.rank);
     by_rank_ = Grouped<Span>(to_index(to_int(highest) + 1), [&](auto put) {
       for (const Span& span : spans)
-        if (std::holds_alternative<Compute>(workload.operations[to_index(span.op)].body))
-          put(span.rank, span);
+        if (is_own(workload.operations[to_index(span.op)])) put(span.rank, span);
     });
   }
 
@@ -37,6 +36,12 @@ class Computing {
   }
 
  private:
+  static bool is_own(const Operation& operation) {
+    const auto* setup = std::get_if<Setup>(&operation.body);
+    return std::holds_alternative<Compute>(operation.body) ||
+           (setup != nullptr && setup->ranks.size() == 1);
+  }
+
   Grouped<Span> by_rank_;
 };
 

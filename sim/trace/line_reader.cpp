@@ -166,6 +166,15 @@ bool TraceFields::boolean(const char* key, bool absent) {
   return value->get<bool>();
 }
 
+std::int64_t TraceFields::millionths(const char* key, std::int64_t low) {
+  const TraceJson& value = required(key, "a number up to 1 such as 0.5");
+  double number = value.is_number() ? value.get<double>() : -1;
+  auto out = number >= 0 && number <= 1 ? static_cast<std::int64_t>(number * 1e6 + 0.5) : -1;
+  if (out < low)
+    fail(key, low > 0 ? "a number above 0 and up to 1" : "a number from 0 to 1", value);
+  return out;
+}
+
 std::vector<Rank> TraceFields::ranks(const char* key) {
   constexpr std::string_view kWhat = "ranks such as \"0-7\" or [0, 1, 2]";
   const TraceJson& value = required(key, kWhat);

@@ -62,6 +62,8 @@ class TraceFields {
   std::int64_t integer(const char* key, std::int64_t low, std::int64_t high);
   std::int64_t integer(const char* key, std::int64_t low, std::int64_t high, std::int64_t absent);
   bool boolean(const char* key, bool absent);
+  // A number from `low` / 10^6 to 1, in millionths, to the nearest.
+  std::int64_t millionths(const char* key, std::int64_t low);
   // "0-7" or [0, 1, 2]: at least one rank, each once.
   std::vector<Rank> ranks(const char* key);
   // "32,8192" or [32, 8192], as text.

@@ -87,7 +87,8 @@ class Reader {
   }
 
   void read_operation(TraceFields& fields) {
-    constexpr std::string_view kOps = "redistribute, compute, send, recv or collective";
+    constexpr std::string_view kOps =
+        "redistribute, compute, send, recv, isend, irecv, collective or fault";
     const TraceJson& op = fields.required("op", kOps);
     std::string text = op.is_string() ? op.get<std::string>() : std::string();
     std::string name = read_description(fields);
@@ -107,6 +108,8 @@ class Reader {
       body = read_end(fields, TraceEnd::Side::Receive);
     } else if (text == "collective") {
       body = read_collective(fields);
+    } else if (text == "fault") {
+      body = read_fault(fields);
     } else {
       fields.fail("op", kOps, op);
     }
@@ -118,7 +121,7 @@ class Reader {
     TraceIssue how;
     how.stream = static_cast<std::int32_t>(
         fields.integer("stream", 0, std::numeric_limits<std::int32_t>::max(), 0));
-    if (op == "compute") return how;
+    if (op == "compute" || op == "fault") return how;
     how.transport = read_transport(fields);
     if (const TraceJson* comm = fields.find("comm")) {
       how.communicator = fields.id_of(*comm, "comm");
@@ -197,6 +200,35 @@ class Reader {
     if (side == TraceEnd::Side::Send && fields.has("cap_bytes_per_s"))
       end.cap_bytes_per_s = fields.integer("cap_bytes_per_s", 1, kMaxBytes);
     return end;
+  }
+
+  // One of share, latency_ps, late_ps.
+  TraceFault read_fault(TraceFields& fields) const {
+    TraceFault fault{TraceFault::Kind::Share, {}, {}, 0};
+    if (fields.has("link")) fault.link = fields.string("link", "the name of a link");
+    if (fields.has("rank"))
+      fault.rank = Rank{static_cast<std::int32_t>(fields.integer("rank", 0, kMaxRanks - 1))};
+    if (fault.link.empty() != fault.rank.has_value())
+      builder_.fail("fault: expected one of link and rank");
+    int kinds = 0;
+    if (fields.has("share")) {
+      fault.amount = fields.millionths("share", fault.rank ? 1 : 0);
+      ++kinds;
+    }
+    for (auto [key, kind] : {std::pair{"latency_ps", TraceFault::Kind::Latency},
+                             std::pair{"late_ps", TraceFault::Kind::Late}})
+      if (fields.has(key)) {
+        fault.kind = kind;
+        fault.amount = fields.integer(key, 0, kMaxDurationPs);
+        ++kinds;
+      }
+    if (kinds != 1) builder_.fail("fault: expected one of share, latency_ps and late_ps");
+    if (fault.kind == TraceFault::Kind::Late) {
+      if (!fault.rank) builder_.fail("late_ps: expected it of a rank, found it of a link");
+    } else {
+      fault.from_ps = fields.integer("from_ps", 0, kMaxDurationPs, 0);
+    }
+    return fault;
   }
 
   // Of all its ranks, or one rank's call of it.

@@ -85,6 +85,8 @@ std::vector<Rank> ranks_of(const TraceOperation& operation) {
   if (const auto* collective = std::get_if<TraceCollective>(&operation.body))
     return collective->ranks;
   if (const auto* call = std::get_if<TraceCall>(&operation.body)) return {call->rank};
+  if (const auto* fault = std::get_if<TraceFault>(&operation.body))
+    return fault->rank ? std::vector<Rank>{*fault->rank} : std::vector<Rank>{};
   return {std::get<TraceEnd>(operation.body).rank};
 }
 
@@ -98,6 +100,7 @@ std::int64_t highest_rank(const Trace& trace) {
 std::string_view op_text(const TraceOperation& operation) {
   if (std::holds_alternative<TraceRedistribute>(operation.body)) return "redistribute";
   if (std::holds_alternative<TraceCompute>(operation.body)) return "compute";
+  if (std::holds_alternative<TraceFault>(operation.body)) return "fault";
   if (std::holds_alternative<TraceCollective>(operation.body)) return "collective";
   if (const auto* call = std::get_if<TraceCall>(&operation.body)) return text(call->kind);
   return std::get<TraceEnd>(operation.body).side == TraceEnd::Side::Send ? "send" : "recv";

@@ -69,8 +69,18 @@ struct TraceCall {
   std::int32_t first = -1;  // operation of the first call that it meets; -1 where none matches
 };
 
+// Something that goes wrong: a link or a rank at a share of its rate, or with a latency of its own,
+// from a time on; or a rank that comes late to what stands behind the line.
+struct TraceFault {
+  enum class Kind : std::uint8_t { Share, Latency, Late } kind;
+  std::string link;  // empty: of the rank
+  std::optional<Rank> rank;
+  std::int64_t amount;  // millionths, ps
+  std::int64_t from_ps = 0;
+};
+
 using TraceBody =
-    std::variant<TraceRedistribute, TraceCompute, TraceEnd, TraceCollective, TraceCall>;
+    std::variant<TraceRedistribute, TraceCompute, TraceEnd, TraceCollective, TraceCall, TraceFault>;
 
 struct TraceLine {
   std::int64_t number;   // in the file
@@ -135,7 +145,7 @@ std::vector<Rank> ranks_of(const TraceOperation& operation);
 // Highest rank that the trace names; -1 without operations.
 std::int64_t highest_rank(const Trace& trace);
 
-// "redistribute", "compute", "send", "recv", "collective"; of one rank's call its kind.
+// "redistribute", "compute", "send", "recv", "collective", "fault"; of one rank's call its kind.
 std::string_view op_text(const TraceOperation& operation);
 
 class LineReader;

@@ -19,7 +19,7 @@ using reshard::test::Prng;
 
 namespace {
 
-enum class Fault { Missing, Swapped, Resized, Retyped, Late };
+enum class Damage { Missing, Swapped, Resized, Retyped, Late };
 constexpr int kFaults = 5;
 
 // What one rank does, before it is a line.
@@ -84,7 +84,7 @@ class Program {
     int rank;
     std::vector<Item> items;
   };
-  bool damage(Fault fault, Wanted& wanted) {
+  bool damage(Damage fault, Wanted& wanted) {
     std::vector<std::pair<int, std::size_t>> candidates;
     for (int rank = 0; rank < ranks_; ++rank)
       for (std::size_t i = 0; i < program(rank).size(); ++i)
@@ -94,25 +94,25 @@ class Program {
     std::vector<Item>& own = program(rank);
     wanted = {rank, {own[i]}};
     switch (fault) {
-      case Fault::Missing:
+      case Damage::Missing:
         wanted.items = others(own[i]);
         own.erase(own.begin() + static_cast<std::ptrdiff_t>(i));
         break;
-      case Fault::Swapped: {
+      case Damage::Swapped: {
         std::size_t j = partner(rank, i);
         std::swap(own[i], own[j]);
         wanted.items = {own[i], own[j]};
         break;
       }
-      case Fault::Resized:
+      case Damage::Resized:
         own[i].bytes += 1000;
         wanted.items = {own[i]};
         break;
-      case Fault::Retyped:
+      case Damage::Retyped:
         own[i].dtype = "bf16";
         wanted.items = {own[i]};
         break;
-      case Fault::Late:
+      case Damage::Late:
         own.insert(own.begin() + static_cast<std::ptrdiff_t>(i),
                    {rank, -1, Item::Kind::Compute, own[i].stream(), 5'000'000'000'000});
         break;
@@ -193,11 +193,11 @@ class Program {
     return 0;
   }
 
-  bool fits(Fault fault, int rank, std::size_t i) {
+  bool fits(Damage fault, int rank, std::size_t i) {
     const Item& item = program(rank)[i];
     if (item.kind == Item::Kind::Compute) return false;
-    if (fault == Fault::Swapped) return partner(rank, i) != 0;
-    return fault != Fault::Late ||
+    if (fault == Damage::Swapped) return partner(rank, i) != 0;
+    return fault != Damage::Late ||
            (item.kind == Item::Kind::Call &&
             members_[static_cast<std::size_t>(item.communicator)].size() > 2);
   }
@@ -237,10 +237,10 @@ std::string all_findings(const ReplayReport& report) {
 }  // namespace
 
 TEST_CASE("a thousand programs run; each with a fault is named with its rank and lines") {
-  std::map<Fault, int> seen;
+  std::map<Damage, int> seen;
   int damaged = 0;
   for (std::uint64_t seed = 0; damaged < 1000; ++seed) {
-    auto fault = static_cast<Fault>(damaged % kFaults);
+    auto fault = static_cast<Damage>(damaged % kFaults);
     INFO("seed " << seed << ", fault " << damaged % kFaults);
     Program program(seed);
     ReplayReport whole = replayed(program.header(), program.lines());
@@ -256,7 +256,7 @@ TEST_CASE("a thousand programs run; each with a fault is named with its rank and
     INFO(all_findings(report));
     ++seen[fault];
     ++damaged;
-    if (fault == Fault::Late) {
+    if (fault == Damage::Late) {
       REQUIRE(report.findings.empty());
       REQUIRE(!report.late.empty());
       CHECK(report.late.front().rank == Rank{wanted.rank});
@@ -266,5 +266,5 @@ TEST_CASE("a thousand programs run; each with a fault is named with its rank and
       CHECK(named(report, wanted, program));
     }
   }
-  for (int fault = 0; fault < kFaults; ++fault) CHECK(seen[static_cast<Fault>(fault)] == 200);
+  for (int fault = 0; fault < kFaults; ++fault) CHECK(seen[static_cast<Damage>(fault)] == 200);
 }

@@ -106,10 +106,11 @@ TEST_CASE("Text that is no trace is refused with its place") {
   CHECK(line_error(std::string(1'000'000, '[')) ==
         "t.jsonl:3: expected at most 4 levels of nesting, found more");
   CHECK(line_error(R"({"op": "swim"})") ==
-        "t.jsonl:3: op: expected redistribute, compute, send, recv or collective, found 'swim'");
+        "t.jsonl:3: op: expected redistribute, compute, send, recv, isend, irecv, "
+        "collective or fault, found 'swim'");
   CHECK(line_error(R"({"name": "x"})") ==
-        "t.jsonl:3: op: expected redistribute, compute, send, recv or collective, found no such "
-        "field");
+        "t.jsonl:3: op: expected redistribute, compute, send, recv, isend, irecv, "
+        "collective or fault, found no such field");
 }
 
 TEST_CASE("A line with more values than ranks exist is refused before it is kept") {

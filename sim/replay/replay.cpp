@@ -228,9 +228,13 @@ class Replay {
 
   void run_without_faults() {
     Workload workload = without_late_ranks(trace_, report_.workload);
-    report_.fault_cost = cost_of(
-        report_.timeline,
-        sim::run(workload, topology_, {.carriers = {nullptr, carriers_}, .order = order_.get()}));
+    Timeline without =
+        sim::run(workload, topology_, {.carriers = {nullptr, carriers_}, .order = order_.get()});
+    report_.fault_cost = cost_of(report_.timeline, without);
+    std::erase_if(report_.fault_cost->grown, [this](const Grown& grown) {
+      return to_index(grown.op) >= trace_.operations.size() ||
+             std::holds_alternative<TraceFault>(trace_.operations[grown.op].body);
+    });
   }
 
   void bound() {

@@ -73,11 +73,13 @@ Workload without_late_ranks(const Trace& trace, Workload workload) {
   return workload;
 }
 
-FaultCost cost_of(const Timeline& with, const Timeline& without) {
+FaultCost cost_of(const Trace& trace, const Timeline& with, const Timeline& without) {
   FaultCost out{without.end_ps, {}};
   std::vector<std::int64_t> now = durations(with), before = durations(without);
-  for (std::size_t op = 0; op < std::min(now.size(), before.size()); ++op)
-    if (before[op] >= 0 && now[op] > before[op])
+  std::size_t count = std::min({now.size(), before.size(), trace.operations.size()});
+  for (std::size_t op = 0; op < count; ++op)
+    if (before[op] >= 0 && now[op] > before[op] &&
+        !std::holds_alternative<TraceFault>(trace.operations[op].body))
       out.grown.push_back({id_of<OpId>(op), now[op] - before[op]});
   std::stable_sort(out.grown.begin(), out.grown.end(),
                    [](const Grown& a, const Grown& b) { return a.ps > b.ps; });

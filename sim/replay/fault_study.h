@@ -30,6 +30,6 @@ struct FaultCost {
   std::int64_t without_ps = 0;  // the end of the run without them
   std::vector<Grown> grown;     // those that grew, the most first
 };
-FaultCost cost_of(const Timeline& with, const Timeline& without);
+FaultCost cost_of(const Trace& trace, const Timeline& with, const Timeline& without);
 
 }  // namespace reshard::sim

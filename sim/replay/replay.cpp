@@ -41,7 +41,7 @@ class Replay {
   ReplayReport run() {
     report_.findings = trace_.findings;
     if (!report_.findings.empty()) return std::move(report_);
-    check_ranks();
+    check_ranks(trace_, topology_);
     faults_ = faults_of(trace_, topology_);
     make_plans();
     carry();
@@ -66,16 +66,6 @@ class Replay {
   void progress(std::string_view stage, std::size_t done, std::size_t total) const {
     if (hooks_.progress)
       hooks_.progress(stage, static_cast<std::int64_t>(done), static_cast<std::int64_t>(total));
-  }
-
-  void check_ranks() const {
-    for (std::size_t op = 0; op < trace_.operations.size(); ++op)
-      for (Rank rank : ranks_of(trace_.operations[op]))
-        if (to_int(rank) >= topology_.devices())
-          throw InputError(
-              fmt::format("{}: expected ranks below {}, the number of devices of {}, found rank {}",
-                          trace_.place_of(id_of<OpId>(op)), topology_.devices(), topology_.name(),
-                          to_int(rank)));
   }
 
   void make_plans() {
@@ -141,7 +131,6 @@ class Replay {
       return find_hang(trace_, report_.workload, *order_, topology_);
     }
     CommunicatorStudy study(trace_, topology_, rules_, hooks_.cold, by_nccl, carriers_);
-    report_.cold = hooks_.cold;
     Workload given = report_.workload;
     std::optional<TraceFinding> hang = study.use(*hooks_.communicators, report_.workload, order_,
                                                  report_.communicators.emplace_back());
@@ -214,6 +203,7 @@ class Replay {
             critical_path(report_.workload, topology_, {nullptr, carriers_}, order_.get()),
             topology_);
       if (has_faults(trace_)) run_without_faults();
+      look_for_orders();
     } catch (const TransferStopped& stopped) {
       report_.findings.push_back(
           finding_of(trace_, {stopped.operation}, {}, stopped.operation, stopped.what()));
@@ -226,15 +216,19 @@ class Replay {
     progress("timing", 1, 1);
   }
 
+  void look_for_orders() {
+    if (trace_.operations.size() > ReplayReport::kMaxReordered && !hooks_.reorder) return;
+    report_.reordered =
+        reorder(trace_, report_.workload, topology_,
+                {.carriers = {nullptr, carriers_}, .order = order_.get(), .faults = faults_},
+                report_.timeline, hooks_.reorder);
+  }
+
   void run_without_faults() {
     Workload workload = without_late_ranks(trace_, report_.workload);
     Timeline without =
         sim::run(workload, topology_, {.carriers = {nullptr, carriers_}, .order = order_.get()});
-    report_.fault_cost = cost_of(report_.timeline, without);
-    std::erase_if(report_.fault_cost->grown, [this](const Grown& grown) {
-      return to_index(grown.op) >= trace_.operations.size() ||
-             std::holds_alternative<TraceFault>(trace_.operations[grown.op].body);
-    });
+    report_.fault_cost = cost_of(trace_, report_.timeline, without);
   }
 
   void bound() {
@@ -353,6 +347,8 @@ class Replay {
 
   void fill_totals() {
     report_.trace = trace_.file;
+    report_.cold = hooks_.cold;
+    report_.searched = hooks_.reorder;
     report_.topology = topology_.name();
     report_.operations = static_cast<std::int64_t>(trace_.operations.size());
     if (hooks_.cache_statistics) report_.cache = hooks_.cache_statistics();

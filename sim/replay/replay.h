@@ -23,6 +23,7 @@
 #include "core/traffic/workload.h"
 #include "sim/replay/communicator_study.h"
 #include "sim/replay/fault_study.h"
+#include "sim/replay/reorder.h"
 #include "sim/study/late_arrivals.h"
 #include "sim/study/run_facts.h"
 #include "sim/study/study.h"
@@ -52,6 +53,7 @@ struct ReplayHooks {
   // trace says, and all are there.
   std::optional<CommunicatorPolicy> communicators = {};
   bool cold = false;
+  bool reorder = false;  // look for an order of launches that ends sooner
   // How far the work is, for people who wait: "planning", "moving data", "timing". May be empty.
   std::function<void(std::string_view stage, std::int64_t done, std::int64_t total)> progress;
 };
@@ -107,6 +109,11 @@ struct ReplayReport {
   std::vector<std::int64_t> lines;      // by operation
   std::vector<LateArrival> late;        // ranks that others waited for
   std::optional<FaultCost> fault_cost;  // where the trace has faults
+  // Launches that wait for others' turns, and what another order would give; the search for the
+  // best one where it was asked for. None for traces of more than kMaxReordered operations.
+  static constexpr std::size_t kMaxReordered = 4096;
+  std::optional<Reordered> reordered;
+  bool searched = false;
   // Where a policy was asked for: what it gives, then what the others would.
   std::vector<CommunicatorResult> communicators;
   bool cold = false;
@@ -118,7 +125,11 @@ struct ReplayReport {
 ReplayReport replay(const Trace& trace, const Topology& topology, const ReplayHooks& hooks,
                     std::int64_t data_budget_bytes);
 
-// Of replay's passes (trace_workload.cpp): what the engine runs. A message is the operation of its
+// Of replay's passes (trace_workload.cpp): throws InputError "FILE:LINE" for a rank without a
+// device.
+void check_ranks(const Trace& trace, const Topology& topology);
+
+// And what the engine runs. A message is the operation of its
 // send, a collective that its ranks call one by one that of the first call; the other lines keep
 // their places as operations without ranks, so that each end stands in its stream where it does in
 // the trace. Who names any of them in `after` waits for all. `plans` by operation, null where it is

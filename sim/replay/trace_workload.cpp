@@ -99,6 +99,15 @@ class Building {
 
 }  // namespace
 
+void check_ranks(const Trace& trace, const Topology& topology) {
+  for (std::size_t op = 0; op < trace.operations.size(); ++op)
+    for (Rank rank : ranks_of(trace.operations[op]))
+      if (to_int(rank) >= topology.devices())
+        throw InputError(fmt::format(
+            "{}: expected ranks below {}, the number of devices of {}, found rank {}",
+            trace.place_of(id_of<OpId>(op)), topology.devices(), topology.name(), to_int(rank)));
+}
+
 Workload workload_of(const Trace& trace, const std::vector<std::shared_ptr<const Plan>>& plans,
                      const std::function<bool(OpId)>& has_communicator) {
   return Building(trace, plans, has_communicator).run();

@@ -103,6 +103,60 @@ Json late_json(const ReplayReport& report) {
   });
 }
 
+Json reordered_json(const ReplayReport& report) {
+  if (!report.reordered) return nullptr;
+  auto pairs = [&](const std::vector<Delayed>& list) {
+    return list_json(list, [&](const Delayed& pair) -> Json {
+      return {{"rank", to_int(pair.rank)},
+              {"line", report.lines[to_index(pair.op)]},
+              {"behind_line", report.lines[to_index(pair.behind)]},
+              {"waited_ps", pair.waited_ps},
+              {"gain_ps", pair.gain_ps}};
+    });
+  };
+  const Reordered& reordered = *report.reordered;
+  return {{"searched", report.searched},
+          {"time_ps", report.searched ? Json(reordered.time_ps) : Json(nullptr)},
+          {"tried", reordered.tried},
+          {"delayed", pairs(reordered.delayed)},
+          {"swaps", report.searched ? pairs(reordered.swaps) : Json(nullptr)}};
+}
+
+// Launches whose turn came late: those that would gain most first.
+std::string delayed_table(const ReplayReport& report, std::size_t width) {
+  constexpr std::size_t kShown = 5;
+  if (!report.reordered) return {};
+  std::vector<Delayed> list = report.reordered->delayed;
+  std::stable_sort(list.begin(), list.end(),
+                   [](const Delayed& a, const Delayed& b) { return a.gain_ps > b.gain_ps; });
+  std::erase_if(list, [](const Delayed& pair) { return pair.gain_ps <= 0; });
+  Table table(
+      {"delayed by its turn", ">rank", ">line", ">behind line", ">waited", ">gain of a swap"});
+  for (std::size_t i = 0; i < std::min(kShown, list.size()); ++i)
+    table.add_row({list[i].name, std::to_string(to_int(list[i].rank)),
+                   std::to_string(report.lines[to_index(list[i].op)]),
+                   std::to_string(report.lines[to_index(list[i].behind)]),
+                   duration_text(list[i].waited_ps), duration_text(list[i].gain_ps)});
+  return list.empty() ? std::string() : fmt::format("\n{}", table.text(width));
+}
+
+std::string swaps_table(const ReplayReport& report, std::size_t width) {
+  if (!report.searched) return {};
+  const Reordered& reordered = *report.reordered;
+  std::string out = fmt::format("\nreordered: {} instead of {}, {} of {} orders\n",
+                                duration_text(reordered.time_ps), duration_text(report.time_ps),
+                                counted(static_cast<std::int64_t>(reordered.swaps.size()), "swap"),
+                                reordered.tried);
+  if (reordered.swaps.empty()) return out;
+  Table table({"first", ">line", "on rank", "then", ">line", ">gain"});
+  for (const Delayed& pair : reordered.swaps)
+    table.add_row({pair.name, std::to_string(report.lines[to_index(pair.op)]),
+                   std::to_string(to_int(pair.rank)), pair.behind_name,
+                   std::to_string(report.lines[to_index(pair.behind)]),
+                   duration_text(pair.gain_ps)});
+  return out + table.text(width);
+}
+
 Json faults_json(const ReplayReport& report) {
   if (!report.fault_cost) return nullptr;
   return {{"time_without_ps", report.fault_cost->without_ps},
@@ -215,6 +269,7 @@ std::string replay_json(const ReplayReport& report) {
               {"bytes_by_class", classes_json(report.classes)},
               {"late", late_json(report)},
               {"faults", faults_json(report)},
+              {"order", reordered_json(report)},
               {"communicators", communicators_json(report.communicators, report.cold)},
               {"plan_cache", report.cache ? cache_json(*report.cache) : Json(nullptr)},
               {"digest", report.digest.hex()}};
@@ -257,8 +312,8 @@ std::string replay_table(const ReplayReport& report, bool verbose, std::size_t w
   add_phases(report.phases, facts);
   facts.add("digest", report.digest.hex());
   return head.text(width) + kinds_table(report.requests, width) + "\n" + facts.text(width) +
-         communicators_table(report, width) +
-         link_table(report.links, report.time_ps, 1'000'000, width) +
+         communicators_table(report, width) + delayed_table(report, width) +
+         swaps_table(report, width) + link_table(report.links, report.time_ps, 1'000'000, width) +
          (verbose ? path_tables(report, width) + rows_table(report, width) : "");
 }
 

@@ -23,7 +23,7 @@ namespace {
 
 struct ReplayOptions {
   std::string trace, format;
-  bool implicit_launch_order = false, cold = false;
+  bool implicit_launch_order = false, cold = false, reorder = false;
   std::string communicators;
   MachineOptions machine;
   DataOptions data;
@@ -79,6 +79,7 @@ sim::ReplayReport replayed(const ReplayOptions& options, const sim::Trace& trace
   if (!options.communicators.empty())
     hooks.communicators = parse_communicators(options.communicators, "--communicators");
   hooks.cold = options.cold;
+  hooks.reorder = options.reorder;
   sim::ReplayReport report = sim::replay(trace, *topology, hooks, budget_bytes);
   progress.clear();
   if (options.output.verbose) report.phases = progress.times();
@@ -138,6 +139,9 @@ void add_replay_command(CLI::App& app) {
   command->add_flag("--launch-order-implicit", options->implicit_launch_order,
                     "operations of several communicators start in the order in which each rank "
                     "launches them (NCCL_LAUNCH_ORDER_IMPLICIT=1)");
+  command->add_flag("--reorder", options->reorder,
+                    "swap neighbouring launches of which one waits for the other as long as that "
+                    "ends sooner, and print the order");
   auto* communicators =
       command
           ->add_option("--communicators", options->communicators,

@@ -26,6 +26,11 @@ SHIPPED = {
     "pipeline-8x3090-nccl": ["pipeline_8x3090.py", "nccl"],
     "pipeline-8x3090-nccl-one": ["pipeline_8x3090.py", "nccl", "one"],
     "pipeline-8x3090-nccl-one-compute": ["pipeline_8x3090.py", "nccl", "one", "compute"],
+    "pipeline-1f1b": ["pipeline.py"],
+    "pipeline-1f1b-downstream": ["pipeline.py", "--order", "downstream"],
+    "pipeline-1f1b-copy": ["pipeline.py", "--transport", "copy-engine"],
+    "pipeline-gpipe": ["pipeline.py", "--schedule", "gpipe"],
+    "pipeline-interleaved": ["pipeline.py", "--schedule", "interleaved"],
     "mlp-tp": ["mlp_tp.py"],
     "mlp-tp-sequence-parallel": ["mlp_tp.py", "sequence-parallel"],
 }

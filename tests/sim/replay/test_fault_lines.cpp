@@ -68,7 +68,7 @@ TEST_CASE("a rank that is late is late to what stands behind the line") {
   CHECK(report.time_ps == 11'000'000);
   CHECK(report.fault_cost->without_ps == 2'500'000);
   // The sender waits from 0 on, so the message is longer by all of it.
-  CHECK(report.lines[to_index(report.fault_cost->grown[0].op)] == 2 + 1);
+  CHECK(report.lines[to_index(report.fault_cost->grown[0].op)] == 4);
 }
 
 TEST_CASE("a link that is down for ever is a finding with the line that waits") {

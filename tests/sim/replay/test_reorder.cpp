@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Orders of launches: which send delays which, what a swap would gain, and the order that ends
+// first.
+#include <fmt/format.h>
+
+#include <catch2/catch.hpp>
+
+#include "sim/machines/presets.h"
+#include "tests/sim/replay/replay_case.h"
+#include "tests/support/star.h"
+
+using namespace reshard;
+using namespace reshard::sim;
+using reshard::test::trace_of;
+
+namespace {
+
+std::string end(const char* op, int rank, int peer, const std::string& more = "") {
+  return fmt::format(R"({{"op": "{}", "rank": {}, "peer": {}, "bytes": 100000, "comm": "pp", )"
+                     R"("stream": 1{}}})",
+                     op, rank, peer, more);
+}
+
+std::string compute(int rank, std::int64_t ps, const std::string& more) {
+  return fmt::format(R"({{"op": "compute", "ranks": "{}", "duration_ps": {}{}}})", rank, ps, more);
+}
+
+ReplayReport replayed(const std::vector<std::string>& lines, bool search = true) {
+  Topology topology = test::star(4);  // a message takes 2 us
+  test::Rig rig(topology);
+  rig.hooks.reorder = search;
+  return rig.replay(trace_of(R"({"reshard_trace": 1})", lines));
+}
+
+ReplayReport shipped(const std::string& name) {
+  Trace trace = read_trace("traces/" + name + ".jsonl");
+  Topology topology = find_topology(trace.topology);
+  test::Rig rig(topology);
+  rig.hooks.reorder = true;
+  return rig.replay(trace);
+}
+
+constexpr std::int64_t kUs = 1'000'000, kMessage = 2 * kUs;
+
+// Stage 2 has what stage 3 waits for; stage 1 is still at it. The forum post's "send 1 -> 2" and
+// "send 2 -> 3" on one stream of GPU 2.
+std::vector<std::string> stages(bool upstream_first) {
+  std::vector<std::string> out{
+      compute(1, 30 * kUs, R"(, "id": "forward 1")"),
+      end("isend", 1, 2, R"(, "after": "forward 1")"),
+      end("irecv", 2, 1),
+      end("isend", 2, 3, R"(, "id": "to 3")"),
+      end("irecv", 3, 2),
+      compute(3, 10 * kUs, R"(, "after": "to 3")"),
+  };
+  if (!upstream_first) std::swap(out[2], out[3]);
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("send 1 -> 2 delays send 2 -> 3 and the next forward pass; the other order does not") {
+  // With it first the forward pass on 3 begins when both messages are over, behind stage 1:
+  // 30 + 2 + 2, and takes 10. The other way round it begins at 2, and 1 -> 2 ends the run at 32.
+  ReplayReport delayed = replayed(stages(true)), ready = replayed(stages(false));
+  CHECK(delayed.time_ps == 30 * kUs + 2 * kMessage + 10 * kUs);
+  CHECK(ready.time_ps == 30 * kUs + kMessage);
+  auto starts_on_3 = [](const ReplayReport& report) { return *report.others.back().start_ps; };
+  CHECK(starts_on_3(delayed) == 30 * kUs + 2 * kMessage);
+  CHECK(starts_on_3(ready) == kMessage);
+}
+
+TEST_CASE("the swap is found, with what it gains") {
+  ReplayReport report = replayed(stages(true));
+  REQUIRE(report.reordered);
+  REQUIRE(report.reordered->delayed.size() >= 1);
+  const Delayed& pair = report.reordered->delayed[0];
+  CHECK(pair.rank == Rank{2});
+  CHECK(report.lines[to_index(pair.op)] == 5);      // the send to 3
+  CHECK(report.lines[to_index(pair.behind)] == 4);  // the recv from 1
+  CHECK(pair.waited_ps == 30 * kUs + kMessage);
+  CHECK(pair.gain_ps == 12 * kUs);  // 44 - 32
+  REQUIRE(report.reordered->swaps.size() == 1);
+  CHECK(report.reordered->time_ps == 32 * kUs);
+  CHECK(report.time_ps == 44 * kUs);
+  // What gains nothing is not swapped.
+  ReplayReport best = replayed(stages(false));
+  CHECK(best.reordered->swaps.empty());
+  CHECK(best.reordered->time_ps == best.time_ps);
+  // Who does not search is told the pair all the same.
+  ReplayReport told = replayed(stages(true), false);
+  REQUIRE(told.reordered);
+  CHECK_FALSE(told.searched);
+  CHECK(told.reordered->delayed[0].gain_ps == 12 * kUs);
+}
+
+TEST_CASE("what depends on the other is never put before it") {
+  // Stage 2 sends on what it gets from 1.
+  std::vector<std::string> lines{
+      compute(1, 30 * kUs, R"(, "id": "f")"), end("isend", 1, 2, R"(, "after": "f", "id": "to 2")"),
+      end("irecv", 2, 1), end("isend", 2, 3, R"(, "after": "to 2")"), end("irecv", 3, 2)};
+  ReplayReport report = replayed(lines);
+  CHECK(report.time_ps == 30 * kUs + 2 * kMessage);
+  CHECK(report.reordered->swaps.empty());
+  // On one stream with a compute between them: the compute makes what is sent.
+  std::vector<std::string> between{compute(1, 30 * kUs, R"(, "id": "f", "stream": 1)"),
+                                   end("send", 1, 2, R"(, "after": "f")"),
+                                   end("recv", 2, 1),
+                                   compute(2, 1 * kUs, R"(, "stream": 1)"),
+                                   end("send", 2, 3),
+                                   end("recv", 3, 2)};
+  CHECK(replayed(between).reordered->swaps.empty());
+}
+
+TEST_CASE("1F1B on the forum's machine: the order of sends decides, and a swap makes it better") {
+  ReplayReport upstream = shipped("pipeline-1f1b"),
+               downstream = shipped("pipeline-1f1b-downstream"),
+               copies = shipped("pipeline-1f1b-copy");
+  CHECK(upstream.time_ps < downstream.time_ps);
+  CHECK(downstream.reordered->time_ps < downstream.time_ps);
+  // Copy engines have no communicator whose turn could come late.
+  CHECK(copies.time_ps < upstream.time_ps);
+  for (const ReplayReport* report : {&upstream, &downstream}) {
+    CHECK(report->reordered->time_ps <= report->time_ps);
+    CHECK(report->bound_ps == copies.bound_ps);
+  }
+  // 3 + 3 passes of 10 ms and 20 ms before and behind 4 of each: (4 + 3) * 30 ms and messages.
+  CHECK(copies.bound_ps > 210'000 * kUs);
+}

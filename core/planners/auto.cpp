@@ -22,9 +22,11 @@ struct Candidate {
   Plan plan;
   Explanation explanation;
   PlanFindings found = {};  // no time: over the memory limit
+  std::int64_t first_use_ps = 0;
 
   std::int64_t peak_bytes() const { return found.bytes->peak_max; }
-  auto cost() const { return std::pair(found.timing->time_ps, peak_bytes()); }
+  std::int64_t total_ps() const { return found.timing->time_ps + first_use_ps; }
+  auto cost() const { return std::pair(total_ps(), peak_bytes()); }
 };
 
 // What planners made, and what those said that did not.
@@ -63,13 +65,15 @@ Candidates candidates_of(const Request& request, const PlannerInput& input) {
 // so far need not be timed to its end, where nobody asks for the time.
 void find_out(Candidate& own, std::span<Candidate* const> before, const PlannerInput& input) {
   std::int64_t limit_ps = kNoTimeLimit;
+  if (input.first_use_ps) own.first_use_ps = input.first_use_ps(own.plan);
   for (const Candidate* other : before) {
     if (other->plan.steps == own.plan.steps && other->plan.buffers == own.plan.buffers) {
       own.found = other->found;
       return;
     }
     if (other->found.timing && input.explanation == nullptr)
-      limit_ps = std::min(limit_ps, other->found.timing->time_ps);
+      limit_ps =
+          std::min(limit_ps, std::max<std::int64_t>(1, other->total_ps() - own.first_use_ps));
   }
   own.found.bytes = count_bytes(own.plan);
   if (own.peak_bytes() <= input.memory_limit_bytes.value_or(own.peak_bytes()))
@@ -88,10 +92,14 @@ void find_out_all(std::vector<Candidate>& candidates, const PlannerInput& input)
 
 void explain(const Candidates& candidates, const Candidate& best, Explanation& out) {
   for (const Candidate& candidate : candidates.made)
-    out.add(fmt::format("auto: {} takes {}, peak {}", candidate.planner,
-                        candidate.found.timing ? duration_text(candidate.found.timing->time_ps)
-                                               : std::string("more memory than the limit"),
-                        bytes_text(candidate.peak_bytes())));
+    out.add(fmt::format(
+        "auto: {} takes {}{}, peak {}", candidate.planner,
+        candidate.found.timing ? duration_text(candidate.found.timing->time_ps)
+                               : std::string("more memory than the limit"),
+        candidate.first_use_ps > 0
+            ? fmt::format(" and {} for its first use", duration_text(candidate.first_use_ps))
+            : std::string(),
+        bytes_text(candidate.peak_bytes())));
   for (const std::string& refusal : candidates.refusals) out.add("auto: " + refusal);
   out.add(fmt::format("auto takes {}", best.planner));
   for (const Explanation::Line& line : best.explanation.lines()) {

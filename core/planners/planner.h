@@ -61,9 +61,11 @@ struct PlannerInput {
   const Topology* topology = nullptr;              // never null when a planner runs
   std::optional<std::int64_t> memory_limit_bytes;  // per rank, of PlanBytes::peak_max
   PlanTime plan_time;                              // set for `auto`
-  const Plan* p2p = nullptr;                       // its plan, where a planner made it already
-  Explanation* explanation = nullptr;              // optional
-  PlanFindings* found = nullptr;                   // optional
+  // What the first use of a plan takes beside its time; empty: nothing is counted.
+  std::function<std::int64_t(const Plan&)> first_use_ps = {};
+  const Plan* p2p = nullptr;           // its plan, where a planner made it already
+  Explanation* explanation = nullptr;  // optional
+  PlanFindings* found = nullptr;       // optional
 };
 
 struct PlannerRow {

@@ -86,10 +86,25 @@ void add_bandwidths(const RunReport& report, std::int64_t time_ps, Json& out) {
   out["busbw_bytes_per_s"] = or_null(found.bus_bytes_per_s);
 }
 
+// Where first use counts: "first_use".
+void add_first_use(const RunReport& report, Json& out) {
+  if (!report.first_use) return;
+  const CommunicatorUse& use = *report.first_use;
+  auto seconds = [](std::int64_t ps) { return static_cast<double>(ps) / 1e12; };
+  out["first_use"] = {{"policy", text(use.policy)},
+                      {"created", use.created},
+                      {"seconds", seconds(use.making_ps)},
+                      {"connected", use.connected},
+                      {"first_use_seconds", seconds(use.connecting_ps)},
+                      {"bytes", use.bytes},
+                      {"cold_time_ps", report.time_ps + use.first_use_ps()}};
+}
+
 void add_result(const RunReport& report, Json& out) {
   out["transport"] = report.transport;
   out["time_ps"] = report.time_ps;
   out["ideal_time_ps"] = report.ideal_time_ps;
+  add_first_use(report, out);
   out["bytes_received_max"] = report.bytes.received_max;
   out["bytes_received_total"] = report.bytes.received_total;
   out["bytes_padding_total"] = report.padding_total;
@@ -240,15 +255,19 @@ std::string sweep_json(const SweepReport& report) {
            {"forbidden", report.forbidden},
            {"summary", summary_json(report)},
            {"rows", list_json(report.rows, [](const SweepRow& row) -> Json {
-              return {{"mesh", row.mesh},
-                      {"from", row.from},
-                      {"to", row.to},
-                      {"planner", row.planner},
-                      {"time_ps", or_null(row.time_ps)},
-                      {"bytes_received_max", or_null(row.bytes_received_max)},
-                      {"bound_ps", row.bound_ps},
-                      {"algbw_bytes_per_s", or_null(row.rates.algorithm_bytes_per_s)},
-                      {"busbw_bytes_per_s", or_null(row.rates.bus_bytes_per_s)}};
+              Json out{{"mesh", row.mesh},
+                       {"from", row.from},
+                       {"to", row.to},
+                       {"planner", row.planner},
+                       {"time_ps", or_null(row.time_ps)},
+                       {"bytes_received_max", or_null(row.bytes_received_max)},
+                       {"bound_ps", row.bound_ps},
+                       {"algbw_bytes_per_s", or_null(row.rates.algorithm_bytes_per_s)},
+                       {"busbw_bytes_per_s", or_null(row.rates.bus_bytes_per_s)}};
+              if (row.first_use_ps) out["first_use_ps"] = *row.first_use_ps;
+              if (row.first_use_ps && row.planner == "p2p")
+                out["won_back_after"] = or_null(row.won_back_after);
+              return out;
             })}};
   add_phases(report.phases, out);
   return written(out);

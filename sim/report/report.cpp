@@ -234,6 +234,26 @@ std::string pair_text(const SweepRow& row) {
   return fmt::format("{} -> {} on {}", row.from, row.to, row.mesh);
 }
 
+// Uses n from which p2p's first use + n times its time is no more than another planner's, for all
+// others: each allows n from one number on, or up to one.
+void win_back(std::span<SweepRow> rows) {
+  for (SweepRow& own : rows) {
+    if (own.planner != "p2p" || !own.time_ps || !own.first_use_ps) continue;
+    Int128 least = 1, most = std::numeric_limits<std::int64_t>::max();
+    for (const SweepRow& other : rows) {
+      if (&other == &own || other.planner == "auto" || !other.time_ps) continue;
+      Int128 more = *own.first_use_ps - *other.first_use_ps, saved = *other.time_ps - *own.time_ps;
+      if (saved > 0)
+        least = std::max(least, more > 0 ? (more + saved - 1) / saved : Int128{1});
+      else if (saved == 0)
+        most = more <= 0 ? most : 0;
+      else
+        most = std::min(most, more <= 0 ? -more / -saved : Int128{0});
+    }
+    if (least <= most) own.won_back_after = static_cast<std::int64_t>(least);
+  }
+}
+
 std::vector<SweepSummary> summarize(const SweepReport& report) {
   std::vector<SweepSummary> out;
   for (const std::string& planner : report.planners) out.push_back(summarize(report, planner));

@@ -60,7 +60,8 @@ struct RunReport {
   // PyTorch's model of its own greedy planner's steps; none across meshes.
   std::optional<double> torch_cost_us;
   std::vector<ClassUse> classes;
-  std::vector<LinkUse> links;  // the most used, descending
+  std::vector<LinkUse> links;                // the most used, descending
+  std::optional<CommunicatorUse> first_use;  // where it counts
   std::optional<PathFacts> path;
   std::optional<DataReport> data;
   std::optional<CacheStatistics> cache;
@@ -156,7 +157,13 @@ struct SweepRow {
   std::int64_t bound_ps = 0;
   Bandwidths rates;
   std::string refusal;
+  std::optional<std::int64_t> first_use_ps = {};  // where it counts
+  // Of p2p where first use counts: from how many uses on it takes least in all, against the other
+  // planners of the sweep but auto; none: never.
+  std::optional<std::int64_t> won_back_after = {};
 };
+// Fills won_back_after of the rows of one pair.
+void win_back(std::span<SweepRow> rows);
 
 std::string pair_text(const SweepRow& row);  // "S(0)R -> RS(0) on 4x4"
 
@@ -175,6 +182,7 @@ struct SweepReport {
   std::vector<std::string> meshes;
   // Requests, those of them that some planner answered, and pairs that DTensor itself forbids.
   std::int64_t pairs = 0, planned = 0, forbidden = 0;
+  bool cold = false;
   std::vector<std::string> planners;
   std::vector<SweepRow> rows;     // pair after pair, in each planner after planner
   std::vector<PhaseTime> phases;  // of the command; empty where nobody asked

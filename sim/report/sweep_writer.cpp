@@ -50,6 +50,30 @@ std::string integer_text(std::optional<std::int64_t> value) {
 
 }  // namespace
 
+namespace {
+
+// "p2p has won its communicators back after 1 .. 24 uses on 12 of 40 pairs, half of them by 3".
+void add_won_back(const SweepReport& report, Facts& facts) {
+  std::vector<std::int64_t> uses;
+  std::int64_t asked = 0;
+  for (const SweepRow& row : report.rows) {
+    if (row.planner != "p2p" || !row.first_use_ps || row.bound_ps == 0) continue;
+    ++asked;
+    if (row.won_back_after) uses.push_back(*row.won_back_after);
+  }
+  if (asked == 0) return;
+  std::sort(uses.begin(), uses.end());
+  facts.add("first use",
+            uses.empty()
+                ? fmt::format("p2p never takes least on any of {}", counted(asked, "pair"))
+                : fmt::format("p2p has won its communicators back after {} to {} uses on {} of {}, "
+                              "on half of these after {}",
+                              uses.front(), uses.back(), uses.size(), counted(asked, "pair"),
+                              uses[(uses.size() - 1) / 2]));
+}
+
+}  // namespace
+
 std::string sweep_table(const SweepReport& report, bool verbose, std::size_t width) {
   Facts head;
   head.add("tensor", fmt::format("{}[{}]", text(report.dtype), text(report.shape)));
@@ -59,6 +83,7 @@ std::string sweep_table(const SweepReport& report, bool verbose, std::size_t wid
   std::string unplanned = refused > 0 ? fmt::format("{} refused by every planner, ", refused) : "";
   head.add("pairs", fmt::format("{} planned and proved, {}{} forbidden by DTensor", report.planned,
                                 unplanned, report.forbidden));
+  add_won_back(report, head);
   if (!report.phases.empty()) head.add("phases", text(report.phases));
   Table table({"planner", ">pairs with a bound", ">at the bound", ">refused", ">geometric mean",
                ">worst ratio", "worst pair"});
@@ -75,16 +100,21 @@ std::string sweep_table(const SweepReport& report, bool verbose, std::size_t wid
 std::string sweep_csv(const SweepReport& report) {
   std::string out =
       "mesh,from,to,planner,time_ps,bytes_received_max,bound_ps,ratio_to_bound,"
-      "algbw_bytes_per_s,busbw_bytes_per_s\r\n";
+      "algbw_bytes_per_s,busbw_bytes_per_s";
+  out += report.cold ? ",first_use_ps,won_back_after\r\n" : "\r\n";
   for (const SweepRow& row : report.rows) {
     std::optional<std::int64_t> ratio;
     if (row.time_ps) ratio = ratio_e4(*row.time_ps, row.bound_ps);
     for (const std::string* text : {&row.mesh, &row.from, &row.to, &row.planner})
       out += quoted_where_needed(*text) + ",";
     out += fmt::format(
-        "{},{},{},{},{},{}\r\n", integer_text(row.time_ps), integer_text(row.bytes_received_max),
+        "{},{},{},{},{},{}", integer_text(row.time_ps), integer_text(row.bytes_received_max),
         row.bound_ps, ratio ? decimal_text(*ratio, 10'000, 4) : std::string{},
         integer_text(row.rates.algorithm_bytes_per_s), integer_text(row.rates.bus_bytes_per_s));
+    if (report.cold)
+      out +=
+          fmt::format(",{},{}", integer_text(row.first_use_ps), integer_text(row.won_back_after));
+    out += "\r\n";
   }
   return out;
 }

@@ -87,6 +87,14 @@ void add_bandwidths(const RunReport& report, std::int64_t time_ps, Facts& facts)
 void add_times(const RunReport& report, Facts& facts) {
   const Bound& bound = report.bound;
   facts.add("time", duration_text(report.time_ps));
+  if (report.first_use) {
+    const CommunicatorUse& use = *report.first_use;
+    facts.add("first use",
+              fmt::format("{} more: {} made in {}, {} met in {}, {} held",
+                          duration_text(use.first_use_ps()), counted(use.created, "communicator"),
+                          duration_text(use.making_ps), counted(use.connected, "pair"),
+                          duration_text(use.connecting_ps), bytes_text(use.bytes)));
+  }
   add_transport(report.transport, report.time_ps, report.ideal_time_ps, facts);
   facts.add("bound", fmt::format("{} (cut {}, volume {}, latency {}; limited by {})",
                                  duration_text(bound.time_ps()), duration_text(bound.cut_ps),

@@ -90,6 +90,10 @@ std::int64_t Study::ideal_time_ps() {
   return *ideal_time_ps_;
 }
 
+CommunicatorUse Study::first_use() const {
+  return first_use_of(*plan_, CommunicatorPolicy::Eager, setup_costs_of(*topology_));
+}
+
 const PathFacts& Study::critical_path() {
   if (!path_)
     path_ = path_facts(sim::critical_path(workload_of(plan_), *topology_, {transport_->carrier()}),
@@ -210,6 +214,10 @@ std::shared_ptr<Study> Studies::made(const PlannerRow& planner, const Request& r
     stage("planning");
     return timing;
   };
+  if (options_.cold)
+    input.first_use_ps = [costs = setup_costs_of(*topology_)](const Plan& plan) {
+      return first_use_of(plan, CommunicatorPolicy::Eager, costs).first_use_ps();
+    };
   input.explanation = options_.explain ? &explanation : nullptr;
   input.found = &found;
   stage("planning");

@@ -23,6 +23,7 @@
 #include "core/topology/topology.h"
 #include "core/traffic/accounting.h"
 #include "sim/study/run_facts.h"
+#include "sim/transport/communicators.h"
 #include "sim/transport/transport.h"
 
 namespace reshard::sim {
@@ -58,6 +59,9 @@ class Study {
   const PathFacts& critical_path();
   const Bound& bound();
   void set_bound(const Bound& bound);  // where it is at hand: all plans of a request share it
+
+  // Making its communicators and meeting its peers, by the usual policy (eager).
+  CommunicatorUse first_use() const;
 
   const std::optional<Explanation>& explanation() const { return explanation_; }
   void set_explanation(Explanation explanation) { explanation_ = std::move(explanation); }
@@ -136,6 +140,7 @@ struct StudyOptions {
   bool record_timelines = false;  // Study::timeline() will be asked for: planners that time plans
                                   // record what they see
   TransportOptions transport = {};
+  bool cold = false;  // first use counts: where `auto` chooses, and in Study::first_use()
   OnStage on_stage = {};
 };
 

@@ -35,6 +35,7 @@ struct CommunicatorUse {
   // Of the host that spends most of it, waiting for others not counted.
   std::int64_t making_ps = 0, connecting_ps = 0;
   std::int64_t bytes = 0;  // on the GPU that holds most
+  std::int64_t first_use_ps() const { return making_ps + connecting_ps; }
   // One sentence, where PyTorch warns; else empty.
   std::string warning = {};
   // Messages of which one end would use the parent and the other one a communicator of the pair.
@@ -47,6 +48,11 @@ struct CommunicatorUse {
   std::vector<Rank> absent = {};
   OpId first_of_parent{0};
 };
+
+// What the first use of one plan makes: the communicator of its ranks, where it has messages or
+// collectives of all of them or where the policy makes it at the start, those of its collectives'
+// groups, and the first use of each peer that it sends to.
+CommunicatorUse first_use_of(const Plan& plan, CommunicatorPolicy policy, const SetupCosts& costs);
 
 // Says of each operation of the workload which communicator it is of, and appends the setups: which
 // take their time where `cold`, else none, but meet all the same. `members` by the number that

@@ -132,6 +132,7 @@ void add_plan_command(CLI::App& app) {
       "plan", "print the plan of a redistribution: steps, bytes per rank, peak memory, cost");
   add_request_options(*command, options->request);
   add_machine_options(*command, options->machine);
+  add_cold_option({*command, kMachineHeading}, options->machine);
   add_report_options(*command, options->output);
   OptionGroup output(*command, "Output");
   output.add_flag("--explain", options->explain, "say why each step is there");
@@ -159,6 +160,7 @@ void add_simulate_command(CLI::App& app) {
       "simulate", "plan, prove, move the bytes, time it, and compare with the physical bound");
   add_request_options(*command, options->request);
   add_machine_options(*command, options->machine);
+  add_cold_option({*command, kMachineHeading}, options->machine);
   add_data_options(*command, options->data,
                    "full: move and compare every byte; proof: index sets only");
   add_report_options(*command, options->output);

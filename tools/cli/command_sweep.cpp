@@ -65,7 +65,7 @@ std::int64_t pairs_of(std::size_t choices, int axes) {
 }
 
 sim::SweepRow row_of(const Request& request, const std::string& mesh, const Bound& bound,
-                     sim::Studies& studies, Progress& progress) {
+                     sim::Studies& studies, bool cold, Progress& progress) {
   sim::SweepRow row;
   row.mesh = mesh;
   row.from = request.source().placements_text();
@@ -79,6 +79,7 @@ sim::SweepRow row_of(const Request& request, const std::string& mesh, const Boun
     row.time_ps = study->time_ps();
     row.bytes_received_max = study->bytes().received_max;
     row.rates = sim::bandwidths_of(request, *row.bytes_received_max, *row.time_ps);
+    if (cold) row.first_use_ps = study->first_use().first_use_ps();
   } catch (const InputError& refusal) {
     row.refusal = refusal.what();
   }
@@ -124,10 +125,12 @@ void sweep_mesh(const SweepOptions& options, const std::string& mesh_text, const
       Bound bound = bound_of(demand_of(*request, sets), sets);
       bool planned = false;
       for (const auto& studies : by_planner) {
-        report.rows.push_back(row_of(*request, mesh_text, bound, *studies, progress));
+        report.rows.push_back(
+            row_of(*request, mesh_text, bound, *studies, options.machine.cold, progress));
         planned = planned || report.rows.back().time_ps.has_value();
       }
       report.planned += planned;
+      if (report.cold) sim::win_back(std::span(report.rows).last(by_planner.size()));
     }
 }
 
@@ -147,6 +150,7 @@ void run_sweep(const SweepOptions& options) {
   report.shape = shape;
   report.dtype = parse_dtype(options.dtype);
   report.meshes = options.meshes;
+  report.cold = options.machine.cold;
   for (const std::string& name : options.planners)
     report.planners.emplace_back(find_planner(name, "--planner").name);
   if (report.planners.empty())
@@ -188,6 +192,7 @@ void add_sweep_command(CLI::App& app) {
   add_topology_option(machine, options->machine);
   add_transport_options(machine, options->machine);
   add_memory_limit_option(machine, options->machine);
+  add_cold_option(machine, options->machine);
   add_report_options(*command, options->output);
   output.add_file("--csv", options->csv,
                   "write a row per pair and planner ('-': to standard output)");

@@ -163,6 +163,11 @@ void add_transport_options(const OptionGroup& group, MachineOptions& options) {
                 " (default the newest)");
 }
 
+void add_cold_option(const OptionGroup& group, MachineOptions& options) {
+  group.add_flag("--cold", options.cold,
+                 "count first use: making communicators and meeting peers (docs/communicators.md)");
+}
+
 void add_memory_limit_option(const OptionGroup& group, MachineOptions& options) {
   group.add("--memory-limit", "BYTES", options.memory_limit,
             "most bytes that a rank may hold at once, such as 8GiB");

@@ -62,6 +62,7 @@ struct MachineOptions {
   std::string topology, planner, memory_limit;  // planner: empty is auto
   std::string transport, nccl_version;          // empty: the topology's own
   std::int64_t cache_size = -1;                 // below 0: not given, 1024
+  bool cold = false;
 };
 
 struct DataOptions {
@@ -87,6 +88,7 @@ inline constexpr const char* kMachineHeading = "Machine and planner";
 void add_topology_option(const OptionGroup& group, MachineOptions& options);
 void add_transport_options(const OptionGroup& group, MachineOptions& options);
 void add_memory_limit_option(const OptionGroup& group, MachineOptions& options);
+void add_cold_option(const OptionGroup& group, MachineOptions& options);
 
 void add_request_options(CLI::App& command, RequestOptions& options);
 void add_machine_options(CLI::App& command, MachineOptions& options);

@@ -23,6 +23,7 @@ std::vector<NamedFile> inputs_of(const RequestOptions& request, const MachineOpt
 Studied::Studied(const Subject& subject, const MachineOptions& machine,
                  const sim::StudyOptions& options)
     : from_file(subject.plan != nullptr),
+      cold(machine.cold),
       studies(topology_for(machine.topology, subject.asked()), planner_of(machine), options),
       study(from_file ? studies.of(subject.plan) : studies.of(*subject.request)) {}
 
@@ -30,6 +31,7 @@ sim::RunReport Studied::report() const {
   sim::RunReport report = sim::report_on(*study);
   if (!from_file) report.planner_asked = studies.planner().name;
   report.cache = studies.cache_statistics();
+  if (cold) report.first_use = study->first_use();
   return report;
 }
 
@@ -81,6 +83,7 @@ sim::StudyOptions study_options(const MachineOptions& machine) {
   if (!machine.transport.empty())
     options.transport.kind = sim::parse_transport(machine.transport, "--transport");
   options.transport.nccl_version = machine.nccl_version;
+  options.cold = machine.cold;
   return options;
 }
 

@@ -49,7 +49,7 @@ struct Studied {
   // or not at all.
   sim::DataReport moved(std::int64_t budget_bytes) const;
 
-  bool from_file;
+  bool from_file, cold;
   sim::Studies studies;
   std::shared_ptr<sim::Study> study;
 };

@@ -98,3 +98,31 @@ TEST_CASE("stretches join what overlaps and part what touches") {
   CHECK((found[1].start == 6 && found[1].end == 8 && found[1].count == 1));
   CHECK((found[2].start == 9 && found[2].end == 10 && found[2].first == 3));
 }
+
+TEST_CASE("p2p wins its communicators back after as many uses as all others allow") {
+  auto row = [](const char* planner, std::int64_t time_ps, std::int64_t first_use_ps) {
+    sim::SweepRow out;
+    out.planner = planner;
+    out.time_ps = time_ps;
+    out.first_use_ps = first_use_ps;
+    return out;
+  };
+  auto after = [&](std::vector<sim::SweepRow> rows) {
+    sim::win_back(rows);
+    CHECK_FALSE(rows[1].won_back_after);
+    return rows[0].won_back_after.value_or(-1);
+  };
+  // 1000 + 10 n <= 400 + 25 n from n = 40 on.
+  CHECK(after({row("p2p", 10, 1'000), row("rule", 25, 400)}) == 40);
+  CHECK(after({row("p2p", 10, 1'001), row("rule", 25, 400)}) == 41);
+  // The first use is enough where it costs no more.
+  CHECK(after({row("p2p", 10, 400), row("rule", 25, 400)}) == 1);
+  CHECK(after({row("p2p", 10, 400), row("rule", 10, 400)}) == 1);
+  // Never: as fast and dearer, slower and dearer.
+  CHECK(after({row("p2p", 10, 401), row("rule", 10, 400)}) == -1);
+  CHECK(after({row("p2p", 11, 400), row("rule", 10, 400)}) == -1);
+  // Of two others one allows it from 40 on, the other up to 30 and up to 50; auto does not count.
+  CHECK(after({row("p2p", 10, 1'000), row("rule", 25, 400), row("hybrid", 9, 1'030)}) == -1);
+  CHECK(after({row("p2p", 10, 1'000), row("rule", 25, 400), row("hybrid", 9, 1'050)}) == 40);
+  CHECK(after({row("p2p", 10, 1'000), row("rule", 25, 400), row("auto", 1, 1)}) == 40);
+}

@@ -13,6 +13,7 @@
 #include "core/base/errors.h"
 #include "core/base/limits.h"
 #include "core/base/units.h"
+#include "sim/calibrate/disturbance.h"
 #include "sim/calibrate/fit.h"
 #include "sim/calibrate/links.h"
 #include "sim/machines/presets.h"
@@ -65,10 +66,12 @@ Holdout parse_holdout(const std::string& text) {
   return out;
 }
 
-// What files hold: rows of collectives, and matrices of copies with their file.
+// What files hold: rows of collectives; matrices of copies and pairs of runs beside compute, with
+// their file.
 struct MeasuredFiles {
   sim::MeasuredTable collectives;
   std::vector<std::pair<std::string, sim::P2pMatrices>> copies;
+  std::vector<std::pair<std::string, sim::MeasuredOverlap>> overlaps;
 };
 
 MeasuredFiles read_files(const std::vector<std::string>& files) {
@@ -87,6 +90,10 @@ MeasuredFiles read_files(const std::vector<std::string>& files) {
       out.copies.emplace_back(name, sim::parse_p2p_matrices(text, name));
       continue;
     }
+    if (sim::is_overlap(text)) {
+      out.overlaps.emplace_back(name, sim::parse_overlap(text, name));
+      continue;
+    }
     sim::MeasuredTable table = sim::parse_measured(text, name);
     all.rows.insert(all.rows.end(), table.rows.begin(), table.rows.end());
     all.passed_over += table.passed_over;
@@ -94,7 +101,7 @@ MeasuredFiles read_files(const std::vector<std::string>& files) {
       throw InputError(fmt::format("{}: expected at most {} rows in all files, found more", file,
                                    kMaxCalibrationRows));
   }
-  if (all.rows.empty() && out.copies.empty())
+  if (all.rows.empty() && out.copies.empty() && out.overlaps.empty())
     throw InputError(files.front() +
                      ": expected rows of all_reduce, all_gather, reduce_scatter or all_to_all, "
                      "found none");
@@ -148,6 +155,13 @@ void run_calibrate(const CalibrateOptions& options) {
     report.links.insert(report.links.end(), links.fitted.begin(), links.fitted.end());
     base = std::move(links.machine);
   }
+  for (const auto& [name, overlap] : files.overlaps) {
+    if (options.compare)
+      throw InputError(fmt::format(
+          "--compare: expected collectives or copies, found {}, which says only figures", name));
+    std::vector<sim::Fitted> figures = sim::fit_overlap(base, overlap, name);
+    report.links.insert(report.links.end(), figures.begin(), figures.end());
+  }
   if (!options.compare && !fitted.empty()) {
     progress.stage("fitting");
     report.calibration = sim::calibrate(base, fitted, options.nccl_version);
@@ -178,7 +192,8 @@ void add_calibrate_command(CLI::App& app) {
       ->add_option("FILE", options->files,
                    "what nccl-tests printed (text, -J), NCCL's Inspector logged, validate --json "
                    "reported, or "
-                   "p2pBandwidthLatencyTest printed; '-': standard input")
+                   "p2pBandwidthLatencyTest printed; compute and communication alone and beside "
+                   "each other (docs/model.md); '-': standard input")
       ->required()
       ->check(not_empty);
   OptionGroup machine(*command, "Machine"), rows(*command, "Rows"), output(*command, "Output");

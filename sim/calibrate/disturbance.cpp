@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "sim/calibrate/disturbance.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "core/base/errors.h"
+#include "core/base/integers.h"
+#include "core/base/limits.h"
+#include "core/base/units.h"
+
+namespace reshard::sim {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::string_view kKey = "\"reshard_overlap\"";
+
+std::int64_t time_of(const Json& json, const char* key, const std::string& file) {
+  auto it = json.find(key);
+  if (it == json.end() || !it->is_number_integer() || it->get<std::int64_t>() < 1 ||
+      it->get<std::int64_t>() > kMaxDurationPs)
+    throw InputError(fmt::format("{}: {}: expected a time in ps, at least 1, found {}", file, key,
+                                 it == json.end() ? "no such field" : it->dump()));
+  return it->get<std::int64_t>();
+}
+
+// The share of its rate at which `alone` of work takes `with` beside something that runs for
+// `beside`: all the time, or until that is over.
+std::int64_t share_of(std::int64_t alone, std::int64_t with, std::int64_t beside) {
+  Int128 together = std::min(with, beside), done = Int128{alone} - (with - together);
+  return static_cast<std::int64_t>(
+      std::min<Int128>(kRatioOne, (done * kRatioOne + together / 2) / together));
+}
+
+}  // namespace
+
+bool is_overlap(std::string_view text) {
+  return text.substr(0, 4096).find(kKey) != std::string_view::npos;
+}
+
+MeasuredOverlap parse_overlap(std::string_view text, const std::string& file) {
+  Json json = Json::parse(text, nullptr, false);
+  if (!json.is_object())
+    throw InputError(fmt::format("{}: expected one JSON object, found another text", file));
+  auto version = json.find("reshard_overlap");
+  if (version == json.end() || *version != 1)
+    throw InputError(fmt::format("{}: reshard_overlap: expected 1, found another", file));
+  auto transport = json.find("transport");
+  std::optional<TransportKind> kind;
+  if (transport != json.end() && transport->is_string())
+    kind = find_transport(transport->get_ref<const std::string&>());
+  if (!kind || *kind == TransportKind::Ideal)
+    throw InputError(fmt::format("{}: transport: expected nccl or copy-engine, found {}", file,
+                                 transport == json.end() ? "no such field" : transport->dump()));
+  return {*kind, time_of(json, "compute_alone_ps", file),
+          time_of(json, "communication_alone_ps", file), time_of(json, "compute_ps", file),
+          time_of(json, "communication_ps", file)};
+}
+
+std::vector<Fitted> fit_overlap(TopologyDescription& machine, const MeasuredOverlap& measured,
+                                const std::string& file) {
+  bool nccl = measured.transport == TransportKind::Nccl;
+  std::vector<Fitted> out;
+  auto set = [&](Figure which, std::int64_t share) {
+    const FigureRow& row = figure_rows()[to_index(which)];
+    if (share < row.least)
+      throw InputError(
+          fmt::format("{}: expected times that a share of the rate explains, found {} of {}", file,
+                      decimal_text(share, kRatioOne, 3), row.name));
+    out.push_back({std::string(row.name), std::string(row.meaning), row.unit,
+                   machine.machine.figure(which).value_or(kRatioOne), share});
+    machine.machine.set(which, share);
+  };
+  set(nccl ? Figure::ComputeUnderNccl : Figure::ComputeUnderCopy,
+      share_of(measured.compute_alone_ps, measured.compute_ps, measured.communication_ps));
+  set(nccl ? Figure::NcclUnderCompute : Figure::CopyUnderCompute,
+      share_of(measured.communication_alone_ps, measured.communication_ps, measured.compute_ps));
+  return out;
+}
+
+}  // namespace reshard::sim

@@ -6,6 +6,7 @@ reshard_part(reshard_nccl SOURCES
   backends/nccl/caller.cpp
   backends/nccl/communicator_meeting.cpp
   backends/nccl/communicators.cpp
+  backends/nccl/making_communicators.cpp
   backends/nccl/executor.cpp
   backends/nccl/prepared.cpp
   LINKS reshard_device reshard_host reshard_job reshard_traffic)

@@ -20,6 +20,16 @@ std::string version_text(int version) {
              : fmt::format("{}.{}.{}", version / 1000, version / 100 % 10, version % 100);
 }
 
+CommunicatorPolicies policies_of(CommunicatorPolicy policy) {
+  CommunicatorPolicies out;
+  out.eager_parent = makes_parent_at_start(policy);
+  out.parent_on_use = policy == CommunicatorPolicy::Cached;
+  out.parent_for_messages =
+      policy != CommunicatorPolicy::Pairwise && policy != CommunicatorPolicy::Split;
+  out.stream_per_pair = policy != CommunicatorPolicy::Eager;
+  return out;
+}
+
 std::int32_t Communicator::place_of(std::int32_t rank) const {
   auto index = to_index(rank);
   if (index < members.size() && members[index] == rank)
@@ -88,8 +98,12 @@ bool Communicators::is_local(std::int32_t rank) const {
 
 Route Communicators::route(std::size_t local, std::int32_t peer) {
   ensure_usable();
-  const Communicator* found = find(kParentKey);
-  if (found == nullptr) found = find(pair_key(locals_[local].rank, peer));
+  const Communicator* found = parent_for_messages();
+  std::string pair = pair_key(locals_[local].rank, peer);
+  // On streams of their own the parent's messages are still one after the other: NCCL sees to it.
+  if (found != nullptr && policies_.stream_per_pair && policies_.eager_parent)
+    return {found, found->comms[local], found->place_of(peer), stream(local, pair)};
+  if (found == nullptr) found = find(pair);
   RESHARD_CHECK(found != nullptr,
                 fmt::format("ranks {} and {} are not connected", locals_[local].rank, peer));
   return route(local, peer, *found);
@@ -115,135 +129,6 @@ Stream Communicators::stream(std::size_t local, const std::string& stream_key) {
   auto [entry, is_new] = streams_[local].try_emplace(stream_key, nullptr);
   if (is_new) entry->second = locals_[local].device->create_stream();
   return entry->second;
-}
-
-// ---- making communicators ----
-
-Communicator& Communicators::add(std::string key, std::string stream_key,
-                                 std::vector<std::int32_t> members) {
-  Communicator& out = communicators_.emplace_back();
-  out.key = std::move(key);
-  out.stream_key = std::move(stream_key);
-  out.members = std::move(members);
-  out.comms.assign(locals_.size(), nullptr);
-  by_key_[out.key] = &out;
-  return out;
-}
-
-void Communicators::make_parent() {
-  std::vector<std::int32_t> all(to_index(world_));
-  for (std::int32_t r = 0; r < world_; ++r) all[to_index(r)] = r;
-  Communicator& parent = add(kParentKey, kMainStream, std::move(all));
-  if (!caller_) return make_each({&parent});
-  RESHARD_CHECK(locals_.size() == 1, "a lent communicator is of one rank");
-  parent.comms[0] = caller_->comm;
-  streams_[0][kMainStream] = caller_->stream;
-}
-
-std::vector<const Communicator*> Communicators::groups(
-    const std::vector<std::vector<std::int32_t>>& groups) {
-  ensure_usable();
-  std::vector<const Communicator*> out;
-  std::vector<Communicator*> missing;
-  for (const std::vector<std::int32_t>& members : groups) {
-    const Communicator* found = find_group(members);
-    if (found == nullptr)
-      found = missing.emplace_back(&add(group_key(members), kMainStream, members));
-    out.push_back(found);
-  }
-  if (missing.empty()) return out;
-  if (find(kParentKey) != nullptr && policies_.split_from_parent && api_.version() >= kNcclSplit)
-    split(missing);
-  else
-    make_each(missing);
-  return out;
-}
-
-void Communicators::connect(const std::vector<std::pair<std::int32_t, std::int32_t>>& pairs) {
-  ensure_usable();
-  if (find(kParentKey) != nullptr) return;
-  std::vector<Communicator*> missing;
-  for (auto [low, high] : pairs) {
-    std::string key = pair_key(low, high);
-    if (find(key) == nullptr)
-      missing.push_back(&add(key, policies_.stream_per_pair ? key : kMainStream, {low, high}));
-  }
-  if (missing.empty()) return;
-  if (!warned_ && warn_)
-    warn_(
-        "NCCL: there is no communicator over all ranks, so exchanges use communicators of two "
-        "ranks; each costs time and memory when it is made");
-  warned_ = true;
-  make_each(missing);
-}
-
-void Communicators::split(const std::vector<Communicator*>& children) {
-  const Communicator& parent = *find(kParentKey);
-  group("ncclCommSplit of the communicator over all ranks", [&] {
-    for (std::size_t i = 0; i < locals_.size(); ++i) {
-      int color = kNcclNoColor, key = 0;
-      NcclComm* child = &no_child_;
-      for (std::size_t c = 0; c < children.size(); ++c) {
-        std::int32_t place = children[c]->place_of(locals_[i].rank);
-        if (place == static_cast<std::int32_t>(children[c]->members.size())) continue;
-        color = static_cast<int>(c);
-        key = place;
-        child = &children[c]->comms[i];
-      }
-      locals_[i].device->select();
-      checked(api_.split(parent.comms[i], color, key, child), "ncclCommSplit", locals_[i].rank,
-              parent.comms[i]);
-    }
-  });
-  for (const Communicator* child : children)
-    for (std::size_t i = 0; i < locals_.size(); ++i)
-      if ((child->comms[i] != nullptr) !=
-          (child->place_of(locals_[i].rank) < static_cast<std::int32_t>(child->members.size())))
-        fail("ncclCommSplit",
-             fmt::format("no communicator for rank {} in group {}", locals_[i].rank, child->key));
-}
-
-void Communicators::make_each(const std::vector<Communicator*>& fresh) {
-  std::vector<NcclUniqueId> ids = share_ids(fresh);
-  for (std::size_t c = 0; c < fresh.size(); ++c) init(*fresh[c], ids[c]);
-}
-
-// The process that holds a communicator's first member makes its id; every process gets all of
-// them.
-std::vector<NcclUniqueId> Communicators::share_ids(const std::vector<Communicator*>& fresh) {
-  std::vector<NcclUniqueId> ids(fresh.size());
-  for (std::size_t c = 0; c < fresh.size(); ++c)
-    if (is_local(fresh[c]->members.front()))
-      checked(api_.get_unique_id(&ids[c]), "ncclGetUniqueId", fresh[c]->members.front(), nullptr);
-  auto mine = std::as_writable_bytes(std::span(ids));
-  std::vector<std::vector<std::byte>> all = meeting_.gather(mine);
-  // An id that a process did not make is zero there.
-  for (const std::vector<std::byte>& part : all) {
-    RESHARD_CHECK(part.size() == mine.size(), "processes make different communicators");
-    for (std::size_t b = 0; b < part.size(); ++b) mine[b] |= part[b];
-  }
-  std::vector<std::byte> joined = meeting_.broadcast(mine);
-  RESHARD_CHECK(joined.size() == mine.size(), "processes make different communicators");
-  std::memcpy(mine.data(), joined.data(), joined.size());
-  return ids;
-}
-
-void Communicators::init(Communicator& communicator, const NcclUniqueId& id) {
-  bool any = false;
-  for (const LocalRank& local : locals_)
-    any = any || communicator.place_of(local.rank) <
-                     static_cast<std::int32_t>(communicator.members.size());
-  if (!any) return;
-  group(fmt::format("ncclCommInitRankConfig of communicator {}", communicator.key), [&] {
-    for (std::size_t i = 0; i < locals_.size(); ++i) {
-      std::int32_t place = communicator.place_of(locals_[i].rank),
-                   size = static_cast<std::int32_t>(communicator.members.size());
-      if (place == size) continue;
-      locals_[i].device->select();
-      checked(api_.init_rank(&communicator.comms[i], size, id, place), "ncclCommInitRankConfig",
-              locals_[i].rank, nullptr);
-    }
-  });
 }
 
 // ---- calls and waits ----

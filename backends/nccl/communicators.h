@@ -10,7 +10,7 @@
 //               the middle of a job, where ranks may disagree about the order. Exchanges use it.
 //   lent        the parent may be the caller's, with the caller's stream. It is used as our own is,
 //               but never closed, and aborted only where the caller asks for that.
-//   cached      look-ups find what there is and never make anything. Only group() and connect() do,
+//   lookups     find what there is and never make anything. Only group() and connect() do,
 //               in the same order on all processes.
 //   groups      of collectives are split from the parent, without shared resources, all disjoint
 //               ones of a step in one split; where there is no parent, or NCCL is older than split,
@@ -20,6 +20,9 @@
 //               other crosswise. One warning in all.
 //   streams     have keys of their own: communicators with the same stream key share a stream, and
 //               with it one launch order. By default all do.
+//   names       `--communicators` (core/traffic/communicator_policy.h) chooses among these, and
+//   says
+//               whether exchanges use the parent, and whether a group of all ranks becomes one.
 //   failure     an asynchronous error, a time limit or a lost process aborts all communicators,
 //               because any of them may have kernels that wait for the lost one. After that every
 //               use throws the first reason.
@@ -39,6 +42,7 @@
 #include "backends/job/meeting.h"
 #include "backends/nccl/caller.h"
 #include "backends/nccl/nccl_api.h"
+#include "core/traffic/communicator_policy.h"
 
 namespace reshard::backends::nccl {
 
@@ -47,9 +51,13 @@ using job::Meeting;
 struct CommunicatorPolicies {
   bool eager_parent = true;
   bool split_from_parent = true;
-  bool stream_per_pair = false;  // pairs get streams of their own; what is issued on them is
-                                 // ordered with the main stream by events
+  bool stream_per_pair = false;     // pairs get streams of their own; what is issued on them is
+                                    // ordered with the main stream by events
+  bool parent_for_messages = true;  // exchanges use the parent where it is there
+  bool parent_on_use = false;       // a group of all ranks that is made is the parent
 };
+// As the policy has it, with streams of their own for pairs where it makes communicators of them.
+CommunicatorPolicies policies_of(CommunicatorPolicy policy);
 
 struct LocalRank {
   std::int32_t rank;  // global
@@ -101,8 +109,8 @@ class Communicators {
 
   // The communicators of disjoint groups, made where they are not there yet.
   std::vector<const Communicator*> groups(const std::vector<std::vector<std::int32_t>>& groups);
-  // Makes sure that all pairs (low, high), ascending, can exchange: nothing to do where there is a
-  // parent.
+  // Makes sure that all pairs (low, high), ascending, can exchange: nothing to do where the parent
+  // is there for it.
   void connect(const std::vector<std::pair<std::int32_t, std::int32_t>>& pairs);
   // Only what is cached: the pair must be connected.
   Route route(std::size_t local, std::int32_t peer);
@@ -136,6 +144,7 @@ class Communicators {
   bool is_lent(const Communicator& communicator) const {
     return caller_ && communicator.key == kParentKey;
   }
+  bool can_split(const std::vector<Communicator*>& fresh) const;
   void split(const std::vector<Communicator*>& children);
   // Each with a unique id of its own, one after the other.
   void make_each(const std::vector<Communicator*>& fresh);
@@ -147,6 +156,9 @@ class Communicators {
   void abort_all(const std::string& why) noexcept;
   void close_all();
   bool is_local(std::int32_t rank) const;
+  const Communicator* parent_for_messages() const {
+    return policies_.parent_for_messages ? find(kParentKey) : nullptr;
+  }
   // The parent, where these are its members in its order, or the group's own; null where there is
   // neither.
   const Communicator* find_group(const std::vector<std::int32_t>& members) const;

@@ -38,6 +38,7 @@ std::unique_ptr<Executor> make(const BackendOptions& options) {
   Job job;
   job.limit = std::chrono::seconds(options.time_limit_s);
   job.declared_order = options.declared_order;
+  job.policies = policies_of(options.communicators);
   job.warn = options.warn;
   // First the meeting: a process that finds something missing can then tell the others.
   if (!alone)

@@ -15,6 +15,7 @@
 
 #include "backends/job/launch.h"
 #include "core/plan/executor.h"
+#include "core/traffic/communicator_policy.h"
 
 namespace reshard::backends {
 
@@ -26,6 +27,8 @@ struct BackendOptions : job::JobOptions {
   // Fold in the order that the plan declares even where the library's own collective would do it in
   // another, faster one.
   bool declared_order = false;
+  // Of the NCCL backend: which communicators there are, and when they are made.
+  CommunicatorPolicy communicators = CommunicatorPolicy::Eager;
   // Called with one sentence, once for each different one.
   std::function<void(const std::string&)> warn = {};
 };

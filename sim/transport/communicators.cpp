@@ -11,6 +11,7 @@
 #include "core/base/integers.h"
 #include "core/base/limits.h"
 #include "core/traffic/transfers.h"
+#include "core/traffic/workload.h"
 #include "sim/network/order.h"
 #include "sim/transport/nccl_costs.h"
 #include "sim/transport/nccl_graph.h"

@@ -13,9 +13,14 @@
 #include <string>
 #include <vector>
 
+#include "core/base/ids.h"
 #include "core/topology/topology.h"
 #include "core/traffic/communicator_policy.h"
-#include "core/traffic/workload.h"
+
+namespace reshard {
+struct Plan;
+struct Workload;
+}  // namespace reshard
 
 namespace reshard::sim {
 

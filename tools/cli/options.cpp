@@ -229,6 +229,9 @@ void add_carrier_options(CLI::App& command, CarrierOptions& options) {
   group.add_flag(
       "--declared-order", options.declared_order,
       "fold in the plan's order even where the library's own collective would be faster");
+  group.add("--communicators", "POLICY", options.communicators,
+            "of nccl: eager (default), cached, pairwise, stream-per-pair or split "
+            "(docs/communicators.md)");
 }
 
 // Whether some rank's shard has the shape that the line tells.
@@ -289,6 +292,12 @@ backends::BackendOptions backend_options(const CarrierOptions& options) {
   out.rendezvous = options.rendezvous;
   out.device = options.device;
   out.declared_order = options.declared_order;
+  if (!options.communicators.empty()) {
+    out.communicators = parse_communicators(options.communicators, "--communicators");
+    if (options.backend != "nccl")
+      throw InputError("--communicators: expected --backend nccl beside it, found " +
+                       options.backend);
+  }
   if (launch_of(options.backend).rank == 0)
     out.warn = [](const std::string& what) {
       std::fprintf(stderr, "reshard: warning: %s\n", what.c_str());

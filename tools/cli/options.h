@@ -81,6 +81,7 @@ struct CarrierOptions {
   std::int64_t time_limit_s = 300;
   int device = -1;
   bool declared_order = false;
+  std::string communicators;
 };
 
 // Of the options in MachineOptions, which commands may have singly.

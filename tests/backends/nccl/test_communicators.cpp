@@ -209,5 +209,69 @@ TEST_CASE("exchanges over pairs end with the same bytes as over the parent") {
     }
 }
 
+TEST_CASE("each policy by its name makes what it says and carries the same bytes") {
+  // Communicators of five ranks: the parent; with all pairs split off it, or of their own.
+  struct Row {
+    CommunicatorPolicy policy;
+    int at_start, connected;
+    bool own_streams;
+  };
+  for (Row row :
+       {Row{CommunicatorPolicy::Eager, 1, 1, false},
+        Row{CommunicatorPolicy::StreamPerPair, 1, 1, true},
+        Row{CommunicatorPolicy::Split, 1, 11, true}, Row{CommunicatorPolicy::Cached, 0, 10, true},
+        Row{CommunicatorPolicy::Pairwise, 0, 10, true}}) {
+    CAPTURE(text(row.policy));
+    StandinJob job = job_of(5);
+    job.policies = policies_of(row.policy);
+    std::mutex mutex;
+    int right = 0;
+    StandinOutcome outcome = run_registries(job, [&](Communicators& registry, std::int32_t) {
+      bool at_start = registry.size() == to_index(row.at_start);
+      registry.connect(all_pairs(5));
+      bool connected = registry.size() == to_index(row.connected);
+      Route next = registry.route(0, (registry.local(0).rank + 1) % 5);
+      bool apart = next.stream != registry.stream(0, kMainStream);
+      std::lock_guard lock(mutex);
+      right += at_start && connected && apart == row.own_streams;
+    });
+    require_clean(outcome);
+    CHECK(right == 5);
+    CHECK(outcome.communicators == row.connected);
+    std::int64_t failed = -1;
+    StandinOutcome carried = run_on_standin(job, [&](NcclExecutor& executor, std::int32_t driver) {
+      ConformanceOptions options;
+      options.world = 5;
+      options.draws = 40;
+      options.seed = 5;
+      ConformanceReport report = check_conformance(executor, options);
+      if (driver == 0) failed = report.failed;
+    });
+    require_clean(carried);
+    CHECK(failed == 0);
+  }
+}
+
+TEST_CASE("cached: a group of all ranks becomes the parent, and exchanges use it from then on") {
+  StandinJob job = job_of(4);
+  job.policies = policies_of(CommunicatorPolicy::Cached);
+  std::mutex mutex;
+  int right = 0;
+  StandinOutcome outcome = run_registries(job, [&](Communicators& registry, std::int32_t) {
+    bool none = registry.find(kParentKey) == nullptr;
+    registry.groups({{0, 1}, {2, 3}});
+    registry.groups({{0, 1, 2, 3}});
+    registry.connect(all_pairs(4));
+    registry.groups({{0, 2}, {1, 3}});  // split off it now
+    Route next = registry.route(0, (registry.local(0).rank + 1) % 4);
+    std::lock_guard lock(mutex);
+    right += none && next.communicator == registry.find(kParentKey) && registry.size() == 5;
+  });
+  require_clean(outcome);
+  CHECK(right == 4);
+  CHECK(outcome.communicators == 5);
+  CHECK(outcome.warnings.empty());
+}
+
 }  // namespace
 }  // namespace reshard::test

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How communicators are made: the parent, groups, pairs; split off, or with ids of their own.
+#include <algorithm>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "backends/nccl/communicators.h"
+#include "core/base/errors.h"
+
+namespace reshard::backends::nccl {
+
+Communicator& Communicators::add(std::string key, std::string stream_key,
+                                 std::vector<std::int32_t> members) {
+  Communicator& out = communicators_.emplace_back();
+  out.key = std::move(key);
+  out.stream_key = std::move(stream_key);
+  out.members = std::move(members);
+  out.comms.assign(locals_.size(), nullptr);
+  by_key_[out.key] = &out;
+  return out;
+}
+
+void Communicators::make_parent() {
+  std::vector<std::int32_t> all(to_index(world_));
+  for (std::int32_t r = 0; r < world_; ++r) all[to_index(r)] = r;
+  Communicator& parent = add(kParentKey, kMainStream, std::move(all));
+  if (!caller_) return make_each({&parent});
+  RESHARD_CHECK(locals_.size() == 1, "a lent communicator is of one rank");
+  parent.comms[0] = caller_->comm;
+  streams_[0][kMainStream] = caller_->stream;
+}
+
+std::vector<const Communicator*> Communicators::groups(
+    const std::vector<std::vector<std::int32_t>>& groups) {
+  ensure_usable();
+  std::vector<const Communicator*> out;
+  std::vector<Communicator*> missing;
+  for (const std::vector<std::int32_t>& members : groups) {
+    const Communicator* found = find_group(members);
+    bool parent = policies_.parent_on_use && to_index(world_) == members.size();
+    if (found == nullptr)
+      found = missing.emplace_back(
+          &add(parent ? kParentKey : group_key(members), kMainStream, members));
+    out.push_back(found);
+  }
+  if (missing.empty()) return out;
+  if (can_split(missing))
+    split(missing);
+  else
+    make_each(missing);
+  return out;
+}
+
+void Communicators::connect(const std::vector<std::pair<std::int32_t, std::int32_t>>& pairs) {
+  ensure_usable();
+  if (parent_for_messages() != nullptr) return;
+  std::vector<Communicator*> missing;
+  for (auto [low, high] : pairs) {
+    std::string key = pair_key(low, high);
+    if (find(key) == nullptr)
+      missing.push_back(&add(key, policies_.stream_per_pair ? key : kMainStream, {low, high}));
+  }
+  if (missing.empty()) return;
+  if (can_split(missing)) {
+    // A rank may be in several pairs: one split each.
+    for (Communicator* pair : missing) split({pair});
+    return;
+  }
+  if (!warned_ && warn_)
+    warn_(
+        "NCCL: there is no communicator over all ranks, so exchanges use communicators of two "
+        "ranks; each costs time and memory when it is made");
+  warned_ = true;
+  make_each(missing);
+}
+
+// From a parent that is there, and not one of these.
+bool Communicators::can_split(const std::vector<Communicator*>& fresh) const {
+  const Communicator* parent = find(kParentKey);
+  return parent != nullptr && std::find(fresh.begin(), fresh.end(), parent) == fresh.end() &&
+         policies_.split_from_parent && api_.version() >= kNcclSplit;
+}
+
+void Communicators::split(const std::vector<Communicator*>& children) {
+  const Communicator& parent = *find(kParentKey);
+  group("ncclCommSplit of the communicator over all ranks", [&] {
+    for (std::size_t i = 0; i < locals_.size(); ++i) {
+      int color = kNcclNoColor, key = 0;
+      NcclComm* child = &no_child_;
+      for (std::size_t c = 0; c < children.size(); ++c) {
+        std::int32_t place = children[c]->place_of(locals_[i].rank);
+        if (place == static_cast<std::int32_t>(children[c]->members.size())) continue;
+        color = static_cast<int>(c);
+        key = place;
+        child = &children[c]->comms[i];
+      }
+      locals_[i].device->select();
+      checked(api_.split(parent.comms[i], color, key, child), "ncclCommSplit", locals_[i].rank,
+              parent.comms[i]);
+    }
+  });
+  for (const Communicator* child : children)
+    for (std::size_t i = 0; i < locals_.size(); ++i)
+      if ((child->comms[i] != nullptr) !=
+          (child->place_of(locals_[i].rank) < static_cast<std::int32_t>(child->members.size())))
+        fail("ncclCommSplit",
+             fmt::format("no communicator for rank {} in group {}", locals_[i].rank, child->key));
+}
+
+void Communicators::make_each(const std::vector<Communicator*>& fresh) {
+  std::vector<NcclUniqueId> ids = share_ids(fresh);
+  for (std::size_t c = 0; c < fresh.size(); ++c) init(*fresh[c], ids[c]);
+}
+
+// The process that holds a communicator's first member makes its id; every process gets all of
+// them.
+std::vector<NcclUniqueId> Communicators::share_ids(const std::vector<Communicator*>& fresh) {
+  std::vector<NcclUniqueId> ids(fresh.size());
+  for (std::size_t c = 0; c < fresh.size(); ++c)
+    if (is_local(fresh[c]->members.front()))
+      checked(api_.get_unique_id(&ids[c]), "ncclGetUniqueId", fresh[c]->members.front(), nullptr);
+  auto mine = std::as_writable_bytes(std::span(ids));
+  std::vector<std::vector<std::byte>> all = meeting_.gather(mine);
+  // An id that a process did not make is zero there.
+  for (const std::vector<std::byte>& part : all) {
+    RESHARD_CHECK(part.size() == mine.size(), "processes make different communicators");
+    for (std::size_t b = 0; b < part.size(); ++b) mine[b] |= part[b];
+  }
+  std::vector<std::byte> joined = meeting_.broadcast(mine);
+  RESHARD_CHECK(joined.size() == mine.size(), "processes make different communicators");
+  std::memcpy(mine.data(), joined.data(), joined.size());
+  return ids;
+}
+
+void Communicators::init(Communicator& communicator, const NcclUniqueId& id) {
+  bool any = false;
+  for (const LocalRank& local : locals_)
+    any = any || communicator.place_of(local.rank) <
+                     static_cast<std::int32_t>(communicator.members.size());
+  if (!any) return;
+  group(fmt::format("ncclCommInitRankConfig of communicator {}", communicator.key), [&] {
+    for (std::size_t i = 0; i < locals_.size(); ++i) {
+      std::int32_t place = communicator.place_of(locals_[i].rank),
+                   size = static_cast<std::int32_t>(communicator.members.size());
+      if (place == size) continue;
+      locals_[i].device->select();
+      checked(api_.init_rank(&communicator.comms[i], size, id, place), "ncclCommInitRankConfig",
+              locals_[i].rank, nullptr);
+    }
+  });
+}
+
+}  // namespace reshard::backends::nccl

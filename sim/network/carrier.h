@@ -25,6 +25,9 @@ class Carrier {
   virtual Transfers message(const Message& message) = 0;
   // Of at least two ranks, each once; parts in their order.
   virtual Transfers collective(const BareCollective& collective) = 0;
+  // A rank's launches of one plan follow each other, in the order of its steps, though they may be
+  // independent: on the one stream of a communicator.
+  virtual bool in_turn() const { return false; }
 };
 
 // Who carries each operation of a workload.

@@ -20,6 +20,7 @@ OperationRun::OperationRun(OpId id, const Operation& operation, std::span<const 
   if (const auto* run = std::get_if<RunPlan>(&operation.body)) {
     build_plan(*run->plan, carrier);
     index_parts(run->plan.get());
+    if (carrier != nullptr && carrier->in_turn()) put_in_turn();
     return;
   }
   if (const auto* compute = std::get_if<Compute>(&operation.body))
@@ -92,6 +93,21 @@ void OperationRun::index_parts(const Plan* plan) {
   for (Part& part : parts_)
     for (StepId before : plan->steps[part.step].after)
       if (part_at(part.slot, static_cast<std::int32_t>(before)) >= 0) ++part.waits;
+}
+
+void OperationRun::put_in_turn() {
+  next_in_turn_.resize(parts_.size(), -1);
+  for (std::size_t slot = 0; slot < parts_left_.size(); ++slot) {
+    std::int32_t last = -1;
+    for (std::int32_t part : of_slot_[slot]) {
+      if (steps_[parts_[part].step].transfers.rounds() == 0) continue;
+      if (last >= 0) {
+        next_in_turn_[last] = part;
+        ++parts_[part].waits;
+      }
+      last = part;
+    }
+  }
 }
 
 std::int32_t OperationRun::part_at(Slot slot, std::int32_t step) const {
@@ -182,6 +198,11 @@ void OperationRun::check_at_once(const std::vector<Transit>& transits) const {
 void OperationRun::finish(std::int32_t part, std::vector<std::int32_t>& ready) {
   const Part& at = parts_[part];
   --parts_left_[at.slot];
+  if (!next_in_turn_.empty() && next_in_turn_[part] >= 0) {
+    std::int32_t next = next_in_turn_[part];
+    note(next, waited(part));
+    if (--parts_[next].waits == 0) ready.push_back(next);
+  }
   for (std::int32_t dependent : steps_[at.step].dependents) {
     std::int32_t next = part_at(at.slot, dependent);
     if (next < 0) continue;

@@ -4,7 +4,8 @@
 // A part is one rank's share of one step; an operation without steps has one step of its own, so
 // compute, messages, bare collectives and plans are one case here. A part
 //
-//     waits   until the slot's parts of the steps in `after` are done
+//     waits   until the slot's parts of the steps in `after` are done, and, where its carrier has
+//             launches in turn, the slot's one before it that sends or receives
 //     gathers where the transport has it, until all parts of its group are there
 //     runs    round after round; in a round it sends and receives some transfers, which start when
 //             both their ends are in it, and the next round begins when all of them are complete.
@@ -122,6 +123,7 @@ class OperationRun {
   // Call in the order of steps_, once per step.
   void add_parts(StepRun& step, Transfers transfers);
   void index_parts(const Plan* plan);
+  void put_in_turn();
   std::int32_t part_at(Slot slot, std::int32_t step) const;  // -1 where the slot has none
   void check_at_once(const std::vector<Transit>& transits) const;
   void note(std::int32_t part, std::int32_t wait) {
@@ -133,8 +135,9 @@ class OperationRun {
   bool has_plan_ = false;
   std::int64_t duration_ps_ = 0;
   IndexVector<std::int32_t, StepRun> steps_;
-  IndexVector<std::int32_t, Part> parts_;  // step after step
-  Grouped<std::int32_t> of_slot_;          // parts by slot, ascending by step
+  IndexVector<std::int32_t, Part> parts_;                 // step after step
+  Grouped<std::int32_t> of_slot_;                         // parts by slot, ascending by step
+  IndexVector<std::int32_t, std::int32_t> next_in_turn_;  // by part; empty: none follow
   IndexVector<Slot, std::int32_t> parts_left_;
   // Where waits are recorded: by part what its round waited for, and what its next one does.
   struct Waited {

@@ -32,6 +32,7 @@ class NcclCarrier : public Carrier {
   Transfers step(const Plan& plan, const Step& step) override;
   Transfers message(const Message& message) override;
   Transfers collective(const BareCollective& collective) override;
+  bool in_turn() const override { return true; }
 
   // Gives terms to messages between parts, which lie on `ranks`: one group of sends and receives of
   // the communicator.

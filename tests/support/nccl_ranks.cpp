@@ -117,6 +117,8 @@ std::string StandinOutcome::text() const {
                      fmt::join(errors, " | "), misuse, live_handles);
 }
 
+LoggedLaunch logged(const NcclLaunch& launch);
+
 StandinOutcome run_parts(const StandinJob& job,
                          const std::function<void(StandinParts parts, std::int32_t driver)>& body) {
   std::vector<std::vector<std::int32_t>> drivers = drivers_of(job);
@@ -159,7 +161,43 @@ StandinOutcome run_parts(const StandinJob& job,
   outcome.launches = world.launch_count();
   outcome.communicators = world.family_count();
   outcome.live_handles = world.live_handles();
+  for (const std::shared_ptr<NcclLaunch>& launch : world.launches())
+    outcome.log.push_back(logged(*launch));
   return outcome;
+}
+
+namespace {
+
+std::int64_t type_bytes(backends::nccl::NcclType type) {
+  using backends::nccl::NcclType;
+  switch (type) {
+    case NcclType::Int8:
+    case NcclType::Uint8:
+      return 1;
+    case NcclType::Float16:
+    case NcclType::Bfloat16:
+      return 2;
+    case NcclType::Int64:
+    case NcclType::Float64:
+      return 8;
+    default:
+      return 4;
+  }
+}
+
+}  // namespace
+
+LoggedLaunch logged(const NcclLaunch& launch) {
+  LoggedLaunch out{launch.handle->global_rank, {}, {}};
+  for (const NcclHandle* member : launch.handle->family->members)
+    out.members.push_back(member == nullptr ? -1 : member->global_rank);
+  for (const NcclOperation& operation : launch.operations) {
+    bool to_peer = operation.call == NcclCall::Send || operation.call == NcclCall::Receive;
+    out.operations.push_back({operation.call,
+                              to_peer ? out.members[static_cast<std::size_t>(operation.peer)] : -1,
+                              operation.count * type_bytes(operation.type)});
+  }
+  return out;
 }
 
 StandinOutcome run_on_standin(

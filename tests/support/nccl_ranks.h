@@ -24,12 +24,27 @@ struct StandinJob {
   backends::nccl::CommunicatorPolicies policies = {};
 };
 
+// What a rank gave to NCCL at once, in global ranks. A collective has one operation, without a
+// peer.
+struct LoggedLaunch {
+  struct Operation {
+    NcclCall call;
+    std::int32_t peer;  // -1: of a collective
+    std::int64_t bytes;
+    friend auto operator<=>(const Operation&, const Operation&) = default;
+  };
+  std::int32_t rank;
+  std::vector<std::int32_t> members;  // of the communicator, in its order
+  std::vector<Operation> operations;  // as they were given
+};
+
 struct StandinOutcome {
   // By driver: what its body threw, as text; empty where it ended well.
   std::vector<std::string> errors;
   std::vector<std::string> warnings;  // of all drivers
   std::string misuse;                 // what the stand-in found wrong; empty where nothing
   std::int64_t launches = 0, communicators = 0, live_handles = 0;
+  std::vector<LoggedLaunch> log;  // of each rank in its order
   bool clean() const;
   std::string text() const;
 };

@@ -152,6 +152,7 @@ class NcclWorld {
   std::deque<std::vector<std::byte>> broadcast;
   std::string given_up;
 
+  const std::deque<std::shared_ptr<NcclLaunch>>& launches() const { return launches_; }
   std::int64_t launch_count() const { return static_cast<std::int64_t>(launches_.size()); }
   std::int64_t family_count() const { return static_cast<std::int64_t>(families_.size()); }
   // Ends of communicators that were neither destroyed nor aborted.

@@ -10,11 +10,12 @@ if(THRUST_INCLUDE)
     Threads::Threads PRIVATE reshard_flags fmt::fmt)
   reshard_test(test_nccl SOURCES
     tests/backends/nccl/test_communicators.cpp
+    tests/backends/nccl/test_nccl_agrees.cpp
     tests/backends/nccl/test_nccl_caller.cpp
     tests/backends/nccl/test_nccl_executor.cpp
     tests/backends/nccl/test_nccl_faults.cpp
     tests/backends/nccl/test_nccl_standin.cpp
-    LINKS reshard_nccl_standin reshard_conformance)
+    LINKS reshard_nccl_standin reshard_conformance reshard_study reshard_machines)
 endif()
 # The calls themselves; only where the library lies beside its header.
 if(RESHARD_HAS_NCCL AND NCCL_LIBRARY_FILE)

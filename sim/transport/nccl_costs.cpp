@@ -97,9 +97,9 @@ std::int64_t default_figure(Figure which, int compute_capability) {
     case Figure::CommConnect:
       return us(100'000);
     case Figure::CommMemory:
-      return 484 * kMiB;
+      return std::int64_t{484} << 20;
     case Figure::CommPeer:
-      return 12 * kMiB;
+      return std::int64_t{12} << 20;
     case Figure::ComputeUnderNccl:
     case Figure::NcclUnderCompute:
     case Figure::ComputeUnderCopy:

@@ -138,9 +138,13 @@ class Circle {
     switch (obstacle.kind) {
       case Kind::After:
         return "comes after ";
-      case Kind::Communicator:
-        return fmt::format("of {} comes behind ",
-                           communicator_text(trace_, trace_.operations[here].communicator));
+      case Kind::Communicator: {
+        // A policy may have given it one that the trace does not know.
+        std::int32_t communicator = trace_.operations[here].communicator;
+        return fmt::format("of {} comes behind ", communicator < 0
+                                                      ? "its communicator"
+                                                      : communicator_text(trace_, communicator));
+      }
       case Kind::Host:
         return "is issued behind ";
       case Kind::Launch:

@@ -128,7 +128,8 @@ class Reader {
       if (how.communicator.empty())
         fields.fail("comm", "the name of a communicator, at least one character", *comm);
     }
-    how.async = op == "isend" || op == "irecv" || fields.boolean("async", false);
+    bool never_waits = op == "isend" || op == "irecv";
+    how.async = fields.boolean("async", never_waits) || never_waits;
     if (const TraceJson* batch = fields.find("batch")) how.batch = fields.id_of(*batch, "batch");
     return how;
   }

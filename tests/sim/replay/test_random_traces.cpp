@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Seeded random traces: what find_deadlock lets through the engine can finish, what it stops the
-// engine cannot; no run is quicker than its bound; and the reader survives damaged text.
+// engine cannot; no run is quicker than its bound, faults and policies of communicators or not; and
+// the reader survives damaged text.
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
@@ -21,7 +22,8 @@ namespace {
 
 const std::string kHeader =
     R"({"reshard_trace": 1, "meshes": {"all": "4x2", "left": "4", "right": {"mesh": "2x2", )"
-    R"("ranks": "7,5,6,4"}, "odd": {"mesh": "3", "ranks": "1,6,3"}}})";
+    R"("ranks": "7,5,6,4"}, "odd": {"mesh": "3", "ranks": "1,6,3"}}, )"
+    R"("comms": {"a": "0-7", "b": "2,5,7"}, "launch_order_implicit": true})";
 
 class Draw {
  public:
@@ -56,8 +58,10 @@ class Draw {
         {"all", 2}, {"left", 1}, {"right", 2}, {"odd", 1}};
     static const char* const kKinds[] = {"all_gather", "reduce_scatter", "all_reduce",
                                          "all_to_all"};
-    std::int64_t what = below(6);
-    if (what < 2) {
+    std::int64_t what = below(7);
+    if (what == 6) {
+      draw_calls(out, kKinds[below(4)]);
+    } else if (what < 2) {
       auto [from, from_axes] = kMeshes[below(4)];
       auto [to, to_axes] = kMeshes[below(4)];
       out.push_back(test::redistribute(
@@ -73,12 +77,14 @@ class Draw {
     } else {
       std::int64_t source = below(8), destination = (source + 1 + below(7)) % 8,
                    bytes = below(300'000);
-      std::string send =
-          fmt::format(R"({{"op": "send", "rank": {}, "peer": {}, "bytes": {}, "tag": {}{}}})",
-                      source, destination, bytes, tag_, place());
-      std::string receive =
-          fmt::format(R"({{"op": "recv", "rank": {}, "peer": {}, "bytes": {}, "tag": {}{}}})",
-                      destination, source, bytes, tag_, place());
+      const char* communicator = below(3) == 0 ? R"(, "comm": "a")" : "";
+      auto end = [&](const char* op, std::int64_t rank, std::int64_t peer) {
+        return fmt::format(
+            R"({{"op": "{}{}", "rank": {}, "peer": {}, "bytes": {}, "tag": {}{}{}}})",
+            below(4) == 0 ? "i" : "", op, rank, peer, bytes, tag_, communicator, place());
+      };
+      std::string send = end("send", source, destination),
+                  receive = end("recv", destination, source);
       ++tag_;
       out.push_back(send);
       // The other end somewhere: behind, or in front of what is there.
@@ -86,9 +92,44 @@ class Draw {
     }
   }
 
+  // Each rank's own line, some of them asynchronous, in any order.
+  void draw_calls(std::vector<std::string>& out, const char* kind) {
+    bool all = below(2) == 0;
+    std::vector<int> ranks =
+        all ? std::vector<int>{0, 1, 2, 3, 4, 5, 6, 7} : std::vector<int>{2, 5, 7};
+    std::int64_t bytes = below(100'000);
+    for (; !ranks.empty();) {
+      auto at = ranks.begin() + below(static_cast<std::int64_t>(ranks.size()));
+      out.push_back(fmt::format(R"({{"op": "collective", "kind": "{}", "rank": {}, "comm": "{}", )"
+                                R"("bytes": {}, "async": {}{}}})",
+                                kind, *at, all ? "a" : "b", bytes, below(4) == 0, place()));
+      ranks.erase(at);
+    }
+  }
+
   Prng random_;
   std::int64_t ids_ = 0, tag_ = 0;
 };
+
+// Some of what can go wrong on a dgx-h100; nothing is down.
+std::vector<std::string> drawn_faults(std::uint64_t seed) {
+  Prng random(seed);
+  std::vector<std::string> out;
+  for (std::int64_t i = random.below(3); i > 0; --i) {
+    std::int64_t rank = random.below(8), from = random.below(3) * 1'000'000;
+    std::string of = random.one_in(2) ? fmt::format(R"("rank": {})", rank)
+                                      : fmt::format(R"("link": "node0.gpu{}.nvlink.in")", rank);
+    out.push_back(random.one_in(2)
+                      ? fmt::format(R"({{"op": "fault", {}, "share": 0.{}, "from_ps": {}}})", of,
+                                    1 + random.below(9), from)
+                      : fmt::format(R"({{"op": "fault", {}, "latency_ps": {}, "from_ps": {}}})", of,
+                                    random.below(5'000'000), from));
+    if (random.one_in(3))
+      out.push_back(fmt::format(R"({{"op": "fault", "rank": {}, "late_ps": {}}})", rank,
+                                random.below(9'000'000)));
+  }
+  return out;
+}
 
 }  // namespace
 
@@ -113,8 +154,9 @@ TEST_CASE(
         plans.push_back(line == nullptr ? nullptr
                                         : rig.hooks.study(*line->request, {})->shared_plan());
       }
-      CHECK_THROWS_AS(sim::run(workload_of(trace, plans, [](OpId) { return true; }), topology),
-                      CheckFailure);
+      Workload workload = workload_of(trace, plans, [](OpId) { return true; });
+      Order order(workload, {.implicit_launch_order = true});
+      CHECK_THROWS_AS(sim::run(workload, topology, {.order = &order}), CheckFailure);
       continue;
     }
     ++ran;
@@ -125,6 +167,35 @@ TEST_CASE(
   CHECK(ran > 500);
   CHECK(blocked > 100);
   CHECK(tight > 50);
+}
+
+TEST_CASE("Random traces with faults, under each policy, never beat their bound") {
+  Topology topology = find_topology("dgx-h100");
+  int ran = 0, hung = 0, slower = 0;
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    INFO("seed " << seed);
+    std::vector<std::string> lines = Draw(seed).lines(5), faults = drawn_faults(seed);
+    lines.insert(lines.begin(), faults.begin(), faults.end());
+    Rig rig(topology, "p2p");
+    rig.hooks.check_data = nullptr;
+    rig.hooks.communicators = kCommunicatorPolicies[seed % kCommunicatorPolicies.size()];
+    rig.hooks.cold = seed % 2 == 0;
+    rig.hooks.reorder = seed % 3 == 0;
+    ReplayReport report = rig.replay(trace_of(kHeader, lines));
+    if (!report.findings.empty()) {
+      ++hung;
+      continue;
+    }
+    ++ran;  // replay() itself throws where the time is below the bound
+    REQUIRE(report.communicators.size() == kCommunicatorPolicies.size());
+    CHECK(report.communicators.front().end_ps == report.time_ps);
+    CHECK(report.fault_cost.has_value() == !faults.empty());
+    if (report.fault_cost) slower += report.time_ps > report.fault_cost->without_ps ? 1 : 0;
+    CHECK(report.reordered->time_ps <= report.time_ps);
+  }
+  CHECK(ran > 100);
+  CHECK(hung > 20);
+  CHECK(slower > 30);
 }
 
 TEST_CASE("Damaged traces are refused or read, never worse") {

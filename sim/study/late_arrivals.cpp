@@ -77,7 +77,7 @@ std::vector<LateArrival> late_arrivals(const Workload& workload, const Timeline&
   Computing computing(workload, spans);
   for (std::size_t first = 0, next = 0; first < spans.size(); first = next) {
     for (next = first; next < spans.size() && spans[next].op == spans[first].op;) ++next;
-    if (next - first < 3 || !std::holds_alternative<BareCollective>(
+    if (next - first < 2 || !std::holds_alternative<BareCollective>(
                                 workload.operations[to_index(spans[first].op)].body))
       continue;
     if (std::optional<LateArrival> late =

@@ -19,8 +19,8 @@ struct LateArrival {
   std::int64_t waited_ps;  // by all others together
 };
 
-// Of bare collectives of at least three ranks, of which all wait for all; in the order of arrivals,
-// then by operation. A rank is late when it comes later behind the others than these come behind
+// Of bare collectives, of which all ranks wait for all; in the order of arrivals, then by
+// operation. A rank is late when it comes later behind the others than these come behind
 // each other, than the collective then takes, and than the twentieth part of the run, and has
 // computed for most of that time: who only waited for somebody else is not to blame.
 std::vector<LateArrival> late_arrivals(const Workload& workload, const Timeline& timeline);

@@ -197,9 +197,7 @@ class Program {
     const Item& item = program(rank)[i];
     if (item.kind == Item::Kind::Compute) return false;
     if (fault == Damage::Swapped) return partner(rank, i) != 0;
-    return fault != Damage::Late ||
-           (item.kind == Item::Kind::Call &&
-            members_[static_cast<std::size_t>(item.communicator)].size() > 2);
+    return fault != Damage::Late || item.kind == Item::Kind::Call;
   }
 
   Prng random_;

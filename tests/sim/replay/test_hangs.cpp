@@ -5,6 +5,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "core/base/units.h"
 #include "tests/sim/replay/replay_case.h"
 #include "tests/support/star.h"
 
@@ -178,4 +179,24 @@ TEST_CASE("a rank that comes late is named with what others waited") {
   CHECK(replayed({call(0, "a"), end("recv", 1, 3), call(1, "a"), compute(3, 10'000'000),
                   end("send", 3, 1), call(2, "a")})
             .late.empty());
+}
+
+TEST_CASE("a launch queue that holds what waits for what it keeps out is told") {
+  // Rank 0 issues the send first, which comes after the compute that it issues next.
+  std::vector<std::string> lines{end("send", 0, 1, R"(, "after": "c")"),
+                                 compute(0, 1'000, R"(, "id": "c", "stream": 1)"),
+                                 end("recv", 1, 0)};
+  auto with_queue = [&](std::int64_t launches) {
+    NodeTemplate node = test::star(4).node();
+    node.machine.set(Figure::LaunchQueue, launches * kRatioOne);
+    test::Rig rig(Topology("star", node, {}, 1));
+    return rig.replay(trace_of(kHeader, lines));
+  };
+  CHECK(with_queue(2).time_ps == kMessagePs + 1'000);
+  ReplayReport full = with_queue(1);
+  REQUIRE(full.findings.size() == 1);
+  CHECK(full.findings[0].what ==
+        "t.jsonl:2: operations wait for each other for ever: line 2 (send on rank 0) comes after "
+        "line 3 (compute on rank 0), which finds no room in a launch queue that waits for line 2 "
+        "(send on rank 0)");
 }

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "sim/replay/deadlock.h"
+#include "sim/replay/trace_workload.h"
 #include "sim/trace/findings.h"
 
 namespace reshard::sim {

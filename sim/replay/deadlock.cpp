@@ -9,6 +9,7 @@
 #include "core/base/errors.h"
 #include "core/base/units.h"
 #include "sim/network/program.h"
+#include "sim/replay/trace_workload.h"
 #include "sim/trace/findings.h"
 
 namespace reshard::sim {
@@ -184,14 +185,6 @@ std::optional<TraceFinding> find_torn(const Trace& trace, const Workload& worklo
                   "when it comes to the {} in {}",
                   op_text(trace.operations[with]), to_int(torn.with_parent), to_int(torn.without),
                   op_text(trace.operations[without]), lines_text(trace, {without})));
-}
-
-OpId said_by(const Workload& workload, OpId run, Rank rank) {
-  const Operation& operation = workload.operations[to_index(run)];
-  if (operation.seats.empty()) return run;
-  std::vector<Rank> ranks = ranks_of(operation);
-  std::size_t part = to_index(std::find(ranks.begin(), ranks.end(), rank) - ranks.begin());
-  return operation.seats[std::min(part, ranks.size() - 1)].at;
 }
 
 std::optional<TraceFinding> find_deadlock(const Trace& trace, const Workload& workload,

@@ -26,9 +26,6 @@ std::optional<TraceFinding> find_deadlock(const Trace& trace, const Workload& wo
 std::optional<TraceFinding> find_torn(const Trace& trace, const Workload& workload,
                                       const CommunicatorUse& use);
 
-// The operation of the trace that says what a rank does in one that runs.
-OpId said_by(const Workload& workload, OpId run, Rank rank);
-
 // The first that is found of these and of crossed launches, which an implicit launch order allows.
 std::optional<TraceFinding> find_hang(const Trace& trace, const Workload& workload,
                                       const Order& order, const Topology& topology);

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "sim/replay/deadlock.h"
+#include "sim/replay/trace_workload.h"
 #include "sim/study/serialised.h"
 
 namespace reshard::sim {

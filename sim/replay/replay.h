@@ -24,6 +24,7 @@
 #include "sim/replay/communicator_study.h"
 #include "sim/replay/fault_study.h"
 #include "sim/replay/reorder.h"
+#include "sim/replay/trace_workload.h"
 #include "sim/study/late_arrivals.h"
 #include "sim/study/run_facts.h"
 #include "sim/study/study.h"
@@ -124,18 +125,5 @@ struct ReplayReport {
 // CheckFailure where data is wrong or the time is below the bound.
 ReplayReport replay(const Trace& trace, const Topology& topology, const ReplayHooks& hooks,
                     std::int64_t data_budget_bytes);
-
-// Of replay's passes (trace_workload.cpp): throws InputError "FILE:LINE" for a rank without a
-// device.
-void check_ranks(const Trace& trace, const Topology& topology);
-
-// And what the engine runs. A message is the operation of its
-// send, a collective that its ranks call one by one that of the first call; the other lines keep
-// their places as operations without ranks, so that each end stands in its stream where it does in
-// the trace. Who names any of them in `after` waits for all. `plans` by operation, null where it is
-// no redistribution; `has_communicator` says which operations are bound to theirs. The trace must
-// have no findings.
-Workload workload_of(const Trace& trace, const std::vector<std::shared_ptr<const Plan>>& plans,
-                     const std::function<bool(OpId)>& has_communicator);
 
 }  // namespace reshard::sim

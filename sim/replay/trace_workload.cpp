@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// From a trace and its plans to what the engine runs.
 #include <algorithm>
 #include <map>
 
 #include <fmt/format.h>
 
 #include "core/base/errors.h"
-#include "sim/replay/replay.h"
+#include "sim/replay/trace_workload.h"
 
 namespace reshard::sim {
 namespace {
@@ -111,6 +110,14 @@ void check_ranks(const Trace& trace, const Topology& topology) {
 Workload workload_of(const Trace& trace, const std::vector<std::shared_ptr<const Plan>>& plans,
                      const std::function<bool(OpId)>& has_communicator) {
   return Building(trace, plans, has_communicator).run();
+}
+
+OpId said_by(const Workload& workload, OpId run, Rank rank) {
+  const Operation& operation = workload.operations[to_index(run)];
+  if (operation.seats.empty()) return run;
+  std::vector<Rank> ranks = ranks_of(operation);
+  std::size_t part = to_index(std::find(ranks.begin(), ranks.end(), rank) - ranks.begin());
+  return operation.seats[std::min(part, ranks.size() - 1)].at;
 }
 
 }  // namespace reshard::sim

@@ -10,7 +10,7 @@ neighbours 1, 2, 4 ... 32 nodes away) and has four streams: compute, the node's 
 across nodes, and batches of a send and a recv.
 """
 
-import sys
+import argparse
 
 RANKS, PER_NODE, NEIGHBOURS = 1024, 8, 6
 
@@ -44,7 +44,11 @@ def step_lines(step):
 
 
 def main():
-    wanted = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("operations", nargs="?", type=int, default=1_000_000)
+    wanted = parser.parse_args().operations
     print('{"reshard_trace": 1, "topology": "dgx-h100:128"}')
     written = step = 0
     while written < wanted:

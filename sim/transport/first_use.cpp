@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What one plan alone makes and meets when it is used for the first time.
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "core/plan/plan.h"
+#include "core/traffic/transfers.h"
+#include "sim/transport/communicators.h"
+
+namespace reshard::sim {
+namespace {
+
+using Pair = std::pair<Rank, Rank>;  // the lower rank first
+
+Pair pair_of(Rank a, Rank b) { return a < b ? Pair{a, b} : Pair{b, a}; }
+
+// By rank what it spends, and how many communicators and peers it has.
+class FirstUse {
+ public:
+  FirstUse(const Plan& plan, CommunicatorPolicy policy, const SetupCosts& costs)
+      : plan_(plan), costs_(costs), at_start_(makes_parent_at_start(policy)) {
+    use_.policy = policy;
+  }
+
+  CommunicatorUse run() {
+    std::vector<std::optional<StepTraffic>> sent;
+    bool parent = at_start_;
+    for (const Step& step : plan_.steps) {
+      sent.push_back(step_traffic(plan_, step));
+      parent = parent || (sent.back() && is_whole(*sent.back()));
+    }
+    if (parent) make(plan_.ranks, costs_.making_ps(plan_.ranks.size()));
+    for (const std::optional<StepTraffic>& step : sent)
+      if (step && !step->kind)
+        connect(*step);
+      else if (step && !is_whole(*step))
+        make_groups(*step);
+    for (const auto& [rank, spent] : by_rank_) {
+      use_.making_ps = std::max(use_.making_ps, spent.making_ps);
+      use_.connecting_ps = std::max(use_.connecting_ps, spent.peers * costs_.connect_ps);
+      use_.bytes = std::max(
+          use_.bytes, spent.communicators * costs_.memory_bytes + spent.peers * costs_.peer_bytes);
+    }
+    return use_;
+  }
+
+ private:
+  struct Spent {
+    std::int64_t making_ps = 0, communicators = 0, peers = 0;
+  };
+
+  // Of the communicator of all ranks.
+  bool is_whole(const StepTraffic& step) const {
+    return !step.kind || to_index(step.group_size) == plan_.ranks.size();
+  }
+
+  void make(std::span<const Rank> ranks, std::int64_t taken_ps) {
+    ++use_.created;
+    for (Rank rank : ranks) {
+      by_rank_[rank].making_ps += taken_ps;
+      ++by_rank_[rank].communicators;
+    }
+  }
+
+  // Groups of one step have no rank in common: one call of all ranks splits all of them off.
+  void make_groups(const StepTraffic& step) {
+    std::vector<Rank> ranks;
+    for (Slot slot : step.slots) ranks.push_back(plan_.rank_of(slot));
+    bool split = false;
+    for (std::size_t first = 0; first < ranks.size(); first += to_index(step.group_size)) {
+      std::vector<Rank> group(ranks.begin() + static_cast<std::ptrdiff_t>(first),
+                              ranks.begin() + static_cast<std::ptrdiff_t>(first) + step.group_size);
+      std::sort(group.begin(), group.end());
+      if (!groups_.insert(group).second) continue;
+      make(group, at_start_ ? 0 : costs_.making_ps(group.size()));
+      split = at_start_;
+    }
+    if (split)
+      for (Rank rank : plan_.ranks) by_rank_[rank].making_ps += costs_.split_ps;
+  }
+
+  void connect(const StepTraffic& step) {
+    for (const Flow& flow : step.flows) {
+      Pair pair = pair_of(plan_.rank_of(step.slots[to_index(flow.source)]),
+                          plan_.rank_of(step.slots[to_index(flow.destination)]));
+      if (!pairs_.insert(pair).second) continue;
+      ++use_.connected;
+      ++by_rank_[pair.first].peers;
+      ++by_rank_[pair.second].peers;
+    }
+  }
+
+  const Plan& plan_;
+  const SetupCosts& costs_;
+  bool at_start_;
+  CommunicatorUse use_;
+  std::map<Rank, Spent> by_rank_;
+  std::set<std::vector<Rank>> groups_;
+  std::set<Pair> pairs_;
+};
+
+}  // namespace
+
+CommunicatorUse first_use_of(const Plan& plan, CommunicatorPolicy policy, const SetupCosts& costs) {
+  return FirstUse(plan, policy, costs).run();
+}
+
+}  // namespace reshard::sim

@@ -211,17 +211,17 @@ std::int32_t TraceBuilder::batch_of(const TraceBody& body, const TraceIssue& how
   Batches& of = batches_[end->rank];
   if (how.batch != of.name) {
     close_batch(end->rank);
+    if (of.left.count(how.batch) > 0)
+      fail(
+          fmt::format("batch: expected the sends and recvs of {} on rank {} one behind the other, "
+                      "found others between them",
+                      reshard::quoted(how.batch), to_int(end->rank)));
     of.name = how.batch;
     of.number = next_batch_++;
     of.stream = how.stream;
     of.communicator = how.communicator;
     ++open_batches_;
   }
-  if (of.left.count(how.batch) > 0)
-    fail(
-        fmt::format("batch: expected the sends and recvs of {} on rank {} one behind the other, "
-                    "found others between them",
-                    reshard::quoted(how.batch), to_int(end->rank)));
   if (of.stream != how.stream || of.communicator != how.communicator)
     fail(
         fmt::format("batch: expected one stream and one communicator in {} on rank {}, found "

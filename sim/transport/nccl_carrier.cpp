@@ -2,6 +2,7 @@
 #include "sim/transport/nccl_carrier.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 
 #include "core/base/errors.h"
@@ -109,6 +110,12 @@ bool too_many(std::size_t n, std::size_t groups) {
 
 NcclCarrier::NcclCarrier(const Topology& topology, const Constants& constants)
     : topology_(topology), constants_(constants), parameters_(parameters_of(topology)) {}
+
+std::size_t NcclCarrier::Hash::operator()(const std::vector<Rank>& ranks) const {
+  std::size_t hash = ranks.size();
+  for (Rank rank : ranks) hash = (hash ^ to_index(to_int(rank))) * std::size_t{0x9E3779B97F4A7C15};
+  return hash;
+}
 
 const Costs& NcclCarrier::costs_of(std::vector<Rank> ranks) {
   std::sort(ranks.begin(), ranks.end());

@@ -8,7 +8,7 @@
 // has a latency by its size and a rate that its rank's thread blocks, and its own, allow.
 #pragma once
 
-#include <map>
+#include <unordered_map>
 #include <vector>
 
 #include "core/topology/topology.h"
@@ -53,7 +53,11 @@ class NcclCarrier : public Carrier {
   const Topology& topology_;
   const Constants& constants_;
   Parameters parameters_;
-  std::map<std::vector<Rank>, Costs> known_;
+  // Looked up only, never iterated.
+  struct Hash {
+    std::size_t operator()(const std::vector<Rank>& ranks) const;
+  };
+  std::unordered_map<std::vector<Rank>, Costs, Hash> known_;
 };
 
 }  // namespace reshard::sim::nccl

@@ -66,8 +66,10 @@ class Search {
     return out;
   }
 
-  const Seat* seat_of(const Workload& workload, OpId op, Rank rank) const {
-    const Operation& operation = workload.operations[to_index(op)];
+  template <class AnyWorkload>  // const or not
+  static auto seat_of(AnyWorkload& workload, OpId op, Rank rank)
+      -> decltype(&workload.operations[0].seats[0]) {
+    auto& operation = workload.operations[to_index(op)];
     std::vector<Rank> ranks = ranks_of(operation);
     auto at = std::find(ranks.begin(), ranks.end(), rank);
     return operation.seats.empty() || at == ranks.end()
@@ -98,8 +100,8 @@ class Search {
   std::optional<Variant> swapped(const Workload& workload, const Delayed& pair) {
     if (tried_ >= kMaxTried) return std::nullopt;
     Variant out{workload, nullptr, {}};
-    auto* second = const_cast<Seat*>(seat_of(out.workload, pair.op, pair.rank));
-    auto* first = const_cast<Seat*>(seat_of(out.workload, pair.behind, pair.rank));
+    Seat *second = seat_of(out.workload, pair.op, pair.rank),
+         *first = seat_of(out.workload, pair.behind, pair.rank);
     std::swap(first->at, second->at);
     out.order = std::make_unique<const Order>(out.workload, options_.order->rules());
     if (find_hang(trace_, out.workload, *out.order, topology_)) return std::nullopt;

@@ -174,7 +174,7 @@ class Making {
     for (std::size_t i = 0; i < made_.size(); ++i) {
       const Made& made = made_[i];
       bool parent = i == kParent;
-      if (parent ? !made.at_start && made.first.empty() : made.first.empty()) continue;
+      if (made.ranks.empty() || (made.first.empty() && !(parent && made.at_start))) continue;
       if (parent && !made.at_start) find_absent(made);
       ++use_.created;
       // A split is a call of all ranks of the parent.
@@ -283,13 +283,13 @@ SetupCosts setup_costs_of(const Topology& topology) {
         nccl::default_figure(which, nccl::gpus_of(topology).compute_capability));
   };
   // Channels as two neighbours have them.
-  std::vector<Rank> pair{Rank{0}};
-  if (topology.devices() > 1) pair.push_back(Rank{1});
-  nccl::Communicator two = nccl::communicator_of(topology, pair);
-  return {
-      figure(Figure::CommInit),   figure(Figure::CommRank),
-      figure(Figure::CommSplit),  figure(Figure::CommConnect),
-      figure(Figure::CommMemory), figure(Figure::CommPeer) * nccl::channels_per_peer(two, false)};
+  std::int64_t channels = 1;
+  if (topology.devices() > 1)
+    channels = nccl::channels_per_peer(
+        nccl::communicator_of(topology, std::vector{Rank{0}, Rank{1}}), false);
+  return {figure(Figure::CommInit),   figure(Figure::CommRank),
+          figure(Figure::CommSplit),  figure(Figure::CommConnect),
+          figure(Figure::CommMemory), figure(Figure::CommPeer) * channels};
 }
 
 CommunicatorUse use_communicators(CommunicatorPolicy policy, const SetupCosts& costs, bool cold,

@@ -209,6 +209,15 @@ TEST_CASE("what names a communicator keeps it; what copy engines carry has none"
   CHECK(of(copied, Eager).use.created == 1);
 }
 
+TEST_CASE("nobody makes a communicator of nobody, and one rank needs no peers") {
+  ReplayReport empty = replayed({}, Split, 1);
+  for (const CommunicatorResult& result : empty.communicators) CHECK(result.use.created == 0);
+  ReplayReport one =
+      replayed({R"({"op": "compute", "ranks": "0", "duration_ps": 5})"}, Eager, 1, true);
+  CHECK(of(one, Eager).use.created == 1);
+  CHECK(one.time_ps == 640'750'000'005);  // made first, then computed
+}
+
 TEST_CASE("names of policies") {
   for (CommunicatorPolicy policy : kCommunicatorPolicies)
     CHECK(parse_communicators(text(policy), "--communicators") == policy);

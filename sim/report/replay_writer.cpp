@@ -274,8 +274,10 @@ std::string replay_json(const ReplayReport& report) {
               {"plan_cache", report.cache ? cache_json(*report.cache) : Json(nullptr)},
               {"digest", report.digest.hex()}};
   auto operation = [&](const PathFacts::Part& part) -> Json {
-    return {{"line", report.lines[to_index(part.op)]},
-            {"operation", report.labels[to_index(part.op)]}};
+    // A setup of a policy is of no line.
+    std::size_t op = to_index(part.op);
+    return {{"line", op < report.lines.size() ? Json(report.lines[op]) : Json(nullptr)},
+            {"operation", report.labels[op]}};
   };
   add_path(report.path, operation, out);
   add_phases(report.phases, out);

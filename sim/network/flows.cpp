@@ -124,7 +124,7 @@ std::int64_t Flows::cap_of(std::int32_t flow) const {
       1, static_cast<std::int64_t>(Int128{cap} * allowed_[flow] / kRatioOne));
 }
 
-// Shares no more for now; what is left of it.
+// Takes the flow from those that share; what is left of its work.
 Int128 Flows::take_out(std::int32_t flow, std::int64_t now_ps) {
   Int128 left =
       shares_since_ps_[flow] == now_ps ? shares_work_[flow] : -shares_.excess(flow, now_ps);

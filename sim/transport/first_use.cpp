@@ -12,10 +12,6 @@
 namespace reshard::sim {
 namespace {
 
-using Pair = std::pair<Rank, Rank>;  // the lower rank first
-
-Pair pair_of(Rank a, Rank b) { return a < b ? Pair{a, b} : Pair{b, a}; }
-
 // By rank what it spends, and how many communicators and peers it has.
 class FirstUse {
  public:
@@ -83,8 +79,9 @@ class FirstUse {
 
   void connect(const StepTraffic& step) {
     for (const Flow& flow : step.flows) {
-      Pair pair = pair_of(plan_.rank_of(step.slots[to_index(flow.source)]),
-                          plan_.rank_of(step.slots[to_index(flow.destination)]));
+      std::pair<Rank, Rank> pair =
+          std::minmax(plan_.rank_of(step.slots[to_index(flow.source)]),
+                      plan_.rank_of(step.slots[to_index(flow.destination)]));
       if (!pairs_.insert(pair).second) continue;
       ++use_.connected;
       ++by_rank_[pair.first].peers;
@@ -98,7 +95,7 @@ class FirstUse {
   CommunicatorUse use_;
   std::map<Rank, Spent> by_rank_;
   std::set<std::vector<Rank>> groups_;
-  std::set<Pair> pairs_;
+  std::set<std::pair<Rank, Rank>> pairs_;
 };
 
 }  // namespace

@@ -44,11 +44,12 @@ Candidates candidates_of(const Request& request, const PlannerInput& input) {
     Explanation explanation;
     PlannerInput own = input;
     own.explanation = input.explanation != nullptr ? &explanation : nullptr;
-    own.found = nullptr;
+    PlanFindings found;
+    own.found = &found;
     own.p2p = p2p;
     try {
       Plan plan = made_by(row, request, own);
-      out.made.push_back({row.name, std::move(plan), std::move(explanation)});
+      out.made.push_back({row.name, std::move(plan), std::move(explanation), std::move(found)});
       if (row.make == plan_p2p) p2p = &out.made.back().plan;
     } catch (const InputError& error) {
       // This planner does not do such requests; the others may.
@@ -75,7 +76,8 @@ void find_out(Candidate& own, std::span<Candidate* const> before, const PlannerI
       limit_ps =
           std::min(limit_ps, std::max<std::int64_t>(1, other->total_ps() - own.first_use_ps));
   }
-  own.found.bytes = count_bytes(own.plan);
+  if (!own.found.bytes) own.found.bytes = count_bytes(own.plan);
+  if (own.found.timing) return;
   if (own.peak_bytes() <= input.memory_limit_bytes.value_or(own.peak_bytes()))
     own.found.timing = input.plan_time(own.plan, *input.topology, limit_ps);
 }

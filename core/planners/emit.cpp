@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "core/base/errors.h"
-#include "core/planners/blocks.h"
+#include "core/moves/blocks.h"
 
 namespace reshard {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "core/planners/blocks.h"
+#include "core/moves/blocks.h"
 #include "core/torch/placement_state.h"
 
 namespace reshard {

@@ -4,15 +4,15 @@
 // ranks that need it. With k addends and m needing ranks that is (k-1)+(m-1) receipts where the
 // owner holds an addend and needs the result, else k+m-1: the fewest.
 //
-// An *item* is a source cell met with a destination cell (and one choice of kept addends): all its
-// elements have the same holders and the same needing ranks. Owners are the needing ranks that hold
-// an addend; where none does, the holders if fewer results than addends would have to travel (m <=
-// k), else the needing ranks. The item is cut evenly among them, so that folding and sending are
-// spread.
+// Of an item (items.h) all elements have the same holders and the same needing ranks. Owners are
+// the needing ranks that hold an addend; where none does, the holders if fewer results than addends
+// would have to travel (m <= k), else the needing ranks. The item is cut evenly among them, so that
+// folding and sending are spread.
 #include <algorithm>
 
 #include <fmt/format.h>
 
+#include "core/moves/items.h"
 #include "core/planners/p2p_parts.h"
 
 namespace reshard {
@@ -30,81 +30,12 @@ class FoldPlanner {
         temporaries_(crossing.plan.slot_count(), 0) {}
 
   void run(Explanation* explanation) {
-    collect_needs();
-    auto dims = to_index(crossing_.dims());
-    std::array<std::size_t, kMaxDims> pieces{};
-    for (std::size_t d = 0; d < dims; ++d)
-      pieces[d] = to_index(crossing_.overlaps[d].destination_pieces());
-    for_each_combination(std::span<const std::size_t>(pieces.data(), dims),
-                         [&](std::span<const std::size_t> piece) { plan_destination_cell(piece); });
+    Items(crossing_).for_each([&](const Item& item) { plan_item(item); });
     add_steps(explanation);
   }
 
  private:
-  // Ranks of one destination cell that want the same addends of the same shares: offsets from the
-  // cell's base position.
-  struct Need {
-    std::vector<std::int32_t> offsets;
-    std::vector<std::int64_t> addends;
-    std::array<std::int64_t, kMaxDims> shares;  // per plan dim
-  };
-  struct Item {
-    std::vector<PieceOverlap> cell;
-    std::int32_t source_base;
-    std::vector<Slot> needing;  // ascending
-    const std::vector<std::int64_t>* addends;
-  };
   using Fold = std::pair<ReduceStep::Part, std::vector<ReduceStep::Operand>>;
-
-  void collect_needs() {
-    const Request& request = crossing_.request;
-    const Mesh& mesh = request.destination().mesh();
-    for (std::int32_t replica : crossing_.destination_cells.replica_offsets())
-      for (std::int32_t partial : crossing_.destination_cells.addend_offsets()) {
-        std::int64_t key = 0;
-        MeshCoordinate coordinate = mesh.coordinate(replica + partial);
-        for (const FoldMeaning::Axis& axis : request.fold().axes)
-          if (!axis.folded) key = key * axis.size + coordinate[to_index(axis.axis)];
-        for (int axis : request.fold().zero_axes)
-          key = key * mesh.axis_size(axis) + coordinate[to_index(axis)];
-        if (to_index(key) >= needs_.size()) needs_.resize(to_index(key) + 1);
-        Need& need = needs_[to_index(key)];
-        if (need.offsets.empty()) need.addends = request.addends_wanted(replica + partial);
-        for (int d = 0; d < crossing_.dims(); ++d)
-          need.shares[to_index(d)] = crossing_.zero_axes.share_of(d, coordinate);
-        need.offsets.push_back(replica + partial);
-      }
-  }
-
-  void plan_destination_cell(std::span<const std::size_t> piece) {
-    std::int32_t base = 0;
-    for (std::size_t d = 0; d < piece.size(); ++d)
-      base += crossing_.destination_cells.base(static_cast<int>(d),
-                                               static_cast<std::int64_t>(piece[d]));
-    for (const Need& need : needs_) {
-      std::array<std::span<const PieceOverlap>, kMaxDims> rows;
-      std::array<std::size_t, kMaxDims> sizes{};
-      for (std::size_t d = 0; d < piece.size(); ++d) {
-        rows[d] = crossing_.overlaps[d].of(static_cast<std::int64_t>(piece[d]), need.shares[d]);
-        sizes[d] = rows[d].size();
-      }
-      Item item{{}, 0, {}, &need.addends};
-      for (std::int32_t offset : need.offsets)
-        item.needing.push_back(crossing_.destination_slot[to_index(base + offset)]);
-      std::sort(item.needing.begin(), item.needing.end());
-      for_each_combination(std::span<const std::size_t>(sizes.data(), piece.size()),
-                           [&](std::span<const std::size_t> at) {
-                             item.cell.clear();
-                             item.source_base = 0;
-                             for (std::size_t d = 0; d < piece.size(); ++d) {
-                               item.cell.push_back(rows[d][at[d]]);
-                               item.source_base += crossing_.source_cells.base(
-                                   static_cast<int>(d), item.cell.back().source_piece);
-                             }
-                             plan_item(item);
-                           });
-    }
-  }
 
   // The addend of the item that `slot` holds, if any.
   std::optional<std::int64_t> held_addend(const Item& item, Slot slot) const {
@@ -134,10 +65,8 @@ class FoldPlanner {
   }
 
   void plan_item(const Item& item) {
-    DimVector extents;
-    for (const PieceOverlap& overlap : item.cell) extents.push_back(overlap.size);
     std::vector<Slot> owners = owners_of(item);
-    divide(item, box_of(extents), owners);
+    divide(item, box_of(item.extents()), owners);
   }
 
   // Cuts `box` (packed coordinates of the item) among the owners, along its longest dims.
@@ -165,37 +94,6 @@ class FoldPlanner {
     return BufferId{id};
   }
 
-  // Visits the boxes of `box` in which source, destination and packed coordinates all run on:
-  // visit(source_lo, destination_lo, packed_lo, extents).
-  template <class Visit>
-  void for_each_fragment(const Item& item, const Box& box, Visit&& visit) const {
-    std::array<std::vector<Fragment>, kMaxDims> cut;
-    std::array<std::size_t, kMaxDims> counts{};
-    for (std::size_t d = 0; d < item.cell.size(); ++d) {
-      auto dim = static_cast<int>(d);
-      for (const Fragment& fragment : crossing_.overlaps[d].fragments(item.cell[d])) {
-        std::int64_t lo = std::max(box.lo[dim], fragment.packed_lo),
-                     hi = std::min(box.hi[dim], fragment.packed_lo + fragment.size);
-        std::int64_t by = lo - fragment.packed_lo;
-        if (lo < hi)
-          cut[d].push_back({fragment.source_lo + by, fragment.destination_lo + by, lo, hi - lo});
-      }
-      counts[d] = cut[d].size();
-    }
-    for_each_combination(std::span<const std::size_t>(counts.data(), item.cell.size()),
-                         [&](std::span<const std::size_t> at) {
-                           DimVector source_lo, destination_lo, packed_lo, extents;
-                           for (std::size_t d = 0; d < at.size(); ++d) {
-                             const Fragment& fragment = cut[d][at[d]];
-                             source_lo.push_back(fragment.source_lo);
-                             destination_lo.push_back(fragment.destination_lo);
-                             packed_lo.push_back(fragment.packed_lo - box.lo[static_cast<int>(d)]);
-                             extents.push_back(fragment.size);
-                           }
-                           visit(source_lo, destination_lo, packed_lo, extents);
-                         });
-  }
-
   // `owner` folds `box`: addends to it, fold, results from it. Arriving addends are stacked along
   // dim 0 of one temporary.
   void own(const Item& item, const Box& box, Slot owner) {
@@ -216,7 +114,7 @@ class FoldPlanner {
     for (std::int64_t addend : arriving)
       senders.push_back(senders_.pick(item.source_base + addend_offset(addend), box.volume()));
     for_each_fragment(
-        item, box,
+        crossing_, item, box,
         [&](const DimVector& source_lo, const DimVector& destination_lo, const DimVector& packed_lo,
             const DimVector& extents) {
           const DimVector& result_lo = owner_needs ? destination_lo : packed_lo;
@@ -274,7 +172,6 @@ class FoldPlanner {
   std::vector<std::int64_t> owned_;        // elements each slot folds so far
   std::vector<std::vector<Fold>> folds_;   // per slot
   std::vector<std::int32_t> temporaries_;  // used so far, per slot
-  std::vector<Need> needs_;
 };
 
 }  // namespace

@@ -3,41 +3,13 @@
 // (p2p_fold.cpp).
 #pragma once
 
-#include <optional>
 #include <vector>
 
-#include "core/planners/messages.h"
-#include "core/planners/overlap.h"
+#include "core/moves/crossing.h"
+#include "core/moves/messages.h"
 #include "core/planners/planner.h"
 
 namespace reshard {
-
-// The request with everything that p2p looks up again and again, by slot where ranks are meant.
-class Crossing {
- public:
-  explicit Crossing(const Request& request);
-
-  const Request& request;
-  Plan plan;
-  ZeroAxes zero_axes;
-  std::vector<DimOverlap> overlaps;  // per plan dim
-  CellPositions source_cells, destination_cells;
-  std::vector<Slot> source_slot, destination_slot;  // by mesh position
-
-  int dims() const { return plan.dims(); }
-  // What S->P(sum) leaves zero of every rank's destination.
-  FillStep zeros() const;
-  // Where a rank stands in the source mesh: the sum of its piece bases and its addend; nothing when
-  // it is not in the mesh.
-  struct Standing {
-    std::int32_t base;
-    std::int64_t addend;
-  };
-  const std::optional<Standing>& standing(Slot slot) const { return standings_[to_index(slot)]; }
-
- private:
-  std::vector<std::optional<Standing>> standings_;
-};
 
 // Which replica sends. Ranks that hold the same piece of every dim and the same addend are replicas
 // of each other and of nobody else, so every such set keeps its own heap of (elements sent so far,

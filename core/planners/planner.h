@@ -60,7 +60,8 @@ struct PlanFindings {
 struct PlannerInput {
   const Topology* topology = nullptr;              // never null when a planner runs
   std::optional<std::int64_t> memory_limit_bytes;  // per rank, of PlanBytes::peak_max
-  PlanTime plan_time;                              // set for `auto`
+  PlanTime plan_time;                              // set for `auto`; `packed` uses it where set
+  bool steps_in_turn = false;  // the transport runs a plan's steps one after the other
   // What the first use of a plan takes beside its time; empty: nothing is counted.
   std::function<std::int64_t(const Plan&)> first_use_ps = {};
   const Plan* p2p = nullptr;           // its plan, where a planner made it already
@@ -74,7 +75,7 @@ struct PlannerRow {
   Plan (*make)(const Request& request, const PlannerInput& input);
 };
 
-// rule, p2p, hybrid, auto.
+// rule, p2p, hybrid, packed, auto.
 std::span<const PlannerRow> planners();
 // Throws InputError naming `field` that lists the names.
 const PlannerRow& find_planner(std::string_view name, std::string_view field = "planner");
@@ -93,6 +94,7 @@ void require_memory(std::string_view who, std::int64_t peak_bytes, std::int64_t 
 Plan plan_rule(const Request& request, const PlannerInput& input);    // rule.cpp
 Plan plan_p2p(const Request& request, const PlannerInput& input);     // p2p.cpp
 Plan plan_hybrid(const Request& request, const PlannerInput& input);  // hybrid.cpp
+Plan plan_packed(const Request& request, const PlannerInput& input);  // packed.cpp
 Plan plan_auto(const Request& request, const PlannerInput& input);    // auto.cpp
 
 }  // namespace reshard

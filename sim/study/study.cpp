@@ -214,6 +214,7 @@ std::shared_ptr<Study> Studies::made(const PlannerRow& planner, const Request& r
     stage("planning");
     return timing;
   };
+  input.steps_in_turn = transport->carrier() != nullptr && transport->carrier()->in_turn();
   if (options_.cold)
     input.first_use_ps = [costs = setup_costs_of(*topology_)](const Plan& plan) {
       return first_use_of(plan, CommunicatorPolicy::Eager, costs).first_use_ps();

@@ -143,10 +143,10 @@ TEST_CASE("planners are found by name") {
     CHECK(!row.purpose.empty());
     CHECK(&find_planner(row.name) == &row);
   }
-  CHECK(names == "rule p2p hybrid auto ");
+  CHECK(names == "rule p2p hybrid packed auto ");
   CHECK_THROWS_AS(find_planner("fast"), InputError);
   CHECK_THROWS_WITH(find_planner("fast"),
-                    Catch::Contains("rule, p2p, hybrid, auto") && Catch::Contains("fast"));
+                    Catch::Contains("rule, p2p, hybrid, packed, auto") && Catch::Contains("fast"));
 }
 
 TEST_CASE("make_plan refuses a plan over the memory limit and says its peak") {

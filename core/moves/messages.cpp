@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "core/planners/messages.h"
+#include "core/moves/messages.h"
 
 #include "core/base/errors.h"
 #include "core/base/grouped.h"

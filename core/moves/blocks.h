@@ -16,8 +16,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/planners/linked_runs.h"
-#include "core/planners/overlap.h"
+#include "core/moves/linked_runs.h"
+#include "core/moves/overlap.h"
 
 namespace reshard {
 

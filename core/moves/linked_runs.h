@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/base/errors.h"
-#include "core/planners/messages.h"
+#include "core/moves/messages.h"
 
 namespace reshard {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The pieces of a source dim partition it, so their runs, sorted, tile it; each run of a
 // destination piece then meets a contiguous stretch of that list.
-#include "core/planners/overlap.h"
+#include "core/moves/overlap.h"
 
 #include <algorithm>
 

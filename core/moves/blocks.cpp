@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "core/planners/blocks.h"
+#include "core/moves/blocks.h"
 
 #include <optional>
 

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A request item by item. An *item* is a source cell met with a destination cell, and one choice of
+// kept addends and of zero coordinates: all its elements have the same holders and the same needing
+// ranks. Its elements are counted densely, dim by dim, in *packed* coordinates.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/moves/crossing.h"
+
+namespace reshard {
+
+struct Item {
+  std::vector<PieceOverlap> cell;            // per plan dim
+  std::int32_t source_base;                  // position that the source cell's holders count from
+  std::int32_t need;                         // number of the destination cell and choice
+  std::vector<Slot> needing;                 // ascending
+  const std::vector<std::int64_t>* addends;  // that are folded, ascending
+  // Extents in packed coordinates.
+  DimVector extents() const {
+    DimVector out;
+    for (const PieceOverlap& overlap : cell) out.push_back(overlap.size);
+    return out;
+  }
+};
+
+class Items {
+ public:
+  // The crossing must outlive this.
+  explicit Items(const Crossing& crossing);
+
+  // Calls visit(item) for each, ascending by (destination cell, choice, source cell).
+  template <class Visit>
+  void for_each(Visit&& visit) const {
+    auto dims = to_index(crossing_.dims());
+    std::array<std::size_t, kMaxDims> pieces{};
+    for (std::size_t d = 0; d < dims; ++d)
+      pieces[d] = to_index(crossing_.overlaps[d].destination_pieces());
+    std::int32_t need = 0;
+    for_each_combination(std::span<const std::size_t>(pieces.data(), dims),
+                         [&](std::span<const std::size_t> piece) {
+                           for (const Need& choice : needs_)
+                             visit_cell(piece, choice, need++, visit);
+                         });
+  }
+
+ private:
+  // Ranks of one destination cell that want the same addends of the same shares: offsets from the
+  // cell's base position.
+  struct Need {
+    std::vector<std::int32_t> offsets;
+    std::vector<std::int64_t> addends;
+    std::array<std::int64_t, kMaxDims> shares;  // per plan dim
+  };
+
+  template <class Visit>
+  void visit_cell(std::span<const std::size_t> piece, const Need& choice, std::int32_t need,
+                  Visit&& visit) const {
+    std::int32_t base = 0;
+    std::array<std::span<const PieceOverlap>, kMaxDims> rows;
+    std::array<std::size_t, kMaxDims> sizes{};
+    for (std::size_t d = 0; d < piece.size(); ++d) {
+      auto at = static_cast<std::int64_t>(piece[d]);
+      base += crossing_.destination_cells.base(static_cast<int>(d), at);
+      rows[d] = crossing_.overlaps[d].of(at, choice.shares[d]);
+      sizes[d] = rows[d].size();
+    }
+    Item item{{}, 0, need, {}, &choice.addends};
+    for (std::int32_t offset : choice.offsets)
+      item.needing.push_back(crossing_.destination_slot[to_index(base + offset)]);
+    std::sort(item.needing.begin(), item.needing.end());
+    for_each_combination(std::span<const std::size_t>(sizes.data(), piece.size()),
+                         [&](std::span<const std::size_t> at) {
+                           item.cell.clear();
+                           item.source_base = 0;
+                           for (std::size_t d = 0; d < piece.size(); ++d) {
+                             item.cell.push_back(rows[d][at[d]]);
+                             item.source_base += crossing_.source_cells.base(
+                                 static_cast<int>(d), item.cell.back().source_piece);
+                           }
+                           visit(static_cast<const Item&>(item));
+                         });
+  }
+
+  const Crossing& crossing_;
+  std::vector<Need> needs_;
+};
+
+// Visits the boxes of `box`, in packed coordinates of the item, in which source, destination and
+// packed coordinates all run on: visit(source_lo, destination_lo, packed_lo, extents), the packed
+// ones from the box's corner.
+template <class Visit>
+void for_each_fragment(const Crossing& crossing, const Item& item, const Box& box, Visit&& visit) {
+  std::array<std::vector<Fragment>, kMaxDims> cut;
+  std::array<std::size_t, kMaxDims> counts{};
+  for (std::size_t d = 0; d < item.cell.size(); ++d) {
+    auto dim = static_cast<int>(d);
+    for (const Fragment& fragment : crossing.overlaps[d].fragments(item.cell[d])) {
+      std::int64_t lo = std::max(box.lo[dim], fragment.packed_lo),
+                   hi = std::min(box.hi[dim], fragment.packed_lo + fragment.size);
+      std::int64_t by = lo - fragment.packed_lo;
+      if (lo < hi)
+        cut[d].push_back({fragment.source_lo + by, fragment.destination_lo + by, lo, hi - lo});
+    }
+    counts[d] = cut[d].size();
+  }
+  for_each_combination(std::span<const std::size_t>(counts.data(), item.cell.size()),
+                       [&](std::span<const std::size_t> at) {
+                         DimVector source_lo, destination_lo, packed_lo, extents;
+                         for (std::size_t d = 0; d < at.size(); ++d) {
+                           const Fragment& fragment = cut[d][at[d]];
+                           source_lo.push_back(fragment.source_lo);
+                           destination_lo.push_back(fragment.destination_lo);
+                           packed_lo.push_back(fragment.packed_lo - box.lo[static_cast<int>(d)]);
+                           extents.push_back(fragment.size);
+                         }
+                         visit(source_lo, destination_lo, packed_lo, extents);
+                       });
+}
+
+}  // namespace reshard

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "core/packing/loads.h"
+
+#include <algorithm>
+#include <array>
+
+#include "core/base/integers.h"
+#include "core/base/units.h"
+
+namespace reshard {
+namespace {
+
+// 2^(i/64) in units of 2^-16, rounded down: 64th roots by square roots.
+constexpr int kFractionBits = 6;
+std::uint64_t square_root(Int128 of) {
+  std::uint64_t root = 0;
+  for (std::uint64_t bit = std::uint64_t{1} << 62; bit > 0; bit >>= 1) {
+    Int128 next = root + bit;
+    if (next * next <= of) root += bit;
+  }
+  return root;
+}
+std::array<std::uint64_t, 1 << kFractionBits> powers_of_two() {
+  constexpr int kBits = 40;
+  std::array<std::uint64_t, 1 << kFractionBits> out{};
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    Int128 power = Int128{1} << kBits, root = Int128{1} << (kBits + 1);
+    for (int bit = kFractionBits - 1; bit >= 0; --bit) {
+      root = square_root(root << kBits);
+      if (i >> bit & 1) power = power * root >> kBits;
+    }
+    out[i] = static_cast<std::uint64_t>(power >> (kBits - 16));
+  }
+  return out;
+}
+
+// 20 / ln 2 in units of 2^-6: octaves of the price for a full load.
+constexpr std::int64_t kSteepness = 1847;
+// Beyond 1.38 times the target the price rises no more: it stays below 2^57.
+constexpr std::int64_t kHighest = std::int64_t{40} << kFractionBits;
+constexpr std::uint64_t kMaxBase = std::uint64_t{1} << 16;
+
+}  // namespace
+
+Loads::Loads(const Roads& roads, std::int64_t symmetries, std::int64_t target_ps)
+    : roads_(roads), target_ps_(target_ps), loads_(roads.tolls().size(), 0) {
+  std::int64_t fastest = 1;
+  for (const Roads::Toll& toll : roads.tolls()) fastest = std::max(fastest, toll.bytes_per_s);
+  for (const Roads::Toll& toll : roads.tolls()) {
+    // Bytes that one resource carries in the time aimed at, and how many copies come to it.
+    Int128 fits = std::max<Int128>(1, Int128{toll.bytes_per_s} * target_ps / kPsPerSecond);
+    Int128 copies = symmetries / toll.resources;
+    per_byte_.push_back(static_cast<std::uint64_t>(
+        std::min<Int128>((copies * kFull << 20) / fits, Int128{1} << 62)));
+    base_.push_back(std::min<std::uint64_t>(
+        kMaxBase, static_cast<std::uint64_t>(Int128{fastest} * 256 / toll.bytes_per_s)));
+  }
+  prices_.assign(loads_.size(), 0);
+  for (std::size_t toll = 0; toll < loads_.size(); ++toll)
+    change(static_cast<std::int32_t>(toll), 0);
+}
+
+std::int64_t Loads::amount(std::int32_t toll, std::int64_t bytes) const {
+  return static_cast<std::int64_t>(
+      std::min<Int128>(Int128{bytes} * per_byte_[to_index(toll)] >> 20, Int128{1} << 50));
+}
+
+void Loads::change(std::int32_t toll, std::int64_t amount) {
+  static const std::array<std::uint64_t, 1 << kFractionBits> kPowers = powers_of_two();
+  std::size_t at = to_index(toll);
+  loads_[at] += amount;
+  auto octaves =
+      static_cast<std::int64_t>(std::min<Int128>(kHighest, Int128{loads_[at]} * kSteepness >> 30));
+  prices_[at] = (base_[at] * kPowers[to_index(octaves & ((1 << kFractionBits) - 1))] >> 16)
+                << (octaves >> kFractionBits);
+}
+
+Price Loads::top() const { return *std::max_element(prices_.begin(), prices_.end()); }
+
+std::int64_t Loads::time_ps() const {
+  std::int64_t most = *std::max_element(loads_.begin(), loads_.end());
+  return static_cast<std::int64_t>(Int128{most} * target_ps_ / kFull);
+}
+
+}  // namespace reshard

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What is carried over every toll, and the price of carrying more.
+//
+// A toll's load is its time under way in units of the time aimed at: 2^30 is as long. Its price
+// grows by the factor e for every 1/20 of that, and is per byte: dear where much is carried and
+// where little fits. Sending everything by the cheapest way under such prices comes near the least
+// possible greatest load (Garg and Koenemann, "Faster and simpler algorithms for multicommodity
+// flow", SIAM J. Comput. 37, 2007). Integers throughout.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/packing/roads.h"
+
+namespace reshard {
+
+using Price = std::uint64_t;
+inline constexpr Price kUnreached = ~Price{0};
+
+class Loads {
+ public:
+  static constexpr std::int64_t kFull = std::int64_t{1} << 30;
+
+  // `symmetries` copies of everything, spread evenly over the resources of a toll. `target_ps` > 0:
+  // the time aimed at.
+  Loads(const Roads& roads, std::int64_t symmetries, std::int64_t target_ps);
+
+  Price price(std::int32_t toll) const { return prices_[to_index(toll)]; }
+  Price price(Roads::Range range) const {
+    Price sum = 0;
+    for (std::int32_t toll : roads_.tolls_of(range)) sum += price(toll);
+    return sum;
+  }
+  // The highest of all.
+  Price top() const;
+
+  // `bytes` more, or less, over one resource of the toll, and over all others like it.
+  void carry(std::int32_t toll, std::int64_t bytes) { change(toll, amount(toll, bytes)); }
+  void release(std::int32_t toll, std::int64_t bytes) { change(toll, -amount(toll, bytes)); }
+
+  // The time under way of the toll that has most.
+  std::int64_t time_ps() const;
+  std::int64_t load(std::int32_t toll) const { return loads_[to_index(toll)]; }
+
+ private:
+  void change(std::int32_t toll, std::int64_t amount);
+  std::int64_t amount(std::int32_t toll, std::int64_t bytes) const;
+
+  const Roads& roads_;
+  std::int64_t target_ps_;
+  std::vector<std::uint64_t> per_byte_;  // by toll: load of 2^20 bytes, times 2^20
+  std::vector<Price> base_;              // by toll: price without load, times 2^16
+  std::vector<std::int64_t> loads_;
+  std::vector<Price> prices_;
+};
+
+}  // namespace reshard

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "core/packing/packed_request.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace reshard {
+namespace {
+
+Commodity commodity_of(const Crossing& crossing, const Item& item) {
+  Commodity out{item.source_base,
+                item.need,
+                element_count(item.extents()) * size_bytes(crossing.request.dtype()),
+                {},
+                {}};
+  for (std::int64_t addend : *item.addends) {
+    std::vector<Slot>& holders = out.holders.emplace_back();
+    std::int32_t first =
+        item.source_base + crossing.source_cells.addend_offsets()[to_index(addend)];
+    for (std::int32_t replica : crossing.source_cells.replica_offsets())
+      holders.push_back(crossing.source_slot[to_index(first + replica)]);
+    std::sort(holders.begin(), holders.end());
+  }
+  for (Slot slot : item.needing)
+    if (out.folds() || !std::binary_search(out.holders[0].begin(), out.holders[0].end(), slot))
+      out.needers.push_back(slot);
+  return out;
+}
+
+// `list` in the order of `order`.
+template <class T>
+std::vector<T> ordered(std::vector<T> list, const std::vector<std::size_t>& order) {
+  std::vector<T> out;
+  out.reserve(list.size());
+  for (std::size_t i : order) out.push_back(std::move(list[i]));
+  return out;
+}
+
+}  // namespace
+
+PackedRequest::PackedRequest(const Crossing& crossing, const Topology& topology) : all(crossing) {
+  commodities.held_from.assign(crossing.plan.slot_count(), -1);
+  commodities.needed_to.assign(crossing.plan.slot_count(), -1);
+  for (std::size_t slot = 0; slot < crossing.plan.slot_count(); ++slot)
+    if (const auto& standing = crossing.standing(static_cast<Slot>(slot)))
+      commodities.held_from[slot] = standing->base;
+  std::vector<Commodity>& list = commodities.list;
+  all.for_each([&](const Item& item) {
+    for (Slot slot : item.needing) commodities.needed_to[to_index(slot)] = item.need;
+    Commodity commodity = commodity_of(crossing, item);
+    if (commodity.needers.empty()) return;
+    list.push_back(std::move(commodity));
+    items.push_back(item);
+  });
+  std::vector<std::size_t> order(list.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return std::pair(list[a].from, list[a].to) < std::pair(list[b].from, list[b].to);
+  });
+  list = ordered(std::move(list), order);
+  items = ordered(std::move(items), order);
+  symmetry = Symmetry(crossing.request, crossing.request.ranks(), topology, commodities);
+}
+
+}  // namespace reshard

@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "core/packing/packing.h"
+
+#include <algorithm>
+#include <numeric>
+#include <tuple>
+
+#include "core/base/units.h"
+#include "core/packing/way_search.h"
+
+namespace reshard {
+namespace {
+
+// Finds the tree of one granule and carries it.
+class TreeGrower {
+ public:
+  TreeGrower(const Roads& roads, Loads& loads, std::int64_t latency_permille)
+      : roads_(roads),
+        loads_(loads),
+        search_(roads),
+        latency_permille_(latency_permille),
+        depth_(roads.ranks(), 0),
+        wanted_(roads.ranks(), false) {}
+
+  std::vector<Branch> grow(const Commodity& commodity, std::int64_t bytes) {
+    bytes_ = bytes;
+    search_.set_latency_price(static_cast<Price>(
+        std::min<Int128>(Int128{loads_.top()} * latency_permille_ / 1000, Int128{1} << 58)));
+    if (!commodity.folds()) {
+      Branch branch;
+      reach(branch, commodity.holders[0], commodity.needers);
+      return {std::move(branch)};
+    }
+    return grow_folds(commodity);
+  }
+
+  void carry(const Branch& branch, bool release) {
+    for (const std::vector<Leg>* legs : {&branch.in, &branch.out})
+      for (const Leg& leg : *legs) carry(leg, release);
+  }
+  void carry(const std::vector<Branch>& branches, std::int64_t bytes, bool release) {
+    bytes_ = bytes;
+    for (const Branch& branch : branches) carry(branch, release);
+  }
+
+ private:
+  // Price of the leg as it is, then it is carried.
+  Price pay(const Leg& leg) {
+    Price price = 0;
+    on_tolls(leg, [&](std::int32_t toll) {
+      price += loads_.price(toll);
+      loads_.carry(toll, bytes_);
+    });
+    return price;
+  }
+  void carry(const Leg& leg, bool release) {
+    on_tolls(leg, [&](std::int32_t toll) {
+      release ? loads_.release(toll, bytes_) : loads_.carry(toll, bytes_);
+    });
+  }
+  template <class Visit>
+  void on_tolls(const Leg& leg, Visit&& visit) const {
+    std::int32_t crossing = roads_.crossing(leg.from, leg.to);
+    auto all = [&](Roads::Range range) {
+      for (std::int32_t toll : roads_.tolls_of(range)) visit(toll);
+    };
+    for (const Roads::Ramp& ramp : roads_.up_from(leg.from))
+      if (ramp.crossing == crossing) all(ramp.tolls);
+    all(roads_.crossings()[to_index(crossing)].tolls);
+    for (const Roads::Ramp& ramp : roads_.down_to(leg.to))
+      if (ramp.crossing == crossing) all(ramp.tolls);
+  }
+
+  void start_at(Slot slot) {
+    depth_[to_index(slot)] = 0;
+    search_.add(slot, 0);
+  }
+  // `slot` hangs on `parent`, which is in the set.
+  void hang(Slot slot, Slot parent, Direction direction) {
+    std::int32_t crossing = direction == Direction::Outwards ? roads_.crossing(parent, slot)
+                                                             : roads_.crossing(slot, parent);
+    depth_[to_index(slot)] = depth_[to_index(parent)] + search_.latency_price(crossing);
+    search_.add(slot, depth_[to_index(slot)]);
+  }
+
+  // The ranks from the set to `slot`, the set's first.
+  std::vector<Slot>& way_to(Slot slot) {
+    way_.clear();
+    for (Slot at = slot; at >= 0; at = search_.before(at)) way_.push_back(at);
+    std::reverse(way_.begin(), way_.end());
+    return way_;
+  }
+
+  // From the set to all that need. Returns what was paid.
+  Price reach(Branch& branch, const std::vector<Slot>& set, const std::vector<Slot>& needers) {
+    search_.clear();
+    for (Slot slot : set) start_at(slot);
+    std::vector<Slot>& left = left_;
+    left.clear();
+    for (Slot slot : needers)
+      if (std::find(set.begin(), set.end(), slot) == set.end()) left.push_back(slot);
+    Price paid = 0;
+    while (!left.empty()) {
+      search_.run(loads_, Direction::Outwards);
+      Slot nearest = *std::min_element(left.begin(), left.end(), [&](Slot a, Slot b) {
+        return std::pair(search_.cost(a), a) < std::pair(search_.cost(b), b);
+      });
+      const std::vector<Slot>& way = way_to(nearest);
+      for (std::size_t i = 1; i < way.size(); ++i) {
+        branch.out.push_back({way[i - 1], way[i]});
+        paid += pay(branch.out.back());
+        hang(way[i], way[i - 1], Direction::Outwards);
+        left.erase(std::remove(left.begin(), left.end(), way[i]), left.end());
+      }
+    }
+    return paid;
+  }
+
+  // From one holder of every addend to the root. Legs are found from the root on.
+  Price gather(Branch& branch, const Commodity& commodity) {
+    search_.clear();
+    start_at(branch.root);
+    std::vector<const std::vector<Slot>*> left;
+    for (const std::vector<Slot>& holders : commodity.holders) left.push_back(&holders);
+    auto found = [&](Slot slot) {
+      auto at = std::find_if(left.begin(), left.end(), [&](const std::vector<Slot>* holders) {
+        return std::binary_search(holders->begin(), holders->end(), slot);
+      });
+      if (at == left.end()) return;
+      left.erase(at);
+      branch.givers.push_back(slot);
+    };
+    found(branch.root);
+    Price paid = 0;
+    while (!left.empty()) {
+      search_.run(loads_, Direction::Inwards);
+      Slot nearest = -1;
+      for (const std::vector<Slot>* holders : left)
+        for (Slot slot : *holders)
+          if (nearest < 0 ||
+              std::pair(search_.cost(slot), slot) < std::pair(search_.cost(nearest), nearest))
+            nearest = slot;
+      const std::vector<Slot>& way = way_to(nearest);
+      for (std::size_t i = 1; i < way.size(); ++i) {
+        branch.in.push_back({way[i], way[i - 1]});
+        paid += pay(branch.in.back());
+        hang(way[i], way[i - 1], Direction::Inwards);
+        found(way[i]);
+      }
+    }
+    std::reverse(branch.in.begin(), branch.in.end());
+    std::sort(branch.givers.begin(), branch.givers.end());
+    return paid;
+  }
+
+  struct Grown {
+    Price paid = kUnreached;
+    std::vector<Branch> branches;
+  };
+  // What it carries it releases again.
+  Grown try_root(const Commodity& commodity, Slot root, const std::vector<Slot>& needers) {
+    Grown grown{0, {Branch{root, {}, {}, {}}}};
+    Branch& branch = grown.branches[0];
+    grown.paid = gather(branch, commodity) + reach(branch, {root}, needers);
+    carry(branch, true);
+    return grown;
+  }
+  Grown best_root(const Commodity& commodity, const std::vector<Slot>& roots,
+                  const std::vector<Slot>& needers) {
+    Grown best;
+    for (Slot root : roots) {
+      Grown grown = try_root(commodity, root, needers);
+      if (grown.paid < best.paid) best = std::move(grown);
+    }
+    for (const Branch& branch : best.branches) carry(branch, false);
+    return best;
+  }
+
+  // Of every node the cheapest rank that needs and holds, that needs, that holds.
+  std::vector<Slot> roots_of(const Commodity& commodity) {
+    std::vector<std::vector<std::pair<Price, Slot>>> best;  // by node
+    auto offer = [&](Slot slot, std::size_t kind) {
+      auto node = to_index(roads_.node_of(slot));
+      if (best.size() <= node) best.resize(node + 1);
+      best[node].resize(3, {kUnreached, -1});
+      Price price = 0;
+      for (const Roads::Ramp& ramp : roads_.down_to(slot)) price += loads_.price(ramp.tolls);
+      for (const Roads::Ramp& ramp : roads_.up_from(slot)) price += loads_.price(ramp.tolls);
+      best[node][kind] = std::min(best[node][kind], std::pair(price, slot));
+    };
+    std::vector<Slot>& holders = held_;
+    holders.clear();
+    for (const std::vector<Slot>& list : commodity.holders)
+      holders.insert(holders.end(), list.begin(), list.end());
+    std::sort(holders.begin(), holders.end());
+    for (Slot slot : commodity.needers) {
+      bool holds = std::binary_search(holders.begin(), holders.end(), slot);
+      offer(slot, holds ? 0 : 1);
+      wanted_[to_index(slot)] = true;
+    }
+    for (Slot slot : holders)
+      if (!wanted_[to_index(slot)]) offer(slot, 2);
+    for (Slot slot : commodity.needers) wanted_[to_index(slot)] = false;
+    std::vector<Slot> out;
+    for (const auto& kinds : best)
+      for (const auto& [price, slot] : kinds)
+        if (slot >= 0) out.push_back(slot);
+    return out;
+  }
+
+  std::vector<Branch> grow_folds(const Commodity& commodity) {
+    std::vector<Slot> roots = roots_of(commodity);
+    Grown one = best_root(commodity, roots, commodity.needers);
+    std::vector<std::vector<Slot>> by_node;
+    for (Slot slot : commodity.needers) {
+      auto node = to_index(roads_.node_of(slot));
+      if (by_node.size() <= node) by_node.resize(node + 1);
+      by_node[node].push_back(slot);
+    }
+    std::erase_if(by_node, [](const std::vector<Slot>& needers) { return needers.empty(); });
+    if (by_node.size() < 2) return one.branches;
+    carry(one.branches[0], true);
+    Grown each{0, {}};
+    for (const std::vector<Slot>& needers : by_node) {
+      std::vector<Slot> here;
+      for (Slot root : roots)
+        if (roads_.node_of(root) == roads_.node_of(needers[0])) here.push_back(root);
+      Grown branch = best_root(commodity, here, needers);
+      each.paid += branch.paid;
+      each.branches.push_back(std::move(branch.branches[0]));
+    }
+    if (each.paid < one.paid) return each.branches;
+    for (const Branch& branch : each.branches) carry(branch, true);
+    carry(one.branches[0], false);
+    return one.branches;
+  }
+
+  const Roads& roads_;
+  Loads& loads_;
+  WaySearch search_;
+  std::int64_t latency_permille_;
+  std::int64_t bytes_ = 0;
+  std::vector<Price> depth_;  // by slot: what its latencies from the set cost
+  std::vector<bool> wanted_;  // by slot
+  std::vector<Slot> left_, way_, held_;
+};
+
+struct Granule {
+  std::int32_t commodity;
+  std::int64_t bytes;  // of one copy
+  std::vector<Branch> branches;
+};
+
+// How often every commodity is its own image, and whether it is the first of its orbit.
+struct Orbits {
+  std::vector<std::int64_t> stabilizer;
+  std::vector<bool> first;
+};
+
+Orbits orbits_of(const Symmetry& symmetry, std::size_t commodities) {
+  std::vector<std::int32_t> root(commodities);
+  std::iota(root.begin(), root.end(), std::int32_t{0});
+  auto find = [&](std::int32_t i) {
+    while (root[to_index(i)] != i) i = root[to_index(i)] = root[to_index(root[to_index(i)])];
+    return i;
+  };
+  for (const Symmetry::Generator& generator : symmetry.generators())
+    for (std::size_t i = 0; i < commodities; ++i) {
+      std::int32_t a = find(static_cast<std::int32_t>(i)), b = find(generator.commodity[i]);
+      root[to_index(std::max(a, b))] = std::min(a, b);
+    }
+  std::vector<std::int64_t> size(commodities, 0);
+  for (std::size_t i = 0; i < commodities; ++i)
+    ++size[to_index(find(static_cast<std::int32_t>(i)))];
+  Orbits out;
+  for (std::size_t i = 0; i < commodities; ++i) {
+    std::int32_t first = find(static_cast<std::int32_t>(i));
+    out.stabilizer.push_back(symmetry.size() / size[to_index(first)]);
+    out.first.push_back(first == static_cast<std::int32_t>(i));
+  }
+  return out;
+}
+
+// Cuts the first commodity of every orbit, in proportion to its orbit's bytes; one granule of each
+// in turn.
+std::vector<Granule> granules_of(const Commodities& commodities, const Orbits& orbits,
+                                 const PackingOptions& options, Packing& out) {
+  Int128 total = 0;
+  for (std::size_t i = 0; i < commodities.list.size(); ++i)
+    if (orbits.first[i]) total += ceil_div(commodities.list[i].bytes, orbits.stabilizer[i]);
+  out.granules.assign(commodities.list.size(), 0);
+  std::int32_t most = 0;
+  for (std::size_t i = 0; i < commodities.list.size(); ++i) {
+    if (!orbits.first[i]) continue;
+    Int128 share = ceil_div(commodities.list[i].bytes, orbits.stabilizer[i]);
+    out.granules[i] =
+        static_cast<std::int32_t>(std::max<Int128>(1, ceil_div(share * options.granules, total)));
+    most = std::max(most, out.granules[i]);
+  }
+  std::vector<Granule> granules;
+  for (std::int32_t n = 0; n < most; ++n)
+    for (std::size_t i = 0; i < commodities.list.size(); ++i)
+      if (n < out.granules[i])
+        granules.push_back(
+            {static_cast<std::int32_t>(i),
+             ceil_div(commodities.list[i].bytes, out.granules[i] * orbits.stabilizer[i]),
+             {}});
+  return granules;
+}
+
+// Granules of one commodity that go the same way become one tree.
+std::vector<PackedTree> merged(std::vector<Granule> granules) {
+  std::sort(granules.begin(), granules.end(), [](const Granule& a, const Granule& b) {
+    return std::tie(a.commodity, a.branches) < std::tie(b.commodity, b.branches);
+  });
+  std::vector<PackedTree> trees;
+  for (Granule& granule : granules) {
+    if (!trees.empty() && trees.back().commodity == granule.commodity &&
+        trees.back().branches == granule.branches)
+      ++trees.back().granules;
+    else
+      trees.push_back({granule.commodity, 1, std::move(granule.branches)});
+  }
+  return trees;
+}
+
+}  // namespace
+
+Packing pack(const Commodities& commodities, const Roads& roads, const Symmetry& symmetry,
+             const PackingOptions& options) {
+  Packing out;
+  Orbits orbits = orbits_of(symmetry, commodities.list.size());
+  std::vector<Granule> granules = granules_of(commodities, orbits, options, out);
+  out.stabilizer = std::move(orbits.stabilizer);
+  Loads loads(roads, symmetry.size(), options.target_ps);
+  TreeGrower grower(roads, loads, options.latency_permille);
+  std::vector<Granule> best;
+  for (int round = 0; round < options.rounds; ++round) {
+    for (Granule& granule : granules) {
+      if (round > 0) grower.carry(granule.branches, granule.bytes, true);
+      granule.branches = grower.grow(commodities.list[to_index(granule.commodity)], granule.bytes);
+    }
+    if (best.empty() || loads.time_ps() < out.time_ps) {
+      best = granules;
+      out.time_ps = loads.time_ps();
+    }
+  }
+  out.trees = merged(std::move(best));
+  return out;
+}
+
+}  // namespace reshard

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "core/packing/roads.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <tuple>
+
+namespace reshard {
+
+// Names resources by what they belong to, so that renumbering ranks renumbers them.
+class RoadBuilder {
+ public:
+  RoadBuilder(Roads& roads, const Topology& topology, const std::vector<Rank>& ranks)
+      : roads_(roads), topology_(topology), ranks_(ranks) {
+    std::map<std::int32_t, std::int32_t> dense;
+    for (Rank rank : ranks) {
+      std::int32_t node = topology.node_of(rank);
+      roads.node_of_.push_back(dense.try_emplace(node, dense.size()).first->second);
+      class_of_.push_back(topology.class_of(rank));
+    }
+    nodes_ = static_cast<std::int32_t>(dense.size());
+  }
+
+  void build(const Symmetry& symmetry) {
+    std::map<std::tuple<std::int32_t, std::int32_t>, std::vector<Slot>> by_class;  // of a node
+    for (Slot slot = 0; slot < slots(); ++slot)
+      by_class[{roads_.node_of(slot), class_of(slot)}].push_back(slot);
+    for (const auto& [from, sources] : by_class)
+      for (const auto& [to, destinations] : by_class)
+        if (std::get<0>(from) == std::get<0>(to) && (from != to || sources.size() > 1))
+          add_crossing(topology_.node()
+                           .rule_within[std::get<1>(from) * topology_.classes() + std::get<1>(to)],
+                       false, sources, destinations);
+    if (nodes_ > 1) {
+      std::vector<Slot> all(to_index(slots()));
+      std::iota(all.begin(), all.end(), Slot{0});
+      add_crossing(topology_.node().rule_between, true, all, all);
+    }
+    merge(symmetry);
+    index(
+        roads_.up_, up_, [](const Roads::Ramp& ramp) { return ramp.slot; }, slots());
+    index(
+        roads_.down_, down_, [](const Roads::Ramp& ramp) { return ramp.slot; }, slots());
+    auto crossing = [](const Roads::Ramp& ramp) { return ramp.crossing; };
+    auto crossings = static_cast<std::int32_t>(roads_.crossings_.size());
+    index(roads_.up_at_, up_, crossing, crossings);
+    index(roads_.down_at_, down_, crossing, crossings);
+  }
+
+ private:
+  // Kind and index of the hop; the slot of a port, the node of what a node has once, else 0.
+  // Hops of either end name a node's resource alike.
+  using Key = std::tuple<Hop::Kind, std::int32_t, std::int32_t>;
+
+  Slot slots() const { return static_cast<Slot>(ranks_.size()); }
+  std::int32_t class_of(Slot slot) const { return class_of_[to_index(slot)]; }
+
+  Key key_of(const Hop& hop, Slot slot) const {
+    switch (hop.kind) {
+      case Hop::Kind::SourceOut:
+      case Hop::Kind::DestinationIn:
+        return {hop.kind, hop.index, slot};
+      case Hop::Kind::SourceNodeShared:
+      case Hop::Kind::DestinationNodeShared:
+        return {Hop::Kind::SourceNodeShared, hop.index, roads_.node_of(slot)};
+      case Hop::Kind::Fabric:
+        break;
+    }
+    return {Hop::Kind::Fabric, hop.index, 0};
+  }
+
+  std::int64_t rate_of(const Hop& hop) const {
+    const NodeTemplate& node = topology_.node();
+    switch (hop.kind) {
+      case Hop::Kind::SourceOut:
+        return node.ports[hop.index].out_bytes_per_s;
+      case Hop::Kind::DestinationIn:
+        return node.ports[hop.index].in_bytes_per_s;
+      case Hop::Kind::SourceNodeShared:
+      case Hop::Kind::DestinationNodeShared:
+        return node.shared[hop.index].bytes_per_s;
+      case Hop::Kind::Fabric:
+        break;
+    }
+    return topology_.fabric()[hop.index].bytes_per_s;
+  }
+
+  void add_toll(const Hop& hop, Slot slot) {
+    Key key = key_of(hop, slot);
+    auto [at, is_new] = resources_.try_emplace(key, static_cast<std::int32_t>(keys_.size()));
+    if (is_new) {
+      keys_.push_back(key);
+      rates_.push_back(rate_of(hop));
+    }
+    roads_.toll_list_.push_back(at->second);
+  }
+
+  template <class Wanted>
+  Roads::Range add_tolls(const std::vector<Hop>& hops, Slot slot, Wanted&& wanted) {
+    auto first = static_cast<std::uint32_t>(roads_.toll_list_.size());
+    for (const Hop& hop : hops)
+      if (wanted(hop.kind)) add_toll(hop, slot);
+    return {first, static_cast<std::uint32_t>(roads_.toll_list_.size()) - first};
+  }
+
+  void add_crossing(std::int32_t rule, bool between_nodes, const std::vector<Slot>& sources,
+                    const std::vector<Slot>& destinations) {
+    const RouteRule& route = topology_.node().rules[rule];
+    auto id = static_cast<std::int32_t>(roads_.crossings_.size());
+    using Kind = Hop::Kind;
+    for (Slot slot : sources)
+      up_.push_back({id, slot, add_tolls(route.hops, slot, [](Kind kind) {
+                       return kind == Kind::SourceOut || kind == Kind::SourceNodeShared;
+                     })});
+    for (Slot slot : destinations)
+      down_.push_back({id, slot, add_tolls(route.hops, slot, [](Kind kind) {
+                         return kind == Kind::DestinationIn || kind == Kind::DestinationNodeShared;
+                       })});
+    Roads::Range middle =
+        add_tolls(route.hops, sources[0], [](Kind kind) { return kind == Kind::Fabric; });
+    roads_.crossings_.push_back({rule, between_nodes, route.latency_ps, middle});
+  }
+
+  std::int32_t image(std::int32_t resource, const Symmetry::Generator& generator) const {
+    Key key = keys_[to_index(resource)];
+    std::int32_t& place = std::get<2>(key);
+    if (std::get<0>(key) == Hop::Kind::SourceNodeShared)
+      place = roads_.node_of(generator.slot[to_index(first_slot_[to_index(place)])]);
+    else if (std::get<0>(key) != Hop::Kind::Fabric)
+      place = generator.slot[to_index(place)];
+    return resources_.at(key);
+  }
+
+  // Orbits of resources become tolls.
+  void merge(const Symmetry& symmetry) {
+    first_slot_.assign(to_index(nodes_), -1);
+    for (Slot slot = slots(); slot-- > 0;) first_slot_[to_index(roads_.node_of(slot))] = slot;
+    std::vector<std::int32_t> root(keys_.size());
+    std::iota(root.begin(), root.end(), std::int32_t{0});
+    auto find = [&](std::int32_t i) {
+      while (root[to_index(i)] != i) i = root[to_index(i)] = root[to_index(root[to_index(i)])];
+      return i;
+    };
+    for (const Symmetry::Generator& generator : symmetry.generators())
+      for (std::size_t i = 0; i < keys_.size(); ++i) {
+        std::int32_t a = find(static_cast<std::int32_t>(i)),
+                     b = find(image(static_cast<std::int32_t>(i), generator));
+        root[to_index(std::max(a, b))] = std::min(a, b);
+      }
+    std::vector<std::int32_t> toll(keys_.size(), -1);
+    for (std::size_t i = 0; i < keys_.size(); ++i) {
+      std::int32_t& mine = toll[to_index(find(static_cast<std::int32_t>(i)))];
+      if (mine < 0) {
+        mine = static_cast<std::int32_t>(roads_.tolls_.size());
+        roads_.tolls_.push_back({rates_[i], 0});
+      }
+      ++roads_.tolls_[to_index(mine)].resources;
+      toll[i] = mine;
+    }
+    for (std::int32_t& at : roads_.toll_list_) at = toll[to_index(at)];
+  }
+
+  template <class KeyOf>
+  static void index(Roads::RampTable& table, const std::vector<Roads::Ramp>& ramps, KeyOf&& key_of,
+                    std::int32_t keys) {
+    table.begins.assign(to_index(keys) + 1, 0);
+    for (const Roads::Ramp& ramp : ramps) ++table.begins[to_index(key_of(ramp)) + 1];
+    std::partial_sum(table.begins.begin(), table.begins.end(), table.begins.begin());
+    table.ramps.resize(ramps.size());
+    std::vector<std::uint32_t> next = table.begins;
+    for (const Roads::Ramp& ramp : ramps) table.ramps[next[to_index(key_of(ramp))]++] = ramp;
+  }
+
+  Roads& roads_;
+  const Topology& topology_;
+  const std::vector<Rank>& ranks_;
+  std::int32_t nodes_ = 0;
+  std::vector<std::int32_t> class_of_;  // by slot
+  std::vector<Slot> first_slot_;        // by node
+  std::map<Key, std::int32_t> resources_;
+  std::vector<Key> keys_;
+  std::vector<std::int64_t> rates_;
+  std::vector<Roads::Ramp> up_, down_;
+};
+
+Roads::Roads(const Topology& topology, const std::vector<Rank>& ranks, const Symmetry& symmetry) {
+  RoadBuilder(*this, topology, ranks).build(symmetry);
+}
+
+std::int32_t Roads::crossing(Slot from, Slot to) const {
+  bool between = node_of(from) != node_of(to);
+  for (const Ramp& up : up_from(from)) {
+    if (crossings_[to_index(up.crossing)].between_nodes != between) continue;
+    for (const Ramp& down : down_to(to))
+      if (down.crossing == up.crossing) return up.crossing;
+  }
+  RESHARD_CHECK(false, "two ranks without a route");
+  return -1;
+}
+
+}  // namespace reshard

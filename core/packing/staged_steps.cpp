@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "core/packing/staged_steps.h"
+
+#include <algorithm>
+
+namespace reshard {
+
+void sort_parts(ReduceStep& step) {
+  std::stable_sort(step.parts.begin(), step.parts.end(),
+                   [](const auto& a, const auto& b) { return a.slot < b.slot; });
+  std::vector<ReduceStep::Operand> operands;
+  operands.reserve(step.operands.size());
+  for (ReduceStep::Part& part : step.parts) {
+    auto first = step.operands.begin() + part.first_operand;
+    part.first_operand = static_cast<std::uint32_t>(operands.size());
+    operands.insert(operands.end(), first, first + part.operand_count);
+  }
+  step.operands = std::move(operands);
+}
+
+std::int32_t StagedSteps::stage(const StageKey& key, int depth, bool paced) {
+  auto [at, is_new] = numbers_.try_emplace(key, static_cast<std::int32_t>(stages_.size()));
+  if (is_new) stages_.push_back({key, depth, paced});
+  return at->second;
+}
+
+void StagedSteps::follows(std::int32_t stage, std::int32_t producer) {
+  if (producer != kNoStage) stages_[to_index(stage)].producers.insert(producer);
+}
+
+StagedSteps::Place StagedSteps::place(std::int32_t stage, std::int32_t chunk) const {
+  int depth = stages_[to_index(stage)].depth;
+  if (layout_.waves) return {chunk + depth, 0, 0};
+  return {chunk + depth, depth, stage};
+}
+
+StagedSteps::Cell& StagedSteps::cell(std::int32_t stage, std::int32_t chunk) {
+  std::vector<Cell*>& known = stages_[to_index(stage)].cells;
+  known.resize(to_index(layout_.chunks), nullptr);
+  Cell*& out = known[to_index(chunk)];
+  if (out != nullptr) return *out;
+  auto [at, is_new] = cells_.try_emplace(
+      place(stage, chunk), Cell{stage, chunk, Messages(plan_.dims(), plan_.slot_count()), {}});
+  out = &at->second;
+  for (ReduceStep& fold : out->folds) fold.op = op_;
+  out->folds[1].divisor = divisor_;
+  return *out;
+}
+
+// Waves need no pace: each waits for the one before.
+void StagedSteps::link() {
+  for (std::int32_t stage = 0; to_index(stage) < stages_.size(); ++stage)
+    for (std::int32_t chunk = 0; chunk < layout_.chunks; ++chunk) {
+      auto at = cells_.find(place(stage, chunk));
+      if (at == cells_.end()) continue;
+      const Stage& own = stages_[to_index(stage)];
+      for (std::int32_t producer : own.producers) at->second.after.insert(place(producer, chunk));
+      if (own.paced && !layout_.waves && chunk >= layout_.window)
+        at->second.after.insert(place(stage, chunk - layout_.window));
+    }
+}
+
+std::vector<StepId> StagedSteps::add_steps_of(Cell& cell) {
+  std::vector<StepId> after;
+  for (const Place& place : cell.after)
+    if (auto at = cells_.find(place); at != cells_.end())
+      after.insert(after.end(), at->second.ids.begin(), at->second.ids.end());
+  std::sort(after.begin(), after.end());
+  if (!cell.messages.empty()) cell.ids.push_back(plan_.add_step(cell.messages.take(), after));
+  for (ReduceStep& fold : cell.folds) {
+    if (fold.parts.empty()) continue;
+    sort_parts(fold);
+    cell.ids.push_back(plan_.add_step(std::move(fold), after));
+  }
+  return cell.ids;
+}
+
+}  // namespace reshard

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "core/packing/symmetry.h"
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+
+namespace reshard {
+namespace {
+
+// A prime factor of an axis: the coordinate's (c / place) % prime.
+struct Digit {
+  int axis;
+  std::int32_t prime, place;
+};
+
+std::vector<Digit> digits_of(const Mesh& mesh) {
+  std::vector<Digit> out;
+  for (int axis = 0; axis < mesh.axes(); ++axis) {
+    std::int32_t rest = mesh.axis_size(axis);
+    for (std::int32_t prime = 2; rest > 1;) {
+      if (prime * prime > rest) prime = rest;
+      if (rest % prime != 0) {
+        ++prime;
+        continue;
+      }
+      rest /= prime;
+      out.push_back({axis, prime, rest});
+    }
+  }
+  return out;
+}
+
+// The digits of both meshes, in classes that shift together.
+class TiedDigits {
+ public:
+  explicit TiedDigits(const Request& request)
+      : source_(digits_of(request.source().mesh())),
+        destination_(digits_of(request.destination().mesh())),
+        same_mesh_(request.same_mesh()),
+        parent_(source_.size() + (same_mesh_ ? 0 : destination_.size())),
+        fixed_(parent_.size(), false) {
+    std::iota(parent_.begin(), parent_.end(), std::size_t{0});
+    for (int dim = 0; dim < request.source().dims(); ++dim) tie(request, dim);
+    // Addends that are kept, and shards that become addends, stay at their coordinates.
+    if (same_mesh_) return;
+    for (const FoldMeaning::Axis& axis : request.fold().axes)
+      if (!axis.folded) tie_axis(axis.axis);
+    for (int axis : request.fold().zero_axes) tie_axis(axis);
+  }
+
+  // Of each class the digits of the source's mesh and of the destination's.
+  struct Class {
+    std::vector<Digit> source, destination;
+  };
+  std::vector<Class> classes() {
+    std::vector<Class> by_root(parent_.size());
+    for (std::size_t i = 0; i < source_.size(); ++i) by_root[find(i)].source.push_back(source_[i]);
+    for (std::size_t i = 0; i < destination_.size(); ++i)
+      by_root[find(destination_at(i))].destination.push_back(destination_[i]);
+    std::vector<Class> out;
+    for (std::size_t i = 0; i < by_root.size(); ++i)
+      if (find(i) == i && !fixed_[i]) out.push_back(std::move(by_root[i]));
+    return out;
+  }
+
+ private:
+  std::size_t destination_at(std::size_t i) const { return same_mesh_ ? i : source_.size() + i; }
+  std::size_t find(std::size_t i) {
+    while (parent_[i] != i) i = parent_[i];
+    return i;
+  }
+  void join(std::size_t a, std::size_t b) {
+    a = find(a), b = find(b);
+    bool fixed = fixed_[a] || fixed_[b];
+    parent_[std::max(a, b)] = std::min(a, b);
+    fixed_[std::min(a, b)] = fixed;
+  }
+
+  // Numbers of the digits that cut a dim, outermost first.
+  static std::vector<std::size_t> cutting(const Layout& layout, const std::vector<Digit>& digits,
+                                          int dim) {
+    std::vector<std::size_t> out;
+    for (int axis : layout.stack(dim))
+      for (std::size_t i = 0; i < digits.size(); ++i)
+        if (digits[i].axis == axis) out.push_back(i);
+    return out;
+  }
+
+  void tie(const Request& request, int dim) {
+    std::vector<std::size_t> a = cutting(request.source(), source_, dim),
+                             b = cutting(request.destination(), destination_, dim);
+    std::size_t i = 0;
+    for (; i < a.size() && i < b.size(); ++i) {
+      if (source_[a[i]].prime != destination_[b[i]].prime) break;
+      join(a[i], destination_at(b[i]));
+    }
+    // From there on pieces lie across each other; where one side has no digits left they do not.
+    if (i == a.size() || i == b.size()) return;
+    for (std::size_t k = i; k < a.size(); ++k) fixed_[find(a[k])] = true;
+    for (std::size_t k = i; k < b.size(); ++k) fixed_[find(destination_at(b[k]))] = true;
+  }
+
+  // Of meshes of one shape.
+  void tie_axis(int axis) {
+    for (std::size_t i = 0; i < source_.size(); ++i)
+      if (source_[i].axis == axis) join(i, destination_at(i));
+  }
+
+  std::vector<Digit> source_, destination_;
+  bool same_mesh_;
+  std::vector<std::size_t> parent_;
+  std::vector<bool> fixed_;  // by root
+};
+
+// The position whose given digits are one higher.
+std::int32_t shifted(const Mesh& mesh, std::int32_t position, const std::vector<Digit>& digits) {
+  MeshCoordinate coordinate = mesh.coordinate(position);
+  for (const Digit& digit : digits) {
+    std::int32_t& at = coordinate[to_index(digit.axis)];
+    std::int32_t value = at / digit.place % digit.prime;
+    at += ((value + 1) % digit.prime - value) * digit.place;
+  }
+  return mesh.position_at(coordinate);
+}
+
+// Fills in, and tells whether it agrees with what is there.
+bool agree(std::int32_t& known, std::int32_t value) {
+  if (known < 0) known = value;
+  return known == value;
+}
+
+class Candidate {
+ public:
+  Candidate(const std::vector<Rank>& ranks, const Topology& topology,
+            const Commodities& commodities)
+      : ranks_(ranks), topology_(topology), commodities_(commodities) {}
+
+  std::optional<Symmetry::Generator> generator(const Request& request,
+                                               const TiedDigits::Class& digits) {
+    Symmetry::Generator out;
+    out.slot.assign(ranks_.size(), -1);
+    if (!map(request.source().mesh(), digits.source, out.slot) ||
+        !map(request.destination().mesh(), digits.destination, out.slot) ||
+        !keeps_machine(out.slot) || !keeps_commodities(out))
+      return std::nullopt;
+    out.order = digits.source.empty() ? digits.destination[0].prime : digits.source[0].prime;
+    return out;
+  }
+
+ private:
+  Slot slot_of(Rank rank) const {
+    return static_cast<Slot>(std::lower_bound(ranks_.begin(), ranks_.end(), rank) - ranks_.begin());
+  }
+
+  // A rank of both meshes must have one image.
+  bool map(const Mesh& mesh, const std::vector<Digit>& digits, std::vector<Slot>& image) const {
+    for (std::int32_t position = 0; position < mesh.size(); ++position) {
+      Slot slot = slot_of(mesh.rank_at(position));
+      if (!agree(image[to_index(slot)], slot_of(mesh.rank_at(shifted(mesh, position, digits)))))
+        return false;
+    }
+    return true;
+  }
+
+  bool keeps_machine(const std::vector<Slot>& image) const {
+    std::vector<std::int32_t> node_image(to_index(topology_.nodes()), -1);
+    std::vector<bool> is_image(ranks_.size(), false);
+    for (std::size_t slot = 0; slot < ranks_.size(); ++slot) {
+      Rank rank = ranks_[slot], to = ranks_[to_index(image[slot])];
+      if (topology_.class_of(rank) != topology_.class_of(to) || is_image[to_index(image[slot])] ||
+          !agree(node_image[to_index(topology_.node_of(rank))], topology_.node_of(to)))
+        return false;
+      is_image[to_index(image[slot])] = true;
+    }
+    // Two nodes must not become one.
+    std::sort(node_image.begin(), node_image.end());
+    auto used = std::upper_bound(node_image.begin(), node_image.end(), -1);
+    return std::adjacent_find(used, node_image.end()) == node_image.end();
+  }
+
+  bool keeps_commodities(Symmetry::Generator& out) const {
+    std::vector<std::int32_t> from, to;  // images of Commodity::from and ::to
+    auto image_of = [](std::vector<std::int32_t>& images, std::int32_t of) -> std::int32_t& {
+      if (to_index(of) >= images.size()) images.resize(to_index(of) + 1, -1);
+      return images[to_index(of)];
+    };
+    for (std::size_t slot = 0; slot < ranks_.size(); ++slot) {
+      std::size_t image = to_index(out.slot[slot]);
+      std::int32_t held = commodities_.held_from[slot], needed = commodities_.needed_to[slot];
+      if ((held < 0) != (commodities_.held_from[image] < 0) ||
+          (needed < 0) != (commodities_.needed_to[image] < 0) ||
+          (held >= 0 && !agree(image_of(from, held), commodities_.held_from[image])) ||
+          (needed >= 0 && !agree(image_of(to, needed), commodities_.needed_to[image])))
+        return false;
+    }
+    for (const Commodity& commodity : commodities_.list) {
+      auto key = std::pair(image_of(from, commodity.from), image_of(to, commodity.to));
+      auto at = std::lower_bound(
+          commodities_.list.begin(), commodities_.list.end(), key,
+          [](const Commodity& c, const auto& k) { return std::pair(c.from, c.to) < k; });
+      if (at == commodities_.list.end() || std::pair(at->from, at->to) != key ||
+          at->bytes != commodity.bytes || at->needers.size() != commodity.needers.size() ||
+          !keeps_addends(commodity, *at, out.slot))
+        return false;
+      out.commodity.push_back(static_cast<std::int32_t>(at - commodities_.list.begin()));
+    }
+    return true;
+  }
+
+  static bool keeps_addends(const Commodity& commodity, const Commodity& image,
+                            const std::vector<Slot>& slots) {
+    auto holds = [](const std::vector<Slot>& holders, Slot slot) {
+      return std::binary_search(holders.begin(), holders.end(), slot);
+    };
+    return std::all_of(
+        commodity.holders.begin(), commodity.holders.end(), [&](const std::vector<Slot>& holders) {
+          return std::any_of(image.holders.begin(), image.holders.end(), [&](const auto& other) {
+            return holds(other, slots[to_index(holders[0])]);
+          });
+        });
+  }
+
+  const std::vector<Rank>& ranks_;
+  const Topology& topology_;
+  const Commodities& commodities_;
+};
+
+}  // namespace
+
+Symmetry::Symmetry(const Request& request, const std::vector<Rank>& ranks, const Topology& topology,
+                   const Commodities& commodities) {
+  Candidate candidate(ranks, topology, commodities);
+  for (const TiedDigits::Class& digits : TiedDigits(request).classes())
+    if (std::optional<Generator> generator = candidate.generator(request, digits))
+      generators_.push_back(std::move(*generator));
+}
+
+std::int64_t Symmetry::size() const {
+  std::int64_t size = 1;
+  for (const Generator& generator : generators_) size *= generator.order;
+  return size;
+}
+
+SymmetryWalk::SymmetryWalk(const Symmetry& symmetry, std::size_t slots, std::size_t commodities)
+    : symmetry_(symmetry),
+      power_(symmetry.generators().size(), 0),
+      slots_(slots),
+      commodities_(commodities) {
+  std::iota(slots_.begin(), slots_.end(), Slot{0});
+  std::iota(commodities_.begin(), commodities_.end(), std::int32_t{0});
+}
+
+bool SymmetryWalk::next() {
+  for (std::size_t g = 0; g < power_.size(); ++g) {
+    // After as many steps as its order a generator is back at the identity.
+    const Symmetry::Generator& generator = symmetry_.generators()[g];
+    for (Slot& slot : slots_) slot = generator.slot[to_index(slot)];
+    for (std::int32_t& commodity : commodities_)
+      commodity = generator.commodity[to_index(commodity)];
+    if (++power_[g] < generator.order) return true;
+    power_[g] = 0;
+  }
+  return false;
+}
+
+}  // namespace reshard

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Room for what waits on its way at a rank that does not need it itself: temporaries of a plan. One
+// for each chunk and form of box, on every rank as long as it needs, so that a chunk's are given
+// back when the chunk has passed.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "core/plan/plan.h"
+
+namespace reshard {
+
+class WaitingRoom {
+ public:
+  explicit WaitingRoom(Plan& plan) : plan_(plan) {}
+
+  struct Place {
+    BufferId buffer;
+    DimVector lo;
+  };
+  // Room for a box. Those of a chunk that are alike but along `dim` lie one behind the other there.
+  Place take(Slot slot, std::int32_t chunk, int dim, const DimVector& extents);
+
+ private:
+  using Form = std::vector<std::int64_t>;  // chunk, dim, extents of the other dims
+  Plan& plan_;
+  std::map<Form, BufferId> buffers_;
+};
+
+}  // namespace reshard

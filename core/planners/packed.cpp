@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// packed: everything flows along trees that share the machine's links so that none is under way
+// much longer than it must be (core/packing); ranks pass on what others need, fold what comes
+// together, and send what many need only once between nodes. Long transfers go in chunks, so that
+// all hops of a tree are at work at once.
+//
+// How many chunks: with K of them a pipeline takes about T/K longer than its busiest link, T, to
+// fill and to drain, and every chunk adds a latency L to each hop; so about sqrt(T/L). That many
+// are tried, then half or twice as many as long as that is faster. Beside it the plan of fewest
+// latencies is made, which small messages want. The fastest is taken.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "core/base/units.h"
+#include "core/bounds/bounds.h"
+#include "core/packing/pipelined_trees.h"
+#include "core/planners/planner.h"
+#include "core/traffic/accounting.h"
+
+namespace reshard {
+namespace {
+
+// Beyond, there is enough to do for every link without relays: then p2p's plan is the packing.
+constexpr std::int64_t kMaxItems = 1 << 14;
+constexpr std::int32_t kMaxChunks = 128, kManyChunks = 24;
+// A hop over the longest latency is as dear as this many thousandths of the busiest toll.
+constexpr std::int64_t kUsualLatency = 200, kDeepTrees = 50, kShallowTrees = 1000,
+                       kLatencyAboveAll = 10'000'000;
+
+// Items, cut to kMaxItems + 1.
+std::int64_t item_count(const Crossing& crossing) {
+  std::int64_t count = 1;
+  for (const DimOverlap& overlap : crossing.overlaps) {
+    std::int64_t here = 0;
+    for (std::int64_t piece = 0; piece < overlap.destination_pieces(); ++piece)
+      here += static_cast<std::int64_t>(overlap.of(piece, 0).size());
+    if (here * count > kMaxItems) return kMaxItems + 1;
+    count *= here;
+  }
+  return count;
+}
+
+// So many that none keeps the narrowest toll busy for more than a 32nd of the time aimed at.
+std::int32_t granules_for(const Commodities& commodities, const Roads& roads,
+                          std::int64_t target_ps) {
+  constexpr Int128 kMaxGranules = 512, kShare = 32;
+  Int128 bytes = 0, narrowest = 0;
+  for (const Commodity& commodity : commodities.list) bytes += commodity.bytes;
+  for (const Roads::Toll& toll : roads.tolls()) {
+    Int128 rate = Int128{toll.bytes_per_s} * toll.resources;
+    narrowest = narrowest == 0 ? rate : std::min(narrowest, rate);
+  }
+  Int128 carried = std::max<Int128>(1, narrowest * target_ps / kPsPerSecond);
+  return static_cast<std::int32_t>(std::clamp<Int128>(
+      bytes / carried * kShare + bytes % carried * kShare / carried, 1, kMaxGranules));
+}
+
+// The first small, so that the others start soon; the last small, so that little is left to wait
+// for.
+Chunking chunks_of(std::int32_t count) {
+  Chunking out;
+  out.weights.assign(to_index(count), 10);
+  for (std::int32_t i = 0; i < std::min(out.window, count); ++i)
+    out.weights[to_index(i)] = 10 * (i + 1) / out.window;
+  if (count <= 3) return out;
+  out.weights[to_index(count - 2)] = 7;
+  out.weights[to_index(count - 1)] = 4;
+  return out;
+}
+
+class PackedPlanner {
+ public:
+  PackedPlanner(const Request& request, const PlannerInput& input)
+      : request_(request),
+        input_(input),
+        crossing_(request, "packed"),
+        packed_(crossing_, *input.topology),
+        roads_(*input.topology, request.ranks(), packed_.symmetry),
+        bound_ps_(std::max<std::int64_t>(1, bound_of(request, *input.topology).time_ps())) {
+    for (const Roads::Crossing& crossing : roads_.crossings())
+      latency_ps_ = std::max(latency_ps_, crossing.latency_ps);
+  }
+
+  Plan best() {
+    if (packed_.items.empty()) {
+      offer({}, 1);
+      return taken();
+    }
+    Packing usual = packing(kUsualLatency);
+    std::int32_t count = chunks_for(usual.time_ps);
+    offer(usual, count);
+    if (count < kManyChunks) try_fewer_and_more(usual, count);
+    // Where the pipeline takes much longer than its busiest link, trees of another depth may do.
+    for (std::int64_t latency : {kShallowTrees, kDeepTrees})
+      if (best_->timing && best_->timing->time_ps > best_->packed_ps / 50 * 51 + 4 * latency_ps_)
+        offer(packing(latency), best_->chunks);
+    // Latencies decide where they are more than a few hundredths of the whole.
+    if (!best_->timing || best_->timing->time_ps < 32 * latency_ps_)
+      offer(packing(kLatencyAboveAll), 1);
+    if (!best_->fits) {
+      offer(usual, kMaxChunks);
+      offer(packing(kLatencyAboveAll), kMaxChunks);
+    }
+    return taken();
+  }
+
+ private:
+  struct Candidate {
+    Plan plan;
+    Explanation explanation;
+    std::optional<PlanBytes> bytes;    // where there is a limit
+    std::optional<PlanTiming> timing;  // where it fits and there is a clock
+    bool fits;                         // the memory limit
+    std::int32_t chunks;
+    std::size_t trees;
+    std::int64_t packed_ps;  // of the busiest link
+  };
+
+  Packing packing(std::int64_t latency_permille) const {
+    PackingOptions options;
+    options.target_ps = bound_ps_;
+    options.latency_permille = latency_permille;
+    options.granules = granules_for(packed_.commodities, roads_, bound_ps_);
+    return pack(packed_.commodities, roads_, packed_.symmetry, options);
+  }
+
+  // Where steps take turns a chunk costs what a launch does, which only the clock knows.
+  std::int32_t chunks_for(std::int64_t time_ps) const {
+    if (input_.steps_in_turn) return 8;
+    std::int32_t count = 1;
+    while (count < kMaxChunks && Int128{count} * count * latency_ps_ < time_ps) ++count;
+    return count;
+  }
+
+  // Makes the plan and keeps it where it is the best so far; returns whether it is.
+  bool offer(const Packing& packing, std::int32_t chunks) {
+    Crossing crossing(request_, "packed");
+    Candidate own{Plan(request_, "packed"), {}, {}, {}, true, chunks, packing.trees.size(),
+                  packing.time_ps};
+    if (FillStep zeros = crossing.zeros(); !zeros.parts.empty())
+      own.explanation.add(crossing.plan.add_step(std::move(zeros), {}),
+                          "S -> P(sum): zeros for the elements of other ranks");
+    Chunking chunking = chunks_of(chunks);
+    chunking.waves = input_.steps_in_turn;
+    emit_trees(crossing, packed_, roads_, packing, chunking, [&](StepId id, std::string why) {
+      if (input_.explanation != nullptr) own.explanation.add(id, std::move(why));
+    });
+    own.plan = std::move(crossing.plan);
+    if (input_.memory_limit_bytes) {
+      own.bytes = count_bytes(own.plan);
+      own.fits = own.bytes->peak_max <= *input_.memory_limit_bytes;
+    }
+    if (own.fits && input_.plan_time)
+      own.timing = input_.plan_time(own.plan, *input_.topology,
+                                    best_ && best_->fits ? best_->timing->time_ps : kNoTimeLimit);
+    if (best_ && !better(own, *best_)) return false;
+    best_ = std::move(own);
+    return true;
+  }
+
+  // Plans above the memory limit have no time: of them the one that needs least. Without a clock
+  // the first is taken.
+  static bool better(const Candidate& a, const Candidate& b) {
+    if (a.fits != b.fits) return a.fits;
+    if (!a.fits) return a.bytes->peak_max < b.bytes->peak_max;
+    return a.timing && a.timing->time_ps < b.timing->time_ps;
+  }
+
+  void try_fewer_and_more(const Packing& packing, std::int32_t count) {
+    bool fewer = false;
+    for (std::int32_t tried = count; tried > 1;) {
+      tried = (tried + 1) / 2;
+      if (!offer(packing, tried)) break;
+      fewer = true;
+    }
+    for (std::int32_t tried = count; !fewer && tried < kMaxChunks;) {
+      tried = std::min(2 * tried, kMaxChunks);
+      if (!offer(packing, tried)) break;
+    }
+  }
+
+  Plan taken() {
+    explain();
+    if (input_.found != nullptr) *input_.found = {best_->bytes, best_->timing};
+    return std::move(best_->plan);
+  }
+
+  void explain() const {
+    if (input_.explanation == nullptr) return;
+    input_.explanation->add(fmt::format(
+        "packed: {} trees for {} symmetric images each, {} chunk{}; the busiest link needs {}",
+        best_->trees, packed_.symmetry.size(), best_->chunks, best_->chunks == 1 ? "" : "s",
+        duration_text(best_->packed_ps)));
+    for (const Explanation::Line& line : best_->explanation.lines())
+      if (line.step) input_.explanation->add(*line.step, line.why);
+  }
+
+  const Request& request_;
+  const PlannerInput& input_;
+  Crossing crossing_;
+  PackedRequest packed_;
+  Roads roads_;
+  std::int64_t bound_ps_, latency_ps_ = 1;
+  std::optional<Candidate> best_;
+};
+
+}  // namespace
+
+Plan plan_packed(const Request& request, const PlannerInput& input) {
+  if (item_count(Crossing(request, "packed")) > kMaxItems) {
+    Plan plan = input.p2p != nullptr ? *input.p2p : plan_p2p(request, input);
+    plan.planner = "packed";
+    return plan;
+  }
+  return PackedPlanner(request, input).best();
+}
+
+}  // namespace reshard

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A request on a machine, with all that a packing is made of.
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "core/packing/packed_request.h"
+#include "core/packing/packing.h"
+#include "sim/machines/presets.h"
+#include "tests/core/planners/planner_cases.h"
+
+namespace reshard {
+
+struct PackingCase {
+  PackingCase(Request request_in, std::string_view machine)
+      : request(std::move(request_in)),
+        topology(sim::find_topology(machine)),
+        crossing(request, "packed"),
+        packed(crossing, topology),
+        roads(topology, request.ranks(), packed.symmetry) {}
+
+  Packing pack_for(std::int64_t target_ps, std::int32_t granules = 64) const {
+    PackingOptions options;
+    options.target_ps = target_ps;
+    options.granules = granules;
+    return pack(packed.commodities, roads, packed.symmetry, options);
+  }
+
+  Request request;
+  Topology topology;
+  Crossing crossing;
+  PackedRequest packed;
+  Roads roads;
+};
+
+}  // namespace reshard

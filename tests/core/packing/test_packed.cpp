@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The planner: near the limit, the same whatever ranks of a node are called, never slower with more
+// links, within memory limits where one of its chunkings is.
+#include <catch2/catch.hpp>
+
+#include <cmath>
+
+#include "core/base/errors.h"
+#include "core/proof/proof.h"
+#include "sim/machines/presets.h"
+#include "sim/study/study.h"
+#include "tests/core/planners/planner_cases.h"
+#include "tests/support/cases.h"
+#include "tests/support/part.h"
+
+namespace reshard {
+namespace {
+
+std::shared_ptr<sim::Study> studied(const Request& request, Topology topology,
+                                    std::string_view planner = "packed",
+                                    TransportKind transport = TransportKind::Ideal,
+                                    std::optional<std::int64_t> limit_bytes = {}) {
+  sim::StudyOptions options;
+  options.transport.kind = transport;
+  options.memory_limit_bytes = limit_bytes;
+  sim::Studies studies(std::make_shared<const Topology>(std::move(topology)), find_planner(planner),
+                       options);
+  return studies.of(request);
+}
+
+double ratio(sim::Study& study) {
+  return static_cast<double>(study.time_ps()) / static_cast<double>(study.bound().time_ps());
+}
+
+Request large(std::string_view mesh, std::string_view from, std::string_view to) {
+  return request_on(mesh, "32,8192,4096", from, to);
+}
+
+Request across(const char* mesh, const char* ranks, const char* from, const char* to_mesh,
+               const char* to_ranks, const char* to) {
+  auto ref = [](const char* text, const char* of) {
+    return std::make_shared<const Mesh>(parse_mesh(text, of));
+  };
+  return Request(parse_layout("32,8192,4096", "f32", ref(mesh, ranks), from),
+                 parse_layout("32,8192,4096", "f32", ref(to_mesh, to_ranks), to));
+}
+
+}  // namespace
+
+TEST_CASE("two nodes: within a few hundredths of the limit, where others take twice as long") {
+  struct {
+    const char *mesh, *from, *to;
+  } const pairs[] = {{"4x4", "S(0)S(1)", "S(1)S(0)"}, {"4x4", "S(0)S(0)", "RR"},
+                     {"2x8", "S(0)R", "RS(0)"},       {"8x2", "S(2)S(1)", "RS(2)"},
+                     {"4x4", "S(1)S(0)", "S(0)R"},    {"2x8", "S(0)S(1)", "S(1)S(2)"},
+                     {"4x4", "P(sum)R", "S(0)S(1)"},  {"2x8", "P(sum)S(0)", "S(1)R"}};
+  for (const auto& pair : pairs) {
+    INFO(pair.mesh << " " << pair.from << " -> " << pair.to);
+    auto study = studied(large(pair.mesh, pair.from, pair.to), sim::find_topology("dgx-h100:2"));
+    CHECK(ratio(*study) < 1.04);
+  }
+}
+
+TEST_CASE("across meshes: each byte enters a node once, over all its NICs") {
+  Topology four = sim::find_topology("dgx-h100:4");
+  CHECK(ratio(*studied(across("8", "0-7", "S(0)", "8", "8-15", "R"), four)) < 1.05);
+  CHECK(ratio(*studied(across("8", "0-7", "R", "8", "8-15", "S(0)"), four)) < 1.05);
+  CHECK(ratio(*studied(across("8", "0-7", "S(0)", "24", "8-31", "R"), four)) < 1.05);
+  CHECK(ratio(*studied(across("8", "0-7", "P(sum)", "8", "8-15", "R"), four)) < 1.05);
+}
+
+TEST_CASE("small messages take the way of fewest latencies") {
+  // 4 KiB a shard: one hop over the network, 2.7 us, and its bytes at 50 GB/s.
+  auto study =
+      studied(request_on("2x8", "16384", "S(0)R", "RS(0)"), sim::find_topology("dgx-h100:2"));
+  CHECK(study->time_ps() < 3'500'000);
+}
+
+TEST_CASE("drawn requests are proved, and not slower than the bound says they can be") {
+  test::Prng prng(20261125);
+  int planned = 0, chunked = 0;
+  for (int draw = 0; draw < 2'000 / test::kOneOf; ++draw) {
+    std::optional<Request> request = test::draw_request(prng);
+    if (!request) continue;
+    INFO("draw " << draw << ": " << request->text());
+    TransportKind transport = prng.one_in(3) ? TransportKind::Nccl : TransportKind::Ideal;
+    auto study = studied(*request, sim::find_topology(prng.one_in(2) ? "dgx-h100:8" : "dgx-a100:8"),
+                         "packed", transport);
+    study->bound();
+    CHECK(study->time_ps() >= 0);
+    chunked += study->plan().steps.size() > 6;
+    ++planned;
+  }
+  CHECK(planned > 500 / test::kOneOf);
+  CHECK(chunked > 5 / test::kOneOf);
+}
+
+TEST_CASE("under NCCL steps come in waves, few enough to be worth their launches") {
+  Request request = large("4x4", "S(0)S(0)", "RR");
+  Topology topology = sim::find_topology("dgx-h100:2");
+  auto ideal = studied(request, topology),
+       nccl = studied(request, topology, "packed", TransportKind::Nccl);
+  CHECK(nccl->plan().steps.size() < ideal->plan().steps.size() / 2);
+  auto p2p = studied(request, topology, "p2p", TransportKind::Nccl);
+  CHECK(nccl->time_ps() < p2p->time_ps());
+}
+
+TEST_CASE("a memory limit asks for more chunks, and is an error where none fits") {
+  Request request = request_on("4x4", "512,512,64", "S(0)S(1)", "S(1)S(0)");
+  Topology topology = sim::find_topology("dgx-h100:2");
+  auto free = studied(request, topology);
+  std::int64_t peak = free->bytes().peak_max,
+               least = 2 * request.source().bytes() / 16;  // source and destination
+  REQUIRE(peak > least);
+  std::int64_t limit = least + (peak - least) / 2;
+  CHECK(studied(request, topology, "packed", TransportKind::Ideal, limit)->bytes().peak_max <=
+        limit);
+  CHECK_THROWS_AS(studied(request, topology, "packed", TransportKind::Ideal, least - 1),
+                  InputError);
+}
+
+}  // namespace reshard

@@ -21,15 +21,17 @@ namespace {
 // The request as PyTorch's planner sees it, and that planner's steps. Without steps where PyTorch's
 // own walk is not known here.
 struct TorchView {
+  const char* planner;
   Layout source;
   std::vector<TorchStep> steps;
 };
 
 TorchView view_of(const Request& request, const std::optional<OrderedRequest>& ordered,
                   std::int32_t devices_per_host) {
-  if (torch_plans_greedily(request)) return {request.source(), torch_greedy_steps(request)};
-  if (!ordered || !can_search(*ordered)) return {request.source(), {}};
-  return {ordered->source, torch_min_cost_steps(*ordered, devices_per_host)};
+  if (torch_plans_greedily(request))
+    return {"greedy", request.source(), torch_greedy_steps(request)};
+  if (!ordered || !can_search(*ordered)) return {"", request.source(), {}};
+  return {"min-cost", ordered->source, torch_min_cost_steps(*ordered, devices_per_host)};
 }
 
 // Steps on axes of size 1 only change names.
@@ -47,8 +49,9 @@ void gathers_what_it_cuts(const Request& request, const TorchView& view,
         request.destination().placement(step.axis).is_shard_like())
       axes.insert(step.axis);
   if (!axes.empty())
-    out.push_back({132751, fmt::format("PyTorch gathers over axis {} what it then cuts again",
-                                       fmt::join(axes, ", "))});
+    out.push_back(
+        {132751, fmt::format("PyTorch's {} planner gathers over axis {} what it then cuts again",
+                             view.planner, fmt::join(axes, ", "))});
 }
 
 // ---- #168134

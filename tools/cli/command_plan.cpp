@@ -144,7 +144,9 @@ void add_plan_command(CLI::App& app) {
   add_cold_option({*command, kMachineHeading}, options->machine);
   add_report_options(*command, options->output);
   OptionGroup output(*command, "Output");
-  output.add_flag("--explain", options->explain, "say why each step is there");
+  output.add_flag(
+      "--explain", options->explain,
+      "say why each step is there, and which known defects of PyTorch the request meets");
   output.add_choice("--emit", "WHAT", options->emit, {"report", "plan", "alltoallv-matrix"},
                     "report; plan: the plan's own text, which --plan reads; or alltoallv-matrix: "
                     "bytes between ranks, which nccl-tests measures");

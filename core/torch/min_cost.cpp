@@ -1,84 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A state is packed into 64 bits, a byte per axis, so that a step is a mask and states are compared
-// and hashed as integers; nothing is allocated per step but its place in the queue. PyTorch pushes
-// every step it sees and drops states that are closed by the time they come up. Here a step is
-// pushed only if no way at most as costly is known: the dropped ones would have come later, since
-// they cost no less and were found later, and the others keep their order.
+// PyTorch pushes every step it sees and drops states that are closed by the time they come up. Here
+// a step is pushed only if no way at most as costly is known: the dropped ones would have come
+// later, since they cost no less and were found later, and the others keep their order.
 #include "core/torch/min_cost.h"
 
 #include <algorithm>
-#include <array>
-#include <optional>
 #include <queue>
 
 #include "core/base/errors.h"
+#include "core/torch/packed_state.h"
 
 namespace reshard {
 namespace {
 
-// Per axis a byte: 0 for R, 1 + the operator for P, and for a shard its dim and its place in the
-// dim's order.
-using State = std::uint64_t;
-using Code = std::uint8_t;
-
-constexpr Code kReplicate = 0, kFirstShard = 16;
-constexpr int kPlaces = 8;
-static_assert(kMaxAxes <= kPlaces && kFirstShard + kMaxDims * kPlaces <= 256);
-
-Code partial_code(ReduceOp op) { return static_cast<Code>(1 + static_cast<int>(op)); }
-Code shard_code(int dim, int place) {
-  return static_cast<Code>(kFirstShard + dim * kPlaces + place);
-}
-bool is_shard(Code code) { return code >= kFirstShard; }
-bool is_partial(Code code) { return code != kReplicate && code < kFirstShard; }
-int dim_of(Code code) { return (code - kFirstShard) / kPlaces; }
-int place_of(Code code) { return (code - kFirstShard) % kPlaces; }
-ReduceOp op_of(Code code) { return static_cast<ReduceOp>(code - 1); }
-
-Code code_at(State state, int axis) { return static_cast<Code>(state >> (8 * axis)); }
-State with(State state, int axis, Code code) {
-  return (state & ~(State{0xff} << (8 * axis))) | State{code} << (8 * axis);
-}
-
-Placement placement_of(Code code) {
-  if (is_shard(code)) return Placement::shard(dim_of(code));
-  return is_partial(code) ? Placement::partial(op_of(code)) : Placement::replicate();
-}
-
-State state_of(const Layout& layout) {
-  State state = 0;
-  for (int axis = 0; axis < layout.mesh().axes(); ++axis)
-    if (layout.placement(axis).is_partial())
-      state = with(state, axis, partial_code(layout.placement(axis).op));
-  for (int dim = 0; dim < layout.dims(); ++dim)
-    for (std::size_t place = 0; place < layout.stack(dim).size(); ++place)
-      state = with(state, layout.stack(dim)[place], shard_code(dim, static_cast<int>(place)));
-  return state;
-}
-
-// What the search asks of a state again and again.
-struct Facts {
-  std::array<Code, kMaxAxes> codes{};
-  std::array<int, kMaxDims> depth{}, innermost{};  // axes that cut the dim; the last of them
-  double shards = 1.0;
-  std::uint32_t ops = 0;  // a bit per operator
-};
-
-Facts facts_of(State state, const Mesh& mesh) {
-  Facts out;
-  for (int axis = 0; axis < mesh.axes(); ++axis) {
-    Code code = out.codes[to_index(axis)] = code_at(state, axis);
-    if (is_partial(code)) out.ops |= 1U << static_cast<int>(op_of(code));
-    if (!is_shard(code)) continue;
-    out.shards *= static_cast<double>(mesh.axis_size(axis));
-    int& depth = out.depth[to_index(dim_of(code))];
-    if (place_of(code) + 1 > depth) {
-      depth = place_of(code) + 1;
-      out.innermost[to_index(dim_of(code))] = axis;
-    }
-  }
-  return out;
-}
+using namespace packed;
 
 // Whether operators may not stand side by side: more than one, but sum with avg.
 bool is_mix(std::uint32_t ops) {
@@ -198,7 +133,7 @@ class Search {
   };
 
   void leave(const Entry& entry) {
-    Facts facts = facts_of(entry.state, mesh_);
+    StateFacts facts = facts_of(entry.state, mesh_);
     double gib = bytes_ / facts.shards / 1024.0 / 1024.0 / 1024.0;
     auto push = [&](int axis, Code code, double step_us) {
       const Placement from = placement_of(facts.codes[to_index(axis)]), to = placement_of(code);
@@ -227,19 +162,19 @@ class Search {
   static bool is_replicate(Code code) { return code == kReplicate; }
 
   template <class F>
-  void each_axis(const Facts& facts, bool (*is)(Code), F&& f) const {
+  void each_axis(const StateFacts& facts, bool (*is)(Code), F&& f) const {
     for (int axis = 0; axis < mesh_.axes(); ++axis)
       if (is(facts.codes[to_index(axis)])) f(axis);
   }
   // Calls f(dim, innermost axis).
   template <class F>
-  void each_cut_dim(const Facts& facts, F&& f) const {
+  void each_cut_dim(const StateFacts& facts, F&& f) const {
     for (int dim = 0; dim < dims_; ++dim)
       if (facts.depth[to_index(dim)] > 0) f(dim, facts.innermost[to_index(dim)]);
   }
 
   template <class F>
-  void move_shards(const Facts& facts, double gib, F&& push) const {
+  void move_shards(const StateFacts& facts, double gib, F&& push) const {
     each_cut_dim(facts, [&](int from, int axis) {
       double cost_us = torch_all_to_all_cost_us(gib, topology_, axis);
       for (int to = 0; to < dims_; ++to)
@@ -247,19 +182,19 @@ class Search {
     });
   }
   template <class F>
-  void gather(const Facts& facts, double gib, F&& push) const {
+  void gather(const StateFacts& facts, double gib, F&& push) const {
     each_cut_dim(facts, [&](int, int axis) {
       double gathered = gib * static_cast<double>(mesh_.axis_size(axis));
       push(axis, kReplicate, torch_allgather_cost_us(gathered, topology_, axis));
     });
   }
   template <class F>
-  void to_shards(const Facts& facts, int axis, double cost_us, F&& push) const {
+  void to_shards(const StateFacts& facts, int axis, double cost_us, F&& push) const {
     for (int dim = 0; dim < dims_; ++dim)
       push(axis, shard_code(dim, facts.depth[to_index(dim)]), cost_us);
   }
   template <class F>
-  void embed(const Facts& facts, F&& push) const {
+  void embed(const StateFacts& facts, F&& push) const {
     Code sum = partial_code(ReduceOp::Sum);
     each_cut_dim(facts, [&](int, int axis) {
       if (code_at(target_, axis) == sum) push(axis, sum, 0.0);

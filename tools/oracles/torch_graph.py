@@ -154,4 +154,6 @@ def graph_plans():
                 drawn.add(line)
                 lines.append(line)
     DeviceMesh._sym_get_coordinate = plain_coordinate
+    redistribute.clear_redistribute_planner_cache()
+    redistribute._gen_transform_infos.cache_clear()
     return lines

@@ -170,7 +170,7 @@ TEST_CASE("mlp-tp: products of stated work, all-reduced behind them") {
 TEST_CASE("No shipped trace is quicker than its bound, by any planner") {
   for (const char* name :
        {"mlp-tp", "mlp-tp-sequence-parallel", "pipeline-8x3090-two-streams-compute"})
-    for (const char* planner : {"auto", "rule", "p2p", "hybrid"}) {
+    for (const char* planner : {"auto", "rule", "graph", "p2p", "hybrid"}) {
       ReplayReport report = shipped(name, planner);
       INFO(name << " " << planner);
       CHECK(report.bound_ps > 0);

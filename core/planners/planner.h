@@ -75,7 +75,7 @@ struct PlannerRow {
   Plan (*make)(const Request& request, const PlannerInput& input);
 };
 
-// rule, p2p, hybrid, packed, auto.
+// rule, graph, p2p, hybrid, packed, auto.
 std::span<const PlannerRow> planners();
 // Throws InputError naming `field` that lists the names.
 const PlannerRow& find_planner(std::string_view name, std::string_view field = "planner");
@@ -92,6 +92,7 @@ void require_memory(std::string_view who, std::int64_t peak_bytes, std::int64_t 
 
 // The strategies, one file each.
 Plan plan_rule(const Request& request, const PlannerInput& input);    // rule.cpp
+Plan plan_graph(const Request& request, const PlannerInput& input);   // graph.cpp
 Plan plan_p2p(const Request& request, const PlannerInput& input);     // p2p.cpp
 Plan plan_hybrid(const Request& request, const PlannerInput& input);  // hybrid.cpp
 Plan plan_packed(const Request& request, const PlannerInput& input);  // packed.cpp

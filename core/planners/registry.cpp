@@ -11,6 +11,8 @@ namespace {
 
 constexpr PlannerRow kPlanners[] = {
     {"rule", "PyTorch's greedy planner, step for step: what DTensor does today", plan_rule},
+    {"graph", "PyTorch's min-cost planner: least cost by its model, consecutive steps joined",
+     plan_graph},
     {"p2p", "direct exchange of box intersections: fewest bytes, any two meshes", plan_p2p},
     {"hybrid", "one collective where one is enough, otherwise p2p", plan_hybrid},
     {"packed",

@@ -6,8 +6,8 @@
 
 #include "core/base/errors.h"
 #include "core/planners/emit.h"
-#include "core/torch/cost_model.h"
 #include "core/torch/placement_state.h"
+#include "core/torch/redistribution.h"
 
 namespace reshard {
 namespace {

@@ -3,7 +3,6 @@
 // PyTorch does it: the results are compared to the last digit.
 #include "core/torch/cost_model.h"
 
-#include <algorithm>
 #include <limits>
 
 namespace reshard {
@@ -32,8 +31,7 @@ double step_cost_us(const TorchStep& step, const TorchMeshTopology& topology, do
   if (step.from == step.to) return 0.0;
   if (step.from.is_shard_like()) {
     if (step.to.is_partial()) return kInfinite;
-    if (step.to.is_shard_like())
-      return torch_allgather_cost_us(gib, topology, step.axis) + kAllToAllPenaltyUs;
+    if (step.to.is_shard_like()) return torch_all_to_all_cost_us(gib, topology, step.axis);
     gib *= size;
     return torch_allgather_cost_us(gib, topology, step.axis);
   }
@@ -76,6 +74,10 @@ double torch_reduce_scatter_cost_us(double gib, const TorchMeshTopology& topolog
   return ring_cost_us(gib, hops_around(topology, axis), topology, axis);
 }
 
+double torch_all_to_all_cost_us(double gib, const TorchMeshTopology& topology, int axis) {
+  return torch_allgather_cost_us(gib, topology, axis) + kAllToAllPenaltyUs;
+}
+
 double torch_steps_cost_us(const Layout& source, const std::vector<TorchStep>& steps,
                            std::int32_t devices_per_host) {
   TorchMeshTopology topology = torch_mesh_topology(source.mesh(), devices_per_host);
@@ -91,23 +93,6 @@ double torch_steps_cost_us(const Layout& source, const std::vector<TorchStep>& s
   double cost = 0.0;
   for (const TorchStep& step : steps) cost += step_cost_us(step, topology, gib);
   return cost;
-}
-
-bool torch_plans_greedily(const Request& request) {
-  auto is_plain = [](const Layout& layout) {
-    return layout.has_default_order() && !layout.has_strided();
-  };
-  return request.same_mesh() && is_plain(request.source()) && is_plain(request.destination());
-}
-
-double torch_redistribute_cost_us(const Request& request, std::int32_t devices_per_host) {
-  const Layout &source = request.source(), &destination = request.destination();
-  if (!request.same_mesh()) return kInfinite;
-  bool replicated = std::all_of(source.placements().begin(), source.placements().end(),
-                                [](const Placement& p) { return p.is_replicate(); });
-  if (replicated || source == destination) return 0.0;
-  if (source.has_strided() || destination.has_strided()) return kInfinite;
-  return torch_steps_cost_us(request.source(), torch_greedy_steps(request), devices_per_host);
 }
 
 }  // namespace reshard

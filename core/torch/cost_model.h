@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "core/layout/layout.h"
-#include "core/layout/request.h"
 
 namespace reshard {
 
@@ -28,8 +27,10 @@ TorchMeshTopology torch_mesh_topology(const Mesh& mesh, std::int32_t devices_per
 double torch_allgather_cost_us(double gib, const TorchMeshTopology& topology, int axis);
 double torch_allreduce_cost_us(double gib, const TorchMeshTopology& topology, int axis);
 double torch_reduce_scatter_cost_us(double gib, const TorchMeshTopology& topology, int axis);
+// The model prices it as a gather of what is held, and a penalty.
+double torch_all_to_all_cost_us(double gib, const TorchMeshTopology& topology, int axis);
 
-// One step of a rule-based plan: axis, from, to.
+// One step of a plan of PyTorch: axis, from, to.
 struct TorchStep {
   int axis;
   Placement from, to;
@@ -40,15 +41,5 @@ struct TorchStep {
 // is fully replicated or nothing differs.
 double torch_steps_cost_us(const Layout& source, const std::vector<TorchStep>& steps,
                            std::int32_t devices_per_host);
-
-// The steps of PyTorch's greedy planner, with shard orders and _StridedShard as greedy.cpp says.
-std::vector<TorchStep> torch_greedy_steps(const Request& request);
-
-// Whether PyTorch plans the request by its greedy planner: a shard order other than the default or
-// a _StridedShard, on either side, goes to its graph planner.
-bool torch_plans_greedily(const Request& request);
-
-// Cost of the whole request by the greedy steps; infinite across meshes.
-double torch_redistribute_cost_us(const Request& request, std::int32_t devices_per_host);
 
 }  // namespace reshard

@@ -18,8 +18,8 @@
 #include <algorithm>
 
 #include "core/base/errors.h"
-#include "core/torch/cost_model.h"
 #include "core/torch/placement_state.h"
+#include "core/torch/redistribution.h"
 
 namespace reshard {
 namespace {

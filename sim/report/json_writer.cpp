@@ -206,7 +206,11 @@ std::string plan_json(const RunReport& report) {
   out["why"] = report.why;
   add_result(report, out);
   out["torch_cost_us"] = or_null(report.torch_cost_us);
+  out["torch_planner"] = report.torch_cost_us ? Json(report.torch_planner) : Json(nullptr);
   out["torch_version"] = kTorchVersion;
+  out["torch_defects"] = list_json(report.torch_defects, [](const TorchDefect& defect) -> Json {
+    return {{"issue", defect.issue}, {"what", defect.what}};
+  });
   Json& ranks = out["ranks"] = Json::array();
   for (std::size_t i = 0; i < report.request.ranks().size(); ++i)
     ranks.push_back({{"rank", to_int(report.request.ranks()[i])},

@@ -18,6 +18,7 @@
 
 #include "core/pattern/pattern.h"
 #include "core/topology/topology.h"
+#include "core/torch/known_defects.h"
 #include "sim/calibrate/fit.h"
 #include "sim/calibrate/links.h"
 #include "sim/replay/replay.h"
@@ -57,8 +58,10 @@ struct RunReport {
   std::int64_t time_ps = 0;
   std::int64_t ideal_time_ps = 0;  // of links alone
   Bound bound;
-  // PyTorch's model of its own greedy planner's steps; none across meshes.
+  // PyTorch's model of its own planner's steps, and which planner that is; none across meshes.
   std::optional<double> torch_cost_us;
+  std::string_view torch_planner;  // "greedy", "min-cost"
+  std::vector<TorchDefect> torch_defects;
   std::vector<ClassUse> classes;
   std::vector<LinkUse> links;                // the most used, descending
   std::optional<CommunicatorUse> first_use;  // where it counts

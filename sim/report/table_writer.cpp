@@ -222,13 +222,15 @@ std::string plan_table(const RunReport& report, bool explain, bool verbose, std:
   add_bytes(report, facts);
   add_times(report, facts);
   if (explain || verbose) add_path(report.path, facts);
-  facts.add(
-      "PyTorch's cost",
-      report.torch_cost_us
-          ? fmt::format("{:.3f} us by the model of PyTorch {}, for its greedy planner's steps",
-                        *report.torch_cost_us, kTorchVersion)
-          : fmt::format("n/a: PyTorch {} has no greedy plan of this request with a finite cost",
-                        kTorchVersion));
+  facts.add("PyTorch's cost",
+            report.torch_cost_us
+                ? fmt::format("{:.3f} us by the model of PyTorch {}, for its {} planner's steps",
+                              *report.torch_cost_us, kTorchVersion, report.torch_planner)
+                : fmt::format("n/a: PyTorch {} has no plan of this request with a finite cost",
+                              kTorchVersion));
+  if (explain)
+    for (const TorchDefect& defect : report.torch_defects)
+      facts.add("PyTorch's defect", fmt::format("#{}: {}", defect.issue, defect.what));
   if (verbose) add_cache(report.cache, facts);
   add_phases(report.phases, facts);
   return head.text(width) + "\n" + step_table(report, width) +

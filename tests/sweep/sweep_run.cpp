@@ -88,8 +88,11 @@ void Sweep::run_planner(const Request& request, const PlannerRow& planner,
     compare(plan, source, destination);
     ++counts_.runs;
   } catch (const InputError& error) {
-    // One mesh is a rule's and a hybrid's condition; nothing else may be refused.
-    if (request.same_mesh() || planner.name == "p2p" || planner.name == "auto")
+    // One mesh is the condition of planners of collectives, few states that of the min-cost search;
+    // nothing else may be refused.
+    bool too_many = planner.name == "graph" && request.source().mesh().axes() == kMaxAxes &&
+                    request.shape().size() == kMaxDims;
+    if ((request.same_mesh() && !too_many) || planner.name == "p2p" || planner.name == "auto")
       return fail(request, planner.name, std::string("refused: ") + error.what());
     ++counts_.refused;
   } catch (const std::exception& error) {

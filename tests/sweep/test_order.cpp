@@ -63,7 +63,7 @@ TEST_CASE("order: one collective folds in ascending rank order") {
   sim::Store store;
   for (const char* to : {"R", "S(0)"})
     for (const char* dtype : {"f64", "f32", "f16", "bf16", "c64"})
-      for (const char* planner : {"rule", "hybrid"}) {
+      for (const char* planner : {"rule", "graph", "hybrid"}) {
         auto mesh = std::make_shared<const Mesh>(Mesh::row_major({8}));
         Request request(parse_layout("24", dtype, mesh, "P(sum)"),
                         parse_layout("24", dtype, mesh, to));

@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 
 #include "core/base/errors.h"
-#include "core/torch/cost_model.h"
+#include "core/torch/redistribution.h"
 #include "tests/torch/expectations.h"
 
 namespace reshard {
@@ -67,6 +67,11 @@ CostCase parse_cost_case(const std::string& line) {
   std::size_t n = words.size();
   return {parse_palette(words), words[n - 5], words[n - 3],
           static_cast<std::int32_t>(number(words[n - 1]))};
+}
+
+// PyTorch prices no _StridedShard. Here one that stands for a shard order costs what that does.
+bool stands_for_order(const Request& request) {
+  return !torch_plans_greedily(request) && as_shard_orders(request).has_value();
 }
 
 std::string cost_text(double us) { return std::isinf(us) ? "!" : fmt::format("{:.17g}", us); }
@@ -134,7 +139,7 @@ TEST_CASE("costs are PyTorch's to the last bit") {
         continue;
       }
       if (entries[i] == "!") {
-        if (request)
+        if (request && !stands_for_order(*request))
           CHECK(cost_text(torch_redistribute_cost_us(*request, now.devices_per_host)) == "!");
         ++counts.refused;
         continue;

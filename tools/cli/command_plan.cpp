@@ -12,7 +12,8 @@
 
 #include "core/base/errors.h"
 #include "core/text/plan_text.h"
-#include "core/torch/cost_model.h"
+#include "core/torch/known_defects.h"
+#include "core/torch/redistribution.h"
 #include "core/traffic/accounting.h"
 #include "core/traffic/workload.h"
 #include "sim/report/perfetto.h"
@@ -33,6 +34,17 @@ struct PlanOptions {
   bool explain = false;
   std::string emit = "report";
 };
+
+// The min-cost planner's figure for a plan of `graph`, else that of the planner PyTorch would take.
+void add_torch_facts(const Request& request, std::int32_t devices_per_host,
+                     sim::RunReport& report) {
+  bool greedy = report.planner != "graph" && torch_plans_greedily(request);
+  report.torch_planner = greedy ? "greedy" : "min-cost";
+  double cost_us = greedy ? torch_redistribute_cost_us(request, devices_per_host)
+                          : torch_min_cost_us(request, devices_per_host);
+  if (std::isfinite(cost_us)) report.torch_cost_us = cost_us;
+  report.torch_defects = torch_known_defects(request, devices_per_host);
+}
 
 void run_plan(const PlanOptions& options) {
   if (options.emit != "report") {
@@ -76,10 +88,7 @@ void run_plan(const PlanOptions& options) {
     report.path = studied.study->critical_path();
   progress.clear();
   if (options.output.verbose) report.phases = progress.times();
-  double torch_cost_us =
-      torch_redistribute_cost_us(request, studied.study->topology().node().devices);
-  if (torch_plans_greedily(request) && std::isfinite(torch_cost_us))
-    report.torch_cost_us = torch_cost_us;
+  add_torch_facts(request, studied.study->topology().node().devices, report);
   print(options.output.json
             ? sim::plan_json(report)
             : sim::plan_table(report, options.explain, options.output.verbose, screen_width()));
@@ -135,7 +144,9 @@ void add_plan_command(CLI::App& app) {
   add_cold_option({*command, kMachineHeading}, options->machine);
   add_report_options(*command, options->output);
   OptionGroup output(*command, "Output");
-  output.add_flag("--explain", options->explain, "say why each step is there");
+  output.add_flag(
+      "--explain", options->explain,
+      "say why each step is there, and which known defects of PyTorch the request meets");
   output.add_choice("--emit", "WHAT", options->emit, {"report", "plan", "alltoallv-matrix"},
                     "report; plan: the plan's own text, which --plan reads; or alltoallv-matrix: "
                     "bytes between ranks, which nccl-tests measures");

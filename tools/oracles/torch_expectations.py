@@ -5,7 +5,7 @@
 Needs Python 3 and torch (CPU use only); no test runs it. The same PyTorch writes the same bytes.
 Everything comes from PyTorch's own functions: index sets and offsets from what
 compute_local_shape_and_global_offset runs inside, shard orders from the planner's shapes, steps
-from the greedy planner, costs from redistribute_cost, values from redistribute_local_tensor, texts
+from its planners, costs from redistribute_cost, values from redistribute_local_tensor, texts
 from str() and repr(). Rows in which PyTorch is known to be wrong, or where reshard deliberately
 does something else, are left out or marked, each with its reason in the header of the file.
 """
@@ -20,6 +20,7 @@ FOLDER = PARSER.parse_args().folder  # before torch, which --help need not have
 
 import torch
 import torch.distributed as dist
+import torch_graph
 import torch_layouts
 import torch_plans
 import torch_texts
@@ -48,6 +49,7 @@ def main():
     write(folder, "local_shapes.txt", torch_layouts.LOCAL_SHAPES, torch_layouts.local_shapes())
     write(folder, "shard_orders.txt", torch_layouts.SHARD_ORDERS, torch_layouts.shard_orders())
     write(folder, "greedy_plans.txt", torch_plans.GREEDY_PLANS, torch_plans.greedy_plans())
+    write(folder, "graph_plans.txt", torch_graph.GRAPH_PLANS, torch_graph.graph_plans())
     write(folder, "costs.txt", torch_plans.COSTS, torch_plans.cost_tables())
     write(folder, "texts.txt", torch_texts.TEXTS, torch_texts.texts())
     dist.destroy_process_group()

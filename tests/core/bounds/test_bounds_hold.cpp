@@ -56,7 +56,7 @@ TEST_CASE("no plan is faster than its bound or moves fewer bytes") {
     CutSets sets(topology, request.ranks());
     RequestDemand demand = demand_of(request, sets);
     Bound bound = bound_of(demand, sets);
-    for (const char* name : {"rule", "p2p", "hybrid"}) {
+    for (const char* name : {"rule", "graph", "p2p", "hybrid"}) {
       if (!request.same_mesh() && std::string(name) != "p2p") continue;
       CAPTURE(name);
       Plan plan = plan_of(name, request, topology);

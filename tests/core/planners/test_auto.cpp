@@ -46,7 +46,7 @@ TEST_CASE("auto takes the least time, ties by peak and then by the registry") {
   input.plan_time = [](const Plan& plan, const Topology&, std::int64_t) {
     return std::int64_t{plan.planner == "hybrid" ? 1 : 2};
   };
-  CHECK(plan_auto(request_on("2x2", "8,8", "S0,S0", "R,R"), input).planner == "hybrid");
+  CHECK(plan_auto(request_on("2x2", "6,8", "P,P", "S0,S0"), input).planner == "hybrid");
   input.plan_time = bytes_time;
   CHECK(plan_auto(request_on("2x2", "8,8", "S0,S0", "R,S0"), input).planner == "p2p");
 }
@@ -74,12 +74,12 @@ TEST_CASE("auto times plans no further than the best, but where it explains") {
   };
   Request request = request_on("2x2", "8,8", "S0,S1", "S1,S0");
   plan_auto(request, input);
-  CHECK(limits == std::vector<std::int64_t>{kNoTimeLimit, 5});
+  CHECK(limits == std::vector<std::int64_t>{kNoTimeLimit, 5, 5});
   Explanation explanation;
   input.explanation = &explanation;
   limits.clear();
   plan_auto(request, input);
-  CHECK(limits == std::vector<std::int64_t>{kNoTimeLimit, kNoTimeLimit});
+  CHECK(limits == std::vector<std::int64_t>(3, kNoTimeLimit));
 }
 
 TEST_CASE("auto skips planners that do not do the request") {
@@ -143,10 +143,11 @@ TEST_CASE("planners are found by name") {
     CHECK(!row.purpose.empty());
     CHECK(&find_planner(row.name) == &row);
   }
-  CHECK(names == "rule p2p hybrid packed auto ");
+  CHECK(names == "rule graph p2p hybrid packed auto ");
   CHECK_THROWS_AS(find_planner("fast"), InputError);
   CHECK_THROWS_WITH(find_planner("fast"),
-                    Catch::Contains("rule, p2p, hybrid, packed, auto") && Catch::Contains("fast"));
+                    Catch::Contains("rule, graph, p2p, hybrid, packed, auto") &&
+                        Catch::Contains("fast"));
 }
 
 TEST_CASE("make_plan refuses a plan over the memory limit and says its peak") {

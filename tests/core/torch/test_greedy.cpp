@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
-#include "core/torch/cost_model.h"
 #include "core/torch/placement_state.h"
+#include "core/torch/redistribution.h"
 #include "tests/core/planners/planner_cases.h"
 
 namespace reshard {

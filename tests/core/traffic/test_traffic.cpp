@@ -65,7 +65,7 @@ TEST_CASE("traffic is that of every transfer, and its columns are what ranks rec
   std::int64_t plans = 0, pairs = 0;
   for (int draw = 0; draw < 3000; ++draw) {
     DrawnPair drawn = draw_pair(prng);
-    for (std::string_view planner : {"rule", "p2p", "hybrid"}) {
+    for (std::string_view planner : {"rule", "graph", "p2p", "hybrid"}) {
       std::optional<Plan> plan;
       try {
         plan = planned(Request(drawn.source, drawn.destination), planner);

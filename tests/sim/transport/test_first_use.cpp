@@ -70,7 +70,7 @@ TEST_CASE("messages are one batch of the parent, and meet each peer once") {
 }
 
 TEST_CASE("auto counts first use where it is asked to") {
-  // A gather along one axis, then the other: rule needs splits, p2p connections.
+  // A gather along one axis, then the other: rule and graph need splits, p2p connections.
   auto chosen = [](bool cold) {
     auto mesh = std::make_shared<const Mesh>(parse_mesh("4x2", {}, "mesh"));
     Request request(parse_layout("32,8192,4096", "f32", mesh, "S(0)S(1)"),
@@ -83,5 +83,5 @@ TEST_CASE("auto counts first use where it is asked to") {
     return studies.of(request)->plan().planner;
   };
   CHECK(chosen(false) == "p2p");
-  CHECK(chosen(true) == "rule");
+  CHECK(chosen(true) == "graph");
 }

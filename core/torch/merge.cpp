@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "core/torch/merge.h"
+
+#include <algorithm>
+
+#include "core/torch/placement_state.h"
+
+namespace reshard {
+namespace {
+
+bool gathers(const TorchStep& step) { return step.from.is_shard_like() && step.to.is_replicate(); }
+bool scatters(const TorchStep& step) { return step.from.is_partial() && step.to.is_shard_like(); }
+bool reduces(const TorchStep& step) { return step.from.is_partial() && step.to.is_replicate(); }
+
+bool is_sum(const Placement& placement) {
+  return placement.is_partial() && (placement.op == ReduceOp::Sum || placement.op == ReduceOp::Avg);
+}
+
+bool are_alike(const TorchStep& a, const TorchStep& b) {
+  return a.to == b.to && (a.from == b.from || (is_sum(a.from) && is_sum(b.from)));
+}
+
+// The steps from the first on that could be one collective.
+std::size_t alike_steps(std::span<const TorchStep> steps) {
+  if (!gathers(steps[0]) && !scatters(steps[0]) && !reduces(steps[0])) return 1;
+  auto other = std::ranges::find_if_not(
+      steps, [&](const TorchStep& step) { return are_alike(step, steps[0]); });
+  return static_cast<std::size_t>(other - steps.begin());
+}
+
+bool every_extent_divides(const Layout& layout, int dim, std::int64_t divisor) {
+  for (std::int32_t position = 0; position < layout.mesh().size(); ++position)
+    if (size_of(layout.runs(dim, position)) % divisor != 0) return false;
+  return true;
+}
+
+bool can_join(const PlacementState& before, const Layout& model, std::span<const TorchStep> steps) {
+  auto ascending = [](const TorchStep& a, const TorchStep& b) { return a.axis < b.axis; };
+  if (reduces(steps[0])) return true;
+  if (gathers(steps[0])) return std::is_sorted(steps.rbegin(), steps.rend(), ascending);
+  std::int64_t ranks = 1;
+  for (const TorchStep& step : steps) ranks *= model.mesh().axis_size(step.axis);
+  return std::ranges::is_sorted(steps, ascending) &&
+         every_extent_divides(before.layout_like(model), steps[0].to.dim, ranks);
+}
+
+}  // namespace
+
+std::vector<std::size_t> joined_steps(const Layout& source, std::span<const TorchStep> steps) {
+  std::vector<std::size_t> out;
+  PlacementState state(source);
+  while (!steps.empty()) {
+    std::size_t alike = alike_steps(steps);
+    if (alike > 1 && can_join(state, source, steps.first(alike)))
+      out.push_back(alike);
+    else
+      out.insert(out.end(), alike, 1);
+    for (const TorchStep& step : steps.first(alike)) state.place(step.axis, step.to);
+    steps = steps.subspan(alike);
+  }
+  return out;
+}
+
+}  // namespace reshard

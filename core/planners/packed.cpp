@@ -91,10 +91,7 @@ class PackedPlanner {
     std::int32_t count = chunks_for(usual.time_ps);
     offer(usual, count);
     if (count < kManyChunks) try_fewer_and_more(usual, count);
-    // Where the pipeline takes much longer than its busiest link, trees of another depth may do.
-    for (std::int64_t latency : {kShallowTrees, kDeepTrees})
-      if (best_->timing && best_->timing->time_ps > best_->packed_ps / 50 * 51 + 4 * latency_ps_)
-        offer(packing(latency), best_->chunks);
+    if (is_slow()) try_other_depths(usual);
     // Latencies decide where they are more than a few hundredths of the whole.
     if (!best_->timing || best_->timing->time_ps < 32 * latency_ps_)
       offer(packing(kLatencyAboveAll), 1);
@@ -157,6 +154,21 @@ class PackedPlanner {
     if (best_ && !better(own, *best_)) return false;
     best_ = std::move(own);
     return true;
+  }
+
+  // The pipeline takes more than a fiftieth longer than its busiest link.
+  bool is_slow() const {
+    return best_->timing && best_->timing->time_ps > best_->packed_ps / 50 * 51 + 4 * latency_ps_;
+  }
+
+  // Trees of other depths may do, and more chunks.
+  void try_other_depths(const Packing& usual) {
+    Packing shallow = packing(kShallowTrees), deep = packing(kDeepTrees);
+    const Packing* used = &usual;
+    for (const Packing* other : {&shallow, &deep})
+      if (is_slow() && offer(*other, best_->chunks)) used = other;
+    while (is_slow() && best_->chunks < kMaxChunks)
+      if (!offer(*used, std::min(2 * best_->chunks, kMaxChunks))) break;
   }
 
   // Plans above the memory limit have no time: of them the one that needs least. Without a clock

@@ -167,16 +167,46 @@ Int128 receipts_bytes(const Items& items) {
   return bytes;
 }
 
+namespace {
+
+// The least latency of a route into the rank, or out of it.
+std::int64_t least_latency_ps(const Topology& topology, const std::vector<Rank>& job, Rank rank,
+                              bool into) {
+  std::int64_t least = std::numeric_limits<std::int64_t>::max();
+  for (Rank other : job)
+    if (other != rank)
+      least = std::min(
+          least, (into ? topology.route(other, rank) : topology.route(rank, other)).latency_ps);
+  return least;
+}
+
+std::int64_t way_ps(const Topology& topology, const std::vector<Rank>& job, Rank from, Rank to) {
+  std::int64_t direct = topology.route(from, to).latency_ps;
+  if (topology.node_of(from) != topology.node_of(to)) return direct;
+  return std::min(direct, least_latency_ps(topology, job, from, false) +
+                              least_latency_ps(topology, job, to, true));
+}
+
+}  // namespace
+
 std::int64_t latency_ps(const Topology& topology, const std::vector<Rank>& job,
                         const Items& items) {
   std::int64_t greatest = 0;
-  for (Rank rank : job) {
-    if (in_bytes(items, {rank}) == 0) continue;
-    std::int64_t least = std::numeric_limits<std::int64_t>::max();
-    for (Rank source : job)
-      if (source != rank) least = std::min(least, topology.route(source, rank).latency_ps);
-    greatest = std::max(greatest, least);
-  }
+  for (Rank rank : job)
+    if (in_bytes(items, {rank}) > 0)
+      greatest = std::max(greatest, least_latency_ps(topology, job, rank, true));
+  for (const Item& item : items.items)
+    for (Rank needer : item.needers)
+      for (const auto& [addend, ranks] : item.holders) {
+        std::int64_t nearest = std::numeric_limits<std::int64_t>::max();
+        bool in_node = false;
+        for (Rank holder : ranks) {
+          nearest = std::min(nearest, holder == needer ? 0 : way_ps(topology, job, holder, needer));
+          in_node = in_node || topology.node_of(holder) == topology.node_of(needer);
+        }
+        // Of several addends only those of other nodes are looked at.
+        if (item.holders.size() == 1 || !in_node) greatest = std::max(greatest, nearest);
+      }
   return greatest;
 }
 

@@ -15,10 +15,11 @@
 //
 //   T >= least latency of these routes + counted bytes / capacity of these routes
 //
-// The capacity is cut_in's (bounds.h): a multicast crosses each hop once, and a fold that a switch
-// makes crosses A's, or comes from elsewhere, so it holds for these, too. That both A and the ranks
-// that lack nothing go out of the count is what makes it more than a cut: NVLink out of three
-// holders and the NICs of five others are less than what leads out of the three.
+// The capacity is taken as cap_in(X) is (bounds.h): distinct resources, the least of three choices
+// of hops. A multicast crosses each hop once, and a fold that a switch makes leaves A or comes from
+// elsewhere as any other transfer: the bound holds with both. Ranks outside A and ranks that lack
+// nothing give the others nothing of their own; that both go out of the count makes this more than
+// a cut: NVLink out of three holders and the NICs of seven ranks are less than what the node has.
 //
 // The best A is looked for by peeling: begin with the whole scope, drop the rank that holds least
 // of what is counted, so that this is no longer counted, and keep the best on the way.

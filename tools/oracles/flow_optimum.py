@@ -9,7 +9,8 @@ Steady state, fractional: elements with the same owners and needers are one comm
 draws one unit of flow from the owners, relays may copy (an edge carries as much as the greatest of
 the needers' flows on it), and what crosses a port in time T fits it. Partial sources: every
 commodity chooses how much of it is folded at which root; the addends flow to the root, and relays
-may fold (the same program backwards), then the root is the owner. No latencies.
+may fold (the same program backwards), then the root is the owner. (Several roots per element may be
+faster yet.) No latencies. Partial sources take some minutes each.
 
 The optimum is symmetric wherever the request is: a translation of the ranks that maps nodes to
 nodes and the request to itself maps one optimum to another, and so does their average. One
@@ -236,9 +237,8 @@ def pairs():
 def partial_sources():
     sources = [("P", "R"), ("R", "P"), ("P", "P"), ("P", "S0"), ("S0", "P"), ("S1", "P")]
     targets = [("R", "R"), ("S0", "R"), ("R", "S0"), ("S0", "S0"), ("S0", "S1")]
-    for mesh in MESHES:
-        for source, target in itertools.product(sources, targets):
-            yield "partial", (mesh, ALL, source, mesh, ALL, target)
+    for source, target in itertools.product(sources, targets):
+        yield "partial", ((2, 8), ALL, source, (2, 8), ALL, target)
 
 
 def across_meshes():

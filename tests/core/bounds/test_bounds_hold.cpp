@@ -75,6 +75,51 @@ TEST_CASE("no plan is faster than its bound or moves fewer bytes") {
   CHECK(limited_by[LimitedBy::Volume] > 50);
 }
 
+// Meshes that fill their nodes, as jobs have them: here the bounds by price and by holders are the
+// greatest, and folds are spread over nodes.
+TEST_CASE("no plan is faster than its bound on meshes that fill two nodes") {
+  std::vector<Topology> topologies;
+  for (const char* spec : {"dgx-a100:2", "dgx-h100:2", "rtx-pro-6000-8:2", "dgx-v100:2",
+                           "dgx-h100:2,oversubscription=2", "dgx-a100:2,nics=1"})
+    topologies.push_back(sim::find_topology(spec));
+  const std::vector<std::string> meshes{"2x8", "4x4", "8x2", "2x2x4", "16"},
+      placements{"R", "S(0)", "S(1)", "P(sum)"};
+  std::map<LimitedBy, std::int64_t> limited_by;
+  std::int64_t across = 0;
+  for (std::uint64_t seed = 0; seed < 1500; ++seed) {
+    Prng prng(seed);
+    const Topology& topology = prng.pick(topologies);
+    bool halves = prng.one_in(3);
+    auto side = [&](const char* first_half, bool source) {
+      std::string mesh =
+          halves ? prng.pick(std::vector<std::string>{"8", "2x4"}) : prng.pick(meshes);
+      MeshRef ranks =
+          std::make_shared<const Mesh>(halves ? parse_mesh(mesh, first_half) : parse_mesh(mesh));
+      std::vector<std::string> words(placements.begin(), placements.end() - (source ? 0 : 1));
+      std::string text;
+      for (int axis = 0; axis < ranks->axes(); ++axis) text += prng.pick(words);
+      return parse_layout(prng.pick(std::vector<std::string>{"64,64", "512,512"}), "f32", ranks,
+                          text);
+    };
+    Layout source = side(prng.one_in(2) ? "0-7" : "4-11", true);
+    Layout other = side(prng.one_in(2) ? "8-15" : "6-13", false);
+    Layout destination(source.shape(), DType::F32, other.mesh_ref(), other.placements());
+    Request request(source, destination);
+    CAPTURE(seed, topology.name(), request.text());
+    Bound bound = bound_of(request, topology);
+    for (const char* name : {"rule", "p2p", "hybrid"}) {
+      if (!request.same_mesh() && std::string(name) != "p2p") continue;
+      CAPTURE(name);
+      REQUIRE(sim::time_of(plan_of(name, request, topology), topology) >= bound.time_ps());
+    }
+    ++limited_by[bound.limited_by()];
+    across += !request.same_mesh();
+  }
+  CHECK(across > 500);
+  CHECK(limited_by[LimitedBy::Price] > 50);
+  CHECK(limited_by[LimitedBy::Holder] > 20);
+}
+
 // 5 ranks on a star of 100e9 bytes/s and 1 us, 1000 x 1000 f32: every rank sends 200 * 200 * 4 B to
 // each of the 4 others, and all ports are busy from the first byte to the last:
 //   latency + 4 * 160,000 B / 100e9 B/s = 1 us + 6.4 us

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The bounds beside what a linear program of its own finds to be the least time
 // (tools/oracles/flow_optimum.py): equal on all pairs of placements on two nodes, and never above.
+// Across meshes it is low where one node has more ranks of the job than another; of folds, where
+// the program's one root per element is slower than two.
 #include <catch2/catch.hpp>
 
 #include <algorithm>
@@ -90,6 +92,9 @@ TEST_CASE("of folds the bound is near the best tree and never above it") {
   Topology topology = two_nodes();
   Comparison comparison;
   for (const Row& row : rows_of("partial")) comparison.add(row, topology);
+  CHECK(comparison.rows == 30);
+  CHECK(comparison.equal == 28);
+  CHECK(comparison.least_ratio > 0.87);
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "core/layout/request.h"
@@ -34,6 +35,11 @@ struct MemberLists {
   std::vector<Member> members;
   std::vector<std::size_t> begins;  // one more than lists
   std::int64_t kept = 1, zeros = 1;
+
+  std::size_t size() const { return begins.size() - 1; }
+  std::span<const Member> list(std::size_t i) const {
+    return std::span(members).subspan(begins[i], begins[i + 1] - begins[i]);
+  }
 };
 
 // Index of a rank in the job's ascending ranks. CheckFailure where it is none of them.

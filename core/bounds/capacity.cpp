@@ -2,9 +2,11 @@
 #include "core/bounds/capacity.h"
 
 #include <algorithm>
+#include <array>
 #include <tuple>
 
 #include "core/base/errors.h"
+#include "core/base/units.h"
 
 namespace reshard {
 namespace {
@@ -29,25 +31,47 @@ class Entrance {
     for (std::size_t i = 0; i < hops.size(); ++i) add_hop(by_hop[i], hops[i], source, destination);
   }
 
-  // The least over the three choices of hops; 0 without routes.
-  Int128 capacity() const {
-    Resources first, last, narrowest;
-    for (const auto& [rule, by_hop] : by_rule_) {
-      first.insert(by_hop.front().begin(), by_hop.front().end());
-      last.insert(by_hop.back().begin(), by_hop.back().end());
-      auto least =
-          std::min_element(by_hop.begin(), by_hop.end(),
-                           [](const Resources& a, const Resources& b) { return sum(a) < sum(b); });
-      narrowest.insert(least->begin(), least->end());
-    }
-    return std::min({sum(first), sum(last), sum(narrowest)});
-  }
-
- private:
   // Kind, index, place, side, class.
   using Key = std::tuple<Hop::Kind, std::int32_t, std::int32_t, std::int32_t, std::int32_t>;
   using Resources = std::map<Key, Int128>;  // with their capacity
 
+  // The three choices of hops: first, last, narrowest.
+  std::array<Resources, 3> choices() const {
+    std::array<Resources, 3> out;
+    for (const auto& [rule, by_hop] : by_rule_) {
+      out[0].insert(by_hop.front().begin(), by_hop.front().end());
+      out[1].insert(by_hop.back().begin(), by_hop.back().end());
+      auto least =
+          std::min_element(by_hop.begin(), by_hop.end(),
+                           [](const Resources& a, const Resources& b) { return sum(a) < sum(b); });
+      out[2].insert(least->begin(), least->end());
+    }
+    return out;
+  }
+
+  // Of the choice with the least capacity.
+  Passage passage() const {
+    auto [first, last, narrowest] = choices();
+    Passage out{std::min({sum(first), sum(last), sum(narrowest)})};
+    for (const auto& entry : by_rule_)
+      out.latency_ps =
+          std::min(out.latency_ps, topology_.node().rules[to_index(entry.first)].latency_ps);
+    return out;
+  }
+
+  // Where switches inside a node multicast, what leaves a port once may come to many ranks: only at
+  // the ranks' own ports is every receipt seen.
+  bool shows_receipts() const {
+    if (topology_.machine().sharp) return false;
+    if (!topology_.machine().nvls) return true;
+    return std::all_of(by_rule_.begin(), by_rule_.end(), [&](const auto& entry) {
+      return entry.first == topology_.node().rule_between ||
+             topology_.node().rules[to_index(entry.first)].hops.back().kind ==
+                 Hop::Kind::DestinationIn;
+    });
+  }
+
+ private:
   void add_hop(Resources& to, const Hop& hop, const End& source, const End& destination) const {
     auto index = to_index(hop.index);
     bool at_source = hop.kind == Hop::Kind::SourceOut || hop.kind == Hop::Kind::SourceNodeShared;
@@ -108,7 +132,7 @@ constexpr std::int32_t kHere = 0, kElsewhere = 1;  // places
 constexpr std::int32_t kInside = 0, kBeside = 1;   // sides
 
 // Into A from B and R, or the other way.
-Int128 capacity_around(const Topology& topology, const ClassCounts& inside,
+Passage passage_around(const Topology& topology, const ClassCounts& inside,
                        const ClassCounts& beside, const End& elsewhere, bool outwards) {
   Entrance entrance(topology);
   auto add = [&](std::int32_t rule, const End& from, const End& to) {
@@ -121,52 +145,38 @@ Int128 capacity_around(const Topology& topology, const ClassCounts& inside,
           End{kHere, kBeside, other, other_count, 1}, in);
     if (elsewhere.ranks > 0) add(topology.node().rule_between, elsewhere, in);
   }
-  return entrance.capacity();
+  return entrance.passage();
 }
 
-}  // namespace
-
-JobCapacities::JobCapacities(const Topology& topology, std::vector<Rank> ranks)
-    : topology_(topology), ranks_(std::move(ranks)) {
-  for (std::size_t i = 0; i < ranks_.size();) {
-    std::vector<Rank> here;
-    std::int32_t node = topology.node_of(ranks_[i]);
-    for (; i < ranks_.size() && topology.node_of(ranks_[i]) == node; ++i) here.push_back(ranks_[i]);
-    by_node_.emplace(node, classes_of(topology, here));
-  }
+// Capacities by who crosses them, for two sets of routes with a choice of hops each.
+SharedCapacity shared_capacity(const Entrance::Resources& inside,
+                               const Entrance::Resources& between) {
+  SharedCapacity out;
+  for (const auto& [key, rate] : inside) (between.count(key) > 0 ? out.both : out.inside) += rate;
+  for (const auto& [key, rate] : between)
+    if (inside.count(key) == 0) out.between += rate;
+  return out;
 }
 
-std::pair<Int128, Int128> JobCapacities::into(std::int32_t node, const std::vector<Rank>& members) {
-  const ClassCounts& here = by_node_.at(node);
-  ClassCounts inside = classes_of(topology_, members);
-  auto [entry, is_new] = known_.try_emplace({here, inside});
-  if (is_new) {
-    ClassCounts beside = without(here, inside);
-    auto elsewhere = static_cast<std::int64_t>(ranks_.size());
-    for (auto [device_class, count] : here) elsewhere -= count;
-    // The one rule between nodes does not ask for the class.
-    End far{kElsewhere, 0, -1, elsewhere, static_cast<std::int64_t>(by_node_.size()) - 1};
-    entry->second = {capacity_around(topology_, inside, beside, far, false),
-                     capacity_around(topology_, inside, beside, far, true)};
-  }
-  return entry->second;
-}
+// Of a class in one node: its ranks, and the least and the greatest of their sets.
+struct ClassHere {
+  std::int32_t device_class;
+  std::int64_t ranks;
+  std::int32_t least_set, greatest_set;
+  auto operator<=>(const ClassHere&) const = default;
+};
 
-Int128 JobCapacities::between(const std::vector<std::int32_t>& set_of) const {
-  // Nodes with the same classes in the same sets, numbered from the node's lowest set, are one
-  // kind: per class its ranks and the least and the greatest of their sets.
-  struct ClassHere {
-    std::int32_t device_class;
-    std::int64_t ranks;
-    std::int32_t least_set, greatest_set;
-    auto operator<=>(const ClassHere&) const = default;
-  };
-  std::map<std::vector<ClassHere>, std::int64_t> kinds;  // -> number of nodes
-  for (std::size_t i = 0; i < ranks_.size();) {
-    std::int32_t node = topology_.node_of(ranks_[i]), lowest = set_of[i];
+// Nodes with the same classes in the same sets, numbered from the node's lowest set, are one kind;
+// with the number of such nodes.
+std::map<std::vector<ClassHere>, std::int64_t> kinds_of_node(
+    const Topology& topology, const std::vector<Rank>& ranks,
+    const std::vector<std::int32_t>& set_of) {
+  std::map<std::vector<ClassHere>, std::int64_t> kinds;
+  for (std::size_t i = 0; i < ranks.size();) {
+    std::int32_t node = topology.node_of(ranks[i]), lowest = set_of[i];
     std::map<std::int32_t, ClassHere> classes;
-    for (; i < ranks_.size() && topology_.node_of(ranks_[i]) == node; ++i) {
-      std::int32_t device_class = topology_.class_of(ranks_[i]);
+    for (; i < ranks.size() && topology.node_of(ranks[i]) == node; ++i) {
+      std::int32_t device_class = topology.class_of(ranks[i]);
       ClassHere& here =
           classes.try_emplace(device_class, ClassHere{device_class, 0, set_of[i], set_of[i]})
               .first->second;
@@ -181,27 +191,130 @@ Int128 JobCapacities::between(const std::vector<std::int32_t>& set_of) const {
           {device_class, here.ranks, here.least_set - lowest, here.greatest_set - lowest});
     ++kinds[kind];
   }
+  return kinds;
+}
 
-  Entrance entrance(topology_);
+constexpr std::int64_t kLongest = std::numeric_limits<std::int64_t>::max();
+
+// ceil(bytes * 10^12 / rate), cut to int64; bytes may be near 2^127.
+std::int64_t transfer_time_ps(Int128 bytes, Int128 rate) {
+  RESHARD_CHECK(rate > 0, "bytes must enter a set that no route leads into");
+  // 2^63 ps are 9.2e6 s: beyond that many seconds the result is cut anyway, and below it bytes *
+  // 10^12 may still be too large for 128 bits.
+  if (bytes / rate > kLongest / kPsPerSecond) return kLongest;
+  Int128 seconds = bytes / rate, rest = bytes % rate;
+  while (rest > (Int128{1} << 86)) {
+    // Halving both rounds the quotient down: the bound stays a bound.
+    rest /= 2;
+    rate = rate / 2 + 1;
+  }
+  Int128 ps = seconds * kPsPerSecond + ceil_div(rest * kPsPerSecond, rate);
+  return static_cast<std::int64_t>(std::min<Int128>(ps, kLongest));
+}
+
+}  // namespace
+
+std::int64_t Passage::least_ps(Int128 bytes) const {
+  if (bytes == 0) return 0;
+  std::int64_t moving_ps = transfer_time_ps(bytes, bytes_per_s);
+  return moving_ps > kLongest - latency_ps ? kLongest : moving_ps + latency_ps;
+}
+
+JobCapacities::JobCapacities(const Topology& topology, std::vector<Rank> ranks)
+    : topology_(topology), ranks_(std::move(ranks)) {
+  for (std::size_t i = 0; i < ranks_.size();) {
+    std::vector<Rank> here;
+    std::int32_t node = topology.node_of(ranks_[i]);
+    for (; i < ranks_.size() && topology.node_of(ranks_[i]) == node; ++i) here.push_back(ranks_[i]);
+    by_node_.emplace(node, classes_of(topology, here));
+  }
+}
+
+std::int64_t JobCapacities::elsewhere(const ClassCounts& here) const {
+  auto ranks = static_cast<std::int64_t>(ranks_.size());
+  for (auto [device_class, count] : here) ranks -= count;
+  return ranks;
+}
+
+std::pair<Passage, Passage> JobCapacities::into(std::int32_t node,
+                                                const std::vector<Rank>& members) {
+  const ClassCounts& here = by_node_.at(node);
+  ClassCounts inside = classes_of(topology_, members);
+  auto [entry, is_new] = known_.try_emplace({here, inside});
+  if (is_new) {
+    ClassCounts beside = without(here, inside);
+    // The one rule between nodes does not ask for the class.
+    End far{kElsewhere, 0, -1, elsewhere(here), static_cast<std::int64_t>(by_node_.size()) - 1};
+    entry->second = {passage_around(topology_, inside, beside, far, false),
+                     passage_around(topology_, inside, beside, far, true)};
+  }
+  return entry->second;
+}
+
+LevelPassages JobCapacities::of_level(const std::vector<std::int32_t>& set_of) const {
+  Entrance inside(topology_), between(topology_);
   std::int32_t place = 0;
-  for (const auto& entry : kinds) {
+  for (const auto& entry : kinds_of_node(topology_, ranks_, set_of)) {
     const std::vector<ClassHere>& kind = entry.first;
     std::int64_t nodes = entry.second;
     auto end_of = [&](const ClassHere& here) {
       return End{place, 0, here.device_class, here.ranks * nodes, nodes};
     };
     for (const ClassHere& from : kind) {
-      for (const ClassHere& to : kind)
+      for (const ClassHere& to : kind) {
+        if (from.device_class == to.device_class && from.ranks == 1) continue;
+        std::int32_t rule = rule_within(topology_, from.device_class, to.device_class);
+        // Sets that both may have ranks in, sets that only one has: where the ranges do not tell,
+        // the routes count for both, which adds capacity and keeps a bound true.
+        if (from.least_set <= to.greatest_set && to.least_set <= from.greatest_set)
+          inside.add(rule, end_of(from), end_of(to));
         if (std::min(from.least_set, to.least_set) != std::max(from.greatest_set, to.greatest_set))
-          entrance.add(rule_within(topology_, from.device_class, to.device_class), end_of(from),
-                       end_of(to));
+          between.add(rule, end_of(from), end_of(to));
+      }
       // Every node is a source and a destination of routes between nodes.
       if (by_node_.size() > 1)
-        entrance.add(topology_.node().rule_between, end_of(from), end_of(from));
+        between.add(topology_.node().rule_between, end_of(from), end_of(from));
     }
     ++place;
   }
-  return entrance.capacity();
+
+  LevelPassages out{between.passage(), 0, {}};
+  out.latency_ps = std::min(out.between.latency_ps, inside.passage().latency_ps);
+  if (!inside.shows_receipts() || !between.shows_receipts()) return out;
+  auto inner = inside.choices(), outer = between.choices();
+  bool last_hops_only = topology_.machine().nvls;
+  for (std::size_t in = 0; in < inner.size(); ++in)
+    for (std::size_t across = 0; across < outer.size(); ++across)
+      if (!last_hops_only || (in == 1 && across == 1))
+        out.choices.push_back(shared_capacity(inner[in], outer[across]));
+  return out;
+}
+
+Passage JobCapacities::of_scope(std::int32_t node, const ScopeParts& parts) {
+  const ClassCounts& here = by_node_.at(node);
+  auto [entry, is_new] = known_scopes_.try_emplace({here, parts});
+  if (!is_new) return entry->second;
+
+  Entrance entrance(topology_);
+  const ClassCounts* sides[] = {&parts.others, &parts.givers, &parts.idle_givers};
+  ClassCounts beside = here;
+  for (const ClassCounts* side : sides) beside = without(beside, *side);
+  End far{kElsewhere, 0, -1, elsewhere(here), static_cast<std::int64_t>(by_node_.size()) - 1};
+  for (std::int32_t to = 0; to < 3; ++to)
+    for (auto [to_class, to_count] : *sides[to]) {
+      End receiver{kHere, to, to_class, to_count, 1};
+      for (std::int32_t from = 1; from < 3; ++from)
+        for (auto [from_class, from_count] : *sides[from])
+          if (from != to || from_class != to_class || from_count > 1)
+            entrance.add(rule_within(topology_, from_class, to_class),
+                         {kHere, from, from_class, from_count, 1}, receiver);
+      if (to == 2) continue;
+      for (auto [from_class, from_count] : beside)
+        entrance.add(rule_within(topology_, from_class, to_class),
+                     {kHere, 3, from_class, from_count, 1}, receiver);
+      if (far.ranks > 0) entrance.add(topology_.node().rule_between, far, receiver);
+    }
+  return entry->second = entrance.passage();
 }
 
 }  // namespace reshard

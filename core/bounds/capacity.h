@@ -13,10 +13,16 @@
 // is named by what it belongs to (the port of all devices of one class in A, a node's memory, ...)
 // and counted with the number of such places. A set costs the pairs of classes in its node, never
 // the pairs of ranks.
+//
+// The same names serve the two further bounds: the routes by which what some ranks of a node hold
+// comes to the others (holder.h), and all routes of a job, told apart by whether they stay inside
+// the sets of a level (price.h).
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <map>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -28,6 +34,37 @@ namespace reshard {
 // Ranks of one node by class of device, ascending, only classes that occur.
 using ClassCounts = std::vector<std::pair<std::int32_t, std::int64_t>>;
 
+// What a set of routes lets through: no more than this rate, and nothing before this latency.
+struct Passage {
+  Int128 bytes_per_s = 0;  // 0 without routes
+  std::int64_t latency_ps = std::numeric_limits<std::int64_t>::max();
+
+  // The least time in which `bytes` get through, rounded up and cut to int64; 0 without bytes.
+  std::int64_t least_ps(Int128 bytes) const;
+};
+
+// Distinct resources of which every route crosses one at least, by the routes that do: those inside
+// sets only, those between sets only, or both.
+struct SharedCapacity {
+  Int128 inside = 0, between = 0, both = 0;
+};
+
+// The routes of a job, told apart by the sets of a level.
+struct LevelPassages {
+  Passage between;
+  std::int64_t latency_ps;  // of all routes
+  // One per choice of hops. Empty where receipts cannot be counted at resources, since switches
+  // multicast in front of them.
+  std::vector<SharedCapacity> choices;
+};
+
+// Disjoint parts of a scope, by class of device: its routes go from `givers` to all three, and from
+// outside the scope to all but `idle_givers`.
+struct ScopeParts {
+  ClassCounts others, givers, idle_givers;  // idle givers are givers, too, and not named again
+  auto operator<=>(const ScopeParts&) const = default;
+};
+
 class JobCapacities {
  public:
   // `ranks` ascending, all with a device. Keeps a reference to the topology.
@@ -35,19 +72,24 @@ class JobCapacities {
 
   // Into `members`, all on `node`, from the job's other ranks; and into those from `members`. 0
   // where there are no others.
-  std::pair<Int128, Int128> into(std::int32_t node, const std::vector<Rank>& members);
+  std::pair<Passage, Passage> into(std::int32_t node, const std::vector<Rank>& members);
 
-  // Of all routes from one set to another, each resource once; `set_of` per rank of the job, every
-  // set on one node.
-  Int128 between(const std::vector<std::int32_t>& set_of) const;
+  // Of all routes, each resource once; `set_of` per rank of the job, every set on one node.
+  LevelPassages of_level(const std::vector<std::int32_t>& set_of) const;
+
+  // Of a scope's routes, the scope being ranks of `node`.
+  Passage of_scope(std::int32_t node, const ScopeParts& parts);
 
  private:
+  std::int64_t elsewhere(const ClassCounts& here) const;
+
   const Topology& topology_;
   std::vector<Rank> ranks_;
   std::map<std::int32_t, ClassCounts> by_node_;
   // Ranks of one class in nodes that hold the same classes have the same surroundings: (node's
   // classes, members' classes) -> into both.
-  std::map<std::pair<ClassCounts, ClassCounts>, std::pair<Int128, Int128>> known_;
+  std::map<std::pair<ClassCounts, ClassCounts>, std::pair<Passage, Passage>> known_;
+  std::map<std::pair<ClassCounts, ScopeParts>, Passage> known_scopes_;
 };
 
 }  // namespace reshard

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// In(X) and the least receipts, level by level.
+// In(X), the least receipts and what they cost at other prices, level by level.
 //
 // At one level (single ranks, nodes, ...) a list of holders becomes a short list of sets, each with
 // three facts about the addends: does the set hold all of them, is it the only holder of one, does
@@ -8,7 +8,7 @@
 //
 //   X must receive                 X needs, and does not hold all addends
 //   the complement of X must       another set needs, and X is the only holder of some addend
-//   receipts                       see bounds.h
+//   receipts                       see bounds.h; their prices, price.h
 #include <algorithm>
 #include <limits>
 #include <span>
@@ -19,6 +19,8 @@
 #include "core/base/limits.h"
 #include "core/bounds/atoms.h"
 #include "core/bounds/bounds.h"
+#include "core/bounds/holder.h"
+#include "core/bounds/latency.h"
 
 namespace reshard {
 namespace {
@@ -41,6 +43,7 @@ struct LevelView {
   std::vector<std::int32_t> set_of;
   std::int32_t sets = 0;  // the further set not counted
   bool reduced_on_the_way = false;
+  bool folds_dearly = false;  // a price above 1 is worth a try
 };
 
 HoldingList holding_list(std::span<const Member> members, std::int64_t addends,
@@ -105,16 +108,15 @@ class LevelCount {
              LevelView level)
       : in_(to_index(level.sets) + 1),
         in_complement_(in_),
-        reduced_on_the_way_(level.reduced_on_the_way) {
-    for (std::size_t i = 0; i + 1 < holders.begins.size(); ++i)
-      holdings_.push_back(
-          holding_list(std::span(holders.members)
-                           .subspan(holders.begins[i], holders.begins[i + 1] - holders.begins[i]),
-                       addends, level));
-    for (std::size_t i = 0; i + 1 < needers.begins.size(); ++i) {
+        reduced_on_the_way_(level.reduced_on_the_way),
+        needers_(&needers) {
+    if (level.folds_dearly) price_.fold_price = addends - 1;
+    for (std::size_t i = 0; i < holders.size(); ++i)
+      holdings_.push_back(holding_list(holders.list(i), addends, level));
+    for (std::size_t i = 0; i < needers.size(); ++i) {
       std::size_t first = needs_.sets.size();
-      for (std::size_t m = needers.begins[i]; m < needers.begins[i + 1]; ++m)
-        needs_.sets.push_back(level.set_of[to_index(needers.members[m].rank)]);
+      for (const Member& member : needers.list(i))
+        needs_.sets.push_back(level.set_of[to_index(member.rank)]);
       auto begin = needs_.sets.begin() + static_cast<std::ptrdiff_t>(first);
       std::sort(begin, needs_.sets.end());
       needs_.sets.erase(std::unique(begin, needs_.sets.end()), needs_.sets.end());
@@ -122,10 +124,11 @@ class LevelCount {
     }
   }
 
-  void add(std::size_t holder_list, std::size_t needer_list, std::int64_t elements) {
+  // The least receipts of one element, by this level's sets.
+  std::int64_t add(std::size_t holder_list, std::size_t needer_list, std::int64_t elements) {
     const HoldingList& holding = holdings_[holder_list];
     std::span<const std::int32_t> needs = needs_.list(needer_list);
-    if (needs.empty()) return;
+    if (needs.empty()) return 0;
     std::int64_t lacking = 0;
     bool packed_need = false;
     auto at = holding.holdings.begin(), end = holding.holdings.end();
@@ -145,8 +148,38 @@ class LevelCount {
                                 ? lacking
                                 : holding.packing - 1 + needing - (packed_need ? 1 : 0);
     receipts_ += Int128{elements} * receipts;
+    return receipts;
   }
 
+  // Prices what `add` counted here: `by_rank` receipts of one element by ranks, `by_set` by sets.
+  void add_price(std::size_t holder_list, std::size_t needer_list, std::int64_t elements,
+                 std::int64_t by_rank, std::int64_t by_set) {
+    if (by_rank == 0) return;
+    const std::vector<Holding>& holdings = holdings_[holder_list].holdings;
+    std::span<const std::int32_t> needs = needs_.list(needer_list);
+    if (holdings.size() == 1 && needs.size() == 1 && holdings.front().set == needs.front()) {
+      if (to_index(by_rank) >= price_.alone_bytes.size())
+        price_.alone_bytes.resize(to_index(by_rank) + 1, 0);
+      price_.alone_bytes[to_index(by_rank)] += elements;
+    } else {
+      price_.other_receipts_bytes += Int128{elements} * by_rank;
+    }
+    if (price_.fold_price == 0) return;
+    auto needing_ranks = static_cast<std::int64_t>(needers_->list(needer_list).size()),
+         needing_sets = static_cast<std::int64_t>(needs.size());
+    price_.fold_cost_bytes +=
+        Int128{elements} * std::max(needing_ranks + needing_sets * (price_.fold_price - 1),
+                                    by_rank + (price_.fold_price - 1) * by_set);
+  }
+
+  // In bytes of `width` per element.
+  PriceDemand price(std::int64_t width) const {
+    PriceDemand out = price_;
+    for (Int128& bytes : out.alone_bytes) bytes *= width;
+    out.other_receipts_bytes *= width;
+    out.fold_cost_bytes *= width;
+    return out;
+  }
   const std::vector<Int128>& in() const { return in_; }
   const std::vector<Int128>& in_complement() const { return in_complement_; }
   Int128 receipts() const { return receipts_; }
@@ -157,16 +190,16 @@ class LevelCount {
   std::vector<Int128> in_, in_complement_;  // elements per set
   bool reduced_on_the_way_;
   Int128 receipts_ = 0;
+  const MemberLists* needers_;
+  PriceDemand price_;  // of elements
 };
 
-// Counts all levels in one walk over the atoms.
-std::vector<LevelCount> count_levels(const Request& request, const std::vector<Rank>& job,
-                                     const std::vector<LevelView>& levels) {
-  MemberLists holders = holders_of(request, job), needers = needers_of(request, job);
+// Calls visit(list of holders, list of needers, elements) for every atom.
+template <typename Visit>
+void for_each_atom(const Request& request, const MemberLists& holders, const MemberLists& needers,
+                   const Visit& visit) {
   Atoms atoms(request);
-  auto lists = [](const MemberLists& members) {
-    return static_cast<std::int64_t>(members.begins.size()) - 1;
-  };
+  auto lists = [](const MemberLists& members) { return static_cast<std::int64_t>(members.size()); };
   Int128 per_atom = Int128{static_cast<std::int64_t>(holders.members.size())} / lists(holders) +
                     static_cast<std::int64_t>(needers.members.size()) / lists(needers) + 1;
   if (per_atom * atoms.count() * holders.kept > kMaxBoundWork)
@@ -174,49 +207,133 @@ std::vector<LevelCount> count_levels(const Request& request, const std::vector<R
         "request: expected at most 2^33 pairs of shards and holders to bound, found more in {}",
         request.text()));
 
-  std::vector<LevelCount> counts;
-  for (const LevelView& level : levels)
-    counts.emplace_back(holders, needers, request.fold().fold_count, level);
   std::vector<std::int64_t> zero = zero_coordinates(request);
   atoms.for_each([&](std::int64_t source, std::int64_t destination, std::int64_t elements) {
-    for (LevelCount& count : counts)
-      for (std::int64_t kept = 0; kept < holders.kept; ++kept)
-        count.add(
-            to_index(source * holders.kept + kept),
+    for (std::int64_t kept = 0; kept < holders.kept; ++kept)
+      visit(to_index(source * holders.kept + kept),
             to_index((destination * holders.kept + kept) * needers.zeros + zero[to_index(source)]),
             elements);
   });
-  return counts;
 }
 
-LevelView view_of(const CutLevel& level, const Machine& machine) {
-  LevelView view{level.member_of, static_cast<std::int32_t>(level.names.size()),
-                 machine.sharp || (machine.nvls && !level.of_nodes)};
-  for (std::int32_t& set : view.set_of)
-    if (set < 0) set = view.sets;
-  return view;
-}
+// All that is counted of a request in one walk over its atoms: level by level, scope by scope.
+class RequestCount {
+ public:
+  RequestCount(const Request& request, const CutSets& sets)
+      : request_(request),
+        sets_(sets),
+        folds_(request.fold().fold_count > 1),
+        holders_(holders_of(request, sets.ranks())),
+        needers_(needers_of(request, sets.ranks())),
+        latency_(sets.topology(), sets.ranks(), holders_, needers_) {
+    for (const CutLevel& level : sets.levels())
+      levels_.emplace_back(holders_, needers_, request.fold().fold_count, view_of(level));
+    for (Scopes& scopes : scopes_of(sets))
+      held_.emplace_back(holders_, needers_, folds_, std::move(scopes));
+  }
+
+  void run() {
+    bool by_owner = !folds_ && !JobLatencies(sets_.topology(), sets_.ranks()).alike_within();
+    for_each_atom(request_, holders_, needers_,
+                  [&](std::size_t holders, std::size_t needers, std::int64_t elements) {
+                    std::int64_t by_rank = levels_.front().add(holders, needers, elements);
+                    for (std::size_t l = 1; l < levels_.size(); ++l) {
+                      std::int64_t by_set = levels_[l].add(holders, needers, elements);
+                      levels_[l].add_price(holders, needers, elements, by_rank, by_set);
+                    }
+                    for (HeldCount& held : held_) held.add(holders, needers, elements);
+                    if (by_owner) latency_.add(holders, needers);
+                  });
+  }
+
+  RequestDemand demand() const {
+    RequestDemand demand;
+    demand.in_bytes.assign(sets_.size(), 0);
+    std::int64_t width = size_bytes(request_.dtype());
+    for (std::size_t l = 0; l < levels_.size(); ++l) {
+      const CutLevel& level = sets_.levels()[l];
+      for (std::size_t set = 0; set < level.names.size(); ++set) {
+        demand.in_bytes[level.first_set + 2 * set] = levels_[l].in()[set] * width;
+        demand.in_bytes[level.first_set + 2 * set + 1] = levels_[l].in_complement()[set] * width;
+      }
+      demand.receipts_bytes.push_back(levels_[l].receipts() * width);
+      demand.prices.push_back(levels_[l].price(width));
+    }
+    demand.holder_ps = holder_ps(width);
+    demand.owner_latency_ps = owner_latency_ps();
+    return demand;
+  }
+
+ private:
+  LevelView view_of(const CutLevel& level) const {
+    const Machine& machine = sets_.topology().machine();
+    LevelView view{level.member_of, static_cast<std::int32_t>(level.names.size()),
+                   machine.sharp || (machine.nvls && !level.of_nodes),
+                   request_.fold().fold_count > 2 && !machine.sharp && !machine.nvls};
+    for (std::int32_t& set : view.set_of)
+      if (set < 0) set = view.sets;
+    return view;
+  }
+
+  // Every level but that of ranks; where the job is on one node, the node.
+  static std::vector<Scopes> scopes_of(const CutSets& sets) {
+    std::vector<Scopes> out;
+    bool several_nodes = false;
+    for (std::size_t l = 1; l < sets.levels().size(); ++l) {
+      out.push_back({sets.levels()[l].member_of, sets.levels()[l].node});
+      several_nodes = several_nodes || sets.levels()[l].of_nodes;
+    }
+    if (!several_nodes)
+      out.push_back({std::vector<std::int32_t>(sets.ranks().size(), 0),
+                     {sets.topology().node_of(sets.ranks().front())}});
+    return out;
+  }
+
+  std::int64_t holder_ps(std::int64_t width) const {
+    std::vector<bool> lacks;
+    for (std::size_t rank = 0; rank < sets_.ranks().size(); ++rank)
+      lacks.push_back(levels_.front().in()[rank] > 0);
+    JobCapacities capacities(sets_.topology(), sets_.ranks());
+    std::int64_t bound = 0;
+    for (const HeldCount& held : held_)
+      bound =
+          std::max(bound, held.bound_ps(capacities, sets_.topology(), sets_.ranks(), lacks, width));
+    return bound;
+  }
+
+  // What a node must receive comes from another one.
+  std::int64_t owner_latency_ps() const {
+    std::int64_t latency = latency_.greatest_ps();
+    for (std::size_t l = 0; l < levels_.size(); ++l) {
+      const std::vector<Int128>& in = levels_[l].in();
+      auto must_receive = [](Int128 elements) { return elements > 0; };
+      if (sets_.levels()[l].of_nodes && std::any_of(in.begin(), in.end(), must_receive))
+        latency =
+            std::max(latency, JobLatencies(sets_.topology(), sets_.ranks()).between_nodes_ps());
+    }
+    return latency;
+  }
+
+  const Request& request_;
+  const CutSets& sets_;
+  bool folds_;
+  MemberLists holders_, needers_;
+  OwnerLatency latency_;
+  std::vector<LevelCount> levels_;
+  std::vector<HeldCount> held_;
+};
 
 }  // namespace
 
 RequestDemand demand_of(const Request& request, const CutSets& sets) {
-  RequestDemand demand;
-  demand.in_bytes.assign(sets.size(), 0);
-  std::vector<LevelView> views;
-  for (const CutLevel& level : sets.levels())
-    views.push_back(view_of(level, sets.topology().machine()));
-  if (views.empty()) return demand;
-  std::vector<LevelCount> counts = count_levels(request, sets.ranks(), views);
-  Int128 width = size_bytes(request.dtype());
-  for (std::size_t l = 0; l < counts.size(); ++l) {
-    const CutLevel& level = sets.levels()[l];
-    for (std::size_t set = 0; set < level.names.size(); ++set) {
-      demand.in_bytes[level.first_set + 2 * set] = counts[l].in()[set] * width;
-      demand.in_bytes[level.first_set + 2 * set + 1] = counts[l].in_complement()[set] * width;
-    }
-    demand.receipts_bytes.push_back(counts[l].receipts() * width);
+  if (sets.levels().empty()) {
+    RequestDemand nothing;
+    nothing.in_bytes.assign(sets.size(), 0);
+    return nothing;
   }
-  return demand;
+  RequestCount count(request, sets);
+  count.run();
+  return count.demand();
 }
 
 void add_transfer(std::vector<Int128>& in_bytes, const CutSets& sets, Rank source, Rank destination,
@@ -238,8 +355,14 @@ std::int64_t least_volume_bytes(const Request& request) {
   for (std::size_t i = 0; i < request.ranks().size(); ++i)
     ranks.set_of.push_back(static_cast<std::int32_t>(i));
   ranks.sets = static_cast<std::int32_t>(request.ranks().size());
-  Int128 bytes = count_levels(request, request.ranks(), {ranks}).front().receipts() *
-                 size_bytes(request.dtype());
+  MemberLists holders = holders_of(request, request.ranks()),
+              needers = needers_of(request, request.ranks());
+  LevelCount count(holders, needers, request.fold().fold_count, ranks);
+  for_each_atom(request, holders, needers,
+                [&](std::size_t holder_list, std::size_t needer_list, std::int64_t elements) {
+                  count.add(holder_list, needer_list, elements);
+                });
+  Int128 bytes = count.receipts() * size_bytes(request.dtype());
   return static_cast<std::int64_t>(
       std::min<Int128>(bytes, std::numeric_limits<std::int64_t>::max()));
 }

@@ -97,19 +97,20 @@ CutSets::CutSets(const Topology& topology, std::vector<Rank> ranks)
 
   JobCapacities capacities(topology, ranks_);
   for (CutLevel& level : levels_) {
-    level.first_set = capacity_in_.size();
+    level.first_set = passages_.size();
     std::vector<std::vector<Rank>> members(level.names.size());
     for (std::size_t i = 0; i < ranks_.size(); ++i)
       if (level.member_of[i] >= 0) members[to_index(level.member_of[i])].push_back(ranks_[i]);
     for (std::size_t set = 0; set < members.size(); ++set) {
       auto [into, into_complement] = capacities.into(level.node[set], members[set]);
-      capacity_in_.push_back(into);
-      capacity_in_.push_back(into_complement);
-      level.capacity += into;
+      passages_.push_back(into);
+      passages_.push_back(into_complement);
+      level.capacity += into.bytes_per_s;
     }
+    if (!level.covers_job) continue;
+    level.passages = capacities.of_level(level.member_of);
     // What several sets' routes share is counted once.
-    if (level.covers_job)
-      level.capacity = std::min(level.capacity, capacities.between(level.member_of));
+    level.capacity = std::min(level.capacity, level.passages.between.bytes_per_s);
   }
 }
 

@@ -39,6 +39,8 @@ Json request_json(const Request& request) {
 Json bound_json(const Bound& bound) {
   return {{"cut_ps", bound.cut_ps},
           {"volume_ps", bound.volume_ps},
+          {"price_ps", bound.price_ps},
+          {"holder_ps", bound.holder_ps},
           {"latency_ps", bound.latency_ps},
           {"time_ps", bound.time_ps()},
           {"limited_by", text(bound.limited_by())}};

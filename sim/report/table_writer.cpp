@@ -96,10 +96,12 @@ void add_times(const RunReport& report, Facts& facts) {
                           duration_text(use.connecting_ps), bytes_text(use.bytes)));
   }
   add_transport(report.transport, report.time_ps, report.ideal_time_ps, facts);
-  facts.add("bound", fmt::format("{} (cut {}, volume {}, latency {}; limited by {})",
-                                 duration_text(bound.time_ps()), duration_text(bound.cut_ps),
-                                 duration_text(bound.volume_ps), duration_text(bound.latency_ps),
-                                 text(bound.limited_by())));
+  facts.add("bound",
+            fmt::format("{} (cut {}, volume {}, price {}, holder {}, latency {}; limited by {})",
+                        duration_text(bound.time_ps()), duration_text(bound.cut_ps),
+                        duration_text(bound.volume_ps), duration_text(bound.price_ps),
+                        duration_text(bound.holder_ps), duration_text(bound.latency_ps),
+                        text(bound.limited_by())));
   facts.add("ratio to bound", ratio_of(report.time_ps, bound.time_ps()));
   add_bandwidths(report, report.time_ps, facts);
 }

@@ -157,6 +157,8 @@ int32_t reshard_plan_get_times(const reshard_plan* plan, const reshard_topology*
     out.cut_ps = bound.cut_ps;
     out.volume_ps = bound.volume_ps;
     out.latency_ps = bound.latency_ps;
+    out.price_ps = bound.price_ps;
+    out.holder_ps = bound.holder_ps;
     give(out, times, "times");
   });
 }

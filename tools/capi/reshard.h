@@ -178,9 +178,10 @@ typedef struct reshard_times {
   uint32_t reserved;
   int64_t time_ps;  /* simulated, alone on the topology, by its own transport: of all presets NCCL,
                        of a topology that names none links alone */
-  int64_t bound_ps; /* the least time that the topology allows any plan: the greatest of the three
+  int64_t bound_ps; /* the least time that the topology allows any plan: the greatest of the five
                        below; of several tensors that of the one with the greatest */
   int64_t cut_ps, volume_ps, latency_ps;
+  int64_t price_ps, holder_ps; /* 0 where they have nothing to say */
 } reshard_times;
 
 /* `topology` as in reshard_plan_create. */

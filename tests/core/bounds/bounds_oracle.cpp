@@ -167,16 +167,46 @@ Int128 receipts_bytes(const Items& items) {
   return bytes;
 }
 
+namespace {
+
+// The least latency of a route into the rank, or out of it.
+std::int64_t least_latency_ps(const Topology& topology, const std::vector<Rank>& job, Rank rank,
+                              bool into) {
+  std::int64_t least = std::numeric_limits<std::int64_t>::max();
+  for (Rank other : job)
+    if (other != rank)
+      least = std::min(
+          least, (into ? topology.route(other, rank) : topology.route(rank, other)).latency_ps);
+  return least;
+}
+
+std::int64_t way_ps(const Topology& topology, const std::vector<Rank>& job, Rank from, Rank to) {
+  std::int64_t direct = topology.route(from, to).latency_ps;
+  if (topology.node_of(from) != topology.node_of(to)) return direct;
+  return std::min(direct, least_latency_ps(topology, job, from, false) +
+                              least_latency_ps(topology, job, to, true));
+}
+
+}  // namespace
+
 std::int64_t latency_ps(const Topology& topology, const std::vector<Rank>& job,
                         const Items& items) {
   std::int64_t greatest = 0;
-  for (Rank rank : job) {
-    if (in_bytes(items, {rank}) == 0) continue;
-    std::int64_t least = std::numeric_limits<std::int64_t>::max();
-    for (Rank source : job)
-      if (source != rank) least = std::min(least, topology.route(source, rank).latency_ps);
-    greatest = std::max(greatest, least);
-  }
+  for (Rank rank : job)
+    if (in_bytes(items, {rank}) > 0)
+      greatest = std::max(greatest, least_latency_ps(topology, job, rank, true));
+  for (const Item& item : items.items)
+    for (Rank needer : item.needers)
+      for (const auto& [addend, ranks] : item.holders) {
+        std::int64_t nearest = std::numeric_limits<std::int64_t>::max();
+        bool in_node = false;
+        for (Rank holder : ranks) {
+          nearest = std::min(nearest, holder == needer ? 0 : way_ps(topology, job, holder, needer));
+          in_node = in_node || topology.node_of(holder) == topology.node_of(needer);
+        }
+        // Of several addends only those of other nodes are looked at.
+        if (item.holders.size() == 1 || !in_node) greatest = std::max(greatest, nearest);
+      }
   return greatest;
 }
 
@@ -196,19 +226,19 @@ std::uint32_t closed(std::uint32_t held) {
   return held;
 }
 
-}  // namespace
-
-std::int64_t fewest_receipts(const Items& items, const std::vector<Rank>& job,
-                             const std::vector<std::int32_t>& set_of) {
-  const Item& item = items.items.front();
-  auto set_index = [&](Rank rank) {
-    return static_cast<std::uint32_t>(set_of[static_cast<std::size_t>(
+// The cheapest way to what is asked for of one item, where `place_of` says who holds together and
+// `price` what a transfer between two places costs: all ways, the cheapest first.
+template <typename Price>
+std::int64_t least_cost(const Item& item, const std::vector<Rank>& job,
+                        const std::vector<std::int32_t>& place_of, const Price& price) {
+  auto place = [&](Rank rank) {
+    return static_cast<std::uint32_t>(place_of[static_cast<std::size_t>(
         std::lower_bound(job.begin(), job.end(), rank) - job.begin())]);
   };
   State start = 0;
   std::uint32_t addend_bit = 1;
   for (const auto& [addend, ranks] : item.holders) {
-    for (Rank rank : ranks) start |= 1u << (8 * set_index(rank) + addend_bit);
+    for (Rank rank : ranks) start |= 1u << (8 * place(rank) + addend_bit);
     addend_bit *= 2;
   }
   std::uint32_t whole = addend_bit - 1;
@@ -220,24 +250,45 @@ std::int64_t fewest_receipts(const Items& items, const std::vector<Rank>& job,
   };
   auto done = [&](State state) {
     return std::all_of(item.needers.begin(), item.needers.end(),
-                       [&](Rank rank) { return (part(state, set_index(rank)) >> whole & 1) != 0; });
+                       [&](Rank rank) { return (part(state, place(rank)) >> whole & 1) != 0; });
   };
-  std::set<State> seen{settled(start)}, now = seen;
-  for (std::int64_t transfers = 0;; ++transfers) {
-    if (std::any_of(now.begin(), now.end(), done)) return transfers;
-    std::set<State> next;
-    for (State state : now)
-      for (std::uint32_t to = 0; to < 4; ++to)
-        for (std::uint32_t from = 0; from < 4; ++from)
-          for (std::uint32_t mask = 1; mask < 8; ++mask) {
-            if (from == to || (part(state, from) >> mask & 1) == 0 ||
-                (part(state, to) >> mask & 1) != 0)
-              continue;
-            State reached = settled(state | 1u << (8 * to + mask));
-            if (seen.insert(reached).second) next.insert(reached);
-          }
-    now = next;
+  std::set<std::pair<std::int64_t, State>> open{{0, settled(start)}};
+  std::set<State> seen;
+  for (;;) {
+    auto [cost, state] = *open.begin();
+    open.erase(open.begin());
+    if (done(state)) return cost;
+    if (!seen.insert(state).second) continue;
+    for (std::uint32_t to = 0; to < 4; ++to)
+      for (std::uint32_t from = 0; from < 4; ++from)
+        for (std::uint32_t mask = 1; mask < 8; ++mask) {
+          if (from == to || (part(state, from) >> mask & 1) == 0 ||
+              (part(state, to) >> mask & 1) != 0)
+            continue;
+          State reached = settled(state | 1u << (8 * to + mask));
+          if (!seen.contains(reached)) open.insert({cost + price(from, to), reached});
+        }
   }
+}
+
+}  // namespace
+
+std::int64_t fewest_receipts(const Items& items, const std::vector<Rank>& job,
+                             const std::vector<std::int32_t>& set_of) {
+  return least_cost(items.items.front(), job, set_of, [](auto, auto) { return 1; });
+}
+
+std::int64_t cheapest_receipts(const Items& items, const std::vector<Rank>& job,
+                               const std::vector<std::int32_t>& set_of, std::int64_t inside,
+                               std::int64_t between) {
+  // Places are ranks; those beyond the job hold nothing and get nothing.
+  std::vector<std::int32_t> places;
+  for (std::size_t i = 0; i < job.size(); ++i) places.push_back(static_cast<std::int32_t>(i));
+  constexpr std::int64_t kNever = 1'000'000;
+  return least_cost(items.items.front(), job, places, [&](std::uint32_t from, std::uint32_t to) {
+    if (from >= job.size() || to >= job.size()) return kNever;
+    return set_of[from] == set_of[to] ? inside : between;
+  });
 }
 
 }  // namespace reshard::test

@@ -42,4 +42,10 @@ std::int64_t latency_ps(const Topology& topology, const std::vector<Rank>& job, 
 std::int64_t fewest_receipts(const Items& items, const std::vector<Rank>& job,
                              const std::vector<std::int32_t>& set_of);
 
+// The least that any plan pays for the one item, where a rank's receipt from a rank of its own set
+// costs `inside` and another `between`. At most four ranks.
+std::int64_t cheapest_receipts(const Items& items, const std::vector<Rank>& job,
+                               const std::vector<std::int32_t>& set_of, std::int64_t inside,
+                               std::int64_t between);
+
 }  // namespace reshard::test

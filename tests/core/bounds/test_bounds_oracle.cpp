@@ -141,6 +141,61 @@ TEST_CASE("no plan needs fewer receipts than the volume bound says, and often on
   CHECK(tight * 10 > compared * 9);
 }
 
+// One element among four ranks of two nodes, with up to three addends: the price that the
+// bound states at each of its betas against the cheapest of all plans.
+TEST_CASE("no plan pays less than the price bound says, and often one pays no more") {
+  std::string text =
+      "reshard-topology 1\nname m\ndevices 3\ncount nodes\nport a 1GB/s\nroute within via a.out "
+      "a.in latency 1us transport pcie\n"
+      "route between via a.out a.in latency 1us transport network\n";
+  Topology topology = build_topology(parse_topology(text, "m.topo"), 2);
+  std::int64_t compared = 0, tight = 0, alone = 0, folded = 0;
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    Prng prng(seed);
+    std::vector<Rank> four;
+    for (std::int32_t r = 0; r < 6; ++r) four.push_back(static_cast<Rank>(r));
+    prng.shuffle(four);
+    four.resize(4);
+    auto addends = static_cast<std::int32_t>(prng.between(1, 3)),
+         copies = static_cast<std::int32_t>(prng.between(1, 4 / addends)),
+         needers = static_cast<std::int32_t>(prng.between(1, 4));
+    MeshRef source = std::make_shared<const Mesh>(
+        std::vector{addends, copies},
+        std::vector<Rank>(four.begin(), four.begin() + addends * copies));
+    prng.shuffle(four);
+    MeshRef destination = std::make_shared<const Mesh>(
+        std::vector{needers}, std::vector<Rank>(four.begin(), four.begin() + needers));
+    Request request(Layout({}, DType::U8, source, {Placement::partial(), Placement::replicate()}),
+                    Layout({}, DType::U8, destination, {Placement::replicate()}));
+    CAPTURE(seed, request.text());
+    std::sort(four.begin(), four.end());
+    CutSets sets(topology, four);
+    RequestDemand demand = demand_of(request, sets);
+    if (sets.levels().size() < 2) continue;
+    const PriceDemand& price = demand.prices[1];
+    auto check = [&](std::int64_t stated, std::int64_t inside, std::int64_t between) {
+      std::int64_t cheapest =
+          cheapest_receipts(items_of(request), four, sets.levels()[1].member_of, inside, between);
+      CAPTURE(inside, between);
+      REQUIRE(stated <= cheapest);
+      ++compared;
+      tight += stated == cheapest;
+    };
+    auto receipts = static_cast<std::int64_t>(price.alone_bytes.size()) - 1,
+         others = static_cast<std::int64_t>(price.other_receipts_bytes);
+    for (std::int64_t p = 1; p < 4; ++p)  // beta = p / (p+1)
+      check(receipts > 0 ? std::min(receipts * (p + 1), (receipts + 1) * p) : others * p, p + 1, p);
+    alone += receipts > 0;
+    if (price.fold_price == 0) continue;
+    check(static_cast<std::int64_t>(price.fold_cost_bytes), 1, price.fold_price);
+    ++folded;
+  }
+  CHECK(compared > 700);
+  CHECK(alone > 10);
+  CHECK(folded > 50);
+  CHECK(tight * 10 > compared * 8);
+}
+
 TEST_CASE("atoms are what pieces of both sides share, dim by dim") {
   auto atoms = [](const char* shape, const char* from, const char* to) {
     MeshRef mesh = std::make_shared<const Mesh>(parse_mesh("3"));

@@ -59,7 +59,7 @@ TEST_CASE("A send waits for its recv, a stream for its turn, and an operation fo
   CHECK(report.others[4].start_ps == kArrived);
   CHECK(report.time_ps == kArrived + 300);
   CHECK(report.path_bound_ps == report.time_ps);
-  CHECK(report.cut_bound_ps == 100'000 * kByte);
+  CHECK(report.cut_bound_ps == kLatency + 100'000 * kByte);
   CHECK(report.operations == 6);
   CHECK(report.labels ==
         std::vector<std::string>{"c", "m", "behind", "beside", "recv (line 6)", "last"});
@@ -91,8 +91,8 @@ TEST_CASE("Bare collectives run as their expansion and have a bound from their m
   // Ring: three rounds of one block. Each rank must receive three blocks through its port, whatever
   // the algorithm.
   CHECK(report.time_ps == 3 * (kLatency + 100'000 * kByte));
-  CHECK(report.cut_bound_ps == 3 * 100'000 * kByte);
-  CHECK(report.path_bound_ps == 3 * 100'000 * kByte);
+  CHECK(report.cut_bound_ps == kLatency + 3 * 100'000 * kByte);
+  CHECK(report.path_bound_ps == kLatency + 3 * 100'000 * kByte);
   CHECK(report.bytes_received_total == 4 * 3 * 100'000);
 
   trace = trace_of(
@@ -160,8 +160,8 @@ TEST_CASE(
   constexpr std::int64_t kSmall = kLatency + 300'000 * kByte + kFloor,
                          kLarge = kLatency + 600'000 * kByte + kFloor;
   CHECK(report.time_ps == 3 * kSmall + kLarge);
-  // No rank can do with less than its bytes: the path and the summed cut agree.
-  CHECK(report.path_bound_ps == (3 * 300'000 + 600'000) * kByte);
+  // No rank can do with less than its bytes, and one latency: the path and the summed cut agree.
+  CHECK(report.path_bound_ps == kLatency + (3 * 300'000 + 600'000) * kByte);
   CHECK(report.cut_bound_ps == report.path_bound_ps);
   REQUIRE(report.requests.size() == 4);
   CHECK(report.requests[0].name == "a");
@@ -169,7 +169,7 @@ TEST_CASE(
   CHECK(report.requests[1].start_ps == kSmall);
   CHECK(report.requests[1].end_ps == 2 * kSmall);
   CHECK(report.requests[1].bytes_received == 4 * 300'000);
-  CHECK(report.requests[1].bound_ps == 300'000 * kByte);
+  CHECK(report.requests[1].bound_ps == kLatency + 300'000 * kByte);
   CHECK(report.requests[1].planner == "p2p");
   CHECK(report.requests[2].text == "u8[800,1000] S(0) on 4 -> R");
   CHECK(report.labels == std::vector<std::string>{"a", "b", "c", "redistribute (line 5)"});
@@ -200,8 +200,7 @@ TEST_CASE("Operations of different ranks overlap, and the bound knows it") {
   std::string high = redistribute("u8", "[100000]", "S(0)", "R", "high");
   ReplayReport report = Rig(topology, "p2p").replay(trace_of(kHeader, {low, high}));
   CHECK(report.time_ps == kLatency + 50'000 * kByte);
-  // Larger than 50,000 bytes through a port: the latency.
-  CHECK(report.bound_ps == kLatency);
+  CHECK(report.bound_ps == report.time_ps);
 }
 
 TEST_CASE(

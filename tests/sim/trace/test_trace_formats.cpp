@@ -77,7 +77,7 @@ TEST_CASE("Messages of a matrix share the ports from the start and wait for noth
   CHECK(report.others[3].start_ps == 0);
   CHECK(report.others[3].end_ps == 250'500);
   CHECK(report.time_ps == 1'000'500);
-  CHECK(report.bound_ps == 1'000'000);
+  CHECK(report.bound_ps == 1'000'500);
 }
 
 TEST_CASE("A plan of messages takes the time of its matrix") {

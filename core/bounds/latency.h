@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How long a byte is on its way at least.
+//
+// Into a rank: the least latency of a route from another rank of the job. From an owner to a rank:
+// on nodes apart at least one route between nodes is crossed, so at least its latency; on one node
+// either the direct route, or two routes and more: the least out of the one and the least into the
+// other. Of several owners the nearest counts.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <tuple>
+#include <vector>
+
+#include "core/base/ids.h"
+#include "core/bounds/atoms.h"
+#include "core/topology/topology.h"
+
+namespace reshard {
+
+class JobLatencies {
+ public:
+  // `ranks` ascending, at least two. Keeps a reference to the topology.
+  JobLatencies(const Topology& topology, const std::vector<Rank>& ranks);
+
+  std::int64_t into_ps(Rank rank) { return least_ps(rank, true); }
+  std::int64_t between_nodes_ps() const;
+  std::int64_t within_node_ps(Rank source, Rank destination);
+  // All routes inside nodes take the same, and no way by another node takes less: then what a rank
+  // lacks and its node holds takes just that.
+  bool alike_within() const;
+  // No two ranks of a node are further apart.
+  std::int64_t greatest_within_ps() const { return greatest_within_; }
+
+ private:
+  std::int64_t least_ps(Rank rank, bool into);
+
+  const Topology& topology_;
+  std::int64_t ranks_, least_within_, greatest_within_ = 0;
+  // node -> class -> ranks
+  std::map<std::int32_t, std::map<std::int32_t, std::int64_t>> counts_;
+  std::map<std::int32_t, std::int64_t> node_ranks_;
+  std::map<std::tuple<std::int32_t, std::int32_t, bool>, std::int64_t> known_;
+};
+
+// The greatest, over elements with owners in the node of a rank that lacks them, of the latency
+// from the nearest owner. (Of those without, the latency between nodes is known.)
+class OwnerLatency {
+ public:
+  // `ranks` of the job, ascending; the lists hold their indices. Keeps references.
+  OwnerLatency(const Topology& topology, const std::vector<Rank>& ranks, const MemberLists& holders,
+               const MemberLists& needers);
+
+  void add(std::size_t holder_list, std::size_t needer_list);
+  std::int64_t greatest_ps() const { return greatest_; }
+
+ private:
+  const Topology& topology_;
+  const std::vector<Rank>& ranks_;
+  const MemberLists &holders_, &needers_;
+  JobLatencies latencies_;
+  std::int64_t greatest_ = 0;
+};
+
+}  // namespace reshard

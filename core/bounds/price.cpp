@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "core/bounds/price.h"
+
+#include <algorithm>
+
+namespace reshard {
+namespace {
+
+// At beta = p / q, both sides times q: of the choices of hops the one with the least capacity.
+std::int64_t bound_at(Int128 cost_times_q, Int128 p, Int128 q, const LevelPassages& passages) {
+  std::int64_t bound = 0;
+  for (const SharedCapacity& hops : passages.choices) {
+    Int128 capacity = hops.inside * q + hops.between * p + hops.both * std::max(p, q);
+    bound = std::max(bound, Passage{capacity, passages.latency_ps}.least_ps(cost_times_q));
+  }
+  return bound;
+}
+
+}  // namespace
+
+std::int64_t price_bound_ps(const PriceDemand& demand, const LevelPassages& passages) {
+  // Receipts at beta = R/(R+1): elements of R or fewer pay 1 for each, those of more pay beta for
+  // each and for one more.
+  Int128 paid_one = 0, paid_beta = demand.other_receipts_bytes;
+  for (std::size_t r = 0; r < demand.alone_bytes.size(); ++r)
+    paid_beta += demand.alone_bytes[r] * static_cast<std::int64_t>(r + 1);
+  std::int64_t bound = 0;
+  for (std::size_t r = 1; r < demand.alone_bytes.size(); ++r) {
+    if (demand.alone_bytes[r] == 0) continue;
+    auto receipts = static_cast<std::int64_t>(r);
+    paid_one += demand.alone_bytes[r] * receipts;
+    paid_beta -= demand.alone_bytes[r] * (receipts + 1);
+    bound = std::max(bound, bound_at(paid_one * (receipts + 1) + paid_beta * receipts, receipts,
+                                     receipts + 1, passages));
+  }
+  if (demand.fold_price > 1)
+    bound = std::max(bound, bound_at(demand.fold_cost_bytes, demand.fold_price, 1, passages));
+  return bound;
+}
+
+}  // namespace reshard

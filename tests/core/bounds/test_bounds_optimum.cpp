@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The bounds beside what a linear program of its own finds to be the least time
+// (tools/oracles/flow_optimum.py): equal on all pairs of placements on two nodes, and never above.
+// Across meshes it is low where one node has more ranks of the job than another; of folds, where
+// the program's one root per element is slower than two.
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "core/bounds/bounds.h"
+#include "core/topology/topology_text.h"
+
+namespace reshard::test {
+namespace {
+
+struct Row {
+  std::string kind;
+  Request request;
+  double optimum_ps;
+};
+
+std::vector<Row> rows_of(const std::string& kind) {
+  std::ifstream in(RESHARD_BOUNDS_DATA "/flow_optimum.txt");
+  std::vector<Row> rows;
+  for (std::string line; std::getline(in, line);) {
+    std::istringstream words(line);
+    std::string of_line, mesh, ranks, from, to_mesh, to_ranks, to;
+    double optimum_ps = 0;
+    words >> of_line >> mesh >> ranks >> from >> to_mesh >> to_ranks >> to >> optimum_ps;
+    if (of_line != kind) continue;
+    rows.push_back(
+        {kind, parse_request({mesh, ranks, to_mesh, to_ranks, "32,8192,4096", "f32", from, to}),
+         optimum_ps});
+  }
+  return rows;
+}
+
+// As the program has it: without latencies, without switches that reduce.
+Topology two_nodes() {
+  return build_topology(
+      parse_topology("reshard-topology 1\nname eights\ndevices 8\nnodes 2\n"
+                     "port nvlink 450GB/s\nport nic 50GB/s\n"
+                     "route within via nvlink.out nvlink.in latency 0 transport nvlink\n"
+                     "route between via nic.out nic.in latency 0 transport network\n",
+                     "eights.topo"),
+      std::nullopt);
+}
+
+// How the bound stands to the optimum: where it is not above, at most 1e-9 and the last digit.
+struct Comparison {
+  std::int64_t rows = 0, equal = 0;
+  double least_ratio = 1;
+
+  void add(const Row& row, const Topology& topology) {
+    CAPTURE(row.kind, row.request.text(), row.optimum_ps);
+    Bound bound = bound_of(row.request, topology);
+    auto bound_ps = static_cast<double>(bound.time_ps());
+    double slack_ps = row.optimum_ps * 1e-9 + 2;
+    CAPTURE(bound.cut_ps, bound.volume_ps, bound.price_ps, bound.holder_ps);
+    CHECK(bound_ps <= row.optimum_ps + slack_ps);
+    ++rows;
+    equal += bound_ps >= row.optimum_ps - slack_ps;
+    least_ratio = std::min(least_ratio, bound_ps / row.optimum_ps);
+    if (std::getenv("SHOW") && bound_ps < row.optimum_ps - slack_ps)
+      printf("%.4f %s %s\n", bound_ps / row.optimum_ps, row.request.text().c_str(),
+             text(bound.limited_by()).data());
+  }
+};
+
+TEST_CASE("the bound is the optimum on all pairs of placements on two nodes") {
+  Topology topology = two_nodes();
+  Comparison comparison;
+  for (const Row& row : rows_of("pair")) comparison.add(row, topology);
+  CHECK(comparison.rows == 630);
+  CHECK(comparison.equal == 630);
+}
+
+TEST_CASE("across meshes the bound is near the optimum and never above it") {
+  Topology topology = two_nodes();
+  Comparison comparison;
+  for (const Row& row : rows_of("across")) comparison.add(row, topology);
+  CHECK(comparison.rows == 233);
+  CHECK(comparison.equal == 221);
+  CHECK(comparison.least_ratio > 0.93);
+}
+
+TEST_CASE("of folds the bound is near the best tree and never above it") {
+  Topology topology = two_nodes();
+  Comparison comparison;
+  for (const Row& row : rows_of("partial")) comparison.add(row, topology);
+  CHECK(comparison.rows == 30);
+  CHECK(comparison.equal == 28);
+  CHECK(comparison.least_ratio > 0.87);
+}
+
+}  // namespace
+}  // namespace reshard::test

@@ -130,6 +130,7 @@ Int128 Flows::take_out(std::int32_t flow, std::int64_t now_ps) {
       shares_since_ps_[flow] == now_ps ? shares_work_[flow] : -shares_.excess(flow, now_ps);
   shares_.remove(flow, now_ps);
   shares_since_ps_[flow] = kNone;
+  if (observer_) observer_->finished(now_ps, shares_, flow, 0);
   find_path(flow);
   for (ResourceId resource : path_)
     if (shares_.load(resource) == 0) uses_[resource].busy_ps += now_ps - busy_since_ps_[resource];
@@ -173,7 +174,10 @@ void Flows::set_capacity(ResourceId resource, std::int64_t share, std::int64_t n
   shares_.set_capacity(
       resource,
       std::max<std::int64_t>(1, static_cast<std::int64_t>(Int128{full} * share / kRatioOne)));
-  anew.insert(anew.end(), stopped_.begin(), stopped_.end());
+  for (std::int32_t flow : stopped_) {
+    anew.push_back(flow);
+    if (observer_) observer_->held(flow, std::nullopt);
+  }
   stopped_.clear();
   for (std::int32_t flow : anew) {
     find_path(flow);
@@ -182,10 +186,12 @@ void Flows::set_capacity(ResourceId resource, std::int64_t share, std::int64_t n
 }
 
 bool Flows::waits_for_link(std::int32_t flow) {
-  if (down_.empty() ||
-      std::none_of(path_.begin(), path_.end(), [this](ResourceId id) { return is_down(id); }))
-    return false;
+  if (down_.empty()) return false;
+  auto down =
+      std::find_if(path_.begin(), path_.end(), [this](ResourceId id) { return is_down(id); });
+  if (down == path_.end()) return false;
   stopped_.push_back(flow);
+  if (observer_) observer_->held(flow, *down);
   return true;
 }
 

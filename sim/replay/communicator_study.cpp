@@ -3,6 +3,7 @@
 
 #include "sim/network/engine.h"
 #include "sim/replay/deadlock.h"
+#include "sim/replay/fault_study.h"
 #include "sim/study/serialised.h"
 
 namespace reshard::sim {
@@ -40,8 +41,13 @@ CommunicatorResult CommunicatorStudy::what_if(CommunicatorPolicy policy, Workloa
   if (use(policy, workload, order, result)) return result;
   std::vector<Carrier*> carriers = carriers_;
   carriers.resize(workload.operations.size(), nullptr);  // nobody carries setups
-  tell(result, workload, *order,
-       run(workload, topology_, {.carriers = {nullptr, carriers}, .order = order.get()}));
+  try {
+    tell(result, workload, *order,
+         run(workload, topology_,
+             {.carriers = {nullptr, carriers}, .order = order.get(), .faults = faults_}));
+  } catch (const TransferStopped& stopped) {
+    result.hang = told(trace_, stopped).what;
+  }
   return result;
 }
 

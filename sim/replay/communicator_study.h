@@ -12,6 +12,7 @@
 #include "core/topology/topology.h"
 #include "core/traffic/workload.h"
 #include "sim/network/carrier.h"
+#include "sim/network/fault.h"
 #include "sim/network/order.h"
 #include "sim/trace/trace.h"
 #include "sim/transport/communicators.h"
@@ -30,13 +31,15 @@ class CommunicatorStudy {
   // Keeps references. `by_nccl` and `carriers` by operation of the trace; where `cold`, making
   // communicators takes time.
   CommunicatorStudy(const Trace& trace, const Topology& topology, OrderRules rules, bool cold,
-                    const std::function<bool(OpId)>& by_nccl, std::span<Carrier* const> carriers)
+                    const std::function<bool(OpId)>& by_nccl, std::span<Carrier* const> carriers,
+                    std::span<const Fault> faults)
       : trace_(trace),
         topology_(topology),
         rules_(rules),
         cold_(cold),
         by_nccl_(by_nccl),
-        carriers_(carriers.begin(), carriers.end()) {}
+        carriers_(carriers.begin(), carriers.end()),
+        faults_(faults) {}
 
   // Makes the workload one under the policy, and its order; or says why it hangs then.
   std::optional<TraceFinding> use(CommunicatorPolicy policy, Workload& workload,
@@ -55,6 +58,7 @@ class CommunicatorStudy {
   bool cold_;
   const std::function<bool(OpId)>& by_nccl_;
   std::vector<Carrier*> carriers_;
+  std::span<const Fault> faults_;
 };
 
 }  // namespace reshard::sim

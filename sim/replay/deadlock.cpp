@@ -36,9 +36,9 @@ class Meetings : public Carrier {
 };
 
 // Every rank goes through its operations in an order that all ranks share (the trace's), unless an
-// operation's ranks stand in different places or `after` points forward.
-bool may_block(const Workload& workload, std::int64_t launch_queue) {
-  if (launch_queue > 0) return true;
+// operation's ranks stand in different places or `after` points forward: the first that is not
+// complete is the next of all its ranks, whatever a launch queue holds.
+bool may_block(const Workload& workload) {
   for (std::size_t op = 0; op < workload.operations.size(); ++op) {
     const Operation& operation = workload.operations[op];
     for (const Seat& seat : operation.seats)
@@ -190,7 +190,7 @@ std::optional<TraceFinding> find_torn(const Trace& trace, const Workload& worklo
 std::optional<TraceFinding> find_deadlock(const Trace& trace, const Workload& workload,
                                           const Order& order, std::int32_t devices,
                                           std::int64_t launch_queue) {
-  if (!may_block(workload, launch_queue)) return std::nullopt;
+  if (!may_block(workload)) return std::nullopt;
   Meetings meetings;
   Program program(workload, devices,
                   {.carriers = {&meetings, {}}, .order = &order, .launch_queue = launch_queue});

@@ -8,6 +8,7 @@
 
 #include "core/base/cursor.h"
 #include "core/base/errors.h"
+#include "sim/trace/findings.h"
 
 namespace reshard::sim {
 namespace {
@@ -64,6 +65,10 @@ std::vector<Fault> faults_of(const Trace& trace, const Topology& topology) {
     out.push_back(fault);
   }
   return out;
+}
+
+TraceFinding told(const Trace& trace, const TransferStopped& stopped) {
+  return finding_of(trace, {stopped.operation}, {}, stopped.operation, stopped.what());
 }
 
 Workload without_late_ranks(const Trace& trace, Workload workload) {

@@ -18,6 +18,9 @@ namespace reshard::sim {
 std::vector<Fault> faults_of(const Trace& trace, const Topology& topology);
 bool has_faults(const Trace& trace);
 
+// A transfer that waits for ever, at its line.
+TraceFinding told(const Trace& trace, const TransferStopped& stopped);
+
 // The workload as it would be if nobody came late; operations keep their numbers.
 Workload without_late_ranks(const Trace& trace, Workload workload);
 

@@ -109,8 +109,12 @@ class Search {
     options.order = out.order.get();
     options.record_flows = false;
     options.observer = nullptr;
-    out.timeline = sim::run(out.workload, topology_, options);
     ++tried_;
+    try {
+      out.timeline = sim::run(out.workload, topology_, options);
+    } catch (const TransferStopped&) {  // a link went down before this order was over
+      return std::nullopt;
+    }
     return out;
   }
 

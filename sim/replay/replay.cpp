@@ -14,7 +14,6 @@
 #include "sim/replay/operation_bound.h"
 #include "sim/study/critical_path.h"
 #include "sim/study/link_rates.h"
-#include "sim/trace/findings.h"
 
 namespace reshard::sim {
 namespace {
@@ -130,7 +129,7 @@ class Replay {
       order_ = std::make_unique<const Order>(report_.workload, rules_);
       return find_hang(trace_, report_.workload, *order_, topology_);
     }
-    CommunicatorStudy study(trace_, topology_, rules_, hooks_.cold, by_nccl, carriers_);
+    CommunicatorStudy study(trace_, topology_, rules_, hooks_.cold, by_nccl, carriers_, faults_);
     Workload given = report_.workload;
     std::optional<TraceFinding> hang = study.use(*hooks_.communicators, report_.workload, order_,
                                                  report_.communicators.emplace_back());
@@ -200,13 +199,12 @@ class Replay {
                                     .end_ps;
       if (hooks_.critical_path)
         report_.path = path_facts(
-            critical_path(report_.workload, topology_, {nullptr, carriers_}, order_.get()),
+            critical_path(report_.workload, topology_, {nullptr, carriers_}, order_.get(), faults_),
             topology_);
       if (has_faults(trace_)) run_without_faults();
       look_for_orders();
     } catch (const TransferStopped& stopped) {
-      report_.findings.push_back(
-          finding_of(trace_, {stopped.operation}, {}, stopped.operation, stopped.what()));
+      report_.findings.push_back(told(trace_, stopped));
     } catch (const OperationRefused& refusal) {
       throw refusal.in(trace_.place_of(refusal.operation));
     } catch (const InputError& refusal) {

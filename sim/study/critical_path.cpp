@@ -32,11 +32,16 @@ class LimitsOfChain : public FlowObserver {
     if (next_ == chain_.size() || chain_[next_].transfer > transfer) return;
     at_ = next_++;
     flow_ = flow;
+    held_by_.reset();
+  }
+
+  void held(std::int32_t flow, std::optional<ResourceId> by) override {
+    if (at_ != kNowhere && flow == flow_) held_by_ = by;
   }
 
   void solved(std::int64_t now_ps, const FairShare& shares, std::span<const ResourceId>) override {
     if (at_ == kNowhere || now_ps < chain_[at_].moving_ps || now_ps >= chain_[at_].end_ps) return;
-    std::optional<ResourceId> limit = shares.limit(flow_);
+    std::optional<ResourceId> limit = held_by_ ? held_by_ : shares.limit(flow_);
     std::vector<Limit>& limits = limits_[at_];
     if (limits.empty() || limits.back().resource != limit) limits.push_back({now_ps, limit});
   }
@@ -48,6 +53,7 @@ class LimitsOfChain : public FlowObserver {
   std::vector<std::vector<Limit>> limits_;
   std::int32_t transfers_ = 0, flow_ = -1;
   std::size_t next_ = 0, at_ = kNowhere;  // at_: of the flow
+  std::optional<ResourceId> held_by_;     // the flow
 };
 
 class Parts {
@@ -103,16 +109,25 @@ std::string cause_text(const PathPart& part, const Topology& topology) {
 
 std::optional<std::vector<PathPart>> critical_path(const Workload& workload,
                                                    const Topology& topology, Carriers carriers,
-                                                   const Order* order) {
+                                                   const Order* order,
+                                                   std::span<const Fault> faults) {
   WaitLog waits;
   run(workload, topology,
-      {.record_spans = false, .carriers = carriers, .order = order, .waits = &waits});
+      {.record_spans = false,
+       .carriers = carriers,
+       .order = order,
+       .faults = faults,
+       .waits = &waits});
   if (waits.full()) return std::nullopt;
   std::vector<Wait> chain = waits.chain();
   waits = {};
   LimitsOfChain limits(chain);
   run(workload, topology,
-      {.record_spans = false, .carriers = carriers, .order = order, .observer = &limits});
+      {.record_spans = false,
+       .carriers = carriers,
+       .order = order,
+       .faults = faults,
+       .observer = &limits});
   Parts parts(topology);
   for (std::size_t i = 0; i < chain.size(); ++i) parts.add(chain[i], limits.of(i));
   return parts.take();

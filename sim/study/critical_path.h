@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -12,12 +13,13 @@
 #include "core/topology/topology.h"
 #include "core/traffic/workload.h"
 #include "sim/network/carrier.h"
+#include "sim/network/fault.h"
 #include "sim/network/order.h"
 
 namespace reshard::sim {
 
 enum class WaitedFor : std::uint8_t {
-  Resource,  // its flows shared it, and none of them could have had more
+  Resource,  // its flows shared it, and none of them could have had more; or it was down
   Latency,   // of the route
   Launch,    // what the transport takes before the first byte, beside the route's latency
   Cap,       // the rate that the route allows one flow
@@ -47,6 +49,7 @@ std::string cause_text(const PathPart& part, const Topology& topology);
 // what run() throws.
 std::optional<std::vector<PathPart>> critical_path(const Workload& workload,
                                                    const Topology& topology, Carriers carriers = {},
-                                                   const Order* order = nullptr);
+                                                   const Order* order = nullptr,
+                                                   std::span<const Fault> faults = {});
 
 }  // namespace reshard::sim

@@ -37,7 +37,7 @@ class Waits {
     if (last == Order::kNone || from_ps >= to_ps) return std::nullopt;
     OpId before = order_.op_of(first_place(last));
     if (!moves_bytes(workload_.operations[to_index(before)])) return std::nullopt;
-    return Serialised{op, before, order_.rank_of(launch.gate), by_communicator, from_ps, to_ps};
+    return Serialised{op, before, order_.rank_of(launch.gate), from_ps, to_ps};
   }
 
  private:

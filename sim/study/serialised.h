@@ -16,7 +16,6 @@ namespace reshard::sim {
 struct Serialised {
   OpId op, behind;
   Rank rank;
-  bool by_communicator;  // else by its stream
   std::int64_t from_ps, to_ps;
 };
 

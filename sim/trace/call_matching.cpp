@@ -20,6 +20,18 @@ bool alike(const std::vector<std::int32_t>& a, std::size_t from_a,
                     b.begin() + static_cast<std::ptrdiff_t>(from_b), b.end());
 }
 
+std::string_view algorithm_text(Algorithm algorithm) {
+  switch (algorithm) {
+    case Algorithm::Ring:
+      return "ring";
+    case Algorithm::Direct:
+      return "direct";
+    case Algorithm::Tree:
+      return "tree";
+  }
+  return "";
+}
+
 class Collectives {
  public:
   explicit Collectives(Trace& trace) : trace_(trace) {}
@@ -156,8 +168,12 @@ std::string Collectives::what(OpId op) const {
   const auto* call = std::get_if<TraceCall>(&operation.body);
   if (call == nullptr) return std::string(op_text(operation));
   std::string more;
-  if (call->dtype) more = text(*call->dtype);
-  if (call->seq) more += fmt::format("{}seq {}", more.empty() ? "" : ", ", *call->seq);
+  auto add = [&](std::string_view word) {
+    more += fmt::format("{}{}", more.empty() ? "" : ", ", word);
+  };
+  if (call->algorithm != default_algorithm(call->kind)) add(algorithm_text(call->algorithm));
+  if (call->dtype) add(text(*call->dtype));
+  if (call->seq) add(fmt::format("seq {}", *call->seq));
   return fmt::format("{} of {} bytes{}", text(call->kind), call->bytes,
                      more.empty() ? "" : fmt::format(" ({})", more));
 }

@@ -96,8 +96,7 @@ class Making {
     std::int32_t communicator =
         plain ? of_message(*message, seat, rank) : of_group_[to_index(operation.communicator)];
     made_[to_index(communicator)].first.try_emplace(rank, seat);
-    if (communicator == kParent && (message == nullptr || seat.batch >= 0))
-      has_parent_.insert(rank);
+    if (communicator == kParent) has_parent_.insert(rank);
     if (const auto* run = std::get_if<RunPlan>(&operation.body))
       connect_plan(op, *run->plan, communicator);
     if (message == nullptr) return;
@@ -120,6 +119,7 @@ class Making {
       auto rank = [&](std::int32_t part) { return plan.rank_of(sent->slots[to_index(part)]); };
       for (const Flow& flow : sent->flows) {
         Pair pair = pair_of(rank(flow.source), rank(flow.destination));
+        if (connections_.count({communicator, pair}) > 0) continue;  // by a message before
         if (!connected_.insert({communicator, pair}).second) continue;
         ++peers[pair.first];
         ++peers[pair.second];
@@ -210,7 +210,6 @@ class Making {
     std::map<Rank, std::int64_t> time_ps;
     for (const auto& [key, first] : connections_) {
       Pair pair = key.second;
-      if (pair.first == pair.second) continue;
       ++use_.connected;
       for (Rank rank : {pair.first, pair.second})
         time_ps[rank] = add_ps(time_ps[rank], costs_.connect_ps);

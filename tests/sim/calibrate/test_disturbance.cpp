@@ -94,3 +94,18 @@ TEST_CASE("what is no pair of runs is refused") {
         "o.json: expected times that a share of the rate explains, found -2.333 of "
         "compute.under_nccl");
 }
+
+TEST_CASE("times beyond the longest and shares of nothing are refused") {
+  CHECK(error_of(text_of(1'000'000'000'000'000'001, 1, 1, 1)) ==
+        "o.json: compute_alone_ps: expected a time in ps, at least 1, found 1000000000000000001");
+  // All of compute's work was done behind the communication.
+  CHECK(error_of(text_of(100, 50, 150, 50)) ==
+        "o.json: expected times that a share of the rate explains, found 0.000 of "
+        "compute.under_nccl");
+  // A machine that says no shares computes and sends at its full rate beside anything.
+  TopologyDescription machine = find_description("dgx-h100").description;
+  std::vector<Fitted> fitted = fit_overlap(
+      machine, parse_overlap(text_of(100, 260, 200, 300, "copy-engine"), "o.json"), "o.json");
+  CHECK(fitted[0].before == kRatioOne);
+  CHECK(fitted[1].before == kRatioOne);
+}

@@ -124,3 +124,62 @@ TEST_CASE("a rank that is slow computes slowly, in the midst of a compute too") 
   Fault well{Fault::Kind::RankShare, 3'000, kRatioOne, {}, Rank{0}};
   CHECK(end_of(w, {slow, well}) == 5'000);
 }
+
+TEST_CASE("a later fault of the same kind and place replaces the one before it") {
+  // The first message begins at 0, the second at 8,600.
+  Workload w;
+  w.operations = {message(0, 1, 8, 0), message(0, 1, 8, 1)};
+  auto with = [&](Fault first, Fault later) {
+    return end_of(w, {first, later}, star(4, kGB, 100));
+  };
+  CHECK(with({Fault::Kind::LinkLatency, 0, 500, out_of(0)},
+             {Fault::Kind::LinkLatency, 1'000, 200, out_of(0)}) == 16'900);
+  CHECK(with({Fault::Kind::RankLatency, 0, 500, {}, Rank{1}},
+             {Fault::Kind::RankLatency, 1'000, 200, {}, Rank{1}}) == 16'900);
+}
+
+TEST_CASE("latencies of all that a route crosses and of both its ranks add up") {
+  CHECK(end_of(one_message(), {{Fault::Kind::LinkLatency, 0, 500, out_of(0)},
+                               {Fault::Kind::LinkLatency, 0, 300, into(1)},
+                               {Fault::Kind::RankLatency, 0, 70, {}, Rank{0}},
+                               {Fault::Kind::RankLatency, 0, 9, {}, Rank{1}}}) == 8'879);
+}
+
+TEST_CASE("of transfers that wait for ever the one that began first is named") {
+  Workload w;
+  w.operations = {message(2, 3, 8, 0), message(0, 1, 8, 1)};
+  try {
+    end_of(w, {at_share(0, 4'000), at_share(0, 5'000, out_of(2))});
+    FAIL("it ended");
+  } catch (const sim::TransferStopped& stopped) {
+    CHECK(stopped.operation == OpId{0});
+    CHECK(stopped.resource == out_of(2));
+  }
+}
+
+TEST_CASE("a link is busy while something moves on it, however often its rate changes") {
+  auto busy = [](const std::vector<Fault>& faults) {
+    return sim::run(one_message(), star(4, kGB), {.faults = faults})
+        .resources[to_index(out_of(0))]
+        .busy_ps;
+  };
+  CHECK(busy({at_share(kHalf, 4'000)}) == 12'000);
+  // Down from 4,000 to 10,000.
+  CHECK(busy({at_share(0, 4'000), at_share(kRatioOne, 10'000)}) == 8'000);
+}
+
+TEST_CASE("a transport's own latency is delayed like a route's") {
+  class Carried : public sim::Carrier {
+   public:
+    Transfers step(const Plan& plan, const Step& step) override { return {plan, step}; }
+    Transfers message(const Message& message) override {
+      return Transfers::flows(std::vector<Slot>{0, 1},
+                              std::vector<Flow>{{0, 1, message.bytes, {2'000, 100 * kGB}}});
+    }
+    Transfers collective(const BareCollective&) override { return Transfers::none(0); }
+  } carried;
+  CHECK(sim::run(one_message(), star(4, kGB),
+                 {.carriers = {&carried, {}},
+                  .faults = std::vector<Fault>{{Fault::Kind::LinkLatency, 0, 500, out_of(0)}}})
+            .end_ps == 10'500);
+}

@@ -150,3 +150,47 @@ TEST_CASE("the critical path knows when a slowed compute ends") {
   CHECK((*path)[0].end_ps == 15'000);
   CHECK(path->back().end_ps == 16'000);
 }
+
+TEST_CASE("thread blocks serve both ways: the more of those that send and those that receive") {
+  // 1,000 blocks on 132 multiprocessors are 8 waves, beside 24 ten; beside 48 they would be twelve.
+  Workload w;
+  w.operations = {compute(0, 4'000, 1, 1'000), message(0, 1, 100, 1), message(1, 0, 100, 2)};
+  w.operations[2].seats = {{OpId{2}, 2}, {OpId{2}, 2}};
+  CHECK(ends(w, Mover::Kernels, machine(132), 24)[0] == 5'000);
+  // The GPU that only receives has them as well.
+  w.operations = {compute(1, 4'000, 1, 132), message(0, 1, 100, 1)};
+  CHECK(ends(w, Mover::Kernels, machine(132), 24)[0] == 8'000);
+}
+
+TEST_CASE("a wave that just fits is one") {
+  // 108 multiprocessors are left of 132.
+  Workload w;
+  w.operations = {compute(0, 4'000, 1, 108), message(0, 1, 100, 1)};
+  CHECK(ends(w, Mover::Kernels, machine(132), 24)[0] == 4'000);
+  w.operations[0] = compute(0, 4'000, 1, 109);
+  CHECK(ends(w, Mover::Kernels, machine(132), 24)[0] == 8'000);
+}
+
+TEST_CASE("a slow rank and a slow link are slowed by each other's work all the same") {
+  using Kind = sim::Fault::Kind;
+  By by(Mover::Kernels);
+  auto end = [&](const Workload& w, sim::Fault fault) {
+    return sim::run(w, machine(), {.carriers = {&by, {}}, .faults = std::vector{fault}}).end_ps;
+  };
+  // Half of half the rate for 10,000: 2,500 of 10,000; the rest at half.
+  Workload w;
+  w.operations = {compute(0, 10'000), message(0, 1, 8, 1)};
+  CHECK(end(w, {Kind::RankShare, 0, 500'000, {}, Rank{0}}) == 25'000);
+  // 0.8 of half the link: 8 bytes take 20,000; of 10,001 a ps is left then.
+  w.operations[0] = compute(0, 10'001);
+  CHECK(end(w, {Kind::LinkShare, 0, 500'000, out_of(0)}) == 20'001);
+}
+
+TEST_CASE("beside kernels and engines the slower of the two shares holds") {
+  Workload w;
+  w.operations = {compute(0, 10'000), message(0, 1, 100, 1), message(2, 0, 100, 2, {}, 3, 3)};
+  By kernels(Mover::Kernels), engines(Mover::Engines);
+  std::vector<sim::Carrier*> carriers{nullptr, &kernels, &engines};
+  Timeline t = sim::run(w, machine(), {.carriers = {nullptr, carriers}});
+  CHECK(t.spans[0].end_ps == 20'000);
+}

@@ -227,3 +227,12 @@ TEST_CASE("crossed setups wait for each other") {
                       "operation 2; operation 2 (setup of ranks 0,2) on rank 0 is issued "
                       "behind operation 0"));
 }
+
+TEST_CASE("an implicit launch order waits for the beginning of a batch, not for its end") {
+  Workload w;
+  w.operations = {sent(0, 1, 8, 0, 1), sent(0, 2, 8, 0, 1), sent(0, 3, 8, 1, 2)};
+  for (std::int32_t i = 0; i < 2; ++i)
+    w.operations[to_index(i)].seats = {{OpId{i}, 0, false, 1}, {OpId{i}, 0}};
+  sim::Order order(w, {.implicit_launch_order = true});
+  CHECK(sim::run(w, star(4, kGB), {.record_flows = true, .order = &order}).flows[2].start_ps == 0);
+}

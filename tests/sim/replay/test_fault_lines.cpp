@@ -100,3 +100,34 @@ TEST_CASE("fault lines are checked") {
   CHECK(error_of(fault(R"("rank": 9, "share": 0.5)")) ==
         "t.jsonl:2: expected ranks below 4, the number of devices of star, found rank 9");
 }
+
+TEST_CASE("what has grown most is told first, up to the end of its last rank") {
+  // Half of rank 0's rate: 1 us becomes 2, 4 become 8; rank 1 is as before.
+  auto compute = [](int ps) {
+    return fmt::format(R"({{"op": "compute", "ranks": "0-1", "duration_ps": {}}})", ps);
+  };
+  ReplayReport report =
+      replayed({fault(R"("rank": 0, "share": 0.5)"), compute(1'000'000), compute(4'000'000)});
+  const std::vector<Grown>& grown = report.fault_cost->grown;
+  REQUIRE(grown.size() == 2);
+  CHECK(report.lines[to_index(grown[0].op)] == 4);
+  CHECK(grown[0].ps == 9'000'000 - 4'000'000);  // rank 1 begins at 1, rank 0 ends at 10
+  CHECK(grown[1].ps == 1'000'000);
+  // A host that is held up makes its rank late, as a compute does.
+  ReplayReport late =
+      replayed({fault(R"("rank": 1, "late_ps": 9000000)"),
+                R"({"op": "collective", "kind": "all_reduce", "ranks": "0-2", "bytes": 8})"});
+  REQUIRE(late.late.size() == 1);
+  CHECK(late.late[0].rank == Rank{1});
+}
+
+TEST_CASE("the critical path is that of the run with its faults") {
+  Topology topology = test::star(4);
+  test::Rig rig(topology);
+  rig.hooks.critical_path = true;
+  ReplayReport report = rig.replay(trace_of(
+      kHeader, {fault(R"("link": "node0.gpu0.port.out", "share": 0.5)"), kSend, kReceive}));
+  REQUIRE(report.path);
+  REQUIRE_FALSE(report.path->parts.empty());
+  CHECK(report.path->parts.back().end_ps == report.time_ps);
+}

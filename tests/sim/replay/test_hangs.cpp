@@ -200,3 +200,191 @@ TEST_CASE("a launch queue that holds what waits for what it keeps out is told") 
         "line 3 (compute on rank 0), which finds no room in a launch queue that waits for line 2 "
         "(send on rank 0)");
 }
+
+TEST_CASE("of a batch that fills the launch queue what is not over is named") {
+  // Rank 1 receives behind what comes after the compute that rank 0 has no room for.
+  const std::string batch = R"(, "comm": "a", "batch": 1)", a = R"(, "comm": "a")";
+  NodeTemplate node = test::star(4).node();
+  node.machine.set(Figure::LaunchQueue, kRatioOne);
+  test::Rig rig(Topology("star", node, {}, 1));
+  ReplayReport report =
+      rig.replay(trace_of(kHeader, {end("send", 0, 2, batch), end("send", 0, 1, batch),
+                                    compute(0, 1'000, R"(, "id": "c", "stream": 1)"),
+                                    compute(1, 1'000, R"(, "after": "c")"), end("recv", 1, 0, a),
+                                    end("recv", 2, 0, a)}));
+  REQUIRE(report.findings.size() == 1);
+  CHECK(report.findings[0].what ==
+        "t.jsonl:3: operations wait for each other for ever: line 6 (recv on rank 1) stands behind "
+        "line 5 (compute on rank 1) on stream 0, which comes after line 4 (compute on rank 0), "
+        "which finds no room in a launch queue that waits for line 3 (send on rank 0), which meets "
+        "line 6 (recv on rank 1)");
+}
+
+TEST_CASE("a long circle of waits is cut short, with the ranks that are told") {
+  // Each of twelve receives from the one before it before it sends to the next.
+  std::vector<std::string> lines;
+  for (int rank = 0; rank < 12; ++rank) {
+    lines.push_back(end("recv", rank, (rank + 11) % 12));
+    lines.push_back(end("send", rank, (rank + 1) % 12));
+  }
+  ReplayReport report = test::Rig(test::star(12)).replay(trace_of(kHeader, lines));
+  REQUIRE(report.findings.size() == 1);
+  CHECK_THAT(report.findings[0].what, Catch::EndsWith(", and so on (12 in all)"));
+  CHECK(report.findings[0].ranks.size() == 9);  // of the eight waits that are told
+}
+
+TEST_CASE("a long circle of launches is cut short, with all its ranks") {
+  // Each of ten has a communicator with the next one and launches it before that with the last.
+  std::string comms;
+  std::vector<std::string> lines;
+  for (int rank = 0; rank < 10; ++rank) {
+    comms +=
+        fmt::format(R"({}"c{}": [{}, {}])", rank == 0 ? "" : ", ", rank, rank, (rank + 1) % 10);
+    lines.push_back(call(rank, fmt::format("c{}", rank).c_str(), 0));
+    lines.push_back(call(rank, fmt::format("c{}", (rank + 9) % 10).c_str(), 1));
+  }
+  ReplayReport report =
+      test::Rig(test::star(10))
+          .replay(
+              trace_of(fmt::format(R"({{"reshard_trace": 1, "comms": {{{}}}}})", comms), lines));
+  REQUIRE(report.findings.size() == 1);
+  CHECK_THAT(report.findings[0].what, Catch::EndsWith(", and so on (10 in all)"));
+  CHECK(report.findings[0].ranks.size() == 10);
+}
+
+TEST_CASE("what follows a batch on some rank may be launched before it on another") {
+  // Rank 0 has b behind the batch on one stream; rank 1 launches b first, on a stream of its own.
+  const std::string batch = R"(, "comm": "a", "batch": 1)";
+  const std::string header = R"({"reshard_trace": 1, "comms": {"a": "0,1", "b": "0,1"}})";
+  std::vector<std::string> lines{end("send", 0, 1, batch), end("recv", 0, 1, batch),
+                                 call(0, "b", 0),          call(1, "b", 1),
+                                 end("send", 1, 0, batch), end("recv", 1, 0, batch)};
+  CHECK(replayed(lines, header).findings.empty());
+  lines[2] = call(0, "b", 1);
+  CHECK(replayed(lines, header).findings.size() == 1);
+}
+
+TEST_CASE("every operation of a batch is launched where the batch is") {
+  // The second of rank 0's batch and b cross on rank 2.
+  const std::string batch = R"(, "comm": "a", "batch": 1)", a = R"(, "comm": "a")";
+  const std::string header = R"({"reshard_trace": 1, "comms": {"a": "0-2", "b": "0,2"}})";
+  ReplayReport report =
+      replayed({end("send", 0, 1, batch), end("send", 0, 2, batch), call(0, "b", 1),
+                end("recv", 1, 0, a), call(2, "b", 1), end("recv", 2, 0, a)},
+               header);
+  REQUIRE(report.findings.size() == 1);
+  CHECK(report.findings[0].ranks == std::vector<Rank>{Rank{0}, Rank{2}});
+  CHECK(report.findings[0].lines == std::vector<std::int64_t>{3, 4, 6, 7});
+}
+
+TEST_CASE("a collective that one line says may be asynchronous, too") {
+  // Two rounds of 1 us and 1 us beside a compute of 3 us, or before it.
+  auto time = [](const char* async) {
+    return replayed({fmt::format(R"({{"op": "collective", "kind": "all_reduce", "ranks": "0-1", )"
+                                 R"("bytes": 200000, "async": {}}})",
+                                 async),
+                     compute(0, 3'000'000)})
+        .time_ps;
+  };
+  CHECK(time("false") == 7'000'000);
+  CHECK(time("true") == 4'000'000);
+}
+
+TEST_CASE("a rank is late only by more than others differ, than the rest takes, than it matters") {
+  auto late = [](const std::vector<std::string>& lines) { return replayed(lines).late.size(); };
+  auto at = [](std::int64_t first, std::int64_t second, int bytes = 8) {
+    std::vector<std::string> lines{compute(1, first), compute(2, second)};
+    for (int rank = 0; rank < 3; ++rank)
+      lines.push_back(fmt::format(R"({{"op": "collective", "kind": "all_reduce", "rank": {}, )"
+                                  R"("comm": "a", "bytes": {}}})",
+                                  rank, bytes));
+    return lines;
+  };
+  CHECK(late(at(10'000'000, 21'000'000)) == 1);
+  CHECK(late(at(10'000'000, 19'000'000)) == 0);  // 9 behind one who is 10 behind the first
+  // 30 MB take four rounds of 1 us and 100 us.
+  CHECK(late(at(0, 390'000'000, 30'000'000)) == 0);
+  CHECK(late(at(0, 430'000'000, 30'000'000)) == 1);
+  std::vector<std::string> lines = at(0, 10'000'000);
+  lines.push_back(compute(0, 185'000'000));
+  CHECK(late(lines) == 1);
+  lines.back() = compute(0, 195'000'000);  // a run of more than twenty times 10
+  CHECK(late(lines) == 0);
+}
+
+TEST_CASE("the stream that is named is that of the line that waits there") {
+  CHECK(hang_of({end("send", 0, 1), end("send", 0, 1, R"(, "tag": 1)"),
+                 end("recv", 1, 0, R"(, "tag": 1, "stream": 3)"),
+                 end("recv", 1, 0, R"(, "stream": 3)")}) ==
+        "t.jsonl:2: operations wait for each other for ever: line 5 (recv on rank 1) stands behind "
+        "line 4 (recv on rank 1) on stream 3, which meets line 3 (send on rank 0), which stands "
+        "behind line 2 (send on rank 0) on stream 0, which meets line 5 (recv on rank 1)");
+}
+
+TEST_CASE("messages by copy engines do not follow each other, whatever communicator they name") {
+  auto time = [](const std::string& more) {
+    return replayed({end("send", 0, 1, more), end("recv", 1, 0, more),
+                     end("send", 0, 2, more + R"(, "stream": 1)"), end("recv", 2, 0, more)})
+        .time_ps;
+  };
+  const std::string engine = R"(, "transport": "copy-engine")";
+  CHECK(time(engine + R"(, "comm": "a")") == time(engine));
+}
+
+TEST_CASE("a workload has the ranks of calls in their order, and thread blocks of computes") {
+  Workload w =
+      replayed({compute(0, 1'000, R"(, "blocks": 132)"), call(2, "a"), call(0, "a"), call(1, "a")})
+          .workload;
+  CHECK(std::get<Compute>(w.operations[0].body).blocks == 132);
+  CHECK(std::get<BareCollective>(w.operations[1].body).ranks ==
+        std::vector<Rank>{Rank{0}, Rank{1}, Rank{2}});
+}
+
+TEST_CASE("a bound knows no communicators: they are no physics") {
+  const std::string a = R"(, "comm": "a")";
+  ReplayReport report = replayed({end("send", 0, 1, a), end("recv", 1, 0, a),
+                                  end("send", 0, 2, a + R"(, "stream": 1)"), end("recv", 2, 0, a)});
+  CHECK(report.time_ps == 2 * kMessagePs);
+  CHECK(report.path_bound_ps == kMessagePs);
+}
+
+TEST_CASE("a circle is told although one of its ranks has a stream that decides") {
+  // x before z on rank 0's one stream says nothing of z before y on 2 and y before x on 1.
+  const std::string header =
+      R"({"reshard_trace": 1, "comms": {"x": "0,1", "y": "1,2", "z": "0,2"}})";
+  CHECK(replayed({call(0, "x", 0), call(0, "z", 0), call(1, "y", 1), call(1, "x", 0),
+                  call(2, "z", 1), call(2, "y", 0)},
+                 header)
+            .findings.size() == 1);
+}
+
+TEST_CASE("who is late has computed for most of the time that it is behind the others") {
+  // Rank 1 computes, then waits for a message that comes at 10 us.
+  auto late = [](std::int64_t computed, std::int64_t others) {
+    return replayed({compute(1, computed), compute(3, others + 8'000'000), end("send", 3, 1),
+                     end("recv", 1, 3), compute(0, others + 1), compute(2, others + 1),
+                     call(0, "a"), call(1, "a"), call(2, "a")})
+        .late.size();
+  };
+  CHECK(late(6'000'000, 0) == 1);
+  CHECK(late(4'000'000, 0) == 0);
+  CHECK(late(10'000'000, 10'000'000) == 0);  // that was while the others computed, too
+  // In the order of arrivals.
+  ReplayReport two =
+      replayed({compute(1, 30'000'000), compute(2, 10'000'000, R"(, "stream": 1)"), call(0, "a"),
+                call(1, "a"), call(2, "a"), call(0, "b", 1), call(1, "b", 1), call(2, "b", 1)});
+  REQUIRE(two.late.size() == 2);
+  CHECK(two.late[0].arrival_ps == 10'000'000);
+  CHECK(two.late[1].arrival_ps == 30'000'000);
+}
+
+TEST_CASE("policies are compared under the launch order of the run") {
+  test::Rig rig(test::star(4));
+  rig.hooks.implicit_launch_order = true;
+  rig.hooks.communicators = CommunicatorPolicy::Eager;
+  ReplayReport report =
+      rig.replay(trace_of(kHeader, {call(0, "a", 0), call(0, "b", 1), call(1, "b", 1),
+                                    call(1, "a", 0), call(2, "a", 0), call(2, "b", 1)}));
+  CHECK(report.findings.empty());
+  for (const CommunicatorResult& result : report.communicators) CHECK(result.hang.empty());
+}

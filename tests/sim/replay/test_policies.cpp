@@ -225,3 +225,110 @@ TEST_CASE("names of policies") {
                     "--communicators: expected one of eager, cached, pairwise, stream-per-pair, "
                     "split, found 'each'");
 }
+
+TEST_CASE("what a policy would give is told with the trace's faults") {
+  // 100,000 bytes at half of 100 GB/s.
+  const std::string half = R"({"op": "fault", "link": "node0.gpu0.port.out", "share": 0.5})";
+  ReplayReport slow = replayed({half, end("send", 0, 1), end("recv", 1, 0)}, Eager);
+  CHECK(slow.time_ps == 2'000'000);
+  for (CommunicatorPolicy policy : kCommunicatorPolicies)
+    CHECK(of(slow, policy).end_ps == 2'000'000);
+  // By the parent, 0 -> 1 and then 1 -> 2 on streams of their own: 2 us. Of pairs at once: 1 us,
+  // before the way into 2 is down; the parent comes too late.
+  std::vector<std::string> lines{
+      R"({"op": "fault", "link": "node0.gpu2.port.in", "share": 0, "from_ps": 1500000})",
+      end("send", 0, 1), end("recv", 1, 0), end("send", 1, 2, R"(, "stream": 1)"),
+      end("recv", 2, 1)};
+  ReplayReport down = replayed(lines, Pairwise);
+  CHECK(down.time_ps == 1'000'000);
+  CHECK(of(down, Eager).hang ==
+        "t.jsonl:5: message from rank 1 to rank 2 waits for node0.gpu2.port.in, which is down");
+}
+
+TEST_CASE("two ranks that a message has connected are not connected again by a plan") {
+  // All to all of two ranks behind a message between them, and before it.
+  const std::string header = R"({"reshard_trace": 1, "meshes": {"m": "2"}})",
+                    plan = test::redistribute("f32", "[64, 64]", "S(0)", "S(1)", "m");
+  Topology topology = machine(2);
+  auto use = [&](const std::vector<std::string>& lines) {
+    test::Rig rig(topology, "p2p");
+    rig.hooks.communicators = Eager;
+    return of(rig.replay(trace_of(header, lines)), Eager).use;
+  };
+  CommunicatorUse message_first = use({end("send", 0, 1), end("recv", 1, 0), plan}),
+                  plan_first = use({plan, end("send", 0, 1), end("recv", 1, 0)});
+  for (const CommunicatorUse& each : {message_first, plan_first}) {
+    CHECK(each.connected == 1);
+    CHECK(each.connecting_ps == 40 * kMs);
+    CHECK(each.bytes == 484 * kMiB + peer_bytes(topology));
+  }
+}
+
+TEST_CASE("a policy under which a trace hangs is told beside one under which it runs") {
+  const std::string batch = R"(, "batch": 1)";
+  std::vector<std::string> lines{end("send", 0, 1, batch), end("recv", 1, 0, batch),
+                                 R"({"op": "compute", "ranks": "2", "duration_ps": 1})"};
+  ReplayReport report = replayed(lines, Eager);
+  CHECK(of(report, Eager).hang.empty());
+  CHECK(of(report, Cached).hang == hang_of(lines, Cached));
+}
+
+TEST_CASE("what a plan connects takes as long as for the rank that meets most peers") {
+  // All to all of four: three peers each, six pairs.
+  Topology topology = machine(4);
+  test::Rig rig(topology, "p2p");
+  rig.hooks.communicators = Eager;
+  CommunicatorUse plan =
+      of(rig.replay(trace_of(R"({"reshard_trace": 1, "meshes": {"m": "4"}})",
+                             {test::redistribute("f32", "[64, 64]", "S(0)", "S(1)", "m")})),
+         Eager)
+          .use;
+  CHECK(plan.connected == 6);
+  CHECK(plan.connecting_ps == 3 * 40 * kMs);
+  CHECK(plan.bytes == 484 * kMiB + 3 * peer_bytes(topology));
+  CHECK(plan.warning.empty());  // of messages only
+  // The rank that spends most is not the last.
+  CommunicatorUse two = of(replayed({end("send", 0, 1), end("recv", 1, 0),
+                                     end("send", 0, 2, R"(, "stream": 1)"), end("recv", 2, 0)},
+                                    Pairwise),
+                           Pairwise)
+                            .use;
+  CHECK(two.making_ps == 2 * 643'500'000'000);
+  CHECK(two.connecting_ps == 2 * 40 * kMs);
+  CHECK(two.bytes == 2 * (484 * kMiB + peer_bytes(topology)));
+}
+
+TEST_CASE("a parent that not all come to is told at the first line that is of it") {
+  const std::string batch = R"(, "batch": 1)";
+  CHECK(hang_of({end("recv", 1, 0, batch), end("send", 0, 1, batch),
+                 R"({"op": "compute", "ranks": "2", "duration_ps": 1})"},
+                Cached) ==
+        "t.jsonl:2: the communicator of all ranks is made here, and rank 2 never comes to it");
+}
+
+TEST_CASE("what is made on first use holds back nothing before it, and is in no bound") {
+  // The host makes the pair while the GPU computes for a second.
+  std::vector<std::string> lines{R"({"op": "compute", "ranks": "0", "duration_ps": 1000000000000})",
+                                 end("send", 0, 1), end("recv", 1, 0)};
+  ReplayReport cold = replayed(lines, Pairwise, 4, true);
+  CHECK(cold.time_ps == 1'000'001'000'000);
+  lines.erase(lines.begin());
+  CHECK(replayed(lines, Pairwise, 4, true).bound_ps == replayed(lines, Pairwise).bound_ps);
+  // Whose host makes a communicator with somebody has not computed.
+  CHECK(replayed({end("isend", 1, 3), end("irecv", 3, 1), reduce("0-2", R"(, "comm": "own")")},
+                 Pairwise, 4, true)
+            .late.empty());
+}
+
+TEST_CASE("only what moves bytes is held back, by such, and only where nothing else is later") {
+  auto held = [](const std::vector<std::string>& lines, bool cold = false) {
+    return of(replayed(lines, Eager, 4, cold), Eager).serialised_launches;
+  };
+  const std::string compute = R"({"op": "compute", "ranks": "0", "duration_ps": 5000000})";
+  CHECK(held({end("send", 0, 1), end("recv", 1, 0), compute}) == 0);
+  CHECK(held({compute, end("send", 0, 1), end("recv", 1, 0)}) == 0);
+  std::vector<std::string> two{end("send", 0, 1), end("recv", 1, 0),
+                               end("send", 0, 2, R"(, "stream": 1)"), end("recv", 2, 0)};
+  CHECK(held(two) == 1);
+  CHECK(held(two, true) == 0);  // the second connection takes longer
+}

@@ -139,3 +139,88 @@ TEST_CASE("1F1B on the forum's machine: send 1 -> 2 before send 2 -> 3 delays, a
   // Four micro-batches of 119.04 ms behind the first three stages of one, messages not counted.
   CHECK(copies.bound_ps > 7 * 119'040 * kUs);
 }
+
+TEST_CASE("an order that comes too late for a link is none") {
+  // 2 -> 3 by 2 us, then 2 -> 0. The other way round 2 -> 3 would move bytes from 3 us on, when the
+  // way into 3 is down.
+  ReplayReport report = replayed(
+      {end("isend", 2, 3), end("irecv", 3, 2), end("isend", 2, 0), end("irecv", 0, 2),
+       R"({"op": "fault", "link": "node0.gpu3.port.in", "share": 0, "from_ps": 2500000})"});
+  CHECK(report.findings.empty());
+  CHECK(report.time_ps == 2 * kMessage);
+  CHECK(report.reordered->delayed.empty());
+}
+
+TEST_CASE("a launch waited since all else that it waits for was over") {
+  // Rank 2 receives by 32 us; its send of the communicator's next turn has its stream from 20 on.
+  auto computed = [](int rank, std::int64_t ps, const std::string& more) {
+    return compute(rank, ps, more);
+  };
+  auto json = [](const char* op, int rank, int peer, const char* comm, int stream,
+                 const std::string& more = "") {
+    return fmt::format(R"({{"op": "{}", "rank": {}, "peer": {}, "bytes": 100000, "comm": "{}", )"
+                       R"("stream": {}{}}})",
+                       op, rank, peer, comm, stream, more);
+  };
+  std::vector<std::string> lines{computed(2, 20 * kUs, R"(, "stream": 2)"),
+                                 computed(1, 30 * kUs, R"(, "id": "f")"),
+                                 json("isend", 1, 2, "pp", 1, R"(, "after": "f")"),
+                                 json("irecv", 2, 1, "pp", 1),
+                                 json("isend", 2, 3, "pp", 2),
+                                 json("irecv", 3, 2, "pp", 1)};
+  ReplayReport by_communicator = replayed(lines);
+  REQUIRE(by_communicator.reordered->delayed.size() == 1);
+  CHECK(by_communicator.reordered->delayed[0].waited_ps == 12 * kUs);
+  // By its stream, and its communicator is free from 2 on.
+  lines = {computed(1, 30 * kUs, R"(, "id": "f")"),
+           json("isend", 1, 2, "pp", 1, R"(, "after": "f")"),
+           json("isend", 2, 0, "q", 2),
+           json("irecv", 0, 2, "q", 2),
+           json("recv", 2, 1, "pp", 1),
+           json("isend", 2, 3, "q", 1),
+           json("irecv", 3, 2, "q", 1)};
+  ReplayReport by_stream = replayed(lines);
+  REQUIRE(by_stream.reordered->delayed.size() == 1);
+  CHECK(by_stream.reordered->delayed[0].waited_ps == 30 * kUs);
+}
+
+TEST_CASE("what stands between two on the second's stream keeps them as they are") {
+  // The compute makes what is sent.
+  std::vector<std::string> lines{
+      compute(1, 30 * kUs, R"(, "id": "f")"),
+      end("isend", 1, 2, R"(, "after": "f")"),
+      end("irecv", 2, 1),
+      compute(2, 1 * kUs, R"(, "stream": 2)"),
+      R"({"op": "isend", "rank": 2, "peer": 3, "bytes": 100000, "comm": "pp", "stream": 2})",
+      end("irecv", 3, 2)};
+  CHECK(replayed(lines).reordered->delayed.empty());
+  // On a third stream it is nobody's.
+  lines[3] = compute(2, 1 * kUs, R"(, "stream": 3)");
+  CHECK(replayed(lines).reordered->delayed.size() == 1);
+}
+
+TEST_CASE("what is asynchronous between two keeps nobody in place") {
+  std::vector<std::string> lines = stages(true);
+  lines.insert(lines.begin() + 3,
+               R"({"op": "isend", "rank": 2, "peer": 0, "bytes": 8, "comm": "x", "stream": 1})");
+  lines.push_back(R"({"op": "irecv", "rank": 0, "peer": 2, "bytes": 8, "comm": "x"})");
+  ReplayReport report = replayed(lines);
+  REQUIRE(report.reordered->swaps.size() == 1);
+  CHECK(report.reordered->swaps[0].gain_ps == 12 * kUs);
+}
+
+TEST_CASE("the longest wait is told first; each order that was run is counted") {
+  // The better order has no pair: what waits there waits for stage 1.
+  ReplayReport one = replayed(stages(true));
+  CHECK(one.reordered->tried == 1);
+  CHECK(one.reordered->delayed.size() == 1);
+  // One more send of rank 2 behind both.
+  std::vector<std::string> lines = stages(true);
+  lines.push_back(end("isend", 2, 0));
+  lines.push_back(end("irecv", 0, 2));
+  ReplayReport two = replayed(lines, false);
+  REQUIRE(two.reordered->delayed.size() >= 2);
+  for (std::size_t i = 1; i < two.reordered->delayed.size(); ++i)
+    CHECK(two.reordered->delayed[i].waited_ps <= two.reordered->delayed[i - 1].waited_ps);
+  CHECK(two.reordered->delayed.front().waited_ps == 30 * kUs + 2 * kMessage);
+}

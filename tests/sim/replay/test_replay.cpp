@@ -8,6 +8,8 @@
 #include <numeric>
 
 #include "core/base/errors.h"
+#include "sim/machines/presets.h"
+#include "sim/replay/operation_bound.h"
 #include "tests/sim/replay/replay_case.h"
 #include "tests/support/star.h"
 
@@ -304,4 +306,25 @@ TEST_CASE("A trace without operations takes no time") {
   CHECK(report.bound_ps == 0);
   CHECK(report.links.empty());
   CHECK(report.requests.empty());
+}
+
+TEST_CASE("a reduce_scatter's ranks need only their own part, and send all others") {
+  // In by a quarter of the rate out: 1,000 bytes take 4 us, the 2,000 that leave take 2.
+  NodeTemplate node = test::star(3).node();
+  node.ports = {{"port", 1'000'000'000, 250'000'000}};
+  node.rules[0].latency_ps = 0;
+  Topology topology("star", node, {}, 1);
+  std::vector<Rank> ranks{Rank{0}, Rank{1}, Rank{2}};
+  OperationBounds bounds(topology);
+  Operation scatter{
+      BareCollective{CollectiveKind::ReduceScatter, Algorithm::Ring, ranks, 1'000}, 0, {}};
+  CHECK(bounds.of(scatter)->time_ps == 4'000'000);
+  // All to all of 16 in two nodes: what enters a node takes longer than what enters a rank.
+  Topology two = find_topology("dgx-h100:2");
+  ReplayReport report = test::Rig(two).replay(trace_of(
+      R"({"reshard_trace": 1})",
+      {R"({"op": "collective", "kind": "all_to_all", "ranks": "0-15", "bytes": 1000000})"}));
+  // 64 MB by eight ways of 50 GB/s.
+  CHECK(report.path_bound_ps >= 160'000'000);
+  CHECK(report.path_bound_ps == report.bound_ps);
 }

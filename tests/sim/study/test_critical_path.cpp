@@ -16,8 +16,9 @@ constexpr std::int64_t kGB = 1'000'000'000;
 using Lines = std::vector<std::string>;
 
 // "operation step cause start end" of every part.
-Lines path_of(const Workload& workload, const Topology& topology, sim::Carrier* carrier = nullptr) {
-  auto path = sim::critical_path(workload, topology, {carrier});
+Lines path_of(const Workload& workload, const Topology& topology, sim::Carrier* carrier = nullptr,
+              const std::vector<sim::Fault>& faults = {}) {
+  auto path = sim::critical_path(workload, topology, {carrier}, nullptr, faults);
   REQUIRE(path.has_value());
   Lines out;
   for (const sim::PathPart& part : *path)
@@ -143,4 +144,27 @@ TEST_CASE("a run without time has no path, and what takes none is no part of one
   Workload w{{message(0, 1, 0, 0), message(0, 0, 5, 1, {}, 0, 1), compute(ranks(2), 0),
               compute(ranks(2), 7)}};
   CHECK(path_of(w, star(2, kGB)) == Lines{"3 -1 compute 0 7"});
+}
+
+TEST_CASE("faults are on the path: slower links, longer latencies, links that are down") {
+  using Kind = sim::Fault::Kind;
+  Workload w;
+  w.operations = {message(0, 1, 8, 0)};
+  auto path = [&](std::vector<sim::Fault> faults) {
+    return path_of(w, star(2, kGB, 500), nullptr, faults);
+  };
+  // At half the rate from 4,500 on: 4 bytes, then 4 in 8,000.
+  CHECK(path({{Kind::LinkShare, 4'500, 500'000, into(1)}}) ==
+        Lines{"0 -1 latency 0 500", "0 -1 node0.gpu0.port.out 500 4500",
+              "0 -1 node0.gpu1.port.in 4500 12500"});
+  CHECK(path({{Kind::LinkLatency, 0, 300, into(1)}}) ==
+        Lines{"0 -1 launch 0 300", "0 -1 latency 300 800", "0 -1 node0.gpu0.port.out 800 8800"});
+  // Down before the transfer comes to it, and in the midst of it.
+  CHECK(path({{Kind::LinkShare, 0, 0, into(1)}, {Kind::LinkShare, 1'000, 1'000'000, into(1)}}) ==
+        Lines{"0 -1 latency 0 500", "0 -1 node0.gpu1.port.in 500 1000",
+              "0 -1 node0.gpu0.port.out 1000 9000"});
+  CHECK(
+      path({{Kind::LinkShare, 4'500, 0, into(1)}, {Kind::LinkShare, 6'000, 1'000'000, into(1)}}) ==
+      Lines{"0 -1 latency 0 500", "0 -1 node0.gpu0.port.out 500 4500",
+            "0 -1 node0.gpu1.port.in 4500 6000", "0 -1 node0.gpu0.port.out 6000 10000"});
 }

@@ -86,3 +86,17 @@ TEST_CASE("a link of many changes keeps some of them, from first to last") {
     widest = std::max(widest, knots[i].time_ps - knots[i - 1].time_ps);
   CHECK(widest < 8 * t.end_ps / static_cast<std::int64_t>(sim::LinkRates::kMostKnots));
 }
+
+TEST_CASE("a link that is down carries nothing until it is up") {
+  // 4 of 8 bytes by 4,000; down until 10,000; the other 4.
+  Workload w;
+  w.operations = {message(0, 1, 8, 0)};
+  Topology topology = star(2, kGB);
+  sim::LinkRates rates(topology.resource_count());
+  std::vector<sim::Fault> faults{{sim::Fault::Kind::LinkShare, 4'000, 0, out_of(0)},
+                                 {sim::Fault::Kind::LinkShare, 10'000, 1'000'000, out_of(0)}};
+  sim::run(w, topology, {.faults = faults, .observer = &rates});
+  using Knots = std::vector<std::array<std::int64_t, 2>>;
+  CHECK(bytes_at(rates, out_of(0)) == Knots{{0, 0}, {4'000, 4}, {10'000, 4}, {14'000, 8}});
+  CHECK(bytes_at(rates, into(1)) == Knots{{0, 0}, {4'000, 4}, {10'000, 4}, {14'000, 8}});
+}

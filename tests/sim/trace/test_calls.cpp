@@ -265,3 +265,69 @@ TEST_CASE("fields of communicators, batches and calls are checked") {
   CHECK(error_of({call(0, 8, R"(, "comm": "tp", "batch": "a")")}) ==
         "t.jsonl:2: batch: expected it of a send or a recv, found it elsewhere");
 }
+
+TEST_CASE("many lines are cut short") {
+  std::vector<std::string> lines;
+  for (int rank = 0; rank < 9; ++rank) lines.push_back(call(rank, 8, R"(, "ranks": "0-9")"));
+  CHECK(finding_of(lines) ==
+        "t.jsonl:2: rank 9 never arrives at the all_reduce of 8 bytes of communicator [0-9]: ranks "
+        "0-8 wait for it in lines 2, 3, 4, 5, 6, 7, 8, 9, .. (9 in all)");
+  lines.erase(lines.begin());  // eight are not many
+  lines.push_back(call(9, 8, R"(, "ranks": "0-9")"));
+  lines.erase(lines.begin());
+  CHECK(findings_of(lines).size() == 2);
+}
+
+TEST_CASE("a finding lists its ranks and lines in order") {
+  auto finding = [](const std::vector<std::string>& lines) {
+    Trace trace = trace_of(kHeader, lines);
+    REQUIRE(trace.findings.size() == 1);
+    return trace.findings[0];
+  };
+  auto ranks = [](std::vector<std::int32_t> of) {
+    std::vector<Rank> out;
+    for (std::int32_t rank : of) out.push_back(Rank{rank});
+    return out;
+  };
+  TraceFinding swapped =
+      finding({call(0, 8), call(0, 16), call(1, 16), call(1, 8), call(2, 8), call(2, 16)});
+  CHECK(swapped.lines == std::vector<std::int64_t>{2, 3, 4, 5, 6, 7});
+  CHECK(swapped.ranks == ranks({1}));
+  CHECK(finding({R"({"op": "recv", "rank": 1, "peer": 0, "bytes": 8})"}).ranks == ranks({0, 1}));
+  // Of two nobody can say which is right.
+  const std::string pair = R"(, "comm": "pair")";
+  CHECK(finding({call(0, 8, pair), call(1, 9, pair)}).ranks == ranks({0, 1}));
+  CHECK(finding({call(0, 8), call(1, 8, R"(, "comm": "tp", "transport": "ideal")"),
+                 call(2, 8, R"(, "comm": "tp", "transport": "nccl")")})
+            .ranks == ranks({2}));
+}
+
+TEST_CASE("ends of two communicators meet in their order, and only where they are alike") {
+  auto end = [](const char* op, const std::string& more, int bytes = 8) {
+    return fmt::format(R"({{"op": "{}", "rank": {}, "peer": {}, "bytes": {}{}}})", op,
+                       op[0] == 's' ? 0 : 1, op[0] == 's' ? 1 : 0, bytes, more);
+  };
+  const std::string tp = R"(, "comm": "tp")", pair = R"(, "comm": "pair")";
+  const std::string start =
+      "send from rank 0 to rank 1 (tag 0) of communicator 'tp' never meets "
+      "the recv of communicator 'pair' in line ";
+  CHECK(findings_of({end("send", tp), end("send", tp), end("recv", pair), end("recv", pair)}) ==
+        std::vector<std::string>{"t.jsonl:2: " + start + "4", "t.jsonl:3: " + start + "5"});
+  CHECK(findings_of({end("send", tp), end("recv", pair, 16)}) ==
+        std::vector<std::string>{"t.jsonl:2: send from rank 0 to rank 1 (tag 0) has no recv",
+                                 "t.jsonl:3: recv on rank 1 from rank 0 (tag 0) has no send"});
+  // Of three of one size the type says which is left out.
+  const std::string f32 = R"(, "dtype": "f32")", bf16 = R"(, "dtype": "bf16")";
+  CHECK(findings_of({end("send", f32), end("send", bf16), end("send", f32), end("recv", f32),
+                     end("recv", f32)}) ==
+        std::vector<std::string>{"t.jsonl:3: send from rank 0 to rank 1 (tag 0) has no recv"});
+}
+
+TEST_CASE("calls by different algorithms do not meet, nor do those that name other ranks") {
+  const std::string tree = R"(, "comm": "tp", "algorithm": "tree")";
+  CHECK(finding_of({call(0, 8), call(1, 8, tree), call(2, 8)}) ==
+        "t.jsonl:3: rank 1 calls all_reduce of 8 bytes (tree) in line 3, where ranks 0,2 call "
+        "all_reduce of 8 bytes of communicator 'tp' in lines 2, 4");
+  CHECK(finding_of({call(0, 8), call(1, 8, R"(, "comm": "tp", "ranks": "0-1")"), call(2, 8)}) ==
+        "t.jsonl:3: all_reduce on ranks 0-1 is of communicator 'tp', whose ranks are 0-2");
+}

@@ -6,6 +6,7 @@
 #include "sim/machines/presets.h"
 #include "sim/study/study.h"
 #include "sim/transport/communicators.h"
+#include "tests/sim/network/networks.h"
 
 using namespace reshard;
 using namespace reshard::sim;
@@ -84,4 +85,14 @@ TEST_CASE("auto counts first use where it is asked to") {
   };
   CHECK(chosen(false) == "p2p");
   CHECK(chosen(true) == "graph");
+}
+
+TEST_CASE("the rank that meets most peers says how long it takes, wherever it stands") {
+  // Rank 0 sends to 1 and to 2.
+  Plan plan = test::empty_plan(3);
+  plan.add_step(test::exchange({{0, 1, 8}, {0, 2, 8}}), {});
+  CommunicatorUse use = first_use_of(plan, CommunicatorPolicy::Pairwise, kCosts);
+  CHECK(use.connected == 2);
+  CHECK(use.connecting_ps == 2 * 7 * kMs);
+  CHECK(use.bytes == 1'000 + 2 * 10);
 }

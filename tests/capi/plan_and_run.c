@@ -23,7 +23,7 @@ static void check_sizes(void) {
   EXPECT(sizeof(reshard_plan_facts) == 64);
   EXPECT(sizeof(reshard_rank_bytes) == 40);
   EXPECT(sizeof(reshard_buffer) == 96);
-  EXPECT(sizeof(reshard_times) == 48);
+  EXPECT(sizeof(reshard_times) == 64);
   EXPECT(sizeof(reshard_program_facts) == 32);
   EXPECT(sizeof(reshard_operation) == 344);
   EXPECT(sizeof(reshard_message) == 24);

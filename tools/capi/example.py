@@ -44,6 +44,12 @@ Texts = struct(
         for name in ("mesh", "ranks", "to_mesh", "to_ranks", "shape", "dtype", "from_", "to")
     ),
 )
+PlanOptions = struct(
+    "PlanOptions",
+    ("reserved", c.c_uint32),
+    ("planner", c.c_char_p),
+    ("memory_limit_bytes", c.c_int64),
+)
 Facts = struct(
     "Facts",
     *(
@@ -167,7 +173,8 @@ def main():
         "request_create",
         c.byref(Texts(mesh=b"4", shape=b"10,6", dtype=b"bf16", from_=b"S(0)", to=b"S(1)")),
     )
-    plan = reshard.made("plan_create", request, None, None)
+    options = PlanOptions(planner=b"p2p")
+    plan = reshard.made("plan_create", request, None, c.byref(options))
     facts = reshard.asked("plan_get_facts", Facts(), plan)
     print(
         f"{reshard.library.reshard_plan_request(plan).decode()} "

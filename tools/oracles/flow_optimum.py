@@ -17,13 +17,9 @@ nodes and the request to itself maps one optimum to another, and so does their a
 commodity per orbit is solved, its loads are spread over the orbits of the ports.
 """
 
+import argparse
 import itertools
 import multiprocessing
-import sys
-
-import numpy
-from scipy.optimize import linprog
-from scipy.sparse import coo_matrix
 
 SHAPE = (32, 8192, 4096)
 TENSOR_BYTES = 4 * SHAPE[0] * SHAPE[1] * SHAPE[2]
@@ -144,13 +140,16 @@ class Program:
             self.rows.append(row)
             self.upper.append(0)
 
+        # Here, so that --help does without.
+        from scipy.optimize import linprog
+        from scipy.sparse import coo_matrix
+
         def matrix(rows):
             entries = [(i, j, x) for i, row in enumerate(rows) for j, x in row.items()]
             i, j, x = zip(*entries)
             return coo_matrix((x, (i, j)), shape=(len(rows), self.variables)).tocsr()
 
-        cost = numpy.zeros(self.variables)
-        cost[0] = 1
+        cost = [1] + [0] * (self.variables - 1)
         answer = linprog(cost, matrix(self.rows), self.upper, matrix(self.equal_rows), self.equal,
                          method="highs", options={"primal_feasibility_tolerance": 1e-10,
                                                   "dual_feasibility_tolerance": 1e-10})
@@ -279,7 +278,10 @@ HEADER = """\
 
 
 def main():
-    chosen = sys.argv[1:] or ["pair", "partial", "across"]
+    kinds = ["pair", "partial", "across"]
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("kinds", nargs="*", metavar="pair|partial|across", help="all where none is named")
+    chosen = parser.parse_args().kinds or kinds
     items = [i for make in (pairs, across_meshes, partial_sources) for i in make()
              if i[0] in chosen]
     print(HEADER)

@@ -280,7 +280,7 @@ HEADER = """\
 def main():
     kinds = ["pair", "partial", "across"]
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("kinds", nargs="*", metavar="pair|partial|across", help="all where none is named")
+    parser.add_argument("kinds", nargs="*", metavar="|".join(kinds), help="(default: all)")
     chosen = parser.parse_args().kinds or kinds
     items = [i for make in (pairs, across_meshes, partial_sources) for i in make()
              if i[0] in chosen]

@@ -82,8 +82,9 @@ std::int64_t cut_bound_ps(const std::vector<Int128>& in_bytes, const CutSets& se
 }
 
 Bound bound_of(const RequestDemand& demand, const CutSets& sets) {
-  return {cut_bound_ps(demand.in_bytes, sets), volume_bound_ps(demand, sets),
-          price_bound_ps(demand, sets), demand.holder_ps, latency_bound_ps(demand, sets)};
+  return {std::max(cut_bound_ps(demand.in_bytes, sets), demand.entry_ps),
+          volume_bound_ps(demand, sets), price_bound_ps(demand, sets), demand.holder_ps,
+          latency_bound_ps(demand, sets)};
 }
 
 Bound bound_of(const Request& request, const Topology& topology) {

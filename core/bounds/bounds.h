@@ -18,7 +18,7 @@
 //
 //   cut      max over X of latency(X) + In(X) / cap_in(X), the least latency of a route into X; X =
 //            each rank, each group of the topology, their complements within the job. Price 1 on
-//            what enters X
+//            what enters X. And what a rank's node lacks comes straight or over two routes: entry.h
 //   volume   least latency + total receipts / sum of cap_in, over ranks and over the groups of one
 //            kind as super-ranks; a resource that several of them share counts once in the sum.
 //            Price 1 on every receipt. Receipts of an element with k addends and m needing ranks:
@@ -108,6 +108,7 @@ struct RequestDemand {
                                        // by the rule above
   std::vector<PriceDemand> prices;     // per level of CutSets; none: no price bound
   std::int64_t holder_ps = 0;          // the holder bound
+  std::int64_t entry_ps = 0;           // the entry bound, part of the cut's
   std::int64_t owner_latency_ps = 0;   // the latency from owners, where it is known
 };
 

@@ -251,6 +251,17 @@ std::pair<Passage, Passage> JobCapacities::into(std::int32_t node,
   return entry->second;
 }
 
+JobCapacities::Ways JobCapacities::ways_into(std::int32_t node,
+                                             const std::vector<Rank>& members) const {
+  const ClassCounts& here = by_node_.at(node);
+  ClassCounts inside = classes_of(topology_, members), beside = without(here, inside);
+  // The one rule between nodes does not ask for the class.
+  End far{kElsewhere, 0, -1, elsewhere(here), static_cast<std::int64_t>(by_node_.size()) - 1};
+  return {passage_around(topology_, inside, {}, far, false),
+          passage_around(topology_, inside, beside, End{kElsewhere, 0, -1, 0, 0}, false),
+          passage_around(topology_, beside, {}, far, false)};
+}
+
 LevelPassages JobCapacities::of_level(const std::vector<std::int32_t>& set_of) const {
   Entrance inside(topology_), between(topology_);
   std::int32_t place = 0;

@@ -74,6 +74,13 @@ class JobCapacities {
   // where there are no others.
   std::pair<Passage, Passage> into(std::int32_t node, const std::vector<Rank>& members);
 
+  // From other nodes into `members`, all on `node`; from its other ranks into those; and from other
+  // nodes into its other ranks.
+  struct Ways {
+    Passage straight, beside, gate;
+  };
+  Ways ways_into(std::int32_t node, const std::vector<Rank>& members) const;
+
   // Of all routes, each resource once; `set_of` per rank of the job, every set on one node.
   LevelPassages of_level(const std::vector<std::int32_t>& set_of) const;
 

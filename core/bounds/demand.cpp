@@ -11,6 +11,7 @@
 //   receipts                       see bounds.h; their prices, price.h
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <span>
 
 #include <fmt/format.h>
@@ -19,6 +20,7 @@
 #include "core/base/limits.h"
 #include "core/bounds/atoms.h"
 #include "core/bounds/bounds.h"
+#include "core/bounds/entry.h"
 #include "core/bounds/holder.h"
 #include "core/bounds/latency.h"
 
@@ -180,6 +182,14 @@ class LevelCount {
     out.fold_cost_bytes *= width;
     return out;
   }
+  // Whether the set holds every addend of the list.
+  bool complete(std::size_t holder_list, std::int32_t set) const {
+    const std::vector<Holding>& holdings = holdings_[holder_list].holdings;
+    auto at =
+        std::lower_bound(holdings.begin(), holdings.end(), set,
+                         [](const Holding& holding, std::int32_t s) { return holding.set < s; });
+    return at != holdings.end() && at->set == set && at->complete;
+  }
   const std::vector<Int128>& in() const { return in_; }
   const std::vector<Int128>& in_complement() const { return in_complement_; }
   Int128 receipts() const { return receipts_; }
@@ -228,6 +238,9 @@ class RequestCount {
         latency_(sets.topology(), sets.ranks(), holders_, needers_) {
     for (const CutLevel& level : sets.levels())
       levels_.emplace_back(holders_, needers_, request.fold().fold_count, view_of(level));
+    for (std::size_t l = 0; l < sets.levels().size(); ++l)
+      if (sets.levels()[l].of_nodes) nodes_ = l;
+    far_.resize(sets.ranks().size());
     for (Scopes& scopes : scopes_of(sets))
       held_.emplace_back(holders_, needers_, folds_, std::move(scopes));
   }
@@ -242,6 +255,7 @@ class RequestCount {
                       levels_[l].add_price(holders, needers, elements, by_rank, by_set);
                     }
                     for (HeldCount& held : held_) held.add(holders, needers, elements);
+                    if (nodes_ && by_rank > 0) add_far(holders, needers, elements);
                     if (by_owner) latency_.add(holders, needers);
                   });
   }
@@ -260,11 +274,20 @@ class RequestCount {
       demand.prices.push_back(levels_[l].price(width));
     }
     demand.holder_ps = holder_ps(width);
+    demand.entry_ps = entry_bound_ps(far_, width, sets_.topology(), sets_.ranks());
     demand.owner_latency_ps = owner_latency_ps();
     return demand;
   }
 
  private:
+  // Elements that ranks need and their nodes do not have.
+  void add_far(std::size_t holders, std::size_t needers, std::int64_t elements) {
+    const CutLevel& nodes = sets_.levels()[*nodes_];
+    for (const Member& member : needers_.list(needers))
+      if (!levels_[*nodes_].complete(holders, nodes.member_of[to_index(member.rank)]))
+        far_[to_index(member.rank)] += elements;
+  }
+
   LevelView view_of(const CutLevel& level) const {
     const Machine& machine = sets_.topology().machine();
     LevelView view{level.member_of, static_cast<std::int32_t>(level.names.size()),
@@ -321,6 +344,8 @@ class RequestCount {
   OwnerLatency latency_;
   std::vector<LevelCount> levels_;
   std::vector<HeldCount> held_;
+  std::optional<std::size_t> nodes_;  // the level of nodes, where there are several
+  std::vector<Int128> far_;           // elements per rank
 };
 
 }  // namespace

@@ -94,7 +94,8 @@ class PackedPlanner {
     if (is_slow()) try_other_depths(usual);
     // Latencies decide where they are more than a few hundredths of the whole.
     if (!best_->timing || best_->timing->time_ps < 32 * latency_ps_)
-      offer(packing(kLatencyAboveAll), 1);
+      for (std::int64_t latency : {kShallowTrees, 5 * kShallowTrees, kLatencyAboveAll})
+        offer(packing(latency), 1);
     if (!best_->fits) {
       offer(usual, kMaxChunks);
       offer(packing(kLatencyAboveAll), kMaxChunks);

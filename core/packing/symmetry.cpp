@@ -228,12 +228,34 @@ class Candidate {
 
 }  // namespace
 
+namespace {
+
+bool moves_commodities(const Symmetry::Generator& generator) {
+  for (std::size_t i = 0; i < generator.commodity.size(); ++i)
+    if (generator.commodity[i] != static_cast<std::int32_t>(i)) return true;
+  return false;
+}
+
+// So large a group that trees of a hop for each needer are 2^12 hops, on average.
+std::int64_t useful_size(const Commodities& commodities) {
+  constexpr std::int64_t kHops = 1 << 12, kLeast = 64;
+  std::int64_t needers = 0;
+  for (const Commodity& commodity : commodities.list)
+    needers += static_cast<std::int64_t>(commodity.needers.size());
+  return std::max(kLeast, kHops * static_cast<std::int64_t>(commodities.list.size()) /
+                              std::max<std::int64_t>(1, needers));
+}
+
+}  // namespace
+
 Symmetry::Symmetry(const Request& request, const std::vector<Rank>& ranks, const Topology& topology,
                    const Commodities& commodities) {
   Candidate candidate(ranks, topology, commodities);
   for (const TiedDigits::Class& digits : TiedDigits(request).classes())
     if (std::optional<Generator> generator = candidate.generator(request, digits))
       generators_.push_back(std::move(*generator));
+  std::stable_partition(generators_.begin(), generators_.end(), moves_commodities);
+  while (size() > useful_size(commodities)) generators_.pop_back();
 }
 
 std::int64_t Symmetry::size() const {

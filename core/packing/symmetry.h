@@ -9,7 +9,9 @@
 // outermost on: the pieces of both stay above each other only if tied digits shift together. So the
 // classes of tied digits give the generators; they commute, each is of prime order. Every one is
 // then tested against the commodities and the machine, and left out where it does not hold, as with
-// uneven shapes: the result is always right and sometimes small.
+// uneven shapes: the result is always right and sometimes small. A group of more than 2^12 copied
+// hops per commodity is cut to a subgroup, those generators first that move commodities: copies of
+// trees within a commodity are steps and messages, and balance could be had with fewer.
 #pragma once
 
 #include <cstdint>

@@ -41,19 +41,25 @@ std::int64_t item_count(const Crossing& crossing) {
   return count;
 }
 
-// So many that none keeps the narrowest toll busy for more than a 32nd of the time aimed at.
+// So many that none keeps the narrowest toll busy for more than a 32nd of the time aimed at; fewer
+// where each has many hops.
 std::int32_t granules_for(const Commodities& commodities, const Roads& roads,
-                          std::int64_t target_ps) {
-  constexpr Int128 kMaxGranules = 512, kShare = 32;
-  Int128 bytes = 0, narrowest = 0;
-  for (const Commodity& commodity : commodities.list) bytes += commodity.bytes;
+                          std::int64_t symmetries, std::int64_t target_ps) {
+  constexpr Int128 kMaxGranules = 512, kShare = 32, kMaxHops = 1 << 17;
+  Int128 bytes = 0, narrowest = 0, needers = 0;
+  for (const Commodity& commodity : commodities.list) {
+    bytes += commodity.bytes;
+    needers += static_cast<std::int64_t>(commodity.needers.size());
+  }
   for (const Roads::Toll& toll : roads.tolls()) {
     Int128 rate = Int128{toll.bytes_per_s} * toll.resources;
     narrowest = narrowest == 0 ? rate : std::min(narrowest, rate);
   }
+  auto count = static_cast<std::int64_t>(commodities.list.size());
   Int128 carried = std::max<Int128>(1, narrowest * target_ps / kPsPerSecond);
-  return static_cast<std::int32_t>(std::clamp<Int128>(
-      bytes / carried * kShare + bytes % carried * kShare / carried, 1, kMaxGranules));
+  Int128 wanted = bytes / carried * kShare + bytes % carried * kShare / carried,
+         most = std::min(kMaxGranules, kMaxHops * count / needers / symmetries);
+  return static_cast<std::int32_t>(std::clamp<Int128>(wanted, 1, std::max<Int128>(1, most)));
 }
 
 // The first small, so that the others start soon; the last small, so that little is left to wait
@@ -90,7 +96,7 @@ class PackedPlanner {
     Packing usual = packing(kUsualLatency);
     std::int32_t count = chunks_for(usual.time_ps);
     offer(usual, count);
-    if (count < kManyChunks) try_fewer_and_more(usual, count);
+    if (count < kManyChunks) try_fewer_and_more(usual, best_->chunks);
     if (is_slow()) try_other_depths(usual);
     // Latencies decide where they are more than a few hundredths of the whole.
     if (!best_->timing || best_->timing->time_ps < 32 * latency_ps_)
@@ -119,8 +125,20 @@ class PackedPlanner {
     PackingOptions options;
     options.target_ps = bound_ps_;
     options.latency_permille = latency_permille;
-    options.granules = granules_for(packed_.commodities, roads_, bound_ps_);
+    options.granules =
+        granules_for(packed_.commodities, roads_, packed_.symmetry.size(), bound_ps_);
     return pack(packed_.commodities, roads_, packed_.symmetry, options);
+  }
+
+  // Chunks of all hops of all trees are at most 2^20 moves.
+  std::int32_t most_chunks(const Packing& packing) const {
+    constexpr std::int64_t kMoves = 1 << 20;
+    std::int64_t legs = 1;
+    for (const PackedTree& tree : packing.trees)
+      for (const Branch& branch : tree.branches)
+        legs += static_cast<std::int64_t>(branch.in.size() + branch.out.size());
+    return static_cast<std::int32_t>(
+        std::clamp<std::int64_t>(kMoves / (legs * packed_.symmetry.size()), 1, kMaxChunks));
   }
 
   // Where steps take turns a chunk costs what a launch does, which only the clock knows.
@@ -133,6 +151,7 @@ class PackedPlanner {
 
   // Makes the plan and keeps it where it is the best so far; returns whether it is.
   bool offer(const Packing& packing, std::int32_t chunks) {
+    chunks = std::min(chunks, most_chunks(packing));
     Crossing crossing(request_, "packed");
     Candidate own{Plan(request_, "packed"), {}, {}, {}, true, chunks, packing.trees.size(),
                   packing.time_ps};
@@ -168,8 +187,8 @@ class PackedPlanner {
     const Packing* used = &usual;
     for (const Packing* other : {&shallow, &deep})
       if (is_slow() && offer(*other, best_->chunks)) used = other;
-    while (is_slow() && best_->chunks < kMaxChunks)
-      if (!offer(*used, std::min(2 * best_->chunks, kMaxChunks))) break;
+    while (is_slow() && best_->chunks < most_chunks(*used))
+      if (!offer(*used, 2 * best_->chunks)) break;
   }
 
   // Plans above the memory limit have no time: of them the one that needs least. Without a clock
@@ -187,8 +206,8 @@ class PackedPlanner {
       if (!offer(packing, tried)) break;
       fewer = true;
     }
-    for (std::int32_t tried = count; !fewer && tried < kMaxChunks;) {
-      tried = std::min(2 * tried, kMaxChunks);
+    for (std::int32_t tried = count; !fewer && tried < most_chunks(packing);) {
+      tried *= 2;
       if (!offer(packing, tried)) break;
     }
   }

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // `rule` and `graph` on a parsed request, proof excluded, and a hit in the plan cache. Limits from
 // the issues: rule 20 us on a 4x4 mesh, graph 0.1 ms there and 5 ms on 2x2x2x2; a hit 0.3 us. The
-// counter `of_limit` is the time as a fraction of its limit.
+// counter `of_limit` is the time as a fraction of its limit. `packed` and `auto` on all pairs of a
+// mesh at 4 GiB, on links alone: the median of single plans, limits 10 and 40 ms.
 #include <benchmark/benchmark.h>
+
+#include <algorithm>
+#include <chrono>
 
 #include "core/planners/planner.h"
 #include "sim/machines/presets.h"
@@ -81,6 +85,38 @@ void hybrid_32x32_gather(benchmark::State& state) {
   plan(state, plan_hybrid, request_on({32, 32}, "32768,32768", "S(0)S(0)", "RR"));
 }
 
+// Plans every pair once; the counter is the median of one plan's time.
+void all_pairs(benchmark::State& state, const char* planner, std::vector<std::int32_t> mesh,
+               double limit_s) {
+  Topology topology = sim::find_topology("dgx-h100:2");
+  PlannerInput input;
+  input.topology = &topology;
+  input.plan_time = [](const Plan& plan, const Topology& on, std::int64_t limit_ps) {
+    return sim::timed(plan, on, false, limit_ps);
+  };
+  std::vector<Request> requests;
+  const char* const placements[] = {"R", "S(0)", "S(1)", "S(2)"};
+  for (int i = 0; i < 256; ++i) {
+    auto text = [&](int at) {
+      return std::string(placements[at / 4 % 4]) + "," + placements[at % 4];
+    };
+    requests.push_back(
+        request_on(mesh, "32,8192,4096", text(i / 16).c_str(), text(i % 16).c_str()));
+  }
+  std::vector<double> seconds;
+  for (auto _ : state)
+    for (const Request& request : requests) {
+      auto start = std::chrono::steady_clock::now();
+      benchmark::DoNotOptimize(find_planner(planner).make(request, input));
+      seconds.push_back(
+          std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    }
+  std::nth_element(seconds.begin(), seconds.begin() + std::ssize(seconds) / 2, seconds.end());
+  double median = seconds[seconds.size() / 2];
+  state.counters["median_ms"] = median * 1e3;
+  state.counters["of_limit"] = median / limit_s;
+}
+
 void cache_hit(benchmark::State& state) {
   sim::StudyCache cache(1024);
   std::vector<Request> requests;
@@ -121,6 +157,14 @@ BENCHMARK(graph_2x2x2x2_partial_4d)->Unit(benchmark::kMicrosecond);
 BENCHMARK(hybrid_4x4_gather)->Unit(benchmark::kMicrosecond);
 BENCHMARK(rule_32x32)->Unit(benchmark::kMicrosecond);
 BENCHMARK(hybrid_32x32_gather)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(all_pairs, packed_4x4, "packed", std::vector{4, 4}, 10e-3)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(all_pairs, packed_2x8, "packed", std::vector{2, 8}, 10e-3)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(all_pairs, auto_4x4, "auto", std::vector{4, 4}, 40e-3)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(all_pairs, auto_2x8, "auto", std::vector{2, 8}, 40e-3)
+    ->Unit(benchmark::kMillisecond);
 BENCHMARK(cache_hit)->Unit(benchmark::kNanosecond);
 
 BENCHMARK_MAIN();

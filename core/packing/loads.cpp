@@ -77,9 +77,12 @@ void Loads::change(std::int32_t toll, std::int64_t amount) {
 
 Price Loads::top() const { return *std::max_element(prices_.begin(), prices_.end()); }
 
+std::int32_t Loads::busiest() const {
+  return static_cast<std::int32_t>(std::max_element(loads_.begin(), loads_.end()) - loads_.begin());
+}
+
 std::int64_t Loads::time_ps() const {
-  std::int64_t most = *std::max_element(loads_.begin(), loads_.end());
-  return static_cast<std::int64_t>(Int128{most} * target_ps_ / kFull);
+  return static_cast<std::int64_t>(Int128{load(busiest())} * target_ps_ / kFull);
 }
 
 }  // namespace reshard

@@ -41,6 +41,7 @@ class Loads {
 
   // The time under way of the toll that has most.
   std::int64_t time_ps() const;
+  std::int32_t busiest() const;
   std::int64_t load(std::int32_t toll) const { return loads_[to_index(toll)]; }
 
  private:

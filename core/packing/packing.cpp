@@ -343,6 +343,7 @@ Packing pack(const Commodities& commodities, const Roads& roads, const Symmetry&
     if (best.empty() || loads.time_ps() < out.time_ps) {
       best = granules;
       out.time_ps = loads.time_ps();
+      out.busiest = loads.busiest();
     }
   }
   out.trees = merged(std::move(best));

@@ -56,7 +56,8 @@ struct Packing {
   std::vector<PackedTree> trees;         // by commodity
   std::vector<std::int32_t> granules;    // by commodity; 0 where its orbit has another
   std::vector<std::int64_t> stabilizer;  // by commodity: how often the symmetry maps it to itself
-  std::int64_t time_ps = 0;              // of the resource that is under way longest
+  std::int32_t busiest = -1;             // the toll that is under way longest
+  std::int64_t time_ps = 0;              // how long it is
 };
 
 Packing pack(const Commodities& commodities, const Roads& roads, const Symmetry& symmetry,

@@ -86,12 +86,29 @@ class RoadBuilder {
     return topology_.fabric()[hop.index].bytes_per_s;
   }
 
+  std::string name_of(const Hop& hop) const {
+    const NodeTemplate& node = topology_.node();
+    switch (hop.kind) {
+      case Hop::Kind::SourceOut:
+        return node.ports[hop.index].name + ".out";
+      case Hop::Kind::DestinationIn:
+        return node.ports[hop.index].name + ".in";
+      case Hop::Kind::SourceNodeShared:
+      case Hop::Kind::DestinationNodeShared:
+        return node.shared[hop.index].name;
+      case Hop::Kind::Fabric:
+        break;
+    }
+    return topology_.fabric()[hop.index].name;
+  }
+
   void add_toll(const Hop& hop, Slot slot) {
     Key key = key_of(hop, slot);
     auto [at, is_new] = resources_.try_emplace(key, static_cast<std::int32_t>(keys_.size()));
     if (is_new) {
       keys_.push_back(key);
       rates_.push_back(rate_of(hop));
+      names_.push_back(name_of(hop));
     }
     roads_.toll_list_.push_back(at->second);
   }
@@ -153,7 +170,7 @@ class RoadBuilder {
       std::int32_t& mine = toll[to_index(find(static_cast<std::int32_t>(i)))];
       if (mine < 0) {
         mine = static_cast<std::int32_t>(roads_.tolls_.size());
-        roads_.tolls_.push_back({rates_[i], 0});
+        roads_.tolls_.push_back({rates_[i], 0, names_[i]});
       }
       ++roads_.tolls_[to_index(mine)].resources;
       toll[i] = mine;
@@ -181,6 +198,7 @@ class RoadBuilder {
   std::map<Key, std::int32_t> resources_;
   std::vector<Key> keys_;
   std::vector<std::int64_t> rates_;
+  std::vector<std::string> names_;
   std::vector<Roads::Ramp> up_, down_;
 };
 

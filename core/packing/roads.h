@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "core/packing/symmetry.h"
@@ -26,6 +27,7 @@ class Roads {
   struct Toll {
     std::int64_t bytes_per_s;  // of one resource
     std::int64_t resources;    // that are one toll
+    std::string name;          // of what they are: "nic.out"
   };
   // Tolls [first, first + count) of the list.
   struct Range {

@@ -118,7 +118,8 @@ class PackedPlanner {
     bool fits;                         // the memory limit
     std::int32_t chunks;
     std::size_t trees;
-    std::int64_t packed_ps;  // of the busiest link
+    std::int64_t packed_ps;  // of the busiest toll
+    std::int32_t busiest;
   };
 
   Packing packing(std::int64_t latency_permille) const {
@@ -153,8 +154,9 @@ class PackedPlanner {
   bool offer(const Packing& packing, std::int32_t chunks) {
     chunks = std::min(chunks, most_chunks(packing));
     Crossing crossing(request_, "packed");
-    Candidate own{Plan(request_, "packed"), {}, {}, {}, true, chunks, packing.trees.size(),
-                  packing.time_ps};
+    Candidate own{
+        Plan(request_, "packed"), {}, {}, {}, true, chunks, packing.trees.size(), packing.time_ps,
+        packing.busiest};
     if (FillStep zeros = crossing.zeros(); !zeros.parts.empty())
       own.explanation.add(crossing.plan.add_step(std::move(zeros), {}),
                           "S -> P(sum): zeros for the elements of other ranks");
@@ -220,10 +222,12 @@ class PackedPlanner {
 
   void explain() const {
     if (input_.explanation == nullptr) return;
-    input_.explanation->add(fmt::format(
-        "packed: {} trees for {} symmetric images each, {} chunk{}; the busiest link needs {}",
-        best_->trees, packed_.symmetry.size(), best_->chunks, best_->chunks == 1 ? "" : "s",
-        duration_text(best_->packed_ps)));
+    if (best_->busiest >= 0)
+      input_.explanation->add(fmt::format(
+          "packed: {} is the limit, under way for {}; {} trees for {} symmetric images each share "
+          "the links, in {} chunk{}",
+          roads_.tolls()[to_index(best_->busiest)].name, duration_text(best_->packed_ps),
+          best_->trees, packed_.symmetry.size(), best_->chunks, best_->chunks == 1 ? "" : "s"));
     for (const Explanation::Line& line : best_->explanation.lines())
       if (line.step) input_.explanation->add(*line.step, line.why);
   }

@@ -70,6 +70,19 @@ TEST_CASE("across meshes: each byte enters a node once, over all its NICs") {
   CHECK(ratio(*studied(across("8", "0-7", "P(sum)", "8", "8-15", "R"), four)) < 1.05);
 }
 
+TEST_CASE("the explanation names the limit") {
+  sim::StudyOptions options;
+  options.explain = true;
+  options.transport.kind = TransportKind::Ideal;
+  sim::Studies studies(std::make_shared<const Topology>(sim::find_topology("dgx-h100:2")),
+                       find_planner("packed"), options);
+  auto study = studies.of(large("4x4", "S(0)S(1)", "S(1)S(0)"));
+  REQUIRE(study->explanation());
+  // Half of what is on a node goes to the other one: the NICs, both ways.
+  CHECK_THAT(study->explanation()->lines().front().why,
+             Catch::StartsWith("packed: nic.") && Catch::Contains("is the limit, under way for"));
+}
+
 TEST_CASE("small messages take the way of fewest latencies") {
   // 4 KiB a shard: one hop over the network, 2.7 us, and its bytes at 50 GB/s.
   auto study =

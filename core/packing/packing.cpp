@@ -11,6 +11,9 @@
 namespace reshard {
 namespace {
 
+// What is tried per granule where many nodes could fold: roots, and nodes that fold for themselves.
+constexpr std::size_t kMostRoots = 12, kMostFoldingNodes = 4;
+
 // Finds the tree of one granule and carries it.
 class TreeGrower {
  public:
@@ -201,10 +204,16 @@ class TreeGrower {
     for (Slot slot : holders)
       if (!wanted_[to_index(slot)]) offer(slot, 2);
     for (Slot slot : commodity.needers) wanted_[to_index(slot)] = false;
-    std::vector<Slot> out;
+    std::vector<std::pair<Price, Slot>> found;
     for (const auto& kinds : best)
-      for (const auto& [price, slot] : kinds)
-        if (slot >= 0) out.push_back(slot);
+      for (const auto& root : kinds)
+        if (root.second >= 0) found.push_back(root);
+    if (found.size() > kMostRoots) {
+      std::sort(found.begin(), found.end());
+      found.resize(kMostRoots);
+    }
+    std::vector<Slot> out;
+    for (const auto& [price, slot] : found) out.push_back(slot);
     return out;
   }
 
@@ -218,13 +227,14 @@ class TreeGrower {
       by_node[node].push_back(slot);
     }
     std::erase_if(by_node, [](const std::vector<Slot>& needers) { return needers.empty(); });
-    if (by_node.size() < 2) return one.branches;
+    if (by_node.size() < 2 || by_node.size() > kMostFoldingNodes) return one.branches;
     carry(one.branches[0], true);
     Grown each{0, {}};
     for (const std::vector<Slot>& needers : by_node) {
       std::vector<Slot> here;
       for (Slot root : roots)
         if (roads_.node_of(root) == roads_.node_of(needers[0])) here.push_back(root);
+      if (here.empty()) here.push_back(needers[0]);
       Grown branch = best_root(commodity, here, needers);
       each.paid += branch.paid;
       each.branches.push_back(std::move(branch.branches[0]));

@@ -96,6 +96,7 @@ class PackedPlanner {
     Packing usual = packing(kUsualLatency);
     std::int32_t count = chunks_for(usual.time_ps);
     offer(usual, count);
+    if (is_large() && best_->fits) return taken();
     if (count < kManyChunks) try_fewer_and_more(usual, best_->chunks);
     if (is_slow()) try_other_depths(usual);
     // Latencies decide where they are more than a few hundredths of the whole.
@@ -126,10 +127,14 @@ class PackedPlanner {
     PackingOptions options;
     options.target_ps = bound_ps_;
     options.latency_permille = latency_permille;
+    if (is_large()) options.rounds = 1;
     options.granules =
         granules_for(packed_.commodities, roads_, packed_.symmetry.size(), bound_ps_);
     return pack(packed_.commodities, roads_, packed_.symmetry, options);
   }
+
+  // Where one plan is work enough.
+  bool is_large() const { return request_.ranks().size() > 256; }
 
   // Chunks of all hops of all trees are at most 2^20 moves.
   std::int32_t most_chunks(const Packing& packing) const {

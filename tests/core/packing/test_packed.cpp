@@ -65,8 +65,9 @@ TEST_CASE("across meshes: each byte enters a node once, over all its NICs") {
   Topology four = sim::find_topology("dgx-h100:4");
   CHECK(ratio(*studied(across("8", "0-7", "S(0)", "8", "8-15", "R"), four)) < 1.05);
   CHECK(ratio(*studied(across("8", "0-7", "R", "8", "8-15", "S(0)"), four)) < 1.05);
-  // From node to node to node: a pipeline of five hops.
-  CHECK(ratio(*studied(across("8", "0-7", "S(0)", "24", "8-31", "R"), four)) < 1.07);
+  // From node to node to node: a pipeline of five hops, many minutes under sanitizers.
+  if (test::kOneOf == 1)
+    CHECK(ratio(*studied(across("8", "0-7", "S(0)", "24", "8-31", "R"), four)) < 1.07);
   CHECK(ratio(*studied(across("8", "0-7", "P(sum)", "8", "8-15", "R"), four)) < 1.05);
 }
 

@@ -8,6 +8,7 @@
 
 #include "sim/machines/presets.h"
 #include "tests/sim/replay/replay_case.h"
+#include "tests/support/part.h"
 
 using namespace reshard;
 using namespace reshard::sim;
@@ -64,23 +65,26 @@ TEST_CASE("llama3-70b-fsdp-to-tp against its bound") {
 }
 
 TEST_CASE("dtensor-p2p-sweep holds every pair once, and auto is the best of each") {
-  ReplayReport automatic = shipped("dtensor-p2p-sweep");
-  CHECK(automatic.requests.size() == 1024);
-  CHECK(automatic.different_requests == 1024);
-  CHECK(automatic.data_checked == 1024);
-  CHECK(automatic.time_ps == 2'255'026'316'020);
-  CHECK(automatic.digest.hex() == "9f3905dab2f2bd366cb24f023c939fa8");
   ReplayReport rule = shipped("dtensor-p2p-sweep", "rule"),
                p2p = shipped("dtensor-p2p-sweep", "p2p"),
                hybrid = shipped("dtensor-p2p-sweep", "hybrid");
   CHECK(rule.time_ps == 4'915'943'230'413);
   CHECK(p2p.time_ps == 5'366'395'980'930);
   CHECK(hybrid.time_ps == 4'100'912'221'149);
+  CHECK(p2p.requests.size() == 1024);
+  CHECK(p2p.different_requests == 1024);
+  CHECK(p2p.data_checked == 1024);
   // The greatest In(X) / cap_in(X) of all 1024 together, behind NVLink's latency. Nothing else
   // moves fewer bytes than p2p.
-  CHECK(automatic.cut_bound_ps == 700'000 + 1'594'506'608'640);
+  CHECK(p2p.cut_bound_ps == 700'000 + 1'594'506'608'640);
   CHECK(p2p.bytes_received_total <
         std::min(rule.bytes_received_total, hybrid.bytes_received_total));
+  // A thousand plans by every planner take minutes under sanitizers.
+  if (test::kOneOf > 1) return;
+  ReplayReport automatic = shipped("dtensor-p2p-sweep");
+  CHECK(automatic.data_checked == 1024);
+  CHECK(automatic.time_ps == 2'255'026'316'020);
+  CHECK(automatic.digest.hex() == "9f3905dab2f2bd366cb24f023c939fa8");
 }
 
 // Within `percent` of what the post measured.

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
-#include <set>
+#include <span>
 #include <utility>
 
 #include <fmt/format.h>
@@ -23,6 +23,15 @@ std::string shown(const TraceJson& value) {
   return value.dump();
 }
 
+// Sorts them.
+void refuse_twice(std::span<std::string> keys, const std::string& place) {
+  std::sort(keys.begin(), keys.end());
+  auto twice = std::adjacent_find(keys.begin(), keys.end());
+  if (twice != keys.end())
+    throw InputError(fmt::format("{}: expected each field once, found {} twice", place,
+                                 reshard::quoted(*twice)));
+}
+
 }  // namespace
 
 LineReader::LineReader(std::istream& in, std::string file)
@@ -34,11 +43,13 @@ bool LineReader::refill() {
   in_.read(block_.data(), static_cast<std::streamsize>(block_.size()));
   end_ = to_index(in_.gcount());
   if (in_.bad())
-    throw InputError(fmt::format("{}:{}: expected a readable file, found an error while reading",
-                                 file_, line_number_));
+    throw InputError(
+        fmt::format("{}: expected a readable file, found an error while reading", place()));
   if (line_number_ == 0) begin_ = end_ - behind_mark({block_.data(), end_}).size();
   return end_ > 0;
 }
+
+std::string LineReader::place() const { return fmt::format("{}:{}", file_, line_number_); }
 
 std::string_view LineReader::ahead() {
   if (begin_ == end_) refill();
@@ -55,8 +66,8 @@ bool LineReader::next(std::string& line) {
     std::size_t count =
         newline == nullptr ? end_ - begin_ : to_index(static_cast<const char*>(newline) - from);
     if (line.size() + count > kMaxLineBytes)
-      throw InputError(fmt::format("{}:{}: expected lines of at most 64 MiB, found a longer one",
-                                   file_, line_number_));
+      throw InputError(
+          fmt::format("{}: expected lines of at most 64 MiB, found a longer one", place()));
     line.append(from, count);
     begin_ += count + (newline == nullptr ? 0 : 1);
     if (newline != nullptr || !refill()) break;
@@ -67,7 +78,8 @@ bool LineReader::next(std::string& line) {
 
 TraceJson parse_json_line(const std::string& line, const std::string& place) {
   std::int64_t values = 0;
-  std::set<std::pair<int, std::string>> keys;  // of the objects that are open
+  std::vector<std::string> keys;    // of the objects that are open, one behind the other
+  std::vector<std::size_t> opened;  // where each of them begins in `keys`
   auto watch = [&](int depth, TraceJson::parse_event_t event, TraceJson& parsed) {
     if (depth >= kMaxJsonNesting && (event == TraceJson::parse_event_t::array_start ||
                                      event == TraceJson::parse_event_t::object_start))
@@ -76,13 +88,13 @@ TraceJson parse_json_line(const std::string& line, const std::string& place) {
     if (++values > kMaxJsonValues)
       throw InputError(
           fmt::format("{}: expected at most {} values, found more", place, kMaxJsonValues));
-    if (event == TraceJson::parse_event_t::key &&
-        !keys.insert({depth, parsed.get<std::string>()}).second)
-      throw InputError(fmt::format("{}: expected each field once, found {} twice", place,
-                                   reshard::quoted(parsed.get_ref<const std::string&>())));
+    if (event == TraceJson::parse_event_t::object_start) opened.push_back(keys.size());
+    if (event == TraceJson::parse_event_t::key)
+      keys.push_back(parsed.get_ref<const std::string&>());
     if (event == TraceJson::parse_event_t::object_end) {
-      auto inner = keys.lower_bound({depth + 1, std::string()});
-      keys.erase(inner, keys.end());
+      refuse_twice({keys.begin() + static_cast<std::ptrdiff_t>(opened.back()), keys.end()}, place);
+      keys.resize(opened.back());
+      opened.pop_back();
     }
     return true;
   };
@@ -149,8 +161,9 @@ std::int64_t TraceFields::integer_of(const TraceJson& value, std::string_view ke
 }
 
 std::int64_t TraceFields::integer(const char* key, std::int64_t low, std::int64_t high) {
-  return integer_of(required(key, fmt::format("an integer from {} to {}", low, high)), key, low,
-                    high);
+  const TraceJson* value = find(key);
+  if (value == nullptr) required(key, fmt::format("an integer from {} to {}", low, high));
+  return integer_of(*value, key, low, high);
 }
 
 std::int64_t TraceFields::integer(const char* key, std::int64_t low, std::int64_t high,

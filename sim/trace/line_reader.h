@@ -30,6 +30,7 @@ class LineReader {
   std::string_view ahead();
   // Of the line that next() returned last; 1 is the first.
   std::int64_t line_number() const { return line_number_; }
+  std::string place() const;  // "FILE:LINE" of that line
 
  private:
   bool refill();

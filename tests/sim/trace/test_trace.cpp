@@ -263,6 +263,29 @@ TEST_CASE("Lines are cut at newlines wherever blocks end") {
   CHECK_FALSE(reader.next(line));
 }
 
+// Lines are parsed ahead, 1 MiB at a time; which one is refused must not depend on it.
+TEST_CASE("Of a long trace every line counts, and the first wrong one is named") {
+  std::vector<std::string> lines(40'000,
+                                 R"({"op": "compute", "ranks": "0-7", "duration_ps": 5000})");
+  lines.front() = kHeader;
+  auto text_of = [&lines] {
+    std::string text;
+    for (const std::string& line : lines) text += line + "\n";
+    return text;
+  };
+  Trace trace = trace_of(text_of());
+  REQUIRE(trace.operations.size() == lines.size() - 1);
+  for (std::size_t i = 0; i < trace.operations.size(); ++i)
+    REQUIRE(trace.line_of(id_of<OpId>(i)).number == static_cast<std::int64_t>(i) + 2);
+  lines[38'000] = "{";
+  CHECK(error_of(text_of()) ==
+        "t.jsonl:38001: expected one JSON object, found no JSON at byte 2: the end of the line");
+  lines[37'999] = R"({"op": "sleep"})";
+  CHECK(error_of(text_of()).substr(0, 18) == "t.jsonl:38000: op:");
+  lines[100] = R"({"op": {"a": 1, "b": {"a": 2}, "a": 3}})";
+  CHECK(error_of(text_of()) == "t.jsonl:101: expected each field once, found 'a' twice");
+}
+
 TEST_CASE("Missing files and directories are refused") {
   CHECK_THROWS_WITH(read_trace("no/such.jsonl"),
                     "no/such.jsonl: expected a trace, found no such file");

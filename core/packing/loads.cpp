@@ -2,7 +2,6 @@
 #include "core/packing/loads.h"
 
 #include <algorithm>
-#include <array>
 
 #include "core/base/integers.h"
 #include "core/base/units.h"
@@ -20,9 +19,9 @@ std::uint64_t square_root(Int128 of) {
   }
   return root;
 }
-std::array<std::uint64_t, 1 << kFractionBits> powers_of_two() {
+std::vector<std::uint64_t> make_powers() {
   constexpr int kBits = 40;
-  std::array<std::uint64_t, 1 << kFractionBits> out{};
+  std::vector<std::uint64_t> out(std::size_t{1} << kFractionBits);
   for (std::size_t i = 0; i < out.size(); ++i) {
     Int128 power = Int128{1} << kBits, root = Int128{1} << (kBits + 1);
     for (int bit = kFractionBits - 1; bit >= 0; --bit) {
@@ -32,6 +31,10 @@ std::array<std::uint64_t, 1 << kFractionBits> powers_of_two() {
     out[i] = static_cast<std::uint64_t>(power >> (kBits - 16));
   }
   return out;
+}
+std::span<const std::uint64_t> powers_of_two() {
+  static const std::vector<std::uint64_t> kPowers = make_powers();
+  return kPowers;
 }
 
 // 20 / ln 2 in units of 2^-6: octaves of the price for a full load.
@@ -43,7 +46,10 @@ constexpr std::uint64_t kMaxBase = std::uint64_t{1} << 16;
 }  // namespace
 
 Loads::Loads(const Roads& roads, std::int64_t symmetries, std::int64_t target_ps)
-    : roads_(roads), target_ps_(target_ps), loads_(roads.tolls().size(), 0) {
+    : roads_(roads),
+      target_ps_(target_ps),
+      powers_(powers_of_two()),
+      loads_(roads.tolls().size(), 0) {
   std::int64_t fastest = 1;
   for (const Roads::Toll& toll : roads.tolls()) fastest = std::max(fastest, toll.bytes_per_s);
   for (const Roads::Toll& toll : roads.tolls()) {
@@ -66,12 +72,11 @@ std::int64_t Loads::amount(std::int32_t toll, std::int64_t bytes) const {
 }
 
 void Loads::change(std::int32_t toll, std::int64_t amount) {
-  static const std::array<std::uint64_t, 1 << kFractionBits> kPowers = powers_of_two();
   std::size_t at = to_index(toll);
   loads_[at] += amount;
   auto octaves =
       static_cast<std::int64_t>(std::min<Int128>(kHighest, Int128{loads_[at]} * kSteepness >> 30));
-  prices_[at] = (base_[at] * kPowers[to_index(octaves & ((1 << kFractionBits) - 1))] >> 16)
+  prices_[at] = (base_[at] * powers_[to_index(octaves & ((1 << kFractionBits) - 1))] >> 16)
                 << (octaves >> kFractionBits);
 }
 

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "core/packing/roads.h"
@@ -50,8 +51,9 @@ class Loads {
 
   const Roads& roads_;
   std::int64_t target_ps_;
-  std::vector<std::uint64_t> per_byte_;  // by toll: load of 2^20 bytes, times 2^20
-  std::vector<Price> base_;              // by toll: price without load, times 2^16
+  std::span<const std::uint64_t> powers_;  // of 2, fractional
+  std::vector<std::uint64_t> per_byte_;    // by toll: load of 2^20 bytes, times 2^20
+  std::vector<Price> base_;                // by toll: price without load, times 2^16
   std::vector<std::int64_t> loads_;
   std::vector<Price> prices_;
 };

@@ -2,10 +2,10 @@
 #include "core/packing/packing.h"
 
 #include <algorithm>
-#include <numeric>
 #include <tuple>
 
-#include "core/base/units.h"
+#include "core/base/disjoint_sets.h"
+#include "core/base/integers.h"
 #include "core/packing/way_search.h"
 
 namespace reshard {
@@ -17,13 +17,14 @@ constexpr std::size_t kMostRoots = 12, kMostFoldingNodes = 4;
 // Finds the tree of one granule and carries it.
 class TreeGrower {
  public:
-  TreeGrower(const Roads& roads, Loads& loads, std::int64_t latency_permille)
+  TreeGrower(const Roads& roads, Loads& loads)
       : roads_(roads),
         loads_(loads),
         search_(roads),
-        latency_permille_(latency_permille),
         depth_(roads.ranks(), 0),
         wanted_(roads.ranks(), false) {}
+
+  void set_latency(std::int64_t permille) { latency_permille_ = permille; }
 
   std::vector<Branch> grow(const Commodity& commodity, std::int64_t bytes) {
     bytes_ = bytes;
@@ -87,7 +88,7 @@ class TreeGrower {
   }
 
   // The ranks from the set to `slot`, the set's first.
-  std::vector<Slot>& way_to(Slot slot) {
+  const std::vector<Slot>& way_to(Slot slot) {
     way_.clear();
     for (Slot at = slot; at >= 0; at = search_.before(at)) way_.push_back(at);
     std::reverse(way_.begin(), way_.end());
@@ -248,7 +249,7 @@ class TreeGrower {
   const Roads& roads_;
   Loads& loads_;
   WaySearch search_;
-  std::int64_t latency_permille_;
+  std::int64_t latency_permille_ = 0;
   std::int64_t bytes_ = 0;
   std::vector<Price> depth_;  // by slot: what its latencies from the set cost
   std::vector<bool> wanted_;  // by slot
@@ -268,25 +269,15 @@ struct Orbits {
 };
 
 Orbits orbits_of(const Symmetry& symmetry, std::size_t commodities) {
-  std::vector<std::int32_t> root(commodities);
-  std::iota(root.begin(), root.end(), std::int32_t{0});
-  auto find = [&](std::int32_t i) {
-    while (root[to_index(i)] != i) i = root[to_index(i)] = root[to_index(root[to_index(i)])];
-    return i;
-  };
+  DisjointSets orbits(commodities);
   for (const Symmetry::Generator& generator : symmetry.generators())
-    for (std::size_t i = 0; i < commodities; ++i) {
-      std::int32_t a = find(static_cast<std::int32_t>(i)), b = find(generator.commodity[i]);
-      root[to_index(std::max(a, b))] = std::min(a, b);
-    }
+    for (std::size_t i = 0; i < commodities; ++i) orbits.join(i, to_index(generator.commodity[i]));
   std::vector<std::int64_t> size(commodities, 0);
-  for (std::size_t i = 0; i < commodities; ++i)
-    ++size[to_index(find(static_cast<std::int32_t>(i)))];
+  for (std::size_t i = 0; i < commodities; ++i) ++size[orbits.first(i)];
   Orbits out;
   for (std::size_t i = 0; i < commodities; ++i) {
-    std::int32_t first = find(static_cast<std::int32_t>(i));
-    out.stabilizer.push_back(symmetry.size() / size[to_index(first)]);
-    out.first.push_back(first == static_cast<std::int32_t>(i));
+    out.stabilizer.push_back(symmetry.size() / size[orbits.first(i)]);
+    out.first.push_back(orbits.first(i) == i);
   }
   return out;
 }
@@ -340,21 +331,33 @@ Packing pack(const Commodities& commodities, const Roads& roads, const Symmetry&
              const PackingOptions& options) {
   Packing out;
   Orbits orbits = orbits_of(symmetry, commodities.list.size());
-  std::vector<Granule> granules = granules_of(commodities, orbits, options, out);
+  std::vector<Granule> granules = granules_of(commodities, orbits, options, out), best;
   out.stabilizer = std::move(orbits.stabilizer);
   Loads loads(roads, symmetry.size(), options.target_ps);
-  TreeGrower grower(roads, loads, options.latency_permille);
-  std::vector<Granule> best;
-  for (int round = 0; round < options.rounds; ++round) {
+  TreeGrower grower(roads, loads);
+  std::int64_t latency_permille = options.latency_permille;
+  auto grow_all = [&](bool again) {
+    grower.set_latency(latency_permille);
     for (Granule& granule : granules) {
-      if (round > 0) grower.carry(granule.branches, granule.bytes, true);
+      if (again) grower.carry(granule.branches, granule.bytes, true);
       granule.branches = grower.grow(commodities.list[to_index(granule.commodity)], granule.bytes);
     }
-    if (best.empty() || loads.time_ps() < out.time_ps) {
-      best = granules;
-      out.time_ps = loads.time_ps();
-      out.busiest = loads.busiest();
-    }
+  };
+  auto keep = [&] {
+    best = granules;
+    out.time_ps = loads.time_ps();
+    out.busiest = loads.busiest();
+  };
+  for (int round = 0; round < options.rounds; ++round) {
+    grow_all(round > 0);
+    if (round == 0 || loads.time_ps() < out.time_ps) keep();
+  }
+  Int128 limit = Int128{std::max(out.time_ps, options.target_ps)} * 101 / 100;
+  for (int round = 0; round < options.shallower_rounds; ++round) {
+    latency_permille *= 2;
+    grow_all(true);
+    if (loads.time_ps() > limit) break;
+    keep();
   }
   out.trees = merged(std::move(best));
   return out;

@@ -47,9 +47,12 @@ struct PackedTree {
 struct PackingOptions {
   std::int64_t target_ps = 1;  // the time aimed at
   // A hop over the longest latency costs as much as this many thousandths of the dearest toll.
-  std::int64_t latency_permille = 50;
+  std::int64_t latency_permille = 200;
   std::int32_t granules = 512;  // at most, of all that are packed, but one per commodity
   int rounds = 3;
+  // Afterwards as many rounds in which latency costs twice as much each, as long as no resource is
+  // under way more than a hundredth longer: trees that are less deep.
+  int shallower_rounds = 0;
 };
 
 struct Packing {

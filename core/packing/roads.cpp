@@ -6,6 +6,8 @@
 #include <numeric>
 #include <tuple>
 
+#include "core/base/disjoint_sets.h"
+
 namespace reshard {
 
 // Names resources by what they belong to, so that renumbering ranks renumbers them.
@@ -38,14 +40,17 @@ class RoadBuilder {
       add_crossing(topology_.node().rule_between, true, all, all);
     }
     merge(symmetry);
-    index(
-        roads_.up_, up_, [](const Roads::Ramp& ramp) { return ramp.slot; }, slots());
-    index(
-        roads_.down_, down_, [](const Roads::Ramp& ramp) { return ramp.slot; }, slots());
+    auto grouped = [](std::size_t keys, const std::vector<Roads::Ramp>& ramps, auto key_of) {
+      return Grouped<Roads::Ramp>(keys, [&](auto put) {
+        for (const Roads::Ramp& ramp : ramps) put(key_of(ramp), ramp);
+      });
+    };
+    auto slot = [](const Roads::Ramp& ramp) { return ramp.slot; };
     auto crossing = [](const Roads::Ramp& ramp) { return ramp.crossing; };
-    auto crossings = static_cast<std::int32_t>(roads_.crossings_.size());
-    index(roads_.up_at_, up_, crossing, crossings);
-    index(roads_.down_at_, down_, crossing, crossings);
+    roads_.up_ = grouped(ranks_.size(), up_, slot);
+    roads_.down_ = grouped(ranks_.size(), down_, slot);
+    roads_.up_at_ = grouped(roads_.crossings_.size(), up_, crossing);
+    roads_.down_at_ = grouped(roads_.crossings_.size(), down_, crossing);
   }
 
  private:
@@ -70,45 +75,14 @@ class RoadBuilder {
     return {Hop::Kind::Fabric, hop.index, 0};
   }
 
-  std::int64_t rate_of(const Hop& hop) const {
-    const NodeTemplate& node = topology_.node();
-    switch (hop.kind) {
-      case Hop::Kind::SourceOut:
-        return node.ports[hop.index].out_bytes_per_s;
-      case Hop::Kind::DestinationIn:
-        return node.ports[hop.index].in_bytes_per_s;
-      case Hop::Kind::SourceNodeShared:
-      case Hop::Kind::DestinationNodeShared:
-        return node.shared[hop.index].bytes_per_s;
-      case Hop::Kind::Fabric:
-        break;
-    }
-    return topology_.fabric()[hop.index].bytes_per_s;
-  }
-
-  std::string name_of(const Hop& hop) const {
-    const NodeTemplate& node = topology_.node();
-    switch (hop.kind) {
-      case Hop::Kind::SourceOut:
-        return node.ports[hop.index].name + ".out";
-      case Hop::Kind::DestinationIn:
-        return node.ports[hop.index].name + ".in";
-      case Hop::Kind::SourceNodeShared:
-      case Hop::Kind::DestinationNodeShared:
-        return node.shared[hop.index].name;
-      case Hop::Kind::Fabric:
-        break;
-    }
-    return topology_.fabric()[hop.index].name;
-  }
-
   void add_toll(const Hop& hop, Slot slot) {
     Key key = key_of(hop, slot);
     auto [at, is_new] = resources_.try_emplace(key, static_cast<std::int32_t>(keys_.size()));
     if (is_new) {
       keys_.push_back(key);
-      rates_.push_back(rate_of(hop));
-      names_.push_back(name_of(hop));
+      Rank rank = ranks_[to_index(slot)];
+      rates_.push_back(topology_.resource_bytes_per_s(topology_.resource(hop, rank, rank)));
+      names_.push_back(topology_.hop_name(hop));
     }
     roads_.toll_list_.push_back(at->second);
   }
@@ -153,21 +127,13 @@ class RoadBuilder {
   void merge(const Symmetry& symmetry) {
     first_slot_.assign(to_index(nodes_), -1);
     for (Slot slot = slots(); slot-- > 0;) first_slot_[to_index(roads_.node_of(slot))] = slot;
-    std::vector<std::int32_t> root(keys_.size());
-    std::iota(root.begin(), root.end(), std::int32_t{0});
-    auto find = [&](std::int32_t i) {
-      while (root[to_index(i)] != i) i = root[to_index(i)] = root[to_index(root[to_index(i)])];
-      return i;
-    };
+    DisjointSets orbits(keys_.size());
     for (const Symmetry::Generator& generator : symmetry.generators())
-      for (std::size_t i = 0; i < keys_.size(); ++i) {
-        std::int32_t a = find(static_cast<std::int32_t>(i)),
-                     b = find(image(static_cast<std::int32_t>(i), generator));
-        root[to_index(std::max(a, b))] = std::min(a, b);
-      }
+      for (std::size_t i = 0; i < keys_.size(); ++i)
+        orbits.join(i, to_index(image(static_cast<std::int32_t>(i), generator)));
     std::vector<std::int32_t> toll(keys_.size(), -1);
     for (std::size_t i = 0; i < keys_.size(); ++i) {
-      std::int32_t& mine = toll[to_index(find(static_cast<std::int32_t>(i)))];
+      std::int32_t& mine = toll[orbits.first(i)];
       if (mine < 0) {
         mine = static_cast<std::int32_t>(roads_.tolls_.size());
         roads_.tolls_.push_back({rates_[i], 0, names_[i]});
@@ -176,17 +142,6 @@ class RoadBuilder {
       toll[i] = mine;
     }
     for (std::int32_t& at : roads_.toll_list_) at = toll[to_index(at)];
-  }
-
-  template <class KeyOf>
-  static void index(Roads::RampTable& table, const std::vector<Roads::Ramp>& ramps, KeyOf&& key_of,
-                    std::int32_t keys) {
-    table.begins.assign(to_index(keys) + 1, 0);
-    for (const Roads::Ramp& ramp : ramps) ++table.begins[to_index(key_of(ramp)) + 1];
-    std::partial_sum(table.begins.begin(), table.begins.end(), table.begins.begin());
-    table.ramps.resize(ramps.size());
-    std::vector<std::uint32_t> next = table.begins;
-    for (const Roads::Ramp& ramp : ramps) table.ramps[next[to_index(key_of(ramp))]++] = ramp;
   }
 
   Roads& roads_;

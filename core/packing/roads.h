@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/grouped.h"
 #include "core/packing/symmetry.h"
 #include "core/topology/topology.h"
 
@@ -54,29 +55,21 @@ class Roads {
     return std::span(toll_list_).subspan(range.first, range.count);
   }
   // By rank and by crossing.
-  std::span<const Ramp> up_from(Slot slot) const { return up_.of(slot); }
-  std::span<const Ramp> down_to(Slot slot) const { return down_.of(slot); }
-  std::span<const Ramp> up_to(std::int32_t crossing) const { return up_at_.of(crossing); }
-  std::span<const Ramp> down_from(std::int32_t crossing) const { return down_at_.of(crossing); }
+  std::span<const Ramp> up_from(Slot slot) const { return up_[slot]; }
+  std::span<const Ramp> down_to(Slot slot) const { return down_[slot]; }
+  std::span<const Ramp> up_to(std::int32_t crossing) const { return up_at_[crossing]; }
+  std::span<const Ramp> down_from(std::int32_t crossing) const { return down_at_[crossing]; }
   // The crossing of the route between two ranks.
   std::int32_t crossing(Slot from, Slot to) const;
 
  private:
-  struct RampTable {
-    std::vector<Ramp> ramps;
-    std::vector<std::uint32_t> begins;
-    std::span<const Ramp> of(std::int32_t i) const {
-      return std::span(ramps).subspan(begins[to_index(i)],
-                                      begins[to_index(i) + 1] - begins[to_index(i)]);
-    }
-  };
   friend class RoadBuilder;
 
   std::vector<std::int32_t> node_of_;  // by slot
   std::vector<Toll> tolls_;
   std::vector<std::int32_t> toll_list_;
   std::vector<Crossing> crossings_;
-  RampTable up_, down_, up_at_, down_at_;
+  Grouped<Ramp> up_, down_, up_at_, down_at_;
 };
 
 }  // namespace reshard

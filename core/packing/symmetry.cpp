@@ -5,6 +5,8 @@
 #include <numeric>
 #include <optional>
 
+#include "core/base/disjoint_sets.h"
+
 namespace reshard {
 namespace {
 
@@ -14,19 +16,30 @@ struct Digit {
   std::int32_t prime, place;
 };
 
-std::vector<Digit> digits_of(const Mesh& mesh) {
+// The prime factors of `size`, ascending, as digits of coordinates that are multiples of `place`.
+void add_digits(std::vector<Digit>& out, int axis, std::int32_t size, std::int32_t place) {
+  for (std::int32_t prime = 2; size > 1;) {
+    if (prime * prime > size) prime = size;
+    if (size % prime != 0) {
+      ++prime;
+      continue;
+    }
+    size /= prime;
+    out.push_back({axis, prime, size * place});
+  }
+}
+
+// Of an axis first the digits that lead to other nodes, where a node's devices are consecutive.
+std::vector<Digit> digits_of(const Mesh& mesh, std::int32_t devices) {
+  std::vector<std::int32_t> near(to_index(mesh.axes()));  // by axis: coordinates within a node
+  std::int32_t inner = 1;
+  for (int axis = mesh.axes(); axis-- > 0; inner *= mesh.axis_size(axis))
+    near[to_index(axis)] = std::gcd(mesh.axis_size(axis), std::max(1, devices / inner));
   std::vector<Digit> out;
   for (int axis = 0; axis < mesh.axes(); ++axis) {
-    std::int32_t rest = mesh.axis_size(axis);
-    for (std::int32_t prime = 2; rest > 1;) {
-      if (prime * prime > rest) prime = rest;
-      if (rest % prime != 0) {
-        ++prime;
-        continue;
-      }
-      rest /= prime;
-      out.push_back({axis, prime, rest});
-    }
+    std::int32_t within = near[to_index(axis)];
+    add_digits(out, axis, mesh.axis_size(axis) / within, within);
+    add_digits(out, axis, within, 1);
   }
   return out;
 }
@@ -34,13 +47,12 @@ std::vector<Digit> digits_of(const Mesh& mesh) {
 // The digits of both meshes, in classes that shift together.
 class TiedDigits {
  public:
-  explicit TiedDigits(const Request& request)
-      : source_(digits_of(request.source().mesh())),
-        destination_(digits_of(request.destination().mesh())),
+  TiedDigits(const Request& request, std::int32_t devices)
+      : source_(digits_of(request.source().mesh(), devices)),
+        destination_(digits_of(request.destination().mesh(), devices)),
         same_mesh_(request.same_mesh()),
-        parent_(source_.size() + (same_mesh_ ? 0 : destination_.size())),
-        fixed_(parent_.size(), false) {
-    std::iota(parent_.begin(), parent_.end(), std::size_t{0});
+        sets_(source_.size() + (same_mesh_ ? 0 : destination_.size())),
+        fixed_(sets_.size(), false) {
     for (int dim = 0; dim < request.source().dims(); ++dim) tie(request, dim);
     // Addends that are kept, and shards that become addends, stay at their coordinates.
     if (same_mesh_) return;
@@ -54,27 +66,22 @@ class TiedDigits {
     std::vector<Digit> source, destination;
   };
   std::vector<Class> classes() {
-    std::vector<Class> by_root(parent_.size());
-    for (std::size_t i = 0; i < source_.size(); ++i) by_root[find(i)].source.push_back(source_[i]);
+    std::vector<Class> by_root(sets_.size());
+    for (std::size_t i = 0; i < source_.size(); ++i)
+      by_root[sets_.first(i)].source.push_back(source_[i]);
     for (std::size_t i = 0; i < destination_.size(); ++i)
-      by_root[find(destination_at(i))].destination.push_back(destination_[i]);
+      by_root[sets_.first(destination_at(i))].destination.push_back(destination_[i]);
     std::vector<Class> out;
     for (std::size_t i = 0; i < by_root.size(); ++i)
-      if (find(i) == i && !fixed_[i]) out.push_back(std::move(by_root[i]));
+      if (sets_.first(i) == i && !fixed_[i]) out.push_back(std::move(by_root[i]));
     return out;
   }
 
  private:
   std::size_t destination_at(std::size_t i) const { return same_mesh_ ? i : source_.size() + i; }
-  std::size_t find(std::size_t i) {
-    while (parent_[i] != i) i = parent_[i];
-    return i;
-  }
   void join(std::size_t a, std::size_t b) {
-    a = find(a), b = find(b);
-    bool fixed = fixed_[a] || fixed_[b];
-    parent_[std::max(a, b)] = std::min(a, b);
-    fixed_[std::min(a, b)] = fixed;
+    bool fixed = fixed_[sets_.first(a)] || fixed_[sets_.first(b)];
+    fixed_[sets_.join(a, b)] = fixed;
   }
 
   // Numbers of the digits that cut a dim, outermost first.
@@ -97,8 +104,8 @@ class TiedDigits {
     }
     // From there on pieces lie across each other; where one side has no digits left they do not.
     if (i == a.size() || i == b.size()) return;
-    for (std::size_t k = i; k < a.size(); ++k) fixed_[find(a[k])] = true;
-    for (std::size_t k = i; k < b.size(); ++k) fixed_[find(destination_at(b[k]))] = true;
+    for (std::size_t k = i; k < a.size(); ++k) fixed_[sets_.first(a[k])] = true;
+    for (std::size_t k = i; k < b.size(); ++k) fixed_[sets_.first(destination_at(b[k]))] = true;
   }
 
   // Of meshes of one shape.
@@ -109,8 +116,8 @@ class TiedDigits {
 
   std::vector<Digit> source_, destination_;
   bool same_mesh_;
-  std::vector<std::size_t> parent_;
-  std::vector<bool> fixed_;  // by root
+  DisjointSets sets_;
+  std::vector<bool> fixed_;  // by the first of each
 };
 
 // The position whose given digits are one higher.
@@ -146,6 +153,13 @@ class Candidate {
       return std::nullopt;
     out.order = digits.source.empty() ? digits.destination[0].prime : digits.source[0].prime;
     return out;
+  }
+
+  bool keeps_nodes(const std::vector<Slot>& image) const {
+    for (std::size_t slot = 0; slot < ranks_.size(); ++slot)
+      if (topology_.node_of(ranks_[slot]) != topology_.node_of(ranks_[to_index(image[slot])]))
+        return false;
+    return true;
   }
 
  private:
@@ -226,19 +240,15 @@ class Candidate {
   const Commodities& commodities_;
 };
 
-}  // namespace
-
-namespace {
-
 bool moves_commodities(const Symmetry::Generator& generator) {
   for (std::size_t i = 0; i < generator.commodity.size(); ++i)
     if (generator.commodity[i] != static_cast<std::int32_t>(i)) return true;
   return false;
 }
 
-// So large a group that trees of a hop for each needer are 2^12 hops, on average.
+// So large a group that trees of a hop for each needer are 2^13 hops, on average.
 std::int64_t useful_size(const Commodities& commodities) {
-  constexpr std::int64_t kHops = 1 << 12, kLeast = 64;
+  constexpr std::int64_t kHops = 1 << 13, kLeast = 64;
   std::int64_t needers = 0;
   for (const Commodity& commodity : commodities.list)
     needers += static_cast<std::int64_t>(commodity.needers.size());
@@ -251,11 +261,15 @@ std::int64_t useful_size(const Commodities& commodities) {
 Symmetry::Symmetry(const Request& request, const std::vector<Rank>& ranks, const Topology& topology,
                    const Commodities& commodities) {
   Candidate candidate(ranks, topology, commodities);
-  for (const TiedDigits::Class& digits : TiedDigits(request).classes())
+  for (const TiedDigits::Class& digits : TiedDigits(request, topology.node().devices).classes())
     if (std::optional<Generator> generator = candidate.generator(request, digits))
       generators_.push_back(std::move(*generator));
   std::stable_partition(generators_.begin(), generators_.end(), moves_commodities);
-  while (size() > useful_size(commodities)) generators_.pop_back();
+  std::stable_partition(generators_.begin(), generators_.end(), [&](const Generator& generator) {
+    return candidate.keeps_nodes(generator.slot);
+  });
+  std::int64_t useful = useful_size(commodities);
+  while (size() > useful) generators_.pop_back();
 }
 
 std::int64_t Symmetry::size() const {

@@ -4,14 +4,18 @@
 // of the group, and equal loads on equal links let max-min sharing waste nothing.
 //
 // The renumberings tried are translations of mesh coordinates. Every axis is written in digits, its
-// prime factors, most significant first, and each digit may be shifted (modulo its prime). A dim
-// that is cut by some digits in the source and by others in the destination ties them, from the
-// outermost on: the pieces of both stay above each other only if tied digits shift together. So the
-// classes of tied digits give the generators; they commute, each is of prime order. Every one is
-// then tested against the commodities and the machine, and left out where it does not hold, as with
-// uneven shapes: the result is always right and sometimes small. A group of more than 2^12 copied
-// hops per commodity is cut to a subgroup, those generators first that move commodities: copies of
-// trees within a commodity are steps and messages, and balance could be had with fewer.
+// prime factors, most significant first, those that lead to other nodes before those within one;
+// each digit may be shifted (modulo its prime). A dim that is cut by some digits in the source and
+// by others in the destination ties them, from the outermost on: the pieces of both stay above each
+// other only if tied digits shift together. So the classes of tied digits give the generators; they
+// commute, each is of prime order. Every one is then tested against the commodities and the
+// machine, and left out where it does not hold, as with uneven shapes: the result is always right
+// and sometimes small.
+//
+// A group of more than 2^13 copied hops per commodity is cut to a subgroup. Generators that keep
+// every rank in its node stay longest: they are what keeps a node's NICs equally busy. Then those
+// that move commodities: copies of trees within a commodity are steps and messages, and balance
+// could be had with fewer.
 #pragma once
 
 #include <cstdint>

@@ -69,7 +69,8 @@ void WaySearch::leave(std::int32_t crossing, const Loads& loads, Direction direc
     if (from < 0 || from == ramp.slot) continue;
     Price cost = (other ? label.other_cost : label.cost) + middle + loads.price(ramp.tolls);
     std::size_t at = to_index(ramp.slot);
-    if (cost >= costs_[at]) continue;
+    // Who is in the set has it already, however dear the way to it was.
+    if (cost >= costs_[at] || start_[at] != kUnreached) continue;
     costs_[at] = cost;
     before_[at] = from;
     if (is_next_[at]) continue;

@@ -45,7 +45,7 @@ std::int64_t item_count(const Crossing& crossing) {
 // where each has many hops.
 std::int32_t granules_for(const Commodities& commodities, const Roads& roads,
                           std::int64_t symmetries, std::int64_t target_ps) {
-  constexpr Int128 kMaxGranules = 512, kShare = 32, kMaxHops = 1 << 17;
+  constexpr Int128 kMaxGranules = 512, kShare = 32, kMaxHops = 1 << 18;
   Int128 bytes = 0, narrowest = 0, needers = 0;
   for (const Commodity& commodity : commodities.list) {
     bytes += commodity.bytes;
@@ -77,13 +77,14 @@ Chunking chunks_of(std::int32_t count) {
 
 class PackedPlanner {
  public:
-  PackedPlanner(const Request& request, const PlannerInput& input)
-      : request_(request),
+  // Of the crossing only what it knows of the request counts: plans get one each.
+  PackedPlanner(const Crossing& crossing, const PlannerInput& input)
+      : request_(crossing.request),
         input_(input),
-        crossing_(request, "packed"),
+        crossing_(crossing),
         packed_(crossing_, *input.topology),
-        roads_(*input.topology, request.ranks(), packed_.symmetry),
-        bound_ps_(std::max<std::int64_t>(1, bound_of(request, *input.topology).time_ps())) {
+        roads_(*input.topology, request_.ranks(), packed_.symmetry),
+        bound_ps_(std::max<std::int64_t>(1, bound_of(request_, *input.topology).time_ps())) {
     for (const Roads::Crossing& crossing : roads_.crossings())
       latency_ps_ = std::max(latency_ps_, crossing.latency_ps);
   }
@@ -123,11 +124,12 @@ class PackedPlanner {
     std::int32_t busiest;
   };
 
-  Packing packing(std::int64_t latency_permille) const {
+  Packing packing(std::int64_t latency_permille, int shallower_rounds = 0) const {
     PackingOptions options;
     options.target_ps = bound_ps_;
     options.latency_permille = latency_permille;
     if (is_large()) options.rounds = 1;
+    options.shallower_rounds = shallower_rounds;
     options.granules =
         granules_for(packed_.commodities, roads_, packed_.symmetry.size(), bound_ps_);
     return pack(packed_.commodities, roads_, packed_.symmetry, options);
@@ -136,9 +138,9 @@ class PackedPlanner {
   // Where one plan is work enough.
   bool is_large() const { return request_.ranks().size() > 256; }
 
-  // Chunks of all hops of all trees are at most 2^20 moves.
+  // Chunks of all hops of all trees are at most 2^21 moves.
   std::int32_t most_chunks(const Packing& packing) const {
-    constexpr std::int64_t kMoves = 1 << 20;
+    constexpr std::int64_t kMoves = 1 << 21;
     std::int64_t legs = 1;
     for (const PackedTree& tree : packing.trees)
       for (const Branch& branch : tree.branches)
@@ -158,19 +160,26 @@ class PackedPlanner {
   // Makes the plan and keeps it where it is the best so far; returns whether it is.
   bool offer(const Packing& packing, std::int32_t chunks) {
     chunks = std::min(chunks, most_chunks(packing));
-    Crossing crossing(request_, "packed");
-    Candidate own{
-        Plan(request_, "packed"), {}, {}, {}, true, chunks, packing.trees.size(), packing.time_ps,
-        packing.busiest};
+    Crossing crossing = crossing_;
+    Explanation explanation;
+    auto say = [&](StepId id, std::string why) {
+      if (input_.explanation != nullptr) explanation.add(id, std::move(why));
+    };
     if (FillStep zeros = crossing.zeros(); !zeros.parts.empty())
-      own.explanation.add(crossing.plan.add_step(std::move(zeros), {}),
-                          "S -> P(sum): zeros for the elements of other ranks");
+      say(crossing.plan.add_step(std::move(zeros), {}),
+          "S -> P(sum): zeros for the elements of other ranks");
     Chunking chunking = chunks_of(chunks);
     chunking.waves = input_.steps_in_turn;
-    emit_trees(crossing, packed_, roads_, packing, chunking, [&](StepId id, std::string why) {
-      if (input_.explanation != nullptr) own.explanation.add(id, std::move(why));
-    });
-    own.plan = std::move(crossing.plan);
+    emit_trees(crossing, packed_, roads_, packing, chunking, say);
+    Candidate own{std::move(crossing.plan),
+                  std::move(explanation),
+                  {},
+                  {},
+                  true,
+                  chunks,
+                  packing.trees.size(),
+                  packing.time_ps,
+                  packing.busiest};
     if (input_.memory_limit_bytes) {
       own.bytes = count_bytes(own.plan);
       own.fits = own.bytes->peak_max <= *input_.memory_limit_bytes;
@@ -190,12 +199,17 @@ class PackedPlanner {
 
   // Trees of other depths may do, and more chunks.
   void try_other_depths(const Packing& usual) {
-    Packing shallow = packing(kShallowTrees), deep = packing(kDeepTrees);
-    const Packing* used = &usual;
-    for (const Packing* other : {&shallow, &deep})
-      if (is_slow() && offer(*other, best_->chunks)) used = other;
-    while (is_slow() && best_->chunks < most_chunks(*used))
-      if (!offer(*used, 2 * best_->chunks)) break;
+    Packing best = usual;
+    auto also = [&](std::int64_t latency_permille, int shallower_rounds) {
+      if (!is_slow()) return;
+      Packing other = packing(latency_permille, shallower_rounds);
+      if (offer(other, best_->chunks)) best = std::move(other);
+    };
+    also(kUsualLatency, 3);
+    also(kShallowTrees, 0);
+    also(kDeepTrees, 0);
+    while (is_slow() && best_->chunks < most_chunks(best))
+      if (!offer(best, 2 * best_->chunks)) break;
   }
 
   // Plans above the memory limit have no time: of them the one that needs least. Without a clock
@@ -239,7 +253,7 @@ class PackedPlanner {
 
   const Request& request_;
   const PlannerInput& input_;
-  Crossing crossing_;
+  const Crossing& crossing_;
   PackedRequest packed_;
   Roads roads_;
   std::int64_t bound_ps_, latency_ps_ = 1;
@@ -249,12 +263,13 @@ class PackedPlanner {
 }  // namespace
 
 Plan plan_packed(const Request& request, const PlannerInput& input) {
-  if (item_count(Crossing(request, "packed")) > kMaxItems) {
+  Crossing crossing(request, "packed");
+  if (item_count(crossing) > kMaxItems) {
     Plan plan = input.p2p != nullptr ? *input.p2p : plan_p2p(request, input);
     plan.planner = "packed";
     return plan;
   }
-  return PackedPlanner(request, input).best();
+  return PackedPlanner(crossing, input).best();
 }
 
 }  // namespace reshard

@@ -61,33 +61,42 @@ void Contents::sort_along(int d, Numbers::iterator begin, Numbers::iterator end)
   if (!std::is_sorted(begin, end, before)) std::sort(begin, end, before);
 }
 
-void Contents::build_index() const {
-  if (order_.size() == size()) return;
-  order_.resize(size());
-  std::iota(order_.begin(), order_.end(), 0U);
+void Contents::index_all() const {
+  if (indexed_ == size()) return;
+  Numbers pieces(size() - indexed_);
+  std::iota(pieces.begin(), pieces.end(), static_cast<std::uint32_t>(indexed_));
+  for (; !runs_.empty() && runs_.back().order.size() <= 2 * pieces.size(); runs_.pop_back())
+    pieces.insert(pieces.begin(), runs_.back().order.begin(), runs_.back().order.end());
+  runs_.push_back(run_of(std::move(pieces)));
+  indexed_ = size();
+}
+
+Contents::Run Contents::run_of(Numbers pieces) const {
+  Run run;
   std::size_t best = 0;
   for (int d = 0; d < dims_; ++d) {
-    std::vector<std::int64_t> starts(size());
-    for (std::size_t i = 0; i < size(); ++i) starts[i] = lo(i, d);
+    std::vector<std::int64_t> starts;
+    starts.reserve(pieces.size());
+    for (std::uint32_t i : pieces) starts.push_back(lo(i, d));
     if (!std::is_sorted(starts.begin(), starts.end())) std::sort(starts.begin(), starts.end());
     auto distinct = to_index(std::unique(starts.begin(), starts.end()) - starts.begin());
     if (distinct > best) {
       best = distinct;
-      index_dim_ = d;
+      run.dim = d;
     }
   }
-  sort_along(index_dim_, order_.begin(), order_.end());
-  reach_.resize(size());
-  for (std::size_t k = 0; k < size(); ++k)
-    reach_[k] =
-        std::max(k == 0 ? hi(order_[0], index_dim_) : reach_[k - 1], hi(order_[k], index_dim_));
+  sort_along(run.dim, pieces.begin(), pieces.end());
+  for (std::uint32_t i : pieces)
+    run.reach.push_back(run.reach.empty() ? hi(i, run.dim)
+                                          : std::max(run.reach.back(), hi(i, run.dim)));
+  run.order = std::move(pieces);
+  return run;
 }
 
-std::size_t Contents::first_candidate_end(const Box& box) const {
-  auto it = std::partition_point(order_.begin(), order_.end(), [&](std::uint32_t i) {
-    return lo(i, index_dim_) < box.hi[index_dim_];
-  });
-  return to_index(it - order_.begin());
+std::size_t Contents::candidates(const Run& run, const Box& box) const {
+  auto it = std::partition_point(run.order.begin(), run.order.end(),
+                                 [&](std::uint32_t i) { return lo(i, run.dim) < box.hi[run.dim]; });
+  return to_index(it - run.order.begin());
 }
 
 std::optional<std::pair<std::size_t, std::size_t>> Contents::first_overlap() const {

@@ -78,9 +78,10 @@ class Contents {
       for (std::size_t i = 0; i < size(); ++i) look(i);
       return covered;
     }
-    build_index();
-    for (std::size_t k = first_candidate_end(box); k-- > 0 && reach_[k] > box.lo[index_dim_];)
-      look(order_[k]);
+    index_all();
+    for (const Run& run : runs_)
+      for (std::size_t k = candidates(run, box); k-- > 0 && run.reach[k] > box.lo[run.dim];)
+        look(run.order[k]);
     return covered;
   }
   std::int64_t volume() const { return volume_; }
@@ -96,11 +97,20 @@ class Contents {
   std::int64_t hi(std::size_t i, int d) const { return at(i)[3 * d + 1]; }
   bool meets(std::size_t i, const Box& box) const;
   bool overlap(std::size_t i, std::size_t j) const;
-  void build_index() const;
-  // Pieces in this range by lo along a dim, then by number.
   using Numbers = std::vector<std::uint32_t>;
+  // Pieces by ascending lo along a dim, that which tells them apart best; reach[k] is the greatest
+  // hi among the first k + 1 of them.
+  struct Run {
+    int dim = 0;
+    Numbers order;
+    std::vector<std::int64_t> reach;
+  };
+  void index_all() const;
+  Run run_of(Numbers pieces) const;
+  // The run's first k whose lo lies before the box's end.
+  std::size_t candidates(const Run& run, const Box& box) const;
+  // Pieces in this range by lo along a dim, then by number.
   void sort_along(int d, Numbers::iterator begin, Numbers::iterator end) const;
-  std::size_t first_candidate_end(const Box& box) const;
   std::optional<std::pair<std::size_t, std::size_t>> overlap_among(Numbers& pieces,
                                                                    std::size_t begin,
                                                                    std::size_t end) const;
@@ -108,11 +118,10 @@ class Contents {
   int dims_;
   std::vector<std::int64_t> values_;  // per piece: by dim lo, hi, shift; (fold, writer) as one
   std::int64_t volume_ = 0;           // of all pieces
-  // Pieces by ascending lo along index_dim_; reach_[k] is the greatest hi among the first k + 1 of
-  // them. Valid for the first order_.size() pieces.
-  mutable int index_dim_ = 0;
-  mutable Numbers order_;
-  mutable std::vector<std::int64_t> reach_;
+  // Of the first indexed_ pieces. Each run is more than twice as long as the next, so that who
+  // writes and reads in turn does not sort everything each time.
+  mutable std::vector<Run> runs_;
+  mutable std::size_t indexed_ = 0;
 };
 
 }  // namespace reshard

@@ -284,6 +284,21 @@ std::string Topology::resource_name(ResourceId id) const {
                      place.out ? "out" : "in");
 }
 
+std::string Topology::hop_name(const Hop& hop) const {
+  switch (hop.kind) {
+    case Hop::Kind::SourceOut:
+      return node_.ports[hop.index].name + ".out";
+    case Hop::Kind::DestinationIn:
+      return node_.ports[hop.index].name + ".in";
+    case Hop::Kind::SourceNodeShared:
+    case Hop::Kind::DestinationNodeShared:
+      return node_.shared[hop.index].name;
+    case Hop::Kind::Fabric:
+      break;
+  }
+  return fabric_[hop.index].name;
+}
+
 std::int64_t Topology::resource_bytes_per_s(ResourceId id) const {
   Place place = place_of(*this, id);
   if (place.fabric >= 0) return fabric_[place.fabric].bytes_per_s;

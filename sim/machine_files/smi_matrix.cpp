@@ -8,11 +8,11 @@
 // from one bridge, PXB what hangs from several under one; sockets are the NUMA nodes where they are
 // said, as SYS also stands between GPUs of one socket.
 #include <map>
-#include <numeric>
 
 #include <fmt/format.h>
 
 #include "core/base/cursor.h"
+#include "core/base/disjoint_sets.h"
 #include "core/base/errors.h"
 #include "core/base/units.h"
 #include "sim/machine_files/formats.h"
@@ -34,24 +34,6 @@ bool is_gpu(std::string_view name) {
 bool is_header(const std::vector<std::string_view>& words) {
   return words.size() > 1 && words[0] == "GPU0" && words[1] != "X";
 }
-
-class Sets {
- public:
-  explicit Sets(std::size_t size) : above_(size) { std::iota(above_.begin(), above_.end(), 0); }
-  std::size_t find(std::size_t i) {
-    while (above_[i] != i) i = above_[i] = above_[above_[i]];
-    return i;
-  }
-  // The lower one stands for both.
-  void join(std::size_t a, std::size_t b) {
-    a = find(a);
-    b = find(b);
-    above_[std::max(a, b)] = std::min(a, b);
-  }
-
- private:
-  std::vector<std::size_t> above_;
-};
 
 class SmiReader {
  public:
@@ -225,8 +207,8 @@ class SmiReader {
     return std::find(words.begin(), words.end(), word) != words.end();
   }
 
-  Sets joined_by(std::initializer_list<std::string_view> words) const {
-    Sets sets(rows_.size());
+  DisjointSets joined_by(std::initializer_list<std::string_view> words) const {
+    DisjointSets sets(rows_.size());
     for (std::size_t a = 0; a < rows_.size(); ++a)
       for (std::size_t b = 0; b < rows_.size(); ++b)
         if (a != b && one_of(cell(a, b), words)) sets.join(a, b);
@@ -235,26 +217,26 @@ class SmiReader {
 
   // NUMA nodes; a NIC, or a GPU that does not say, is where what is nearer than SYS is.
   void find_sockets() {
-    Sets near = joined_by({"PIX", "PXB", "PHB", "NODE"});
+    DisjointSets near = joined_by({"PIX", "PXB", "PHB", "NODE"});
     std::map<std::size_t, std::int64_t> numa_of;
     for (std::size_t i = 0; i < rows_.size(); ++i)
-      if (rows_[i].numa) numa_of.try_emplace(near.find(i), *rows_[i].numa);
+      if (rows_[i].numa) numa_of.try_emplace(near.first(i), *rows_[i].numa);
     for (std::size_t i = 0; i < rows_.size(); ++i) {
-      auto numa = numa_of.find(near.find(i));
+      auto numa = numa_of.find(near.first(i));
       std::int64_t mine = rows_[i].numa ? *rows_[i].numa
                           : numa != numa_of.end()
                               ? numa->second
-                              : static_cast<std::int64_t>(kMaxColumns + near.find(i));
+                              : static_cast<std::int64_t>(kMaxColumns + near.first(i));
       sockets_.push_back(static_cast<std::int32_t>(std::clamp<std::int64_t>(mine, 0, 1 << 20)));
     }
   }
 
   void hang_up() {
-    Sets inner = joined_by({"PIX"}), outer = joined_by({"PIX", "PXB"});
+    DisjointSets inner = joined_by({"PIX"}), outer = joined_by({"PIX", "PXB"});
     std::vector<int> below_inner(rows_.size(), 0), below_outer(rows_.size(), 0);
     for (std::size_t i = 0; i < rows_.size(); ++i) {
-      ++below_inner[inner.find(i)];
-      ++below_outer[outer.find(i)];
+      ++below_inner[inner.first(i)];
+      ++below_outer[outer.first(i)];
     }
     std::map<std::pair<int, std::size_t>, std::int32_t> made;
     auto bridge = [&](int level, std::size_t set, NodeParts::Place above) {
@@ -265,9 +247,9 @@ class SmiReader {
     };
     for (std::size_t i = 0; i < rows_.size(); ++i) {
       NodeParts::Place where{-1, sockets_[i]};
-      bool several = below_outer[outer.find(i)] > below_inner[inner.find(i)];
-      if (several) where = bridge(0, outer.find(i), {-1, sockets_[outer.find(i)]});
-      if (several || below_inner[inner.find(i)] > 1) where = bridge(1, inner.find(i), where);
+      bool several = below_outer[outer.first(i)] > below_inner[inner.first(i)];
+      if (several) where = bridge(0, outer.first(i), {-1, sockets_[outer.first(i)]});
+      if (several || below_inner[inner.first(i)] > 1) where = bridge(1, inner.first(i), where);
       if (i < gpus_)
         parts_.gpus.push_back({where, pcie_});
       else

@@ -20,26 +20,11 @@ namespace {
 // A larger node is shown by the first devices.
 constexpr std::int32_t kMatrixDevices = 16;
 
-std::string hop_text(const Hop& hop, const Topology& topology) {
-  const NodeTemplate& node = topology.node();
-  switch (hop.kind) {
-    case Hop::Kind::SourceOut:
-      return node.ports[hop.index].name + ".out";
-    case Hop::Kind::DestinationIn:
-      return node.ports[hop.index].name + ".in";
-    case Hop::Kind::SourceNodeShared:
-      return node.shared[hop.index].name;
-    case Hop::Kind::DestinationNodeShared:
-      return node.shared[hop.index].name + " (there)";
-    case Hop::Kind::Fabric:
-      return topology.fabric()[hop.index].name;
-  }
-  return {};
-}
-
 std::vector<std::string> hops_text(const RouteRule& rule, const Topology& topology) {
   std::vector<std::string> out;
-  for (const Hop& hop : rule.hops) out.push_back(hop_text(hop, topology));
+  for (const Hop& hop : rule.hops)
+    out.push_back(topology.hop_name(hop) +
+                  (hop.kind == Hop::Kind::DestinationNodeShared ? " (there)" : ""));
   return out;
 }
 

@@ -20,11 +20,14 @@ struct PackingCase {
         packed(crossing, topology),
         roads(topology, request.ranks(), packed.symmetry) {}
 
+  Packing pack_with(const PackingOptions& options) const {
+    return pack(packed.commodities, roads, packed.symmetry, options);
+  }
   Packing pack_for(std::int64_t target_ps, std::int32_t granules = 64) const {
     PackingOptions options;
     options.target_ps = target_ps;
     options.granules = granules;
-    return pack(packed.commodities, roads, packed.symmetry, options);
+    return pack_with(options);
   }
 
   Request request;

@@ -3,10 +3,12 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <set>
 
 #include "core/packing/loads.h"
+#include "core/packing/way_search.h"
 #include "tests/core/packing/packing_cases.h"
 #include "tests/support/cases.h"
 #include "tests/support/part.h"
@@ -68,6 +70,19 @@ void check_trees(const PackingCase& own, const Packing& packing) {
     CHECK(granules[static_cast<std::int32_t>(i)] == packing.granules[i]);
 }
 
+// Hops that follow each other, summed over all trees.
+std::int64_t depth(const Packing& packing) {
+  std::int64_t sum = 0;
+  for (const PackedTree& tree : packing.trees) {
+    std::map<Slot, std::int64_t> below;
+    for (const Leg& leg : tree.branches[0].out) {
+      below[leg.to] = below[leg.from] + 1;
+      sum += below[leg.to] * tree.granules;
+    }
+  }
+  return sum;
+}
+
 }  // namespace
 
 TEST_CASE("trees of drawn requests reach all needers with every addend once") {
@@ -79,13 +94,51 @@ TEST_CASE("trees of drawn requests reach all needers with every addend once") {
     PackingCase own(*request, prng.one_in(2) ? "dgx-h100:8" : "rtx-pro-6000-8:8,nics=1");
     if (own.packed.items.empty()) continue;
     INFO("draw " << draw << ": " << request->text());
-    Packing packing = own.pack_for(1'000'000, 16);
+    // With latencies that cost nothing, as much as tolls, above all.
+    PackingOptions options;
+    options.target_ps = 1'000'000;
+    options.granules = 16;
+    options.latency_permille = std::array{0, 20, 200, 1000, 1'000'000}[prng.below(5)];
+    options.shallower_rounds = prng.one_in(2) ? 3 : 0;
+    Packing packing = own.pack_with(options);
     check_trees(own, packing);
     folds += request->fold().fold_count > 1;
     trees += static_cast<int>(packing.trees.size());
   }
   CHECK(folds > 50 / test::kOneOf);
   CHECK(trees > 1'000 / test::kOneOf);
+}
+
+TEST_CASE("who is in the set is not reached again, however dear the way to it was") {
+  PackingCase own(request_on("4", "4500000", "S(0)", "R"), "dgx-h100:1");
+  Loads loads(own.roads, own.packed.symmetry.size(), 10'000'000);
+  for (Direction direction : {Direction::Outwards, Direction::Inwards}) {
+    WaySearch search(own.roads);
+    search.add(0, 0);
+    search.add(1, Price{1} << 40);
+    search.run(loads, direction);
+    CHECK(search.before(1) == -1);
+    CHECK(search.cost(1) == Price{1} << 40);
+    CHECK(search.before(2) == 0);
+    CHECK(search.cost(2) < Price{1} << 40);
+  }
+}
+
+TEST_CASE("shallower rounds give trees that are less deep, and no link much more to do") {
+  auto mesh = [](const char* ranks) {
+    return std::make_shared<const Mesh>(parse_mesh("16", ranks));
+  };
+  Request request(parse_layout("4096,4096", "f32", mesh("0-15"), "S(0)"),
+                  parse_layout("4096,4096", "f32", mesh("16-31"), "R"));
+  PackingCase own(request, "dgx-h100:4");
+  PackingOptions options;
+  options.target_ps = 167'800'000;
+  options.latency_permille = 20;
+  Packing deep = own.pack_with(options);
+  options.shallower_rounds = 6;
+  Packing shallow = own.pack_with(options);
+  CHECK(depth(shallow) < depth(deep));
+  CHECK(shallow.time_ps <= std::max(deep.time_ps, options.target_ps) * 101 / 100);
 }
 
 TEST_CASE("an all-gather on one switch takes three shards' time") {

@@ -76,9 +76,36 @@ TEST_CASE("ranks of a node stay together, and classes of devices") {
   // 3 x 4 ranks on nodes of 8: shifting rows would tear the nodes apart, columns do not.
   CHECK(symmetries("3x4", "12,12", "RS(0)", "RS(1)", "dgx-h100:2") == 4);
   CHECK(symmetries("2x4", "64,64", "S(0)S(1)", "RR", "dgx-h100:1") == 8);
+  // Across meshes of 8 and 24: three nodes turn, beside the eight ranks of every node; 24 cut in
+  // halves first would tear them apart.
+  auto mesh = [](const char* text, const char* ranks) {
+    return std::make_shared<const Mesh>(parse_mesh(text, ranks));
+  };
+  Request request(parse_layout("64,64", "f32", mesh("8", "0-7"), "S(0)"),
+                  parse_layout("64,64", "f32", mesh("24", "8-31"), "R"));
+  CHECK(PackingCase(request, "dgx-h100:4").packed.symmetry.size() == 8 * 8 * 3);
   // Two GPUs share a switch and have a class of their own.
   CHECK(symmetries("8", "64,64", "S(0)", "R", "rtx-pro-6000-8") <
         symmetries("8", "64,64", "S(0)", "R", "dgx-h100:1"));
+}
+
+TEST_CASE("a large group is cut to those that keep every rank in its node") {
+  auto mesh = [](const char* ranks) {
+    return std::make_shared<const Mesh>(parse_mesh("64", ranks));
+  };
+  Request request(parse_layout("64,64", "f32", mesh("0-63"), "S(0)"),
+                  parse_layout("64,64", "f32", mesh("64-127"), "R"));
+  PackingCase own(request, "dgx-h100:16");
+  // Of 64 x 64: eight by eight within nodes, then half of the nodes that hold.
+  CHECK(own.packed.symmetry.size() == 8 * 8 * 2);
+  int within = 0;
+  for (const Symmetry::Generator& generator : own.packed.symmetry.generators()) {
+    bool keeps = true;
+    for (std::size_t slot = 0; slot < generator.slot.size(); ++slot)
+      keeps = keeps && to_index(generator.slot[slot]) / 8 == slot / 8;
+    within += keeps;
+  }
+  CHECK(within == 6);
 }
 
 TEST_CASE("every generator of drawn requests is a symmetry") {

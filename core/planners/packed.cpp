@@ -24,9 +24,19 @@ namespace {
 // Beyond, there is enough to do for every link without relays: then p2p's plan is the packing.
 constexpr std::int64_t kMaxItems = 1 << 14;
 constexpr std::int32_t kMaxChunks = 128, kManyChunks = 24;
-// A hop over the longest latency is as dear as this many thousandths of the busiest toll.
-constexpr std::int64_t kUsualLatency = 200, kDeepTrees = 50, kShallowTrees = 1000,
-                       kLatencyAboveAll = 10'000'000;
+
+// What trees are to be like.
+struct Aim {
+  // A hop over the longest latency is as dear as this many thousandths of the busiest toll.
+  std::int64_t latency_permille;
+  // Bounds that tolls may be under way before they become dear.
+  std::int64_t bounds = 1;
+  int shallower_rounds = 0;
+};
+constexpr Aim kUsual{200}, kFewestLatencies{10'000'000};
+// Where pipelines lag, and where latencies count as much as bytes.
+constexpr Aim kOtherDepths[] = {{200, 1, 3}, {1000}, {50}},
+              kSmall[] = {{1000, 3}, {3000, 3}, {200, 2}, kFewestLatencies};
 
 // Items, cut to kMaxItems + 1.
 std::int64_t item_count(const Crossing& crossing) {
@@ -94,19 +104,17 @@ class PackedPlanner {
       offer({}, 1);
       return taken();
     }
-    Packing usual = packing(kUsualLatency);
+    Packing usual = packing(kUsual);
     std::int32_t count = chunks_for(usual.time_ps);
     offer(usual, count);
     if (is_large() && best_->fits) return taken();
     if (count < kManyChunks) try_fewer_and_more(usual, best_->chunks);
     if (is_slow()) try_other_depths(usual);
     // Latencies decide where they are more than a few hundredths of the whole.
-    if (!best_->timing || best_->timing->time_ps < 32 * latency_ps_)
-      for (std::int64_t latency : {kShallowTrees, 5 * kShallowTrees, kLatencyAboveAll})
-        offer(packing(latency), 1);
+    if (!best_->timing || best_->timing->time_ps < 32 * latency_ps_) try_small(usual);
     if (!best_->fits) {
       offer(usual, kMaxChunks);
-      offer(packing(kLatencyAboveAll), kMaxChunks);
+      offer(packing(kFewestLatencies), kMaxChunks);
     }
     return taken();
   }
@@ -124,12 +132,12 @@ class PackedPlanner {
     std::int32_t busiest;
   };
 
-  Packing packing(std::int64_t latency_permille, int shallower_rounds = 0) const {
+  Packing packing(const Aim& aim) const {
     PackingOptions options;
-    options.target_ps = bound_ps_;
-    options.latency_permille = latency_permille;
+    options.target_ps = aim.bounds * bound_ps_;
+    options.latency_permille = aim.latency_permille;
+    options.shallower_rounds = aim.shallower_rounds;
     if (is_large()) options.rounds = 1;
-    options.shallower_rounds = shallower_rounds;
     options.granules =
         granules_for(packed_.commodities, roads_, packed_.symmetry.size(), bound_ps_);
     return pack(packed_.commodities, roads_, packed_.symmetry, options);
@@ -200,16 +208,22 @@ class PackedPlanner {
   // Trees of other depths may do, and more chunks.
   void try_other_depths(const Packing& usual) {
     Packing best = usual;
-    auto also = [&](std::int64_t latency_permille, int shallower_rounds) {
+    for (const Aim& aim : kOtherDepths) {
       if (!is_slow()) return;
-      Packing other = packing(latency_permille, shallower_rounds);
+      Packing other = packing(aim);
       if (offer(other, best_->chunks)) best = std::move(other);
-    };
-    also(kUsualLatency, 3);
-    also(kShallowTrees, 0);
-    also(kDeepTrees, 0);
+    }
     while (is_slow() && best_->chunks < most_chunks(best))
       if (!offer(best, 2 * best_->chunks)) break;
+  }
+
+  void try_small(const Packing& usual) {
+    Packing best = usual;
+    for (const Aim& aim : kSmall) {
+      Packing other = packing(aim);
+      if (offer(other, 1)) best = std::move(other);
+    }
+    for (std::int32_t chunks = 2 * best_->chunks; offer(best, chunks);) chunks *= 2;
   }
 
   // Plans above the memory limit have no time: of them the one that needs least. Without a clock

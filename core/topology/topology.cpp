@@ -284,6 +284,16 @@ std::string Topology::resource_name(ResourceId id) const {
                      place.out ? "out" : "in");
 }
 
+Hop Topology::hop_of(ResourceId id) const {
+  Place place = place_of(*this, id);
+  auto hop = [](Hop::Kind kind, std::int64_t index) {
+    return Hop{kind, static_cast<std::int32_t>(index)};
+  };
+  if (place.fabric >= 0) return hop(Hop::Kind::Fabric, place.fabric);
+  if (place.shared >= 0) return hop(Hop::Kind::SourceNodeShared, place.shared);
+  return hop(place.out ? Hop::Kind::SourceOut : Hop::Kind::DestinationIn, place.port);
+}
+
 std::string Topology::hop_name(const Hop& hop) const {
   switch (hop.kind) {
     case Hop::Kind::SourceOut:

@@ -128,6 +128,8 @@ class Topology {
   std::int32_t resource_count() const;
   // "node0.gpu3.nvlink.out" (gpu3 counts within the node), "node0.staging0", "spine".
   std::string resource_name(ResourceId id) const;
+  // The hop that is this resource; of a node's shared ones as a source's.
+  Hop hop_of(ResourceId id) const;
   // What all resources that a hop may be are called: "nvlink.out", "staging0", "spine".
   std::string hop_name(const Hop& hop) const;
   std::int64_t resource_bytes_per_s(ResourceId id) const;

@@ -178,7 +178,8 @@ Json value_facts_json(const ValidateReport& report) {
 Json summary_json(const SweepReport& report) {
   return list_json(summarize(report), [](const SweepSummary& entry) -> Json {
     const SweepRow* worst = entry.worst;
-    return {{"planner", entry.planner},
+    return {{"mesh", entry.mesh},
+            {"planner", entry.planner},
             {"pairs", entry.pairs},
             {"refused", entry.refused},
             {"at_bound", entry.at_bound},
@@ -186,7 +187,8 @@ Json summary_json(const SweepReport& report) {
             {"worst_ratio", worst == nullptr
                                 ? Json(nullptr)
                                 : decimal_json(ratio_e4(*worst->time_ps, worst->bound_ps))},
-            {"worst_pair", worst == nullptr ? Json(nullptr) : Json(pair_text(*worst))}};
+            {"worst_pair", worst == nullptr ? Json(nullptr) : Json(pair_text(*worst))},
+            {"lost", worst == nullptr || !worst->lost ? Json(nullptr) : Json(text(*worst->lost))}};
   });
 }
 

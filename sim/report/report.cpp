@@ -62,14 +62,16 @@ std::int64_t rounded_e4(double value) {
   return static_cast<std::int64_t>(std::floor(value * 10'000 + 0.5));
 }
 
-SweepSummary summarize(const SweepReport& report, const std::string& planner) {
+SweepSummary summarize(const SweepReport& report, const std::string& mesh,
+                       const std::string& planner) {
   SweepSummary out;
+  out.mesh = mesh;
   out.planner = planner;
   // The mean is taken over logarithms: a product of thousands of ratios could leave the range of a
   // double.
   double logarithms = 0;
   for (const SweepRow& row : report.rows) {
-    if (row.planner != planner) continue;
+    if (row.mesh != mesh || row.planner != planner) continue;
     if (!row.time_ps) ++out.refused;
     if (!row.time_ps || row.bound_ps == 0) continue;
     ++out.pairs;
@@ -230,9 +232,7 @@ std::vector<std::string> faults_of(const ValidateReport& report) {
   return out;
 }
 
-std::string pair_text(const SweepRow& row) {
-  return fmt::format("{} -> {} on {}", row.from, row.to, row.mesh);
-}
+std::string pair_text(const SweepRow& row) { return fmt::format("{} -> {}", row.from, row.to); }
 
 // Uses n from which p2p's first use + n times its time is no more than another planner's, for all
 // others: each allows n from one number on, or up to one.
@@ -256,7 +256,9 @@ void win_back(std::span<SweepRow> rows) {
 
 std::vector<SweepSummary> summarize(const SweepReport& report) {
   std::vector<SweepSummary> out;
-  for (const std::string& planner : report.planners) out.push_back(summarize(report, planner));
+  for (const std::string& mesh : report.meshes)
+    for (const std::string& planner : report.planners)
+      out.push_back(summarize(report, mesh, planner));
   return out;
 }
 

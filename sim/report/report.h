@@ -23,6 +23,7 @@
 #include "sim/calibrate/links.h"
 #include "sim/replay/replay.h"
 #include "sim/report/table.h"
+#include "sim/study/lost_time.h"
 #include "sim/study/run_facts.h"
 #include "sim/study/study.h"
 
@@ -164,15 +165,16 @@ struct SweepRow {
   // Of p2p where first use counts: from how many uses on it takes least in all, against the other
   // planners of the sweep but auto; none: never.
   std::optional<std::int64_t> won_back_after = {};
+  std::optional<LostTime> lost = {};  // of the worst of a planner on a mesh
 };
 // Fills won_back_after of the rows of one pair.
 void win_back(std::span<SweepRow> rows);
 
-std::string pair_text(const SweepRow& row);  // "S(0)R -> RS(0) on 4x4"
+std::string pair_text(const SweepRow& row);  // "S(0)R -> RS(0)"
 
-// Over the pairs with a bound above 0 that the planner answers.
+// Over the pairs of a mesh with a bound above 0 that the planner answers.
 struct SweepSummary {
-  std::string planner;
+  std::string mesh, planner;
   std::int64_t pairs = 0, refused = 0, at_bound = 0;  // at_bound: ratio exactly 1
   std::optional<std::int64_t> geometric_mean_e4;
   const SweepRow* worst = nullptr;  // decided exactly, ties by the first row
@@ -191,7 +193,7 @@ struct SweepReport {
   std::vector<PhaseTime> phases;  // of the command; empty where nobody asked
 };
 
-// One per planner, in the order of `planners`.
+// One per mesh and planner, in the order of `meshes`, then of `planners`.
 std::vector<SweepSummary> summarize(const SweepReport& report);
 
 // ---- a machine beside measurements: `calibrate`

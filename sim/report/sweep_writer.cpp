@@ -85,14 +85,16 @@ std::string sweep_table(const SweepReport& report, bool verbose, std::size_t wid
                                 unplanned, report.forbidden));
   add_won_back(report, head);
   if (!report.phases.empty()) head.add("phases", text(report.phases));
-  Table table({"planner", ">pairs with a bound", ">at the bound", ">refused", ">geometric mean",
-               ">worst ratio", "worst pair"});
+  Table table({"mesh", "planner", ">pairs with a bound", ">at the bound", ">refused", ">mean ratio",
+               ">worst ratio", "worst pair", "what it loses"});
   for (const SweepSummary& entry : summarize(report)) {
     const SweepRow* worst = entry.worst;
-    table.add_row({entry.planner, std::to_string(entry.pairs), std::to_string(entry.at_bound),
-                   std::to_string(entry.refused), ratio_text(entry.geometric_mean_e4),
+    table.add_row({entry.mesh, entry.planner, std::to_string(entry.pairs),
+                   std::to_string(entry.at_bound), std::to_string(entry.refused),
+                   ratio_text(entry.geometric_mean_e4),
                    worst == nullptr ? "-" : ratio_of(*worst->time_ps, worst->bound_ps),
-                   worst == nullptr ? "-" : pair_text(*worst)});
+                   worst == nullptr ? "-" : pair_text(*worst),
+                   worst == nullptr || !worst->lost ? "-" : text(*worst->lost)});
   }
   return head.text(width) + "\n" + table.text(width) + (verbose ? pair_table(report, width) : "");
 }

@@ -86,6 +86,18 @@ sim::SweepRow row_of(const Request& request, const std::string& mesh, const Boun
   return row;
 }
 
+// Where the time of a planner's worst pair goes: it is planned again, since only these are asked.
+sim::LostTime lost_time(const SweepOptions& options, const Request& request, const CutSets& sets,
+                        const std::string& planner) {
+  sim::StudyOptions wanted = study_options(options.machine);
+  wanted.record_timelines = true;
+  sim::Studies studies(std::make_shared<const Topology>(sets.topology()), find_planner(planner),
+                       wanted);
+  std::shared_ptr<sim::Study> study = studies.of(request);
+  return sim::lost_time(study->timeline(), sets, demand_of(request, sets),
+                        study->bytes().received_total);
+}
+
 // One mesh: its own topology where none is named, one row of studies per planner.
 void sweep_mesh(const SweepOptions& options, const std::string& mesh_text, const Shape& shape,
                 const std::vector<Placement>& choices, sim::SweepReport& report,
@@ -132,6 +144,15 @@ void sweep_mesh(const SweepOptions& options, const std::string& mesh_text, const
       report.planned += planned;
       if (report.cold) sim::win_back(std::span(report.rows).last(by_planner.size()));
     }
+  for (const sim::SweepSummary& summary : sim::summarize(report)) {
+    if (summary.mesh != mesh_text || summary.worst == nullptr) continue;
+    sim::SweepRow& worst = report.rows[to_index(summary.worst - report.rows.data())];
+    auto layout = [&](const std::string& text) {
+      return parse_layout(options.shape, options.dtype, mesh, text);
+    };
+    worst.lost =
+        lost_time(options, Request(layout(worst.from), layout(worst.to)), sets, worst.planner);
+  }
 }
 
 // What comes twice would count twice in every mean.

@@ -20,7 +20,7 @@
 namespace reshard::test {
 namespace {
 
-constexpr std::array<const char*, 3> kPlanners{"rule", "p2p", "hybrid"};
+constexpr std::array<const char*, 4> kPlanners{"p2p", "packed", "rule", "hybrid"};
 
 class Conformance {
  public:
@@ -79,8 +79,9 @@ class Conformance {
     DrawnPair pair = draw_pair(prng, options_.world);
     std::optional<Request> request = request_of(pair.source, pair.destination);
     if (!request) return std::nullopt;
+    // The first two go across meshes.
     const char* planner =
-        request->same_mesh() ? kPlanners[static_cast<std::size_t>(prng.below(3))] : "p2p";
+        kPlanners[static_cast<std::size_t>(prng.below(request->same_mesh() ? 4 : 2))];
     return find_planner(planner).make(*request, input_);
   }
 

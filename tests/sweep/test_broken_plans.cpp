@@ -92,8 +92,8 @@ TEST_CASE("broken plans: 120,000 of the planners' plans, each refuted if and onl
     Prng prng(seed);
     std::optional<Request> request = draw_request(prng);
     if (!request) continue;
-    std::vector<const char*> names{"p2p"};
-    if (request->same_mesh()) names = {"rule", "rule", "p2p", "hybrid"};
+    std::vector<const char*> names{"p2p", "packed"};
+    if (request->same_mesh()) names = {"rule", "rule", "p2p", "hybrid", "packed"};
     const char* name = prng.pick(names);
     Plan plan = find_planner(name).make(*request, input);
     if (elements(plan) > kMostElements) continue;

@@ -39,8 +39,8 @@ TEST_CASE(
       continue;
     ++folds;
     Shards sources = rough_sources(prng, *request), first;
-    for (const char* name : {"rule", "p2p", "hybrid"}) {
-      if (std::string_view(name) != "p2p" && !request->same_mesh()) continue;
+    for (const char* name : {"p2p", "packed", "rule", "hybrid"}) {
+      if (!request->same_mesh() && std::string_view(name) == "rule") break;
       Plan plan = find_planner(name).make(*request, input);
       Shards found = moved(store, plan, sources);
       ++runs;

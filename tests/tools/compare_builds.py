@@ -32,7 +32,7 @@ COMMANDS += [
     ]
     for dtype in ("f32", "i16")
 ]
-for planner in ("rule", "graph", "p2p", "hybrid", "auto"):
+for planner in ("rule", "graph", "p2p", "hybrid", "packed", "auto"):
     for dtype, source, target in [
         ("f16", "P(sum)S(1)", "S(0)R"),
         ("bf16", "P(avg)R", "RS(2)"),

@@ -188,7 +188,7 @@ TEST_CASE("the digest is that of the destination shards, rank after rank") {
   REQUIRE(report.digest);
   CHECK(*report.digest == hasher.digest());
   // All planners give the same bytes.
-  for (const char* planner : {"rule", "hybrid"})
+  for (const char* planner : {"rule", "hybrid", "packed"})
     CHECK(checked(request, kNoLimit, kNoLimit, planner).digest == report.digest);
 }
 
@@ -207,7 +207,7 @@ TEST_CASE("every dtype and operator passes the check at a size with several chun
     for (const char* op : {"sum", "avg", "min", "max", "product", "band", "bor", "bxor"}) {
       if (!can_reduce(parse_reduce_op(op), parse_dtype(dtype))) continue;
       std::string from = std::string("P(") + op + ")P(" + op + ")";
-      for (const char* planner : {"rule", "p2p", "hybrid"})
+      for (const char* planner : {"rule", "p2p", "hybrid", "packed"})
         CHECK(checked(request_of("3x2", "37,41", from.c_str(), "S(1)R", dtype), kNoLimit, kNoLimit,
                       planner)
                   .elements == 37 * 41 * 2);
@@ -268,7 +268,7 @@ TEST_CASE("ranks that share a shard's shape but not its zeros are not taken for 
   CHECK_THROWS_WITH(sim::move_and_check(request, std::make_shared<const Plan>(wrong), nullptr,
                                         kNoLimit, kNoLimit),
                     Contains("rank 1") && Contains("[0]") && Contains("4 of its elements"));
-  for (const char* planner : {"rule", "p2p", "hybrid"})
+  for (const char* planner : {"rule", "p2p", "hybrid", "packed"})
     CHECK(checked(request, kNoLimit, kNoLimit, planner).elements == 8);
 }
 

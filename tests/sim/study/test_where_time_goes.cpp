@@ -117,7 +117,7 @@ void for_each_plan(std::uint64_t seeds, const Topology& topology,
     Prng prng(seed);
     std::optional<Request> request = test::draw_request(prng);
     if (!request) continue;
-    for (const char* planner : {"rule", "p2p", "hybrid"}) {
+    for (const char* planner : {"rule", "p2p", "hybrid", "packed"}) {
       PlannerInput input;
       input.topology = &topology;
       std::optional<Plan> plan;

@@ -9,7 +9,8 @@
 
 namespace reshard {
 
-// Ranks are slots: positions in the job's ascending ranks.
+// Ranks are known by their place in the meshes, the source's positions first: so nothing depends on
+// how the ranks of a node are numbered.
 struct Commodity {
   // Which source shard it is cut from and which destination shard it is for: numbers that are equal
   // for ranks that hold, or need, the same.

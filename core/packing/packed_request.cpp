@@ -7,7 +7,17 @@
 namespace reshard {
 namespace {
 
-Commodity commodity_of(const Crossing& crossing, const Item& item) {
+// Those of the source by position, then those of the destination alone.
+std::vector<Rank> ranks_of(const Request& request) {
+  std::vector<Rank> out = request.source().mesh().ranks();
+  for (Rank rank : request.destination().mesh().ranks())
+    if (!request.source().mesh().position_of(rank)) out.push_back(rank);
+  return out;
+}
+
+// `places` by the plan's slot.
+Commodity commodity_of(const Crossing& crossing, const Item& item,
+                       const std::vector<Slot>& places) {
   Commodity out{item.source_base,
                 item.need,
                 element_count(item.extents()) * size_bytes(crossing.request.dtype()),
@@ -18,12 +28,15 @@ Commodity commodity_of(const Crossing& crossing, const Item& item) {
     std::int32_t first =
         item.source_base + crossing.source_cells.addend_offsets()[to_index(addend)];
     for (std::int32_t replica : crossing.source_cells.replica_offsets())
-      holders.push_back(crossing.source_slot[to_index(first + replica)]);
+      holders.push_back(places[to_index(crossing.source_slot[to_index(first + replica)])]);
     std::sort(holders.begin(), holders.end());
   }
-  for (Slot slot : item.needing)
-    if (out.folds() || !std::binary_search(out.holders[0].begin(), out.holders[0].end(), slot))
-      out.needers.push_back(slot);
+  for (Slot slot : item.needing) {
+    Slot place = places[to_index(slot)];
+    if (out.folds() || !std::binary_search(out.holders[0].begin(), out.holders[0].end(), place))
+      out.needers.push_back(place);
+  }
+  std::sort(out.needers.begin(), out.needers.end());
   return out;
 }
 
@@ -38,16 +51,24 @@ std::vector<T> ordered(std::vector<T> list, const std::vector<std::size_t>& orde
 
 }  // namespace
 
-PackedRequest::PackedRequest(const Crossing& crossing, const Topology& topology) : all(crossing) {
-  commodities.held_from.assign(crossing.plan.slot_count(), -1);
-  commodities.needed_to.assign(crossing.plan.slot_count(), -1);
-  for (std::size_t slot = 0; slot < crossing.plan.slot_count(); ++slot)
-    if (const auto& standing = crossing.standing(static_cast<Slot>(slot)))
-      commodities.held_from[slot] = standing->base;
+PackedRequest::PackedRequest(const Crossing& crossing, const Topology& topology)
+    : ranks(ranks_of(crossing.request)), all(crossing) {
+  std::vector<Slot> places(ranks.size());
+  for (Rank rank : ranks) {
+    Slot slot = crossing.plan.slot_of(rank);
+    places[to_index(slot)] = static_cast<Slot>(plan_slot.size());
+    plan_slot.push_back(slot);
+  }
+  commodities.needed_to.assign(ranks.size(), -1);
+  for (Slot slot : plan_slot) {
+    const auto& standing = crossing.standing(slot);
+    commodities.held_from.push_back(standing ? standing->base : -1);
+  }
   std::vector<Commodity>& list = commodities.list;
   all.for_each([&](const Item& item) {
-    for (Slot slot : item.needing) commodities.needed_to[to_index(slot)] = item.need;
-    Commodity commodity = commodity_of(crossing, item);
+    for (Slot slot : item.needing)
+      commodities.needed_to[to_index(places[to_index(slot)])] = item.need;
+    Commodity commodity = commodity_of(crossing, item, places);
     if (commodity.needers.empty()) return;
     list.push_back(std::move(commodity));
     items.push_back(item);
@@ -59,7 +80,7 @@ PackedRequest::PackedRequest(const Crossing& crossing, const Topology& topology)
   });
   list = ordered(std::move(list), order);
   items = ordered(std::move(items), order);
-  symmetry = Symmetry(crossing.request, crossing.request.ranks(), topology, commodities);
+  symmetry = Symmetry(crossing.request, ranks, topology, commodities);
 }
 
 }  // namespace reshard

@@ -15,6 +15,11 @@ struct PackedRequest {
   // The crossing must outlive it.
   PackedRequest(const Crossing& crossing, const Topology& topology);
 
+  // By place in the meshes, which is what `commodities`, `symmetry` and packings call a slot: the
+  // rank, and the plan's slot.
+  std::vector<Rank> ranks;
+  std::vector<Slot> plan_slot;
+
   Items all;
   Commodities commodities;
   std::vector<Item> items;  // that the commodities are, one each

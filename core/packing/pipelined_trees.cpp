@@ -66,11 +66,13 @@ struct Held {
   }
 };
 
-// Sends parcels along the branches of trees.
+// Sends parcels along the branches of trees. Slots are the packing's but where a step names them.
 class ParcelSender {
  public:
-  ParcelSender(Crossing& crossing, const Roads& roads, StagedSteps& steps)
-      : roads_(roads),
+  ParcelSender(Crossing& crossing, const PackedRequest& packed, const Roads& roads,
+               StagedSteps& steps)
+      : plan_slot_(packed.plan_slot),
+        roads_(roads),
         steps_(steps),
         arrivals_(crossing.plan),
         results_(crossing.plan),
@@ -92,6 +94,8 @@ class ParcelSender {
   }
 
  private:
+  Slot in_plan(Slot slot) const { return plan_slot_[to_index(slot)]; }
+  bool needs(const Parcel& parcel, Slot slot) const { return parcel.needs(in_plan(slot)); }
   std::int32_t rule(Slot from, Slot to) const {
     return roads_.crossings()[to_index(roads_.crossing(from, to))].rule;
   }
@@ -100,8 +104,8 @@ class ParcelSender {
     return sent.stage == StagedSteps::kNoStage || roads_.node_of(from) != roads_.node_of(to);
   }
   Held wait(WaitingRoom& room, const Parcel& parcel, Slot slot, std::int32_t stage) {
-    return {Held::Where::Waiting, room.take(slot, parcel.chunk, parcel.across, parcel.extents),
-            stage};
+    return {Held::Where::Waiting,
+            room.take(in_plan(slot), parcel.chunk, parcel.across, parcel.extents), stage};
   }
 
   void hop(const Parcel& parcel, Slot from, Slot to, const Held& sent, const Held& got) {
@@ -110,7 +114,8 @@ class ParcelSender {
     for (const Piece& piece : parcel.pieces) {
       auto [source, source_lo] = sent.at(piece);
       auto [destination, destination_lo] = got.at(piece);
-      messages.add(from, to, {source, destination, source_lo, destination_lo, piece.extents});
+      messages.add(in_plan(from), in_plan(to),
+                   {source, destination, source_lo, destination_lo, piece.extents});
     }
   }
 
@@ -119,12 +124,12 @@ class ParcelSender {
     StageKey key{Kind::Out, sent.stage, rule(from, to), !passes_on_[to_index(to)]};
     int depth = sent.stage == StagedSteps::kNoStage ? 0 : steps_.depth(sent.stage) + 1;
     std::int32_t stage = steps_.stage(key, depth, paced(sent, from, to));
-    bool kept = parcel.needs(to) && !divides_;
+    bool kept = needs(parcel, to) && !divides_;
     Held got =
         kept ? Held{Held::Where::Destination, {}, stage} : wait(arrivals_, parcel, to, stage);
     hop(parcel, from, to, sent, got);
     held_[to_index(to)] = got;
-    if (parcel.needs(to) && divides_) divide(parcel, to, got);
+    if (needs(parcel, to) && divides_) divide(parcel, to, got);
   }
 
   void divide(const Parcel& parcel, Slot slot, const Held& got) {
@@ -165,7 +170,7 @@ class ParcelSender {
     if (!complete && operands.size() == 1) return operands[0];
     int height = height_[to_index(slot)];
     std::int32_t stage = steps_.stage({Kind::Fold, height, 0, complete}, 2 * height - 1, false);
-    bool kept = complete && parcel.needs(slot);
+    bool kept = complete && needs(parcel, slot);
     Held result =
         kept ? Held{Held::Where::Destination, {}, stage} : wait(results_, parcel, slot, stage);
     fold(parcel, slot, operands, result);
@@ -178,7 +183,7 @@ class ParcelSender {
     ReduceStep& step = steps_.fold(result.stage, parcel.chunk);
     for (const Piece& piece : parcel.pieces) {
       auto [destination, lo] = result.at(piece);
-      step.parts.push_back({slot, destination, lo, piece.extents,
+      step.parts.push_back({in_plan(slot), destination, lo, piece.extents,
                             static_cast<std::uint32_t>(step.operands.size()),
                             static_cast<std::uint32_t>(operands.size())});
       for (const Held& operand : operands) {
@@ -188,6 +193,7 @@ class ParcelSender {
     }
   }
 
+  const std::vector<Slot>& plan_slot_;
   const Roads& roads_;
   StagedSteps& steps_;
   // What a rank folds is not where what it folds from is.
@@ -210,7 +216,7 @@ class TreeEmitter {
             crossing.plan,
             {static_cast<std::int32_t>(chunking.weights.size()), chunking.window, chunking.waves},
             crossing.request.fold().op, crossing.request.fold().divisor),
-        sender_(crossing, roads, steps_) {
+        sender_(crossing, packed, roads, steps_) {
     for (std::int32_t weight : chunking.weights) chunk_ends_.push_back(chunk_ends_.back() + weight);
   }
 

@@ -22,7 +22,7 @@ namespace reshard {
 
 class Roads {
  public:
-  // `ranks` ascending, all with a device.
+  // `ranks` by slot, each once, all with a device.
   Roads(const Topology& topology, const std::vector<Rank>& ranks, const Symmetry& symmetry);
 
   struct Toll {

@@ -2,6 +2,7 @@
 #include "core/packing/symmetry.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <optional>
 
@@ -141,7 +142,10 @@ class Candidate {
  public:
   Candidate(const std::vector<Rank>& ranks, const Topology& topology,
             const Commodities& commodities)
-      : ranks_(ranks), topology_(topology), commodities_(commodities) {}
+      : ranks_(ranks), topology_(topology), commodities_(commodities) {
+    for (std::size_t slot = 0; slot < ranks.size(); ++slot)
+      slot_of_.emplace(ranks[slot], static_cast<Slot>(slot));
+  }
 
   std::optional<Symmetry::Generator> generator(const Request& request,
                                                const TiedDigits::Class& digits) {
@@ -163,9 +167,7 @@ class Candidate {
   }
 
  private:
-  Slot slot_of(Rank rank) const {
-    return static_cast<Slot>(std::lower_bound(ranks_.begin(), ranks_.end(), rank) - ranks_.begin());
-  }
+  Slot slot_of(Rank rank) const { return slot_of_.at(rank); }
 
   // A rank of both meshes must have one image.
   bool map(const Mesh& mesh, const std::vector<Digit>& digits, std::vector<Slot>& image) const {
@@ -238,6 +240,7 @@ class Candidate {
   const std::vector<Rank>& ranks_;
   const Topology& topology_;
   const Commodities& commodities_;
+  std::map<Rank, Slot> slot_of_;
 };
 
 bool moves_commodities(const Symmetry::Generator& generator) {

@@ -37,7 +37,7 @@ class Symmetry {
 
   // None but the identity.
   Symmetry() = default;
-  // `ranks` ascending, those of the request.
+  // `ranks` by slot: those of the request, each once.
   Symmetry(const Request& request, const std::vector<Rank>& ranks, const Topology& topology,
            const Commodities& commodities);
 

@@ -93,7 +93,7 @@ class PackedPlanner {
         input_(input),
         crossing_(crossing),
         packed_(crossing_, *input.topology),
-        roads_(*input.topology, request_.ranks(), packed_.symmetry),
+        roads_(*input.topology, packed_.ranks, packed_.symmetry),
         bound_ps_(std::max<std::int64_t>(1, bound_of(request_, *input.topology).time_ps())) {
     for (const Roads::Crossing& crossing : roads_.crossings())
       latency_ps_ = std::max(latency_ps_, crossing.latency_ps);

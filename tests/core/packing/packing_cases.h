@@ -18,7 +18,7 @@ struct PackingCase {
         topology(sim::find_topology(machine)),
         crossing(request, "packed"),
         packed(crossing, topology),
-        roads(topology, request.ranks(), packed.symmetry) {}
+        roads(topology, packed.ranks, packed.symmetry) {}
 
   Packing pack_with(const PackingOptions& options) const {
     return pack(packed.commodities, roads, packed.symmetry, options);

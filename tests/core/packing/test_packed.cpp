@@ -74,6 +74,40 @@ TEST_CASE("across meshes: each byte enters a node once, over all its NICs") {
   CHECK(ratio(*studied(across("8", "0-7", "P(sum)", "8", "8-15", "R"), four)) < 1.05);
 }
 
+TEST_CASE("renumbering ranks inside a node changes nothing") {
+  // The ranks of a node in another order on either of its rows.
+  const char* numbered[] = {"0-15", "5,2,7,0,3,6,1,4,12,9,15,10,8,13,11,14",
+                            "7,6,5,4,3,2,1,0,8,10,12,14,9,11,13,15"};
+  Topology two = sim::find_topology("dgx-h100:2");
+  for (const auto& [from, to] :
+       {std::pair("S(0)S(1)", "S(1)S(0)"), std::pair("RS(0)", "S(0)R"), std::pair("S(2)R", "RS(1)"),
+        std::pair("S(0)S(0)", "RR"), std::pair("P(sum)S(0)", "S(1)R"),
+        std::pair("RP(sum)", "S(0)S(1)")}) {
+    std::vector<std::int64_t> times;
+    for (const char* ranks : numbered)
+      times.push_back(studied(across("4x4", ranks, from, "4x4", ranks, to), two)->time_ps());
+    INFO(from << " -> " << to);
+    CHECK(times[0] == times[1]);
+    CHECK(times[0] == times[2]);
+  }
+}
+
+TEST_CASE("more links are never slower") {
+  const char* fewer_first[] = {"rtx-pro-6000-8:2,nics=1", "rtx-pro-6000-8:2,nics=2",
+                               "rtx-pro-6000-8:2,nics=4"};
+  for (const auto& [from, to] :
+       {std::pair("S(0)S(1)", "S(1)S(0)"), std::pair("RS(0)", "S(0)R"), std::pair("S(2)R", "RS(1)"),
+        std::pair("S(0)S(0)", "RR"), std::pair("P(sum)S(0)", "S(1)R")}) {
+    INFO(from << " -> " << to);
+    std::int64_t before = std::numeric_limits<std::int64_t>::max();
+    for (const char* machine : fewer_first) {
+      std::int64_t time = studied(large("4x4", from, to), sim::find_topology(machine))->time_ps();
+      CHECK(time <= before);
+      before = time;
+    }
+  }
+}
+
 TEST_CASE("the explanation names the limit") {
   sim::StudyOptions options;
   options.explain = true;

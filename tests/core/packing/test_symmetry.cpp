@@ -30,7 +30,7 @@ std::vector<std::vector<Slot>> sorted(std::vector<std::vector<Slot>> lists) {
 }
 
 void check_generator(const PackingCase& own, const Symmetry::Generator& generator) {
-  const std::vector<Rank>& ranks = own.request.ranks();
+  const std::vector<Rank>& ranks = own.packed.ranks;
   const Commodities& commodities = own.packed.commodities;
   for (std::size_t a = 0; a < ranks.size(); ++a)
     for (std::size_t b = 0; b < ranks.size(); ++b) {

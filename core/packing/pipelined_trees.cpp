@@ -105,11 +105,11 @@ class ParcelSender {
   }
   Held wait(WaitingRoom& room, const Parcel& parcel, Slot slot, std::int32_t stage) {
     return {Held::Where::Waiting,
-            room.take(in_plan(slot), parcel.chunk, parcel.across, parcel.extents), stage};
+            room.take(in_plan(slot), stage, parcel.chunk, parcel.across, parcel.extents), stage};
   }
 
   void hop(const Parcel& parcel, Slot from, Slot to, const Held& sent, const Held& got) {
-    steps_.follows(got.stage, sent.stage);
+    steps_.follows(got.stage, sent.stage, sent.where == Held::Where::Waiting);
     Messages& messages = steps_.messages(got.stage, parcel.chunk);
     for (const Piece& piece : parcel.pieces) {
       auto [source, source_lo] = sent.at(piece);
@@ -179,7 +179,8 @@ class ParcelSender {
 
   void fold(const Parcel& parcel, Slot slot, const std::vector<Held>& operands,
             const Held& result) {
-    for (const Held& operand : operands) steps_.follows(result.stage, operand.stage);
+    for (const Held& operand : operands)
+      steps_.follows(result.stage, operand.stage, operand.where == Held::Where::Waiting);
     ReduceStep& step = steps_.fold(result.stage, parcel.chunk);
     for (const Piece& piece : parcel.pieces) {
       auto [destination, lo] = result.at(piece);

@@ -4,6 +4,11 @@
 #include <algorithm>
 
 namespace reshard {
+namespace {
+
+constexpr int kChunksInUse = 4;
+
+}  // namespace
 
 void sort_parts(ReduceStep& step) {
   std::stable_sort(step.parts.begin(), step.parts.end(),
@@ -24,8 +29,10 @@ std::int32_t StagedSteps::stage(const StageKey& key, int depth, bool paced) {
   return at->second;
 }
 
-void StagedSteps::follows(std::int32_t stage, std::int32_t producer) {
-  if (producer != kNoStage) stages_[to_index(stage)].producers.insert(producer);
+void StagedSteps::follows(std::int32_t stage, std::int32_t producer, bool waiting) {
+  if (producer == kNoStage) return;
+  stages_[to_index(stage)].producers.insert(producer);
+  if (waiting) stages_[to_index(stage)].empties.insert(producer);
 }
 
 StagedSteps::Place StagedSteps::place(std::int32_t stage, std::int32_t chunk) const {
@@ -55,8 +62,15 @@ void StagedSteps::link() {
       if (at == cells_.end()) continue;
       const Stage& own = stages_[to_index(stage)];
       for (std::int32_t producer : own.producers) at->second.after.insert(place(producer, chunk));
-      if (own.paced && !layout_.waves && chunk >= layout_.window)
+      if (layout_.waves) continue;
+      if (own.paced && chunk >= layout_.window)
         at->second.after.insert(place(stage, chunk - layout_.window));
+      // A step follows what is listed before it: who reads much later holds more chunks.
+      for (std::int32_t producer : own.empties) {
+        int later = std::max(kChunksInUse, own.depth - depth(producer) + 1);
+        if (auto filling = cells_.find(place(producer, chunk + later)); filling != cells_.end())
+          filling->second.after.insert(at->first);
+      }
     }
 }
 

@@ -4,8 +4,10 @@
 //
 //   by stage   one step for each stage and chunk. It follows the steps that brought what it works
 //              on, and, where its stage is paced, itself of some chunks before: else all chunks
-//              would set out at once, share the links, and all arrive late. Steps are listed by
-//              chunk + depth, so that what runs them in order has all stages at work.
+//              would set out at once, share the links, and all arrive late. What fills temporaries
+//              follows those that emptied the temporaries of four chunks before, so that no more
+//              than four are in use, however steps overlap. Steps are listed by chunk + depth, so
+//              that what runs them in order has all stages at work.
 //   in waves   one step for all stages and chunks of one chunk + depth, for machines that run one
 //              step after the other: wave t carries chunk t of the first stages, chunk t - 1 of the
 //              second, and so on.
@@ -47,8 +49,8 @@ class StagedSteps {
   // The stage of the key; what a new one has for depth and pace.
   std::int32_t stage(const StageKey& key, int depth, bool paced);
   int depth(std::int32_t stage) const { return stages_[to_index(stage)].depth; }
-  // kNoStage: nothing to wait for.
-  void follows(std::int32_t stage, std::int32_t producer);
+  // kNoStage: nothing to wait for. `waiting`: what the producer brought waits in a temporary.
+  void follows(std::int32_t stage, std::int32_t producer, bool waiting);
 
   Messages& messages(std::int32_t stage, std::int32_t chunk) { return cell(stage, chunk).messages; }
   ReduceStep& fold(std::int32_t stage, std::int32_t chunk) {
@@ -86,7 +88,8 @@ class StagedSteps {
     int depth;
     bool paced;
     std::set<std::int32_t> producers = {};
-    std::vector<Cell*> cells = {};  // by chunk, where one is known
+    std::set<std::int32_t> empties = {};  // producers whose temporaries it reads
+    std::vector<Cell*> cells = {};        // by chunk, where one is known
   };
 
   Place place(std::int32_t stage, std::int32_t chunk) const;

@@ -3,9 +3,9 @@
 
 namespace reshard {
 
-WaitingRoom::Place WaitingRoom::take(Slot slot, std::int32_t chunk, int dim,
+WaitingRoom::Place WaitingRoom::take(Slot slot, std::int32_t stage, std::int32_t chunk, int dim,
                                      const DimVector& extents) {
-  Form form{chunk, dim};
+  Form form{stage, chunk, dim};
   for (int d = 0; d < extents.size(); ++d)
     if (d != dim) form.push_back(extents[d]);
   auto [at, is_new] = buffers_.try_emplace(std::move(form), BufferId{});

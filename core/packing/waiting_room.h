@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Room for what waits on its way at a rank that does not need it itself: temporaries of a plan. One
-// for each chunk and form of box, on every rank as long as it needs, so that a chunk's are given
-// back when the chunk has passed.
+// for each stage that fills it, chunk and form of box, on every rank as long as it needs, so that
+// they are given back when what the stage brought of the chunk has gone on.
 #pragma once
 
 #include <cstdint>
@@ -20,11 +20,12 @@ class WaitingRoom {
     BufferId buffer;
     DimVector lo;
   };
-  // Room for a box. Those of a chunk that are alike but along `dim` lie one behind the other there.
-  Place take(Slot slot, std::int32_t chunk, int dim, const DimVector& extents);
+  // Room for a box. Those of a stage and chunk that are alike but along `dim` lie one behind the
+  // other there.
+  Place take(Slot slot, std::int32_t stage, std::int32_t chunk, int dim, const DimVector& extents);
 
  private:
-  using Form = std::vector<std::int64_t>;  // chunk, dim, extents of the other dims
+  using Form = std::vector<std::int64_t>;  // stage, chunk, dim, extents of the other dims
   Plan& plan_;
   std::map<Form, BufferId> buffers_;
 };

@@ -15,6 +15,7 @@
 #include "sim/machines/presets.h"
 #include "sim/network/engine.h"
 #include "tests/core/bounds/bounds_cases.h"
+#include "tests/support/part.h"
 #include "tests/support/star.h"
 
 namespace reshard::test {
@@ -109,6 +110,8 @@ TEST_CASE("no plan is faster than its bound on meshes that fill two nodes") {
     Bound bound = bound_of(request, topology);
     for (const char* name : {"p2p", "packed", "rule", "hybrid"}) {
       if (!request.same_mesh() && std::string_view(name) == "rule") break;
+      // It takes most of the time.
+      if (std::string_view(name) == "packed" && seed % (8 * test::kOneOf) != 0) continue;
       CAPTURE(name);
       REQUIRE(sim::time_of(plan_of(name, request, topology), topology) >= bound.time_ps());
     }

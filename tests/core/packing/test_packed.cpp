@@ -3,10 +3,11 @@
 // links, within memory limits where one of its chunkings is.
 #include <catch2/catch.hpp>
 
-#include <cmath>
+#include <map>
 
 #include "core/base/errors.h"
 #include "core/proof/proof.h"
+#include "core/schedule/temporaries.h"
 #include "sim/machines/presets.h"
 #include "sim/study/study.h"
 #include "tests/core/planners/planner_cases.h"
@@ -30,6 +31,38 @@ std::shared_ptr<sim::Study> studied(const Request& request, Topology topology,
 
 double ratio(sim::Study& study) {
   return static_cast<double>(study.time_ps()) / static_cast<double>(study.bound().time_ps());
+}
+
+// The most that temporaries hold on a rank at a time, as steps really overlap; and what goes
+// through them in all.
+struct TemporaryUse {
+  std::int64_t most_bytes = 0, relayed_bytes = 0;
+};
+TemporaryUse temporary_use(sim::Study& study) {
+  const Plan& plan = study.plan();
+  std::map<std::pair<std::int32_t, Slot>, std::pair<std::int64_t, std::int64_t>> spans;
+  for (const Span& span : study.timeline().spans)
+    spans[{span.step, plan.slot_of(span.rank)}] = {span.start_ps, span.end_ps};
+  Lives lives = lives_of(plan);
+  TemporaryUse out;
+  auto slots = static_cast<Slot>(plan.slot_count());
+  for (Slot slot = 0; slot < slots; ++slot) {
+    std::map<std::int64_t, std::int64_t> changes;  // of bytes, by time
+    std::int64_t relayed = 0;
+    for (std::size_t buffer = 2; buffer < plan.buffers.size(); ++buffer) {
+      std::size_t at = buffer * plan.slot_count() + to_index(slot);
+      if (lives.begin[at] < 0) continue;
+      std::int64_t bytes = plan.buffer_bytes(id_of<BufferId>(buffer), slot);
+      changes[spans.at({lives.begin[at], slot}).first] += bytes;
+      changes[spans.at({lives.end[at], slot}).second] -= bytes;
+      relayed += bytes;
+    }
+    std::int64_t held = 0;
+    for (const auto& [time_ps, change] : changes)
+      out.most_bytes = std::max(out.most_bytes, held += change);
+    out.relayed_bytes = std::max(out.relayed_bytes, relayed);
+  }
+  return out;
 }
 
 Request large(std::string_view mesh, std::string_view from, std::string_view to) {
@@ -95,9 +128,9 @@ TEST_CASE("renumbering ranks inside a node changes nothing") {
 TEST_CASE("more links are never slower") {
   const char* fewer_first[] = {"rtx-pro-6000-8:2,nics=1", "rtx-pro-6000-8:2,nics=2",
                                "rtx-pro-6000-8:2,nics=4"};
-  for (const auto& [from, to] :
-       {std::pair("S(0)S(1)", "S(1)S(0)"), std::pair("RS(0)", "S(0)R"), std::pair("S(2)R", "RS(1)"),
-        std::pair("S(0)S(0)", "RR"), std::pair("P(sum)S(0)", "S(1)R")}) {
+  for (const auto& [from, to] : {std::pair("S(0)S(1)", "S(1)S(0)"), std::pair("S(2)R", "RS(1)"),
+                                 std::pair("P(sum)S(0)", "S(1)R")}) {
+    if (test::kOneOf > 1 && from[0] != 'S') continue;  // many minutes under sanitizers
     INFO(from << " -> " << to);
     std::int64_t before = std::numeric_limits<std::int64_t>::max();
     for (const char* machine : fewer_first) {
@@ -105,6 +138,19 @@ TEST_CASE("more links are never slower") {
       CHECK(time <= before);
       before = time;
     }
+  }
+}
+
+TEST_CASE("however steps overlap, no more than four chunks of what is relayed are held") {
+  Topology two = sim::find_topology("dgx-h100:2");
+  for (const auto& [mesh, from, to] :
+       {std::tuple("4x4", "S(0)S(1)", "S(1)S(0)"), std::tuple("2x8", "S(0)R", "RS(0)"),
+        std::tuple("4x4", "P(sum)S(0)", "S(1)R"), std::tuple("8x2", "P(sum)P(sum)", "S(0)S(1)")}) {
+    INFO(mesh << " " << from << " -> " << to);
+    TemporaryUse use = temporary_use(*studied(large(mesh, from, to), two));
+    // All have 32 chunks and more.
+    CHECK(use.relayed_bytes > 0);
+    CHECK(use.most_bytes <= use.relayed_bytes * 4 / 32);
   }
 }
 

@@ -3,7 +3,6 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <set>
 
@@ -98,7 +97,7 @@ TEST_CASE("trees of drawn requests reach all needers with every addend once") {
     PackingOptions options;
     options.target_ps = 1'000'000;
     options.granules = 16;
-    options.latency_permille = std::array{0, 20, 200, 1000, 1'000'000}[prng.below(5)];
+    options.latency_permille = prng.pick(std::vector<std::int64_t>{0, 20, 200, 1000, 1'000'000});
     options.shallower_rounds = prng.one_in(2) ? 3 : 0;
     Packing packing = own.pack_with(options);
     check_trees(own, packing);

@@ -54,6 +54,8 @@ Transfers::Transfers(const Plan& plan, const Step& step) : plan_(&plan) {
 }
 
 Transfers Transfers::none(std::int32_t parts) {
+  static const auto kNobody = std::make_shared<const Index>();
+  if (parts == 0) return Transfers(kNobody);
   Index index;
   index.slots.resize(to_index(parts));
   std::iota(index.slots.begin(), index.slots.end(), 0);

@@ -2,7 +2,6 @@
 #include "sim/replay/replay.h"
 
 #include <algorithm>
-#include <future>
 #include <map>
 
 #include <fmt/format.h>
@@ -51,15 +50,9 @@ class Replay {
       return blocked;
     }
     move_data();
-    // The two need nothing of each other.
-    std::future<void> bounded = std::async(std::launch::async, [this] { bound(); });
     time();
-    bounded.wait();
     if (!report_.findings.empty()) return std::move(report_);
-    bounded.get();
-    RESHARD_CHECK(report_.time_ps >= report_.bound_ps,
-                  fmt::format("{} takes {}, less than its bound {}", trace_.file,
-                              duration_text(report_.time_ps), duration_text(report_.bound_ps)));
+    bound();
     fill_rows();
     fill_late();
     fill_links();
@@ -248,6 +241,9 @@ class Replay {
     report_.path_bound_ps = longest_path_ps(report_.workload, bounds_);
     report_.cut_bound_ps = summed_cut_bound_ps(report_.workload, topology_);
     report_.bound_ps = std::max(report_.path_bound_ps, report_.cut_bound_ps);
+    RESHARD_CHECK(report_.time_ps >= report_.bound_ps,
+                  fmt::format("{} takes {}, less than its bound {}", trace_.file,
+                              duration_text(report_.time_ps), duration_text(report_.bound_ps)));
   }
 
   const Different& different_of(std::size_t op) const {

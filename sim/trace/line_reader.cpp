@@ -80,6 +80,7 @@ TraceJson parse_json_line(const std::string& line, const std::string& place) {
   std::int64_t values = 0;
   std::vector<std::string> keys;    // of the objects that are open, one behind the other
   std::vector<std::size_t> opened;  // where each of them begins in `keys`
+  keys.reserve(16);                 // of an operation most
   auto watch = [&](int depth, TraceJson::parse_event_t event, TraceJson& parsed) {
     if (depth >= kMaxJsonNesting && (event == TraceJson::parse_event_t::array_start ||
                                      event == TraceJson::parse_event_t::object_start))

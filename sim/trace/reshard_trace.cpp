@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Reshard's own format: JSON lines, a header and then one operation a line (traces/README.md).
 #include <array>
-#include <exception>
-#include <functional>
-#include <future>
 #include <limits>
 #include <map>
 
@@ -16,62 +13,23 @@
 namespace reshard::sim {
 namespace {
 
-// Lines that were parsed ahead of those that are being understood.
-struct ParsedLines {
-  struct Line {
-    std::int64_t number;
-    TraceJson json;
-  };
-  std::vector<Line> lines;
-  std::exception_ptr refusal;  // of the line behind them; null where there is none
-  bool last = true;            // nothing comes behind them
-};
-
-// About 1 MiB of the file, or one line where that is longer.
-ParsedLines parse_ahead(LineReader& lines) {
-  constexpr std::size_t kBytes = std::size_t{1} << 20;
-  ParsedLines out;
-  std::string line;
-  std::size_t bytes = 0;
-  try {
-    while (lines.next(line)) {
-      bytes += line.size() + 1;
-      if (line.find_first_not_of(" \t") != std::string::npos)
-        out.lines.push_back({lines.line_number(), parse_json_line(line, lines.place())});
-      if (bytes < kBytes) continue;
-      out.last = false;
-      break;
-    }
-  } catch (...) {
-    out.refusal = std::current_exception();
-  }
-  return out;
-}
-
 class Reader {
  public:
   Reader(LineReader& lines, TraceBuilder& builder) : lines_(lines), builder_(builder) {}
 
-  // Parsing goes on in a thread of its own while lines are understood; it alone touches `lines_`.
-  // What fits one batch, as nearly every file does, needs none.
   void read() {
     bool headed = false;
-    ParsedLines now = parse_ahead(lines_);
-    for (;;) {
-      std::future<ParsedLines> next;
-      if (!now.last) next = std::async(std::launch::async, parse_ahead, std::ref(lines_));
-      for (const ParsedLines::Line& line : now.lines) {
-        builder_.at_line(line.number);
-        TraceFields fields(line.json, builder_.place());
-        if (headed)
-          read_operation(fields);
-        else
-          read_header(fields);
-        headed = true;
-      }
-      if (now.refusal) std::rethrow_exception(now.refusal);
-      if (now.last) break;
-      now = next.get();
+    std::string line;
+    while (lines_.next(line)) {
+      if (line.find_first_not_of(" \t") == std::string::npos) continue;
+      builder_.at_line(lines_.line_number());
+      TraceJson json = parse_json_line(line, builder_.place());
+      TraceFields fields(json, builder_.place());
+      if (headed)
+        read_operation(fields);
+      else
+        read_header(fields);
+      headed = true;
     }
     if (!headed)
       builder_.fail(

@@ -263,7 +263,6 @@ TEST_CASE("Lines are cut at newlines wherever blocks end") {
   CHECK_FALSE(reader.next(line));
 }
 
-// Lines are parsed ahead, 1 MiB at a time; which one is refused must not depend on it.
 TEST_CASE("Of a long trace every line counts, and the first wrong one is named") {
   std::vector<std::string> lines(40'000,
                                  R"({"op": "compute", "ranks": "0-7", "duration_ps": 5000})");

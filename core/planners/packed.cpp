@@ -6,8 +6,9 @@
 //
 // How many chunks: with K of them a pipeline takes about T/K longer than its busiest link, T, to
 // fill and to drain, and every chunk adds a latency L to each hop; so about sqrt(T/L). That many
-// are tried, then half or twice as many as long as that is faster. Beside it the plan of fewest
-// latencies is made, which small messages want. The fastest is taken.
+// are tried, then half or twice as many as long as that is faster; where the pipeline still lags,
+// trees of other depths. Small messages get more ways, that of fewest latencies among them. The
+// fastest is taken. Of a large job one plan is made.
 #include <algorithm>
 
 #include <fmt/format.h>

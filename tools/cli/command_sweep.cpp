@@ -87,12 +87,12 @@ sim::SweepRow row_of(const Request& request, const std::string& mesh, const Boun
 }
 
 // Where the time of a planner's worst pair goes: it is planned again, since only these are asked.
-sim::LostTime lost_time(const SweepOptions& options, const Request& request, const CutSets& sets,
-                        const std::string& planner) {
+sim::LostTime lost_time(const SweepOptions& options,
+                        const std::shared_ptr<const Topology>& topology, const Request& request,
+                        const CutSets& sets, const std::string& planner) {
   sim::StudyOptions wanted = study_options(options.machine);
   wanted.record_timelines = true;
-  sim::Studies studies(std::make_shared<const Topology>(sets.topology()), find_planner(planner),
-                       wanted);
+  sim::Studies studies(topology, find_planner(planner), wanted);
   std::shared_ptr<sim::Study> study = studies.of(request);
   return sim::lost_time(study->timeline(), sets, demand_of(request, sets),
                         study->bytes().received_total);
@@ -150,8 +150,8 @@ void sweep_mesh(const SweepOptions& options, const std::string& mesh_text, const
     auto layout = [&](const std::string& text) {
       return parse_layout(options.shape, options.dtype, mesh, text);
     };
-    worst.lost =
-        lost_time(options, Request(layout(worst.from), layout(worst.to)), sets, worst.planner);
+    worst.lost = lost_time(options, topology, Request(layout(worst.from), layout(worst.to)), sets,
+                           worst.planner);
   }
 }
 

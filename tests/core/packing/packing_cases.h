@@ -12,6 +12,16 @@
 
 namespace reshard {
 
+// f32 from one mesh to another.
+inline Request across(const char* shape, const char* mesh, const char* ranks, const char* from,
+                      const char* to_mesh, const char* to_ranks, const char* to) {
+  auto layout = [&](const char* text, const char* of, const char* placements) {
+    return parse_layout(shape, "f32", std::make_shared<const Mesh>(parse_mesh(text, of)),
+                        placements);
+  };
+  return Request(layout(mesh, ranks, from), layout(to_mesh, to_ranks, to));
+}
+
 struct PackingCase {
   PackingCase(Request request_in, std::string_view machine)
       : request(std::move(request_in)),

@@ -10,7 +10,7 @@
 #include "core/schedule/temporaries.h"
 #include "sim/machines/presets.h"
 #include "sim/study/study.h"
-#include "tests/core/planners/planner_cases.h"
+#include "tests/core/packing/packing_cases.h"
 #include "tests/support/cases.h"
 #include "tests/support/part.h"
 
@@ -71,11 +71,7 @@ Request large(std::string_view mesh, std::string_view from, std::string_view to)
 
 Request across(const char* mesh, const char* ranks, const char* from, const char* to_mesh,
                const char* to_ranks, const char* to) {
-  auto ref = [](const char* text, const char* of) {
-    return std::make_shared<const Mesh>(parse_mesh(text, of));
-  };
-  return Request(parse_layout("32,8192,4096", "f32", ref(mesh, ranks), from),
-                 parse_layout("32,8192,4096", "f32", ref(to_mesh, to_ranks), to));
+  return across("32,8192,4096", mesh, ranks, from, to_mesh, to_ranks, to);
 }
 
 }  // namespace

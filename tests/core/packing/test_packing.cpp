@@ -124,11 +124,7 @@ TEST_CASE("who is in the set is not reached again, however dear the way to it wa
 }
 
 TEST_CASE("shallower rounds give trees that are less deep, and no link much more to do") {
-  auto mesh = [](const char* ranks) {
-    return std::make_shared<const Mesh>(parse_mesh("16", ranks));
-  };
-  Request request(parse_layout("4096,4096", "f32", mesh("0-15"), "S(0)"),
-                  parse_layout("4096,4096", "f32", mesh("16-31"), "R"));
+  Request request = across("4096,4096", "16", "0-15", "S(0)", "16", "16-31", "R");
   PackingCase own(request, "dgx-h100:4");
   PackingOptions options;
   options.target_ps = 167'800'000;
@@ -151,11 +147,7 @@ TEST_CASE("an all-gather on one switch takes three shards' time") {
 
 TEST_CASE("what many need enters a node once, over all its NICs") {
   // 36 MB from one node to all ranks of another: 8 NICs of 50 GB/s take 90 us.
-  auto mesh = [](const char* ranks) {
-    return std::make_shared<const Mesh>(parse_mesh("8", ranks));
-  };
-  Request request(parse_layout("9000000", "f32", mesh("0-7"), "S(0)"),
-                  parse_layout("9000000", "f32", mesh("8-15"), "R"));
+  Request request = across("9000000", "8", "0-7", "S(0)", "8", "8-15", "R");
   PackingCase own(request, "dgx-h100:2");
   std::int64_t time_ps = own.pack_for(90'000'000, 256).time_ps;
   CHECK(time_ps >= 89'999'000);

@@ -78,11 +78,7 @@ TEST_CASE("ranks of a node stay together, and classes of devices") {
   CHECK(symmetries("2x4", "64,64", "S(0)S(1)", "RR", "dgx-h100:1") == 8);
   // Across meshes of 8 and 24: three nodes turn, beside the eight ranks of every node; 24 cut in
   // halves first would tear them apart.
-  auto mesh = [](const char* text, const char* ranks) {
-    return std::make_shared<const Mesh>(parse_mesh(text, ranks));
-  };
-  Request request(parse_layout("64,64", "f32", mesh("8", "0-7"), "S(0)"),
-                  parse_layout("64,64", "f32", mesh("24", "8-31"), "R"));
+  Request request = across("64,64", "8", "0-7", "S(0)", "24", "8-31", "R");
   CHECK(PackingCase(request, "dgx-h100:4").packed.symmetry.size() == 8 * 8 * 3);
   // Two GPUs share a switch and have a class of their own.
   CHECK(symmetries("8", "64,64", "S(0)", "R", "rtx-pro-6000-8") <
@@ -90,11 +86,7 @@ TEST_CASE("ranks of a node stay together, and classes of devices") {
 }
 
 TEST_CASE("a large group is cut to those that keep every rank in its node") {
-  auto mesh = [](const char* ranks) {
-    return std::make_shared<const Mesh>(parse_mesh("64", ranks));
-  };
-  Request request(parse_layout("64,64", "f32", mesh("0-63"), "S(0)"),
-                  parse_layout("64,64", "f32", mesh("64-127"), "R"));
+  Request request = across("64,64", "64", "0-63", "S(0)", "64", "64-127", "R");
   PackingCase own(request, "dgx-h100:16");
   // Of 64 x 64: eight by eight within nodes, then half of the nodes that hold.
   CHECK(own.packed.symmetry.size() == 8 * 8 * 2);

@@ -69,8 +69,8 @@ Request large(std::string_view mesh, std::string_view from, std::string_view to)
   return request_on(mesh, "32,8192,4096", from, to);
 }
 
-Request across(const char* mesh, const char* ranks, const char* from, const char* to_mesh,
-               const char* to_ranks, const char* to) {
+Request large_across(const char* mesh, const char* ranks, const char* from, const char* to_mesh,
+                     const char* to_ranks, const char* to) {
   return across("32,8192,4096", mesh, ranks, from, to_mesh, to_ranks, to);
 }
 
@@ -92,15 +92,15 @@ TEST_CASE("two nodes: within a few hundredths of the limit, where others take tw
 
 TEST_CASE("across meshes: each byte enters a node once, over all its NICs") {
   Topology four = sim::find_topology("dgx-h100:4");
-  CHECK(ratio(*studied(across("8", "0-7", "S(0)", "8", "8-15", "R"), four)) < 1.05);
-  CHECK(ratio(*studied(across("8", "0-7", "R", "8", "8-15", "S(0)"), four)) < 1.05);
+  CHECK(ratio(*studied(large_across("8", "0-7", "S(0)", "8", "8-15", "R"), four)) < 1.05);
+  CHECK(ratio(*studied(large_across("8", "0-7", "R", "8", "8-15", "S(0)"), four)) < 1.05);
   // From node to node to node: a pipeline of five hops, many minutes under sanitizers.
   if (test::kOneOf == 1) {
-    CHECK(ratio(*studied(across("8", "0-7", "S(0)", "24", "8-31", "R"), four)) < 1.05);
-    CHECK(ratio(*studied(across("64", "0-63", "S(1)", "64", "64-127", "R"),
+    CHECK(ratio(*studied(large_across("8", "0-7", "S(0)", "24", "8-31", "R"), four)) < 1.05);
+    CHECK(ratio(*studied(large_across("64", "0-63", "S(1)", "64", "64-127", "R"),
                          sim::find_topology("dgx-h100:16"))) < 1.05);
   }
-  CHECK(ratio(*studied(across("8", "0-7", "P(sum)", "8", "8-15", "R"), four)) < 1.05);
+  CHECK(ratio(*studied(large_across("8", "0-7", "P(sum)", "8", "8-15", "R"), four)) < 1.05);
 }
 
 TEST_CASE("renumbering ranks inside a node changes nothing") {
@@ -114,7 +114,7 @@ TEST_CASE("renumbering ranks inside a node changes nothing") {
         std::pair("RP(sum)", "S(0)S(1)")}) {
     std::vector<std::int64_t> times;
     for (const char* ranks : numbered)
-      times.push_back(studied(across("4x4", ranks, from, "4x4", ranks, to), two)->time_ps());
+      times.push_back(studied(large_across("4x4", ranks, from, "4x4", ranks, to), two)->time_ps());
     INFO(from << " -> " << to);
     CHECK(times[0] == times[1]);
     CHECK(times[0] == times[2]);

@@ -62,7 +62,7 @@ Transfers Transfers::none(std::int32_t parts) {
   return Transfers(std::make_shared<const Index>(std::move(index)));
 }
 
-Transfers Transfers::message(std::int64_t bytes) {
+Transfers Transfers::message(std::int64_t bytes, std::optional<Terms> terms) {
   static const auto kOneMessage = [] {
     Index index;
     index.slots = {0, 1};
@@ -73,6 +73,7 @@ Transfers Transfers::message(std::int64_t bytes) {
   }();
   Transfers out(kOneMessage);
   out.single_bytes_ = bytes;
+  out.single_terms_ = terms;
   return out;
 }
 

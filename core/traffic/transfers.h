@@ -56,8 +56,8 @@ class Transfers {
   Transfers(const Plan& plan, const Step& step);
   // `parts` parts that send nothing.
   static Transfers none(std::int32_t parts);
-  // One message from part 0 to part 1.
-  static Transfers message(std::int64_t bytes);
+  // One message from part 0 to part 1, at those terms or the route's own.
+  static Transfers message(std::int64_t bytes, std::optional<Terms> terms = {});
   // Of parts 0 .. n-1, n >= 2; `bytes` is Expansion's `elements` in bytes.
   static Transfers collective(CollectiveKind kind, Algorithm algorithm, std::int32_t n,
                               std::int64_t bytes);
@@ -137,7 +137,9 @@ class Transfers {
     const Index& index = *index_;
     auto add = [&](std::uint32_t message) {
       visit(index.source_parts[message], index.destination_parts[message], message_bytes(message),
-            index.terms.empty() ? nullptr : &index.terms[message]);
+            single_terms_         ? &*single_terms_
+            : index.terms.empty() ? nullptr
+                                  : &index.terms[message]);
     };
     for (std::uint32_t i = index.first_send[at]; i < index.first_send[at + 1]; ++i) add(i);
     if (!received) return;
@@ -190,6 +192,7 @@ class Transfers {
   const Plan* plan_ = nullptr;
   const ExchangeStep* exchange_ = nullptr;
   std::int64_t single_bytes_ = 0;
+  std::optional<Terms> single_terms_;
   // A collective: parts are members, group after group.
   std::vector<Expansion> expansions_;  // by group
   std::vector<RingPlace> places_;      // by part, where rings were laid

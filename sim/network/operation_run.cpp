@@ -42,6 +42,7 @@ void OperationRun::add_parts(StepRun& step, Transfers transfers) {
                 "more parts than 2^31");
   step.first_part = static_cast<std::int32_t>(parts_.size());
   auto number = static_cast<std::int32_t>(&step - steps_.data());
+  if (parts_.empty()) parts_.reserve(slots.size());  // of most operations all
   for (Slot slot : slots) {
     parts_.push_back({slot, number});
     ++parts_left_[slot];

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
-#include <span>
 #include <utility>
 
 #include <fmt/format.h>
@@ -23,14 +22,75 @@ std::string shown(const TraceJson& value) {
   return value.dump();
 }
 
-// Sorts them.
-void refuse_twice(std::span<std::string> keys, const std::string& place) {
-  std::sort(keys.begin(), keys.end());
-  auto twice = std::adjacent_find(keys.begin(), keys.end());
-  if (twice != keys.end())
-    throw InputError(fmt::format("{}: expected each field once, found {} twice", place,
-                                 reshard::quoted(*twice)));
-}
+// Builds the value of a line while the parser reads it, so that what a trace does not have is
+// refused before it is held. Its events answer true: go on.
+class LineBuilder final : public TraceJson::json_sax_t {
+ public:
+  explicit LineBuilder(const std::string& place) : place_(place) {}
+
+  TraceJson take() { return std::move(root_); }
+
+  bool null() override { return put(nullptr); }
+  bool boolean(bool value) override { return put(value); }
+  bool number_integer(std::int64_t value) override { return put(value); }
+  bool number_unsigned(std::uint64_t value) override { return put(value); }
+  bool number_float(double value, const std::string&) override { return put(value); }
+  bool string(std::string& value) override { return put(std::move(value)); }
+  bool binary(TraceJson::binary_t& value) override { return put(std::move(value)); }
+  bool start_object(std::size_t) override { return open(TraceJson::object()); }
+  bool start_array(std::size_t) override { return open(TraceJson::array()); }
+  bool end_object() override { return close(); }
+  bool end_array() override { return close(); }
+
+  bool key(std::string& key) override {
+    auto [field, fresh] = open_.back()->emplace(std::move(key), nullptr);
+    if (!fresh)
+      throw InputError(fmt::format("{}: expected each field once, found {} twice", place_,
+                                   reshard::quoted(field.key())));
+    field_ = &*field;
+    return true;
+  }
+
+  bool parse_error(std::size_t, const std::string&, const TraceJson::exception& error) override {
+    if (auto* text = dynamic_cast<const TraceJson::parse_error*>(&error)) throw *text;
+    throw InputError(
+        fmt::format("{}: expected one JSON object, found a number beyond any range", place_));
+  }
+
+ private:
+  TraceJson& add(TraceJson&& value) {
+    if (++values_ > kMaxJsonValues)
+      throw InputError(
+          fmt::format("{}: expected at most {} values, found more", place_, kMaxJsonValues));
+    TraceJson* in = open_.empty() ? &root_ : open_.back();
+    if (in->is_array()) return in->emplace_back(std::move(value));
+    return *(open_.empty() ? in : field_) = std::move(value);
+  }
+
+  bool put(TraceJson&& value) {
+    add(std::move(value));
+    return true;
+  }
+
+  bool open(TraceJson&& container) {
+    if (open_.size() >= kMaxJsonNesting)
+      throw InputError(fmt::format("{}: expected at most {} levels of nesting, found more", place_,
+                                   kMaxJsonNesting));
+    open_.push_back(&add(std::move(container)));
+    return true;
+  }
+
+  bool close() {
+    open_.pop_back();
+    return true;
+  }
+
+  const std::string& place_;
+  TraceJson root_;
+  TraceJson* field_ = nullptr;    // of the key that was read last
+  std::vector<TraceJson*> open_;  // the containers around it: none moves before it is closed
+  std::int64_t values_ = 0;
+};
 
 }  // namespace
 
@@ -77,44 +137,34 @@ bool LineReader::next(std::string& line) {
 }
 
 TraceJson parse_json_line(const std::string& line, const std::string& place) {
-  std::int64_t values = 0;
-  std::vector<std::string> keys;    // of the objects that are open, one behind the other
-  std::vector<std::size_t> opened;  // where each of them begins in `keys`
-  keys.reserve(16);                 // of an operation most
-  auto watch = [&](int depth, TraceJson::parse_event_t event, TraceJson& parsed) {
-    if (depth >= kMaxJsonNesting && (event == TraceJson::parse_event_t::array_start ||
-                                     event == TraceJson::parse_event_t::object_start))
-      throw InputError(fmt::format("{}: expected at most {} levels of nesting, found more", place,
-                                   kMaxJsonNesting));
-    if (++values > kMaxJsonValues)
-      throw InputError(
-          fmt::format("{}: expected at most {} values, found more", place, kMaxJsonValues));
-    if (event == TraceJson::parse_event_t::object_start) opened.push_back(keys.size());
-    if (event == TraceJson::parse_event_t::key)
-      keys.push_back(parsed.get_ref<const std::string&>());
-    if (event == TraceJson::parse_event_t::object_end) {
-      refuse_twice({keys.begin() + static_cast<std::ptrdiff_t>(opened.back()), keys.end()}, place);
-      keys.resize(opened.back());
-      opened.pop_back();
-    }
-    return true;
-  };
-  TraceJson json;
+  LineBuilder builder(place);
   try {
-    json = TraceJson::parse(line, watch);
+    TraceJson::sax_parse(line, &builder);
   } catch (const TraceJson::parse_error& error) {
     std::size_t at = std::min(error.byte > 0 ? error.byte - 1 : 0, line.size());
     std::string found = at >= line.size() ? "the end of the line"
                                           : reshard::quoted(std::string_view(line).substr(at));
     throw InputError(fmt::format("{}: expected one JSON object, found no JSON at byte {}: {}",
                                  place, at + 1, found));
-  } catch (const TraceJson::exception&) {
-    throw InputError(
-        fmt::format("{}: expected one JSON object, found a number beyond any range", place));
   }
+  TraceJson json = builder.take();
   if (!json.is_object())
     throw InputError(fmt::format("{}: expected one JSON object, found {}", place, shown(json)));
   return json;
+}
+
+TraceFields::TraceFields(const TraceJson& object, const std::string& place) : place_(place) {
+  fields_.reserve(object.size());
+  for (const auto& [key, value] : object.get_ref<const TraceJson::object_t&>())
+    fields_.push_back({key, &value, false});
+}
+
+std::size_t TraceFields::at(std::string_view key) const {
+  auto field = std::lower_bound(
+      fields_.begin(), fields_.end(), key,
+      [](const Field& each, std::string_view wanted) { return each.key < wanted; });
+  bool found = field != fields_.end() && field->key == key;
+  return found ? to_index(field - fields_.begin()) : fields_.size();
 }
 
 void TraceFields::fail(std::string_view key, std::string_view expected,
@@ -123,26 +173,28 @@ void TraceFields::fail(std::string_view key, std::string_view expected,
       fmt::format("{}: {}: expected {}, found {}", place_, key, expected, shown(found)));
 }
 
-const TraceJson* TraceFields::find(const char* key) {
-  read_.push_back(key);
-  auto it = object_.find(key);
-  return it == object_.end() ? nullptr : &*it;
+const TraceJson* TraceFields::find(std::string_view key) {
+  std::size_t field = at(key);
+  if (field == fields_.size()) return nullptr;
+  fields_[field].read = true;
+  return fields_[field].value;
 }
 
-const TraceJson& TraceFields::required(const char* key, std::string_view what) {
+const TraceJson& TraceFields::required(std::string_view key, std::string_view what) {
   const TraceJson* value = find(key);
   if (value == nullptr)
     throw InputError(fmt::format("{}: {}: expected {}, found no such field", place_, key, what));
   return *value;
 }
 
-std::string TraceFields::string(const char* key, std::string_view what) {
+std::string TraceFields::string(std::string_view key, std::string_view what) {
   const TraceJson& value = required(key, what);
   if (!value.is_string()) fail(key, what, value);
   return value.get<std::string>();
 }
 
-std::optional<std::string> TraceFields::optional_string(const char* key, std::string_view what) {
+std::optional<std::string> TraceFields::optional_string(std::string_view key,
+                                                        std::string_view what) {
   const TraceJson* value = find(key);
   if (value == nullptr) return std::nullopt;
   if (!value->is_string()) fail(key, what, *value);
@@ -161,26 +213,26 @@ std::int64_t TraceFields::integer_of(const TraceJson& value, std::string_view ke
   return value.get<std::int64_t>();
 }
 
-std::int64_t TraceFields::integer(const char* key, std::int64_t low, std::int64_t high) {
+std::int64_t TraceFields::integer(std::string_view key, std::int64_t low, std::int64_t high) {
   const TraceJson* value = find(key);
   if (value == nullptr) required(key, fmt::format("an integer from {} to {}", low, high));
   return integer_of(*value, key, low, high);
 }
 
-std::int64_t TraceFields::integer(const char* key, std::int64_t low, std::int64_t high,
+std::int64_t TraceFields::integer(std::string_view key, std::int64_t low, std::int64_t high,
                                   std::int64_t absent) {
   const TraceJson* value = find(key);
   return value == nullptr ? absent : integer_of(*value, key, low, high);
 }
 
-bool TraceFields::boolean(const char* key, bool absent) {
+bool TraceFields::boolean(std::string_view key, bool absent) {
   const TraceJson* value = find(key);
   if (value == nullptr) return absent;
   if (!value->is_boolean()) fail(key, "true or false", *value);
   return value->get<bool>();
 }
 
-std::int64_t TraceFields::millionths(const char* key, std::int64_t low) {
+std::int64_t TraceFields::millionths(std::string_view key, std::int64_t low) {
   const TraceJson& value = required(key, "a number up to 1 such as 0.5");
   double number = value.is_number() ? value.get<double>() : -1;
   auto out = number >= 0 && number <= 1 ? static_cast<std::int64_t>(number * 1e6 + 0.5) : -1;
@@ -189,7 +241,7 @@ std::int64_t TraceFields::millionths(const char* key, std::int64_t low) {
   return out;
 }
 
-std::vector<Rank> TraceFields::ranks(const char* key) {
+std::vector<Rank> TraceFields::ranks(std::string_view key) {
   constexpr std::string_view kWhat = "ranks such as \"0-7\" or [0, 1, 2]";
   const TraceJson& value = required(key, kWhat);
   std::vector<Rank> ranks;
@@ -214,7 +266,7 @@ std::vector<Rank> TraceFields::ranks(const char* key) {
   return ranks;
 }
 
-std::string TraceFields::shape(const char* key) {
+std::string TraceFields::shape(std::string_view key) {
   constexpr std::string_view kWhat = "a shape such as [32, 8192] or \"32,8192\"";
   const TraceJson& value = required(key, kWhat);
   if (value.is_string()) return value.get<std::string>();
@@ -233,10 +285,10 @@ std::string TraceFields::id_of(const TraceJson& value, std::string_view field) c
 }
 
 void TraceFields::refuse_others(std::string_view of) const {
-  for (const auto& [key, value] : object_.items())
-    if (std::find(read_.begin(), read_.end(), key) == read_.end())
+  for (const Field& field : fields_)
+    if (!field.read)
       throw InputError(fmt::format("{}: {}: expected a field of {}, found an unknown one", place_,
-                                   reshard::quoted(key), of));
+                                   reshard::quoted(field.key), of));
 }
 
 }  // namespace reshard::sim

@@ -51,26 +51,25 @@ TraceJson parse_json_line(const std::string& line, const std::string& place);
 class TraceFields {
  public:
   // `place` is "FILE:LINE". Keeps references to both.
-  TraceFields(const TraceJson& object, const std::string& place) : object_(object), place_(place) {
-    read_.reserve(24);  // of an operation most
-  }
+  TraceFields(const TraceJson& object, const std::string& place);
 
-  bool has(const char* key) const { return object_.contains(key); }
+  bool has(std::string_view key) const { return at(key) < fields_.size(); }
   // The value, marked as read; null where there is none.
-  const TraceJson* find(const char* key);
-  const TraceJson& required(const char* key, std::string_view what);
+  const TraceJson* find(std::string_view key);
+  const TraceJson& required(std::string_view key, std::string_view what);
 
-  std::string string(const char* key, std::string_view what);
-  std::optional<std::string> optional_string(const char* key, std::string_view what);
-  std::int64_t integer(const char* key, std::int64_t low, std::int64_t high);
-  std::int64_t integer(const char* key, std::int64_t low, std::int64_t high, std::int64_t absent);
-  bool boolean(const char* key, bool absent);
+  std::string string(std::string_view key, std::string_view what);
+  std::optional<std::string> optional_string(std::string_view key, std::string_view what);
+  std::int64_t integer(std::string_view key, std::int64_t low, std::int64_t high);
+  std::int64_t integer(std::string_view key, std::int64_t low, std::int64_t high,
+                       std::int64_t absent);
+  bool boolean(std::string_view key, bool absent);
   // A number from `low` / 10^6 to 1, in millionths, to the nearest.
-  std::int64_t millionths(const char* key, std::int64_t low);
+  std::int64_t millionths(std::string_view key, std::int64_t low);
   // "0-7" or [0, 1, 2]: at least one rank, each once.
-  std::vector<Rank> ranks(const char* key);
+  std::vector<Rank> ranks(std::string_view key);
   // "32,8192" or [32, 8192], as text.
-  std::string shape(const char* key);
+  std::string shape(std::string_view key);
   // A string, or an integer as its decimal text.
   std::string id_of(const TraceJson& value, std::string_view field) const;
 
@@ -84,9 +83,15 @@ class TraceFields {
   std::int64_t integer_of(const TraceJson& value, std::string_view key, std::int64_t low,
                           std::int64_t high) const;
 
-  const TraceJson& object_;
+  struct Field {
+    std::string_view key;
+    const TraceJson* value;
+    bool read;
+  };
+  std::size_t at(std::string_view key) const;  // the count of fields where there is none
+
   const std::string& place_;
-  std::vector<std::string_view> read_;
+  std::vector<Field> fields_;  // ascending by key
 };
 
 }  // namespace reshard::sim

@@ -157,9 +157,10 @@ Transfers CopyCarrier::message(const Message& message) {
   std::vector<Rank> ranks{message.source, message.destination};
   std::vector<Flow> flows{{0, 1, message.bytes, {0, kMaxBytes}}};
   price(ranks, ranks, flows);
-  flows[0].terms.cap_bytes_per_s =
-      std::min(flows[0].terms.cap_bytes_per_s, message.cap_bytes_per_s.value_or(kMaxBytes));
-  return Transfers::flows(slots_of_ranks(2), flows);
+  Terms terms = flows[0].terms;
+  terms.cap_bytes_per_s =
+      std::min(terms.cap_bytes_per_s, message.cap_bytes_per_s.value_or(kMaxBytes));
+  return Transfers::message(message.bytes, terms);
 }
 
 Transfers CopyCarrier::collective(const BareCollective& collective) {

@@ -2,6 +2,7 @@
 #include "sim/transport/nccl_carrier.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <numeric>
 
@@ -218,7 +219,7 @@ std::int64_t NcclCarrier::least_moving_ps(const std::vector<Flow>& flows,
 }
 
 void NcclCarrier::price_messages(std::span<const Rank> communicator, std::span<const Rank> ranks,
-                                 std::vector<Flow>& flows) {
+                                 std::span<Flow> flows) {
   const Costs& costs = costs_of({communicator.begin(), communicator.end()});
   // Per part, sends and receives apart: bytes, thread blocks, messages.
   struct Load {
@@ -278,12 +279,12 @@ Transfers NcclCarrier::step(const Plan& plan, const Step& step) {
 }
 
 Transfers NcclCarrier::message(const Message& message) {
-  std::vector<Rank> ranks{message.source, message.destination};
-  std::vector<Flow> flows{{0, 1, message.bytes, {}}};
-  price_messages(ranks, ranks, flows);
-  flows[0].terms.cap_bytes_per_s =
-      std::min(flows[0].terms.cap_bytes_per_s, message.cap_bytes_per_s.value_or(kMaxBytes));
-  return Transfers::flows(std::vector<Slot>{0, 1}, flows);
+  std::array<Rank, 2> ranks{message.source, message.destination};
+  Flow flow{0, 1, message.bytes, {}};
+  price_messages(ranks, ranks, {&flow, 1});
+  flow.terms.cap_bytes_per_s =
+      std::min(flow.terms.cap_bytes_per_s, message.cap_bytes_per_s.value_or(kMaxBytes));
+  return Transfers::message(message.bytes, flow.terms);
 }
 
 Transfers NcclCarrier::collective(const BareCollective& collective) {

@@ -37,7 +37,7 @@ class NcclCarrier : public Carrier {
   // Gives terms to messages between parts, which lie on `ranks`: one group of sends and receives of
   // the communicator.
   void price_messages(std::span<const Rank> communicator, std::span<const Rank> ranks,
-                      std::vector<Flow>& flows);
+                      std::span<Flow> flows);
 
  private:
   // Of a set of ranks, whatever their order; found once.

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The program `reshard`: the list of its commands, and the only place that exits. Exit codes: 0
 // done, others in agreement.h.
+#include <malloc.h>
 #include <CLI/CLI.hpp>
 #include <csignal>
+#include <limits>
 #include <memory>
 #include <sstream>
 #include <string>
@@ -92,6 +94,10 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  // What a long trace frees it needs again: pages that go back to the system come back zeroed,
+  // which took a tenth of a replay.
+  mallopt(M_MMAP_THRESHOLD, 32 << 20);
+  mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
   std::signal(SIGPIPE,
               SIG_IGN);  // a reader that has gone ends the program quietly, where it writes
   std::signal(SIGXFSZ, SIG_IGN);  // a limit on the size of files is an error like a full disk

@@ -87,8 +87,8 @@ Bound bound_of(const RequestDemand& demand, const CutSets& sets) {
           latency_bound_ps(demand, sets)};
 }
 
-Bound bound_of(const Request& request, const Topology& topology) {
-  CutSets sets(topology, request.ranks());
+Bound bound_of(const Request& request, const Topology& topology, Switches use) {
+  CutSets sets(topology, request.ranks(), use);
   return bound_of(demand_of(request, sets), sets);
 }
 

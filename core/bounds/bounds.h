@@ -23,9 +23,10 @@
 //            kind as super-ranks; a resource that several of them share counts once in the sum.
 //            Price 1 on every receipt. Receipts of an element with k addends and m needing ranks:
 //            m minus the owners among them if k = 1; (k-1)+(m-1) if a needing rank holds an addend;
-//            k+m-1 otherwise. Where switches on the way reduce and multicast (the topology's flags;
-//            ranks and groups of ranks: NVLink's or the network's, nodes: the network's), one
-//            receipt is enough for each rank that needs it and does not hold all addends
+//            k+m-1 otherwise. Where switches on the way reduce and multicast (the topology's flags,
+//            unless only links are used; ranks and groups of ranks: NVLink's or the network's,
+//            nodes: the network's), one receipt is enough for each rank that needs it and does not
+//            hold all addends
 //   price    receipts inside a set and between sets of a level at two prices: price.h
 //   holder   what only some ranks of a node hold must leave them, or come from elsewhere: holder.h
 //   latency  the greatest, over ranks that must receive, of the least route latency into the rank;
@@ -83,7 +84,7 @@ class CutSets {
  public:
   // `ranks` ascending. Throws InputError where a rank has no device. Keeps a reference to the
   // topology.
-  CutSets(const Topology& topology, std::vector<Rank> ranks);
+  CutSets(const Topology& topology, std::vector<Rank> ranks, Switches use = Switches::Reduce);
 
   std::size_t size() const { return passages_.size(); }
   std::string name(std::size_t set) const;  // "rank 3", "all but node0"
@@ -92,11 +93,13 @@ class CutSets {
   const Passage& passage_into(std::size_t set) const { return passages_[set]; }
   const std::vector<Rank>& ranks() const { return ranks_; }
   const Topology& topology() const { return *topology_; }
+  Reducing reducing() const { return {topology_->machine(), use_}; }
   // Single ranks first. Empty for a job of one rank.
   const std::vector<CutLevel>& levels() const { return levels_; }
 
  private:
   const Topology* topology_;
+  Switches use_;
   std::vector<Rank> ranks_;
   std::vector<CutLevel> levels_;
   std::vector<Passage> passages_;
@@ -122,7 +125,7 @@ void add_transfer(std::vector<Int128>& in_bytes, const CutSets& sets, Rank sourc
                   Int128 bytes);
 
 // Bounds of one request with its own ranks as the job.
-Bound bound_of(const Request& request, const Topology& topology);
+Bound bound_of(const Request& request, const Topology& topology, Switches use = Switches::Reduce);
 // The same from parts already at hand.
 Bound bound_of(const RequestDemand& demand, const CutSets& sets);
 

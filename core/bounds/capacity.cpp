@@ -61,9 +61,9 @@ class Entrance {
 
   // Where switches inside a node multicast, what leaves a port once may come to many ranks: only at
   // the ranks' own ports is every receipt seen.
-  bool shows_receipts() const {
-    if (topology_.machine().sharp) return false;
-    if (!topology_.machine().nvls) return true;
+  bool shows_receipts(Reducing switches) const {
+    if (switches.network) return false;
+    if (!switches.nvlink) return true;
     return std::all_of(by_rule_.begin(), by_rule_.end(), [&](const auto& entry) {
       return entry.first == topology_.node().rule_between ||
              topology_.node().rules[to_index(entry.first)].hops.back().kind ==
@@ -262,7 +262,8 @@ JobCapacities::Ways JobCapacities::ways_into(std::int32_t node,
           passage_around(topology_, beside, {}, far, false)};
 }
 
-LevelPassages JobCapacities::of_level(const std::vector<std::int32_t>& set_of) const {
+LevelPassages JobCapacities::of_level(const std::vector<std::int32_t>& set_of,
+                                      Reducing switches) const {
   Entrance inside(topology_), between(topology_);
   std::int32_t place = 0;
   for (const auto& entry : kinds_of_node(topology_, ranks_, set_of)) {
@@ -291,12 +292,11 @@ LevelPassages JobCapacities::of_level(const std::vector<std::int32_t>& set_of) c
 
   LevelPassages out{between.passage(), 0, {}};
   out.latency_ps = std::min(out.between.latency_ps, inside.passage().latency_ps);
-  if (!inside.shows_receipts() || !between.shows_receipts()) return out;
+  if (!inside.shows_receipts(switches) || !between.shows_receipts(switches)) return out;
   auto inner = inside.choices(), outer = between.choices();
-  bool last_hops_only = topology_.machine().nvls;
   for (std::size_t in = 0; in < inner.size(); ++in)
     for (std::size_t across = 0; across < outer.size(); ++across)
-      if (!last_hops_only || (in == 1 && across == 1))
+      if (!switches.nvlink || (in == 1 && across == 1))
         out.choices.push_back(shared_capacity(inner[in], outer[across]));
   return out;
 }

@@ -31,6 +31,18 @@
 
 namespace reshard {
 
+// What switches do that could reduce and multicast: links alone only forward, NCCL's collectives
+// may use more.
+enum class Switches : std::uint8_t { Forward, Reduce };
+
+// The topology's switches that reduce and multicast as they are used.
+struct Reducing {
+  bool nvlink, network;
+  Reducing(const Machine& machine, Switches use)
+      : nvlink(machine.nvls && use == Switches::Reduce),
+        network(machine.sharp && use == Switches::Reduce) {}
+};
+
 // Ranks of one node by class of device, ascending, only classes that occur.
 using ClassCounts = std::vector<std::pair<std::int32_t, std::int64_t>>;
 
@@ -82,7 +94,7 @@ class JobCapacities {
   Ways ways_into(std::int32_t node, const std::vector<Rank>& members) const;
 
   // Of all routes, each resource once; `set_of` per rank of the job, every set on one node.
-  LevelPassages of_level(const std::vector<std::int32_t>& set_of) const;
+  LevelPassages of_level(const std::vector<std::int32_t>& set_of, Reducing switches) const;
 
   // Of a scope's routes, the scope being ranks of `node`.
   Passage of_scope(std::int32_t node, const ScopeParts& parts);

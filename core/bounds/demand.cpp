@@ -289,10 +289,10 @@ class RequestCount {
   }
 
   LevelView view_of(const CutLevel& level) const {
-    const Machine& machine = sets_.topology().machine();
+    Reducing switches = sets_.reducing();
     LevelView view{level.member_of, static_cast<std::int32_t>(level.names.size()),
-                   machine.sharp || (machine.nvls && !level.of_nodes),
-                   request_.fold().fold_count > 2 && !machine.sharp && !machine.nvls};
+                   switches.network || (switches.nvlink && !level.of_nodes),
+                   request_.fold().fold_count > 2 && !switches.network && !switches.nvlink};
     for (std::int32_t& set : view.set_of)
       if (set < 0) set = view.sets;
     return view;

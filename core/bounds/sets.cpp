@@ -77,8 +77,8 @@ bool is_useful(const CutLevel& level) {
 
 }  // namespace
 
-CutSets::CutSets(const Topology& topology, std::vector<Rank> ranks)
-    : topology_(&topology), ranks_(std::move(ranks)) {
+CutSets::CutSets(const Topology& topology, std::vector<Rank> ranks, Switches use)
+    : topology_(&topology), use_(use), ranks_(std::move(ranks)) {
   if (!ranks_.empty() && to_int(ranks_.back()) >= topology.devices())
     throw InputError(
         fmt::format("topology {}: expected a device for every rank, found {} devices and rank {}",
@@ -108,7 +108,7 @@ CutSets::CutSets(const Topology& topology, std::vector<Rank> ranks)
       level.capacity += into.bytes_per_s;
     }
     if (!level.covers_job) continue;
-    level.passages = capacities.of_level(level.member_of);
+    level.passages = capacities.of_level(level.member_of, reducing());
     // What several sets' routes share is counted once.
     level.capacity = std::min(level.capacity, level.passages.between.bytes_per_s);
   }

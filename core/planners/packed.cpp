@@ -95,7 +95,8 @@ class PackedPlanner {
         crossing_(crossing),
         packed_(crossing_, *input.topology),
         roads_(*input.topology, packed_.ranks, packed_.symmetry),
-        bound_ps_(std::max<std::int64_t>(1, bound_of(request_, *input.topology).time_ps())) {
+        bound_ps_(std::max<std::int64_t>(
+            1, bound_of(request_, *input.topology, Switches::Forward).time_ps())) {
     for (const Roads::Crossing& crossing : roads_.crossings())
       latency_ps_ = std::max(latency_ps_, crossing.latency_ps);
   }

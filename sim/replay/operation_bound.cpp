@@ -218,10 +218,11 @@ std::vector<std::int64_t> OperationBounds::parts(const std::vector<Int128>& in_b
   return out;
 }
 
-std::shared_ptr<const OperationBound> OperationBounds::of_request(const Request& request) {
-  std::shared_ptr<const OperationBound>& known = requests_[request.fingerprint()];
+std::shared_ptr<const OperationBound> OperationBounds::of_request(const Request& request,
+                                                                  Switches use) {
+  std::shared_ptr<const OperationBound>& known = requests_[{request.fingerprint(), use}];
   if (known) return known;
-  CutSets sets(topology_, request.ranks());
+  CutSets sets(topology_, request.ranks(), use);
   RequestDemand demand = demand_of(request, sets);
   known = std::make_shared<const OperationBound>(
       OperationBound{reshard::bound_of(demand, sets).time_ps(), parts(demand.in_bytes, sets)});
@@ -263,9 +264,10 @@ OperationBound OperationBounds::of_message(const Message& message) const {
   return {time, {time, time}};
 }
 
-std::shared_ptr<const OperationBound> OperationBounds::of(const Operation& operation) {
+std::shared_ptr<const OperationBound> OperationBounds::of(const Operation& operation,
+                                                          Switches use) {
   if (const auto* run = std::get_if<RunPlan>(&operation.body))
-    return of_request(run->plan->request());
+    return of_request(run->plan->request(), use);
   if (const auto* collective = std::get_if<BareCollective>(&operation.body))
     return of_collective(*collective);
   if (const auto* message = std::get_if<Message>(&operation.body))

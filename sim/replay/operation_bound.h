@@ -31,18 +31,19 @@ class OperationBounds {
   // Keeps a reference.
   explicit OperationBounds(const Topology& topology) : topology_(topology) {}
 
-  // Throws InputError where a bound would be too much work (bounds.h).
-  std::shared_ptr<const OperationBound> of(const Operation& operation);
+  // Where its transport lets switches do what they can, or lets them forward. Throws InputError
+  // where a bound would be too much work (bounds.h).
+  std::shared_ptr<const OperationBound> of(const Operation& operation, Switches use);
 
  private:
-  std::shared_ptr<const OperationBound> of_request(const Request& request);
+  std::shared_ptr<const OperationBound> of_request(const Request& request, Switches use);
   std::shared_ptr<const OperationBound> of_collective(const BareCollective& collective);
   OperationBound of_message(const Message& message) const;
   std::vector<std::int64_t> parts(const std::vector<Int128>& in_bytes, const CutSets& sets) const;
   std::int64_t least_latency_ps(Rank rank, bool into) const;
 
   const Topology& topology_;
-  std::map<Digest, std::shared_ptr<const OperationBound>> requests_;
+  std::map<std::pair<Digest, Switches>, std::shared_ptr<const OperationBound>> requests_;
   std::map<std::tuple<CollectiveKind, std::int64_t, std::vector<Rank>>,
            std::shared_ptr<const OperationBound>>
       collectives_;

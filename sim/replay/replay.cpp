@@ -233,7 +233,9 @@ class Replay {
     OperationBounds bounds(topology_);
     for (std::size_t op = 0; op < report_.workload.operations.size(); ++op) {
       try {
-        bounds_.push_back(bounds.of(report_.workload.operations[op]));
+        TransportKind by =
+            op < transports_.size() ? kind_of(transports_[op]) : TransportKind::Ideal;
+        bounds_.push_back(bounds.of(report_.workload.operations[op], switches_of(by)));
       } catch (const InputError& error) {
         throw error.in(trace_.place_of(id_of<OpId>(op)));
       }

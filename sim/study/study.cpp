@@ -104,10 +104,11 @@ const PathFacts& Study::critical_path() {
 const Bound& Study::bound() {
   if (bound_) return *bound_;
   // Of several tensors the greatest holds for all.
-  Bound greatest = bound_of(plan_->tensors.front(), *topology_);
-  for (std::size_t t = 1; t < plan_->tensors.size(); ++t)
-    if (Bound bound = bound_of(plan_->tensors[t], *topology_); bound.time_ps() > greatest.time_ps())
-      greatest = bound;
+  Bound greatest;
+  for (const Request& request : plan_->tensors) {
+    Bound bound = bound_of(request, *topology_, switches_of(transport()));
+    if (bound.time_ps() >= greatest.time_ps()) greatest = bound;
+  }
   set_bound(greatest);
   return *bound_;
 }

@@ -19,6 +19,10 @@ TransportKind parse_transport(std::string_view word, std::string_view field) {
       fmt::format("{}: expected {}, found {}", field, transport_names(), quoted(word)));
 }
 
+Switches switches_of(TransportKind kind) {
+  return kind == TransportKind::Ideal ? Switches::Forward : Switches::Reduce;
+}
+
 Carriage::Carriage(std::shared_ptr<const Topology> topology, const TransportOptions& options)
     : topology_(std::move(topology)),
       kind_(options.kind.value_or(topology_->machine().transport.value_or(TransportKind::Ideal))),

@@ -16,6 +16,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/bounds/capacity.h"
 #include "core/topology/topology.h"
 #include "sim/network/carrier.h"
 
@@ -23,6 +24,9 @@ namespace reshard::sim {
 
 // Throws InputError.
 TransportKind parse_transport(std::string_view text, std::string_view field);
+
+// What its collectives ask of switches that can reduce.
+Switches switches_of(TransportKind kind);
 
 struct TransportOptions {
   std::optional<TransportKind> kind = {};  // none: the topology's own, else ideal

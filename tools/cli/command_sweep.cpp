@@ -119,7 +119,7 @@ void sweep_mesh(const SweepOptions& options, const std::string& mesh_text, const
   // All pairs have the same ranks.
   std::vector<Rank> ranks = mesh->ranks();
   std::sort(ranks.begin(), ranks.end());
-  CutSets sets(*topology, ranks);
+  CutSets sets(*topology, ranks, sim::switches_of(by_planner.front()->transport()->kind()));
 
   std::int64_t done = 0;
   for (const std::vector<Placement>& from : sides)

@@ -58,9 +58,10 @@ TEST_CASE("no plan is faster than its bound or moves fewer bytes") {
     Request request =
         random_request(prng, topology.devices(), prng.pick(std::vector<std::int64_t>{1, 17, 300}));
     CAPTURE(seed, topology.name(), request.text());
-    CutSets sets(topology, request.ranks());
+    CutSets sets(topology, request.ranks(), Switches::Forward);
     RequestDemand demand = demand_of(request, sets);
     Bound bound = bound_of(demand, sets);
+    REQUIRE(bound_of(request, topology, Switches::Reduce).time_ps() <= bound.time_ps());
     for (const char* name : {"p2p", "packed", "rule", "graph", "hybrid"}) {
       if (!request.same_mesh() && std::string_view(name) == "rule") break;
       CAPTURE(name);
@@ -107,7 +108,8 @@ TEST_CASE("no plan is faster than its bound on meshes that fill two nodes") {
     Layout destination(source.shape(), DType::F32, other.mesh_ref(), other.placements());
     Request request(source, destination);
     CAPTURE(seed, topology.name(), request.text());
-    Bound bound = bound_of(request, topology);
+    Bound bound = bound_of(request, topology, Switches::Forward);
+    REQUIRE(bound_of(request, topology, Switches::Reduce).time_ps() <= bound.time_ps());
     for (const char* name : {"p2p", "packed", "rule", "hybrid"}) {
       if (!request.same_mesh() && std::string_view(name) == "rule") break;
       // It takes most of the time.

@@ -300,6 +300,17 @@ TEST_CASE("bounds across meshes") {
 
 }  // namespace
 
+TEST_CASE("links alone get nothing from switches that could reduce") {
+  Request request = request_of("8x2", "P,P", "R,R");
+  Topology reducing = sim::find_topology("dgx-h100:2");
+  NodeTemplate node = reducing.node();
+  node.machine.nvls = false;
+  Topology forwarding(reducing.name(), node, {}, reducing.nodes());
+  Bound links = bound_of(request, reducing, Switches::Forward);
+  CHECK(links.time_ps() == bound_of(request, forwarding, Switches::Reduce).time_ps());
+  CHECK(links.time_ps() > bound_of(request, reducing, Switches::Reduce).time_ps());
+}
+
 TEST_CASE("what a node lacks comes straight, or over two routes") {
   // 16 ranks, 50 GB/s straight from 20 us on, 350 GB/s over two routes from 28 us on.
   auto bound = [](const char* elements) {

@@ -135,6 +135,28 @@ TEST_CASE("An operation may name what carries it; the report sets the time of li
   CHECK(two.requests[1].transport == "nccl");
 }
 
+TEST_CASE("Switches that reduce lower the bound of a transport that uses them, and of no other") {
+  Topology topology = find_topology("dgx-h100:1");
+  auto line = [](const char* transport) {
+    return redistribute("f32", "[64, 4096]", "P(sum)", "R", "a",
+                        std::string(R"(, "transport": ")") + transport + "\"");
+  };
+  ReplayReport report = Rig(topology).replay(
+      trace_of(R"({"reshard_trace": 1, "meshes": {"a": "8"}})", {line("ideal"), line("nccl")}));
+  MeshRef mesh = std::make_shared<const Mesh>(parse_mesh("8"));
+  Request request(parse_layout("64,4096", "f32", mesh, "P(sum)"),
+                  parse_layout("64,4096", "f32", mesh, "R"));
+  std::int64_t links = bound_of(request, topology, Switches::Forward).time_ps(),
+               switches = bound_of(request, topology, Switches::Reduce).time_ps();
+  CHECK(switches < links);
+  REQUIRE(report.requests.size() == 2);
+  CHECK(report.requests[0].bound_ps == links);
+  CHECK(report.requests[1].bound_ps == switches);
+  Studies studies(std::make_shared<const Topology>(topology), find_planner("p2p"));
+  CHECK(studies.of(request, TransportKind::Ideal)->bound().time_ps() == links);
+  CHECK(studies.of(request, TransportKind::Nccl)->bound().time_ps() == switches);
+}
+
 TEST_CASE("Every kind of collective stays above its bound on every group") {
   Topology topology = test::star(5);
   for (const char* kind : {"all_gather", "reduce_scatter", "all_reduce", "all_to_all"})
@@ -318,7 +340,7 @@ TEST_CASE("a reduce_scatter's ranks need only their own part, and send all other
   OperationBounds bounds(topology);
   Operation scatter{
       BareCollective{CollectiveKind::ReduceScatter, Algorithm::Ring, ranks, 1'000}, 0, {}};
-  CHECK(bounds.of(scatter)->time_ps == 4'000'000);
+  CHECK(bounds.of(scatter, Switches::Reduce)->time_ps == 4'000'000);
   // All to all of 16 in two nodes: what enters a node takes longer than what enters a rank.
   Topology two = find_topology("dgx-h100:2");
   ReplayReport report = test::Rig(two).replay(trace_of(

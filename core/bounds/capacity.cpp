@@ -251,6 +251,13 @@ std::pair<Passage, Passage> JobCapacities::into(std::int32_t node,
   return entry->second;
 }
 
+Passage JobCapacities::from_elsewhere(std::int64_t ranks, std::int64_t nodes,
+                                      const std::vector<Rank>& members) const {
+  // The one rule between nodes does not ask for the class.
+  return passage_around(topology_, classes_of(topology_, members), {},
+                        End{kElsewhere, 0, -1, ranks, nodes}, false);
+}
+
 JobCapacities::Ways JobCapacities::ways_into(std::int32_t node,
                                              const std::vector<Rank>& members) const {
   const ClassCounts& here = by_node_.at(node);

@@ -240,7 +240,7 @@ class RequestCount {
       levels_.emplace_back(holders_, needers_, request.fold().fold_count, view_of(level));
     for (std::size_t l = 0; l < sets.levels().size(); ++l)
       if (sets.levels()[l].of_nodes) nodes_ = l;
-    far_.resize(sets.ranks().size());
+    if (nodes_) far_.emplace(holders_, needers_, sets.levels()[*nodes_].member_of);
     for (Scopes& scopes : scopes_of(sets))
       held_.emplace_back(holders_, needers_, folds_, std::move(scopes));
   }
@@ -255,7 +255,10 @@ class RequestCount {
                       levels_[l].add_price(holders, needers, elements, by_rank, by_set);
                     }
                     for (HeldCount& held : held_) held.add(holders, needers, elements);
-                    if (nodes_ && by_rank > 0) add_far(holders, needers, elements);
+                    if (far_ && by_rank > 0)
+                      far_->add(holders, needers, elements, [&](std::int32_t node) {
+                        return levels_[*nodes_].complete(holders, node);
+                      });
                     if (by_owner) latency_.add(holders, needers);
                   });
   }
@@ -274,20 +277,14 @@ class RequestCount {
       demand.prices.push_back(levels_[l].price(width));
     }
     demand.holder_ps = holder_ps(width);
-    demand.entry_ps = entry_bound_ps(far_, width, sets_.topology(), sets_.ranks());
+    if (far_)
+      demand.entry_ps =
+          far_->bound_ps(width, sets_.topology(), sets_.ranks(), sets_.reducing().network);
     demand.owner_latency_ps = owner_latency_ps();
     return demand;
   }
 
  private:
-  // Elements that ranks need and their nodes do not have.
-  void add_far(std::size_t holders, std::size_t needers, std::int64_t elements) {
-    const CutLevel& nodes = sets_.levels()[*nodes_];
-    for (const Member& member : needers_.list(needers))
-      if (!levels_[*nodes_].complete(holders, nodes.member_of[to_index(member.rank)]))
-        far_[to_index(member.rank)] += elements;
-  }
-
   LevelView view_of(const CutLevel& level) const {
     Reducing switches = sets_.reducing();
     LevelView view{level.member_of, static_cast<std::int32_t>(level.names.size()),
@@ -345,7 +342,7 @@ class RequestCount {
   std::vector<LevelCount> levels_;
   std::vector<HeldCount> held_;
   std::optional<std::size_t> nodes_;  // the level of nodes, where there are several
-  std::vector<Int128> far_;           // elements per rank
+  std::optional<FarCount> far_;       // where there are several nodes
 };
 
 }  // namespace

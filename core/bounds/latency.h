@@ -30,6 +30,8 @@ class JobLatencies {
   // All routes inside nodes take the same, and no way by another node takes less: then what a rank
   // lacks and its node holds takes just that.
   bool alike_within() const;
+  // Of all routes inside nodes.
+  std::int64_t least_within_ps() const { return least_within_; }
   // No two ranks of a node are further apart.
   std::int64_t greatest_within_ps() const { return greatest_within_; }
 

@@ -218,6 +218,17 @@ class TreeGrower {
     return out;
   }
 
+  // Whether of `all` that need no others are on its ways: they get it from a branch of their own.
+  static bool keeps_to(const std::vector<Slot>& needers, const std::vector<Slot>& all,
+                       const Branch& branch) {
+    auto is_in = [](const std::vector<Slot>& slots, Slot slot) {
+      return std::binary_search(slots.begin(), slots.end(), slot);
+    };
+    return std::none_of(branch.out.begin(), branch.out.end(), [&](const Leg& leg) {
+      return is_in(all, leg.to) && !is_in(needers, leg.to);
+    });
+  }
+
   std::vector<Branch> grow_folds(const Commodity& commodity) {
     std::vector<Slot> roots = roots_of(commodity);
     Grown one = best_root(commodity, roots, commodity.needers);
@@ -231,6 +242,7 @@ class TreeGrower {
     if (by_node.size() < 2 || by_node.size() > kMostFoldingNodes) return one.branches;
     carry(one.branches[0], true);
     Grown each{0, {}};
+    bool apart = true;
     for (const std::vector<Slot>& needers : by_node) {
       std::vector<Slot> here;
       for (Slot root : roots)
@@ -239,8 +251,9 @@ class TreeGrower {
       Grown branch = best_root(commodity, here, needers);
       each.paid += branch.paid;
       each.branches.push_back(std::move(branch.branches[0]));
+      apart = apart && keeps_to(needers, commodity.needers, each.branches.back());
     }
-    if (each.paid < one.paid) return each.branches;
+    if (apart && each.paid < one.paid) return each.branches;
     for (const Branch& branch : each.branches) carry(branch, true);
     carry(one.branches[0], false);
     return one.branches;

@@ -150,6 +150,16 @@ TEST_CASE("however steps overlap, no more than four chunks of what is relayed ar
   }
 }
 
+TEST_CASE("nodes that fold for themselves reach no ranks of each other") {
+  // One NIC per node and a slow way inside: branches go by the other node.
+  Topology narrow = sim::find_topology("rtx-pro-6000-8:2,nics=1");
+  for (const auto& [shape, from, to] : {std::tuple("32,512,256", "RP(sum)", "RR"),
+                                        std::tuple("32,128,64", "S(0)P(sum)", "RS(1)")}) {
+    INFO(from << " -> " << to);
+    CHECK(ratio(*studied(request_on("8x2", shape, from, to), narrow)) < 1.5);
+  }
+}
+
 TEST_CASE("the explanation names the limit") {
   sim::StudyOptions options;
   options.explain = true;

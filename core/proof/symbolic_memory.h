@@ -16,7 +16,7 @@
 #include "core/layout/zero_axes.h"
 #include "core/proof/contents.h"
 #include "core/proof/proof.h"
-#include "core/proof/step_order.h"
+#include "core/schedule/step_order.h"
 
 namespace reshard {
 

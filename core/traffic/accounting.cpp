@@ -6,7 +6,7 @@
 
 #include "core/base/errors.h"
 #include "core/base/integers.h"
-#include "core/schedule/temporaries.h"
+#include "core/schedule/held_temporaries.h"
 #include "core/traffic/transfers.h"
 
 namespace reshard {
@@ -16,7 +16,6 @@ PlanBytes count_bytes(const Plan& plan) {
   PlanBytes out;
   out.received_per_step.assign(plan.steps.size(), 0);
   out.received_per_slot.assign(slots, 0);
-  out.peak_per_slot.assign(slots, 0);
   for (std::size_t s = 0; s < plan.steps.size(); ++s)
     for_each_receipt(plan, plan.steps[s], [&](Slot slot, std::int64_t bytes) {
       add_bytes(out.received_per_step[s], bytes);
@@ -27,24 +26,12 @@ PlanBytes count_bytes(const Plan& plan) {
     add_bytes(out.received_total, received);
   }
 
-  Lives lives = lives_of(plan);
-  std::vector<Int128> change(plan.steps.size() + 1);
+  out.peak_per_slot = held_temporaries(plan);
   for (std::size_t slot = 0; slot < slots; ++slot) {
-    auto id = static_cast<Slot>(slot);
-    std::fill(change.begin(), change.end(), 0);
-    std::int64_t peak = 0;
-    for (std::size_t b = 0; b < plan.buffers.size(); ++b) {
-      std::int64_t bytes = plan.buffer_bytes(BufferId{static_cast<std::int32_t>(b)}, id);
-      std::int32_t begin = lives.begin[b * slots + slot], end = lives.end[b * slots + slot];
-      if (plan.buffers[b].role() != BufferRole::Temporary) add_bytes(peak, bytes);
-      if (plan.buffers[b].role() != BufferRole::Temporary || begin < 0) continue;
-      change[to_index(begin)] += bytes;
-      change[to_index(end) + 1] -= bytes;
-    }
-    Int128 live = 0, most = 0;
-    for (Int128 by : change) most = std::max(most, live += by);
-    add_bytes(peak, most);
-    out.peak_per_slot[slot] = peak;
+    std::int64_t& peak = out.peak_per_slot[slot];
+    for (std::size_t b = 0; b < plan.buffers.size(); ++b)
+      if (plan.buffers[b].role() != BufferRole::Temporary)
+        add_bytes(peak, plan.buffer_bytes(id_of<BufferId>(b), static_cast<Slot>(slot)));
     out.peak_max = std::max(out.peak_max, peak);
   }
   return out;

@@ -15,9 +15,9 @@ struct PlanBytes {
   std::vector<std::int64_t> received_per_step;  // summed over ranks
   std::vector<std::int64_t> received_per_slot;  // summed over steps
   std::int64_t received_max = 0, received_total = 0;
-  // Source (kept to the end) + destination + live temporaries. A temporary lives from the first
-  // step that writes it to the last that reads it, in listed order; the destination all the time.
-  // Sharing of replicas is not deducted.
+  // Source (kept to the end) + destination (all the time) + the most that temporaries hold at one
+  // time, from the first step that writes one to the last that reads it, however steps overlap
+  // (held_temporaries.h). Sharing of replicas is not deducted.
   std::vector<std::int64_t> peak_per_slot;
   std::int64_t peak_max = 0;
 };

@@ -7,6 +7,7 @@
 
 #include "core/base/errors.h"
 #include "core/proof/proof.h"
+#include "core/schedule/held_temporaries.h"
 #include "core/schedule/temporaries.h"
 #include "sim/machines/presets.h"
 #include "sim/study/study.h"
@@ -143,10 +144,17 @@ TEST_CASE("however steps overlap, no more than four chunks of what is relayed ar
        {std::tuple("4x4", "S(0)S(1)", "S(1)S(0)"), std::tuple("2x8", "S(0)R", "RS(0)"),
         std::tuple("4x4", "P(sum)S(0)", "S(1)R"), std::tuple("8x2", "P(sum)P(sum)", "S(0)S(1)")}) {
     INFO(mesh << " " << from << " -> " << to);
-    TemporaryUse use = temporary_use(*studied(large(mesh, from, to), two));
+    auto study = studied(large(mesh, from, to), two);
+    TemporaryUse use = temporary_use(*study);
     // All have 32 chunks and more.
     CHECK(use.relayed_bytes > 0);
     CHECK(use.most_bytes <= use.relayed_bytes * 4 / 32);
+    std::vector<std::int64_t> held = held_temporaries(study->plan());
+    std::int64_t declared = *std::max_element(held.begin(), held.end());
+    // What a plan says it needs holds however its steps overlap, and is not much more than they do.
+    CHECK(use.most_bytes <= declared);
+    CHECK(declared <= use.most_bytes * 3 / 2);
+    CHECK(study->bytes().peak_max >= declared);
   }
 }
 

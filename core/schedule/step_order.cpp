@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "core/proof/step_order.h"
+#include "core/schedule/step_order.h"
 
 #include <algorithm>
 #include <map>

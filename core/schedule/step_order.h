@@ -21,6 +21,9 @@ class StepOrder {
   // it has no part in either.
   bool ordered(Slot slot, std::int32_t earlier, std::int32_t step) const;
 
+  // Equal for ranks on which the same is ordered.
+  std::int32_t class_of(Slot slot) const { return class_of_[to_index(slot)]; }
+
  private:
   using Bits = std::vector<std::uint64_t>;
   struct Table {

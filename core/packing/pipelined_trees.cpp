@@ -225,8 +225,8 @@ class TreeEmitter {
     keep_own(say);
     send_trees();
     steps_.add_steps([&](StepId id, const StageKey& key, std::int32_t chunk) {
-      say(id, chunks() == 1 ? why(key)
-                            : fmt::format("{}, chunk {} of {}", why(key), chunk + 1, chunks()));
+      say(id, why(key));
+      if (chunks() > 1) say(id, fmt::format("chunk {} of {}", chunk + 1, chunks()));
     });
   }
 

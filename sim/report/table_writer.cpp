@@ -37,21 +37,54 @@ void add_head(const RunReport& report, Facts& facts) {
                 : fmt::format("{}, which took {}", report.planner_asked, report.planner));
 }
 
-std::string step_table(const RunReport& report, std::size_t width) {
+// Pipelines have hundreds of steps: of more than the one the other number is shown, and reasons are
+// grouped.
+constexpr std::size_t kManySteps = 40, kStepsShown = 24;
+bool has_many_steps(const RunReport& report, bool verbose) {
+  return report.steps.size() > kManySteps && !verbose;
+}
+
+std::string step_table(const RunReport& report, bool verbose, std::size_t width) {
   if (report.steps.empty()) return kNoSteps;
   Table table({">step", "kind", "axis", "ranks", ">bytes", ">start", ">end"});
-  for (std::size_t s = 0; s < report.steps.size(); ++s) {
+  std::size_t shown = has_many_steps(report, verbose) ? kStepsShown : report.steps.size();
+  for (std::size_t s = 0; s < shown; ++s) {
     const StepRow& step = report.steps[s];
     std::string axes = joined(step.axes, ",", [](int axis) { return std::to_string(axis); });
     table.add_row({std::to_string(s), std::string(step.kind), axes.empty() ? "-" : axes,
                    shortened(step.ranks), bytes_text(step.bytes), time_text(step.start_ps),
                    time_text(step.end_ps)});
   }
-  return table.text(width);
+  std::string rest =
+      shown == report.steps.size()
+          ? ""
+          : fmt::format("(and {} more; -v shows every step)\n", report.steps.size() - shown);
+  return table.text(width) + rest;
 }
 
-std::string reasons_table(const RunReport& report, std::size_t width) {
+// Of steps with the same first reason, how many there are and which is the first.
+std::string grouped_reasons_table(const RunReport& report, std::size_t width) {
+  struct Group {
+    std::string why;
+    std::size_t first, steps;
+  };
+  std::vector<Group> groups;
+  for (std::size_t s = 0; s < report.steps.size(); ++s) {
+    std::string why = report.steps[s].why.empty() ? "" : report.steps[s].why.front();
+    auto group = std::find_if(groups.begin(), groups.end(),
+                              [&](const Group& each) { return each.why == why; });
+    if (group == groups.end()) group = groups.insert(group, {why, s, 0});
+    ++group->steps;
+  }
+  Table table({">steps", ">first", "why"});
+  for (const Group& group : groups)
+    table.add_row({std::to_string(group.steps), std::to_string(group.first), group.why});
+  return fmt::format("\n{}", table.text(width));
+}
+
+std::string reasons_table(const RunReport& report, bool verbose, std::size_t width) {
   if (report.steps.empty()) return {};
+  if (has_many_steps(report, verbose)) return grouped_reasons_table(report, width);
   Table table({">step", "why"});
   for (std::size_t s = 0; s < report.steps.size(); ++s)
     table.add_row({std::to_string(s), joined(report.steps[s].why, "; ",
@@ -211,7 +244,7 @@ std::string simulate_table(const RunReport& report, bool verbose, std::size_t wi
   if (verbose) add_path(report.path, facts);
   if (verbose) add_cache(report.cache, facts);
   add_phases(report.phases, facts);
-  return head.text(width) + "\n" + step_table(report, width) + "\n" + facts.text(width) +
+  return head.text(width) + "\n" + step_table(report, verbose, width) + "\n" + facts.text(width) +
          link_table(report.links, report.time_ps, 10'000, width) +
          (verbose ? path_tables(report, width) : "");
 }
@@ -235,8 +268,8 @@ std::string plan_table(const RunReport& report, bool explain, bool verbose, std:
       facts.add("PyTorch's defect", fmt::format("#{}: {}", defect.issue, defect.what));
   if (verbose) add_cache(report.cache, facts);
   add_phases(report.phases, facts);
-  return head.text(width) + "\n" + step_table(report, width) +
-         (explain ? reasons_table(report, width) : "") + "\n" + facts.text(width) +
+  return head.text(width) + "\n" + step_table(report, verbose, width) +
+         (explain ? reasons_table(report, verbose, width) : "") + "\n" + facts.text(width) +
          rank_table(report, width) + (explain || verbose ? path_tables(report, width) : "");
 }
 

@@ -251,11 +251,10 @@ std::pair<Passage, Passage> JobCapacities::into(std::int32_t node,
   return entry->second;
 }
 
-Passage JobCapacities::from_elsewhere(std::int64_t ranks, std::int64_t nodes,
-                                      const std::vector<Rank>& members) const {
+Passage JobCapacities::from_elsewhere(std::int64_t givers, const std::vector<Rank>& members) const {
   // The one rule between nodes does not ask for the class.
-  return passage_around(topology_, classes_of(topology_, members), {},
-                        End{kElsewhere, 0, -1, ranks, nodes}, false);
+  End far{kElsewhere, 0, -1, givers, static_cast<std::int64_t>(by_node_.size()) - 1};
+  return passage_around(topology_, classes_of(topology_, members), {}, far, false);
 }
 
 JobCapacities::Ways JobCapacities::ways_into(std::int32_t node,

@@ -92,9 +92,8 @@ class JobCapacities {
     Passage straight, beside, gate;
   };
   Ways ways_into(std::int32_t node, const std::vector<Rank>& members) const;
-  // From `ranks` ranks on `nodes` other nodes into `members`, all on one.
-  Passage from_elsewhere(std::int64_t ranks, std::int64_t nodes,
-                         const std::vector<Rank>& members) const;
+  // From `givers` ranks on other nodes into `members`, all on one.
+  Passage from_elsewhere(std::int64_t givers, const std::vector<Rank>& members) const;
 
   // Of all routes, each resource once; `set_of` per rank of the job, every set on one node.
   LevelPassages of_level(const std::vector<std::int32_t>& set_of, Reducing switches) const;

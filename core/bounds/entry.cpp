@@ -129,9 +129,7 @@ std::int64_t FarCount::node_bound_ps(std::int64_t width, const Topology& topolog
     of_node[node].push_back(ranks[rank]);
     if (of_rank_[rank] > 0) in_need[node].push_back(ranks[rank]);
   }
-  std::int64_t all_givers = std::accumulate(givers.begin(), givers.end(), std::int64_t{0}),
-               giving_nodes = std::count_if(givers.begin(), givers.end(),
-                                            [](std::int64_t here) { return here > 0; });
+  std::int64_t all_givers = std::accumulate(givers.begin(), givers.end(), std::int64_t{0});
 
   JobCapacities capacities(topology, ranks);
   std::int64_t bound = 0;
@@ -140,9 +138,8 @@ std::int64_t FarCount::node_bound_ps(std::int64_t width, const Topology& topolog
     std::vector<Int128> bytes = by_needers_[node];
     for (Int128& each : bytes) each *= width;
     std::int32_t here = topology.node_of(of_node[node].front());
-    std::int64_t from = all_givers - givers[node], nodes = giving_nodes - (givers[node] > 0);
     auto entering = [&](const std::vector<Rank>& members) {
-      return std::pair(capacities.from_elsewhere(from, nodes, members).bytes_per_s,
+      return std::pair(capacities.from_elsewhere(all_givers - givers[node], members).bytes_per_s,
                        capacities.ways_into(here, members).straight.bytes_per_s);
     };
     auto [first, later] = entering(of_node[node]);

@@ -12,7 +12,6 @@
 #include "core/base/errors.h"
 #include "core/base/units.h"
 #include "core/bounds/bounds.h"
-#include "core/bounds/entry.h"
 #include "core/topology/topology_text.h"
 #include "sim/machines/presets.h"
 
@@ -310,52 +309,6 @@ TEST_CASE("links alone get nothing from switches that could reduce") {
   Bound links = bound_of(request, reducing, Switches::Forward);
   CHECK(links.time_ps() == bound_of(request, forwarding, Switches::Reduce).time_ps());
   CHECK(links.time_ps() > bound_of(request, reducing, Switches::Reduce).time_ps());
-}
-
-// Whole bytes pass: two of them at 200 GB/s are 10 ps.
-bool near(std::int64_t bound_ps, std::int64_t exact_ps) {
-  return bound_ps <= exact_ps && bound_ps >= exact_ps - 10;
-}
-
-TEST_CASE("what several ranks of a node need enters early, or once for each") {
-  constexpr Int128 kGb = 1'000'000'000;
-  // L 2.7 us, l 0.7 us, 400 GB/s.
-  auto bound = [](std::vector<Int128> by_needers, Int128 first, Int128 at_need) {
-    return node_entry_bound_ps(by_needers, {first, std::min(first, at_need), 400 * kGb, at_need,
-                                            2'700'000, 700'000, 700'000});
-  };
-  CHECK(bound({}, 400 * kGb, 400 * kGb) == 0);
-  CHECK(bound({0, 0}, 400 * kGb, 400 * kGb) == 0);
-  // Straight: 1.31072 us.
-  CHECK(near(bound({0, 524'288}, 400 * kGb, 400 * kGb), 4'010'720));
-  // x = 400 (t - 3.4), 2 (s - x) = 400 * 0.7.
-  CHECK(near(bound({0, 0, 524'288}, 400 * kGb, 400 * kGb), 4'360'720));
-  // Those of four enter early, 147,456 of them and 120,000 of the others; the others enter late.
-  CHECK(near(bound({0, 400'000, 0, 0, 147'456}, 400 * kGb, 400 * kGb), 4'068'640));
-  CHECK(near(bound({0, 280'000, 0, 0, 200'000}, 400 * kGb, 400 * kGb), 3'900'000));
-  // Half of the ranks hold it, and half need it: 200 GB/s until 3.4 us and from t - 0.7 us on.
-  CHECK(near(bound({0, 262'144}, 200 * kGb, 200 * kGb), 4'010'720));
-  // Half of them hold it: another 200 GB/s from 3.4 us on.
-  CHECK(near(bound({0, 262'144}, 200 * kGb, 400 * kGb), 3'705'360));
-}
-
-TEST_CASE("a node's entry of a request is from its holders at first, to its needers at last") {
-  Topology topology = sim::find_topology("dgx-h100:2");
-  auto cut_ps = [&](const char* from, const char* to) {
-    MeshRef mesh = std::make_shared<const Mesh>(parse_mesh("4x4"));
-    return bound_of(Request(parse_layout("32,128,64", "f32", mesh, from),
-                            parse_layout("32,128,64", "f32", mesh, to)),
-                    topology)
-        .cut_ps;
-  };
-  // 512 KiB into each node: each element for two ranks of it, from one holder each.
-  CHECK(near(cut_ps("S(0)R", "RS(1)"), 4'360'720));
-  // Four ranks of a node hold what four of the other need, 64 KiB each.
-  CHECK(near(cut_ps("S(0)S(1)", "S(1)S(0)"), 4'010'720));
-  // The same to all eight.
-  CHECK(near(cut_ps("S(0)S(1)", "S(1)S(1)"), 3'705'360));
-  // All eight hold what four need.
-  CHECK(near(cut_ps("S(0)S(1)", "S(2)S(0)"), 3'705'360));
 }
 
 TEST_CASE("what a node lacks comes straight, or over two routes") {

@@ -47,6 +47,12 @@ TEST_CASE("temporaries: the third of a chain takes the place of the first") {
   // Where the third step need not wait, the third temporary may come before the first is gone.
   plan.steps[2].after.clear();
   CHECK(count_bytes(plan).peak_per_slot == std::vector<std::int64_t>{5000});
+  // Nor if one of two that write the third need not wait.
+  plan.steps[2].after = {id_of<StepId>(1)};
+  CopyStep early{{{0, {0, 1}}}, MoveList(1)};
+  early.moves.push_back({kSourceBuffer, c, DimVector{0}, DimVector{0}, DimVector{1000}});
+  plan.add_step(early, {});
+  CHECK(count_bytes(plan).peak_per_slot == std::vector<std::int64_t>{5000});
 }
 
 TEST_CASE("temporaries: what stays when copies are forwarded lives from its first write") {

@@ -103,6 +103,11 @@ TEST_CASE("Text that is no trace is refused with its place") {
         "t.jsonl:3: expected each field once, found 'op' twice");
   CHECK(line_error(R"({"op": [[[[[[1]]]]]]})") ==
         "t.jsonl:3: expected at most 4 levels of nesting, found more");
+  CHECK(line_error(R"({"op": [[[[1]]]]})") ==
+        "t.jsonl:3: expected at most 4 levels of nesting, found more");
+  CHECK(line_error(R"({"op": [[[1]]]})") ==
+        "t.jsonl:3: op: expected redistribute, compute, send, recv, isend, irecv, "
+        "collective or fault, found a list of 1");
   CHECK(line_error(std::string(1'000'000, '[')) ==
         "t.jsonl:3: expected at most 4 levels of nesting, found more");
   CHECK(line_error(R"({"op": "swim"})") ==

@@ -110,14 +110,12 @@ class PackedPlanner {
     std::int32_t count = chunks_for(usual.time_ps);
     offer(usual, count);
     if (is_large() && best_->fits) return taken();
+    if (!best_->fits) try_more_until_it_fits(usual);
     if (count < kManyChunks) try_fewer_and_more(usual, best_->chunks);
     if (is_slow()) try_other_depths(usual);
     // Latencies decide where they are more than a few hundredths of the whole.
     if (!best_->timing || best_->timing->time_ps < 32 * latency_ps_) try_small(usual);
-    if (!best_->fits) {
-      offer(usual, kMaxChunks);
-      offer(packing(kFewestLatencies), kMaxChunks);
-    }
+    if (!best_->fits) offer(packing(kFewestLatencies), kMaxChunks);
     return taken();
   }
 
@@ -234,6 +232,12 @@ class PackedPlanner {
     if (a.fits != b.fits) return a.fits;
     if (!a.fits) return a.bytes->peak_max < b.bytes->peak_max;
     return a.timing && a.timing->time_ps < b.timing->time_ps;
+  }
+
+  // Smaller chunks hold less on their way.
+  void try_more_until_it_fits(const Packing& packing) {
+    for (std::int32_t chunks = best_->chunks; !best_->fits && chunks < most_chunks(packing);)
+      offer(packing, chunks *= 2);
   }
 
   void try_fewer_and_more(const Packing& packing, std::int32_t count) {

@@ -21,10 +21,10 @@ function(reshard_api target output map)
     "LINKER:--version-script=${PROJECT_SOURCE_DIR}/tools/capi/${map}")
 endfunction()
 
-reshard_api(reshard_shared reshard reshard.map execute.cpp guard.cpp host_run.cpp plan_facts.cpp
-  planning.cpp program_questions.cpp)
+reshard_api(reshard_shared reshard reshard.map command.cpp execute.cpp guard.cpp host_run.cpp
+  plan_facts.cpp planning.cpp program_questions.cpp)
 target_link_libraries(reshard_shared PRIVATE reshard_core reshard_host reshard_study
-  reshard_machines reshard_network reshard_flags)
+  reshard_machines reshard_network reshard_commands fmt::fmt CLI11::CLI11 reshard_flags)
 
 configure_file(tools/capi/reshard.h ${PROJECT_BINARY_DIR}/include/reshard/reshard.h COPYONLY)
 target_include_directories(reshard_shared INTERFACE

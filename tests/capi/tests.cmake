@@ -2,6 +2,7 @@
 # The C API: from C, from C++, from Python, and its list of names.
 reshard_test(test_capi SOURCES
   tests/capi/capi_executor.cpp
+  tests/capi/test_capi_command.cpp
   tests/capi/test_capi_conformance.cpp
   tests/capi/test_capi_errors.cpp
   tests/capi/test_capi_questions.cpp

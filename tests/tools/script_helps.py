@@ -23,7 +23,7 @@ def scripts_in(root):
             name = str(path.relative_to(root))
             if path.suffix == ".sh" and os.access(path, os.X_OK):
                 found[name] = [path]
-            elif path.suffix == ".py" and "__main__" in path.read_text():
+            elif path.suffix == ".py" and '__name__ == "__main__"' in path.read_text():
                 found[name] = [sys.executable, path]
     return found
 

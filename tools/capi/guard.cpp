@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <exception>
 #include <new>
 
@@ -27,6 +28,8 @@ std::int32_t fail(std::int32_t code, std::string_view what) noexcept {
 std::int32_t code_of_current_exception() noexcept {
   try {
     throw;
+  } catch (const NotHeld& error) {
+    return fail(RESHARD_FINDINGS, error.what());
   } catch (const InputError& error) {
     return fail(RESHARD_INPUT_ERROR, error.what());
   } catch (const BackendError& error) {
@@ -46,6 +49,16 @@ void require_struct_size(std::uint32_t size, std::size_t least, const char* name
   if (size < least || size > kMaxStructSize)
     throw InputError(std::string(name) + ": expected struct_size set to the size of the struct, " +
                      std::to_string(least) + " or more, found " + std::to_string(size));
+}
+
+void give_text(const std::string& from, char** text, std::int64_t* text_bytes) {
+  given(text, "text");
+  given(text_bytes, "text_bytes");
+  char* copy = static_cast<char*>(std::malloc(from.size() + 1));
+  if (copy == nullptr) throw std::bad_alloc();
+  std::memcpy(copy, from.c_str(), from.size() + 1);
+  *text = copy;
+  *text_bytes = static_cast<std::int64_t>(from.size());
 }
 
 std::size_t checked_index(std::int64_t index, std::size_t count, const char* name) {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 
@@ -12,6 +13,11 @@
 #include "tools/capi/reshard.h"
 
 namespace reshard::capi {
+
+// A check that was asked for did not hold; `what` says which.
+struct NotHeld : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
 
 // Of the exception being handled: keeps its text for last_error_text and gives its code. Neither
 // allocates nor throws.
@@ -91,6 +97,9 @@ void give(T value, T* to, const char* name, std::size_t least = kLeastSize<T>) {
   if (size > sizeof(T)) std::memset(reinterpret_cast<char*>(to) + sizeof(T), 0, size - sizeof(T));
   std::memcpy(to, &value, size < sizeof(T) ? size : sizeof(T));
 }
+
+// A copy of the text, which reshard_text_free takes back.
+void give_text(const std::string& from, char** text, std::int64_t* text_bytes);
 
 // `index` as a position among `count`.
 std::size_t checked_index(std::int64_t index, std::size_t count, const char* name);

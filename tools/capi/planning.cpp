@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The C API from texts to proved plans.
 #include <cstdlib>
-#include <cstring>
-#include <new>
 
 #include "core/layout/request.h"
 #include "core/proof/proof.h"
@@ -126,17 +124,7 @@ int32_t reshard_plan_join(const reshard_plan* const* plans, int32_t count, resha
 void reshard_plan_free(reshard_plan* plan) { delete plan; }
 
 int32_t reshard_plan_write(const reshard_plan* plan, char** text, int64_t* text_bytes) {
-  return guarded([&] {
-    const Plan& written = *given(plan, "plan").plan;
-    given(text, "text");
-    given(text_bytes, "text_bytes");
-    std::string whole = to_text(written);
-    char* copy = static_cast<char*>(std::malloc(whole.size() + 1));
-    if (copy == nullptr) throw std::bad_alloc();
-    std::memcpy(copy, whole.c_str(), whole.size() + 1);
-    *text = copy;
-    *text_bytes = static_cast<std::int64_t>(whole.size());
-  });
+  return guarded([&] { give_text(to_text(*given(plan, "plan").plan), text, text_bytes); });
 }
 
 void reshard_text_free(char* text) { std::free(text); }

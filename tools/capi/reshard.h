@@ -50,6 +50,7 @@ extern "C" {
 
 enum {
   RESHARD_OK = 0,
+  RESHARD_FINDINGS = 1,      /* a check that was asked for did not hold; reshard_command alone */
   RESHARD_INPUT_ERROR = 2,   /* an argument, text or limit is wrong or cannot be met */
   RESHARD_CHECK_FAILURE = 3, /* a bug of reshard */
   RESHARD_BACKEND_ERROR = 4  /* the system, MPI, or the caller's exchange function failed */
@@ -187,6 +188,15 @@ typedef struct reshard_times {
 /* `topology` as in reshard_plan_create. */
 RESHARD_API int32_t reshard_plan_get_times(const reshard_plan* plan,
                                            const reshard_topology* topology, reshard_times* times);
+
+/* ---- The command line ---- */
+
+/* What `reshard ARGUMENTS` prints, for plan, simulate, replay, sweep, calibrate and topo: tables,
+ * or JSON (tools/json-schemas.md) with "--json". Files are read and written as the options say.
+ * Fails with the program's exit codes, RESHARD_FINDINGS among them: then the text is given all the
+ * same. Give it back with reshard_text_free. */
+RESHARD_API int32_t reshard_command(const char* const* arguments, int32_t count, char** text,
+                                    int64_t* text_bytes);
 
 /* ---- One rank's program ---- */
 

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdio>
-#include <new>
 #include <span>
 #include <utility>
 #include <vector>
@@ -14,7 +13,7 @@
 #include "backends/job/meeting.h"
 #include "core/base/errors.h"
 #include "core/layout/mesh.h"
-#include "tools/cli/options.h"
+#include "tools/cli/carriers.h"
 
 namespace reshard::tools {
 
@@ -115,34 +114,6 @@ void agree(const std::string& backend, const job::Launch& launch, const Phase& p
 }
 
 }  // namespace
-
-Failure failure_of(const std::exception_ptr& exception) {
-  constexpr const char* kOutOfMemory =
-      "out of memory; fewer ranks or bytes need less (simulate and replay move fewer bytes with "
-      "--data-budget, none with --data proof)";
-  try {
-    std::rethrow_exception(exception);
-  } catch (const CheckNotHeld& check) {
-    return {1, check.findings};
-  } catch (const Stopped& stopped) {
-    return {stopped.exit_code, {}};
-  } catch (const InputError& error) {
-    return {2, {error.what()}};
-  } catch (const CheckFailure& error) {
-    return {3, {std::string("internal check failed, please report: ") + error.what()}};
-  } catch (const BackendError& error) {
-    return {4, {error.what()}};
-  } catch (const std::bad_alloc&) {
-    return {4, {kOutOfMemory}};
-  } catch (const std::exception& error) {
-    return {3, {std::string("unexpected: ") + error.what()}};
-  }
-}
-
-void say(const std::vector<std::string>& reasons) {
-  for (const std::string& reason : reasons)
-    std::fprintf(stderr, "reshard: error: %s\n", reason.c_str());
-}
 
 void together(Processes& processes, std::string_view result_name, const Phase& phase) {
   if (processes.count() == 1) {

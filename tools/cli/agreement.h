@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Failures as the user sees them, and processes that fail together: one place, because a process
-// among many must say to the others what main says for a single one.
+// Processes that fail together: a process among many must say to the others what main says for a
+// single one.
 #pragma once
 
 #include <exception>
@@ -11,39 +11,10 @@
 
 #include "backends/job/launch.h"
 #include "core/plan/executor.h"
+#include "tools/cli/failure.h"
 
 namespace reshard::tools {
 
-// A check that the user asked for did not hold though nothing went wrong: sentences for standard
-// error before exit code 1. Thrown by commands, caught by main.
-struct CheckNotHeld {
-  std::vector<std::string> findings;
-};
-
-// Many processes stop together, or one of them ended all: nothing is left to be said.
-struct Stopped {
-  int exit_code;
-  std::vector<std::string> said;  // by this process
-};
-
-// What an exception comes to: an exit code and sentences for standard error.
-//
-//   1  a check that the user asked for did not hold
-//   2  the input is wrong
-//   3  a bug of reshard
-//   4  a library or system call failed
-struct Failure {
-  int exit_code = 0;
-  std::vector<std::string> reasons;
-};
-
-Failure failure_of(const std::exception_ptr& exception);
-
-// "reshard: error: REASON" on standard error, a line each.
-void say(const std::vector<std::string>& reasons);
-
-// ---- many processes that go on together or not at all
-//
 // A process that stops while others wait for it would leave them hanging, and a wrong option would
 // be reported once per process. So work that may fail without the others is done in a phase: at its
 // end every process says how it went, and where one failed all stop, with its exit code and one

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `reshard topo`: machines by name and file. `show` one, `convert` it to another format, `check`
-// whether it can be so.
+// `reshard topo`: machines by name and file. `list` the names, `show` one, `convert` it to another
+// format, `check` whether it can be so.
 #include <memory>
 #include <string_view>
 
@@ -15,13 +15,26 @@
 #include "sim/machines/presets.h"
 #include "sim/report/json.h"
 #include "sim/report/report.h"
+#include "sim/report/table.h"
 #include "sim/transport/nccl_graph.h"
-#include "tools/cli/agreement.h"
 #include "tools/cli/commands.h"
+#include "tools/cli/failure.h"
 #include "tools/cli/options.h"
 #include "tools/cli/output.h"
 
 namespace reshard::tools {
+
+std::string presets_table() {
+  sim::Table table({"topology", "summary"});
+  for (const sim::PresetInfo& preset : sim::presets()) table.add_row({preset.name, preset.summary});
+  return table.text(screen_width());
+}
+
+sim::Json presets_json() {
+  return sim::list_json(sim::presets(), [](const sim::PresetInfo& preset) -> sim::Json {
+    return {{"name", preset.name}, {"summary", preset.summary}};
+  });
+}
 
 namespace {
 
@@ -97,6 +110,18 @@ void add_name(CLI::App& command, const char* name, TopoOptions& options) {
       ->check(not_empty);
 }
 
+void add_list(CLI::App& topo) {
+  auto options = std::make_shared<OutputOptions>();
+  CLI::App* list = topo.add_subcommand("list", "the machines that are known by name");
+  add_json_option(*list, *options);
+  list->footer("Example:\n  reshard topo list");
+  list->callback([options] {
+    print(options->json
+              ? sim::written({{"schema", "reshard.topologies/1"}, {"topologies", presets_json()}})
+              : presets_table());
+  });
+}
+
 void add_show(CLI::App& topo) {
   auto options = std::make_shared<TopoOptions>();
   CLI::App* show = topo.add_subcommand("show", "devices, links and routes of a machine");
@@ -131,7 +156,7 @@ void add_convert(CLI::App& topo) {
 void add_topo_command(CLI::App& app) {
   CLI::App* topo = app.add_subcommand("topo", "list, show, convert and check machines");
   topo->require_subcommand(1);
-  add_topo_list(*topo);
+  add_list(*topo);
   add_show(*topo);
   add_convert(*topo);
   auto options = std::make_shared<TopoOptions>();

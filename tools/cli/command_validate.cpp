@@ -21,6 +21,7 @@
 #include "tools/cli/options.h"
 #include "tools/cli/output.h"
 #include "tools/cli/pipeline.h"
+#include "tools/cli/validate.h"
 
 namespace reshard::tools {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Options that several commands share, and what they say: the request, the machine, the backend.
+// Options that several commands share, and what they say: the request, the machine, the output.
 // They are kept as the text that the user wrote; the parsers of core read them, so that every
 // message comes from one place.
 #pragma once
@@ -10,11 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "backends/registry/backend.h"
 #include "core/layout/request.h"
-#include "core/plan/executor.h"
 #include "core/planners/planner.h"
-#include "tools/cli/executor_run.h"
 
 namespace CLI {
 class App;
@@ -74,16 +71,6 @@ struct OutputOptions {
   std::string perfetto;
 };
 
-// Which backend runs plans, how often, and what the backend itself is told.
-struct CarrierOptions {
-  std::string backend = "local", rendezvous;
-  RunCounts counts;
-  std::int64_t time_limit_s = 300;
-  int device = -1;
-  bool declared_order = false;
-  std::string communicators;
-};
-
 // Of the options in MachineOptions, which commands may have singly.
 inline constexpr const char* kMachineHeading = "Machine and planner";
 void add_topology_option(const OptionGroup& group, MachineOptions& options);
@@ -97,14 +84,11 @@ void add_data_options(CLI::App& command, DataOptions& options, const std::string
 void add_json_option(CLI::App& command, OutputOptions& options);
 void add_report_options(CLI::App& command, OutputOptions& options);  // --json and -v
 void add_perfetto_option(CLI::App& command, OutputOptions& options);
-void add_carrier_options(CLI::App& command, CarrierOptions& options);
 
 // The request that the options describe. Throws InputError naming the option at fault; a missing
 // one too.
 Request request_of(const RequestOptions& options);
 std::optional<std::int64_t> memory_limit_of(const MachineOptions& options);
-// Warnings go to standard error, from the first process.
-backends::BackendOptions backend_options(const CarrierOptions& options);
 
 // Throws InputError where two options are given of which the first would be ignored.
 void refuse_both(bool given, std::string_view option, std::string_view other);
@@ -116,28 +100,5 @@ void refuse_unprinted(const OutputOptions& options, const std::string& file,
 const PlannerRow& planner_of(const MachineOptions& options);
 // "auto|rule|p2p|hybrid".
 std::string planner_names();
-
-// ---- backends as the user sees them: `local`, which is the store in this process, and those of
-// the registry
-
-struct BackendInfo {
-  std::string name, purpose;
-  backends::BackendStatus status;
-};
-
-// Looks at every backend now.
-std::vector<BackendInfo> backend_infos();
-BackendInfo backend_info(const std::string& name);
-// "mpi: usable, Open MPI 4.1.4", "mpi: not usable, reshard was built without MPI (apt install
-// ...)".
-std::string text(const BackendInfo& backend);
-
-// Throws InputError naming --backend with the reason where it is not usable; what the backend
-// throws.
-std::unique_ptr<Executor> make_executor(const BackendInfo& backend,
-                                        const backends::BackendOptions& options);
-
-// Picoseconds on a clock that never goes back.
-std::int64_t steady_ps();
 
 }  // namespace reshard::tools

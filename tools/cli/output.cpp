@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <sstream>
 #include <system_error>
 
 #include <fmt/format.h>
@@ -26,6 +27,9 @@ namespace reshard::tools {
 namespace {
 
 std::string reason() { return std::generic_category().message(errno); }
+
+// Where this thread's output is kept; null: it is printed.
+thread_local std::string* captured = nullptr;
 
 // Ends as `yes | head` does: without a word.
 [[noreturn]] void end_quietly() { std::_Exit(0); }
@@ -87,7 +91,14 @@ void require_apart(const NamedFile& output, const NamedFile& other) {
 
 }  // namespace
 
+Captured::Captured() : before_(std::exchange(captured, &text_)) {}
+Captured::~Captured() { captured = before_; }
+
 void print(std::string_view text) {
+  if (captured != nullptr) {
+    captured->append(text);
+    return;
+  }
   std::size_t written = std::fwrite(text.data(), 1, text.size(), stdout);
   if (written == text.size() && std::fflush(stdout) == 0) return;
   if (errno == EPIPE) end_quietly();
@@ -129,6 +140,11 @@ void require_outputs(const std::vector<NamedFile>& outputs, const std::vector<Na
 
 void write_file(const std::string& path, std::string_view option,
                 const std::function<void(std::ostream&)>& write) {
+  if (path == "-" && captured != nullptr) {
+    std::ostringstream out;
+    write(out);
+    return print(out.str());
+  }
   if (path == "-") {
     write(std::cout);
     std::cout.flush();
@@ -166,6 +182,7 @@ Progress::Progress()
       started_(Clock::now()),
       stage_started_(started_),
       phase_started_(started_) {
+  if (captured != nullptr) return;
   try {
     writer_ = std::thread([this] { write_now_and_then(); });
   } catch (const std::system_error&) {  // no thread can be had: no progress is shown

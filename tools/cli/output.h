@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "sim/study/run_facts.h"
@@ -21,6 +22,20 @@ namespace reshard::tools {
 // Writes all of `text`. A reader that has gone (`| head`) ends the program quietly; other failures
 // are BackendErrors.
 void print(std::string_view text);
+
+// As long as it lives, what this thread prints is kept, and nothing is said of progress.
+class Captured {
+ public:
+  Captured();
+  ~Captured();
+  Captured(const Captured&) = delete;
+  Captured& operator=(const Captured&) = delete;
+  std::string take() { return std::move(text_); }
+
+ private:
+  std::string text_;
+  std::string* before_;
+};
 
 // Columns of the screen: COLUMNS, else those of the terminal, else 80.
 std::size_t screen_width();

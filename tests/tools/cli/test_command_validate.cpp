@@ -12,7 +12,7 @@
 #include "tests/support/split_store.h"
 #include "tests/support/threaded_processes.h"
 #include "tools/cli/agreement.h"
-#include "tools/cli/commands.h"
+#include "tools/cli/validate.h"
 
 using namespace reshard;
 using namespace reshard::tools;

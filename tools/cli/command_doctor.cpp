@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `reshard topo list`: machines that are known by name. `reshard doctor`: what was found on this
-// one, what is missing, and how to get it, found at run time without headers or link-time
-// dependencies on any of it.
+// `reshard doctor`: what was found on this machine, what is missing, and how to get it, found at
+// run time without headers or link-time dependencies on any of it.
 #include <memory>
 #include <string_view>
 
@@ -13,10 +12,10 @@
 #include "core/base/errors.h"
 #include "core/base/units.h"
 #include "core/planners/planner.h"
-#include "sim/machines/presets.h"
 #include "sim/report/json.h"
 #include "sim/report/report.h"
 #include "sim/report/table.h"
+#include "tools/cli/carriers.h"
 #include "tools/cli/commands.h"
 #include "tools/cli/options.h"
 #include "tools/cli/output.h"
@@ -113,18 +112,6 @@ std::vector<Fact> machine_facts() {
           nccl()};
 }
 
-std::string presets_table() {
-  sim::Table table({"topology", "summary"});
-  for (const sim::PresetInfo& preset : sim::presets()) table.add_row({preset.name, preset.summary});
-  return table.text(screen_width());
-}
-
-sim::Json presets_json() {
-  return sim::list_json(sim::presets(), [](const sim::PresetInfo& preset) -> sim::Json {
-    return {{"name", preset.name}, {"summary", preset.summary}};
-  });
-}
-
 std::string doctor_table() {
   std::size_t width = screen_width();
   sim::Table machine({"this machine", "", ""});
@@ -177,18 +164,6 @@ void add_doctor_command(CLI::App& app) {
   add_json_option(*command, *options);
   command->footer("Example:\n  reshard doctor");
   command->callback([options] { print(options->json ? doctor_json() : doctor_table()); });
-}
-
-void add_topo_list(CLI::App& topo) {
-  auto options = std::make_shared<OutputOptions>();
-  CLI::App* list = topo.add_subcommand("list", "the machines that are known by name");
-  add_json_option(*list, *options);
-  list->footer("Example:\n  reshard topo list");
-  list->callback([options] {
-    print(options->json
-              ? sim::written({{"schema", "reshard.topologies/1"}, {"topologies", presets_json()}})
-              : presets_table());
-  });
 }
 
 }  // namespace reshard::tools

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The Python package on a library that was built: RESHARD_LIBRARY names it, PYTHONPATH the package.
+Needs nothing beside the standard library; torch's objects are stood in for by what they look like.
+"""
+
+import concurrent.futures
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import reshard
+from reshard import Mesh, Partial, Replicate, Shard, StridedShard
+
+TRANSPOSE = ("S(0)S(1)", "S(1)S(0)")
+
+
+class Tensor:
+    """As little of torch's as a DeviceMesh has."""
+
+    def __init__(self, shape, ranks):
+        self.shape, self.ranks = shape, ranks
+
+    def flatten(self):
+        return self
+
+    def tolist(self):
+        return self.ranks
+
+
+class DeviceMesh:
+    mesh_dim_names = ("dp", "tp")
+    mesh = Tensor((2, 2), [4, 5, 6, 7])
+
+
+class _StridedShard:
+    dim, split_factor = 0, 2
+
+
+class Dtype:
+    def __str__(self):
+        return "torch.bfloat16"
+
+
+class PlanTest(unittest.TestCase):
+    def test_a_plan_tells_what_the_command_line_tells(self):
+        plan = reshard.plan((64, 64), "bf16", (4, 4), *TRANSPOSE, planner="p2p")
+        report = json.loads(
+            reshard.command(
+                *("plan --mesh 4x4 --shape 64,64 --dtype bf16 --planner p2p --json".split()),
+                *("--from", TRANSPOSE[0], "--to", TRANSPOSE[1]),
+            )
+        )
+        self.assertEqual(plan.planner, "p2p")
+        self.assertEqual(plan.request, "bf16[64,64] S(0)S(1) on 4x4 -> S(1)S(0)")
+        self.assertEqual(plan.step_count, len(report["steps"]))
+        self.assertEqual(plan.steps, report["steps"])
+        self.assertEqual(plan.received_bytes_max, report["bytes_received_max"])
+        self.assertEqual(plan.received_bytes_total, report["bytes_received_total"])
+        self.assertEqual(plan.peak_bytes_max, report["peak_bytes_max"])
+        self.assertEqual(plan.time_ps, report["time_ps"])
+        self.assertEqual(plan.bound_ps, report["bound"]["time_ps"])
+        ranks = {row["rank"]: row for row in report["ranks"]}
+        self.assertEqual(plan.bytes_of(1)["received_bytes"], ranks[1]["bytes_received"])
+        self.assertEqual(plan.bytes_of(1)["source_bytes"], 64 * 64 * 2 // 16)
+        self.assertIn("ratio to bound", plan.summary())
+        self.assertIn("why", plan.explain())
+        self.assertTrue(plan.to_text().startswith("reshard-plan"))
+        self.assertIn("p2p", repr(plan))
+
+    def test_equal_requests_are_planned_once(self):
+        first = reshard.plan((8, 8), "f32", (2, 2), "S(0)R", "RS(1)")
+        for mesh in ("2x2", [2, 2], Mesh((2, 2))):
+            for source in ("S(0)R", [Shard(0), Replicate()], (Shard(-2), Replicate())):
+                self.assertIs(reshard.plan([8, 8], "f32", mesh, source, "RS(1)"), first)
+        self.assertIsNot(reshard.plan((8, 8), "f32", "2x2", "S(0)R", "RS(1)", planner="p2p"), first)
+
+    def test_objects_of_torch_are_known_by_their_looks(self):
+        source, target = [_StridedShard(), Replicate()], [Replicate(), Partial("sum")]
+        plan = reshard.plan((8, 8), Dtype(), DeviceMesh(), source, target)
+        self.assertEqual(plan.request, "bf16[8,8] _S(0, 2)R on dp=2,tp=2 (ranks 4-7) -> RP(sum)")
+        self.assertEqual(plan.bytes_of(7)["destination_bytes"], 8 * 8 * 2)
+        self.assertEqual(
+            reshard.plan((8,), "f32", 4, StridedShard(0, 2), "R").request,
+            "f32[8] _S(0, 2) on 4 -> R",
+        )
+
+    def test_across_meshes(self):
+        plan = reshard.plan(
+            "32,32", "f32", Mesh((2,)), "S(0)", "RS(1)", to_mesh=Mesh((2, 2), ranks=(4, 5, 6, 7))
+        )
+        self.assertEqual(plan.bytes_of(5)["destination_bytes"], 32 * 32 * 4 // 2)
+        self.assertEqual(plan.bytes_of(5)["source_bytes"], 0)
+
+    def test_a_timeline_is_written(self):
+        plan = reshard.plan((8, 8), "f32", 4, "S(0)", "S(1)")
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "timeline.json")
+            text = plan.to_perfetto(path)
+            with open(path, encoding="utf-8") as file:
+                self.assertEqual(file.read(), text)
+        self.assertIn("traceEvents", json.loads(text))
+
+    def test_many_threads_plan_at_once(self):
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            plans = pool.map(
+                lambda extent: reshard.plan((extent, 64), "f32", (4, 4), *TRANSPOSE), range(64, 96)
+            )
+            for extent, plan in zip(range(64, 96), plans):
+                self.assertIn(f"f32[{extent},64]", plan.request)
+
+
+class ErrorTest(unittest.TestCase):
+    def test_wrong_input_is_a_value_error_with_one_sentence(self):
+        with self.assertRaisesRegex(ValueError, r"to: expected a tensor dim between -1 and 0"):
+            reshard.plan((8,), "f32", 4, "S(0)", "S(3)")
+        with self.assertRaisesRegex(reshard.InputError, "found 'f31'"):
+            reshard.plan((8,), "f31", 4, "S(0)", "R")
+        with self.assertRaisesRegex(reshard.InputError, "placement: expected Shard"):
+            reshard.plan((8,), "f32", 4, [object()], "R")
+        with self.assertRaisesRegex(reshard.InputError, "needs"):
+            reshard.plan((1024,), "f32", 4, "S(0)", "R", memory_limit=1000)
+        with self.assertRaisesRegex(reshard.InputError, "'--mash'"):
+            reshard.command("plan", "--mash")
+
+    def test_findings_carry_the_report(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".jsonl") as trace:
+            trace.write('{"reshard_trace": 1}\n{"op": "send", "rank": 0, "peer": 1, "bytes": 8}\n')
+            trace.flush()
+            with self.assertRaisesRegex(reshard.Findings, "has no recv"):
+                reshard.command("replay", trace.name)
+
+
+class ProgramTest(unittest.TestCase):
+    def run_module(self, *arguments):
+        return subprocess.run(
+            [sys.executable, "-m", "reshard", *arguments],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    def test_python_m_reshard_is_the_command_line(self):
+        found = self.run_module(*"plan --mesh 2 --shape 8 --from S(0) --to R".split())
+        self.assertEqual((found.returncode, found.stderr), (0, ""))
+        self.assertIn("f32[8] S(0) on 2 -> R", found.stdout)
+        wrong = self.run_module("plan", "--mash")
+        self.assertEqual((wrong.returncode, wrong.stdout), (2, ""))
+        self.assertTrue(wrong.stderr.startswith("reshard: error: plan: expected no argument"))
+
+    def test_without_a_library_the_import_says_what_to_do(self):
+        found = subprocess.run(
+            [sys.executable, "-c", "import reshard"],
+            env={**os.environ, "RESHARD_LIBRARY": "/nowhere/libreshard.so.0"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        self.assertIn("install the wheel, or set RESHARD_LIBRARY", found.stderr)

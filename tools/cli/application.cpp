@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tools/cli/application.h"
+
+#include <algorithm>
+#include <memory>
+#include <sstream>
+
+#include <fmt/ranges.h>
+
+#include "core/base/cursor.h"
+#include "core/base/errors.h"
+#include "tools/cli/commands.h"
+#include "tools/cli/failure.h"
+#include "tools/cli/help.h"
+#include "tools/cli/output.h"
+
+namespace reshard::tools {
+namespace {
+
+// The command that the arguments came to, as far as they were understood.
+const CLI::App& innermost(const CLI::App& app) {
+  auto chosen = app.get_subcommands();
+  return chosen.empty() ? app : innermost(*chosen.front());
+}
+
+}  // namespace
+
+void begin(CLI::App& app) {
+  app.formatter(std::make_shared<HelpFormatter>(screen_width()));
+  app.require_subcommand(1);
+  app.set_version_flag("-V,--version", std::string("reshard ") + kVersion);
+  app.set_help_all_flag("--help-all", "print the help of all commands");
+}
+
+void end(CLI::App& app) {
+  app.footer(
+      "Example:\n  reshard simulate --mesh 4x4 --shape 32,8192,4096 --from 'S(0)S(1)' --to "
+      "'S(1)S(0)'\n\nreshard COMMAND --help tells more.");
+}
+
+// CLI11 says only that a command is missing, or lists all that it did not expect.
+std::string text(const CLI::ParseError& error, const CLI::App& app) {
+  const CLI::App& at = innermost(app);
+  std::vector<std::string> left = app.remaining(true);
+  std::string found = left.empty() ? "none" : reshard::quoted(left.front());
+  if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr &&
+      at.get_require_subcommand_min() > 0 && at.get_subcommands().empty()) {
+    std::vector<std::string> names;
+    for (const CLI::App* command : at.get_subcommands([](const CLI::App*) { return true; }))
+      names.push_back(command->get_name());
+    return fmt::format("{}expected a command ({}), found {}",
+                       &at == &app ? "" : at.get_name() + ": ", fmt::join(names, ", "), found);
+  }
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr)
+    return fmt::format("{}: expected no argument {} (--help lists what there is)", at.get_name(),
+                       found);
+  std::string what = error.what();
+  what = what.substr(0, what.find('\n'));
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr &&
+      what.find("At Most") != std::string::npos)
+    return what.substr(0, what.find(':')) + ": expected once, found several times";
+  return what;
+}
+
+CommandOutput output_of(std::vector<std::string> arguments) {
+  CLI::App app(kPurpose, "reshard");
+  begin(app);
+  add_plan_command(app);
+  add_simulate_command(app);
+  add_replay_command(app);
+  add_sweep_command(app);
+  add_calibrate_command(app);
+  add_topo_command(app);
+  end(app);
+  Captured printed;
+  CommandOutput output;
+  try {
+    std::reverse(arguments.begin(), arguments.end());  // as CLI11 takes them
+    app.parse(std::move(arguments));
+  } catch (const CLI::Success& success) {
+    std::ostringstream help;
+    app.exit(success, help, help);
+    print(help.str());
+  } catch (const CLI::ParseError& error) {
+    throw InputError(text(error, app));
+  } catch (const CheckNotHeld& check) {
+    output.findings = check.findings;
+  }
+  output.text = printed.take();
+  return output;
+}
+
+}  // namespace reshard::tools

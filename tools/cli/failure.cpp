@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tools/cli/failure.h"
+
+#include <cstdio>
+#include <new>
+
+#include "core/base/errors.h"
+
+namespace reshard::tools {
+
+Failure failure_of(const std::exception_ptr& exception) {
+  constexpr const char* kOutOfMemory =
+      "out of memory; fewer ranks or bytes need less (simulate and replay move fewer bytes with "
+      "--data-budget, none with --data proof)";
+  try {
+    std::rethrow_exception(exception);
+  } catch (const CheckNotHeld& check) {
+    return {1, check.findings};
+  } catch (const Stopped& stopped) {
+    return {stopped.exit_code, {}};
+  } catch (const InputError& error) {
+    return {2, {error.what()}};
+  } catch (const CheckFailure& error) {
+    return {3, {std::string("internal check failed, please report: ") + error.what()}};
+  } catch (const BackendError& error) {
+    return {4, {error.what()}};
+  } catch (const std::bad_alloc&) {
+    return {4, {kOutOfMemory}};
+  } catch (const std::exception& error) {
+    return {3, {std::string("unexpected: ") + error.what()}};
+  }
+}
+
+void say(const std::vector<std::string>& reasons) {
+  for (const std::string& reason : reasons)
+    std::fprintf(stderr, "reshard: error: %s\n", reason.c_str());
+}
+
+}  // namespace reshard::tools

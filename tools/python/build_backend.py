@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Builds the wheel (PEP 517) with CMake and the standard library, so that nothing is downloaded:
+the package beside this file and libreshard.so.0, which serve every Python 3."""
+
+import base64
+import hashlib
+import os
+import pathlib
+import subprocess
+import sys
+import zipfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+PACKAGE = ROOT / "tools" / "python" / "reshard"
+BUILD = ROOT / "build" / "wheel"
+_WHEEL = "Wheel-Version: 1.0\nGenerator: reshard\nRoot-Is-Purelib: false\n"
+TAG = "py3-none-linux_" + os.uname().machine
+
+
+def _project():
+    """The strings of [project]; tomllib is not in every Python that we serve."""
+    fields = {}
+    lines = (ROOT / "pyproject.toml").read_text(encoding="utf-8").split("[project]")[1]
+    for line in lines.splitlines():
+        name, equals, value = line.partition(" = ")
+        if equals and value.startswith('"'):
+            fields[name] = value.strip('"')
+    return fields
+
+
+def _metadata():
+    project = _project()
+    lines = {
+        "Metadata-Version": "2.1",
+        "Name": project["name"],
+        "Version": project["version"],
+        "Summary": project["description"],
+        "Requires-Python": project["requires-python"],
+        "License": "BSD-3-Clause",
+        "Description-Content-Type": "text/markdown",
+    }
+    head = "".join(f"{name}: {value}\n" for name, value in lines.items())
+    return head + "\n" + (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def _library():
+    """libreshard.so.0, built without what only programs and tests need."""
+    options = ["BUILD_TESTS", "BUILD_BENCH", "INSTALL", "MPI", "CUDA", "NCCL"]
+    subprocess.run(
+        ["cmake", "-S", str(ROOT), "-B", str(BUILD), "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release"]
+        + [f"-DRESHARD_{option}=OFF" for option in options],
+        check=True,
+        stdout=sys.stderr,
+    )
+    subprocess.run(
+        ["cmake", "--build", str(BUILD), "--target", "reshard_shared"],
+        check=True,
+        stdout=sys.stderr,
+    )
+    library = BUILD / "stripped" / "libreshard.so.0"
+    library.parent.mkdir(exist_ok=True)
+    subprocess.run(["strip", "-o", str(library), str(BUILD / "libreshard.so.0")], check=True)
+    return library
+
+
+def _write(wheel_directory, files):
+    """A wheel of `files`, (name, bytes, mode); every entry has one date, so that equal contents
+    make equal wheels."""
+    project = _project()
+    stem = f"{project['name']}-{project['version']}"
+    info = stem + ".dist-info/"
+    files = list(files) + [
+        (info + "METADATA", _metadata().encode(), 0o644),
+        (info + "WHEEL", f"{_WHEEL}Tag: {TAG}\n".encode(), 0o644),
+        (info + "entry_points.txt", b"[console_scripts]\nreshard = reshard._program:main\n", 0o644),
+        (info + "LICENSE", (ROOT / "LICENSE").read_bytes(), 0o644),
+    ]
+    record = ""
+    for name, content, _ in files:
+        digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
+        record += f"{name},sha256={digest},{len(content)}\n"
+    files.append((info + "RECORD", (record + info + "RECORD,,\n").encode(), 0o644))
+    wheel = f"{stem}-{TAG}.whl"
+    with zipfile.ZipFile(pathlib.Path(wheel_directory) / wheel, "w") as archive:
+        for name, content, mode in files:
+            entry = zipfile.ZipInfo(name, (2026, 1, 1, 0, 0, 0))
+            entry.external_attr = mode << 16
+            archive.writestr(entry, content, zipfile.ZIP_DEFLATED, 9)
+    return wheel
+
+
+def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
+    files = [
+        (str(path.relative_to(PACKAGE.parent)), path.read_bytes(), 0o644)
+        for path in sorted(PACKAGE.rglob("*"))
+        if path.suffix == ".py" or path.name == "py.typed"
+    ]
+    files.append(("reshard/libreshard.so.0", _library().read_bytes(), 0o755))
+    return _write(wheel_directory, files)
+
+
+def build_editable(wheel_directory, config_settings=None, metadata_directory=None):
+    """The package where it lies; the library is built and stays in build/wheel."""
+    _library()
+    return _write(wheel_directory, [("reshard.pth", f"{PACKAGE.parent}\n".encode(), 0o644)])
+
+
+def build_sdist(sdist_directory, config_settings=None):
+    name = f"reshard-{_project()['version']}"
+    path = pathlib.Path(sdist_directory) / (name + ".tar.gz")
+    subprocess.run(
+        ["git", "archive", "--prefix", name + "/", "-o", str(path), "HEAD"], check=True, cwd=ROOT
+    )
+    return path.name

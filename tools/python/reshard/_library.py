@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""libreshard.so and its C interface (tools/capi/reshard.h), found, loaded and asked."""
+
+import ctypes as c
+import os
+import pathlib
+import weakref
+
+MAX_DIMS = 8
+FINDINGS, INPUT_ERROR, CHECK_FAILURE, BACKEND_ERROR = 1, 2, 3, 4
+
+
+class ReshardError(Exception):
+    """What every error of reshard is."""
+
+
+class InputError(ReshardError, ValueError):
+    """An argument, text or limit is wrong or cannot be met; the message is one sentence."""
+
+
+class CheckFailure(ReshardError, RuntimeError):
+    """A bug of reshard."""
+
+
+class BackendError(ReshardError, RuntimeError):
+    """The system or what carries messages failed."""
+
+
+class Findings(ReshardError):
+    """A check that was asked for did not hold; `text` is the report all the same."""
+
+    def __init__(self, message, text):
+        super().__init__(message)
+        self.text = text
+
+
+_ERRORS = {INPUT_ERROR: InputError, CHECK_FAILURE: CheckFailure, BACKEND_ERROR: BackendError}
+
+
+class _Struct(c.Structure):
+    # Each begins with its size, so that library and caller may differ in version.
+    def __init__(self, **fields):
+        super().__init__(struct_size=c.sizeof(type(self)), **fields)
+
+
+def _struct(name, *fields):
+    return type(name, (_Struct,), {"_fields_": [("struct_size", c.c_uint32), *fields]})
+
+
+def _each(kind, *names):
+    return [(name, kind) for name in names]
+
+
+RequestTexts = _struct(
+    "RequestTexts",
+    ("reserved", c.c_uint32),
+    *_each(
+        c.c_char_p, "mesh", "ranks", "to_mesh", "to_ranks", "shape", "dtype", "source", "target"
+    ),
+)
+PlanOptions = _struct(
+    "PlanOptions",
+    ("reserved", c.c_uint32),
+    ("planner", c.c_char_p),
+    ("memory_limit_bytes", c.c_int64),
+)
+PlanFacts = _struct(
+    "PlanFacts",
+    *_each(c.c_int32, "rank_count", "buffer_count", "step_count", "dims", "element_bytes"),
+    *_each(
+        c.c_int64,
+        "peak_bytes_max",
+        "received_bytes_max",
+        "received_bytes_total",
+        "padding_bytes_total",
+    ),
+    *_each(c.c_int32, "tensor_count", "reserved"),
+)
+RankBytes = _struct(
+    "RankBytes",
+    ("reserved", c.c_uint32),
+    *_each(c.c_int64, "source_bytes", "destination_bytes", "peak_bytes", "received_bytes"),
+)
+Times = _struct(
+    "Times",
+    ("reserved", c.c_uint32),
+    *_each(
+        c.c_int64,
+        "time_ps",
+        "bound_ps",
+        "cut_ps",
+        "volume_ps",
+        "latency_ps",
+        "price_ps",
+        "holder_ps",
+    ),
+)
+
+
+def _candidates():
+    if os.environ.get("RESHARD_LIBRARY"):
+        yield os.environ["RESHARD_LIBRARY"]
+        return
+    here = pathlib.Path(__file__).resolve()
+    yield str(here.with_name("libreshard.so.0"))
+    for build in ("wheel", "release"):  # of a source tree
+        yield str(here.parents[3] / "build" / build / "libreshard.so.0")
+    yield "libreshard.so.0"
+
+
+def _load():
+    refusals = []
+    for name in _candidates():
+        try:
+            return c.CDLL(name)
+        except OSError as error:
+            refusals.append(str(error))
+    raise ImportError(
+        "reshard: libreshard.so.0 is not there: install the wheel, or set RESHARD_LIBRARY to the "
+        f"one of a build ({'; '.join(refusals)})"
+    )
+
+
+_library = _load()
+for _name in ("last_error", "version", "plan_planner", "plan_request"):
+    getattr(_library, "reshard_" + _name).restype = c.c_char_p
+for _name in ("request_free", "topology_free", "plan_free", "text_free"):
+    getattr(_library, "reshard_" + _name).restype = None
+    getattr(_library, "reshard_" + _name).argtypes = [c.c_void_p]
+for _name in ("plan_planner", "plan_request"):
+    getattr(_library, "reshard_" + _name).argtypes = [c.c_void_p]
+
+
+def _refuse(code):
+    raise _ERRORS.get(code, ReshardError)(last_error())
+
+
+def last_error():
+    return _library.reshard_last_error().decode(errors="replace")
+
+
+def version():
+    return _library.reshard_version().decode()
+
+
+def call(name, *arguments):
+    """Calls reshard_NAME, which gives a code. The interpreter's lock is not held meanwhile."""
+    code = getattr(_library, "reshard_" + name)(*arguments)
+    if code != 0:
+        _refuse(code)
+
+
+def asked(name, result, *arguments):
+    """The struct that reshard_NAME fills."""
+    call(name, *arguments, c.byref(result))
+    return result
+
+
+def text_of(name, handle):
+    return getattr(_library, "reshard_" + name)(handle).decode()
+
+
+class Handle:
+    """One of the library's handles, given back with this object."""
+
+    def __init__(self, kind, name, *arguments):
+        self.pointer = c.c_void_p()
+        call(name, *arguments, c.byref(self.pointer))
+        weakref.finalize(self, getattr(_library, f"reshard_{kind}_free"), self.pointer.value)
+
+
+def _taken(text, size):
+    out = c.string_at(text, size.value).decode()
+    _library.reshard_text_free(text)
+    return out
+
+
+def written(name, handle):
+    """The text that reshard_NAME writes."""
+    text, size = c.c_void_p(), c.c_int64()
+    call(name, handle, c.byref(text), c.byref(size))
+    return _taken(text, size)
+
+
+def command(arguments):
+    """What the command line prints. Findings carries the text where a check did not hold."""
+    words = (c.c_char_p * len(arguments))(*(str(word).encode() for word in arguments))
+    text, size = c.c_void_p(), c.c_int64()
+    code = _library.reshard_command(words, len(arguments), c.byref(text), c.byref(size))
+    if code == FINDINGS:
+        why = last_error()
+        raise Findings(why, _taken(text, size) if text.value else "")
+    if code != 0:
+        _refuse(code)
+    return _taken(text, size)

@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Plans: asked for once, kept, and asked what they cost."""
+
+import ctypes as c
+import functools
+import json
+from typing import Any, Dict, List, NamedTuple, Optional
+
+from . import _library as library
+from ._layouts import dtype_text, mesh_texts, placements_text, shape_of
+
+
+class _Asked(NamedTuple):
+    """What the command line and the library are asked, as texts; None: not given."""
+
+    mesh: str
+    ranks: Optional[str]
+    to_mesh: Optional[str]
+    to_ranks: Optional[str]
+    shape: str
+    dtype: str
+    source: str
+    target: str
+    topology: Optional[str]
+    planner: str
+    memory_limit: int
+
+    def options(self) -> List[str]:
+        given = [
+            ("--mesh", self.mesh),
+            ("--ranks", self.ranks),
+            ("--to-mesh", self.to_mesh),
+            ("--to-ranks", self.to_ranks),
+            ("--shape", self.shape),
+            ("--dtype", self.dtype),
+            ("--from", self.source),
+            ("--to", self.target),
+            ("--topology", self.topology),
+            ("--planner", self.planner),
+            ("--memory-limit", str(self.memory_limit) if self.memory_limit else None),
+        ]
+        return [word for name, value in given if value is not None for word in (name, value)]
+
+
+def _encoded(text):
+    return None if text is None else text.encode()
+
+
+class Plan:
+    """A proved plan. Sizes are bytes, times picoseconds."""
+
+    def __init__(self, asked: _Asked):
+        self._asked = asked
+        texts = library.RequestTexts(
+            mesh=_encoded(asked.mesh),
+            ranks=_encoded(asked.ranks),
+            to_mesh=_encoded(asked.to_mesh),
+            to_ranks=_encoded(asked.to_ranks),
+            shape=_encoded(asked.shape),
+            dtype=_encoded(asked.dtype),
+            source=_encoded(asked.source),
+            target=_encoded(asked.target),
+        )
+        request = library.Handle("request", "request_create", c.byref(texts))
+        self._topology = None
+        if asked.topology is not None:
+            self._topology = library.Handle("topology", "topology_create", asked.topology.encode())
+        options = library.PlanOptions(
+            planner=asked.planner.encode(), memory_limit_bytes=asked.memory_limit
+        )
+        topology = self._topology.pointer if self._topology else None
+        self._handle = library.Handle(
+            "plan", "plan_create", request.pointer, topology, c.byref(options)
+        )
+        self._facts = library.asked("plan_get_facts", library.PlanFacts(), self._handle.pointer)
+
+    @property
+    def planner(self) -> str:
+        """Whose steps these are; of "auto", what it took."""
+        return library.text_of("plan_planner", self._handle.pointer)
+
+    @property
+    def request(self) -> str:
+        """"bf16[8192,8192] S(0)R on 2x4 -> RS(1)"."""
+        return library.text_of("plan_request", self._handle.pointer)
+
+    @property
+    def step_count(self) -> int:
+        return self._facts.step_count
+
+    @property
+    def received_bytes_max(self) -> int:
+        """From other ranks, by the rank that receives most, padding included."""
+        return self._facts.received_bytes_max
+
+    @property
+    def received_bytes_total(self) -> int:
+        return self._facts.received_bytes_total
+
+    @property
+    def peak_bytes_max(self) -> int:
+        """Source, destination and temporaries of the fullest rank, however steps overlap."""
+        return self._facts.peak_bytes_max
+
+    @functools.cached_property
+    def _times(self):
+        topology = self._topology.pointer if self._topology else None
+        return library.asked("plan_get_times", library.Times(), self._handle.pointer, topology)
+
+    @property
+    def time_ps(self) -> int:
+        """Simulated, alone on the topology, by the topology's own transport."""
+        return self._times.time_ps
+
+    @property
+    def bound_ps(self) -> int:
+        """The least time that the topology allows any plan."""
+        return self._times.bound_ps
+
+    @functools.cached_property
+    def steps(self) -> List[Dict[str, Any]]:
+        """kind, axes, ranks, bytes, start_ps, end_ps, why, as in JSON."""
+        return self.to_dict()["steps"]
+
+    def bytes_of(self, rank: int) -> Dict[str, int]:
+        """source, destination, peak and received bytes of a rank."""
+        found = library.asked(
+            "plan_get_rank_bytes", library.RankBytes(), self._handle.pointer, c.c_int32(rank)
+        )
+        names = ("source_bytes", "destination_bytes", "peak_bytes", "received_bytes")
+        return {name: getattr(found, name) for name in names}
+
+    def summary(self) -> str:
+        """The table that `reshard plan` prints."""
+        return library.command(["plan", *self._asked.options()])
+
+    def explain(self) -> str:
+        """The same with the reasons: what the planner weighed, and why each step is there."""
+        return library.command(["plan", *self._asked.options(), "--explain"])
+
+    def to_json(self) -> str:
+        """Schema reshard.plan/1 (tools/json-schemas.md)."""
+        return library.command(["plan", *self._asked.options(), "--json"])
+
+    def to_dict(self) -> Dict[str, Any]:
+        return json.loads(self.to_json())
+
+    def to_perfetto(self, path: Optional[str] = None) -> str:
+        """The timeline for ui.perfetto.dev, written to `path` where one is given."""
+        asked = ["simulate", *self._asked.options(), "--data", "proof", "--perfetto", "-"]
+        text = library.command(asked)
+        if path is not None:
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text)
+        return text
+
+    def to_text(self) -> str:
+        """The plan itself, which `reshard simulate --plan FILE` reads back."""
+        return library.written("plan_write", self._handle.pointer)
+
+    def __repr__(self) -> str:
+        return (
+            f"<reshard.Plan {self.request} by {self.planner}: {self.step_count} steps, at most "
+            f"{self.received_bytes_max} B received, peak {self.peak_bytes_max} B>"
+        )
+
+
+@functools.lru_cache(maxsize=1024)
+def _planned(asked: _Asked) -> Plan:
+    return Plan(asked)
+
+
+def asked_of(
+    shape,
+    dtype,
+    mesh,
+    source,
+    target,
+    *,
+    to_mesh=None,
+    topology=None,
+    planner="auto",
+    memory_limit=0,
+) -> _Asked:
+    extents = shape_of(shape)
+    mesh_text, ranks = mesh_texts(mesh)
+    to_mesh_text, to_ranks = (None, None) if to_mesh is None else mesh_texts(to_mesh)
+    return _Asked(
+        mesh_text,
+        ranks,
+        to_mesh_text,
+        to_ranks,
+        ",".join(map(str, extents)),
+        dtype_text(dtype),
+        placements_text(source, len(extents)),
+        placements_text(target, len(extents)),
+        topology,
+        planner,
+        int(memory_limit),
+    )
+
+
+def plan(shape, dtype, mesh, source, target, **options) -> Plan:
+    """Plans and proves a redistribution; equal requests are planned once.
+
+    shape: of the whole tensor. dtype: "bf16", torch's or NumPy's. mesh: "2x4", (2, 4), a Mesh or
+    torch's DeviceMesh. source, target: "S(0)R", or placements of ours or torch's, one an axis.
+
+    Options: to_mesh, of the target where it is another; topology, "dgx-h100:2" or a file (default:
+    DGX H100s enough for the ranks); planner; memory_limit in bytes per rank (0: none).
+
+    Raises InputError where the request is wrong or cannot be met.
+    """
+    return _planned(asked_of(shape, dtype, mesh, source, target, **options))

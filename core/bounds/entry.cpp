@@ -137,10 +137,10 @@ std::int64_t FarCount::node_bound_ps(std::int64_t width, const Topology& topolog
     if (by_needers_[node].empty()) continue;
     std::vector<Int128> bytes = by_needers_[node];
     for (Int128& each : bytes) each *= width;
-    std::int32_t here = topology.node_of(of_node[node].front());
+    auto others = static_cast<std::int64_t>(ranks.size() - of_node[node].size());
     auto entering = [&](const std::vector<Rank>& members) {
       return std::pair(capacities.from_elsewhere(all_givers - givers[node], members).bytes_per_s,
-                       capacities.ways_into(here, members).straight.bytes_per_s);
+                       capacities.from_elsewhere(others, members).bytes_per_s);
     };
     auto [first, later] = entering(of_node[node]);
     auto [first_at_need, later_at_need] = entering(in_need[node]);

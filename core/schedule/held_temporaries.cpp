@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "core/base/integers.h"
 #include "core/schedule/lowering.h"
@@ -34,28 +35,85 @@ std::vector<std::map<BufferId, Use>> uses_by_slot(const Plan& plan) {
   return out;
 }
 
-// `uses` as listed: by the first that writes them.
-std::int64_t memory_of(const std::vector<Use>& uses, const StepOrder& order, Slot slot) {
-  auto gone_before = [&](const Use& a, const Use& b) {
+// Who takes over whose memory on one rank: as much as can be, so a greatest flow from those that
+// are gone to those that come. Each first takes what nobody has; then what another has that can
+// take elsewhere.
+class Handover {
+ public:
+  // `uses` ordered by the first that writes them.
+  Handover(const std::vector<Use>& uses, const StepOrder& order, Slot slot)
+      : uses_(uses), order_(order), slot_(slot), givers_(uses.size()), given_(uses.size()) {
+    for (const Use& use : uses) left_.push_back(use.bytes);
+  }
+
+  // Bytes of memory in all, with what is not taken over.
+  std::int64_t memory() {
+    std::int64_t memory = 0;
+    for (std::size_t taker = 0; taker < uses_.size(); ++taker) {
+      std::int64_t lacks = uses_[taker].bytes;
+      for (std::size_t giver = 0; giver < taker && lacks > 0; ++giver)
+        if (left_[giver] > 0 && gone_before(uses_[giver], uses_[taker]))
+          lacks -= hand_over(giver, taker, std::min(lacks, left_[giver]));
+      while (lacks > 0) {
+        asked_.assign(uses_.size(), false);
+        std::int64_t more = obtain(taker, lacks);
+        if (more == 0) break;
+        lacks -= more;
+      }
+      add_bytes(memory, lacks);
+    }
+    return memory;
+  }
+
+ private:
+  bool gone_before(const Use& a, const Use& b) const {
     return std::all_of(b.writers.begin(), b.writers.end(), [&](std::int32_t writer) {
       return std::all_of(a.users.rbegin(), a.users.rend(),
-                         [&](std::int32_t user) { return order.ordered(slot, user, writer); });
+                         [&](std::int32_t user) { return order_.ordered(slot_, user, writer); });
     });
-  };
-  std::int64_t memory = 0;
-  std::vector<std::int64_t> left(uses.size());  // of each, which nobody has taken over
-  for (std::size_t b = 0; b < uses.size(); ++b) {
-    std::int64_t lacks = left[b] = uses[b].bytes;
-    for (std::size_t a = 0; a < b && lacks > 0; ++a) {
-      if (left[a] == 0 || !gone_before(uses[a], uses[b])) continue;
-      std::int64_t taken = std::min(lacks, left[a]);
-      left[a] -= taken;
-      lacks -= taken;
-    }
-    add_bytes(memory, lacks);
   }
-  return memory;
-}
+
+  const std::vector<std::size_t>& givers_of(std::size_t taker) {
+    std::optional<std::vector<std::size_t>>& out = givers_[taker];
+    if (!out) {
+      out.emplace();
+      for (std::size_t giver = 0; giver < taker; ++giver)
+        if (gone_before(uses_[giver], uses_[taker])) out->push_back(giver);
+    }
+    return *out;
+  }
+
+  std::int64_t hand_over(std::size_t giver, std::size_t taker, std::int64_t bytes) {
+    left_[giver] -= bytes;
+    given_[giver][taker] += bytes;
+    return bytes;
+  }
+
+  // For `taker`, at most `bytes`: what a giver has left, or what its takers obtain elsewhere.
+  std::int64_t obtain(std::size_t taker, std::int64_t bytes) {
+    for (std::size_t giver : givers_of(taker)) {
+      if (asked_[giver]) continue;
+      asked_[giver] = true;
+      if (left_[giver] > 0) return hand_over(giver, taker, std::min(bytes, left_[giver]));
+      for (auto& [other, has] : given_[giver]) {
+        std::int64_t freed = has > 0 ? obtain(other, std::min(bytes, has)) : 0;
+        if (freed == 0) continue;
+        has -= freed;
+        left_[giver] += freed;
+        return hand_over(giver, taker, freed);
+      }
+    }
+    return 0;
+  }
+
+  const std::vector<Use>& uses_;
+  const StepOrder& order_;
+  Slot slot_;
+  std::vector<std::optional<std::vector<std::size_t>>> givers_;  // by taker, where asked for
+  std::vector<std::map<std::size_t, std::int64_t>> given_;       // by giver and taker
+  std::vector<std::int64_t> left_;                               // by giver
+  std::vector<bool> asked_;
+};
 
 }  // namespace
 
@@ -74,7 +132,7 @@ std::vector<std::int64_t> held_temporaries(const Plan& plan) {
     });
     auto id = static_cast<Slot>(slot);
     auto [entry, is_new] = known.try_emplace({order.class_of(id), std::move(uses)}, 0);
-    if (is_new) entry->second = memory_of(entry->first.second, order, id);
+    if (is_new) entry->second = Handover(entry->first.second, order, id).memory();
     out[slot] = entry->second;
   }
   return out;

@@ -2,9 +2,9 @@
 // The most that a rank's temporaries hold at one time, however its steps overlap.
 //
 // A temporary is gone before another begins if every step that uses the one is ordered before every
-// step that writes the other, on this rank. So let each take over the memory of those that are gone
-// before it, the first of them first, and new memory where that is not enough: what is taken in all
-// is never less than what is held at one time, and of steps in sequence it is just that.
+// step that writes the other, on this rank. Those of which none is gone before another may all be
+// held at one time; the most bytes of such ones are, by Dilworth's theorem with weights, what all
+// take together less what they can take over from each other, each from those gone before it.
 #pragma once
 
 #include <cstdint>

@@ -10,6 +10,7 @@ Every plan is proved. Exits 1 where a figure is missed. All rows take some minut
 import argparse
 import csv
 import io
+import itertools
 import json
 import math
 import resource
@@ -92,8 +93,9 @@ class Figures:
     def never_slower(self, transport):
         others = ("rule", "graph", "p2p", "hybrid", "packed")
         pairs, slower = 0, 0
-        for shape in (LARGE, "32,512,256", "32,128,64", "32,32,16"):
-            words = ["--mesh", "4x4", "--shape", shape, "--topology", H100]
+        shapes = (LARGE, "32,512,256", "32,128,64", "32,32,16")
+        for mesh, shape in itertools.product(TWO_NODES, shapes):
+            words = ["--mesh", mesh, "--shape", shape, "--topology", H100]
             words += ["--placements", ALL + ",P(sum)"]
             times = {}
             for row in self.rows(words, transport, "auto", *others):

@@ -43,7 +43,7 @@ class _Struct(c.Structure):
         super().__init__(struct_size=c.sizeof(type(self)), **fields)
 
 
-def _struct(name, *fields):
+def struct(name, *fields):
     return type(name, (_Struct,), {"_fields_": [("struct_size", c.c_uint32), *fields]})
 
 
@@ -51,20 +51,20 @@ def _each(kind, *names):
     return [(name, kind) for name in names]
 
 
-RequestTexts = _struct(
+RequestTexts = struct(
     "RequestTexts",
     ("reserved", c.c_uint32),
     *_each(
         c.c_char_p, "mesh", "ranks", "to_mesh", "to_ranks", "shape", "dtype", "source", "target"
     ),
 )
-PlanOptions = _struct(
+PlanOptions = struct(
     "PlanOptions",
     ("reserved", c.c_uint32),
     ("planner", c.c_char_p),
     ("memory_limit_bytes", c.c_int64),
 )
-PlanFacts = _struct(
+PlanFacts = struct(
     "PlanFacts",
     *_each(c.c_int32, "rank_count", "buffer_count", "step_count", "dims", "element_bytes"),
     *_each(
@@ -76,12 +76,12 @@ PlanFacts = _struct(
     ),
     *_each(c.c_int32, "tensor_count", "reserved"),
 )
-RankBytes = _struct(
+RankBytes = struct(
     "RankBytes",
     ("reserved", c.c_uint32),
     *_each(c.c_int64, "source_bytes", "destination_bytes", "peak_bytes", "received_bytes"),
 )
-Times = _struct(
+Times = struct(
     "Times",
     ("reserved", c.c_uint32),
     *_each(
@@ -94,6 +94,43 @@ Times = _struct(
         "price_ps",
         "holder_ps",
     ),
+)
+_Dims = c.c_int64 * MAX_DIMS
+Buffer = struct(
+    "Buffer",
+    ("exists", c.c_int32),
+    *_each(c.c_int64, "bytes", "arena_offset"),
+    ("shape", _Dims),
+    *_each(c.c_int32, "tensor", "element_bytes"),
+)
+Shards = struct(
+    "Shards",
+    ("reserved", c.c_uint32),
+    ("source", c.c_void_p),
+    ("source_bytes", c.c_int64),
+    ("destination", c.c_void_p),
+    ("destination_bytes", c.c_int64),
+)
+
+
+class Transfer(c.Structure):
+    _fields_ = [*_each(c.c_int32, "peer", "tag"), ("data", c.c_void_p), ("bytes", c.c_int64)]
+
+
+_Transfers = c.POINTER(Transfer)
+Exchange = c.CFUNCTYPE(c.c_int32, c.c_void_p, _Transfers, c.c_int32, _Transfers, c.c_int32)
+Run = struct(
+    "Run",
+    ("reserved", c.c_uint32),
+    ("exchange", Exchange),
+    ("context", c.c_void_p),
+    ("source", c.c_void_p),
+    ("source_bytes", c.c_int64),
+    ("destination", c.c_void_p),
+    ("destination_bytes", c.c_int64),
+    ("arena", c.c_void_p),
+    ("arena_bytes", c.c_int64),
+    ("tensors", c.POINTER(Shards)),
 )
 
 
@@ -124,7 +161,7 @@ def _load():
 _library = _load()
 for _name in ("last_error", "version", "plan_planner", "plan_request"):
     getattr(_library, "reshard_" + _name).restype = c.c_char_p
-for _name in ("request_free", "topology_free", "plan_free", "text_free"):
+for _name in ("request_free", "topology_free", "plan_free", "program_free", "text_free"):
     getattr(_library, "reshard_" + _name).restype = None
     getattr(_library, "reshard_" + _name).argtypes = [c.c_void_p]
 for _name in ("plan_planner", "plan_request"):

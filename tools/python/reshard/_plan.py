@@ -8,6 +8,7 @@ from typing import Any, Dict, List, NamedTuple, Optional
 
 from . import _library as library
 from ._layouts import dtype_text, mesh_texts, placements_text, shape_of
+from ._operations import Program
 
 
 class _Asked(NamedTuple):
@@ -72,6 +73,10 @@ class Plan:
         self._handle = library.Handle(
             "plan", "plan_create", request.pointer, topology, c.byref(options)
         )
+        self._dims = len(asked.shape.split(",")) if asked.shape else 0
+        self._shapes: Dict[int, Any] = {}
+        self._operations: Dict[int, Program] = {}
+        self._programs: Dict[int, library.Handle] = {}
         self._facts = library.asked("plan_get_facts", library.PlanFacts(), self._handle.pointer)
 
     @property
@@ -121,6 +126,37 @@ class Plan:
     def steps(self) -> List[Dict[str, Any]]:
         """kind, axes, ranks, bytes, start_ps, end_ps, why, as in JSON."""
         return self.to_dict()["steps"]
+
+    def program(self, rank: int):
+        """The handle of what a rank does, made once."""
+        if rank not in self._programs:
+            self._programs[rank] = library.Handle(
+                "program", "program_create", self._handle.pointer, c.c_int32(rank), c.c_int64(0)
+            )
+        return self._programs[rank]
+
+    def operations(self, rank: int) -> Program:
+        """What a rank does, for whoever runs it by other means."""
+        if rank not in self._operations:
+            self._operations[rank] = Program(self.program(rank))
+        return self._operations[rank]
+
+    def shard_shapes(self, rank: int):
+        """Of a rank's source and destination, tuples of elements; None where it has none."""
+        if rank not in self._shapes:
+            self._shapes[rank] = tuple(self._shape(rank, buffer) for buffer in (0, 1))
+        return self._shapes[rank]
+
+    def _shape(self, rank, buffer):
+        found = library.asked(
+            "plan_get_buffer",
+            library.Buffer(),
+            self._handle.pointer,
+            c.c_int32(rank),
+            c.c_int32(buffer),
+        )
+        # A scalar has one dim in the library.
+        return tuple(found.shape[: self._dims]) if found.exists else None
 
     def bytes_of(self, rank: int) -> Dict[str, int]:
         """source, destination, peak and received bytes of a rank."""

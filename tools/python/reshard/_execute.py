@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Plans run on the arrays of callers: one rank's part over whatever carries messages, or all ranks'
+in this process."""
+
+import ctypes as c
+from typing import NamedTuple
+
+from . import _library as library
+from ._memory import bytes_at, memory_of
+
+
+class Transfer(NamedTuple):
+    """Bytes for, or from, another rank."""
+
+    peer: int
+    tag: int  # the same at both ends
+    memory: memoryview
+
+
+class _Run:
+    """What the library calls while it runs: an exception in `exchange` ends the run and is raised
+    again behind it."""
+
+    def __init__(self, exchange):
+        self.error = None
+        self._exchange = exchange
+        self.function = library.Exchange(self._called)
+
+    def _called(self, _, sends, send_count, receives, receive_count):
+        try:
+            self._exchange(_transfers(sends, send_count), _transfers(receives, receive_count))
+            return 0
+        except BaseException as error:  # noqa: BLE001  (a C function cannot pass it on)
+            self.error = error
+            return 1
+
+
+def _transfers(array, count):
+    return [
+        Transfer(each.peer, each.tag, bytes_at(each.data, each.bytes)) for each in array[:count]
+    ]
+
+
+def carrier_of(transport):
+    """The exchange function of a transport: an object with `exchange(sends, receives)`, a process
+    group of torch.distributed or its module, or a communicator of mpi4py."""
+    if transport is None or hasattr(transport, "exchange"):
+        return None if transport is None else transport.exchange
+    if hasattr(transport, "Isend") and hasattr(transport, "Irecv"):
+        from ._mpi import MpiTransport
+
+        return MpiTransport(transport).exchange
+    if type(transport).__module__.split(".")[0] == "torch" or hasattr(transport, "ProcessGroup"):
+        from ._torch_transport import TorchTransport
+
+        group = None if hasattr(transport, "ProcessGroup") else transport
+        return TorchTransport(group).exchange
+    raise library.InputError(
+        "transport: expected torch.distributed, a process group, a communicator of mpi4py or an "
+        f"object with exchange(sends, receives), found {type(transport).__name__}"
+    )
+
+
+def execute(plan, rank, source, destination, transport=None):
+    """Runs `rank`'s part of the plan; every rank of the plan calls it.
+
+    source, destination: the rank's shards, arrays with the buffer protocol or DLPack in the memory
+    of the host, contiguous, of exactly the shards' bytes; None where the rank has none. transport:
+    torch.distributed or one of its process groups (of all ranks of the plan; peers are global
+    ranks), a communicator of mpi4py, or an object with `exchange(sends, receives)`, which gets
+    lists of Transfer and returns when all are done; None where nothing travels.
+
+    Bits are those of `reshard simulate` whatever carries them. Raises InputError where an array does
+    not fit, and whatever the transport raises.
+    """
+    given = memory_of(source, "source")
+    taken = memory_of(destination, "destination", writable=True)
+    carrier = carrier_of(transport)
+    run = _Run(carrier) if carrier is not None else None
+    arguments = library.Run(
+        exchange=run.function if run else library.Exchange(),
+        source=given.address or None,
+        source_bytes=given.size,
+        destination=taken.address or None,
+        destination_bytes=taken.size,
+    )
+    try:
+        library.call("execute", plan.program(rank).pointer, c.byref(arguments))
+    except library.BackendError:
+        if run is not None and run.error is not None:
+            raise run.error from None
+        raise

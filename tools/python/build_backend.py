@@ -14,6 +14,12 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 PACKAGE = ROOT / "tools" / "python" / "reshard"
 BUILD = ROOT / "build" / "wheel"
 _WHEEL = "Wheel-Version: 1.0\nGenerator: reshard\nRoot-Is-Purelib: false\n"
+_ENTRY_POINTS = """[console_scripts]
+reshard = reshard._program:main
+
+[pytest11]
+reshard = reshard.pytest_plugin
+"""
 TAG = "py3-none-linux_" + os.uname().machine
 
 
@@ -72,7 +78,7 @@ def _write(wheel_directory, files):
     files = list(files) + [
         (info + "METADATA", _metadata().encode(), 0o644),
         (info + "WHEEL", f"{_WHEEL}Tag: {TAG}\n".encode(), 0o644),
-        (info + "entry_points.txt", b"[console_scripts]\nreshard = reshard._program:main\n", 0o644),
+        (info + "entry_points.txt", _ENTRY_POINTS.encode(), 0o644),
         (info + "LICENSE", (ROOT / "LICENSE").read_bytes(), 0o644),
     ]
     record = ""

@@ -5,9 +5,11 @@
 >>> reshard.plan((8192, 8192), "bf16", (2, 4), "S(0)R", "RS(1)").received_bytes_max
 """
 
+from ._commands import bound, command, replay, simulate, sweep, topologies, topology
+from ._execute import Transfer, execute
 from ._layouts import Mesh, Partial, Replicate, Shard, StridedShard
 from ._library import BackendError, CheckFailure, Findings, InputError, ReshardError, version
-from ._library import command as _command
+from ._local import LocalTensor, execute_all
 from ._plan import Plan, plan
 
 __version__ = version()
@@ -21,6 +23,7 @@ __all__ = [
     "CheckFailure",
     "Findings",
     "InputError",
+    "LocalTensor",
     "Mesh",
     "Partial",
     "Plan",
@@ -28,15 +31,15 @@ __all__ = [
     "ReshardError",
     "Shard",
     "StridedShard",
+    "Transfer",
+    "bound",
     "command",
+    "execute",
+    "execute_all",
     "plan",
+    "replay",
+    "simulate",
+    "sweep",
+    "topologies",
+    "topology",
 ]
-
-
-def command(*arguments: str) -> str:
-    """What `reshard ARGUMENTS` prints, for plan, simulate, replay, sweep, calibrate and topo.
-
-    Raises InputError and so on with the program's sentence; Findings, which carries the report,
-    where a check that was asked for did not hold.
-    """
-    return _command(arguments)

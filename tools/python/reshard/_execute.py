@@ -70,8 +70,8 @@ def execute(plan, rank, source, destination, transport=None):
     ranks), a communicator of mpi4py, or an object with `exchange(sends, receives)`, which gets
     lists of Transfer and returns when all are done; None where nothing travels.
 
-    Bits are those of `reshard simulate` whatever carries them. Raises InputError where an array does
-    not fit, and whatever the transport raises.
+    Bits are those of `reshard simulate` whatever carries them. Raises InputError where an array
+    does not fit, and whatever the transport raises.
     """
     given = memory_of(source, "source")
     taken = memory_of(destination, "destination", writable=True)

@@ -52,7 +52,7 @@ class Mesh:
 
 
 def placement_text(placement, dims):
-    """"S(0)" of a Shard of ours or torch's; `dims` of the tensor, for negative dims."""
+    """ "S(0)" of a Shard of ours or torch's; `dims` of the tensor, for negative dims."""
     if isinstance(placement, str):
         return placement
     kind = type(placement).__name__
@@ -113,7 +113,7 @@ _TORCH_DTYPES = {
 
 
 def dtype_text(dtype):
-    """"bf16" of a text, torch's dtype or NumPy's."""
+    """ "bf16" of a text, torch's dtype or NumPy's."""
     text = str(getattr(dtype, "name", dtype)).rsplit(".", 1)[-1]
     return _TORCH_DTYPES.get(text, text)
 

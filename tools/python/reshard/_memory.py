@@ -74,7 +74,9 @@ def _of_buffer(array, name, writable):
         buffer = _Buffer(array, _C_CONTIGUOUS | (_WRITABLE if writable else 0))
     except (BufferError, ValueError) as error:
         what = "contiguous memory that can be written" if writable else "contiguous memory"
-        raise InputError(f"{name}: expected {what}, found {type(array).__name__}: {error}") from None
+        raise InputError(
+            f"{name}: expected {what}, found {type(array).__name__}: {error}"
+        ) from None
     return Memory(buffer.view.buf or 0, buffer.view.len, buffer)
 
 

@@ -73,8 +73,8 @@ class Fold(NamedTuple):
 
 
 class Operation(NamedTuple):
-    """`moves` of a copy, `boxes` of a fill (zeros), `sends` and `receives` of an exchange, `folds` of
-    a reduce; the rest of a collective, of whose boxes one that is cut lies in equal blocks."""
+    """`moves` of a copy, `boxes` of a fill (zeros), `sends` and `receives` of an exchange, `folds`
+    of a reduce; the rest of a collective, of whose boxes one that is cut lies in equal blocks."""
 
     kind: str
     step: int

@@ -77,17 +77,31 @@ class Plan:
         self._shapes: Dict[int, Any] = {}
         self._operations: Dict[int, Program] = {}
         self._programs: Dict[int, library.Handle] = {}
-        self._facts = library.asked("plan_get_facts", library.PlanFacts(), self._handle.pointer)
+        self._facts = library.asked("plan_get_facts", library.PlanFacts(), self.handle)
 
     @property
     def planner(self) -> str:
         """Whose steps these are; of "auto", what it took."""
-        return library.text_of("plan_planner", self._handle.pointer)
+        return library.text_of("plan_planner", self.handle)
 
     @property
     def request(self) -> str:
-        """"bf16[8192,8192] S(0)R on 2x4 -> RS(1)"."""
-        return library.text_of("plan_request", self._handle.pointer)
+        """ "bf16[8192,8192] S(0)R on 2x4 -> RS(1)"."""
+        return library.text_of("plan_request", self.handle)
+
+    @property
+    def handle(self):
+        """What the C interface calls reshard_plan*."""
+        return self._handle.pointer
+
+    @functools.cached_property
+    def ranks(self) -> List[int]:
+        """Of source and destination together, ascending."""
+        rank, found = c.c_int32(), []
+        for index in range(self._facts.rank_count):
+            library.call("plan_get_rank", self.handle, c.c_int32(index), c.byref(rank))
+            found.append(rank.value)
+        return found
 
     @property
     def step_count(self) -> int:
@@ -110,7 +124,7 @@ class Plan:
     @functools.cached_property
     def _times(self):
         topology = self._topology.pointer if self._topology else None
-        return library.asked("plan_get_times", library.Times(), self._handle.pointer, topology)
+        return library.asked("plan_get_times", library.Times(), self.handle, topology)
 
     @property
     def time_ps(self) -> int:
@@ -131,7 +145,7 @@ class Plan:
         """The handle of what a rank does, made once."""
         if rank not in self._programs:
             self._programs[rank] = library.Handle(
-                "program", "program_create", self._handle.pointer, c.c_int32(rank), c.c_int64(0)
+                "program", "program_create", self.handle, c.c_int32(rank), c.c_int64(0)
             )
         return self._programs[rank]
 
@@ -151,7 +165,7 @@ class Plan:
         found = library.asked(
             "plan_get_buffer",
             library.Buffer(),
-            self._handle.pointer,
+            self.handle,
             c.c_int32(rank),
             c.c_int32(buffer),
         )
@@ -161,10 +175,22 @@ class Plan:
     def bytes_of(self, rank: int) -> Dict[str, int]:
         """source, destination, peak and received bytes of a rank."""
         found = library.asked(
-            "plan_get_rank_bytes", library.RankBytes(), self._handle.pointer, c.c_int32(rank)
+            "plan_get_rank_bytes", library.RankBytes(), self.handle, c.c_int32(rank)
         )
         names = ("source_bytes", "destination_bytes", "peak_bytes", "received_bytes")
         return {name: getattr(found, name) for name in names}
+
+    def simulate(self, data: str = "full") -> Dict[str, Any]:
+        """Schema reshard.simulate/1 (tools/json-schemas.md). data: "full" moves and compares every
+        byte, in this process; "proof" trusts the index sets."""
+        asked = ["simulate", *self._asked.options(), "--data", data, "--json"]
+        return json.loads(library.command(asked))
+
+    @property
+    def bound(self) -> Dict[str, int]:
+        """The least time that the topology allows any plan, and what it is made of."""
+        names = ("bound_ps", "cut_ps", "volume_ps", "latency_ps", "price_ps", "holder_ps")
+        return {name: getattr(self._times, name) for name in names}
 
     def summary(self) -> str:
         """The table that `reshard plan` prints."""
@@ -192,7 +218,7 @@ class Plan:
 
     def to_text(self) -> str:
         """The plan itself, which `reshard simulate --plan FILE` reads back."""
-        return library.written("plan_write", self._handle.pointer)
+        return library.written("plan_write", self.handle)
 
     def __repr__(self) -> str:
         return (
@@ -208,16 +234,31 @@ def _planned(asked: _Asked) -> Plan:
 
 def asked_of(
     shape,
-    dtype,
-    mesh,
-    source,
-    target,
+    dtype=None,
+    mesh=None,
+    source=None,
+    target=None,
     *,
     to_mesh=None,
+    src_mesh=None,
+    src_placements=None,
+    dst_mesh=None,
+    dst_placements=None,
     topology=None,
     planner="auto",
     memory_limit=0,
 ) -> _Asked:
+    if hasattr(shape, "device_mesh") and hasattr(shape, "placements"):  # a DTensor
+        tensor, target = shape, target if dtype is None else dtype
+        shape, dtype = tuple(tensor.shape), tensor.dtype
+        mesh, source = tensor.device_mesh, tensor.placements
+    mesh = src_mesh if mesh is None else mesh
+    source = src_placements if source is None else source
+    target = dst_placements if target is None else target
+    to_mesh = dst_mesh if to_mesh is None else to_mesh
+    for name, value in (("mesh", mesh), ("source", source), ("target", target)):
+        if value is None:
+            raise library.InputError(f"{name}: expected one, found None")
     extents = shape_of(shape)
     mesh_text, ranks = mesh_texts(mesh)
     to_mesh_text, to_ranks = (None, None) if to_mesh is None else mesh_texts(to_mesh)
@@ -227,7 +268,7 @@ def asked_of(
         to_mesh_text,
         to_ranks,
         ",".join(map(str, extents)),
-        dtype_text(dtype),
+        dtype_text("f32" if dtype is None else dtype),
         placements_text(source, len(extents)),
         placements_text(target, len(extents)),
         topology,
@@ -236,8 +277,14 @@ def asked_of(
     )
 
 
-def plan(shape, dtype, mesh, source, target, **options) -> Plan:
+def plan(*request, **options) -> Plan:
     """Plans and proves a redistribution; equal requests are planned once.
+
+    The request is one of
+
+        plan(shape, dtype, mesh, source, target)
+        plan(shape, dtype, src_mesh=, src_placements=, dst_mesh=, dst_placements=)
+        plan(dtensor, target)
 
     shape: of the whole tensor. dtype: "bf16", torch's or NumPy's. mesh: "2x4", (2, 4), a Mesh or
     torch's DeviceMesh. source, target: "S(0)R", or placements of ours or torch's, one an axis.
@@ -247,4 +294,4 @@ def plan(shape, dtype, mesh, source, target, **options) -> Plan:
 
     Raises InputError where the request is wrong or cannot be met.
     """
-    return _planned(asked_of(shape, dtype, mesh, source, target, **options))
+    return _planned(asked_of(*request, **options))

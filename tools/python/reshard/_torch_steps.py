@@ -183,8 +183,10 @@ class _Run:
             self._divide(taken, operation)
         else:
             others = self._others(operation)
-            addends = [given if i == operation.member else torch.empty_like(given)
-                       for i in range(len(operation.group))]
+            addends = [
+                given if i == operation.member else torch.empty_like(given)
+                for i in range(len(operation.group))
+            ]
             self._carry([(r, given) for _, r in others], [(r, addends[i]) for i, r in others])
             self._fold(addends, taken, operation.op, operation.divisor)
         land()

@@ -117,11 +117,15 @@ def _moved(dtensor, mesh, placements, options):
     source, destination = plan.shard_shapes(rank)
     given = None if source is None else local.contiguous()
     taken = None if destination is None else local.new_empty(destination)
-    if local.device.type == "cpu":
+    if _on_host(local):
         execute(plan, rank, given, taken, TorchTransport())
     else:
         run_steps(plan, rank, given, taken, groups=_groups(mesh, dtensor.device_mesh))
     return local.new_empty(0) if taken is None else taken
+
+
+def _on_host(tensor):
+    return tensor.device.type == "cpu"
 
 
 def _groups(*meshes):

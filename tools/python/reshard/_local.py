@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Every rank's shard of a tensor in this process: what a test of a redistribution needs."""
+
+import ctypes as c
+import sys
+
+from . import _library as library
+from ._layouts import dtype_text, mesh_texts, placements_text
+from ._memory import memory_of
+from ._plan import plan
+
+_FORMATS = {
+    "e": "f16",
+    "f": "f32",
+    "d": "f64",
+    "b": "i8",
+    "h": "i16",
+    "i": "i32",
+    "l": "i64",
+    "q": "i64",
+    "B": "u8",
+    "?": "bool",
+}
+
+
+def _dtype_of(array):
+    if hasattr(array, "dtype"):
+        return dtype_text(array.dtype)
+    view = memoryview(array)
+    if view.format not in _FORMATS:
+        raise library.InputError(f"array: expected numbers, found the format '{view.format}'")
+    return _FORMATS[view.format]
+
+
+def _shape_of(array):
+    return tuple(array.shape if hasattr(array, "shape") else memoryview(array).shape)
+
+
+def _empty_like(array, shape):
+    """Of the library that `array` is of: torch's, NumPy's or Python's own memory."""
+    if hasattr(array, "new_empty"):
+        return array.new_empty(shape)
+    if hasattr(array, "__array_interface__"):
+        return sys.modules["numpy"].empty(shape, array.dtype)
+    view = memoryview(array)
+    elements = 1
+    for extent in shape:
+        elements *= extent
+    memory = memoryview(bytearray(elements * view.itemsize)).cast("B")
+    # A memoryview has no extents of 0.
+    return memory.cast(view.format, shape) if elements else memory.cast(view.format)
+
+
+def execute_all(plan, sources, destinations):
+    """Runs all ranks' parts of a plan in this process, one after the other.
+
+    sources, destinations: by rank of the plan, ascending, contiguous arrays with the buffer
+    protocol or DLPack; None where a rank has no such shard. Bits are those of `reshard simulate`.
+    """
+    given = [memory_of(each, f"sources[{i}]") for i, each in enumerate(sources)]
+    taken = [memory_of(each, f"destinations[{i}]", True) for i, each in enumerate(destinations)]
+    if len(given) != len(taken):
+        raise library.InputError(
+            f"destinations: expected {len(given)}, one a rank, found {len(taken)}"
+        )
+    shards = (library.Shards * max(len(given), 1))()
+    for shard, source, destination in zip(shards, given, taken):
+        shard.struct_size = c.sizeof(library.Shards)
+        shard.source, shard.source_bytes = source.address or None, source.size
+        shard.destination = destination.address or None
+        shard.destination_bytes = destination.size
+    library.call("execute_all", plan.handle, shards, c.c_int64(len(given)))
+
+
+class LocalTensor:
+    """The shards of a tensor by rank, as a mesh and placements lay it out.
+
+    >>> before = LocalTensor.of(numpy.arange(64.0).reshape(8, 8), (2, 2), "S(0)S(1)")
+    >>> after = before.redistribute("S(1)S(0)")
+    >>> after.shards[3], after.full(), after.plan.time_ps
+    """
+
+    def __init__(self, shards, shape, mesh, placements, plan=None):
+        """shards: arrays by rank, {rank: array} or in the order of the mesh's ranks ascending.
+        shape: of the whole tensor. plan: what made them."""
+        self.shape = tuple(shape)
+        self.mesh = mesh
+        self.placements = placements_text(placements, len(self.shape))
+        self.plan = plan
+        if isinstance(shards, dict):
+            self.shards = dict(sorted(shards.items()))
+        else:
+            self.shards = dict(zip(_ranks_of(mesh), shards))
+
+    @classmethod
+    def of(cls, whole, mesh, placements):
+        """The shards of `whole`. An axis of Partial("sum") holds the values once and zeros."""
+        shape = _shape_of(whole)
+        ranks = _ranks_of(mesh)
+        replicated = cls({rank: whole for rank in ranks}, shape, mesh, "R" * _axes_of(mesh))
+        text = placements_text(placements, len(shape))
+        if "P(sum)" in text:  # which is made of shards
+            replicated = replicated.redistribute(text.replace("P(sum)", "S(0)"))
+        return replicated.redistribute(text)
+
+    @property
+    def dtype(self):
+        return _dtype_of(next(iter(self.shards.values())))
+
+    def redistribute(self, placements, mesh=None, **options):
+        """A new one; options are those of reshard.plan. `plan` of it is what was run."""
+        to_mesh = self.mesh if mesh is None else mesh
+        other = {} if mesh is None else {"to_mesh": mesh}
+        made = plan(
+            self.shape, self.dtype, self.mesh, self.placements, placements, **other, **options
+        )
+        like = next(iter(self.shards.values()))
+        ranks = made.ranks
+        shapes = {rank: made.shard_shapes(rank)[1] for rank in ranks}
+        taken = {r: None if shapes[r] is None else _empty_like(like, shapes[r]) for r in ranks}
+        execute_all(made, [self.shards.get(rank) for rank in ranks], list(taken.values()))
+        shards = {rank: shard for rank, shard in taken.items() if shard is not None}
+        return LocalTensor(shards, self.shape, to_mesh, placements, made)
+
+    def full(self):
+        """The whole tensor, as every rank would have it."""
+        whole = self.redistribute("R" * _axes_of(self.mesh))
+        return next(iter(whole.shards.values()))
+
+    def __repr__(self):
+        shape = ",".join(map(str, self.shape))
+        return f"<reshard.LocalTensor {self.dtype}[{shape}] {self.placements}>"
+
+
+def _axes_of(mesh):
+    text = mesh_texts(mesh)[0]
+    return text.count(",") + 1 if "=" in text else text.count("x") + 1
+
+
+def _ranks_of(mesh):
+    """Ascending."""
+    axes = "R" * _axes_of(mesh)
+    return plan((1,), "u8", mesh, axes, axes, planner="p2p").ranks

@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Found by pytest where the wheel is installed; in a source tree `-p reshard.pytest_plugin`."""
+
+import pytest
+
+from ._local import LocalTensor
+
+
+@pytest.fixture
+def local_tensor():
+    """local_tensor(whole, mesh, placements): every rank's shard in this process."""
+    return LocalTensor.of

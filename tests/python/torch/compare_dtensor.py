@@ -37,6 +37,7 @@ def parse_arguments():
     parser.add_argument("--shape", default="8,6,5", help="of the whole tensor")
     parser.add_argument("--dtype", default="float32")
     parser.add_argument("--partial", action="store_true", help="P(sum) among the sources")
+    parser.add_argument("--flatten", action="store_true", help="DTensor may merge over two axes")
     parser.add_argument("--steps", action="store_true", help="run as tensors on devices are")
     parser.add_argument("--time", action="store_true", help="time both, in turn")
     parser.add_argument("--repeats", type=int, default=3, help="timed runs of each pair")
@@ -81,7 +82,11 @@ def texts(placements):
 class Rank:
     def __init__(self, arguments, shape):
         self.arguments = arguments
-        self.mesh = init_device_mesh("cpu", shape)
+        self.mesh = init_device_mesh(
+            "cpu", shape, mesh_dim_names=tuple("abcdefgh"[: len(shape)])
+        )
+        if arguments.flatten:
+            self.mesh._flatten()
         extents = [int(extent) for extent in arguments.shape.split(",")]
         elements = math.prod(extents)
         # Small integers: exact in every dtype, also added.

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What docs/python.md shows, run as it stands there."""
+
+import os
+import pathlib
+import re
+import tempfile
+import unittest
+
+import reshard
+
+PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "python.md"
+BLOCKS = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+
+
+def block_with(text):
+    (block,) = [each for each in BLOCKS if text in each]
+    return block
+
+
+class DocsTest(unittest.TestCase):
+    def test_asking(self):
+        names = {}
+        before = os.getcwd()
+        with tempfile.TemporaryDirectory() as folder:
+            os.chdir(folder)
+            try:
+                exec(block_with("plan.explain()").replace("print(", "str("), names)
+                self.assertTrue(os.path.exists("timeline.json"))
+            finally:
+                os.chdir(before)
+        self.assertGreaterEqual(names["plan"].time_ps, names["plan"].bound_ps)
+
+    def test_a_test_in_five_lines(self):
+        try:
+            import numpy
+        except ImportError:
+            self.skipTest("no NumPy")
+        names = {"numpy": numpy}
+        block = block_with("def test_transpose")
+        self.assertEqual(len(block.strip().splitlines()), 5)
+        exec(block, names)
+        names["test_transpose"](reshard.LocalTensor.of)
+
+    def test_the_fixture_is_found_by_pytest(self):
+        try:
+            import pytest
+        except ImportError:
+            self.skipTest("no pytest")
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "test_it.py"
+            path.write_text("import numpy\n\n" + block_with("def test_transpose"))
+            arguments = ["-q", "-p", "reshard.pytest_plugin", "-p", "no:cacheprovider", str(path)]
+            self.assertEqual(pytest.main(arguments), 0)

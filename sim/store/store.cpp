@@ -49,17 +49,17 @@ std::vector<std::pair<Slot, std::int32_t>> slots_of(const Plan& plan, const Mesh
 }  // namespace
 
 StoreMemory::StoreMemory(const Plan& plan, bool poison)
-    : plan_(plan), poison_(poison), blocks_(plan.buffers.size() * plan.slot_count()) {}
+    : plan_(plan), poison_(poison), memory_(plan.buffers.size() * plan.slot_count()) {}
 
 std::byte* StoreMemory::allocate(BufferId buffer, Slot slot) {
   RESHARD_CHECK(plan_.buffer(buffer).exists(slot),
                 fmt::format("slot {} has no buffer {}", slot, to_index(buffer)));
   std::int64_t bytes = size_bytes(buffer, slot);
-  std::shared_ptr<Block>& block = blocks_[at(buffer, slot)];
-  block = std::make_shared<Block>(bytes);
+  auto block = std::make_shared<Block>(bytes);
   if (poison_) std::memset(block->data(), 0xa5, to_index(bytes));
   live_bytes_ += bytes;
   peak_bytes_ = std::max(peak_bytes_, live_bytes_);
+  memory_[at(buffer, slot)] = {block, block->data()};
   return block->data();
 }
 
@@ -71,27 +71,43 @@ std::span<std::byte> StoreMemory::allocate_source(BufferId source, Slot slot) {
 void StoreMemory::share_source(BufferId source, Slot slot, Slot with) {
   RESHARD_CHECK(size_bytes(source, slot) == size_bytes(source, with),
                 fmt::format("slots {} and {} share no shard", slot, with));
-  blocks_[at(source, slot)] = blocks_[at(source, with)];
+  memory_[at(source, slot)] = memory_[at(source, with)];
+}
+
+void StoreMemory::lend(BufferId buffer, Slot slot, std::byte* data, std::size_t bytes) {
+  RESHARD_CHECK(
+      size_bytes(buffer, slot) == static_cast<std::int64_t>(bytes),
+      fmt::format("slot {} is lent {} bytes for buffer {}", slot, bytes, to_index(buffer)));
+  memory_[at(buffer, slot)] = {std::shared_ptr<Block>(), data};
+}
+
+void StoreMemory::lend_source(BufferId source, Slot slot, std::span<const std::byte> memory) {
+  // It stays as it is: write() refuses sources.
+  lend(source, slot, const_cast<std::byte*>(memory.data()), memory.size());
+}
+
+void StoreMemory::lend_destination(BufferId destination, Slot slot, std::span<std::byte> memory) {
+  lend(destination, slot, memory.data(), memory.size());
 }
 
 const std::byte* StoreMemory::read(BufferId buffer, Slot slot) const {
-  const std::shared_ptr<Block>& block = blocks_[at(buffer, slot)];
-  RESHARD_CHECK(block != nullptr, fmt::format("buffer {} of slot {} is read but was not written",
-                                              to_index(buffer), slot));
-  return block->data();
+  const std::shared_ptr<std::byte>& memory = memory_[at(buffer, slot)];
+  RESHARD_CHECK(memory != nullptr, fmt::format("buffer {} of slot {} is read but was not written",
+                                               to_index(buffer), slot));
+  return memory.get();
 }
 
 std::byte* StoreMemory::write(BufferId buffer, Slot slot) {
   RESHARD_CHECK(plan_.buffer(buffer).role() != BufferRole::Source,
                 fmt::format("the source of slot {} is written", slot));
-  const std::shared_ptr<Block>& block = blocks_[at(buffer, slot)];
-  return block ? block->data() : allocate(buffer, slot);
+  const std::shared_ptr<std::byte>& memory = memory_[at(buffer, slot)];
+  return memory ? memory.get() : allocate(buffer, slot);
 }
 
 void StoreMemory::release(BufferId buffer, Slot slot) {
-  std::shared_ptr<Block>& block = blocks_[at(buffer, slot)];
-  if (block && block.use_count() == 1) live_bytes_ -= block->size();
-  block.reset();
+  std::shared_ptr<std::byte>& memory = memory_[at(buffer, slot)];
+  if (memory.use_count() == 1) live_bytes_ -= size_bytes(buffer, slot);
+  memory.reset();
 }
 
 Shape StoreMemory::shape(const Place& place, const DimVector& extents) const {

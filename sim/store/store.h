@@ -21,7 +21,7 @@
 namespace reshard::sim {
 
 // The memory of all ranks, in which operations run: one allocation per (buffer, slot), made when it
-// is first written. Every box is checked against its buffer.
+// is first written, or the caller's, where lent. Every box is checked against its buffer.
 //
 // Source shards that hold the same elements of the same addend share one allocation. Sharing is
 // copy-on-write in the plain sense that a write needs memory of its own: plans never write the
@@ -35,6 +35,10 @@ class StoreMemory : public HostOperations {
   // Gives the slot's shard of a source its memory, or shares that of another slot.
   std::span<std::byte> allocate_source(BufferId source, Slot slot);
   void share_source(BufferId source, Slot slot, Slot with);
+  // Memory of the caller's, of the buffer's size, which must outlive this; counted as neither live
+  // nor peak.
+  void lend_source(BufferId source, Slot slot, std::span<const std::byte> memory);
+  void lend_destination(BufferId destination, Slot slot, std::span<std::byte> memory);
 
   // The slot must have the buffer; where elements are read they must have been written.
   const std::byte* read(BufferId buffer, Slot slot) const;
@@ -53,6 +57,7 @@ class StoreMemory : public HostOperations {
     return to_index(buffer) * plan_.slot_count() + to_index(slot);
   }
   std::byte* allocate(BufferId buffer, Slot slot);
+  void lend(BufferId buffer, Slot slot, std::byte* data, std::size_t bytes);
   const std::byte* read(const Place& from) const override { return read(from.buffer, from.slot); }
   std::byte* write(const Place& to) override { return write(to.buffer, to.slot); }
   Shape shape(const Place& place, const DimVector& extents) const override;
@@ -61,7 +66,8 @@ class StoreMemory : public HostOperations {
   const Plan& plan_;
   bool poison_;
   std::int64_t live_bytes_ = 0, peak_bytes_ = 0;
-  std::vector<std::shared_ptr<Block>> blocks_;  // [buffer * slots + slot]
+  // [buffer * slots + slot]: within a Block that it owns, or lent and owned by nobody.
+  std::vector<std::shared_ptr<std::byte>> memory_;
 };
 
 struct StoreOptions {

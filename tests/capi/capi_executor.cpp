@@ -39,15 +39,11 @@ struct RankState {
   RankState(const RankState&) = delete;
   ~RankState() { reshard_program_free(program); }
 
-  void run(Mailboxes& mailboxes) {
-    for (const Shard& shard : destinations) poison(*shard.block);
-    if (arena) poison(*arena);
-    Place place{&mailboxes, rank};
-    reshard_run run = RESHARD_INIT(reshard_run);
-    run.exchange = exchange;
-    run.context = &place;
+  // Destinations poisoned, all lent.
+  std::vector<reshard_shards> lend() const {
     std::vector<reshard_shards> shards;
     for (std::size_t t = 0; t < sources.size(); ++t) {
+      poison(*destinations[t].block);
       reshard_shards& lent = shards.emplace_back();
       lent = RESHARD_INIT(reshard_shards);
       lent.source = data_of(sources[t]);
@@ -55,6 +51,16 @@ struct RankState {
       lent.destination = data_of(destinations[t]);
       lent.destination_bytes = destinations[t].block->size();
     }
+    return shards;
+  }
+
+  void run(Mailboxes& mailboxes) {
+    if (arena) poison(*arena);
+    Place place{&mailboxes, rank};
+    reshard_run run = RESHARD_INIT(reshard_run);
+    run.exchange = exchange;
+    run.context = &place;
+    std::vector<reshard_shards> shards = lend();
     if (shards.size() > 1) {
       run.tensors = shards.data();
     } else {
@@ -98,17 +104,23 @@ struct RankState {
   }
 };
 
+using PlanHandle = std::unique_ptr<reshard_plan, void (*)(reshard_plan*)>;
+
+PlanHandle handle_of(const Plan& plan) {
+  std::string text = to_text(plan);
+  reshard_plan* handle = nullptr;
+  check(reshard_plan_parse(text.data(), static_cast<std::int64_t>(text.size()), &handle),
+        "plan_parse");
+  return {handle, reshard_plan_free};
+}
+
+// Where the shards of all ranks lie, for either way to run.
 class PreparedCapi : public PreparedPlan {
  public:
-  explicit PreparedCapi(const Plan& plan) {
-    std::string text = to_text(plan);
-    reshard_plan* handle = nullptr;
-    check(reshard_plan_parse(text.data(), static_cast<std::int64_t>(text.size()), &handle),
-          "plan_parse");
+  PreparedCapi(const reshard_plan* handle, const Plan& plan) {
     for (Rank rank : plan.ranks)
       ranks_.push_back(std::make_unique<RankState>(handle, to_int(rank),
                                                    static_cast<std::int32_t>(plan.tensors.size())));
-    reshard_plan_free(handle);  // programs keep it
   }
 
   void fill(const FillSource& fill, TensorId tensor) override {
@@ -116,6 +128,21 @@ class PreparedCapi : public PreparedPlan {
       if (const auto& [exists, block] = rank->sources[to_index(tensor)]; exists)
         fill(Rank{rank->rank}, {block->data(), static_cast<std::size_t>(block->size())});
   }
+
+  void take(const TakeDestination& take, TensorId tensor) override {
+    for (auto& rank : ranks_)
+      if (const auto& [exists, block] = rank->destinations[to_index(tensor)]; exists)
+        take(Rank{rank->rank}, {block->data(), static_cast<std::size_t>(block->size())});
+  }
+
+ protected:
+  std::vector<std::unique_ptr<RankState>> ranks_;
+};
+
+class PreparedThreads : public PreparedCapi {
+ public:
+  // Programs keep the handle's plan.
+  explicit PreparedThreads(const Plan& plan) : PreparedCapi(handle_of(plan).get(), plan) {}
 
   Timeline run() override {
     Mailboxes mailboxes;
@@ -126,21 +153,36 @@ class PreparedCapi : public PreparedPlan {
     RESHARD_CHECK(mailboxes.left() == 0, "messages that nobody received");
     return {};
   }
+};
 
-  void take(const TakeDestination& take, TensorId tensor) override {
+class PreparedAllRanks : public PreparedCapi {
+ public:
+  explicit PreparedAllRanks(const Plan& plan) : PreparedAllRanks(handle_of(plan), plan) {}
+
+  Timeline run() override {
+    std::vector<reshard_shards> all;
     for (auto& rank : ranks_)
-      if (const auto& [exists, block] = rank->destinations[to_index(tensor)]; exists)
-        take(Rank{rank->rank}, {block->data(), static_cast<std::size_t>(block->size())});
+      for (const reshard_shards& shards : rank->lend()) all.push_back(shards);
+    check(reshard_execute_all(handle_.get(), all.data(), static_cast<std::int64_t>(all.size())),
+          "execute_all");
+    return {};
   }
 
  private:
-  std::vector<std::unique_ptr<RankState>> ranks_;
+  PreparedAllRanks(PlanHandle handle, const Plan& plan)
+      : PreparedCapi(handle.get(), plan), handle_(std::move(handle)) {}
+
+  PlanHandle handle_;
 };
 
 }  // namespace
 
 std::unique_ptr<PreparedPlan> CapiExecutor::prepare(const Plan& plan) {
-  return std::make_unique<PreparedCapi>(plan);
+  return std::make_unique<PreparedThreads>(plan);
+}
+
+std::unique_ptr<PreparedPlan> AllRanksExecutor::prepare(const Plan& plan) {
+  return std::make_unique<PreparedAllRanks>(plan);
 }
 
 }  // namespace reshard::test

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// An executor that goes through the C API alone: the plan as text, one program per rank, one thread
-// per rank, messages through mailboxes in this process.
+// Executors that go through the C API alone, the plan as text. CapiExecutor: one program and one
+// thread per rank, messages through mailboxes in this process. AllRanksExecutor: all ranks by one
+// call.
 #pragma once
 
 #include "core/plan/executor.h"
@@ -10,6 +11,12 @@ namespace reshard::test {
 class CapiExecutor : public Executor {
  public:
   std::string_view name() const override { return "capi"; }
+  std::unique_ptr<PreparedPlan> prepare(const Plan& plan) override;
+};
+
+class AllRanksExecutor : public Executor {
+ public:
+  std::string_view name() const override { return "capi, all ranks"; }
   std::unique_ptr<PreparedPlan> prepare(const Plan& plan) override;
 };
 

@@ -31,6 +31,7 @@ static void check_sizes(void) {
   EXPECT(sizeof(reshard_box) == 144);
   EXPECT(sizeof(reshard_transfer) == 24);
   EXPECT(sizeof(reshard_run) == 80);
+  EXPECT(sizeof(reshard_shards) == 40);
 }
 
 static reshard_plan* plan_of(const char* mesh, const char* shape, const char* from, const char* to,
@@ -168,6 +169,25 @@ static void check_run(void) {
   reshard_plan_free(plan);
 }
 
+/* All ranks by one call: rows 0 1 and 2 3 become the left and the right half of every row. */
+static void check_run_of_all(void) {
+  static const int32_t expected[2][8] = {{0, 1, 4, 5, 8, 9, 12, 13}, {2, 3, 6, 7, 10, 11, 14, 15}};
+  int32_t source[2][8], destination[2][8];
+  reshard_plan* plan = plan_of("2", "4,4", "S(0)", "S(1)", NULL);
+  reshard_shards shards[2] = {RESHARD_INIT(reshard_shards), RESHARD_INIT(reshard_shards)};
+  int i, rank;
+  for (rank = 0; rank < 2; ++rank) {
+    for (i = 0; i < 8; ++i) source[rank][i] = 8 * rank + i;
+    shards[rank].source = source[rank];
+    shards[rank].source_bytes = (int64_t)sizeof source[rank];
+    shards[rank].destination = destination[rank];
+    shards[rank].destination_bytes = (int64_t)sizeof destination[rank];
+  }
+  EXPECT(reshard_execute_all(plan, shards, 2) == RESHARD_OK);
+  EXPECT(memcmp(destination, expected, sizeof destination) == 0);
+  reshard_plan_free(plan);
+}
+
 static void check_text(void) {
   reshard_plan *plan = plan_of("2", "4,4", "S(0)", "S(1)", NULL), *again = NULL;
   char *text = NULL, *text_again = NULL;
@@ -188,6 +208,7 @@ int main(void) {
   check_questions();
   check_collective();
   check_run();
+  check_run_of_all();
   check_text();
   EXPECT(reshard_api_version() == RESHARD_API_VERSION);
   printf("reshard %s, API %d: %s\n", reshard_version(), (int)reshard_api_version(),

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Plans run through the C API, one thread per rank, end with the store's bits.
+// Plans run through the C API, one thread per rank or all ranks by one call, end with the store's
+// bits.
 #include <catch2/catch.hpp>
 
 #include "tests/capi/capi_executor.h"
@@ -26,4 +27,24 @@ TEST_CASE("small cases through the C API, by every planner") {
   INFO(text(report));
   CHECK(report.failed == 0);
   CHECK(report.runs > 300 / kOneOf);
+}
+
+TEST_CASE("drawn requests for all ranks by one call give the bits of the store") {
+  AllRanksExecutor executor;
+  ConformanceReport report =
+      check_conformance(executor, {.world = 8, .draws = 3'000 / kOneOf, .seed = 78});
+  INFO(text(report));
+  CHECK(report.failed == 0);
+  CHECK(report.requests == 3'000 / kOneOf);
+  CHECK(report.runs > 3'000 / kOneOf);
+  CHECK(report.rough_runs > 100 / kOneOf);
+}
+
+TEST_CASE("small cases for all ranks by one call, by every planner") {
+  AllRanksExecutor executor;
+  ConformanceReport report = check_conformance(
+      executor, {.world = 8, .draws = 0, .small_cases = true, .every = 97 * kOneOf});
+  INFO(text(report));
+  CHECK(report.failed == 0);
+  CHECK(report.runs > 900 / kOneOf);
 }

@@ -302,6 +302,69 @@ TEST_CASE("memory that does not fit the rank is refused before anything is writt
   expect_input_error(with([](auto& run) { run.exchange = nullptr; }), "exchange");
 }
 
+TEST_CASE("memory for all ranks that does not fit the plan is refused before anything is written") {
+  Case c;
+  std::vector<float> sources(16, 1), destinations(16, 7);
+  auto with = [&](auto&& change, std::int64_t count = 2) {
+    std::array<reshard_shards, 3> shards{};  // zeros behind the last
+    for (std::size_t r = 0; r < 2; ++r)
+      shards[r] = {sizeof(reshard_shards), 0, &sources[8 * r], 32, &destinations[8 * r], 32};
+    change(shards);
+    return reshard_execute_all(c.plan, shards.data(), count);
+  };
+  auto as_is = [](auto&) {};
+  expect_input_error(reshard_execute_all(nullptr, nullptr, 2), "plan");
+  expect_input_error(reshard_execute_all(c.plan, nullptr, 2), "shards");
+  for (std::int64_t count : {-1, 0, 1, 3})
+    expect_input_error(with(as_is, count),
+                       "count: expected 2, shards of 1 tensors on 2 ranks, found");
+  expect_input_error(with([](auto& all) { all[1].source_bytes = 16; }),
+                     "source_bytes of rank 1: expected 32, the size of the rank's shard, found 16");
+  expect_input_error(with([](auto& all) { all[0].destination_bytes = 33; }),
+                     "destination_bytes of rank 0: expected 32");
+  expect_input_error(with([](auto& all) { all[1].destination = nullptr; }), "found NULL");
+  expect_input_error(
+      with([&](auto& all) { all[1].source = reinterpret_cast<const char*>(sources.data()) + 1; }),
+      "source of rank 1: expected memory aligned to elements of 4 bytes");
+  expect_input_error(
+      with([&](auto& all) { all[0].destination = &sources[9]; }),
+      "source of rank 1: expected memory apart from the destination of rank 0, found an overlap");
+  expect_input_error(with([&](auto& all) { all[1].destination = &destinations[7]; }),
+                     "destination of rank 1: expected memory apart from the destination of rank 0");
+  expect_input_error(with([](auto& all) { all[1].struct_size = 48; }), "one struct_size in all");
+  expect_input_error(with([](auto& all) { all[1].reserved = 1; }), "reserved");
+  CHECK(destinations == std::vector<float>(16, 7));
+  // Sources may overlap, and memory that touches is apart.
+  CHECK(with([&](auto& all) { all[1].source = all[0].source; }) == RESHARD_OK);
+  CHECK(destinations == std::vector<float>(16, 1));
+}
+
+TEST_CASE("memory is apart from all that reaches it, not only from what begins before it") {
+  Case c;
+  reshard_request_texts t = texts("2", "2,2", "S(0)", "S(1)");
+  reshard_request* request = nullptr;
+  reshard_plan *small = nullptr, *both = nullptr;
+  REQUIRE(reshard_request_create(&t, &request) == RESHARD_OK);
+  REQUIRE(reshard_plan_create(request, nullptr, nullptr, &small) == RESHARD_OK);
+  std::array<const reshard_plan*, 2> plans{c.plan, small};
+  REQUIRE(reshard_plan_join(plans.data(), 2, &both) == RESHARD_OK);
+  // The small sources lie within the large one of rank 0, and so would a destination behind them.
+  std::vector<float> sources(16, 3), destinations(20);
+  std::array<reshard_shards, 4> shards;
+  for (std::size_t r = 0; r < 2; ++r) {
+    shards[2 * r] = {sizeof(reshard_shards), 0, &sources[8 * r], 32, &destinations[8 * r], 32};
+    shards[2 * r + 1] = {sizeof(reshard_shards), 0, &sources[1], 8, &destinations[16 + 2 * r], 8};
+  }
+  CHECK(reshard_execute_all(both, shards.data(), 4) == RESHARD_OK);
+  CHECK(destinations == std::vector<float>(20, 3));
+  shards[3].destination = &sources[5];
+  expect_input_error(reshard_execute_all(both, shards.data(), 4),
+                     "destination of rank 1: expected memory apart from the source of rank 0");
+  reshard_plan_free(small);
+  reshard_plan_free(both);
+  reshard_request_free(request);
+}
+
 TEST_CASE("a communicator that fails ends the run with its code") {
   Case c;
   c.run.exchange = [](void*, const reshard_transfer*, std::int32_t, const reshard_transfer*,

@@ -5,44 +5,13 @@
 #include "tools/capi/guard.h"
 #include "tools/capi/handles.h"
 #include "tools/capi/host_run.h"
+#include "tools/capi/lent_memory.h"
 #include "tools/capi/shards.h"
 
 using namespace reshard;
 using namespace reshard::capi;
 
 namespace {
-
-struct Memory {
-  const char* name;
-  const void* data;
-  std::int64_t bytes;
-
-  std::uintptr_t begin() const { return reinterpret_cast<std::uintptr_t>(data); }
-  bool overlaps(const Memory& other) const {
-    return bytes > 0 && other.bytes > 0 &&
-           begin() < other.begin() + static_cast<std::uintptr_t>(other.bytes) &&
-           other.begin() < begin() + static_cast<std::uintptr_t>(bytes);
-  }
-};
-
-void require_memory(const Memory& memory, std::int64_t element_bytes) {
-  if (memory.bytes > 0 && memory.data == nullptr)
-    throw InputError(std::string(memory.name) + ": expected memory of " +
-                     std::to_string(memory.bytes) + " bytes, found NULL");
-  if (memory.begin() % static_cast<std::uintptr_t>(element_bytes) != 0)
-    throw InputError(std::string(memory.name) + ": expected memory aligned to elements of " +
-                     std::to_string(element_bytes) + " bytes");
-}
-
-void require_exactly(const char* name, std::int64_t expected, std::size_t found) {
-  if (expected != static_cast<std::int64_t>(found))
-    throw InputError(std::string(name) + ": expected " + std::to_string(expected) +
-                     ", the size of the rank's shard, found " + std::to_string(found));
-}
-
-Memory memory_of(const char* name, std::span<const std::byte> bytes) {
-  return {name, bytes.data(), static_cast<std::int64_t>(bytes.size())};
-}
 
 // By tensor.
 std::vector<CallerShards> lent_to(const reshard_program& program, const reshard_run& run) {
@@ -59,28 +28,16 @@ std::vector<CallerShards> lent_to(const reshard_program& program, const reshard_
   return shards_of(run.tensors, program.plan->tensors.size());
 }
 
-void check(const RankSchedule& schedule, const std::vector<CallerShards>& shards,
-           const Memory& arena) {
-  std::vector<Memory> all;
+void check(const reshard_program& program, const std::vector<CallerShards>& shards,
+           const LentMemory& arena) {
+  std::vector<LentMemory> all;
   for (std::size_t t = 0; t < shards.size(); ++t) {
     TensorId tensor{static_cast<std::int32_t>(t)};
-    const LocalBuffer& source = schedule.buffer(source_of(tensor));
-    require_exactly("source_bytes", source.bytes(), shards[t].source.size());
-    require_exactly("destination_bytes", schedule.buffer(destination_of(tensor)).bytes(),
-                    shards[t].destination.size());
-    all.push_back(memory_of("source", shards[t].source));
-    all.push_back(memory_of("destination", shards[t].destination));
-    for (const Memory& memory : {all.end()[-2], all.end()[-1], arena})
-      require_memory(memory, size_bytes(source.dtype));
+    check_shards(*program.plan, program.schedule.slot, tensor, shards[t], false, all);
+    require_usable(arena, size_bytes(program.plan->request(tensor).dtype()));
   }
   all.push_back(arena);
-  for (std::size_t i = 0; i < all.size(); ++i)
-    for (std::size_t j = i + 1; j < all.size(); ++j) {
-      bool sources = j % 2 == 0 && i % 2 == 0 && j + 1 < all.size();
-      if (!sources && all[i].overlaps(all[j]))
-        throw InputError(std::string(all[j].name) + ": expected memory apart from the " +
-                         all[i].name + ", found an overlap");
-    }
+  require_apart(all);
 }
 
 // The caller's memory, checked.
@@ -101,8 +58,8 @@ extern "C" int32_t reshard_execute(const reshard_program* program, const reshard
     require_zero(with.reserved, "run.reserved");
     std::vector<CallerShards> shards = lent_to(handle, with);
     std::byte* arena = arena_of(handle, with);
-    check(handle.schedule, shards,
-          {"arena", arena, arena == nullptr ? 0 : handle.temporaries.total_bytes});
+    check(handle, shards,
+          {"arena", arena, arena == nullptr ? 0 : handle.temporaries.total_bytes, true});
     backends::host::RankMemory memory(handle.messages, shards);
     memory.lay_out(handle.temporaries, arena);
     memory.lay_out(handle.scratch);

@@ -365,6 +365,16 @@ typedef struct reshard_run {
  * several threads at once. */
 RESHARD_API int32_t reshard_execute(const reshard_program* program, const reshard_run* run);
 
+/* Runs the plan for all its ranks at once, on shards in this process: for tests, and where one
+ * process holds all. `shards` has one for every tensor of every rank: those of the plan's first
+ * rank (reshard_plan_get_rank), tensor by tensor, then the second's and so on; `count` of them, all
+ * ranks times tensors. Only sources may overlap, as those of replicas may; they are read, and stay.
+ * Boxes are copied and folded from where they lie, by this thread, to the bits of `reshard
+ * simulate`; beside the shards it takes memory for those temporaries alone that hold more than
+ * copies. */
+RESHARD_API int32_t reshard_execute_all(const reshard_plan* plan, const reshard_shards* shards,
+                                        int64_t count);
+
 #ifdef __cplusplus
 }
 

@@ -139,6 +139,23 @@ TEST_CASE("what is only copied through temporaries is copied once") {
   CHECK(sim::store_bytes(plan) == 4 * 1024);
 }
 
+TEST_CASE("lent memory is used where it lies and counts as nothing") {
+  Plan plan = through_temporaries(true);
+  std::vector<std::byte> source(1024, std::byte{3}), destination(1024);
+  sim::StoreMemory memory(plan);
+  memory.lend_source(kSourceBuffer, 0, source);
+  memory.lend_destination(kDestinationBuffer, 0, destination);
+  CHECK_THROWS_AS(memory.write(kSourceBuffer, 0), CheckFailure);
+  Forwarding forwarding(plan);
+  CHECK(sim::run_steps(plan, forwarding, memory) == 4 * 1024);
+  CHECK(destination == std::vector<std::byte>(1024, std::byte{3}));
+  CHECK(memory.read(kSourceBuffer, 0) == source.data());
+  // Two temporaries at a time, and none is left.
+  CHECK(memory.peak_bytes() == 2 * 1024);
+  CHECK(memory.live_bytes() == 0);
+  CHECK_THROWS_AS(memory.lend_source(kSourceBuffer, 0, std::span(source).first(8)), CheckFailure);
+}
+
 TEST_CASE("bytes moved are what steps write, of every kind of step") {
   PlannerInput input;
   Topology topology = star(kDrawnRanks);

@@ -22,11 +22,18 @@ import warnings
 import torch
 import torch.distributed as dist
 import torch.multiprocessing as multiprocessing
-from torch.distributed.tensor import DTensor, Partial, Replicate, Shard, init_device_mesh
+from torch.distributed.tensor import (
+    DeviceMesh,
+    DTensor,
+    Partial,
+    Replicate,
+    Shard,
+    init_device_mesh,
+)
 from torch.distributed.tensor.debug import CommDebugMode
 
 import reshard.torch
-from reshard.torch import redistribute
+from reshard.torch import plan_of, redistribute, redistributing
 
 
 def parse_arguments():
@@ -82,9 +89,7 @@ def texts(placements):
 class Rank:
     def __init__(self, arguments, shape):
         self.arguments = arguments
-        self.mesh = init_device_mesh(
-            "cpu", shape, mesh_dim_names=tuple("abcdefgh"[: len(shape)])
-        )
+        self.mesh = init_device_mesh("cpu", shape, mesh_dim_names=tuple("abcdefgh"[: len(shape)]))
         if arguments.flatten:
             self.mesh._flatten()
         extents = [int(extent) for extent in arguments.shape.split(",")]
@@ -144,6 +149,44 @@ class Rank:
             self.counts["wrong"] += 1
             self.say(f"WRONG gradient {texts(source)} -> {texts(target)}")
 
+    def check_across(self):
+        """From the first half of the ranks to the second, and the gradient back."""
+        half = dist.get_world_size() // 2
+        first, second = (DeviceMesh("cpu", list(range(begin, begin + half))) for begin in (0, half))
+        source, target = [Shard(0)], [Shard(self.whole.ndim - 1)]
+        here = dist.get_rank() < half
+        local = local_of(self.whole, first, source) if here else self.whole.new_empty(0)
+        given = {"run_check": False, "shape": self.whole.shape, "stride": self.whole.stride()}
+        x = DTensor.from_local(local, first, source, **given).requires_grad_()
+        y = redistribute(x, target, second)
+        expected = self.whole.new_empty(0) if here else local_of(self.whole, second, target)
+        self.hold(torch.equal(y.to_local(), expected), "across meshes")
+        y.backward(y.detach())
+        right = not here or torch.equal(x.grad.to_local(), local)
+        self.hold(right, "gradient across meshes")
+
+    def check_beside(self):
+        """DTensor's own method, and the second derivative."""
+        source, target = [Shard(0)] * self.mesh.ndim, [Replicate()] * self.mesh.ndim
+        x = source_of(self.whole, self.mesh, source)
+        with redistributing(planner="p2p"):
+            y = x.redistribute(placements=target)
+        self.hold(torch.equal(y.to_local(), self.whole), "redistributing")
+        self.hold(plan_of(x, target, planner="p2p").planner == "p2p", "plan_of")
+        # (x^3)'' = 6 x
+        x = x.detach().requires_grad_()
+        cube = redistribute(x, target) ** 3
+        (once,) = torch.autograd.grad(cube.sum(), x, create_graph=True)
+        (twice,) = torch.autograd.grad(once.sum(), x)
+        expected = 6 * local_of(self.whole, self.mesh, source)
+        twice = redistribute(twice, source)
+        self.hold(torch.equal(twice.to_local(), expected), "second derivative")
+
+    def hold(self, right, what):
+        if not self.agreed(right):
+            self.counts["wrong"] += 1
+            self.say(f"WRONG {what}")
+
     def collectives(self, x, target):
         with CommDebugMode() as mode:
             x.redistribute(placements=target)
@@ -199,6 +242,9 @@ def run(rank, arguments, shape):
             here.time(source, target)
         else:
             here.check(source, target)
+    if not arguments.time and arguments.pair is None:
+        here.check_beside()
+        here.check_across()
     here.summary()
     dist.destroy_process_group()
     if here.counts["wrong"]:

@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "sim/page/sharding_picture.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "core/base/units.h"
+#include "sim/page/palette.h"
+#include "sim/page/tiles.h"
+
+namespace reshard::sim {
+namespace {
+
+// Beyond these nobody finds a rank in a picture, and strided shards of all would take long.
+constexpr std::int32_t kMostRanks = 16'384;
+
+constexpr double kMargin = 20, kGutter = 22, kPanel = 430, kGap = 64, kHead = 64;
+constexpr double kWidth = 2 * (kMargin + kGutter + kPanel) + kGap;
+constexpr double kPartSize = 10, kMono = 1.1;  // of text_width: letters of one width are wider
+
+struct Rectangle {
+  double x, y, width, height;
+};
+
+// "0-3,8" but no longer than a line.
+std::string shortened(const std::string& ranks, std::size_t count) {
+  constexpr std::size_t most = 100;
+  if (ranks.size() <= most) return ranks;
+  return fmt::format("{}... ({} in all)", ranks.substr(0, ranks.rfind(',', most) + 1), count);
+}
+
+// One layout of the request, drawn into its half.
+struct Side {
+  const Layout& layout;
+  double x;
+  bool partial;  // some rank holds an addend and not the value
+  bool joined;   // tiles may be of several shards
+  std::vector<std::vector<Tile>> slices;
+};
+
+bool holds_addends(const Layout& layout) {
+  for (int axis = 0; axis < layout.mesh().axes(); ++axis)
+    if (layout.placement(axis).is_partial() && layout.mesh().axis_size(axis) > 1) return true;
+  return false;
+}
+
+class ShardingPicture {
+ public:
+  explicit ShardingPicture(const Request& request)
+      : request_(request),
+        view_(view_of(request)),
+        before_(side(request.source(), kMargin + kGutter)),
+        after_(side(request.destination(), kMargin + 2 * kGutter + kPanel + kGap)),
+        by_source_(before_.slices.empty() || before_.slices[0].size() > 1 ||
+                   view_.slices.size() > 1) {
+    for (const std::vector<Tile>& tiles : (by_source_ ? before_ : after_).slices)
+      for (const Tile& tile : tiles) number_.emplace(tile.positions, number_.size());
+  }
+
+  void draw(Node parent) const {
+    std::vector<std::string> notes = notes_below();
+    double height = panel_height(), slice_head = view_.slices.size() > 1 ? 20 : 0;
+    double rows = static_cast<double>(std::max<std::size_t>(1, view_.slices.size()));
+    double bottom = kHead + 20 + rows * (height + slice_head + 22);
+    Node svg = add_picture(parent, kWidth, bottom + 16 * static_cast<double>(notes.size()) + 6,
+                           request_.text());
+    draw_head(svg, before_, "before");
+    draw_head(svg, after_, "after");
+    double y = kHead + 20;
+    for (std::size_t s = 0; s < view_.slices.size(); ++s) {
+      if (slice_head > 0)
+        add_text(svg, kMargin, y + 4, 12, "slice " + slice_text(view_.slices[s], request_.shape()));
+      y += slice_head;
+      draw_slice(svg, before_, s, y, height);
+      draw_arrow(svg, y + height / 2);
+      draw_slice(svg, after_, s, y, height);
+      y += height + 22;
+    }
+    for (const std::string& note : notes) {
+      add_text(svg, kMargin, bottom, 12, note, "start", Tone::Soft);
+      bottom += 16;
+    }
+  }
+
+ private:
+  Side side(const Layout& layout, double x) const {
+    Side out{layout, x, holds_addends(layout), shards_joined(layout, view_), {}};
+    for (const Box& slice : view_.slices) out.slices.push_back(tiles_of(layout, view_, slice));
+    return out;
+  }
+
+  std::int64_t extent(int dim) const { return dim < 0 ? 1 : request_.shape()[dim]; }
+
+  // As high as the tensor is, but so that rows can be read.
+  double panel_height() const {
+    if (view_.down < 0) return 72;
+    double true_height = kPanel * static_cast<double>(extent(view_.down)) /
+                         static_cast<double>(extent(view_.across));
+    double most = view_.slices.size() > 1 ? 220 : kPanel, rows = 0;
+    for (const Side* side : {&before_, &after_})
+      if (!side->slices.empty()) {
+        std::set<std::int64_t> starts;
+        for (const Tile& tile : side->slices[0]) starts.insert(tile.box.lo[view_.down]);
+        rows = std::max(rows, static_cast<double>(starts.size()));
+      }
+    return std::max(std::clamp(true_height, 130.0, most), 14 * rows);
+  }
+
+  Rectangle place(const Box& box, double x, double y, double height) const {
+    auto part = [&](std::int64_t index, int dim, double length) {
+      return length * static_cast<double>(index) / static_cast<double>(extent(dim));
+    };
+    Rectangle out{x, y, kPanel, height};
+    if (view_.across >= 0) {
+      out.x += part(box.lo[view_.across], view_.across, kPanel);
+      out.width = part(box.extent(view_.across), view_.across, kPanel);
+    }
+    if (view_.down >= 0) {
+      out.y += part(box.lo[view_.down], view_.down, height);
+      out.height = part(box.extent(view_.down), view_.down, height);
+    }
+    return out;
+  }
+
+  void draw_head(Node svg, const Side& side, const char* when) const {
+    const Mesh& mesh = side.layout.mesh();
+    add_text(svg, side.x, 26, 12, when, "start", Tone::Soft);
+    Node name = add_text(svg, side.x + 50, 26, 16, side.layout.placements_text());
+    name.append_attribute("font-weight") = "600";
+    add_text(svg, side.x, 45, 12,
+             fmt::format("mesh {}, ranks {}", shape_text(mesh),
+                         shortened(ranks_text(mesh.ranks()), to_index(mesh.size()))),
+             "start", Tone::Soft);
+    if (view_.across >= 0)
+      add_text(svg, side.x + kPanel, 76, 11,
+               fmt::format("dim {}: {}", view_.across, extent(view_.across)), "end", Tone::Soft);
+  }
+
+  static void draw_arrow(Node svg, double y) {
+    double x = kMargin + kGutter + kPanel + (kGap - 34) / 2;
+    Node arrow = add(
+        svg, "path",
+        {{"d", fmt::format("M{0} {1}h34m-9 -7l9 7l-9 7", coordinate_text(x), coordinate_text(y))},
+         {"fill", "none"}});
+    stroke(arrow, Tone::Soft, 2);
+  }
+
+  void draw_slice(Node svg, const Side& side, std::size_t slice, double y, double height) const {
+    Node panel = add(svg, "g", {{"class", &side == &before_ ? "before" : "after"}});
+    if (view_.down >= 0) {
+      Node text =
+          add_text(panel, side.x - 7, y + height / 2, 11,
+                   fmt::format("dim {}: {}", view_.down, extent(view_.down)), "middle", Tone::Soft);
+      text.append_attribute("transform") =
+          fmt::format("rotate(-90 {} {})", coordinate_text(side.x - 7),
+                      coordinate_text(y + height / 2))
+              .c_str();
+    }
+    auto place_of = [&](const Box& box) { return place(box, side.x, y, height); };
+    // Which part a tile is stands in it where the widest has room for the longest.
+    double longest = 0, widest = 0;
+    for (const Tile& tile : side.slices[slice]) {
+      longest = std::max(longest, part_width(tile));
+      widest = std::max(widest, place_of(tile.box).width);
+    }
+    for (const Tile& tile : side.slices[slice])
+      draw_tile(add(panel, "g"), side, slice, tile, longest <= widest, place_of);
+  }
+
+  double part_width(const Tile& tile) const {
+    return text_width(slice_text(tile.box, request_.shape()), kPartSize) * kMono + 6;
+  }
+
+  // The tile in the colours of its data, then what says whose it is.
+  template <class Place>
+  void draw_tile(Node group, const Side& side, std::size_t slice, const Tile& tile, bool with_part,
+                 const Place& place_of) const {
+    bool is_after = &side == &after_;
+    const Side& other = is_after ? before_ : after_;
+    std::set<Colour> colours;
+    auto paint = [&](const Box& box, const Tile& key, const Tile* was) {
+      Colour colour = colour_of(key);
+      colours.insert(colour);
+      Rectangle at = place_of(box);
+      Node part = add_rectangle(group, at.x, at.y, at.width, at.height);
+      part.append_attribute("fill") = text(colour).c_str();
+      add_tip(part, tip(side, tile, box, was));
+    };
+    if (is_after || !by_source_) {
+      for (const Tile& there : other.slices[slice]) {
+        Box box = intersect(tile.box, there.box);
+        if (box.empty()) continue;
+        paint(box, by_source_ == is_after ? there : tile, is_after ? &there : nullptr);
+      }
+    } else {
+      paint(tile.box, tile, nullptr);
+    }
+    Rectangle at = place_of(tile.box);
+    if (side.partial) hatch(group, at);
+    // On colours that are the same by day and by night.
+    add(group, "rect",
+        {{"class", "box"},
+         {"x", at.x},
+         {"y", at.y},
+         {"width", at.width},
+         {"height", at.height},
+         {"fill", "none"},
+         {"stroke", "#1f2328"},
+         {"stroke-width", 1.2},
+         {"pointer-events", "none"}});
+    bool plain = colours.size() == 1 && !side.partial;
+    draw_label(group, side, tile, at, with_part,
+               plain ? std::optional(*colours.begin()) : std::nullopt);
+  }
+
+  Colour colour_of(const Tile& key) const {
+    return category_colour(number_.at(key.positions), number_.size());
+  }
+
+  std::string tip(const Side& side, const Tile& tile, const Box& box, const Tile* was) const {
+    std::int64_t element = size_bytes(request_.dtype());
+    std::string ranks = holders_text(side.layout, tile.positions);
+    std::string out = fmt::format("{} {}: {}, {}", tile.positions.size() == 1 ? "rank" : "ranks",
+                                  shortened(ranks, tile.positions.size()), text(box),
+                                  bytes_text(box.volume() * element));
+    std::int64_t shard = element_count(side.layout.local_shape(tile.positions[0]));
+    if (!side.joined && shard != box.volume())
+      out += fmt::format(" of {} each", bytes_text(shard * element));
+    if (was != nullptr)
+      out += fmt::format("; before on {}", shortened(holders_text(before_.layout, was->positions),
+                                                     was->positions.size()));
+    return out;
+  }
+
+  // Lines at 45 degrees, 7 apart.
+  static void hatch(Node group, const Rectangle& at) {
+    std::string lines;
+    for (double along = 7; along < at.width + at.height; along += 7) {
+      double from = std::min(along, at.height), to = std::min(along, at.width);
+      lines += fmt::format("M{} {}L{} {}", coordinate_text(at.x + along - from),
+                           coordinate_text(at.y + from), coordinate_text(at.x + to),
+                           coordinate_text(at.y + along - to));
+    }
+    add(group, "path",
+        {{"d", lines},
+         {"stroke", "#000000"},
+         {"stroke-opacity", "0.45"},
+         {"pointer-events", "none"}});
+  }
+
+  // `ground` is the colour below where there is one; else the words get a plate.
+  void draw_label(Node group, const Side& side, const Tile& tile, const Rectangle& at,
+                  bool with_part, std::optional<Colour> ground) const {
+    std::string ranks = holders_text(side.layout, tile.positions);
+    std::string part = slice_text(tile.box, request_.shape());
+    auto fits = [&](const std::string& words, double size) {
+      return text_width(words, size) <= at.width - 5 && size <= at.height - 1;
+    };
+    double size = 14;
+    while (size > 9 && !fits(ranks, size)) size -= 1;
+    if (!fits(ranks, size)) {
+      ranks = fmt::format("{}\u2026", ranks.substr(0, ranks.find_first_not_of("0123456789")));
+      if (!fits(ranks, size)) return;
+    }
+    bool two = with_part && at.height >= 2 * size + 10 && part_width(tile) <= at.width;
+    double middle = at.x + at.width / 2, line = at.y + at.height / 2 + 0.36 * size - (two ? 7 : 0);
+    if (!ground) {
+      double wide = std::max(text_width(ranks, size) + 6, two ? part_width(tile) : 0);
+      double high = size + (two ? 15 : 1);
+      wide = std::min(wide, at.width);
+      Node plate = add_rectangle(group, middle - wide / 2, line - 0.92 * size, wide, high);
+      fill(plate, Tone::Paper);
+      plate.append_attribute("rx") = "3";
+      plate.append_attribute("pointer-events") = "none";
+    }
+    auto write = [&](double y, double of_size, const std::string& words, const char* name,
+                     const char* value) {
+      Node node = add_text(group, middle, y, of_size, words, "middle");
+      node.append_attribute(name) = value;
+      node.append_attribute("pointer-events") = "none";
+      if (!ground) return;
+      node.remove_attribute("class");
+      node.attribute("fill") = std::string(ink_on(*ground)).c_str();
+    };
+    write(line, size, ranks, "font-weight", "600");
+    if (two)
+      write(line + 14, kPartSize, part, "font-family", "ui-monospace, Menlo, Consolas, monospace");
+  }
+
+  std::vector<std::string> notes_below() const {
+    std::vector<std::string> notes;
+    notes.push_back(by_source_ ? "One colour: data of one shard before."
+                               : "One colour: data of one shard after; before it was whole.");
+    if (before_.partial || after_.partial)
+      notes[0] += " Hatched: Partial; the ranks around a sign hold addends of one value.";
+    if (before_.joined || after_.joined)
+      notes.push_back("There are more shards than can be drawn: neighbours share a box.");
+    for (const Side* side : {&before_, &after_}) {
+      std::vector<Rank> empty;
+      for (std::int32_t position = 0; position < side->layout.mesh().size(); ++position)
+        if (element_count(side->layout.local_shape(position)) == 0)
+          empty.push_back(side->layout.mesh().rank_at(position));
+      if (!empty.empty())
+        notes.push_back(fmt::format("Empty {}: {} {}.", side == &before_ ? "before" : "after",
+                                    empty.size() == 1 ? "rank" : "ranks",
+                                    shortened(ranks_text(empty), empty.size())));
+    }
+    if (view_.slices_in_all > static_cast<std::int64_t>(view_.slices.size()) &&
+        !view_.slices.empty())
+      notes.push_back(
+          fmt::format("The first {} of {} slices.", view_.slices.size(), view_.slices_in_all));
+    return notes;
+  }
+
+  const Request& request_;
+  const TileView view_;
+  const Side before_, after_;
+  const bool by_source_;  // colours are those of the shards before
+  std::map<std::vector<std::int32_t>, std::size_t> number_;  // of colours
+};
+
+}  // namespace
+
+void draw_sharding(Node parent, const Request& request) {
+  if (std::max(request.source().mesh().size(), request.destination().mesh().size()) > kMostRanks) {
+    Node svg = add_picture(parent, kWidth, 40, request.text());
+    add_text(svg, kMargin, 26, 13,
+             fmt::format("More than {} ranks on one mesh: not drawn.", kMostRanks), "start",
+             Tone::Soft);
+    return;
+  }
+  ShardingPicture(request).draw(parent);
+}
+
+}  // namespace reshard::sim

@@ -119,6 +119,12 @@ Node add_picture(Node parent, double width, double height, std::string_view titl
   return svg;
 }
 
+void write_picture(std::ostream& out, const std::function<void(Node parent)>& draw) {
+  pugi::xml_document document;
+  draw(document);
+  document.save(out, " ");
+}
+
 void fill(Node of, Tone tone) {
   const ToneRow& row = kTones[static_cast<std::size_t>(tone)];
   add_class(of, std::string("fill-") + row.name);

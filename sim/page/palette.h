@@ -10,6 +10,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <ostream>
 #include <string>
 #include <string_view>
 
@@ -32,6 +34,9 @@ std::string_view ink_on(const Colour& ground);
 
 // A picture with its style sheet and its ground.
 Node add_picture(Node parent, double width, double height, std::string_view title);
+
+// A file with nothing but what `draw` adds.
+void write_picture(std::ostream& out, const std::function<void(Node parent)>& draw);
 
 // What is not data; more attributes may follow.
 enum class Tone : std::uint8_t { Ink, Soft, Edge, Panel, Paper };

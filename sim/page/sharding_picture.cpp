@@ -19,7 +19,8 @@ constexpr std::int32_t kMostRanks = 16'384;
 
 constexpr double kMargin = 20, kGutter = 22, kPanel = 430, kGap = 64, kHead = 64;
 constexpr double kWidth = 2 * (kMargin + kGutter + kPanel) + kGap;
-constexpr double kPartSize = 10, kMono = 1.1;  // of text_width: letters of one width are wider
+constexpr double kPartSize = 10, kMono = 1.1,
+                 kBold = 1.2;  // of text_width: letters of one width are wider
 
 struct Rectangle {
   double x, y, width, height;
@@ -257,10 +258,10 @@ class ShardingPicture {
     std::string ranks = holders_text(side.layout, tile.positions);
     std::string part = slice_text(tile.box, request_.shape());
     auto fits = [&](const std::string& words, double size) {
-      return text_width(words, size) <= at.width - 5 && size <= at.height - 1;
+      return text_width(words, size) * kBold <= at.width - 2 && size <= at.height - 1;
     };
     double size = 14;
-    while (size > 9 && !fits(ranks, size)) size -= 1;
+    while (size > 8 && !fits(ranks, size)) size -= 1;
     if (!fits(ranks, size)) {
       ranks = fmt::format("{}\u2026", ranks.substr(0, ranks.find_first_not_of("0123456789")));
       if (!fits(ranks, size)) return;
@@ -268,7 +269,7 @@ class ShardingPicture {
     bool two = with_part && at.height >= 2 * size + 10 && part_width(tile) <= at.width;
     double middle = at.x + at.width / 2, line = at.y + at.height / 2 + 0.36 * size - (two ? 7 : 0);
     if (!ground) {
-      double wide = std::max(text_width(ranks, size) + 6, two ? part_width(tile) : 0);
+      double wide = std::max(text_width(ranks, size) * kBold + 6, two ? part_width(tile) : 0);
       double high = size + (two ? 15 : 1);
       wide = std::min(wide, at.width);
       Node plate = add_rectangle(group, middle - wide / 2, line - 0.92 * size, wide, high);

@@ -13,6 +13,8 @@
 #include "sim/machine_files/writers.h"
 #include "sim/machines/plausible.h"
 #include "sim/machines/presets.h"
+#include "sim/page/palette.h"
+#include "sim/page/topology_picture.h"
 #include "sim/report/json.h"
 #include "sim/report/report.h"
 #include "sim/report/table.h"
@@ -41,7 +43,7 @@ namespace {
 struct TopoOptions {
   OutputOptions output;
   std::string name, output_file = "-";
-  std::string emit = "report", to = "text";
+  std::string emit = "report", to = "text", svg;
 };
 
 // What the file did not say stands above what it said.
@@ -53,11 +55,19 @@ std::string text_of(const TopologyDescription& description) {
 
 void run_show(const TopoOptions& options) {
   refuse_both(options.output.json && options.emit != "report", "--json", "--emit topology");
+  refuse_both(!options.svg.empty() && options.emit != "report", "--svg", "--emit topology");
   if (options.emit == "topology") {
     print(text_of(sim::find_description(options.name).description));
     return;
   }
+  require_outputs({{options.svg, "--svg"}}, {{sim::file_of(options.name), "TOPOLOGY"}});
+  refuse_unprinted(options.output, options.svg, "--svg -");
   Topology topology = sim::find_topology(options.name);
+  if (!options.svg.empty())
+    write_file(options.svg, "--svg", [&](std::ostream& out) {
+      sim::write_picture(out, [&](sim::Node parent) { sim::draw_topology(parent, topology); });
+    });
+  if (options.svg == "-") return;
   print(options.output.json ? sim::topology_json(topology)
                             : sim::topology_table(topology, screen_width()));
 }
@@ -126,9 +136,11 @@ void add_show(CLI::App& topo) {
   auto options = std::make_shared<TopoOptions>();
   CLI::App* show = topo.add_subcommand("show", "devices, links and routes of a machine");
   add_name(*show, "TOPOLOGY", *options);
-  OptionGroup(*show, "Output")
-      .add_choice("--emit", "WHAT", options->emit, {"report", "topology"},
-                  "report, or topology: a file to start an own machine from");
+  OptionGroup group(*show, "Output");
+  group.add_choice("--emit", "WHAT", options->emit, {"report", "topology"},
+                   "report, or topology: a file to start an own machine from");
+  group.add_file("--svg", options->svg,
+                 "draw the machine into FILE as SVG ('-': to standard output, without the report)");
   add_json_option(*show, options->output);
   show->footer(
       "Example:\n  reshard topo show dgx-h100:2\n  reshard topo show pcie-8x3090 --emit topology > "

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Writes a C++ source that holds text files, so that the program needs none of them at run time:
-#   cmake -DOUT=presets_text.cpp -DFILES=a.topo|b.topo -P embed.cmake
-# The source defines the functions of sim/machines/presets.h. Bytes are written as hex escapes, in
-# parts well below the length that compilers must take.
+#   cmake -DOUT=presets_text.cpp -DHEADER=sim/machines/presets.h -DFUNCTION=embedded_topologies
+#     -DFILES=a.topo|b.topo -P embed.cmake
+# The source defines FUNCTION, which HEADER declares in reshard::sim: a span of EmbeddedText
+# (core/base/embedded_text.h) in the order of FILES. Bytes are written as hex escapes, in parts well
+# below the length that compilers must take.
 string(REPLACE "|" ";" files "${FILES}")
 set(rows "")
 foreach(file IN LISTS files)
@@ -21,11 +23,11 @@ foreach(file IN LISTS files)
   string(APPEND rows "  {\"${name}\", std::string_view(\n${text}    , ${bytes})},\n")
 endforeach()
 file(WRITE "${OUT}" "// Written by cmake/embed.cmake.
-#include \"sim/machines/presets.h\"
+#include \"${HEADER}\"
 
 namespace reshard::sim {
 
-std::span<const EmbeddedText> embedded_topologies() {
+std::span<const EmbeddedText> ${FUNCTION}() {
   static constexpr EmbeddedText kTexts[] = {
 ${rows}  };
   return kTexts;

@@ -30,9 +30,13 @@ struct Candidate {
 };
 
 // What planners made, and what those said that did not.
+struct Refusal {
+  std::string_view planner;
+  std::string why;
+};
 struct Candidates {
   std::vector<Candidate> made;
-  std::vector<std::string> refusals;
+  std::vector<Refusal> refusals;
 };
 
 Candidates candidates_of(const Request& request, const PlannerInput& input) {
@@ -53,12 +57,15 @@ Candidates candidates_of(const Request& request, const PlannerInput& input) {
       if (row.make == plan_p2p) p2p = &out.made.back().plan;
     } catch (const InputError& error) {
       // This planner does not do such requests; the others may.
-      out.refusals.emplace_back(error.what());
+      out.refusals.push_back({row.name, error.what()});
     }
   }
-  if (out.made.empty())
+  if (out.made.empty()) {
+    std::vector<std::string> reasons;
+    for (const Refusal& refusal : out.refusals) reasons.push_back(refusal.why);
     throw InputError(fmt::format("expected a planner that does the request, found none: {}",
-                                 fmt::join(out.refusals, "; ")));
+                                 fmt::join(reasons, "; ")));
+  }
   return out;
 }
 
@@ -92,6 +99,23 @@ void find_out_all(std::vector<Candidate>& candidates, const PlannerInput& input)
     find_out(*order[i], std::span(order).first(i), input);
 }
 
+// In the order of the registry, whoever made a plan and whoever refused.
+void add_alternatives(const Candidates& candidates, const Candidate& best, Explanation& out) {
+  for (const PlannerRow& row : planners()) {
+    for (const Candidate& own : candidates.made)
+      if (own.planner == row.name)
+        out.add(Explanation::Alternative{
+            .planner = std::string(row.name),
+            .time_ps = own.found.timing ? std::optional(own.found.timing->time_ps) : std::nullopt,
+            .first_use_ps = own.first_use_ps,
+            .peak_bytes = own.peak_bytes(),
+            .taken = &own == &best});
+    for (const Refusal& refusal : candidates.refusals)
+      if (refusal.planner == row.name)
+        out.add(Explanation::Alternative{.planner = std::string(row.name), .refusal = refusal.why});
+  }
+}
+
 void explain(const Candidates& candidates, const Candidate& best, Explanation& out) {
   for (const Candidate& candidate : candidates.made)
     out.add(fmt::format(
@@ -102,8 +126,9 @@ void explain(const Candidates& candidates, const Candidate& best, Explanation& o
             ? fmt::format(" and {} for its first use", duration_text(candidate.first_use_ps))
             : std::string(),
         bytes_text(candidate.peak_bytes())));
-  for (const std::string& refusal : candidates.refusals) out.add("auto: " + refusal);
+  for (const Refusal& refusal : candidates.refusals) out.add("auto: " + refusal.why);
   out.add(fmt::format("auto takes {}", best.planner));
+  add_alternatives(candidates, best, out);
   for (const Explanation::Line& line : best.explanation.lines()) {
     if (line.step)
       out.add(*line.step, line.why);

@@ -32,8 +32,20 @@ class Explanation {
   void add(StepId step, std::string why) { lines_.push_back({step, std::move(why)}); }
   const std::vector<Line>& lines() const { return lines_; }
 
+  // What `auto` weighed against each other, in the order of the registry.
+  struct Alternative {
+    std::string planner;
+    std::optional<std::int64_t> time_ps = {};  // none: refused, or over the memory limit
+    std::int64_t first_use_ps = 0, peak_bytes = 0;
+    std::string refusal = {};
+    bool taken = false;
+  };
+  void add(Alternative alternative) { alternatives_.push_back(std::move(alternative)); }
+  const std::vector<Alternative>& alternatives() const { return alternatives_; }
+
  private:
   std::vector<Line> lines_;
+  std::vector<Alternative> alternatives_;
 };
 
 // The answer to "how long does this plan take here", with what ran when, where that was recorded.

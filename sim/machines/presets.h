@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/embedded_text.h"
 #include "core/topology/topology.h"
 #include "core/topology/topology_text.h"
 
@@ -51,13 +52,7 @@ Topology default_topology(std::int64_t devices_needed);
 // Throws InputError where `highest_rank` has no device (rank r runs on device r).
 void require_devices(const Topology& topology, std::int64_t highest_rank);
 
-// A file of traces/topologies, compiled in by cmake/embed.cmake.
-struct EmbeddedText {
-  std::string_view name;  // file name without ".topo"
-  std::string_view text;
-};
-
-// By name.
+// The files of traces/topologies, compiled in by cmake/embed.cmake; by name.
 std::span<const EmbeddedText> embedded_topologies();
 
 // A whole text from outside, read without trust. Throws InputError "FILE: ..." for what is missing,

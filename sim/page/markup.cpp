@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "sim/page/xml_text.h"
+
 namespace reshard::sim {
 
 Attribute::Attribute(const char* name_in, double number)
@@ -14,8 +16,8 @@ Node add(Node parent, const char* tag, std::initializer_list<Attribute> attribut
          std::string_view text) {
   Node node = parent.append_child(tag);
   for (const Attribute& attribute : attributes)
-    node.append_attribute(attribute.name) = attribute.value.c_str();
-  if (!text.empty()) node.append_child(pugi::node_pcdata).set_value(std::string(text).c_str());
+    node.append_attribute(attribute.name) = xml_text(attribute.value).c_str();
+  if (!text.empty()) node.append_child(pugi::node_pcdata).set_value(xml_text(text).c_str());
   return node;
 }
 

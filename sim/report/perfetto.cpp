@@ -14,6 +14,7 @@
 
 #include "core/base/errors.h"
 #include "core/base/units.h"
+#include "sim/report/part_names.h"
 
 namespace reshard::sim {
 
@@ -75,7 +76,6 @@ struct Drawing {
   const Topology& topology;
   EventWriter& events;
 
-  std::string part_name(OpId op, std::int32_t step) const;
   std::string part_category(OpId op) const;
   void ranks();
   void measured(const Timeline& run);
@@ -84,15 +84,6 @@ struct Drawing {
   void flows();
   void links();
 };
-
-std::string Drawing::part_name(OpId op, std::int32_t step) const {
-  std::size_t index = to_index(op);
-  std::string label = index < labels.size() ? labels[index] : std::string{};
-  if (step < 0) return label.empty() ? "operation " + std::to_string(index) : label;
-  const auto& plan = *std::get<RunPlan>(workload.operations[index].body).plan;
-  std::string kind{kind_text(plan.steps[step])};
-  return label.empty() ? kind : label + ": " + kind;
-}
 
 std::string Drawing::part_category(OpId op) const {
   const auto& body = workload.operations[to_index(op)].body;
@@ -153,9 +144,9 @@ void Drawing::steps(std::int64_t pid, const std::vector<const Span*>& unsorted) 
     events.add(
         R"({{"ph": "X", "name": {}, "cat": "{}", "pid": {}, "tid": {}, "ts": {}, "dur": {}, )"
         R"("args": {{"op": {}, "step": {}, "start_ps": {}, "end_ps": {}}}}})",
-        in_quotes(part_name(span.op, span.step)), part_category(span.op), pid, thread,
-        ns_text(slices[i].start), ns_text(slices[i].end - slices[i].start), to_index(span.op),
-        span.step, span.start_ps, span.end_ps);
+        in_quotes(part_name(workload, labels, span.op, span.step)), part_category(span.op), pid,
+        thread, ns_text(slices[i].start), ns_text(slices[i].end - slices[i].start),
+        to_index(span.op), span.step, span.start_ps, span.end_ps);
   }
 }
 

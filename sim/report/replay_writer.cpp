@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A replayed trace as a table and as JSON.
 #include <algorithm>
-#include <map>
 
 #include <fmt/format.h>
 
@@ -9,6 +8,7 @@
 #include "sim/report/common_facts.h"
 #include "sim/report/json_parts.h"
 #include "sim/report/report.h"
+#include "sim/report/request_kinds.h"
 #include "sim/report/table.h"
 #include "sim/report/time_tables.h"
 
@@ -26,22 +26,8 @@ std::string path_tables(const ReplayReport& report, std::size_t width) {
   return path_tables(*report.path, "operation", what, width);
 }
 
-// A trace repeats itself: tensors of the same layer kind differ in name only. One row per request
-// and planner, in order of first appearance.
-struct Kind {
-  const ReplayRow* first = nullptr;
-  std::int64_t count = 0, bytes = 0;
-};
-
 std::string kinds_table(const std::vector<ReplayRow>& rows, std::size_t width) {
-  std::vector<Kind> kinds;
-  std::map<std::pair<std::string, std::string>, std::size_t> index;
-  for (const ReplayRow& row : rows) {
-    auto [at, added] = index.try_emplace({row.text, row.planner}, kinds.size());
-    if (added) kinds.push_back({&row});
-    ++kinds[at->second].count;
-    kinds[at->second].bytes += row.bytes_received;
-  }
+  std::vector<RequestKind> kinds = kinds_of(rows);
   Table table({">count", "request", "planner", ">received", ">bound, alone"});
   for (std::size_t i = 0; i < std::min(kKindsShown, kinds.size()); ++i)
     table.add_row({std::to_string(kinds[i].count), kinds[i].first->text, kinds[i].first->planner,

@@ -48,6 +48,7 @@ IndexVector<std::int32_t, Extent> extents_of(const Timeline& timeline, std::size
 }
 
 void add_reasons(const Explanation& explanation, RunReport& report) {
+  report.alternatives = explanation.alternatives();
   for (const Explanation::Line& line : explanation.lines()) {
     if (!line.step)
       report.why.push_back(line.why);

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "core/pattern/pattern.h"
+#include "core/planners/planner.h"
 #include "core/topology/topology.h"
 #include "core/torch/known_defects.h"
 #include "sim/calibrate/fit.h"
@@ -52,8 +53,9 @@ struct RunReport {
   std::string planner;                    // whose steps these are
   std::string planner_asked;              // "auto" where it chose `planner`
   IndexVector<StepId, StepRow> steps;
-  std::vector<std::string> why;  // reasons for the plan as a whole
-  PlanBytes bytes;               // by rank in the order of Request::ranks
+  std::vector<std::string> why;                        // reasons for the plan as a whole
+  std::vector<Explanation::Alternative> alternatives;  // what `auto` weighed, where asked for
+  PlanBytes bytes;                                     // by rank in the order of Request::ranks
   std::int64_t padding_total = 0;
   std::string_view transport;  // whose time this is
   std::int64_t time_ps = 0;

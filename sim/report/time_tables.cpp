@@ -19,12 +19,6 @@ std::int64_t time_of(const PathFacts& path) {
   return path.parts.empty() ? 0 : path.parts.back().end_ps;
 }
 
-// "61.2 %", to the nearest.
-std::string share_text(std::int64_t time_ps, std::int64_t of_ps) {
-  Int128 thousandths = (Int128{time_ps} * 2000 + of_ps) / (Int128{of_ps} * 2);
-  return decimal_text(static_cast<std::int64_t>(thousandths), 10, 1) + " %";
-}
-
 std::string more(std::size_t count, std::size_t shown) {
   return count > shown ? fmt::format("(and {} more)\n", count - shown) : std::string();
 }
@@ -44,6 +38,11 @@ std::vector<PathFacts::Part> longest_parts(const PathFacts& path) {
 }
 
 }  // namespace
+
+std::string share_text(std::int64_t time_ps, std::int64_t of_ps) {
+  Int128 thousandths = (Int128{time_ps} * 2000 + of_ps) / (Int128{of_ps} * 2);
+  return decimal_text(static_cast<std::int64_t>(thousandths), 10, 1) + " %";
+}
 
 std::string link_table(const std::vector<LinkUse>& links, std::int64_t end_ps, std::int64_t scale,
                        std::size_t width) {

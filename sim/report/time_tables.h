@@ -13,6 +13,9 @@
 
 namespace reshard::sim {
 
+// "61.2 %", to the nearest.
+std::string share_text(std::int64_t time_ps, std::int64_t of_ps);
+
 // A few of the links, with a blank line above; nothing where there are none. `scale` as of
 // utilisation().
 std::string link_table(const std::vector<LinkUse>& links, std::int64_t end_ps, std::int64_t scale,

@@ -16,6 +16,7 @@
 #include "core/torch/redistribution.h"
 #include "core/traffic/accounting.h"
 #include "core/traffic/workload.h"
+#include "sim/page/run_page.h"
 #include "sim/report/perfetto.h"
 #include "sim/report/report.h"
 #include "tools/cli/commands.h"
@@ -46,17 +47,26 @@ void add_torch_facts(const Request& request, std::int32_t devices_per_host,
   report.torch_defects = torch_known_defects(request, devices_per_host);
 }
 
+void write_page(const std::string& file, std::string_view kind, const sim::RunReport& report,
+                const sim::Study& study) {
+  write_file(file, "--html", [&](std::ostream& out) { out << sim::run_page(kind, report, study); });
+}
+
 void run_plan(const PlanOptions& options) {
   if (options.emit != "report") {
     std::string emit = "--emit " + options.emit;
     refuse_both(options.output.json, "--json", emit);
     refuse_both(options.explain, "--explain", emit);
     refuse_both(options.output.verbose, "--verbose", emit);
+    refuse_both(!options.output.html.empty(), "--html", emit);
   }
+  require_outputs({{options.output.html, "--html"}}, inputs_of(options.request, options.machine));
+  refuse_unprinted(options.output, options.output.html, "--html -");
+  bool has_page = !options.output.html.empty();
   Subject subject = subject_of(options.request, options.machine);
   const Request& request = subject.asked();
   sim::StudyOptions wanted = study_options(options.machine);
-  wanted.explain = options.explain || options.output.json;
+  wanted.explain = options.explain || options.output.json || has_page;
   wanted.record_timelines = options.emit == "report";
   Progress progress;
   wanted.on_stage = [&](std::string_view what) { progress.stage(what); };
@@ -84,11 +94,13 @@ void run_plan(const PlanOptions& options) {
 
   progress.stage("timing");
   sim::RunReport report = studied.report();
-  if (options.output.json || options.output.verbose || options.explain)
+  if (options.output.json || options.output.verbose || options.explain || has_page)
     report.path = studied.study->critical_path();
   progress.clear();
   if (options.output.verbose) report.phases = progress.times();
   add_torch_facts(request, studied.study->topology().node().devices, report);
+  if (has_page) write_page(options.output.html, "plan", report, *studied.study);
+  if (options.output.html == "-") return;
   print(options.output.json
             ? sim::plan_json(report)
             : sim::plan_table(report, options.explain, options.output.verbose, screen_width()));
@@ -102,20 +114,24 @@ struct SimulateOptions {
 };
 
 void run_simulate(const SimulateOptions& options) {
-  require_outputs({{options.output.perfetto, "--perfetto"}},
+  const std::string &perfetto = options.output.perfetto, &html = options.output.html;
+  require_outputs({{perfetto, "--perfetto"}, {html, "--html"}},
                   inputs_of(options.request, options.machine));
-  refuse_unprinted(options.output, options.output.perfetto, "--perfetto -");
+  refuse_unprinted(options.output, perfetto, "--perfetto -");
+  refuse_unprinted(options.output, html, "--html -");
   std::int64_t budget = data_budget_of(options.data);
   Subject subject = subject_of(options.request, options.machine);
   sim::StudyOptions wanted = study_options(options.machine);
   wanted.record_timelines = true;
+  wanted.explain = !html.empty();
   Progress progress;
   wanted.on_stage = [&](std::string_view what) { progress.stage(what); };
   Studied studied(subject, options.machine, wanted);
 
   progress.stage("timing");
   sim::RunReport report = studied.report();
-  if (options.output.json || options.output.verbose) report.path = studied.study->critical_path();
+  if (options.output.json || options.output.verbose || !html.empty())
+    report.path = studied.study->critical_path();
   if (options.data.how == "full") {
     progress.stage("moving and comparing bytes");
     report.data = studied.moved(budget);
@@ -125,10 +141,11 @@ void run_simulate(const SimulateOptions& options) {
   progress.clear();
   if (options.output.verbose) report.phases = progress.times();
 
-  if (!options.output.perfetto.empty())
-    write_file(options.output.perfetto, "--perfetto",
+  if (!perfetto.empty())
+    write_file(perfetto, "--perfetto",
                [&](std::ostream& out) { sim::write_perfetto(out, *studied.study); });
-  if (options.output.perfetto == "-") return;
+  if (!html.empty()) write_page(html, "simulation", report, *studied.study);
+  if (perfetto == "-" || html == "-") return;
   print(options.output.json ? sim::simulate_json(report)
                             : sim::simulate_table(report, options.output.verbose, screen_width()));
 }
@@ -143,6 +160,7 @@ void add_plan_command(CLI::App& app) {
   add_machine_options(*command, options->machine);
   add_cold_option({*command, kMachineHeading}, options->machine);
   add_report_options(*command, options->output);
+  add_html_option(*command, options->output);
   OptionGroup output(*command, "Output");
   output.add_flag(
       "--explain", options->explain,
@@ -176,6 +194,7 @@ void add_simulate_command(CLI::App& app) {
                    "full: move and compare every byte; proof: index sets only");
   add_report_options(*command, options->output);
   add_perfetto_option(*command, options->output);
+  add_html_option(*command, options->output);
   command->footer(
       "Example:\n  reshard simulate --mesh 8x2 --shape 32,8192,4096 --from 'S(0)R' --to 'RS(1)' "
       "--topology dgx-h100:2\n"

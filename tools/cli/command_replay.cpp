@@ -8,6 +8,7 @@
 
 #include "core/base/errors.h"
 #include "sim/machines/presets.h"
+#include "sim/page/replay_page.h"
 #include "sim/replay/replay.h"
 #include "sim/report/perfetto.h"
 #include "sim/report/report.h"
@@ -72,8 +73,9 @@ sim::ReplayReport replayed(const ReplayOptions& options, const sim::Trace& trace
   sim::Studies studies(topology, planner_of(options.machine), study_options(options.machine));
   Progress progress;
   sim::ReplayHooks hooks = hooks_for(studies, progress, options.data.how == "full");
-  hooks.critical_path = options.output.json || options.output.verbose;
-  hooks.work = !options.output.perfetto.empty();
+  bool has_page = !options.output.html.empty();
+  hooks.critical_path = options.output.json || options.output.verbose || has_page;
+  hooks.work = !options.output.perfetto.empty() || has_page;
   hooks.details = options.output.json || options.output.verbose || hooks.work;
   hooks.implicit_launch_order = options.implicit_launch_order;
   if (!options.communicators.empty())
@@ -87,15 +89,17 @@ sim::ReplayReport replayed(const ReplayOptions& options, const sim::Trace& trace
 }
 
 void run_replay(const ReplayOptions& options) {
-  const std::string& perfetto = options.output.perfetto;
+  const std::string &perfetto = options.output.perfetto, &html = options.output.html;
+  const std::vector<NamedFile> outputs = {{perfetto, "--perfetto"}, {html, "--html"}};
   std::vector<NamedFile> inputs = inputs_of({}, options.machine);
   inputs.push_back({options.trace, "TRACE"});
-  require_outputs({{perfetto, "--perfetto"}}, inputs);
+  require_outputs(outputs, inputs);
   refuse_unprinted(options.output, perfetto, "--perfetto -");
+  refuse_unprinted(options.output, html, "--html -");
   std::int64_t budget_bytes = data_budget_of(options.data);
   if (options.trace == "-") require_standard_input();
   sim::Trace trace = sim::read_trace(options.trace, options.format);
-  require_outputs({{perfetto, "--perfetto"}}, {{sim::file_of(trace.topology), "TRACE"}});
+  require_outputs(outputs, {{sim::file_of(trace.topology), "TRACE"}});
   auto topology = std::make_shared<const Topology>(topology_of(options, trace));
   sim::ReplayReport report = replayed(options, trace, topology, budget_bytes);
   if (!report.findings.empty()) {
@@ -107,7 +111,10 @@ void run_replay(const ReplayOptions& options) {
     write_file(perfetto, "--perfetto", [&](std::ostream& out) {
       sim::write_perfetto(out, report.workload, report.labels, report.timeline, *topology);
     });
-  if (perfetto == "-") return;
+  if (!html.empty())
+    write_file(html, "--html",
+               [&](std::ostream& out) { out << sim::replay_page(report, *topology); });
+  if (perfetto == "-" || html == "-") return;
   print(options.output.json ? sim::replay_json(report)
                             : sim::replay_table(report, options.output.verbose, screen_width()));
 }
@@ -160,6 +167,7 @@ void add_replay_command(CLI::App& app) {
       "full: move and compare the bytes of every different request; proof: index sets only");
   add_report_options(*command, options->output);
   add_perfetto_option(*command, options->output);
+  add_html_option(*command, options->output);
   command->footer(
       "Example:\n  reshard replay traces/llama3-70b-fsdp-to-tp.jsonl\n  reshard replay "
       "traces/mlp-tp.jsonl --planner rule --perfetto mlp.json");

@@ -199,6 +199,13 @@ void add_perfetto_option(CLI::App& command, OutputOptions& options) {
                 "report)");
 }
 
+void add_html_option(CLI::App& command, OutputOptions& options) {
+  OptionGroup(command, "Output")
+      .add_file("--html", options.html,
+                "write a page to look at and to send on, all in one file ('-': to standard "
+                "output, in place of the report)");
+}
+
 // Whether some rank's shard has the shape that the line tells.
 bool fits(const Layout& layout, const DebugLine& line) {
   if (!line.shape) return true;

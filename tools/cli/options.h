@@ -68,7 +68,7 @@ struct DataOptions {
 
 struct OutputOptions {
   bool json = false, verbose = false;
-  std::string perfetto;
+  std::string perfetto, html;
 };
 
 // Of the options in MachineOptions, which commands may have singly.
@@ -84,6 +84,7 @@ void add_data_options(CLI::App& command, DataOptions& options, const std::string
 void add_json_option(CLI::App& command, OutputOptions& options);
 void add_report_options(CLI::App& command, OutputOptions& options);  // --json and -v
 void add_perfetto_option(CLI::App& command, OutputOptions& options);
+void add_html_option(CLI::App& command, OutputOptions& options);
 
 // The request that the options describe. Throws InputError naming the option at fault; a missing
 // one too.

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "sim/page/headline.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "core/base/units.h"
+#include "sim/report/time_tables.h"
+
+namespace reshard::sim {
+
+namespace {
+
+// As many as there are colours that everybody tells apart, less that of the rest.
+constexpr std::size_t kCausesShown = 6;
+constexpr double kBarWidth = 1000, kBarHeight = 24;
+
+struct Share {
+  std::string name, colour;
+  std::int64_t time_ps;
+};
+
+// The greatest by name, all others together.
+std::vector<Share> shares_of(const PathFacts& path) {
+  std::vector<Share> out;
+  std::size_t shown = std::min(kCausesShown, path.causes.size());
+  for (std::size_t i = 0; i < shown; ++i)
+    out.push_back({path.causes[i].name, fmt::format("c{}", i), path.causes[i].time_ps});
+  if (shown == path.causes.size()) return out;
+  Share rest{fmt::format("{} others", path.causes.size() - shown), "rest", 0};
+  for (std::size_t i = shown; i < path.causes.size(); ++i) rest.time_ps += path.causes[i].time_ps;
+  out.push_back(rest);
+  return out;
+}
+
+}  // namespace
+
+void draw_figures(Node parent, const std::vector<Figure>& figures) {
+  Node list = add(parent, "dl", {{"class", "figures"}});
+  for (const Figure& figure : figures) {
+    Node one = add(list, "div");
+    add(one, "dt", {}, figure.name);
+    add(one, "dd", {}, figure.value);
+    if (!figure.note.empty()) add(one, "dd", {{"class", "note"}}, figure.note);
+  }
+}
+
+void draw_facts(Node parent, const std::vector<Fact>& facts) {
+  Node list = add(parent, "dl", {{"class", "facts"}});
+  for (const Fact& fact : facts) {
+    add(list, "dt", {}, fact.name);
+    add(list, "dd", {}, fact.value);
+  }
+}
+
+void draw_causes(Node parent, const PathFacts& path) {
+  if (path.causes.empty()) return;
+  std::int64_t end_ps = path.parts.back().end_ps;
+  add(parent, "p", {{"class", "sentence"}}, path_sentence(path));
+  Node svg = add_svg(parent, kBarWidth, kBarHeight, "what the critical path waits for");
+  svg.append_attribute("class") = "bar";
+  svg.append_attribute("preserveAspectRatio") = "none";
+  Node legend = add(parent, "ul", {{"class", "legend"}});
+  double x = 0;
+  for (const Share& share : shares_of(path)) {
+    std::string tip = fmt::format("{}: {}, {}", share.name, duration_text(share.time_ps),
+                                  share_text(share.time_ps, end_ps));
+    double width = kBarWidth * static_cast<double>(share.time_ps) / static_cast<double>(end_ps);
+    add_tip(add(svg, "rect",
+                {{"class", share.colour},
+                 {"x", x},
+                 {"y", 0},
+                 {"width", width},
+                 {"height", kBarHeight}}),
+            tip);
+    x += width;
+    Node entry = add(legend, "li");
+    add(entry, "span", {{"class", "swatch " + share.colour}});
+    add(entry, "span", {}, share.name);
+    add(entry, "span", {{"class", "value"}}, share_text(share.time_ps, end_ps));
+  }
+}
+
+}  // namespace reshard::sim

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A page of its own: one file that needs no other, no network and no script to be read.
+//
+// What is written is HTML for browsers and well-formed XML for everybody else, so that any parser
+// can take a page apart. Style and script are files of this folder, compiled in; colours are
+// variables of the style, a set for light and one for dark, and pictures name them by class.
+//
+// A page is a heading and panels. A panel is a heading, a sentence and pictures, each of which is
+// one call draw_X(add_picture(panel), facts), and below a table of the same numbers.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "core/base/embedded_text.h"
+#include "sim/page/markup.h"
+
+namespace reshard::sim {
+
+class Page {
+ public:
+  // `kind` is what the page is of ("simulation", "replay"), `title` of what.
+  Page(std::string_view kind, std::string_view title);
+  Page(const Page&) = delete;
+  Page& operator=(const Page&) = delete;
+
+  Node header() const { return header_; }
+  // A new panel at the end; `id` is unique among them.
+  Node add_panel(const char* id, std::string_view heading, std::string_view sentence = {});
+  std::string text();
+
+ private:
+  pugi::xml_document document_;
+  Node header_, contents_, main_;
+};
+
+// Where a picture goes: as wide as the page, and scrolled where that is too narrow for it.
+Node add_picture(Node panel);
+
+// The files "page_style" and "page_script".
+std::span<const EmbeddedText> page_parts();
+
+}  // namespace reshard::sim

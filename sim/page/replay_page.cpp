@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "sim/page/replay_page.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "core/base/units.h"
+#include "sim/page/headline.h"
+#include "sim/page/html_table.h"
+#include "sim/page/links_picture.h"
+#include "sim/page/memory_picture.h"
+#include "sim/page/page.h"
+#include "sim/page/timeline_picture.h"
+#include "sim/page/traffic_picture.h"
+#include "sim/report/common_facts.h"
+#include "sim/report/request_kinds.h"
+
+namespace reshard::sim {
+
+namespace {
+
+constexpr std::size_t kMostOperations = 1000, kMostKinds = 40;
+
+std::vector<Figure> figures_of(const ReplayReport& report) {
+  return {
+      {"time", duration_text(report.time_ps), fmt::format("by {}", report.transport)},
+      {"bound", duration_text(report.bound_ps), fmt::format("limited by {}", report.limited_by())},
+      {"time to bound", ratio_of(report.time_ps, report.bound_ps)},
+      {"received", bytes_text(report.bytes_received_total), "from other ranks, in all"},
+      {"operations", std::to_string(report.operations),
+       counted(static_cast<std::int64_t>(report.requests.size()), "redistribution")}};
+}
+
+std::vector<Fact> facts_of(const ReplayReport& report) {
+  std::vector<Fact> out{{"topology", report.topology}};
+  if (report.data_checked > 0)
+    out.push_back({"data", fmt::format("{} of {} different requests moved, {} elements compared",
+                                       report.data_checked, report.different_requests,
+                                       report.elements_checked)});
+  if (report.fault_cost)
+    out.push_back({"without faults", duration_text(report.fault_cost->without_ps)});
+  if (!report.communicators.empty())
+    out.push_back({"communicators", std::string(text(report.communicators.front().use.policy))});
+  return out;
+}
+
+Cell time_cell(const std::optional<std::int64_t>& ps) {
+  return ps ? Cell(duration_text(*ps), *ps) : Cell("-");
+}
+
+std::int64_t duration_ps(const ReplayRow& row) {
+  return row.end_ps.value_or(0) - row.start_ps.value_or(0);
+}
+
+// The longest, in the order of lines.
+std::vector<const ReplayRow*> longest_of(const ReplayReport& report) {
+  std::vector<const ReplayRow*> rows;
+  for (const std::vector<ReplayRow>* part : {&report.requests, &report.others})
+    for (const ReplayRow& row : *part) rows.push_back(&row);
+  auto by_line = [](const ReplayRow* a, const ReplayRow* b) { return a->line < b->line; };
+  std::stable_sort(rows.begin(), rows.end(), by_line);
+  std::stable_sort(rows.begin(), rows.end(), [](const ReplayRow* a, const ReplayRow* b) {
+    return duration_ps(*a) > duration_ps(*b);
+  });
+  rows.resize(std::min(rows.size(), kMostOperations));
+  std::stable_sort(rows.begin(), rows.end(), by_line);
+  return rows;
+}
+
+void list_kinds(Node panel, const ReplayReport& report) {
+  std::vector<RequestKind> kinds = kinds_of(report.requests);
+  if (kinds.empty()) return;
+  std::stable_sort(kinds.begin(), kinds.end(), [](const RequestKind& a, const RequestKind& b) {
+    return a.time_ps > b.time_ps;
+  });
+  std::size_t shown = std::min(kMostKinds, kinds.size());
+  HtmlTable table(panel, fmt::format("{} of {} different redistributions", shown, kinds.size()),
+                  {">count", "request", "planner", ">received", ">time, summed", ">bound, each"});
+  for (std::size_t i = 0; i < shown; ++i)
+    table.add_row({{std::to_string(kinds[i].count), kinds[i].count},
+                   kinds[i].first->text,
+                   kinds[i].first->planner,
+                   {bytes_text(kinds[i].bytes), kinds[i].bytes},
+                   time_cell(kinds[i].time_ps),
+                   time_cell(kinds[i].first->bound_ps)});
+}
+
+void list_operations(Node panel, const ReplayReport& report) {
+  std::vector<const ReplayRow*> rows = longest_of(report);
+  std::size_t all = report.requests.size() + report.others.size();
+  HtmlTable table(add_folded(panel, "Every operation"),
+                  rows.size() < all ? fmt::format("The {} longest of {}", rows.size(), all)
+                                    : fmt::format("All {}", all),
+                  {">line", "op", "name", "planner", ">start", ">time", ">received", "what"});
+  for (const ReplayRow* row : rows)
+    table.add_row({{std::to_string(row->line), row->line},
+                   row->op,
+                   row->name.empty() ? row->id : row->name,
+                   row->planner,
+                   time_cell(row->start_ps),
+                   time_cell(duration_ps(*row)),
+                   {bytes_text(row->bytes_received), row->bytes_received},
+                   row->text});
+}
+
+}  // namespace
+
+std::string replay_page(const ReplayReport& report, const Topology& topology) {
+  Page page("replay", report.trace);
+  draw_figures(page.header(), figures_of(report));
+  draw_facts(page.header(), facts_of(report));
+  if (report.path) draw_causes(page.header(), *report.path);
+  const Timeline& timeline = report.timeline;
+  if (report.time_ps > 0)
+    draw_timeline(
+        page.add_panel("timeline", "Timeline", "What every rank does when, by operation."),
+        {report.workload, report.labels, timeline});
+  if (!timeline.flows.empty()) {
+    draw_traffic(page.add_panel("traffic", "Traffic", "Who sends how much to whom, in all."),
+                 timeline.flows, topology);
+    draw_links(page.add_panel("links", "Links", "How full links are over time."), timeline,
+               topology);
+  }
+  if (!report.requests.empty())
+    draw_memory(page.add_panel("memory", "Memory",
+                               "What each rank holds at most during one redistribution, whatever "
+                               "else the job keeps."),
+                greatest_memory(report.workload));
+  Node operations = page.add_panel("operations", "Operations");
+  list_kinds(operations, report);
+  list_operations(operations, report);
+  return page.text();
+}
+
+}  // namespace reshard::sim

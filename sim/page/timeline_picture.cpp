@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "sim/page/timeline_picture.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "core/base/units.h"
+#include "core/layout/mesh.h"
+#include "sim/page/page.h"
+#include "sim/page/time_axis.h"
+#include "sim/page/timeline_lanes.h"
+#include "sim/report/part_names.h"
+
+namespace reshard::sim {
+
+namespace {
+
+constexpr LaneLimits kLimits = {.ranks_apart = 32, .lanes = 32, .slices = 5000};
+constexpr double kWidth = 960, kLeft = 132, kRight = 28, kTop = 8, kBottom = 28, kGap = 4;
+constexpr double kLetter = 6.6;  // of a label, at most
+// Kinds in the order of the legend; each has a colour of its name in the style.
+constexpr std::array<std::string_view, 11> kKinds = {
+    "all_gather", "reduce_scatter", "all_reduce", "all_to_all", "exchange", "message",
+    "copy",       "reduce",         "fill",       "compute",    "setup"};
+
+// "ranks 0-7 (8)".
+std::string lane_name(const Lane& lane) {
+  if (lane.ranks.size() == 1) return fmt::format("rank {}", to_int(lane.ranks.front()));
+  std::string ranks = ranks_text(lane.ranks);
+  if (ranks.size() > 9) ranks = fmt::format("{}, ..", to_int(lane.ranks.front()));
+  return fmt::format("ranks {} ({})", ranks, lane.ranks.size());
+}
+
+struct Drawing {
+  const TimelineFacts& facts;
+  TimeScale scale;
+  double row_height;
+  Node plot, labels;
+
+  std::string tip(const LaneSlice& slice) const;
+  void slice(Node lane, const LaneSlice& slice, double y) const;
+};
+
+std::string Drawing::tip(const LaneSlice& slice) const {
+  std::string when =
+      fmt::format("{} to {}, {}", duration_text(slice.start_ps), duration_text(slice.end_ps),
+                  duration_text(slice.end_ps - slice.start_ps));
+  if (slice.parts > 1)
+    return fmt::format("{} parts of {} kind\n{}", slice.parts,
+                       slice.kind == kSeveralKinds ? "several" : slice.kind, when);
+  std::string name = part_name(facts.workload, facts.labels, slice.op, slice.step);
+  return slice.step < 0 ? fmt::format("{}\n{}", name, when)
+                        : fmt::format("{}, step {}\n{}", name, slice.step, when);
+}
+
+void Drawing::slice(Node lane, const LaneSlice& slice, double y) const {
+  double x = scale.x(slice.start_ps), width = scale.x(slice.end_ps) - x;
+  Node rect = add(lane, "rect",
+                  {{"class", fmt::format("k-{}", slice.kind)},
+                   {"x", x - kLeft},
+                   {"y", y},
+                   {"width", std::max(width, 0.3)},
+                   {"height", row_height}});
+  add_tip(rect, tip(slice));
+  std::string label(slice.kind);
+  if (slice.step >= 0 && slice.parts == 1) label = fmt::format("{} {}", slice.step, slice.kind);
+  if (width < kLetter * static_cast<double>(label.size()) + 6 || row_height < 13) return;
+  add(labels, "text",
+      {{"class", fmt::format("on-{}", slice.kind)}, {"x", x + 4}, {"y", y + row_height / 2 + 4}},
+      label);
+}
+
+void draw_legend(Node panel, const Lanes& lanes) {
+  Node legend = add(panel, "ul", {{"class", "legend"}});
+  auto is_shown = [&](std::string_view kind) {
+    for (const Lane& lane : lanes.lanes)
+      for (const std::vector<LaneSlice>& row : lane.rows)
+        for (const LaneSlice& slice : row)
+          if (slice.kind == kind) return true;
+    return false;
+  };
+  auto add_kind = [&](std::string_view kind, std::string_view name) {
+    if (!is_shown(kind)) return;
+    Node entry = add(legend, "li");
+    add(entry, "span", {{"class", fmt::format("swatch k-{}", kind)}});
+    add(entry, "span", {}, name);
+  };
+  for (std::string_view kind : kKinds) add_kind(kind, kind);
+  add_kind(kSeveralKinds, "several kinds, too short to tell apart");
+}
+
+void say_what_is_left_out(Node panel, const Lanes& lanes) {
+  std::string said;
+  if (lanes.all_lanes < lanes.ranks)
+    said += fmt::format(
+        "{} ranks do {} different things; those that do the same at the same times "
+        "share a lane. ",
+        lanes.ranks, lanes.all_lanes);
+  if (lanes.lanes.size() < lanes.all_lanes)
+    said += fmt::format(
+        "Of {} lanes {} are shown, evenly spread, among them the one that ends "
+        "last. ",
+        lanes.all_lanes, lanes.lanes.size());
+  if (lanes.together_ps > 0)
+    said += fmt::format("Neighbours that together last less than {} are drawn as one slice. ",
+                        duration_text(lanes.together_ps));
+  if (said.empty()) return;
+  said.pop_back();
+  add(panel, "p", {{"class", "aside"}}, said);
+}
+
+}  // namespace
+
+void draw_timeline(Node panel, const TimelineFacts& facts) {
+  Lanes lanes = lanes_of(facts.timeline, kLimits, [&](const Span& span) {
+    return part_kind(facts.workload, span.op, span.step);
+  });
+  if (lanes.lanes.empty()) return;
+  std::size_t rows = 0;
+  for (const Lane& lane : lanes.lanes) rows += lane.rows.size();
+  double row_height = rows <= 16 ? 22 : rows <= 40 ? 15 : 9;
+  double height =
+      static_cast<double>(rows) * row_height + static_cast<double>(lanes.lanes.size()) * kGap;
+  TimeScale scale{facts.timeline.end_ps, kLeft, kWidth - kLeft - kRight};
+
+  Node svg = add_svg(add_picture(panel), kWidth, kTop + height + kBottom, "what ranks do when");
+  svg.append_attribute("class") = "timeline";
+  svg.append_attribute("data-end") = std::to_string(facts.timeline.end_ps).c_str();
+  draw_time_axis(svg, scale, kTop, kTop + height);
+  Node names = add(svg, "g", {{"class", "names"}});
+  // A coordinate system of its own, so that zooming is another view of it.
+  Node plot = add(svg, "svg",
+                  {{"class", "plot"},
+                   {"x", kLeft},
+                   {"y", 0},
+                   {"width", scale.width},
+                   {"height", kTop + height},
+                   {"viewBox", fmt::format("0 0 {} {}", coordinate_text(scale.width),
+                                           coordinate_text(kTop + height))},
+                   {"preserveAspectRatio", "none"}});
+  Drawing drawing{facts, scale, row_height, plot, add(svg, "g", {{"class", "labels"}})};
+  double y = kTop;
+  for (const Lane& lane : lanes.lanes) {
+    double lane_height = row_height * static_cast<double>(lane.rows.size());
+    add_tip(add(names, "text", {{"x", kLeft - 8}, {"y", y + lane_height / 2 + 4}}, lane_name(lane)),
+            "ranks " + ranks_text(lane.ranks));
+    Node group = add(plot, "g");
+    for (const std::vector<LaneSlice>& row : lane.rows) {
+      for (const LaneSlice& slice : row) drawing.slice(group, slice, y);
+      y += row_height;
+    }
+    y += kGap;
+  }
+  draw_legend(panel, lanes);
+  say_what_is_left_out(panel, lanes);
+}
+
+}  // namespace reshard::sim

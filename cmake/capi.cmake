@@ -26,7 +26,12 @@ reshard_api(reshard_shared reshard reshard.map command.cpp execute.cpp execute_a
 target_link_libraries(reshard_shared PRIVATE reshard_core reshard_host reshard_store reshard_study
   reshard_machines reshard_network reshard_commands fmt::fmt CLI11::CLI11 reshard_flags)
 
-configure_file(tools/capi/reshard.h ${PROJECT_BINARY_DIR}/include/reshard/reshard.h COPYONLY)
+# The C header, and over it those for C++.
+set(RESHARD_API_HEADERS tools/capi/reshard.h tools/capi/reshard.hpp tools/capi/reshard_base.hpp)
+foreach(header ${RESHARD_API_HEADERS})
+  cmake_path(GET header FILENAME name)
+  configure_file(${header} ${PROJECT_BINARY_DIR}/include/reshard/${name} COPYONLY)
+endforeach()
 target_include_directories(reshard_shared INTERFACE
   $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include>)
 

@@ -6,7 +6,7 @@
 #                   share/doc/reshard
 #   reshard-mpi     lib/reshard: the MPI modules that were built
 #   libreshard0     libreshard.so.0
-#   libreshard-dev  its header and link, the CMake package, reshard.pc
+#   libreshard-dev  its headers and link, the CMake package, reshard.pc
 #   libreshard-mpi0, libreshard-mpi-dev  the same for libreshard_mpi.so (Open MPI) and
 #   libreshard_mpich.so (MPICH), where they were built
 #   libreshard-nccl0, libreshard-nccl-dev  the same for libreshard_nccl.so, where it was built
@@ -67,7 +67,7 @@ endif()
 install(TARGETS reshard_shared EXPORT reshardTargets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT libreshard0
   NAMELINK_COMPONENT libreshard-dev INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-install(FILES tools/capi/reshard.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/reshard
+install(FILES ${RESHARD_API_HEADERS} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/reshard
   COMPONENT libreshard-dev)
 install(FILES tools/capi/README.md tools/capi/example.py
   DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/libreshard-dev COMPONENT libreshard-dev)

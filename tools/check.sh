@@ -24,7 +24,7 @@ format() {
   local folders
   folders=$(ls -d core sim backends tools tests 2>/dev/null || true)
   # shellcheck disable=SC2086
-  find $folders -name '*.h' -o -name '*.c' -o -name '*.cpp' -o -name '*.cu' |
+  find $folders -name '*.h' -o -name '*.hpp' -o -name '*.c' -o -name '*.cpp' -o -name '*.cu' |
     LC_ALL=C sort | xargs clang-format --dry-run -Werror
 }
 

@@ -8,6 +8,11 @@ reshard_test(test_capi SOURCES
   tests/capi/test_capi_questions.cpp
   LINKS reshard_shared reshard_conformance reshard_core Threads::Threads)
 
+# reshard.hpp in a program that has nothing of reshard but the installed headers and the library.
+reshard_test(test_hpp SOURCES tests/capi/test_hpp.cpp LINKS reshard_shared)
+set_target_properties(test_hpp PROPERTIES CXX_STANDARD 17)
+target_compile_options(test_hpp PRIVATE -Wpedantic)
+
 add_executable(capi_from_c tests/capi/plan_and_run.c)
 target_compile_options(capi_from_c PRIVATE -std=c99 -pedantic -Wall -Wextra -Wconversion -Werror)
 target_link_libraries(capi_from_c PRIVATE reshard_shared reshard_flags)
@@ -24,6 +29,13 @@ add_test(NAME capi_symbols COMMAND ${Python3_EXECUTABLE}
   ${PROJECT_SOURCE_DIR}/tests/capi/reshard.symbols --header
   ${PROJECT_SOURCE_DIR}/tools/capi/reshard.h)
 set_tests_properties(capi_symbols PROPERTIES SKIP_RETURN_CODE 77)
+
+# The page's C++ by every compiler there is.
+add_test(NAME capi_cpp_page COMMAND ${Python3_EXECUTABLE} -B
+  ${PROJECT_SOURCE_DIR}/tests/capi/check_cpp_page.py --include ${PROJECT_BINARY_DIR}/include
+  --library $<TARGET_FILE:reshard_shared> --main $<TARGET_FILE:Catch2::Catch2WithMain>
+  --sanitize=${RESHARD_SANITIZE})
+set_tests_properties(capi_cpp_page PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300)
 
 # On MPI: run_on_mpi.c against each that was found.
 function(capi_mpi_test flavour library mpi launcher)

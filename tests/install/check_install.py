@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""An installed tree works, wherever it is moved to: the program runs, and C programs are built
-against it by CMake and by pkg-config, and run.
+"""An installed tree works, wherever it is moved to: the program runs, and C and C++ programs are
+built against it by CMake and by pkg-config, and run.
 
 check_install.py --build BUILD [--cmake cmake] [--sanitize address]
                  [--mpicc mpicc --mpiexec mpiexec]
@@ -19,8 +19,12 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 SKIPPED = 77
 PROJECT = """cmake_minimum_required(VERSION 3.25)
-project(consumer C)
+project(consumer C CXX)
 find_package(reshard 0.1 REQUIRED)
+find_package(Catch2 REQUIRED)
+add_executable(rows_to_columns rows_to_columns.cpp)
+target_compile_features(rows_to_columns PRIVATE cxx_std_17)
+target_link_libraries(rows_to_columns PRIVATE reshard::reshard Catch2::Catch2WithMain)
 foreach(program plan_and_run plan)
   add_executable(${program} ${program}.c)
   target_link_libraries(${program} PRIVATE reshard::reshard)
@@ -76,6 +80,8 @@ def check_files(prefix):
     for wanted in (
         "bin/reshard",
         "include/reshard/reshard.h",
+        "include/reshard/reshard.hpp",
+        "include/reshard/reshard_base.hpp",
         "share/man/man1/reshard.1",
         "share/bash-completion/completions/reshard",
         "share/reshard/topologies/dgx-h100.topo",
@@ -114,8 +120,8 @@ def readme_program(name):
     page = (ROOT / "tools" / "capi" / "README.md").read_text()
     return next(
         code
-        for code in re.findall(r"```c\n(.*?)```", page, re.DOTALL)
-        if code.startswith(f"/* {name}")
+        for code in re.findall(r"```c(?:pp)?\n(.*?)```", page, re.DOTALL)
+        if code.startswith((f"/* {name}", f"// {name}"))
     )
 
 
@@ -165,6 +171,7 @@ def check_consumers(arguments, prefix, work):
     work.mkdir()
     shutil.copy(ROOT / "tests" / "capi" / "plan_and_run.c", work)
     (work / "plan.c").write_text(readme_program("plan.c"))
+    (work / "rows_to_columns.cpp").write_text(readme_program("rows_to_columns.cpp"))
     (work / "CMakeLists.txt").write_text(PROJECT)
     run(
         arguments.cmake,
@@ -181,8 +188,12 @@ def check_consumers(arguments, prefix, work):
         "plan_and_run to say that all is as expected",
     )
     expect("steps by" in run(work / "build" / "plan"), "plan.c to print a plan")
+    expect(
+        "All tests passed" in run(work / "build" / "rows_to_columns"),
+        "rows_to_columns.cpp to pass",
+    )
     check_missing_component(arguments, prefix, work / "missing")
-    print("install: C programs by find_package run")
+    print("install: C and C++ programs by find_package run")
 
     if shutil.which("pkg-config") is None:
         print("install: pkg-config is not there (apt install pkg-config): not tried")

@@ -105,7 +105,7 @@ FORBIDDEN = [
     ),
 ]
 ONLY_CORE = [(r"std::(thread|jthread|async|mutex)\b", "a thread")]
-CODE = (".h", ".c", ".cpp", ".cu", ".py", ".sh")
+CODE = (".h", ".hpp", ".c", ".cpp", ".cu", ".py", ".sh")
 PAGES = (".md", ".cmake")  # of these only the width is looked at
 LAST_WORDS = re.compile(r"\b(TODO|FIXME|XXX)\b(?!\(#\d+\))")
 
@@ -236,14 +236,14 @@ def problems_of(root):
             if path.name in seen:
                 yield f"{path}: the file name is also that of {seen[path.name]}"
             seen[path.name] = path
-        if path.suffix in (".h", ".cpp", ".cu"):
+        if path.suffix in (".h", ".hpp", ".cpp", ".cu"):
             yield from include_problems(path, text)
             if path.parts[0] != "tests":
                 yield from function_problems(path, text)
             yield from word_problems(path, text)
             yield from unordered_walks(path, text)
             yield from step_problems(path, text)
-            if path.suffix == ".h" and "#pragma once" not in text:
+            if path.suffix in (".h", ".hpp") and "#pragma once" not in text:
                 yield f"{path}: no #pragma once"
 
 
@@ -262,6 +262,7 @@ BAD = {
     "core/plan/m.cpp": SPDX + "//\n" * 500,
     "core/layout/m.cpp": SPDX,
     "core/layout/n.h": SPDX,
+    "core/layout/v.hpp": SPDX,
     "core/layout/o.cpp": "int x;\n",
     "core/layout/p.cpp": SPDX + "// TODO: later\n",
     "sim/store/u.cpp": SPDX + "bool c = std::holds_alternative<CopyStep>(step);\n",

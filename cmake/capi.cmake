@@ -17,14 +17,14 @@ function(reshard_api target output map)
     CXX_VISIBILITY_PRESET hidden
     VISIBILITY_INLINES_HIDDEN ON
     LINK_DEPENDS ${PROJECT_SOURCE_DIR}/tools/capi/${map})
-  target_link_options(${target} PRIVATE
+  target_link_options(${target} PRIVATE ${RESHARD_RUNTIME_OPTIONS}
     "LINKER:--version-script=${PROJECT_SOURCE_DIR}/tools/capi/${map}")
 endfunction()
 
 reshard_api(reshard_shared reshard reshard.map command.cpp execute.cpp execute_all.cpp guard.cpp
   host_run.cpp lent_memory.cpp plan_facts.cpp planning.cpp program_questions.cpp)
 target_link_libraries(reshard_shared PRIVATE reshard_core reshard_host reshard_store reshard_study
-  reshard_machines reshard_network reshard_commands fmt::fmt CLI11::CLI11 reshard_flags)
+  reshard_machines reshard_network reshard_commands ${RESHARD_FMT} CLI11::CLI11 reshard_flags)
 
 # The C header, and over it those for C++.
 set(RESHARD_API_HEADERS tools/capi/reshard.h tools/capi/reshard.hpp tools/capi/reshard_base.hpp)

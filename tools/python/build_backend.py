@@ -50,11 +50,12 @@ def _metadata():
 
 
 def _library():
-    """libreshard.so.0, built without what only programs and tests need."""
+    """libreshard.so.0, built without what only programs and tests need, to need no package."""
     options = ["BUILD_TESTS", "BUILD_BENCH", "INSTALL", "MPI", "CUDA", "NCCL"]
     subprocess.run(
         ["cmake", "-S", str(ROOT), "-B", str(BUILD), "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release"]
-        + [f"-DRESHARD_{option}=OFF" for option in options],
+        + [f"-DRESHARD_{option}=OFF" for option in options]
+        + ["-DRESHARD_STANDALONE=ON"],
         check=True,
         stdout=sys.stderr,
     )

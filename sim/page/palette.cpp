@@ -85,7 +85,7 @@ std::string text(const Colour& colour) {
   return fmt::format("#{:02x}{:02x}{:02x}", colour.red, colour.green, colour.blue);
 }
 
-// Each colour comes in shades, lightest last; the yellow has room for 132.
+// Each colour comes in shades, the lightest last.
 Colour category_colour(std::size_t index, std::size_t count) {
   constexpr Colour white{255, 255, 255};
   constexpr std::int64_t most_white = 70;  // per cent

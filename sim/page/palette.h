@@ -25,7 +25,7 @@ struct Colour {
 };
 std::string text(const Colour& colour);  // "#56b4e9"
 
-// Number `index` of `count`. Up to 924 are all different; the first seven of few are far apart.
+// Number `index` of `count`. Up to 256 are all different; the first seven are far apart.
 Colour category_colour(std::size_t index, std::size_t count);
 // From dark for nothing to bright for `whole`; beyond it as there. part >= 0, whole > 0.
 Colour heat_colour(std::int64_t part, std::int64_t whole);

@@ -33,11 +33,12 @@ std::size_t run_count(const Layout& layout, int dim) {
   return sorted_runs(layout.pieces(dim)).size();
 }
 
-// How many bands a dim may have in a picture of both.
+// How many bands a dim may have: 256 tiles in all slices together, and lines of text in a row.
 std::size_t most_bands(const Layout& layout, const TileView& view) {
   bool both =
       view.down >= 0 && run_count(layout, view.down) > 1 && run_count(layout, view.across) > 1;
-  return both ? 16 : 32;
+  if (!both) return 32;
+  return view.slices.size() > 1 ? 8 : 16;
 }
 
 // By piece, the bands in which it lies.

@@ -30,7 +30,7 @@ struct Tile {
   Box box;                              // global indices, within the slice
   std::vector<std::int32_t> positions;  // of the mesh that hold something of it, ascending
 };
-// Row-major; together they are the slice. At most 256, or 32 where one of the dims is not cut.
+// Row-major; together they are the slice. At most 256 in all slices.
 std::vector<Tile> tiles_of(const Layout& layout, const TileView& view, const Box& slice);
 
 // Whether some tile is of several shards that lie side by side.

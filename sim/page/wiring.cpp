@@ -58,14 +58,14 @@ class WiringFinder {
   }
 
  private:
-  static constexpr std::int32_t kUnknown = -1, kNone = -2;
+  static constexpr std::int32_t kUnknown = -1, kNone = -2, kFabric = 2;
 
-  // A resource that both ways cross is a device's own where that is an end of all routes across it:
-  // then it is a cable from there, in whose direction it is crossed depends on the route. Else it
-  // is one place, its start.
+  // A resource of a node that both ways cross is a device's own where that is an end of all routes
+  // across it: a cable from there, whose direction depends on the route. Else it is one place, its
+  // start.
   bool both_ways(std::int32_t r) const { return other_way_[r] == r; }
   bool is_place(std::int32_t r) const {
-    return both_ways(r) && own_[r].first < 0 && own_[r].second < 0;
+    return both_ways(r) && (owner(r) == kFabric || (own_[r].first < 0 && own_[r].second < 0));
   }
   std::size_t start(std::int32_t r) const { return to_index(2 * r); }
   std::size_t finish(std::int32_t r) const { return to_index(is_place(r) ? 2 * r : 2 * r + 1); }
@@ -159,9 +159,9 @@ class WiringFinder {
         ends_.join(root, *others.begin());
   }
 
-  // 0: the first node's, 1: the second's, 2: the fabric's.
+  // The number of a node, or the fabric.
   std::int32_t owner(std::int32_t r) const {
-    return r >= model_.nodes() * per_node_ ? 2 : r / per_node_;
+    return r >= model_.nodes() * per_node_ ? kFabric : r / per_node_;
   }
 
   Wiring::Link link(std::int32_t r) const {
@@ -201,7 +201,7 @@ class WiringFinder {
     }
     for (const auto& [root, of] : owners) {
       if (spot_of_.contains(root) || of == std::set<std::int32_t>{1}) continue;
-      bool outside = of.size() > 1 || of.contains(2);
+      bool outside = of.size() > 1 || of.contains(kFabric);
       auto place = places.find(root);
       if (place == places.end())
         add_spot(root, {Wiring::Spot::Kind::Joint, outside, {}, best.at(root)});

@@ -59,12 +59,12 @@ constexpr std::array<ToneRow, 5> kTones{{{"ink", "#1f2328", "#e6edf3"},
 std::string style_sheet() {
   std::string light, dark, classes;
   for (const ToneRow& tone : kTones) {
-    light += fmt::format("--picture-{}:{};", tone.name, tone.light);
-    dark += fmt::format("--picture-{}:{};", tone.name, tone.dark);
-    classes += fmt::format(".picture .fill-{0}{{fill:var(--picture-{0})}}", tone.name);
-    classes += fmt::format(".picture .stroke-{0}{{stroke:var(--picture-{0})}}", tone.name);
+    light += fmt::format("--drawing-{}:{};", tone.name, tone.light);
+    dark += fmt::format("--drawing-{}:{};", tone.name, tone.dark);
+    classes += fmt::format(".drawing .fill-{0}{{fill:var(--drawing-{0})}}", tone.name);
+    classes += fmt::format(".drawing .stroke-{0}{{stroke:var(--drawing-{0})}}", tone.name);
   }
-  return fmt::format(".picture{{{}}}@media (prefers-color-scheme:dark){{.picture{{{}}}}}{}", light,
+  return fmt::format(".drawing{{{}}}@media (prefers-color-scheme:dark){{.drawing{{{}}}}}{}", light,
                      dark, classes);
 }
 
@@ -112,7 +112,7 @@ std::string_view ink_on(const Colour& ground) {
 
 Node add_picture(Node parent, double width, double height, std::string_view title) {
   Node svg = add_svg(parent, width, height, title);
-  add_class(svg, "picture");
+  add_class(svg, "drawing");
   set(svg, "font-family", "system-ui, 'Segoe UI', 'Helvetica Neue', Arial, sans-serif");
   add(svg, "style", {}, style_sheet());
   fill(add_rectangle(svg, 0, 0, width, height), Tone::Paper);

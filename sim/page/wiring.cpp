@@ -47,10 +47,7 @@ class WiringFinder {
       for (Rank b : devices_)
         if (a != b) follow(a, b);
     for (std::int32_t r = 0; r < resources_; ++r)
-      if (other_way_[r] >= 0 && other_way_[r] != r) {
-        ends_.join(start(r), finish(other_way_[r]));
-        ends_.join(finish(r), start(other_way_[r]));
-      }
+      if (other_way_[r] >= 0 && other_way_[r] != r) ends_.join(start(r), finish(other_way_[r]));
     join_own_starts();
     collect();
     leave_out_single_joints();

@@ -27,7 +27,7 @@ double contrast(const std::string& a, const std::string& b) {
 // By name, the colours of one half of the style sheet.
 std::map<std::string, std::string> tones(const std::string& style) {
   std::map<std::string, std::string> out;
-  std::regex tone("--picture-([a-z]+):(#[0-9a-f]{6});");
+  std::regex tone("--drawing-([a-z]+):(#[0-9a-f]{6});");
   for (std::sregex_iterator it(style.begin(), style.end(), tone), end; it != end; ++it)
     out[(*it)[1]] = (*it)[2];
   return out;

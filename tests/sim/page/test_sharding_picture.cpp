@@ -134,6 +134,15 @@ TEST_CASE("tips name the holders of every part") {
     }
 }
 
+TEST_CASE("tips say bytes, and of a strided shard how many its pieces are together") {
+  auto tips = picture_of(request_of("2x2", "16,6", "S(0)_S(0,4)", "RS(1)")).texts("title");
+  CHECK(tips["rank 1: [1:2,0:6], 24 B of 96 B each"] == 1);
+  CHECK(tips["ranks 1,3: [8:9,3:6], 12 B of 192 B each; before on 2"] == 1);
+  auto whole = picture_of(request_of("4", "8", "S(0)", "R")).texts("title");
+  CHECK(whole["rank 3: [6:8], 8 B"] == 1);
+  CHECK(whole["ranks 0-3: [6:8], 8 B of 32 B each; before on 3"] == 1);
+}
+
 TEST_CASE("one colour is the data of the same holders before, on both sides") {
   for (const Request& request : kRequests) {
     ReadBack picture = picture_of(request);

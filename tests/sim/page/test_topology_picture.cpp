@@ -2,6 +2,7 @@
 // Every preset and some machines of odd wiring: all is drawn once, and as it is joined.
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <set>
 
 #include "sim/machines/presets.h"
 #include "sim/page/topology_picture.h"
@@ -30,6 +31,16 @@ Topology workstation() {
       "route between via source.nics spine destination.nics latency 20us transport network\n");
 }
 
+// Two buses whose devices alternate: their bars would lie on each other.
+Topology alternating() {
+  return from_text(
+      "name alternating\ndevices 6\nport pcie 20GB/s\nshared even 8GB/s\nshared odd 9GB/s\n"
+      "group evens 0 2 4\ngroup odds 1 3 5\n"
+      "route evens via even latency 1us transport host\n"
+      "route odds via odd latency 1us transport host\n"
+      "route within via pcie.out pcie.in latency 1us transport pcie class PXB\n");
+}
+
 Topology single_devices() {
   return from_text(
       "name singles\ndevices 1\nnodes 2\ncount nodes\nshared nics 50GB/s\nfabric spine 9GB/s\n"
@@ -46,6 +57,7 @@ std::vector<Topology> machines() {
         "traces/topologies/smi-8xA100-pcie.txt"})
     out.push_back(find_topology(spec));
   out.push_back(workstation());
+  out.push_back(alternating());
   out.push_back(single_devices());
   return out;
 }
@@ -197,6 +209,10 @@ TEST_CASE("switches, hosts and NICs are found where routes meet") {
   CHECK(std::count_if(v100.cables.begin(), v100.cables.end(), [](const Wiring::Cable& cable) {
           return cable.from < 8 && cable.to < 8 && cable.back;
         }) == 16);
+  // What leads from a GPU to what both sockets cross is no place of its own.
+  CHECK(count_of(v100, Kind::Joint) == 2);
+  CHECK(count_of(v100, Kind::Shared) == 1);
+  CHECK(v100.touching.size() == 8);  // the NICs
 
   auto fat = picture_of(find_topology("dgx-h100:4,nics=2,oversubscription=4")).texts("text");
   CHECK(fat["leaf switch"] == 2);
@@ -204,6 +220,49 @@ TEST_CASE("switches, hosts and NICs are found where routes meet") {
 
   CHECK(picture_of(workstation()).texts("text")["On no route: node0.gpu0.spare.out and 7 more."] ==
         1);
+}
+
+TEST_CASE("the way out of a node leads upwards") {
+  Wiring wiring = wiring_of(find_topology("dgx-h100:4,nics=2,oversubscription=4"), 128);
+  std::vector<Place> places = places_of(wiring);
+  std::int32_t nics = 0, leaf = 0, network = 0;
+  for (std::size_t s = to_index(wiring.devices); s < places.size(); ++s) {
+    if (wiring.spots[s].path_class != PathClass::NET) {
+      CHECK(places[s].track == -1);
+      continue;
+    }
+    (wiring.spots[s].outside ? network : places[s].touches_all ? nics : leaf) = places[s].track;
+  }
+  CHECK(nics == 1);
+  CHECK(leaf == 2);
+  CHECK(network == 3);
+  // Above the switches and the host.
+  Wiring pcie = wiring_of(find_topology("rtx-pro-6000-8:2"), 128);
+  std::map<PathClass, std::int32_t> track;
+  places = places_of(pcie);
+  for (std::size_t s = to_index(pcie.devices); s < places.size(); ++s)
+    if (!pcie.spots[s].outside) track[*pcie.spots[s].path_class] = places[s].track;
+  CHECK(track == std::map<PathClass, std::int32_t>{
+                     {PathClass::PIX, 1}, {PathClass::PHB, 2}, {PathClass::NET, 3}});
+}
+
+TEST_CASE("many GPUs that reach the same are folded into rows, each with its part of the bars") {
+  ReadBack picture = picture_of(find_topology("gb200-nvl72:2"));
+  std::set<double> rows;
+  for (const Area& device : devices_of(picture.all("//g[@class='node']")[0])) rows.insert(device.y);
+  CHECK(rows.size() == 4);
+  auto texts = picture.texts("text");
+  CHECK(texts["NVSwitch"] == 4);
+  CHECK(texts["network"] == 4);
+}
+
+TEST_CASE("arcs of a GPU do not cross: the nearer on its right begins further right") {
+  std::map<std::string, double> begin;
+  for (Node path : picture_of(find_topology("gh200-quad:2")).all("//path[@class='link']"))
+    begin[link_of(path.child("title").text().get())] =
+        std::stod(std::string(path.attribute("d").value()).substr(1));
+  CHECK(begin.at("node0.link03") < begin.at("node0.link02"));
+  CHECK(begin.at("node0.link02") < begin.at("node0.link01"));
 }
 
 TEST_CASE("loads: the nodes of the fullest links, as bright as they were used") {

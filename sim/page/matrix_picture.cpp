@@ -8,13 +8,13 @@
 #include <fmt/format.h>
 
 #include "core/base/units.h"
-#include "sim/page/palette.h"
+#include "sim/page/drawing.h"
 
 namespace reshard::sim {
 namespace {
 
 constexpr std::size_t kMostLayouts = 64;
-constexpr double kMargin = 20, kHead = 62, kLabel = 11, kLegend = 160;
+constexpr double kMargin = 20, kHead = 62, kLabel = 11;
 
 // "1.04", "12.3", "123": as many digits as a cell holds.
 std::string cell_text(std::int64_t ratio_e4) {
@@ -47,8 +47,7 @@ class MatrixPicture {
     double top = kHead + labels_, bottom = top + count * high_;
     double width = std::max(2 * kMargin + labels_ + count * wide_ + 10, 520.0);
     Node svg = add_picture(parent, width, bottom + 64, fmt::format("{} on {}", planner_, mesh_));
-    add_text(svg, kMargin, 26, 16, fmt::format("{} on {}", planner_, mesh_))
-        .append_attribute("font-weight") = "600";
+    add_heading(svg, kMargin, 26, 16, fmt::format("{} on {}", planner_, mesh_));
     add_text(svg, kMargin, 46, 12, summary_text(), "start", Tone::Soft);
     for (std::size_t i = 0; i < drawn_; ++i) draw_labels(svg, i, top);
     for (std::size_t from = 0; from < drawn_; ++from)
@@ -79,8 +78,7 @@ class MatrixPicture {
     double row = top + (static_cast<double>(i) + 0.5) * high_ + 4, column = x_of(i) + wide_ / 2 + 4;
     add_text(svg, kMargin + labels_ - 6, row, kLabel, layouts_[i], "end");
     Node text = add_text(svg, column, top - 6, kLabel, layouts_[i]);
-    text.append_attribute("transform") =
-        fmt::format("rotate(-90 {} {})", coordinate_text(column), coordinate_text(top - 6)).c_str();
+    turn_upwards(text, column, top - 6);
   }
 
   void draw_cell(Node svg, std::size_t from, std::size_t to, double x, double y) const {
@@ -99,7 +97,7 @@ class MatrixPicture {
     }
     std::optional<std::int64_t> ratio = ratio_e4(*row.time_ps, row.bound_ps);
     Colour colour = heat_colour(*row.time_ps - row.bound_ps, *row.time_ps);
-    box.append_attribute("fill") = text(colour).c_str();
+    fill(box, colour);
     add(cell, "text",
         {{"x", x + wide_ / 2},
          {"y", y + high_ / 2 + 0.36 * size},
@@ -119,15 +117,12 @@ class MatrixPicture {
 
   // Where on the scale the ratios stand that its marks name.
   static void draw_legend(Node svg, double y) {
-    constexpr std::int64_t steps = 40;
-    for (std::int64_t step = 0; step < steps; ++step)
-      add_rectangle(svg, kMargin + 4 * static_cast<double>(step), y - 8, 4.2, 12)
-          .append_attribute("fill") = text(heat_colour(step, steps - 1)).c_str();
+    add_heat_scale(svg, kMargin, y - 8);
     for (double ratio : {1.0, 2.0, 4.0})
-      add_text(svg, kMargin + kLegend * (1 - 1 / ratio), y + 18, kLabel, coordinate_text(ratio),
+      add_text(svg, kMargin + kHeatScale * (1 - 1 / ratio), y + 18, kLabel, coordinate_text(ratio),
                ratio > 1 ? "middle" : "start");
     add_text(
-        svg, kMargin + kLegend + 14, y + 2, kLabel,
+        svg, kMargin + kHeatScale + 14, y + 2, kLabel,
         "times the bound; = takes no time; no: the planner refuses; blank: forbidden by DTensor");
   }
 

@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "sim/page/drawing.h"
+
 namespace reshard::sim {
 namespace {
 
@@ -171,12 +173,8 @@ void NodePicture::draw_cable(Node parent, const Wiring::Cable& cable, std::int32
   double first = ink_.width(there), second = 0;
   if (cable.back) second = ink_.width(cable.back->in(topology_, node)) + 1;
   auto draw_one = [&](ResourceId link, double offset) {
-    Node line = add(parent, "path",
-                    {{"class", "link"},
-                     {"d", path(offset)},
-                     {"fill", "none"},
-                     {"stroke", text(ink_.colour(link, cable.path_class))},
-                     {"stroke-width", ink_.width(link)}});
+    Node line = add(parent, "path", {{"class", "link"}, {"d", path(offset)}, {"fill", "none"}});
+    stroke(line, ink_.colour(link, cable.path_class), ink_.width(link));
     add_tip(line, ink_.tip(link));
   };
   if (ink_.by_load()) {  // the brightest and the darkest colours need an edge
@@ -251,7 +249,7 @@ Node NodePicture::draw_plate(Node parent, std::int32_t spot, std::int32_t node, 
                              double width) const {
   const Wiring::Spot& what = wiring_.spots[to_index(spot)];
   Node plate = add_rectangle(parent, x, y, width, kBar);
-  plate.append_attribute("rx") = "4";
+  set(plate, {"rx", 4});
   fill(plate, Tone::Panel);
   stroke(plate, Tone::Edge, 1);
   std::string name = name_of(spot);
@@ -261,13 +259,12 @@ Node NodePicture::draw_plate(Node parent, std::int32_t spot, std::int32_t node, 
     name += fmt::format(" {}", short_rate_text(topology_.resource_bytes_per_s(link)));
     double high = ink_.width(link);
     Node stripe = add_rectangle(parent, x + 1, y + kBar - high - 1, width - 2, high);
-    stripe.append_attribute("class") = "link";
-    stripe.append_attribute("fill") = text(ink_.colour(link, *what.path_class)).c_str();
+    set(stripe, {"class", "link"});
+    fill(stripe, ink_.colour(link, *what.path_class));
     base -= high / 2;
   }
   if (text_width(name, 11) < width - 4)
-    add_text(parent, x + width / 2, base, 11, name, "middle").append_attribute("pointer-events") =
-        "none";
+    set(add_text(parent, x + width / 2, base, 11, name, "middle"), {"pointer-events", "none"});
   return parent;
 }
 
@@ -305,12 +302,11 @@ void NodePicture::draw_device(Node parent, std::int32_t node, std::int32_t devic
   Node group = add(parent, "g", {{"class", "device"}});
   add_tip(group, fmt::format("rank {}: node{}.gpu{}", rank, node, device));
   Node box = add_rectangle(group, x, y, width, kDevice);
-  box.append_attribute("rx") = "5";
+  set(box, {"rx", 5});
   fill(box, Tone::Paper);
   stroke(box, Tone::Ink, 1.4);
   add_text(group, x + width / 2, y + 13, 10, "GPU", "middle", Tone::Soft);
-  add_text(group, x + width / 2, y + 29, 14, std::to_string(rank), "middle")
-      .append_attribute("font-weight") = "600";
+  add_heading(group, x + width / 2, y + 29, 14, std::to_string(rank), "middle");
 }
 
 void NodePicture::draw(Node parent, std::int32_t node, double x, double y) const {
@@ -319,7 +315,7 @@ void NodePicture::draw(Node parent, std::int32_t node, double x, double y) const
           {{"class", "node"},
            {"transform", fmt::format("translate({} {})", coordinate_text(x), coordinate_text(y))}});
   Node box = add_rectangle(group, 0, 0, width(), height());
-  box.append_attribute("rx") = "8";
+  set(box, {"rx", 8});
   fill(box, Tone::Paper);
   stroke(box, Tone::Edge, 1.2);
   auto spots = static_cast<std::int32_t>(places_.size());
@@ -330,8 +326,8 @@ void NodePicture::draw(Node parent, std::int32_t node, double x, double y) const
     if (!wiring_.spots[to_index(spot)].outside || rows_ > 1) draw_bar(group, node, spot);
   for (std::int32_t device = 0; device < wiring_.devices; ++device)
     draw_device(group, node, device);
-  add_text(group, kPadding + 4, height() - 9, 12, fmt::format("node{}", node), "start", Tone::Soft)
-      .append_attribute("font-weight") = "600";
+  add_heading(group, kPadding + 4, height() - 9, 12, fmt::format("node{}", node), "start",
+              Tone::Soft);
 }
 
 void NodePicture::draw_outside(Node parent, std::int32_t spot, double x, double width,

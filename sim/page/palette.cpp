@@ -46,39 +46,6 @@ double luminance(const Colour& colour) {
   return 0.2126 * linear(colour.red) + 0.7152 * linear(colour.green) + 0.0722 * linear(colour.blue);
 }
 
-struct ToneRow {
-  const char *name, *light, *dark;
-};
-// By Tone.
-constexpr std::array<ToneRow, 5> kTones{{{"ink", "#1f2328", "#e6edf3"},
-                                         {"soft", "#57606a", "#9da7b3"},
-                                         {"edge", "#868e96", "#6e7681"},
-                                         {"panel", "#f1f4f7", "#1a212b"},
-                                         {"paper", "#ffffff", "#0d1117"}}};
-
-std::string style_sheet() {
-  std::string light, dark, classes;
-  for (const ToneRow& tone : kTones) {
-    light += fmt::format("--drawing-{}:{};", tone.name, tone.light);
-    dark += fmt::format("--drawing-{}:{};", tone.name, tone.dark);
-    classes += fmt::format(".drawing .fill-{0}{{fill:var(--drawing-{0})}}", tone.name);
-    classes += fmt::format(".drawing .stroke-{0}{{stroke:var(--drawing-{0})}}", tone.name);
-  }
-  return fmt::format(".drawing{{{}}}@media (prefers-color-scheme:dark){{.drawing{{{}}}}}{}", light,
-                     dark, classes);
-}
-
-void add_class(Node of, std::string_view name) {
-  pugi::xml_attribute attribute = of.attribute("class");
-  if (!attribute) attribute = of.append_attribute("class");
-  std::string before = attribute.value();
-  attribute = (before.empty() ? std::string(name) : before + " " + std::string(name)).c_str();
-}
-
-void set(Node of, const char* name, const std::string& value) {
-  of.append_attribute(name) = value.c_str();
-}
-
 }  // namespace
 
 std::string text(const Colour& colour) {
@@ -108,52 +75,6 @@ std::string_view ink_on(const Colour& ground) {
   // (white + 0.05) / (ground + 0.05) against (ground + 0.05) / (black + 0.05).
   double light = luminance(ground) + 0.05;
   return light * light >= 1.05 * 0.05 ? "#000000" : "#ffffff";
-}
-
-Node add_picture(Node parent, double width, double height, std::string_view title) {
-  Node svg = add_svg(parent, width, height, title);
-  add_class(svg, "drawing");
-  set(svg, "font-family", "system-ui, 'Segoe UI', 'Helvetica Neue', Arial, sans-serif");
-  add(svg, "style", {}, style_sheet());
-  fill(add_rectangle(svg, 0, 0, width, height), Tone::Paper);
-  return svg;
-}
-
-void write_picture(std::ostream& out, const std::function<void(Node parent)>& draw) {
-  pugi::xml_document document;
-  draw(document);
-  document.save(out, " ");
-}
-
-void fill(Node of, Tone tone) {
-  const ToneRow& row = kTones[static_cast<std::size_t>(tone)];
-  add_class(of, std::string("fill-") + row.name);
-  set(of, "fill", row.light);
-}
-
-void stroke(Node of, Tone tone, double width) {
-  const ToneRow& row = kTones[static_cast<std::size_t>(tone)];
-  add_class(of, std::string("stroke-") + row.name);
-  set(of, "stroke", row.light);
-  set(of, "stroke-width", coordinate_text(width));
-}
-
-Node add_text(Node parent, double x, double y, double size, std::string_view text,
-              const char* anchor, Tone tone) {
-  Node node = add(parent, "text", {{"x", x}, {"y", y}, {"font-size", size}}, text);
-  if (std::string_view(anchor) != "start") set(node, "text-anchor", anchor);
-  fill(node, tone);
-  return node;
-}
-
-double text_width(std::string_view text, double size) {
-  auto code_points = std::count_if(
-      text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) >> 6) != 2; });
-  return 0.58 * size * static_cast<double>(code_points);
-}
-
-Node add_rectangle(Node parent, double x, double y, double width, double height) {
-  return add(parent, "rect", {{"x", x}, {"y", y}, {"width", width}, {"height", height}});
 }
 
 }  // namespace reshard::sim

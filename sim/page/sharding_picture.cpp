@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "core/base/units.h"
-#include "sim/page/palette.h"
+#include "sim/page/drawing.h"
 #include "sim/page/tiles.h"
 
 namespace reshard::sim {
@@ -19,8 +19,9 @@ constexpr std::int32_t kMostRanks = 16'384;
 
 constexpr double kMargin = 20, kGutter = 22, kPanel = 430, kGap = 64, kHead = 64;
 constexpr double kWidth = 2 * (kMargin + kGutter + kPanel) + kGap;
-constexpr double kPartSize = 10, kMono = 1.1,
-                 kBold = 1.2;  // of text_width: letters of one width are wider
+constexpr double kPartSize = 10;
+// Of text_width: letters of one width, bold ones.
+constexpr double kMono = 1.1, kBold = 1.2;
 
 struct Rectangle {
   double x, y, width, height;
@@ -129,8 +130,7 @@ class ShardingPicture {
   void draw_head(Node svg, const Side& side, const char* when) const {
     const Mesh& mesh = side.layout.mesh();
     add_text(svg, side.x, 26, 12, when, "start", Tone::Soft);
-    Node name = add_text(svg, side.x + 50, 26, 16, side.layout.placements_text());
-    name.append_attribute("font-weight") = "600";
+    add_heading(svg, side.x + 50, 26, 16, side.layout.placements_text());
     add_text(svg, side.x, 45, 12,
              fmt::format("mesh {}, ranks {}", shape_text(mesh),
                          shortened(ranks_text(mesh.ranks()), to_index(mesh.size()))),
@@ -155,10 +155,7 @@ class ShardingPicture {
       Node text =
           add_text(panel, side.x - 7, y + height / 2, 11,
                    fmt::format("dim {}: {}", view_.down, extent(view_.down)), "middle", Tone::Soft);
-      text.append_attribute("transform") =
-          fmt::format("rotate(-90 {} {})", coordinate_text(side.x - 7),
-                      coordinate_text(y + height / 2))
-              .c_str();
+      turn_upwards(text, side.x - 7, y + height / 2);
     }
     auto place_of = [&](const Box& box) { return place(box, side.x, y, height); };
     // Which part a tile is stands in it where the widest has room for the longest.
@@ -187,7 +184,7 @@ class ShardingPicture {
       colours.insert(colour);
       Rectangle at = place_of(box);
       Node part = add_rectangle(group, at.x, at.y, at.width, at.height);
-      part.append_attribute("fill") = text(colour).c_str();
+      fill(part, colour);
       add_tip(part, tip(side, tile, box, was));
     };
     if (is_after || !by_source_) {
@@ -274,21 +271,20 @@ class ShardingPicture {
       wide = std::min(wide, at.width);
       Node plate = add_rectangle(group, middle - wide / 2, line - 0.92 * size, wide, high);
       fill(plate, Tone::Paper);
-      plate.append_attribute("rx") = "3";
-      plate.append_attribute("pointer-events") = "none";
+      set(plate, {"rx", 3});
+      set(plate, {"pointer-events", "none"});
     }
-    auto write = [&](double y, double of_size, const std::string& words, const char* name,
-                     const char* value) {
-      Node node = add_text(group, middle, y, of_size, words, "middle");
-      node.append_attribute(name) = value;
-      node.append_attribute("pointer-events") = "none";
+    auto finish = [&](Node words) {
+      set(words, {"pointer-events", "none"});
       if (!ground) return;
-      node.remove_attribute("class");
-      node.attribute("fill") = std::string(ink_on(*ground)).c_str();
+      words.remove_attribute("class");
+      set(words, {"fill", ink_on(*ground)});
     };
-    write(line, size, ranks, "font-weight", "600");
-    if (two)
-      write(line + 14, kPartSize, part, "font-family", "ui-monospace, Menlo, Consolas, monospace");
+    finish(add_heading(group, middle, line, size, ranks, "middle"));
+    if (!two) return;
+    Node words = add_text(group, middle, line + 14, kPartSize, part, "middle");
+    set(words, {"font-family", "ui-monospace, Menlo, Consolas, monospace"});
+    finish(words);
   }
 
   std::vector<std::string> notes_below() const {

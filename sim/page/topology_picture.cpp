@@ -8,9 +8,9 @@
 #include <fmt/ranges.h>
 
 #include "core/base/units.h"
+#include "sim/page/drawing.h"
 #include "sim/page/link_ink.h"
 #include "sim/page/node_picture.h"
-#include "sim/page/palette.h"
 #include "sim/page/wiring.h"
 
 namespace reshard::sim {
@@ -39,7 +39,7 @@ class TopologyPicture {
     double lines = static_cast<double>(notes.size() + samples.size()) + (ink_.by_load() ? 2 : 0);
     double width = std::max(wide, 460.0) + 2 * kMargin;
     Node svg = add_picture(parent, width, bottom + 18 * lines + 8, topology_.name());
-    add_text(svg, kMargin, 26, 16, topology_.name()).append_attribute("font-weight") = "600";
+    add_heading(svg, kMargin, 26, 16, topology_.name());
     add_text(svg, kMargin, 45, 12,
              fmt::format("{} of {}", counted(topology_.nodes(), "node"),
                          counted(topology_.node().devices, "GPU")),
@@ -86,14 +86,13 @@ class TopologyPicture {
 
   void draw_rest(Node svg, double x, double y) const {
     Node box = add_rectangle(svg, x, y, kRest, node_.height());
-    box.append_attribute("rx") = "8";
-    box.append_attribute("stroke-dasharray") = "5 4";
+    set(box, {"rx", 8});
+    set(box, {"stroke-dasharray", "5 4"});
     fill(box, Tone::Paper);
     stroke(box, Tone::Edge, 1.2);
     std::size_t more = to_index(topology_.nodes()) - drawn_.size();
     double middle = y + node_.height() / 2;
-    add_text(svg, x + kRest / 2, middle, 14, fmt::format("+ {}", more), "middle")
-        .append_attribute("font-weight") = "600";
+    add_heading(svg, x + kRest / 2, middle, 14, fmt::format("+ {}", more), "middle");
     add_text(svg, x + kRest / 2, middle + 18, 12,
              more == 1 ? "node like these" : "nodes like these", "middle", Tone::Soft);
   }
@@ -117,22 +116,18 @@ class TopologyPicture {
     for (const LinkInk::Sample& sample : samples) {
       Node line =
           add(svg, "path",
-              {{"d", fmt::format("M{} {}h34", coordinate_text(kMargin), coordinate_text(y - 4))},
-               {"stroke-width", sample.width}});
+              {{"d", fmt::format("M{} {}h34", coordinate_text(kMargin), coordinate_text(y - 4))}});
       if (ink_.by_load())
         stroke(line, Tone::Edge, sample.width);
       else
-        line.append_attribute("stroke") = text(sample.colour).c_str();
+        stroke(line, sample.colour, sample.width);
       add_text(svg, kMargin + 44, y, 12, sample.label);
       y += 18;
     }
     if (ink_.by_load()) {
-      constexpr std::int64_t steps = 40;
-      for (std::int64_t step = 0; step < steps; ++step)
-        add_rectangle(svg, kMargin + 44 + 4 * static_cast<double>(step), y - 8, 4.2, 12)
-            .append_attribute("fill") = text(heat_colour(step, steps - 1)).c_str();
+      add_heat_scale(svg, kMargin + 44, y - 8);
       add_text(svg, kMargin + 38, y + 2, 12, "0 %", "end");
-      add_text(svg, kMargin + 44 + 4 * steps + 8, y + 2, 12, "100 % of what a link can carry");
+      add_text(svg, kMargin + 44 + kHeatScale + 8, y + 2, 12, "100 % of what a link can carry");
       y += 36;
     }
     for (const std::string& note : notes) {

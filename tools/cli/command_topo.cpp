@@ -13,7 +13,7 @@
 #include "sim/machine_files/writers.h"
 #include "sim/machines/plausible.h"
 #include "sim/machines/presets.h"
-#include "sim/page/palette.h"
+#include "sim/page/drawing.h"
 #include "sim/page/topology_picture.h"
 #include "sim/report/json.h"
 #include "sim/report/report.h"

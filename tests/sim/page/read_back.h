@@ -5,11 +5,12 @@
 #include <catch2/catch.hpp>
 #include <functional>
 #include <map>
+#include <set>
 #include <sstream>
 #include <string>
 #include <vector>
 
-#include "sim/page/palette.h"
+#include "sim/page/drawing.h"
 
 namespace reshard::sim {
 
@@ -19,13 +20,19 @@ inline std::string written(const std::function<void(Node parent)>& draw) {
   return out.str();
 }
 
-// Twice the same bytes, well-formed.
+// Twice the same bytes, well-formed. The reader forgives an attribute that comes twice; others do
+// not.
 class ReadBack {
  public:
   explicit ReadBack(const std::function<void(Node parent)>& draw) : text_(written(draw)) {
     CHECK(written(draw) == text_);
     REQUIRE(
         document_.load_string(text_.c_str(), pugi::parse_default | pugi::parse_ws_pcdata_single));
+    for (Node node : all("//*")) {
+      std::set<std::string> names;
+      for (pugi::xml_attribute attribute : node.attributes())
+        CHECK(names.insert(attribute.name()).second);
+    }
     CHECK(svg().attribute("xmlns").value() == std::string("http://www.w3.org/2000/svg"));
   }
 

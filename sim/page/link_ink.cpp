@@ -15,6 +15,8 @@
 namespace reshard::sim {
 namespace {
 
+constexpr double kNarrowest = 2;  // pixels: a colour can still be seen
+
 enum class Family : std::uint8_t { NvLink, Pcie, Network };
 
 Family family(PathClass path_class) {
@@ -71,12 +73,14 @@ std::int64_t LinkInk::used(ResourceId link) const {
 }
 
 double LinkInk::width(ResourceId link) const {
-  return 1 + widening_ * static_cast<double>(topology_.resource_bytes_per_s(link)) /
-                 static_cast<double>(widest_);
+  return kNarrowest + widening_ * static_cast<double>(topology_.resource_bytes_per_s(link)) /
+                          static_cast<double>(widest_);
 }
 
-Colour LinkInk::colour(ResourceId link, PathClass path_class) const {
-  return by_load() ? heat_colour(used(link), 1000) : colour_of(family(path_class));
+std::optional<Colour> LinkInk::colour(ResourceId link, PathClass path_class) const {
+  if (!by_load()) return colour_of(family(path_class));
+  if (loads_.uses[to_index(link)].bytes == 0) return std::nullopt;
+  return heat_colour(used(link), 1000);
 }
 
 std::string LinkInk::tip(ResourceId link) const {

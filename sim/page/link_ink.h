@@ -2,6 +2,7 @@
 // How the links of a topology are drawn: wide as their capacity, coloured by kind or by load.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,7 +20,8 @@ class LinkInk {
   // Of the capacity, in thousandths.
   std::int64_t used(ResourceId link) const;
   double width(ResourceId link) const;
-  Colour colour(ResourceId link, PathClass path_class) const;
+  // None for a link that carried nothing.
+  std::optional<Colour> colour(ResourceId link, PathClass path_class) const;
   // "node0.gpu2.nic.out: 50 GB/s, carried 1.000 MiB, 12.5 % of what it can".
   std::string tip(ResourceId link) const;
 

@@ -174,7 +174,10 @@ void NodePicture::draw_cable(Node parent, const Wiring::Cable& cable, std::int32
   if (cable.back) second = ink_.width(cable.back->in(topology_, node)) + 1;
   auto draw_one = [&](ResourceId link, double offset) {
     Node line = add(parent, "path", {{"class", "link"}, {"d", path(offset)}, {"fill", "none"}});
-    stroke(line, ink_.colour(link, cable.path_class), ink_.width(link));
+    if (auto colour = ink_.colour(link, cable.path_class))
+      stroke(line, *colour, ink_.width(link));
+    else
+      stroke(line, Tone::Panel, ink_.width(link));
     add_tip(line, ink_.tip(link));
   };
   if (ink_.by_load()) {  // the brightest and the darkest colours need an edge
@@ -260,7 +263,10 @@ Node NodePicture::draw_plate(Node parent, std::int32_t spot, std::int32_t node, 
     double high = ink_.width(link);
     Node stripe = add_rectangle(parent, x + 1, y + kBar - high - 1, width - 2, high);
     set(stripe, {"class", "link"});
-    fill(stripe, ink_.colour(link, *what.path_class));
+    if (auto colour = ink_.colour(link, *what.path_class))
+      fill(stripe, *colour);
+    else
+      fill(stripe, Tone::Panel);
     base -= high / 2;
   }
   if (text_width(name, 11) < width - 4)

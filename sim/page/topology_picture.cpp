@@ -127,7 +127,8 @@ class TopologyPicture {
     if (ink_.by_load()) {
       add_heat_scale(svg, kMargin + 44, y - 8);
       add_text(svg, kMargin + 38, y + 2, 12, "0 %", "end");
-      add_text(svg, kMargin + 44 + kHeatScale + 8, y + 2, 12, "100 % of what a link can carry");
+      add_text(svg, kMargin + 44 + kHeatScale + 8, y + 2, 12,
+               "100 % of what a link can carry; empty: nothing");
       y += 36;
     }
     for (const std::string& note : notes) {

@@ -17,7 +17,7 @@ namespace {
 
 using Alternative = Explanation::Alternative;
 
-constexpr double kWidth = 960, kLeft = 92, kRight = 116, kBar = 20, kGap = 6, kTop = 22;
+constexpr double kWidth = 960, kLeft = 148, kRight = 112, kBar = 20, kGap = 6, kTop = 22;
 
 // What is compared: the time, and where that counts the first use.
 std::int64_t total_ps(const Alternative& alternative) {

@@ -20,8 +20,7 @@ namespace {
 
 constexpr std::size_t kMostKinds = 10, kLinksListed = 20;
 constexpr std::size_t kCells = 400;  // of time, each with the mean over it
-constexpr double kWidth = 960, kLeft = 132, kRight = 84, kTop = 8, kBottom = 28;
-constexpr double kStrip = 44, kGap = 12;
+constexpr double kTop = 8, kBottom = 28, kStrip = 44, kGap = 12;
 
 // Of the capacity, by cell.
 using Fullness = std::vector<double>;
@@ -111,24 +110,25 @@ void find_fullness(LinkKind& kind, const Timeline& timeline, const Topology& top
 }
 
 // A line of steps from the left of a strip to its right, points only where it changes.
-std::string step_line(const Fullness& values, double bottom, double width) {
+std::string step_line(const Fullness& values, const TimeScale& scale, double bottom) {
   std::string out;
   double last = -1;
   for (std::size_t cell = 0; cell < values.size(); ++cell) {
     double y = bottom - kStrip * values[cell];
     if (coordinate_text(y) == coordinate_text(last)) continue;
-    double x = kLeft + width * static_cast<double>(cell) / static_cast<double>(values.size());
+    double x = scale.left + scale.width * static_cast<double>(cell) / kCells;
     out += fmt::format("{}{} {}V{}", out.empty() ? "M" : "H", coordinate_text(x),
                        out.empty() ? coordinate_text(bottom) : "", coordinate_text(y));
     last = y;
   }
-  return out + fmt::format("H{}V{}", coordinate_text(kLeft + width), coordinate_text(bottom));
+  return out +
+         fmt::format("H{}V{}", coordinate_text(scale.left + scale.width), coordinate_text(bottom));
 }
 
 std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
 void draw_strip(Node svg, const LinkKind& kind, const Timeline& timeline, const Topology& topology,
-                double top, double width) {
+                double top, const TimeScale& scale) {
   double bottom = top + kStrip;
   std::int64_t end_ps = timeline.end_ps;
   const ResourceUse& use = timeline.resources[to_index(kind.fullest)];
@@ -141,16 +141,21 @@ void draw_strip(Node svg, const LinkKind& kind, const Timeline& timeline, const 
                       bytes_text(use.bytes), duration_text(use.busy_ps), duration_text(end_ps),
                       kind.links.size(), bytes_text(static_cast<std::int64_t>(bytes))));
   add(strip, "rect",
-      {{"class", "ground"}, {"x", kLeft}, {"y", top}, {"width", width}, {"height", kStrip}});
-  add(strip, "path", {{"class", "fullest"}, {"d", step_line(kind.of_fullest, bottom, width)}});
-  add(strip, "path", {{"class", "mean"}, {"d", step_line(kind.mean, bottom, width)}});
+      {{"class", "ground"},
+       {"x", scale.left},
+       {"y", top},
+       {"width", scale.width},
+       {"height", kStrip}});
+  add(strip, "path", {{"class", "fullest"}, {"d", step_line(kind.of_fullest, scale, bottom)}});
+  add(strip, "path", {{"class", "mean"}, {"d", step_line(kind.mean, scale, bottom)}});
   Node names = add(svg, "g", {{"class", "names"}});
-  add(names, "text", {{"x", kLeft - 8}, {"y", top + 18}}, kind.name);
-  add(names, "text", {{"class", "faint"}, {"x", kLeft - 8}, {"y", top + 34}},
+  add(names, "text", {{"x", scale.left - 8}, {"y", top + 18}}, kind.name);
+  add(names, "text", {{"class", "faint"}, {"x", scale.left - 8}, {"y", top + 34}},
       fmt::format("{} link{}", kind.links.size(), kind.links.size() == 1 ? "" : "s"));
   double used =
       share_used(timeline, topology, kind.fullest) * kPsPerSecond / static_cast<double>(end_ps);
-  add(svg, "text", {{"class", "value"}, {"x", kLeft + width + 8}, {"y", bottom - kStrip / 2 + 4}},
+  add(svg, "text",
+      {{"class", "value"}, {"x", scale.left + scale.width + 8}, {"y", bottom - kStrip / 2 + 4}},
       percent(used));
 }
 
@@ -186,14 +191,14 @@ void draw_links(Node panel, const Timeline& timeline, const Topology& topology) 
   if (kinds.empty() || timeline.end_ps == 0) return;
   std::size_t shown = std::min(kMostKinds, kinds.size());
   double height = static_cast<double>(shown) * (kStrip + kGap) - kGap;
-  TimeScale scale{timeline.end_ps, kLeft, kWidth - kLeft - kRight};
-  Node svg =
-      add_svg(add_picture(panel), kWidth, kTop + height + kBottom, "how full links are over time");
+  TimeScale scale = time_scale(timeline.end_ps);
+  Node svg = add_svg(add_picture(panel), kTimeWidth, kTop + height + kBottom,
+                     "how full links are over time");
   draw_time_axis(svg, scale, kTop, kTop + height);
   for (std::size_t i = 0; i < shown; ++i) {
     find_fullness(kinds[i], timeline, topology);
     draw_strip(svg, kinds[i], timeline, topology, kTop + static_cast<double>(i) * (kStrip + kGap),
-               scale.width);
+               scale);
   }
   add_legend(panel);
   if (shown < kinds.size())

@@ -15,13 +15,14 @@
 #include "core/layout/mesh.h"
 #include "sim/page/html_table.h"
 #include "sim/page/page.h"
+#include "sim/page/rank_names.h"
 
 namespace reshard::sim {
 
 namespace {
 
 constexpr std::size_t kMostBars = 24;
-constexpr double kWidth = 960, kLeft = 172, kRight = 116, kBar = 20, kGap = 6, kTop = 4;
+constexpr double kWidth = 960, kLeft = 148, kRight = 112, kBar = 20, kGap = 6, kTop = 4;
 
 constexpr std::array<std::pair<const char*, const char*>, 3> kParts = {
     {{"source", "source shard"},
@@ -48,16 +49,9 @@ std::vector<Holding> holdings_of(const std::vector<RankMemory>& ranks) {
   return out;
 }
 
-std::string bar_name(const Holding& holding) {
-  if (holding.ranks.size() == 1) return fmt::format("rank {}", to_int(holding.ranks.front()));
-  std::string ranks = ranks_text(holding.ranks);
-  if (ranks.size() > 12) ranks = fmt::format("{}, ..", to_int(holding.ranks.front()));
-  return fmt::format("ranks {} ({})", ranks, holding.ranks.size());
-}
-
 void draw_bar(Node svg, const Holding& holding, double y, double per_byte) {
   add_tip(add(add(svg, "g", {{"class", "names"}}), "text", {{"x", kLeft - 8}, {"y", y + 14}},
-              bar_name(holding)),
+              ranks_name(holding.ranks)),
           "ranks " + ranks_text(holding.ranks));
   double x = kLeft;
   for (std::size_t part = 0; part < kParts.size(); ++part) {

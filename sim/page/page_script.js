@@ -14,12 +14,17 @@
   const tip = make("div", document.body);
   tip.id = "tip";
   tip.hidden = true;
+  for (const svg of document.querySelectorAll("svg[role=img]")) {
+    const title = svg.firstElementChild;
+    svg.setAttribute("aria-label", title.textContent);
+    title.remove(); // it names the whole, which needs no tip
+  }
   const tips = new WeakMap();
   const titleOf = (node) => {
     for (; node && node.nodeType === 1; node = node.parentNode) {
       if (tips.has(node)) return tips.get(node);
       const title = [...node.children].find((child) => child.tagName === "title");
-      if (title && node.namespaceURI.endsWith("svg") && !node.hasAttribute("role")) {
+      if (title && node.namespaceURI.endsWith("svg")) {
         tips.set(node, title.textContent);
         title.remove(); // else the browser shows it, too
         return tips.get(node);

@@ -24,9 +24,9 @@ constexpr std::size_t kMostOperations = 1000, kMostKinds = 40;
 
 std::vector<Figure> figures_of(const ReplayReport& report) {
   return {
-      {"time", duration_text(report.time_ps), fmt::format("by {}", report.transport)},
+      {"time", duration_text(report.time_ps), fmt::format("carried by {}", report.transport)},
       {"bound", duration_text(report.bound_ps), fmt::format("limited by {}", report.limited_by())},
-      {"time to bound", ratio_of(report.time_ps, report.bound_ps)},
+      {"time to bound", ratio_of(report.time_ps, report.bound_ps), "1 is what physics allows"},
       {"received", bytes_text(report.bytes_received_total), "from other ranks, in all"},
       {"operations", std::to_string(report.operations),
        counted(static_cast<std::int64_t>(report.requests.size()), "redistribution")}};

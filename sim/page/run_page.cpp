@@ -6,13 +6,13 @@
 #include <fmt/format.h>
 
 #include "core/base/units.h"
-#include "core/layout/mesh.h"
 #include "sim/page/alternatives_picture.h"
 #include "sim/page/headline.h"
 #include "sim/page/html_table.h"
 #include "sim/page/links_picture.h"
 #include "sim/page/memory_picture.h"
 #include "sim/page/page.h"
+#include "sim/page/rank_names.h"
 #include "sim/page/timeline_picture.h"
 #include "sim/page/traffic_picture.h"
 #include "sim/report/common_facts.h"
@@ -23,38 +23,16 @@ namespace {
 
 constexpr std::size_t kMostSteps = 500;
 
-std::string title_of(const RunReport& report) {
-  const Request& request = report.request;
-  return (request.name().empty() ? "" : request.name() + ": ") + request.text();
-}
-
 std::vector<Figure> figures_of(const RunReport& report) {
   std::int64_t bound_ps = report.bound.time_ps();
   std::vector<Figure> out{
-      {"time", duration_text(report.time_ps), fmt::format("by {}", report.transport)},
+      {"time", duration_text(report.time_ps), fmt::format("carried by {}", report.transport)},
       {"bound", duration_text(bound_ps),
        fmt::format("limited by {}", text(report.bound.limited_by()))},
-      {"time to bound", ratio_of(report.time_ps, bound_ps)},
+      {"time to bound", ratio_of(report.time_ps, bound_ps), "1 is what physics allows"},
       {"received, fullest rank", bytes_text(report.bytes.received_max),
        bytes_text(report.bytes.received_total) + " in all"},
       {"peak memory", bytes_text(report.bytes.peak_max), "on the fullest rank"}};
-  return out;
-}
-
-std::vector<Fact> facts_of(const RunReport& report) {
-  std::vector<Fact> out{
-      {"topology", fmt::format("{}, {} of {} devices", report.topology,
-                               report.request.ranks().size(), report.topology_devices)},
-      {"planner", report.planner == report.planner_asked
-                      ? report.planner
-                      : fmt::format("{}, which took {}", report.planner_asked, report.planner)}};
-  for (const std::string& assumed : report.assumed) out.push_back({"assumed", assumed});
-  out.push_back({"proof", "every destination element, from index sets"});
-  if (report.data && report.data->checked)
-    out.push_back({"data", fmt::format("{} elements moved and compared{}", report.data->elements,
-                                       report.data->full_size ? "" : ", at a reduced size")});
-  if (report.first_use)
-    out.push_back({"first use", duration_text(report.first_use->first_use_ps()) + " more"});
   return out;
 }
 
@@ -75,7 +53,7 @@ void list_steps(Page& page, const RunReport& report) {
     table.add_row({{std::to_string(s), static_cast<std::int64_t>(s)},
                    step.kind,
                    joined(step.axes, ", ", [](int axis) { return std::to_string(axis); }),
-                   ranks_text(step.ranks),
+                   ranks_name(step.ranks),
                    {bytes_text(step.bytes), step.bytes},
                    time(step.start_ps),
                    time(step.end_ps),
@@ -85,11 +63,29 @@ void list_steps(Page& page, const RunReport& report) {
 
 }  // namespace
 
-std::string run_page(std::string_view kind, const RunReport& report, const Study& study) {
-  Page page(kind, title_of(report));
-  draw_figures(page.header(), figures_of(report));
-  draw_facts(page.header(), facts_of(report));
-  if (report.path) draw_causes(page.header(), *report.path);
+std::string run_title(const RunReport& report) {
+  const Request& request = report.request;
+  return (request.name().empty() ? "" : request.name() + ": ") + request.text();
+}
+
+std::vector<Fact> run_facts(const RunReport& report) {
+  std::vector<Fact> out{
+      {"topology", fmt::format("{}, {} of {} devices", report.topology,
+                               report.request.ranks().size(), report.topology_devices)},
+      {"planner", report.planner == report.planner_asked
+                      ? report.planner
+                      : fmt::format("{}, which took {}", report.planner_asked, report.planner)}};
+  for (const std::string& assumed : report.assumed) out.push_back({"assumed", assumed});
+  out.push_back({"proof", "every destination element, from index sets"});
+  if (report.data && report.data->checked)
+    out.push_back({"data", fmt::format("{} elements moved and compared{}", report.data->elements,
+                                       report.data->full_size ? "" : ", at a reduced size")});
+  if (report.first_use)
+    out.push_back({"first use", duration_text(report.first_use->first_use_ps()) + " more"});
+  return out;
+}
+
+void add_run_panels(Page& page, const RunReport& report, const Study& study) {
   Timeline timeline = study.flows();
   const Topology& topology = study.topology();
   if (report.time_ps > 0)
@@ -110,6 +106,14 @@ std::string run_page(std::string_view kind, const RunReport& report, const Study
   draw_memory(page.add_panel("memory", "Memory", "What each rank holds at most at one time."),
               memory_of(study.plan(), report.bytes));
   list_steps(page, report);
+}
+
+std::string run_page(std::string_view kind, const RunReport& report, const Study& study) {
+  Page page(kind, run_title(report));
+  draw_figures(page.header(), figures_of(report));
+  draw_facts(page.header(), run_facts(report));
+  if (report.path) draw_causes(page.header(), *report.path);
+  add_run_panels(page, report, study);
   return page.text();
 }
 

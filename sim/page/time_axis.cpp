@@ -13,6 +13,7 @@ namespace reshard::sim {
 namespace {
 
 constexpr int kMostTicks = 8;
+constexpr double kLeft = 148, kRight = 72;
 
 struct Unit {
   std::int64_t ps;
@@ -29,6 +30,8 @@ std::int64_t next_round(std::int64_t ps) {
 }
 
 }  // namespace
+
+TimeScale time_scale(std::int64_t end_ps) { return {end_ps, kLeft, kTimeWidth - kLeft - kRight}; }
 
 std::vector<TimeTick> time_ticks(std::int64_t end_ps, int most) {
   std::int64_t step = 1;

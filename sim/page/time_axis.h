@@ -19,6 +19,11 @@ struct TimeScale {
   }
 };
 
+// All pictures over time are alike, so that what is one above the other is at one time. What they
+// name stands left of it.
+inline constexpr double kTimeWidth = 960;
+TimeScale time_scale(std::int64_t end_ps);
+
 struct TimeTick {
   std::int64_t ps;
   std::string text;  // "200 us"

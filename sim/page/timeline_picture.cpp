@@ -10,6 +10,7 @@
 #include "core/base/units.h"
 #include "core/layout/mesh.h"
 #include "sim/page/page.h"
+#include "sim/page/rank_names.h"
 #include "sim/page/time_axis.h"
 #include "sim/page/timeline_lanes.h"
 #include "sim/report/part_names.h"
@@ -19,20 +20,12 @@ namespace reshard::sim {
 namespace {
 
 constexpr LaneLimits kLimits = {.ranks_apart = 32, .lanes = 32, .slices = 5000};
-constexpr double kWidth = 960, kLeft = 132, kRight = 28, kTop = 8, kBottom = 28, kGap = 4;
+constexpr double kTop = 8, kBottom = 28, kGap = 4;
 constexpr double kLetter = 6.6;  // of a label, at most
 // Kinds in the order of the legend; each has a colour of its name in the style.
 constexpr std::array<std::string_view, 11> kKinds = {
     "all_gather", "reduce_scatter", "all_reduce", "all_to_all", "exchange", "message",
     "copy",       "reduce",         "fill",       "compute",    "setup"};
-
-// "ranks 0-7 (8)".
-std::string lane_name(const Lane& lane) {
-  if (lane.ranks.size() == 1) return fmt::format("rank {}", to_int(lane.ranks.front()));
-  std::string ranks = ranks_text(lane.ranks);
-  if (ranks.size() > 9) ranks = fmt::format("{}, ..", to_int(lane.ranks.front()));
-  return fmt::format("ranks {} ({})", ranks, lane.ranks.size());
-}
 
 struct Drawing {
   const TimelineFacts& facts;
@@ -58,9 +51,10 @@ std::string Drawing::tip(const LaneSlice& slice) const {
 
 void Drawing::slice(Node lane, const LaneSlice& slice, double y) const {
   double x = scale.x(slice.start_ps), width = scale.x(slice.end_ps) - x;
+  // A line around what is wide enough to bear one parts it from its neighbours.
   Node rect = add(lane, "rect",
-                  {{"class", fmt::format("k-{}", slice.kind)},
-                   {"x", x - kLeft},
+                  {{"class", fmt::format("k-{}{}", slice.kind, width > 4 ? " lined" : "")},
+                   {"x", x - scale.left},
                    {"y", y},
                    {"width", std::max(width, 0.3)},
                    {"height", row_height}});
@@ -94,7 +88,9 @@ void draw_legend(Node panel, const Lanes& lanes) {
 
 void say_what_is_left_out(Node panel, const Lanes& lanes) {
   std::string said;
-  if (lanes.all_lanes < lanes.ranks)
+  if (lanes.all_lanes == 1 && lanes.ranks > 1)
+    said += fmt::format("All {} ranks do the same at the same times. ", lanes.ranks);
+  else if (lanes.all_lanes < lanes.ranks)
     said += fmt::format(
         "{} ranks do {} different things; those that do the same at the same times "
         "share a lane. ",
@@ -124,9 +120,9 @@ void draw_timeline(Node panel, const TimelineFacts& facts) {
   double row_height = rows <= 16 ? 22 : rows <= 40 ? 15 : 9;
   double height =
       static_cast<double>(rows) * row_height + static_cast<double>(lanes.lanes.size()) * kGap;
-  TimeScale scale{facts.timeline.end_ps, kLeft, kWidth - kLeft - kRight};
+  TimeScale scale = time_scale(facts.timeline.end_ps);
 
-  Node svg = add_svg(add_picture(panel), kWidth, kTop + height + kBottom, "what ranks do when");
+  Node svg = add_svg(add_picture(panel), kTimeWidth, kTop + height + kBottom, "what ranks do when");
   svg.append_attribute("class") = "timeline";
   svg.append_attribute("data-end") = std::to_string(facts.timeline.end_ps).c_str();
   draw_time_axis(svg, scale, kTop, kTop + height);
@@ -134,7 +130,7 @@ void draw_timeline(Node panel, const TimelineFacts& facts) {
   // A coordinate system of its own, so that zooming is another view of it.
   Node plot = add(svg, "svg",
                   {{"class", "plot"},
-                   {"x", kLeft},
+                   {"x", scale.left},
                    {"y", 0},
                    {"width", scale.width},
                    {"height", kTop + height},
@@ -145,7 +141,8 @@ void draw_timeline(Node panel, const TimelineFacts& facts) {
   double y = kTop;
   for (const Lane& lane : lanes.lanes) {
     double lane_height = row_height * static_cast<double>(lane.rows.size());
-    add_tip(add(names, "text", {{"x", kLeft - 8}, {"y", y + lane_height / 2 + 4}}, lane_name(lane)),
+    add_tip(add(names, "text", {{"x", scale.left - 8}, {"y", y + lane_height / 2 + 4}},
+                ranks_name(lane.ranks)),
             "ranks " + ranks_text(lane.ranks));
     Node group = add(plot, "g");
     for (const std::vector<LaneSlice>& row : lane.rows) {

@@ -20,14 +20,16 @@ namespace {
 
 constexpr std::size_t kMostRows = 64, kFewestNodes = 9, kPairsListed = 12;
 constexpr int kShades = 10;  // classes h0 .. h9 of the style
-constexpr double kLeft = 92, kTop = 74, kSide = 560, kBars = 52, kLegend = 190;
+constexpr double kWidth = 960, kLeft = 148, kTop = 74, kMostSide = 540, kMostCell = 56, kBars = 52;
+constexpr double kShade = 22, kShadesHeight = 12 + kShades * kShade;
 
 struct Square {
   std::vector<std::vector<Rank>> rows;
   std::map<std::pair<std::size_t, std::size_t>, std::int64_t> bytes;  // (sender, receiver)
   std::vector<std::int64_t> sent, received;
   std::int64_t greatest = 0;
-  std::int32_t devices = 1;  // to a row
+  std::int32_t devices = 1;   // to a row
+  double cell = 0, side = 0;  // in pixels
 };
 
 // Devices to a row: one; of too many, whole nodes where that leaves enough rows, else a part of
@@ -72,6 +74,9 @@ Square square_of(std::span<const FlowSpan> flows, const Topology& topology) {
   out.rows = rows_of(ranks, out.devices);
   for (std::size_t row = 0; row < out.rows.size(); ++row)
     for (Rank rank : out.rows[row]) row_of[rank] = row;
+  auto count = static_cast<double>(out.rows.size());
+  out.cell = std::min(kMostCell, kMostSide / count);
+  out.side = out.cell * count;
   out.sent.resize(out.rows.size());
   out.received.resize(out.rows.size());
   for (const auto& [pair, bytes] : pairs) {
@@ -98,18 +103,22 @@ int shade_of(std::int64_t bytes, std::int64_t greatest) {
   return static_cast<int>((Int128{bytes} * kShades - 1) / greatest);
 }
 
-void draw_cells(Node svg, const Square& square, double cell, const Topology& topology) {
+void draw_cells(Node svg, const Square& square, const Topology& topology) {
   Node cells = add(svg, "g", {{"class", "cells"}});
   add(cells, "rect",
-      {{"class", "ground"}, {"x", kLeft}, {"y", kTop}, {"width", kSide}, {"height", kSide}});
+      {{"class", "ground"},
+       {"x", kLeft},
+       {"y", kTop},
+       {"width", square.side},
+       {"height", square.side}});
   // No gap where it would be wider than what it parts.
-  double shown = cell > 6 ? cell - 1 : cell;
+  double shown = square.cell > 12 ? square.cell - 1 : square.cell;
   for (const auto& [at, bytes] : square.bytes) {
     if (bytes == 0) continue;
     Node rect = add(cells, "rect",
                     {{"class", fmt::format("h{}", shade_of(bytes, square.greatest))},
-                     {"x", kLeft + cell * static_cast<double>(at.second)},
-                     {"y", kTop + cell * static_cast<double>(at.first)},
+                     {"x", kLeft + square.cell * static_cast<double>(at.second)},
+                     {"y", kTop + square.cell * static_cast<double>(at.first)},
                      {"width", shown},
                      {"height", shown}});
     add_tip(rect, fmt::format("{} to {}\n{}", row_name(square, at.first, topology),
@@ -118,7 +127,7 @@ void draw_cells(Node svg, const Square& square, double cell, const Topology& top
 }
 
 // What each row sends, right of it, and what each column receives, above it.
-void draw_sums(Node svg, const Square& square, double cell, const Topology& topology) {
+void draw_sums(Node svg, const Square& square, const Topology& topology) {
   std::int64_t most = 1;
   for (std::int64_t bytes : square.sent) most = std::max(most, bytes);
   for (std::int64_t bytes : square.received) most = std::max(most, bytes);
@@ -126,37 +135,52 @@ void draw_sums(Node svg, const Square& square, double cell, const Topology& topo
     return (kBars - 4) * static_cast<double>(bytes) / static_cast<double>(most);
   };
   Node bars = add(svg, "g", {{"class", "sums"}});
-  double shown = cell > 6 ? cell - 1 : cell;
+  double shown = square.cell > 12 ? square.cell - 1 : square.cell;
   for (std::size_t i = 0; i < square.rows.size(); ++i) {
-    double along = cell * static_cast<double>(i);
+    double along = square.cell * static_cast<double>(i);
     std::string name = row_name(square, i, topology);
     double wide = length(square.sent[i]), high = length(square.received[i]);
-    add_tip(
-        add(bars, "rect",
-            {{"x", kLeft + kSide + 4}, {"y", kTop + along}, {"width", wide}, {"height", shown}}),
-        fmt::format("{} sends {}", name, bytes_text(square.sent[i])));
+    add_tip(add(bars, "rect",
+                {{"x", kLeft + square.side + 4},
+                 {"y", kTop + along},
+                 {"width", wide},
+                 {"height", shown}}),
+            fmt::format("{} sends {}", name, bytes_text(square.sent[i])));
     add_tip(add(bars, "rect",
                 {{"x", kLeft + along}, {"y", kTop - 4 - high}, {"width", shown}, {"height", high}}),
             fmt::format("{} receives {}", name, bytes_text(square.received[i])));
   }
 }
 
-// Every row's name where there is room, else every second, fourth, ..
-void draw_names(Node svg, const Square& square, double cell, const Topology& topology) {
-  Node names = add(svg, "g", {{"class", "names"}});
-  std::size_t every = 1;
-  while (cell * static_cast<double>(every) < 14) every *= 2;
-  for (std::size_t i = 0; i < square.rows.size(); i += every)
-    add(names, "text", {{"x", kLeft - 6}, {"y", kTop + cell * (static_cast<double>(i) + 0.5) + 4}},
-        row_name(square, i, topology));
-  Node words = add(svg, "g", {{"class", "axis"}});
-  add(words, "text", {{"x", kLeft - 6}, {"y", kTop - 10}, {"text-anchor", "end"}}, "sender");
-  add(words, "text", {{"x", kLeft}, {"y", 14}}, "receivers in the same order: received");
-  add(words, "text", {{"x", kLeft + kSide + 4}, {"y", kTop - 10}}, "sent");
+// How many rows or columns share a name so that names are `apart` from each other.
+std::size_t every(double cell, double apart) {
+  std::size_t out = 1;
+  while (cell * static_cast<double>(out) < apart) out *= 2;
+  return out;
 }
 
-void draw_shades(Node svg, std::int64_t greatest) {
-  double x = kLeft + kSide + kBars + 28, y = kTop + 12, size = 22;
+void draw_names(Node svg, const Square& square, const Topology& topology) {
+  auto middle = [&](std::size_t i) { return square.cell * (static_cast<double>(i) + 0.5); };
+  Node names = add(svg, "g", {{"class", "names"}}), words = add(svg, "g", {{"class", "axis"}});
+  for (std::size_t i = 0; i < square.rows.size(); i += every(square.cell, 14))
+    add(names, "text", {{"x", kLeft - 6}, {"y", kTop + middle(i) + 4}},
+        row_name(square, i, topology));
+  // Of a column its number alone.
+  for (std::size_t i = 0; i < square.rows.size(); i += every(square.cell, 30)) {
+    std::string name = row_name(square, i, topology);
+    add(words, "text",
+        {{"x", kLeft + middle(i)}, {"y", kTop + square.side + 15}, {"text-anchor", "middle"}},
+        square.cell >= 50 ? name : name.substr(name.find(' ') + 1));
+  }
+  add(words, "text", {{"x", kLeft - 6}, {"y", kTop + square.side + 15}, {"text-anchor", "end"}},
+      "to");
+  add(words, "text", {{"x", kLeft - 6}, {"y", kTop - 8}, {"text-anchor", "end"}}, "from");
+  add(words, "text", {{"x", kLeft}, {"y", 12}}, "received by each");
+  add(words, "text", {{"x", kLeft + square.side + 4}, {"y", kTop - 8}}, "sent by each");
+}
+
+void draw_shades(Node svg, const Square& square) {
+  double x = kLeft + square.side + kBars + 48, y = kTop + 12, size = kShade;
   Node legend = add(svg, "g", {{"class", "axis"}});
   add(legend, "text", {{"x", x}, {"y", kTop}}, "bytes of a cell");
   for (int shade = 0; shade < kShades; ++shade) {
@@ -168,7 +192,7 @@ void draw_shades(Node svg, std::int64_t greatest) {
          {"width", size},
          {"height", size}});
     add(legend, "text", {{"x", x + size + 8}, {"y", top + 5}},
-        bytes_text(static_cast<std::int64_t>(Int128{greatest} * (shade + 1) / kShades)));
+        bytes_text(static_cast<std::int64_t>(Int128{square.greatest} * (shade + 1) / kShades)));
   }
   add(legend, "text", {{"x", x + size + 8}, {"y", y + size * kShades + 5}}, "0 B");
 }
@@ -193,14 +217,12 @@ void list_pairs(Node panel, const Square& square, const Topology& topology) {
 void draw_traffic(Node panel, std::span<const FlowSpan> flows, const Topology& topology) {
   Square square = square_of(flows, topology);
   if (square.greatest == 0) return;
-  double cell = kSide / static_cast<double>(square.rows.size());
-  Node svg = add_svg(add_picture(panel), kLeft + kSide + kBars + kLegend, kTop + kSide + 8,
+  Node svg = add_svg(add_picture(panel), kWidth, kTop + std::max(square.side, kShadesHeight) + 22,
                      "bytes from each sender to each receiver");
-  svg.append_attribute("class") = "square";
-  draw_cells(svg, square, cell, topology);
-  draw_sums(svg, square, cell, topology);
-  draw_names(svg, square, cell, topology);
-  draw_shades(svg, square.greatest);
+  draw_cells(svg, square, topology);
+  draw_sums(svg, square, topology);
+  draw_names(svg, square, topology);
+  draw_shades(svg, square);
   if (square.devices > 1)
     add(panel, "p", {{"class", "aside"}},
         fmt::format("The ranks of {} devices are one row; what goes between them lies on the "

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "core/base/errors.h"
+#include "sim/page/sweep_page.h"
 #include "sim/report/report.h"
 #include "tools/cli/commands.h"
 #include "tools/cli/options.h"
@@ -164,8 +165,10 @@ void require_different(const std::vector<Value>& values, std::string_view option
 }
 
 void run_sweep(const SweepOptions& options) {
-  require_outputs({{options.csv, "--csv"}}, inputs_of({}, options.machine));
+  const std::string& html = options.output.html;
+  require_outputs({{options.csv, "--csv"}, {html, "--html"}}, inputs_of({}, options.machine));
   refuse_unprinted(options.output, options.csv, "--csv -");
+  refuse_unprinted(options.output, html, "--html -");
   Shape shape = parse_shape(options.shape, "--shape");
   sim::SweepReport report;
   report.shape = shape;
@@ -188,7 +191,9 @@ void run_sweep(const SweepOptions& options) {
 
   if (!options.csv.empty())
     write_file(options.csv, "--csv", [&](std::ostream& out) { out << sim::sweep_csv(report); });
-  if (options.csv == "-") return;
+  if (!html.empty())
+    write_file(html, "--html", [&](std::ostream& out) { out << sim::sweep_page(report); });
+  if (options.csv == "-" || html == "-") return;
   print(options.output.json ? sim::sweep_json(report)
                             : sim::sweep_table(report, options.output.verbose, screen_width()));
 }
@@ -215,6 +220,7 @@ void add_sweep_command(CLI::App& app) {
   add_memory_limit_option(machine, options->machine);
   add_cold_option(machine, options->machine);
   add_report_options(*command, options->output);
+  add_html_option(*command, options->output);
   output.add_file("--csv", options->csv,
                   "write a row per pair and planner ('-': to standard output)");
   command->footer(

@@ -13,6 +13,7 @@
 #include "core/base/errors.h"
 #include "core/base/units.h"
 #include "core/text/plan_text.h"
+#include "sim/page/validate_page.h"
 #include "sim/report/measurements.h"
 #include "sim/report/perfetto.h"
 #include "sim/report/report.h"
@@ -41,6 +42,7 @@ struct Setup {
 
 void refuse_ignored(const ValidateOptions& options) {
   refuse_unprinted(options.output, options.output.perfetto, "--perfetto -");
+  refuse_unprinted(options.output, options.output.html, "--html -");
   refuse_unprinted(options.output, options.measurements, "--measurements -");
   const CarrierOptions& carrier = options.carrier;
   bool has_devices = carrier.backend == "cuda" || carrier.backend == "nccl";
@@ -53,14 +55,16 @@ void refuse_ignored(const ValidateOptions& options) {
 // host, would show here.
 std::string plan_all(const ValidateOptions& options, bool is_root, Setup& setup) {
   if (is_root) {
-    require_outputs(
-        {{options.output.perfetto, "--perfetto"}, {options.measurements, "--measurements"}},
-        inputs_of(options.request, options.machine));
+    require_outputs({{options.output.perfetto, "--perfetto"},
+                     {options.output.html, "--html"},
+                     {options.measurements, "--measurements"}},
+                    inputs_of(options.request, options.machine));
   }
   setup.data_budget_bytes = data_budget_of({.budget = options.data_budget});
   Subject subject = subject_of(options.request, options.machine);
   sim::StudyOptions wanted = study_options(options.machine);
   wanted.record_timelines = is_root;  // who reports
+  wanted.explain = is_root && !options.output.html.empty();
   wanted.on_stage = [&](std::string_view what) { setup.stage(what); };
   if (is_root) setup.progress.emplace();
   setup.studied.emplace(subject, options.machine, wanted);
@@ -153,6 +157,10 @@ void write_outputs(const ValidateOptions& options, const Setup& setup,
       sim::write_perfetto(out, *setup.studied->study, &measured);
     });
   }
+  if (!options.output.html.empty())
+    write_file(options.output.html, "--html", [&](std::ostream& out) {
+      out << sim::validate_page(report, *setup.studied->study, runs[report.measured.median_run]);
+    });
   if (options.measurements.empty()) return;
   const Plan& plan = setup.plan();
   sim::Measurements measurements{kVersion,
@@ -182,7 +190,7 @@ void conclude(const ValidateOptions& options, const BackendInfo& backend, Execut
   progress.clear();
   if (options.output.verbose) report.predicted.phases = progress.times();
   write_outputs(options, setup, report, std::move(found.runs));
-  if (options.output.perfetto != "-" && options.measurements != "-")
+  if (options.output.perfetto != "-" && options.output.html != "-" && options.measurements != "-")
     print(options.output.json
               ? sim::validate_json(report)
               : sim::validate_table(report, options.output.verbose, screen_width()));
@@ -252,6 +260,7 @@ void add_validate_command(CLI::App& app) {
           "2GiB)");
   add_report_options(*command, options->output);
   add_perfetto_option(*command, options->output);
+  add_html_option(*command, options->output);
   OptionGroup(*command, "Output")
       .add_file("--measurements", options->measurements,
                 "write what was measured (traces/measurements-format.md; '-': to standard output)");

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Pages of small runs, and how to look into them.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include <catch2/catch.hpp>
+#include <pugixml.hpp>
+
+#include "sim/machines/presets.h"
+#include "sim/page/run_page.h"
+#include "sim/report/report.h"
+#include "sim/study/study.h"
+#include "tests/core/planners/planner_cases.h"
+
+namespace reshard::sim {
+
+struct StudiedRun {
+  std::shared_ptr<Study> study;
+  RunReport report;
+  std::string page() const { return run_page("simulation", report, *study); }
+};
+
+inline StudiedRun studied(const Request& request, std::string_view topology,
+                          std::string_view planner = "auto") {
+  StudyOptions options;
+  options.explain = options.record_timelines = true;
+  Studies studies(std::make_shared<const Topology>(find_topology(topology)), find_planner(planner),
+                  options);
+  std::shared_ptr<Study> study = studies.of(request);
+  RunReport report = report_on(*study);
+  report.planner_asked = planner;
+  report.path = study->critical_path();
+  return {study, std::move(report)};
+}
+
+// The page as a tree; it must outlive its nodes.
+struct ReadPage {
+  explicit ReadPage(const std::string& text) {
+    pugi::xml_parse_result result = document.load_string(text.c_str(), pugi::parse_full);
+    INFO(result.description());
+    CHECK(result);
+  }
+  pugi::xml_node panel(const std::string& id) const {
+    return document.select_node(("//section[@id='" + id + "']").c_str()).node();
+  }
+  std::size_t count(const char* path) const { return document.select_nodes(path).size(); }
+  pugi::xml_document document;
+};
+
+}  // namespace reshard::sim

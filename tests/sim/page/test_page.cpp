@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Pages as files: well-formed, of one piece, the same every time, small; and their large figures
+// are the report's.
+#include <algorithm>
+#include <catch2/catch.hpp>
+
+#include "core/base/units.h"
+#include "sim/page/page.h"
+#include "sim/page/xml_text.h"
+#include "tests/sim/page/page_cases.h"
+
+using namespace reshard;
+using namespace reshard::sim;
+
+namespace {
+
+StudiedRun two_nodes() {
+  return studied(request_on("2x8", "4096,8192", "S(0)S(1)", "S(1)S(0)"), "dgx-h100:2");
+}
+
+// What browsers would fetch: nothing may be named but by '#'.
+void check_alone(const std::string& page) {
+  std::size_t names = 0;
+  for (std::size_t at = page.find("http"); at != std::string::npos;
+       at = page.find("http", at + 1)) {
+    std::string_view here = std::string_view(page).substr(at, 26);
+    bool known = here == "http://www.w3.org/2000/svg" || here.starts_with("http-equiv=");
+    CHECK(known);
+    ++names;
+  }
+  CHECK(names >= 2);
+  for (const char* word : {"src=", "url(", "@import", "<link", "fetch(", "XMLHttp", "href=\"/"})
+    CHECK(page.find(word) == std::string::npos);
+}
+
+std::string figure(const ReadPage& page, const std::string& name) {
+  return page.document.select_node(("//dl/div[dt='" + name + "']/dd").c_str()).node().text().get();
+}
+
+}  // namespace
+
+TEST_CASE("a page is one file, well-formed, and the same every time") {
+  std::string text = two_nodes().page();
+  ReadPage page(text);
+  CHECK(text.starts_with("<!DOCTYPE html>\n<html lang=\"en\">"));
+  CHECK(page.count("/html/head/meta[@http-equiv='Content-Security-Policy']") == 1);
+  CHECK(page.count("/html/body/header/h1") == 1);
+  CHECK(page.count("/html/body/main/section/h2") == page.count("/html/body/nav/a"));
+  for (const char* id : {"timeline", "alternatives", "traffic", "links", "memory", "steps"})
+    CHECK(page.panel(id));
+  check_alone(text);
+  CHECK(text == two_nodes().page());
+  CHECK(text.size() < 200'000);
+}
+
+TEST_CASE("HTML's elements close as HTML wants it: by an end tag unless they are void") {
+  Page page("test", "title");
+  Node panel = page.add_panel("one", "One");
+  add(panel, "div");
+  add(panel, "br");
+  add(add_svg(panel, 1, 1, "picture"), "rect");
+  std::string text = page.text();
+  CHECK(text.find("<div></div>") != std::string::npos);
+  CHECK(text.find("<br />") != std::string::npos);
+  CHECK(text.find("<rect />") != std::string::npos);
+  std::string run = two_nodes().page();
+  for (const char* tag : {"<div ", "<span ", "<td ", "<p ", "<ul ", "<th ", "<dd ", "<section "})
+    for (std::size_t at = run.find(tag); at != std::string::npos; at = run.find(tag, at + 1))
+      CHECK(run[run.find('>', at) - 1] != '/');
+}
+
+TEST_CASE("names are text, whatever they hold") {
+  const std::string name = "</title><script>alert(\"1\")</script>&amp; ]]> '\x01\xff\xc3\xa9";
+  Page page("test", name);
+  add(page.add_panel("one", name, name), "p", {{"title", name}}, name);
+  std::string text = page.text();
+  ReadPage read(text);
+  CHECK(read.count("//script") == 1);
+  const std::string kept =
+      "</title><script>alert(\"1\")</script>&amp; ]]> '\xEF\xBF\xBD\xEF\xBF\xBD\xc3\xa9";
+  CHECK(read.document.select_node("//h1").node().text().get() == kept);
+  CHECK(read.document.select_node("//section/p[@title]").node().text().get() == kept);
+  CHECK(read.document.select_node("//section/p/@title").attribute().value() == kept);
+}
+
+TEST_CASE("what is no character of XML becomes one that is") {
+  const std::string bad = "\xEF\xBF\xBD";
+  CHECK(xml_text("plain \t\n\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80") ==
+        "plain \t\n\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80");
+  CHECK(xml_text(std::string_view("a\0b\x1f", 4)) == "a" + bad + "b" + bad);
+  CHECK(xml_text("\xc3") == bad);                                // cut off
+  CHECK(xml_text("\xc0\x80") == bad + bad);                      // longer than need be
+  CHECK(xml_text("\xe0\x9f\xbf") == bad + bad + bad);            // so is this
+  CHECK(xml_text("\xed\xa0\x80") == bad + bad + bad);            // half of a pair
+  CHECK(xml_text("\xef\xbf\xbe") == bad + bad + bad);            // U+FFFE
+  CHECK(xml_text("\xf4\x90\x80\x80") == bad + bad + bad + bad);  // above the last
+  CHECK(xml_text("\xc3"
+                 "a") == bad + "a");
+}
+
+TEST_CASE("the figures on top are the report's") {
+  StudiedRun run = two_nodes();
+  ReadPage page(run.page());
+  CHECK(figure(page, "time") == duration_text(run.report.time_ps));
+  CHECK(figure(page, "bound") == duration_text(run.report.bound.time_ps()));
+  CHECK(figure(page, "time to bound") ==
+        ratio_text(ratio_e4(run.report.time_ps, run.report.bound.time_ps())));
+  CHECK(figure(page, "received, fullest rank") == bytes_text(run.report.bytes.received_max));
+  CHECK(figure(page, "peak memory") == bytes_text(run.report.bytes.peak_max));
+  // A row per planner but auto, and the one that was taken is the plan's.
+  CHECK(page.count("//section[@id='alternatives']//tbody/tr") == planners().size() - 1);
+  CHECK(page.document.select_node("//tr[@class='taken']/td").node().text().get() ==
+        run.report.planner);
+  CHECK(page.count("//section[@id='steps']//tbody/tr") == run.report.steps.size());
+}
+
+TEST_CASE("where nothing is to be done a page says so") {
+  StudiedRun run = studied(request_on("4", "0", "S(0)", "R"), "dgx-h100:1", "rule");
+  ReadPage page(run.page());
+  CHECK_FALSE(page.panel("timeline"));
+  CHECK_FALSE(page.panel("traffic"));
+  CHECK_FALSE(page.panel("alternatives"));
+  CHECK(std::string(page.panel("steps").child("p").text().get()) ==
+        "There are none: nothing has to be done.");
+}
+
+TEST_CASE("a page of 1,024 ranks stays small") {
+  StudiedRun run =
+      studied(request_on("128x8", "8192,8192", "S(0)S(1)", "S(1)S(0)"), "dgx-h100:128", "p2p");
+  std::string text = run.page();
+  ReadPage page(text);
+  CHECK(page.panel("traffic"));
+  CHECK(text.size() < 1'000'000);
+}

@@ -172,7 +172,7 @@ void add_legend(Node panel) {
 
 void list_links(Node panel, const Timeline& timeline, const Topology& topology) {
   std::vector<LinkUse> links = busiest_links(timeline, topology, kLinksListed);
-  HtmlTable table(add_folded(panel, "Numbers"), fmt::format("The {} fullest links", links.size()),
+  HtmlTable table(add_folded(panel, "Hot links"), fmt::format("The {} fullest links", links.size()),
                   {"link", ">bytes", ">capacity", ">busy", ">used"});
   for (const LinkUse& link : links) {
     std::int64_t used = utilisation(link, timeline.end_ps, 10'000);

@@ -119,8 +119,9 @@ std::string replay_page(const ReplayReport& report, const Topology& topology) {
   if (!timeline.flows.empty()) {
     draw_traffic(page.add_panel("traffic", "Traffic", "Who sends how much to whom, in all."),
                  timeline.flows, topology);
-    draw_links(page.add_panel("links", "Links", "How full links are over time."), timeline,
-               topology);
+    draw_links(page.add_panel("links", "Links",
+                              "How full links are over time, from none to all of their capacity."),
+               timeline, topology);
   }
   if (!report.requests.empty())
     draw_memory(page.add_panel("memory", "Memory",

@@ -100,8 +100,9 @@ void add_run_panels(Page& page, const RunReport& report, const Study& study) {
     draw_traffic(
         page.add_panel("traffic", "Traffic", "Who sends how much to whom, over all steps."),
         timeline.flows, topology);
-    draw_links(page.add_panel("links", "Links", "How full links are over time."), timeline,
-               topology);
+    draw_links(page.add_panel("links", "Links",
+                              "How full links are over time, from none to all of their capacity."),
+               timeline, topology);
   }
   draw_memory(page.add_panel("memory", "Memory", "What each rank holds at most at one time."),
               memory_of(study.plan(), report.bytes));

@@ -21,6 +21,7 @@ namespace {
 constexpr std::size_t kMostRows = 64, kFewestNodes = 9, kPairsListed = 12;
 constexpr int kShades = 10;  // classes h0 .. h9 of the style
 constexpr double kWidth = 960, kLeft = 148, kTop = 74, kMostSide = 540, kMostCell = 56, kBars = 52;
+constexpr double kLetter = 7;  // of a name, at most
 constexpr double kShade = 22, kShadesHeight = 12 + kShades * kShade;
 
 struct Square {
@@ -165,14 +166,17 @@ void draw_names(Node svg, const Square& square, const Topology& topology) {
   for (std::size_t i = 0; i < square.rows.size(); i += every(square.cell, 14))
     add(names, "text", {{"x", kLeft - 6}, {"y", kTop + middle(i) + 4}},
         row_name(square, i, topology));
-  // Of a column its number alone.
-  for (std::size_t i = 0; i < square.rows.size(); i += every(square.cell, 30)) {
+  // Of a column its number alone where the whole name is too wide; the last is the widest.
+  auto column_name = [&](std::size_t i) {
     std::string name = row_name(square, i, topology);
+    return square.cell >= 50 ? name : name.substr(name.find(' ') + 1);
+  };
+  double widest = kLetter * static_cast<double>(column_name(square.rows.size() - 1).size() + 1);
+  for (std::size_t i = 0; i < square.rows.size(); i += every(square.cell, widest))
     add(words, "text",
         {{"x", kLeft + middle(i)}, {"y", kTop + square.side + 15}, {"text-anchor", "middle"}},
-        square.cell >= 50 ? name : name.substr(name.find(' ') + 1));
-  }
-  add(words, "text", {{"x", kLeft - 6}, {"y", kTop + square.side + 15}, {"text-anchor", "end"}},
+        column_name(i));
+  add(words, "text", {{"x", kLeft - 16}, {"y", kTop + square.side + 15}, {"text-anchor", "end"}},
       "to");
   add(words, "text", {{"x", kLeft - 6}, {"y", kTop - 8}, {"text-anchor", "end"}}, "from");
   add(words, "text", {{"x", kLeft}, {"y", 12}}, "received by each");

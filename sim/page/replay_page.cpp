@@ -12,6 +12,7 @@
 #include "sim/page/memory_picture.h"
 #include "sim/page/page.h"
 #include "sim/page/timeline_picture.h"
+#include "sim/page/topology_picture.h"
 #include "sim/page/traffic_picture.h"
 #include "sim/report/common_facts.h"
 #include "sim/report/request_kinds.h"
@@ -117,6 +118,9 @@ std::string replay_page(const ReplayReport& report, const Topology& topology) {
         page.add_panel("timeline", "Timeline", "What every rank does when, by operation."),
         {report.workload, report.labels, timeline});
   if (!timeline.flows.empty()) {
+    draw_topology(add_picture(page.add_panel("topology", "Topology",
+                                             "What each link carries over the time.")),
+                  topology, {timeline.resources, report.time_ps});
     draw_traffic(page.add_panel("traffic", "Traffic", "Who sends how much to whom, in all."),
                  timeline.flows, topology);
     draw_links(page.add_panel("links", "Links",

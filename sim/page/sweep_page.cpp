@@ -9,6 +9,7 @@
 #include "core/base/units.h"
 #include "sim/page/headline.h"
 #include "sim/page/html_table.h"
+#include "sim/page/matrix_picture.h"
 #include "sim/page/page.h"
 #include "sim/report/common_facts.h"
 
@@ -49,6 +50,16 @@ void list_planners(Page& page, const SweepReport& report) {
   }
 }
 
+void draw_matrices(Page& page, const SweepReport& report) {
+  Node panel = page.add_panel("matrices", "Matrix",
+                              "From every layout to every other: time over the bound.");
+  for (const std::string& mesh : report.meshes)
+    for (const std::string& planner : report.planners) {
+      add(panel, "h3", {}, fmt::format("{} on {}", planner, mesh));
+      draw_matrix(add_picture(panel), report, mesh, planner);
+    }
+}
+
 void list_pairs(Page& page, const SweepReport& report) {
   std::size_t step = report.planners.size(), all = step == 0 ? 0 : report.rows.size() / step;
   std::size_t shown = std::min(kMostPairs, all);
@@ -78,6 +89,7 @@ std::string sweep_page(const SweepReport& report) {
   draw_facts(page.header(), {{"topology", report.topology},
                              {"planners", fmt::format("{}", fmt::join(report.planners, ", "))}});
   list_planners(page, report);
+  draw_matrices(page, report);
   list_pairs(page, report);
   return page.text();
 }

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Builds the Python wheel, which needs nothing but Python and the system's C library where it is
-# installed, and tries it: what its library links with, its size, and the package in a fresh virtual
-# environment, out of this folder and without the network.
+# installed, and tries it: what its library links with, the licenses of what is inside, its size,
+# and the package in a fresh virtual environment, out of this folder and without the network.
 #
 #   tools/wheel.sh [FOLDER]     FOLDER (default dist) gets reshard-VERSION-py3-none-PLATFORM.whl
 #
@@ -43,6 +43,14 @@ check_library() {
   [ -z "$others" ] || fail "its library needs more than the C library: $others"
 }
 
+check_licenses() {
+  local expected found
+  expected=$(PYTHONPATH=tools/python python3 -B -c \
+    'import build_backend; print(*sorted(f"{name}.txt" for name in build_backend.INSIDE))')
+  found=$(cd "$work"/unpacked/*.dist-info/licenses && LC_ALL=C printf '%s\n' * | paste -sd ' ')
+  [ "$found" = "$expected" ] || fail "expected the licenses of $expected, found $found"
+}
+
 check_size() {
   local bytes
   bytes=$(stat -c %s "$1")
@@ -73,5 +81,6 @@ trap 'rm -rf "$work"' EXIT
 build_wheel
 wheel=$folder/$(cat "$work/name")
 check_library "$wheel"
+check_licenses
 check_size "$wheel"
 check_installed "$wheel"

@@ -13,6 +13,16 @@ import zipfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 PACKAGE = ROOT / "tools" / "python" / "reshard"
 BUILD = ROOT / "build" / "wheel"
+# What is compiled or linked into the library, by the Debian packages that hold it.
+INSIDE = (
+    "libcli11-dev",
+    "libeigen3-dev",
+    "libfmt-dev",
+    "libpugixml-dev",
+    "libstdc++6",
+    "libxxhash-dev",
+    "nlohmann-json3-dev",
+)
 _WHEEL = "Wheel-Version: 1.0\nGenerator: reshard\nRoot-Is-Purelib: false\n"
 _ENTRY_POINTS = """[console_scripts]
 reshard = reshard._program:main
@@ -70,9 +80,16 @@ def _library():
     return library
 
 
-def _write(wheel_directory, files):
-    """A wheel of `files`, (name, bytes, mode); every entry has one date, so that equal contents
-    make equal wheels."""
+def _licenses():
+    """(name, bytes) of the licenses of what is inside, which go with it, where this system keeps
+    them."""
+    found = [(name, pathlib.Path("/usr/share/doc", name, "copyright")) for name in INSIDE]
+    return [(f"licenses/{name}.txt", path.read_bytes()) for name, path in found if path.is_file()]
+
+
+def _write(wheel_directory, files, licenses=()):
+    """A wheel of `files`, (name, bytes, mode), and of what every wheel has; every entry has one
+    date, so that equal contents make equal wheels."""
     project = _project()
     stem = f"{project['name']}-{project['version']}"
     info = stem + ".dist-info/"
@@ -81,6 +98,7 @@ def _write(wheel_directory, files):
         (info + "WHEEL", f"{_WHEEL}Tag: {TAG}\n".encode(), 0o644),
         (info + "entry_points.txt", _ENTRY_POINTS.encode(), 0o644),
         (info + "LICENSE", (ROOT / "LICENSE").read_bytes(), 0o644),
+        *((info + name, content, 0o644) for name, content in licenses),
     ]
     record = ""
     for name, content, _ in files:
@@ -103,7 +121,7 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
         if path.suffix == ".py" or path.name == "py.typed"
     ]
     files.append(("reshard/libreshard.so.0", _library().read_bytes(), 0o755))
-    return _write(wheel_directory, files)
+    return _write(wheel_directory, files, _licenses())
 
 
 def build_editable(wheel_directory, config_settings=None, metadata_directory=None):

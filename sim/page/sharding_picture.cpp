@@ -9,6 +9,7 @@
 
 #include "core/base/units.h"
 #include "sim/page/drawing.h"
+#include "sim/page/tile_label.h"
 #include "sim/page/tiles.h"
 
 namespace reshard::sim {
@@ -19,13 +20,6 @@ constexpr std::int32_t kMostRanks = 16'384;
 
 constexpr double kMargin = 20, kGutter = 22, kPanel = 430, kGap = 64, kHead = 64;
 constexpr double kWidth = 2 * (kMargin + kGutter + kPanel) + kGap;
-constexpr double kPartSize = 10;
-// Of text_width: letters of one width, bold ones.
-constexpr double kMono = 1.1, kBold = 1.2;
-
-struct Rectangle {
-  double x, y, width, height;
-};
 
 // "0-3,8" but no longer than a line.
 std::string shortened(const std::string& ranks, std::size_t count) {
@@ -161,15 +155,11 @@ class ShardingPicture {
     // Which part a tile is stands in it where the widest has room for the longest.
     double longest = 0, widest = 0;
     for (const Tile& tile : side.slices[slice]) {
-      longest = std::max(longest, part_width(tile));
+      longest = std::max(longest, width_for_part(slice_text(tile.box, request_.shape())));
       widest = std::max(widest, place_of(tile.box).width);
     }
     for (const Tile& tile : side.slices[slice])
       draw_tile(add(panel, "g"), side, slice, tile, longest <= widest, place_of);
-  }
-
-  double part_width(const Tile& tile) const {
-    return text_width(slice_text(tile.box, request_.shape()), kPartSize) * kMono + 6;
   }
 
   // The tile in the colours of its data, then what says whose it is.
@@ -210,8 +200,10 @@ class ShardingPicture {
          {"stroke-width", 1.2},
          {"pointer-events", "none"}});
     bool plain = colours.size() == 1 && !side.partial;
-    draw_label(group, side, tile, at, with_part,
-               plain ? std::optional(*colours.begin()) : std::nullopt);
+    add_tile_label(group, at,
+                   {holders_text(side.layout, tile.positions),
+                    with_part ? slice_text(tile.box, request_.shape()) : "",
+                    plain ? std::optional(*colours.begin()) : std::nullopt});
   }
 
   Colour colour_of(const Tile& key) const {
@@ -247,44 +239,6 @@ class ShardingPicture {
          {"stroke", "#000000"},
          {"stroke-opacity", "0.45"},
          {"pointer-events", "none"}});
-  }
-
-  // `ground` is the colour below where there is one; else the words get a plate.
-  void draw_label(Node group, const Side& side, const Tile& tile, const Rectangle& at,
-                  bool with_part, std::optional<Colour> ground) const {
-    std::string ranks = holders_text(side.layout, tile.positions);
-    std::string part = slice_text(tile.box, request_.shape());
-    auto fits = [&](const std::string& words, double size) {
-      return text_width(words, size) * kBold <= at.width - 2 && size <= at.height - 1;
-    };
-    double size = 14;
-    while (size > 8 && !fits(ranks, size)) size -= 1;
-    if (!fits(ranks, size)) {
-      ranks = fmt::format("{}\u2026", ranks.substr(0, ranks.find_first_not_of("0123456789")));
-      if (!fits(ranks, size)) return;
-    }
-    bool two = with_part && at.height >= 2 * size + 10 && part_width(tile) <= at.width;
-    double middle = at.x + at.width / 2, line = at.y + at.height / 2 + 0.36 * size - (two ? 7 : 0);
-    if (!ground) {
-      double wide = std::max(text_width(ranks, size) * kBold + 6, two ? part_width(tile) : 0);
-      double high = size + (two ? 15 : 1);
-      wide = std::min(wide, at.width);
-      Node plate = add_rectangle(group, middle - wide / 2, line - 0.92 * size, wide, high);
-      fill(plate, Tone::Paper);
-      set(plate, {"rx", 3});
-      set(plate, {"pointer-events", "none"});
-    }
-    auto finish = [&](Node words) {
-      set(words, {"pointer-events", "none"});
-      if (!ground) return;
-      words.remove_attribute("class");
-      set(words, {"fill", ink_on(*ground)});
-    };
-    finish(add_heading(group, middle, line, size, ranks, "middle"));
-    if (!two) return;
-    Node words = add_text(group, middle, line + 14, kPartSize, part, "middle");
-    set(words, {"font-family", "ui-monospace, Menlo, Consolas, monospace"});
-    finish(words);
   }
 
   std::vector<std::string> notes_below() const {

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "sim/page/tile_label.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace reshard::sim {
+namespace {
+
+// Narrow tiles have smaller words, which leave their colours seen.
+constexpr double kLargest = 14, kNarrow = 11, kSmallest = 8, kPartSize = 10;
+// Of text_width: letters of one width, bold ones.
+constexpr double kMono = 1.1, kBold = 1.2;
+
+// The largest size from `size` on in which `words` fit along `length` and across `breadth`; below
+// kSmallest: none.
+double size_for(const std::string& words, double length, double breadth, double size) {
+  while (size >= kSmallest && (text_width(words, size) * kBold > length - 2 || size > breadth - 1))
+    size -= 1;
+  return size;
+}
+
+class LabelWriter {
+ public:
+  LabelWriter(Node parent, const Rectangle& at, const TileLabel& label)
+      : parent_(parent), label_(label), x_(at.x + at.width / 2), y_(at.y + at.height / 2) {}
+
+  void write_upright(const std::string& ranks, double size, const Rectangle& at) const {
+    bool two = !label_.part.empty() && at.height >= 2 * size + 10 &&
+               width_for_part(label_.part) <= at.width;
+    double line = y_ + 0.36 * size - (two ? 7 : 0);
+    double wide =
+        std::max(text_width(ranks, size) * kBold + 6, two ? width_for_part(label_.part) : 0);
+    add_plate(std::min(wide, at.width), size + (two ? 15 : 1));
+    finish(add_heading(parent_, x_, line, size, ranks, "middle"));
+    if (!two) return;
+    Node part = add_text(parent_, x_, line + 14, kPartSize, label_.part, "middle");
+    set(part, {"font-family", "ui-monospace, Menlo, Consolas, monospace"});
+    finish(part);
+  }
+
+  void write_upwards(const std::string& ranks, double size, const Rectangle& at) const {
+    double line = x_ + 0.36 * size, high = text_width(ranks, size) * kBold + 6;
+    add_plate(size + 1, std::min(high, at.height));
+    Node words = add_heading(parent_, line, y_, size, ranks, "middle");
+    turn_upwards(words, line, y_);
+    finish(words);
+  }
+
+ private:
+  void add_plate(double width, double height) const {
+    if (label_.ground) return;
+    Node plate = add_rectangle(parent_, x_ - width / 2, y_ - height / 2, width, height);
+    fill(plate, Tone::Paper);
+    set(plate, {"rx", 3});
+    set(plate, {"pointer-events", "none"});
+  }
+
+  void finish(Node words) const {
+    set(words, {"pointer-events", "none"});
+    if (!label_.ground) return;
+    words.remove_attribute("class");
+    set(words, {"fill", ink_on(*label_.ground)});
+  }
+
+  Node parent_;
+  const TileLabel& label_;
+  const double x_, y_;  // the middle
+};
+
+}  // namespace
+
+void add_tile_label(Node parent, const Rectangle& at, const TileLabel& label) {
+  LabelWriter writer(parent, at, label);
+  const std::string& ranks = label.ranks;
+  double size = size_for(ranks, at.width, at.height, kLargest);
+  if (size >= kSmallest) return writer.write_upright(ranks, size, at);
+  size = size_for(ranks, at.height, at.width, kNarrow);
+  if (size >= kSmallest) return writer.write_upwards(ranks, size, at);
+  std::string first =
+      fmt::format("{}\u2026", ranks.substr(0, ranks.find_first_not_of("0123456789")));
+  size = size_for(first, at.width, at.height, kNarrow);
+  if (size >= kSmallest) writer.write_upright(first, size, at);
+}
+
+double width_for_part(const std::string& part) { return text_width(part, kPartSize) * kMono + 6; }
+
+}  // namespace reshard::sim

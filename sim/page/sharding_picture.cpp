@@ -243,10 +243,11 @@ class ShardingPicture {
 
   std::vector<std::string> notes_below() const {
     std::vector<std::string> notes;
-    notes.push_back(by_source_ ? "One colour: data of one shard before."
-                               : "One colour: data of one shard after; before it was whole.");
+    notes.push_back(by_source_
+                        ? "Each colour is the data of one shard before."
+                        : "Each colour is the data of one shard after; before it was whole.");
     if (before_.partial || after_.partial)
-      notes[0] += " Hatched: Partial; the ranks around a sign hold addends of one value.";
+      notes[0] += " Hatched: Partial; ranks joined by a sign hold addends of one value.";
     if (before_.joined || after_.joined)
       notes.push_back("There are more shards than can be drawn: neighbours share a box.");
     for (const Side* side : {&before_, &after_}) {

@@ -17,26 +17,42 @@ std::int32_t resources_per_node(const Topology& topology) {
          topology.nodes();
 }
 
+// The same node with its first devices alone. Groups are names, which routes do not need.
+NodeTemplate first_devices(NodeTemplate node, std::int32_t count) {
+  node.groups.clear();
+  if (node.devices <= count) return node;
+  node.devices = count;
+  if (node.class_of.empty()) return node;
+  std::int32_t before = 1, classes = 1;
+  for (std::int32_t c : node.class_of) before = std::max(before, c + 1);
+  node.class_of.resize(to_index(count));
+  for (std::int32_t c : node.class_of) classes = std::max(classes, c + 1);
+  IndexVector<std::int32_t, std::int32_t> rules;
+  for (std::int32_t from = 0; from < classes; ++from)
+    for (std::int32_t to = 0; to < classes; ++to)
+      rules.push_back(node.rule_within[from * before + to]);
+  node.rule_within = std::move(rules);
+  return node;
+}
+
 // Of one node or two.
-Topology model_of(const Topology& topology) {
-  bool joins =
-      topology.node().rule_between >= 0 && 2 * std::int64_t{topology.node().devices} <= kMaxRanks;
-  return Topology(topology.name(), topology.node(), topology.fabric(), joins ? 2 : 1);
+Topology model_of(const Topology& topology, std::int32_t most_devices) {
+  return Topology(topology.name(), first_devices(topology.node(), most_devices), topology.fabric(),
+                  topology.node().rule_between >= 0 ? 2 : 1);
 }
 
 class WiringFinder {
  public:
   WiringFinder(const Topology& topology, std::int32_t most_devices)
-      : model_(model_of(topology)),
+      : model_(model_of(topology, most_devices)),
         per_node_(resources_per_node(model_)),
-        drawn_(std::min(model_.node().devices, most_devices)),
+        all_drawn_(model_.node().devices == topology.node().devices),
         resources_(model_.resource_count()),
         other_way_(to_index(resources_), kUnknown),
         own_(to_index(resources_), {kUnknown, kUnknown}),
         ends_(to_index(2 * resources_ + model_.devices())) {
-    for (std::int32_t node = 0; node < model_.nodes(); ++node)
-      for (std::int32_t device = 0; device < drawn_; ++device)
-        devices_.push_back(Rank{node * model_.node().devices + device});
+    for (std::int32_t device = 0; device < model_.devices(); ++device)
+      devices_.push_back(Rank{device});
   }
 
   Wiring run() {
@@ -177,15 +193,14 @@ class WiringFinder {
 
   // What is the first node's or outside.
   void collect() {
-    out_.devices = drawn_;
-    for (std::int32_t device = 0; device < drawn_; ++device)
+    out_.devices = model_.node().devices;
+    for (std::int32_t device = 0; device < out_.devices; ++device)
       add_spot(ends_.first(end_of(Rank{device})), {Wiring::Spot::Kind::Device, false});
     std::map<std::size_t, std::set<std::int32_t>> owners;
     std::map<std::size_t, std::int32_t> places;
     for (std::int32_t r = 0; r < resources_; ++r) {
       if (other_way_[r] == kUnknown) {
-        if (owner(r) != 1 && drawn_ == model_.node().devices)
-          out_.idle.push_back(model_.resource_name(ResourceId{r}));
+        if (owner(r) != 1 && all_drawn_) out_.idle.push_back(model_.resource_name(ResourceId{r}));
         continue;
       }
       for (std::size_t end : {start(r), finish(r)}) owners[ends_.first(end)].insert(owner(r));
@@ -252,7 +267,9 @@ class WiringFinder {
   }
 
   const Topology model_;
-  const std::int32_t per_node_, drawn_, resources_;
+  const std::int32_t per_node_;
+  const bool all_drawn_;
+  const std::int32_t resources_;
   IndexVector<std::int32_t, std::int32_t> other_way_;  // by resource
   // The ends that all routes across a resource have.
   IndexVector<std::int32_t, std::pair<std::int32_t, std::int32_t>> own_;

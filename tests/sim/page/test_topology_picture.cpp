@@ -318,4 +318,14 @@ TEST_CASE("large machines make small pictures that say what is left out") {
   CHECK(devices.bytes() < 200'000);
   CHECK(devices.texts("text")["The first 128 of 1024 GPUs of a node."] == 1);
   picture_of(find_topology("dgx-h100:131072"));
+  // The devices behind the last drawn one are of another class.
+  Topology classes = from_text(
+      "name classes\ndevices 200\ncount nodes\nport a 1GB/s\nport b 2GB/s\n"
+      "group late 150-199\nroute late via b.out b.in latency 1us transport pcie class PHB\n"
+      "route within via a.out a.in latency 1us transport nvlink\n"
+      "route between via a.out a.in latency 1us transport network\n");
+  Wiring wiring = wiring_of(classes, 128);
+  CHECK(wiring.devices == 128);
+  CHECK(wiring.cables.size() == 128);
+  CHECK(wiring_of(classes, 200).cables.size() == 200 + 50);
 }

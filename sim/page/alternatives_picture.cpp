@@ -39,7 +39,7 @@ void draw_bars(Node panel, const std::vector<const Alternative*>& timed, std::in
   for (const Alternative* each : timed) longest = std::max(longest, total_ps(*each));
   double per_ps = (kWidth - kLeft - kRight) / static_cast<double>(longest);
   double height = kTop + static_cast<double>(timed.size()) * (kBar + kGap);
-  Node svg = add_svg(add_picture(panel), kWidth, height, "the time of each planner's plan");
+  Node svg = add_chart(panel, kWidth, height, "the time of each planner's plan");
   Node names = add(svg, "g", {{"class", "names"}});
   double y = kTop;
   for (const Alternative* each : timed) {

@@ -192,8 +192,7 @@ void draw_links(Node panel, const Timeline& timeline, const Topology& topology) 
   std::size_t shown = std::min(kMostKinds, kinds.size());
   double height = static_cast<double>(shown) * (kStrip + kGap) - kGap;
   TimeScale scale = time_scale(timeline.end_ps);
-  Node svg = add_svg(add_picture(panel), kTimeWidth, kTop + height + kBottom,
-                     "how full links are over time");
+  Node svg = add_chart(panel, kTimeWidth, kTop + height + kBottom, "how full links are over time");
   draw_time_axis(svg, scale, kTop, kTop + height);
   for (std::size_t i = 0; i < shown; ++i) {
     find_fullness(kinds[i], timeline, topology);

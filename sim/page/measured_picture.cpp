@@ -116,8 +116,8 @@ void draw_measured(Node panel, const ValidateReport& report) {
   }
   Scales scales = scales_of(report, pairs);
   constexpr double kEach = 2 * kBar + kGap;
-  Node svg = add_svg(add_picture(panel), kWidth, kTop + static_cast<double>(shown.size()) * kEach,
-                     "predicted beside measured time of each step");
+  Node svg = add_chart(panel, kWidth, kTop + static_cast<double>(shown.size()) * kEach,
+                       "predicted beside measured time of each step");
   for (std::size_t i = 0; i < shown.size(); ++i)
     draw_pair(svg, shown[i], scales, kTop + static_cast<double>(i) * kEach);
   Node legend = add(panel, "ul", {{"class", "legend"}});

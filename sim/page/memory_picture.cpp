@@ -121,8 +121,8 @@ void draw_memory(Node panel, const std::vector<RankMemory>& ranks) {
   if (holdings.empty() || holdings.front().peak() == 0) return;
   std::size_t shown = std::min(kMostBars, holdings.size());
   double per_byte = (kWidth - kLeft - kRight) / static_cast<double>(holdings.front().peak());
-  Node svg = add_svg(add_picture(panel), kWidth, kTop + static_cast<double>(shown) * (kBar + kGap),
-                     "memory of each rank");
+  Node svg = add_chart(panel, kWidth, kTop + static_cast<double>(shown) * (kBar + kGap),
+                       "memory of each rank");
   for (std::size_t i = 0; i < shown; ++i)
     draw_bar(svg, holdings[i], kTop + static_cast<double>(i) * (kBar + kGap), per_byte);
   Node legend = add(panel, "ul", {{"class", "legend"}});

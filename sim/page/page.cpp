@@ -86,9 +86,15 @@ std::string Page::text() {
   return std::move(out.text);
 }
 
-Node add_picture(Node panel) {
+Node add_frame(Node panel) {
   // What scrolls must be reachable by keyboard.
-  return add(panel, "div", {{"class", "picture"}, {"tabindex", 0}});
+  return add(panel, "div", {{"class", "frame"}, {"tabindex", 0}});
+}
+
+Node add_chart(Node panel, double width, double height, std::string_view title) {
+  Node svg = add_svg(add_frame(panel), width, height, title);
+  svg.append_attribute("class") = "chart";
+  return svg;
 }
 
 }  // namespace reshard::sim

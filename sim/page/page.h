@@ -6,7 +6,7 @@
 // variables of the style, a set for light and one for dark, and pictures name them by class.
 //
 // A page is a heading and panels. A panel is a heading, a sentence and pictures, each of which is
-// one call draw_X(add_picture(panel), facts), and below a table of the same numbers.
+// one call, and below a table of the same numbers.
 #pragma once
 
 #include <span>
@@ -35,8 +35,10 @@ class Page {
   Node header_, contents_, main_;
 };
 
-// Where a picture goes: as wide as the page, and scrolled where that is too narrow for it.
-Node add_picture(Node panel);
+// Where a picture goes that is drawn for other places, too: scrolled where the page is too narrow.
+Node add_frame(Node panel);
+// A picture of a page alone, in a frame: as wide as the page, coloured by its style.
+Node add_chart(Node panel, double width, double height, std::string_view title);
 
 // The files "page_style" and "page_script".
 std::span<const EmbeddedText> page_parts();

@@ -122,8 +122,8 @@ void draw_timeline(Node panel, const TimelineFacts& facts) {
       static_cast<double>(rows) * row_height + static_cast<double>(lanes.lanes.size()) * kGap;
   TimeScale scale = time_scale(facts.timeline.end_ps);
 
-  Node svg = add_svg(add_picture(panel), kTimeWidth, kTop + height + kBottom, "what ranks do when");
-  svg.append_attribute("class") = "timeline";
+  Node svg = add_chart(panel, kTimeWidth, kTop + height + kBottom, "what ranks do when");
+  svg.attribute("class") = "chart timeline";
   svg.append_attribute("data-end") = std::to_string(facts.timeline.end_ps).c_str();
   draw_time_axis(svg, scale, kTop, kTop + height);
   Node names = add(svg, "g", {{"class", "names"}});

@@ -221,8 +221,8 @@ void list_pairs(Node panel, const Square& square, const Topology& topology) {
 void draw_traffic(Node panel, std::span<const FlowSpan> flows, const Topology& topology) {
   Square square = square_of(flows, topology);
   if (square.greatest == 0) return;
-  Node svg = add_svg(add_picture(panel), kWidth, kTop + std::max(square.side, kShadesHeight) + 22,
-                     "bytes from each sender to each receiver");
+  Node svg = add_chart(panel, kWidth, kTop + std::max(square.side, kShadesHeight) + 22,
+                       "bytes from each sender to each receiver");
   draw_cells(svg, square, topology);
   draw_sums(svg, square, topology);
   draw_names(svg, square, topology);

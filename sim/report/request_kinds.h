@@ -9,7 +9,7 @@
 
 namespace reshard::sim {
 
-// Redistributions of one request by one planner; time of each alone, summed.
+// Redistributions of one request by one planner; from start to end of each in the run, summed.
 struct RequestKind {
   const ReplayRow* first = nullptr;
   std::int64_t count = 0, bytes = 0, time_ps = 0;

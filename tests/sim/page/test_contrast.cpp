@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // That everybody can read a page: contrasts of text and what it stands on, computed from the
 // colours of the style by WCAG 2's formula, in light and in dark.
-#include <algorithm>
 #include <catch2/catch.hpp>
-#include <cmath>
 #include <map>
 #include <string>
 
 #include "sim/page/page.h"
+#include "tests/sim/page/contrast.h"
 
 using namespace reshard;
 using namespace reshard::sim;
@@ -45,19 +44,6 @@ std::pair<Colours, Colours> colours() {
   std::size_t dark = text.find("(prefers-color-scheme: dark)");
   REQUIRE(dark != std::string::npos);
   return {light, with_colours_of(block(dark), light)};
-}
-
-double luminance(const std::string& colour) {
-  auto linear = [&](std::size_t at) {
-    double value = std::stoi(colour.substr(at, 2), nullptr, 16) / 255.0;
-    return value <= 0.04045 ? value / 12.92 : std::pow((value + 0.055) / 1.055, 2.4);
-  };
-  return 0.2126 * linear(1) + 0.7152 * linear(3) + 0.0722 * linear(5);
-}
-
-double contrast(const std::string& a, const std::string& b) {
-  auto [darker, lighter] = std::minmax({luminance(a), luminance(b)});
-  return (lighter + 0.05) / (darker + 0.05);
 }
 
 }  // namespace

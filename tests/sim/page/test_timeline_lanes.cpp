@@ -52,11 +52,25 @@ TEST_CASE("few ranks have a lane each, many share one with those that do the sam
 }
 
 TEST_CASE("a picosecond of difference is a lane of its own") {
-  Timeline timeline = timeline_of(
-      {{OpId{0}, 0, Rank{0}, 0, 50}, {OpId{0}, 0, Rank{1}, 1, 50}, {OpId{0}, 0, Rank{2}, 0, 50}});
-  Lanes lanes = lanes_of(timeline, {.ranks_apart = 1, .lanes = 9, .slices = 9}, kind_of);
-  REQUIRE(lanes.lanes.size() == 2);
-  CHECK(lanes.lanes[0].ranks == std::vector{Rank{0}, Rank{2}});
+  const Span first{OpId{0}, 0, Rank{0}, 10, 50}, second{OpId{0}, 1, Rank{0}, 60, 90};
+  auto changed = [&](auto change) {
+    std::vector<Span> spans{first, second};
+    for (std::int32_t rank : {1, 2})
+      for (Span span : {first, second}) {
+        span.rank = Rank{rank};
+        if (rank == 1 && span.step == 0) change(span);
+        spans.push_back(span);
+      }
+    return lanes_of(timeline_of(spans), {.ranks_apart = 1, .lanes = 9, .slices = 9}, kind_of);
+  };
+  CHECK(changed([](Span&) {}).lanes.size() == 1);
+  for (const Lanes& lanes :
+       {changed([](Span& span) { ++span.start_ps; }), changed([](Span& span) { ++span.end_ps; }),
+        changed([](Span& span) { span.step = 7; }),
+        changed([](Span& span) { span.op = OpId{1}; })}) {
+    REQUIRE(lanes.lanes.size() == 2);
+    CHECK(lanes.lanes[0].ranks == std::vector{Rank{0}, Rank{2}});
+  }
 }
 
 TEST_CASE("of too many lanes some are kept, among them the one that ends last") {

@@ -60,7 +60,7 @@ void draw_pairs(Node panel, const std::vector<const ComparedFigure*>& figures) {
   for (const ComparedFigure* each : figures)
     longest = std::max({longest, each->a->value(), each->b->value()});
   double height = kTop + kPair * static_cast<double>(figures.size());
-  Node svg = add_svg(add_picture(panel), kWidth, height, "times of a and b");
+  Node svg = add_chart(panel, kWidth, height, "times of a and b");
   Node names = add(svg, "g", {{"class", "names"}});
   double y = kTop;
   for (const ComparedFigure* each : figures) {

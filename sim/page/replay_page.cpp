@@ -118,9 +118,9 @@ std::string replay_page(const ReplayReport& report, const Topology& topology) {
         page.add_panel("timeline", "Timeline", "What every rank does when, by operation."),
         {report.workload, report.labels, timeline});
   if (!timeline.flows.empty()) {
-    draw_topology(add_picture(page.add_panel("topology", "Topology",
-                                             "What each link carries over the time.")),
-                  topology, {timeline.resources, report.time_ps});
+    draw_topology(
+        add_frame(page.add_panel("topology", "Topology", "What each link carries over the time.")),
+        topology, {timeline.resources, report.time_ps});
     draw_traffic(page.add_panel("traffic", "Traffic", "Who sends how much to whom, in all."),
                  timeline.flows, topology);
     draw_links(page.add_panel("links", "Links",

@@ -98,14 +98,14 @@ void add_run_panels(Page& page, const RunReport& report, const Study& study) {
     draw_alternatives(page.add_panel("alternatives", "Alternatives",
                                      "The plans that auto weighed against each other."),
                       report.alternatives, report.bound.time_ps());
-  draw_sharding(add_picture(page.add_panel("sharding", "Sharding",
-                                           "Where the tensor lies before and after; what has one "
-                                           "colour is the same data.")),
+  draw_sharding(add_frame(page.add_panel("sharding", "Sharding",
+                                         "Where the tensor lies before and after; what has one "
+                                         "colour is the same data.")),
                 report.request);
   if (report.bytes.received_total > 0) {
-    draw_topology(add_picture(page.add_panel("topology", "Topology",
-                                             "What each link carries over the time.")),
-                  topology, {timeline.resources, report.time_ps});
+    draw_topology(
+        add_frame(page.add_panel("topology", "Topology", "What each link carries over the time.")),
+        topology, {timeline.resources, report.time_ps});
     draw_traffic(
         page.add_panel("traffic", "Traffic", "Who sends how much to whom, over all steps."),
         timeline.flows, topology);

@@ -54,10 +54,8 @@ void draw_matrices(Page& page, const SweepReport& report) {
   Node panel = page.add_panel("matrices", "Matrix",
                               "From every layout to every other: time over the bound.");
   for (const std::string& mesh : report.meshes)
-    for (const std::string& planner : report.planners) {
-      add(panel, "h3", {}, fmt::format("{} on {}", planner, mesh));
-      draw_matrix(add_picture(panel), report, mesh, planner);
-    }
+    for (const std::string& planner : report.planners)
+      draw_matrix(add_frame(panel), report, mesh, planner);
 }
 
 void list_pairs(Page& page, const SweepReport& report) {

@@ -27,6 +27,7 @@ class DocsTest(unittest.TestCase):
             try:
                 exec(block_with("plan.explain()").replace("print(", "str("), names)
                 self.assertTrue(os.path.exists("timeline.json"))
+                self.assertTrue(os.path.exists("plan.html"))
             finally:
                 os.chdir(before)
         self.assertGreaterEqual(names["plan"].time_ps, names["plan"].bound_ps)

@@ -94,6 +94,26 @@ class PlanTest(unittest.TestCase):
         self.assertEqual(plan.bytes_of(5)["destination_bytes"], 32 * 32 * 4 // 2)
         self.assertEqual(plan.bytes_of(5)["source_bytes"], 0)
 
+    def test_a_request_in_other_words(self):
+        plan = reshard.plan((8, 8), "f32", "2", "S(0)", "R", to_mesh=Mesh((2,), ranks=(2, 3)))
+        other = reshard.plan(
+            (8, 8),
+            "f32",
+            src_mesh=2,
+            src_placements=[Shard(0)],
+            dst_mesh=Mesh((2,), ranks=(2, 3)),
+            dst_placements=[Replicate()],
+        )
+        self.assertIs(plan, other)
+
+        class DTensor:
+            shape, dtype, device_mesh = (8, 8), Dtype(), DeviceMesh()
+            placements = [Shard(0), Replicate()]
+
+        self.assertIn("bf16[8,8] S(0)R on dp=2,tp=2", reshard.plan(DTensor(), "RR").request)
+        with self.assertRaisesRegex(reshard.InputError, "target: expected one, found None"):
+            reshard.plan((8, 8), "f32", 2, "S(0)")
+
     def test_a_timeline_is_written(self):
         plan = reshard.plan((8, 8), "f32", 4, "S(0)", "S(1)")
         with tempfile.TemporaryDirectory() as folder:
@@ -103,6 +123,15 @@ class PlanTest(unittest.TestCase):
                 self.assertEqual(file.read(), text)
         self.assertIn("traceEvents", json.loads(text))
 
+    def test_a_page_is_shown(self):
+        plan = reshard.plan((8, 8), "f32", 4, "S(0)", "S(1)")
+        page = plan.to_html()
+        self.assertTrue(page.startswith("<!DOCTYPE html>"))
+        self.assertIn("f32[8,8] S(0) on 4", page)
+        shown = plan._repr_html_()
+        self.assertIn('<iframe srcdoc="&lt;!DOCTYPE html&gt;', shown)
+        self.assertEqual(shown.count('"'), 4)
+
     def test_many_threads_plan_at_once(self):
         with concurrent.futures.ThreadPoolExecutor(4) as pool:
             plans = pool.map(
@@ -110,6 +139,39 @@ class PlanTest(unittest.TestCase):
             )
             for extent, plan in zip(range(64, 96), plans):
                 self.assertIn(f"f32[{extent},64]", plan.request)
+
+
+class CommandsTest(unittest.TestCase):
+    def test_a_simulation_and_its_bound(self):
+        request = ((64, 64), "f32", (4, 4), *TRANSPOSE)
+        report = reshard.simulate(*request)
+        self.assertTrue(report["data"]["checked"])
+        self.assertFalse(reshard.simulate(*request, data="proof")["data"]["checked"])
+        bound = reshard.bound(*request)
+        self.assertEqual(bound["bound_ps"], report["bound"]["time_ps"])
+        self.assertEqual(bound["bound_ps"], max(bound.values()))
+
+    def test_a_sweep(self):
+        report = reshard.sweep((16, 16), (2, 2), planner=["p2p", "rule"], placements="R,S(0)")
+        self.assertEqual({row["planner"] for row in report["rows"]}, {"p2p", "rule"})
+        self.assertEqual(len(report["rows"]), 2 * 16)
+        both = reshard.sweep((16, 16), ["2", "4"], planner="p2p")
+        self.assertEqual(both["meshes"], ["2", "4"])
+
+    def test_a_trace_of_lines(self):
+        lines = [{"op": "compute", "ranks": "0", "duration_ps": 3_000_000}]
+        self.assertEqual(reshard.replay(lines)["time_ps"], 3_000_000)
+
+    def test_reports_side_by_side(self):
+        a = reshard.simulate((64, 64), "f32", 4, "S(0)", "R", planner="rule", data="proof")
+        b = reshard.simulate((64, 64), "f32", 4, "S(0)", "R", planner="p2p", data="proof")
+        self.assertFalse(reshard.compare(a, a)["differs"])
+        (planner,) = [t for t in reshard.compare(a, b)["texts"] if t["name"] == "planner"]
+        self.assertEqual((planner["a"], planner["b"]), ("rule", "p2p"))
+
+    def test_machines(self):
+        self.assertIn("dgx-h100", [each["name"] for each in reshard.topologies()])
+        self.assertEqual(reshard.topology("dgx-h100:2")["devices"], 16)
 
 
 class ErrorTest(unittest.TestCase):

@@ -81,6 +81,19 @@ def replay(trace: Union[str, os.PathLike, Iterable[Dict[str, Any]]], **options) 
         return _asked("replay", path, **options)
 
 
+def compare(a: Dict[str, Any], b: Dict[str, Any]) -> Dict[str, Any]:
+    """Two reports, as the functions above return them, side by side: what differs."""
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        paths = []
+        for name, report in (("a", a), ("b", b)):
+            paths.append(os.path.join(folder, name))
+            with open(paths[-1], "w", encoding="utf-8") as file:
+                json.dump(report, file)
+        return _asked("compare", *paths)
+
+
 def topologies() -> List[Dict[str, str]]:
     """Those that are built in: `name`, `summary`."""
     return _asked("topo", "list")["topologies"]

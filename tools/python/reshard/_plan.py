@@ -3,6 +3,7 @@
 
 import ctypes as c
 import functools
+import html
 import json
 from typing import Any, Dict, List, NamedTuple, Optional
 
@@ -210,11 +211,25 @@ class Plan:
     def to_perfetto(self, path: Optional[str] = None) -> str:
         """The timeline for ui.perfetto.dev, written to `path` where one is given."""
         asked = ["simulate", *self._asked.options(), "--data", "proof", "--perfetto", "-"]
+        return self._written(asked, path)
+
+    @staticmethod
+    def _written(asked, path):
         text = library.command(asked)
         if path is not None:
             with open(path, "w", encoding="utf-8") as file:
                 file.write(text)
         return text
+
+    def to_html(self, path: Optional[str] = None) -> str:
+        """A page of its own: timeline, traffic, links, sharding, memory, alternatives. Written to
+        `path` where one is given."""
+        return self._written(["plan", *self._asked.options(), "--html", "-"], path)
+
+    def _repr_html_(self) -> str:
+        # In a frame, so that a notebook and the page do not style each other.
+        page = html.escape(self.to_html(), quote=True)
+        return f'<iframe srcdoc="{page}" style="width:100%;height:48rem;border:0"></iframe>'
 
     def to_text(self) -> str:
         """The plan itself, which `reshard simulate --plan FILE` reads back."""

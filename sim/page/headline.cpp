@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "core/base/units.h"
+#include "sim/page/legend.h"
 #include "sim/report/time_tables.h"
 
 namespace reshard::sim {
@@ -61,7 +62,7 @@ void draw_causes(Node parent, const PathFacts& path) {
   Node svg = add_svg(parent, kBarWidth, kBarHeight, "what the critical path waits for");
   svg.append_attribute("class") = "bar";
   svg.append_attribute("preserveAspectRatio") = "none";
-  Node legend = add(parent, "ul", {{"class", "legend"}});
+  Legend legend(parent);
   double x = 0;
   for (const Share& share : shares_of(path)) {
     std::string tip = fmt::format("{}: {}, {}", share.name, duration_text(share.time_ps),
@@ -75,10 +76,7 @@ void draw_causes(Node parent, const PathFacts& path) {
                  {"height", kBarHeight}}),
             tip);
     x += width;
-    Node entry = add(legend, "li");
-    add(entry, "span", {{"class", "swatch " + share.colour}});
-    add(entry, "span", {}, share.name);
-    add(entry, "span", {{"class", "value"}}, share_text(share.time_ps, end_ps));
+    legend.add_entry(share.colour, share.name, share_text(share.time_ps, end_ps));
   }
 }
 

@@ -10,6 +10,7 @@
 
 #include "core/base/units.h"
 #include "sim/page/html_table.h"
+#include "sim/page/legend.h"
 #include "sim/page/page.h"
 #include "sim/page/time_axis.h"
 #include "sim/study/run_facts.h"
@@ -160,14 +161,10 @@ void draw_strip(Node svg, const LinkKind& kind, const Timeline& timeline, const 
 }
 
 void add_legend(Node panel) {
-  Node legend = add(panel, "ul", {{"class", "legend"}});
-  for (auto [kind, what] : {std::pair{"fullest", "the fullest link of its kind, of its capacity"},
-                            {"mean", "mean of all links of the kind that carry something"}}) {
-    Node entry = add(legend, "li");
-    add(entry, "span", {{"class", fmt::format("swatch {}", kind)}});
-    add(entry, "span", {}, what);
-  }
-  add(add(legend, "li"), "span", {}, "right: how much of its capacity the fullest one used in all");
+  Legend legend(panel);
+  legend.add_entry("fullest", "the fullest link of its kind");
+  legend.add_entry("mean", "mean of all links of the kind that carry something");
+  legend.add_words("right: how much of its capacity the fullest used in all");
 }
 
 void list_links(Node panel, const Timeline& timeline, const Topology& topology) {

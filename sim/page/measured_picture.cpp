@@ -9,6 +9,7 @@
 
 #include "core/base/units.h"
 #include "sim/page/html_table.h"
+#include "sim/page/legend.h"
 #include "sim/page/page.h"
 #include "sim/report/common_facts.h"
 #include "sim/report/time_tables.h"
@@ -120,13 +121,9 @@ void draw_measured(Node panel, const ValidateReport& report) {
                        "predicted beside measured time of each step");
   for (std::size_t i = 0; i < shown.size(); ++i)
     draw_pair(svg, shown[i], scales, kTop + static_cast<double>(i) * kEach);
-  Node legend = add(panel, "ul", {{"class", "legend"}});
-  for (auto [kind, what] : {std::pair{"predicted", "predicted"},
-                            {"measured", "measured: the median, as a line from least to most"}}) {
-    Node entry = add(legend, "li");
-    add(entry, "span", {{"class", fmt::format("swatch {}", kind)}});
-    add(entry, "span", {}, what);
-  }
+  Legend legend(panel);
+  legend.add_entry("predicted", "predicted");
+  legend.add_entry("measured", "measured: the median, as a line from least to most");
   if (scales.shares)
     add(panel, "p", {{"class", "aside"}},
         fmt::format("The prediction is for {}, not for the machine that ran the plan: bars are "

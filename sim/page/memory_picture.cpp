@@ -14,6 +14,7 @@
 #include "core/base/units.h"
 #include "core/layout/mesh.h"
 #include "sim/page/html_table.h"
+#include "sim/page/legend.h"
 #include "sim/page/page.h"
 #include "sim/page/rank_names.h"
 
@@ -125,12 +126,8 @@ void draw_memory(Node panel, const std::vector<RankMemory>& ranks) {
                        "memory of each rank");
   for (std::size_t i = 0; i < shown; ++i)
     draw_bar(svg, holdings[i], kTop + static_cast<double>(i) * (kBar + kGap), per_byte);
-  Node legend = add(panel, "ul", {{"class", "legend"}});
-  for (auto [part, what] : kParts) {
-    Node entry = add(legend, "li");
-    add(entry, "span", {{"class", fmt::format("swatch {}", part)}});
-    add(entry, "span", {}, what);
-  }
+  Legend legend(panel);
+  for (auto [part, what] : kParts) legend.add_entry(part, what);
   if (shown < holdings.size())
     add(panel, "p", {{"class", "aside"}},
         fmt::format("{} of {} different bars are shown, the fullest.", shown, holdings.size()));

@@ -78,13 +78,15 @@ void keep_some(std::vector<Alike>& lanes, std::size_t most) {
 }
 
 std::vector<std::vector<LaneSlice>> rows_of(
-    const Spans& spans, const std::function<std::string_view(const Span&)>& kind_of) {
+    const Spans& spans, const std::function<std::string_view(const Span&)>& kind_of,
+    bool& crowded) {
   std::vector<Slice> slices;
   for (const Span* span : spans) slices.push_back({span->start_ps, span->end_ps});
   std::vector<std::int32_t> row_of = pack_lanes(slices);
   std::vector<std::vector<LaneSlice>> rows;
   for (std::size_t i = 0; i < spans.size(); ++i) {
     std::size_t row = std::min(to_index(row_of[i]), Lane::kMostRows - 1);
+    crowded |= to_index(row_of[i]) != row;
     if (row >= rows.size()) rows.resize(row + 1);
     const Span& span = *spans[i];
     rows[row].push_back({span.start_ps, span.end_ps, kind_of(span), span.op, span.step, 1});
@@ -129,7 +131,7 @@ Lanes lanes_of(const Timeline& timeline, const LaneLimits& limits,
   out.all_lanes = alike.size();
   keep_some(alike, limits.lanes);
   for (Alike& lane : alike)
-    out.lanes.push_back({std::move(lane.ranks), rows_of(lane.spans, kind_of)});
+    out.lanes.push_back({std::move(lane.ranks), rows_of(lane.spans, kind_of, out.crowded)});
   std::int64_t cell_ps = timeline.end_ps / kFinest;
   while (slice_count(out.lanes) > limits.slices && cell_ps < timeline.end_ps) {
     cell_ps = std::max<std::int64_t>(1, 2 * cell_ps);

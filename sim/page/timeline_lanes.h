@@ -38,6 +38,7 @@ struct Lane {
 struct Lanes {
   std::vector<Lane> lanes;       // by first rank
   std::size_t ranks, all_lanes;  // in the timeline
+  bool crowded = false;          // some rank does more than Lane::kMostRows things at a time
   std::int64_t together_ps = 0;  // what is shorter was put together with its neighbours
 };
 

@@ -9,6 +9,7 @@
 
 #include "core/base/units.h"
 #include "core/layout/mesh.h"
+#include "sim/page/legend.h"
 #include "sim/page/page.h"
 #include "sim/page/rank_names.h"
 #include "sim/page/time_axis.h"
@@ -31,7 +32,7 @@ struct Drawing {
   const TimelineFacts& facts;
   TimeScale scale;
   double row_height;
-  Node plot, labels;
+  Node labels;
 
   std::string tip(const LaneSlice& slice) const;
   void slice(Node lane, const LaneSlice& slice, double y) const;
@@ -68,7 +69,7 @@ void Drawing::slice(Node lane, const LaneSlice& slice, double y) const {
 }
 
 void draw_legend(Node panel, const Lanes& lanes) {
-  Node legend = add(panel, "ul", {{"class", "legend"}});
+  Legend legend(panel);
   auto is_shown = [&](std::string_view kind) {
     for (const Lane& lane : lanes.lanes)
       for (const std::vector<LaneSlice>& row : lane.rows)
@@ -77,10 +78,7 @@ void draw_legend(Node panel, const Lanes& lanes) {
     return false;
   };
   auto add_kind = [&](std::string_view kind, std::string_view name) {
-    if (!is_shown(kind)) return;
-    Node entry = add(legend, "li");
-    add(entry, "span", {{"class", fmt::format("swatch k-{}", kind)}});
-    add(entry, "span", {}, name);
+    if (is_shown(kind)) legend.add_entry(fmt::format("k-{}", kind), name);
   };
   for (std::string_view kind : kKinds) add_kind(kind, kind);
   add_kind(kSeveralKinds, "several kinds, too short to tell apart");
@@ -100,6 +98,9 @@ void say_what_is_left_out(Node panel, const Lanes& lanes) {
         "Of {} lanes {} are shown, evenly spread, among them the one that ends "
         "last. ",
         lanes.all_lanes, lanes.lanes.size());
+  if (lanes.crowded)
+    said += fmt::format("More than {} parts at a time overlap in the last row of their lane. ",
+                        Lane::kMostRows);
   if (lanes.together_ps > 0)
     said += fmt::format("Neighbours that together last less than {} are drawn as one slice. ",
                         duration_text(lanes.together_ps));
@@ -137,7 +138,7 @@ void draw_timeline(Node panel, const TimelineFacts& facts) {
                    {"viewBox", fmt::format("0 0 {} {}", coordinate_text(scale.width),
                                            coordinate_text(kTop + height))},
                    {"preserveAspectRatio", "none"}});
-  Drawing drawing{facts, scale, row_height, plot, add(svg, "g", {{"class", "labels"}})};
+  Drawing drawing{facts, scale, row_height, add(svg, "g", {{"class", "labels"}})};
   double y = kTop;
   for (const Lane& lane : lanes.lanes) {
     double lane_height = row_height * static_cast<double>(lane.rows.size());

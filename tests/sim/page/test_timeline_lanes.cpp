@@ -102,6 +102,18 @@ TEST_CASE("what overlaps on a rank lies in rows, what takes no time nowhere") {
   CHECK(lanes.lanes[0].rows[1].size() == 1);
 }
 
+TEST_CASE("what a rank does beyond six things at a time shares the last row") {
+  for (std::size_t at_a_time : {6u, 8u}) {
+    std::vector<Span> spans;
+    for (std::size_t i = 0; i < at_a_time; ++i)
+      spans.push_back({id_of<OpId>(i), 0, Rank{0}, static_cast<std::int64_t>(i), 50});
+    Lanes lanes = lanes_of(timeline_of(spans), kAll, kind_of);
+    CHECK(lanes.crowded == (at_a_time > 6));
+    REQUIRE(lanes.lanes.at(0).rows.size() == 6);
+    CHECK(lanes.lanes[0].rows[5].size() == at_a_time - 5);
+  }
+}
+
 TEST_CASE("slices too many to draw are put together, and none is lost") {
   std::vector<Span> spans;
   for (std::int32_t step = 0; step < 4000; ++step)

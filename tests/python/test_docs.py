@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What docs/python.md shows, run as it stands there."""
+"""What docs/python.md shows, run as it stands there; README.md shows parts of it."""
 
 import os
 import pathlib
@@ -9,8 +9,14 @@ import unittest
 
 import reshard
 
-PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "python.md"
-BLOCKS = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def blocks_of(page):
+    return re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL)
+
+
+BLOCKS = blocks_of("docs/python.md")
 
 
 def block_with(text):
@@ -40,6 +46,7 @@ class DocsTest(unittest.TestCase):
         names = {"numpy": numpy}
         block = block_with("def test_transpose")
         self.assertEqual(len(block.strip().splitlines()), 5)
+        self.assertIn(block, blocks_of("README.md"))
         exec(block, names)
         names["test_transpose"](reshard.LocalTensor.of)
 

@@ -5,6 +5,7 @@ and compares what stands below with what comes out.
 
     check_readme.py --reshard PROGRAM [--update]
 
+A picture below `<!-- SECTION of: reshard ... --html - -->` must be that of the page's section.
 Also checks that their links lead to files and that README.md stays under 200 lines.
 """
 
@@ -18,6 +19,14 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BLOCK = re.compile(r"^```console\n\$ (reshard [^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+PICTURE = re.compile(r"^<!-- (\w+) of: (reshard [^\n]*) -->\n!\[[^\]]*\]\(([^)]+)\)$", re.MULTILINE)
+
+
+def picture_of(reshard, command, section):
+    page = output_of(reshard, command)
+    found = re.search(rf'<section id="{section}">.*?(<svg.*?</svg>)', page, re.DOTALL)
+    return found[1] + "\n" if found else ""
 
 
 def output_of(reshard, command):
@@ -67,6 +76,12 @@ def main():
             old.splitlines(True), new.splitlines(True), page.name, "what the commands print"
         )
         problems += faults_of(page, old)
+        for section, command, link in PICTURE.findall(old):
+            drawn = picture_of(reshard, command, section)
+            if arguments.update:
+                (page.parent / link).write_text(drawn)
+            if (page.parent / link).read_text() != drawn:
+                problems.append(f"{page.name}: {link} is not what '{command}' draws\n")
     if commands < 4:
         problems.append(f"expected the output of at least four commands, found {commands}\n")
     if arguments.update:

@@ -38,7 +38,9 @@ class ReadBack {
 
   std::size_t bytes() const { return text_.size(); }
   Node svg() const { return document_.child("svg"); }
-  std::vector<Node> all(const std::string& xpath) const {
+  // Nodes live as long as this.
+  std::vector<Node> all(const std::string& xpath) && = delete;
+  std::vector<Node> all(const std::string& xpath) const& {
     std::vector<Node> out;
     for (const auto& found : document_.select_nodes(xpath.c_str())) out.push_back(found.node());
     return out;

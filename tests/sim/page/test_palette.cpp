@@ -9,7 +9,7 @@
 using namespace reshard::sim;
 
 TEST_CASE("categories are different from each other") {
-  for (std::size_t count : {1, 7, 8, 64, 100, 256}) {
+  for (std::size_t count : {1U, 7U, 8U, 64U, 100U, 256U}) {
     std::set<Colour> colours;
     for (std::size_t i = 0; i < count; ++i) colours.insert(category_colour(i, count));
     CHECK(colours.size() == count);

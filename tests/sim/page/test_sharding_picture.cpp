@@ -191,7 +191,8 @@ TEST_CASE("labels: replicas, addends, parts") {
 
 TEST_CASE("Partial is hatched, and nothing else") {
   auto hatched = [](const Request& request, const std::string& side) {
-    return picture_of(request).all("//g[@class='" + side + "']//path").size();
+    ReadBack picture = picture_of(request);
+    return picture.all("//g[@class='" + side + "']//path").size();
   };
   Request folded = request_of("2x2", "8,8", "PS(0)", "RS(0)");
   CHECK(hatched(folded, "before") == 2);

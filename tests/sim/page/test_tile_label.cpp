@@ -29,14 +29,15 @@ TEST_CASE("ranks and part one above the other where there is room") {
   CHECK(number(words[0], "x") == 200);
   CHECK(number(words[0], "y") < number(words[1], "y"));
   CHECK(number(words[1], "y") < 160);
-  CHECK(label_on({100, 100, 200, 30}, {"0,4", "[0:512, :]", kYellow}).all("//text").size() == 1);
-  CHECK(label_on({100, 100, 60, 60}, {"0,4", "[0:512, :]", kYellow}).all("//text").size() == 1);
-  CHECK(label_on({100, 100, 200, 60}, {"0,4", "", kYellow}).all("//text").size() == 1);
+  CHECK(label_on({100, 100, 200, 30}, {"0,4", "[0:512, :]", kYellow}).texts("text").size() == 1);
+  CHECK(label_on({100, 100, 60, 60}, {"0,4", "[0:512, :]", kYellow}).texts("text").size() == 1);
+  CHECK(label_on({100, 100, 200, 60}, {"0,4", "", kYellow}).texts("text").size() == 1);
 }
 
 TEST_CASE("words become smaller, then turn, then name the first rank, then go") {
   auto only = [](const Rectangle& at) {
-    auto words = label_on(at, {"100-103,200-203", "", kYellow}).all("//text");
+    ReadBack picture = label_on(at, {"100-103,200-203", "", kYellow});
+    auto words = picture.all("//text");
     REQUIRE(words.size() <= 1);
     return words.empty()
                ? std::make_tuple(std::string(), 0.0, false)

@@ -258,8 +258,8 @@ TEST_CASE("many GPUs that reach the same are folded into rows, each with its par
 
 TEST_CASE("arcs of a GPU do not cross: the nearer on its right begins further right") {
   std::map<std::string, double> begin;
-  for (Node path :
-       picture_of(find_topology("gh200-quad:2")).all("//path[starts-with(@class,'link')]"))
+  ReadBack picture = picture_of(find_topology("gh200-quad:2"));
+  for (Node path : picture.all("//path[starts-with(@class,'link')]"))
     begin[link_of(path.child("title").text().get())] =
         std::stod(std::string(path.attribute("d").value()).substr(1));
   CHECK(begin.at("node0.link03") < begin.at("node0.link02"));

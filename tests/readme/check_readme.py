@@ -20,7 +20,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BLOCK = re.compile(r"^```console\n\$ (reshard [^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
-PICTURE = re.compile(r"^<!-- (\w+) of: (reshard [^\n]*) -->\n!\[[^\]]*\]\(([^)]+)\)$", re.MULTILINE)
+PICTURE = re.compile(r"^<!-- (\w+) of: (reshard [^>]*) -->\n!\[[^\]]*\]\(([^)]+)\)$", re.MULTILINE)
 
 
 def picture_of(reshard, command, section):

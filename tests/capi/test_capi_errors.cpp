@@ -331,6 +331,8 @@ TEST_CASE("memory for all ranks that does not fit the plan is refused before any
       "source of rank 1: expected memory apart from the destination of rank 0, found an overlap");
   expect_input_error(with([&](auto& all) { all[1].destination = &destinations[7]; }),
                      "destination of rank 1: expected memory apart from the destination of rank 0");
+  expect_input_error(with([&](auto& all) { all[1].source = &destinations[1]; }),
+                     "source of rank 1: expected memory apart from the destination of rank 0");
   expect_input_error(with([](auto& all) { all[1].struct_size = 48; }), "one struct_size in all");
   expect_input_error(with([](auto& all) { all[1].reserved = 1; }), "reserved");
   CHECK(destinations == std::vector<float>(16, 7));

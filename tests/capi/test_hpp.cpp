@@ -172,7 +172,6 @@ TEST_CASE("one rank over an exchange of the caller's") {
   reshard::Program program(rows_to_columns(), 0);
   std::array<std::int32_t, 8> destination{};
   Ints sent(4);
-  std::vector<std::byte> arena(static_cast<std::size_t>(program.facts().arena_bytes));
   auto exchange = [&](reshard::View<const reshard_transfer> sends,
                       reshard::View<const reshard_transfer> receives) {
     REQUIRE(sends.size() == 1);
@@ -182,12 +181,34 @@ TEST_CASE("one rank over an exchange of the caller's") {
     const Ints theirs{8, 9, 12, 13};
     std::memcpy(receives[0].data, theirs.data(), 16);
   };
-  reshard::execute(program, {{kRows[0], destination}}, exchange, arena);
+  reshard::execute(program, {{kRows[0], destination}}, exchange);
   CHECK(sent == Ints{2, 3, 6, 7});
   CHECK(Ints(destination.begin(), destination.end()) == kColumns[0]);
   // What it throws comes out as it is.
   auto fails = [](auto&&, auto&&) { throw std::out_of_range("the line is cut"); };
   CHECK_THROWS_AS(reshard::execute(program, {{kRows[0], destination}}, fails), std::out_of_range);
+}
+
+TEST_CASE("temporaries of a rank lie in the caller's arena") {
+  // f32[4] P(sum) -> S(0): what the other rank has of this one's half is folded from a temporary.
+  reshard::Program program(reshard::Plan(reshard::Request("2", "4", "P(sum)", "S(0)"), {"p2p"}), 0);
+  const std::vector<float> addends{1, 2, 3, 4};
+  std::vector<float> sums(2);
+  std::vector<std::byte> arena(static_cast<std::size_t>(program.facts().arena_bytes));
+  REQUIRE(arena.size() >= 8);
+  auto exchange = [](reshard::View<const reshard_transfer>,
+                     reshard::View<const reshard_transfer> receives) {
+    const std::array<float, 2> theirs{10, 20};
+    std::memcpy(receives[0].data, theirs.data(), 8);
+  };
+  reshard::execute(program, {{addends, sums}}, exchange, arena);
+  CHECK(sums == std::vector<float>{11, 22});
+  float received = 0;
+  std::memcpy(&received, arena.data() + program.buffer(2).arena_offset, sizeof received);
+  CHECK(received == 10);
+  CHECK_THROWS_WITH(reshard::execute(program, {{addends, sums}}, exchange,
+                                     reshard::View<std::byte>(arena.data(), 7)),
+                    Contains("arena_bytes: expected at least"));
 }
 
 TEST_CASE("codes are exceptions of one family, with the library's sentence") {

@@ -19,6 +19,10 @@ std::string vertical(double x, double from, double to) {
   return fmt::format("M{} {}V{}", coordinate_text(x), coordinate_text(from), coordinate_text(to));
 }
 
+std::string horizontal(double y, double from, double to) {
+  return fmt::format("M{} {}H{}", coordinate_text(from), coordinate_text(y), coordinate_text(to));
+}
+
 }  // namespace
 
 NodePicture::NodePicture(const Topology& topology, const Wiring& wiring, const LinkInk& ink)
@@ -66,9 +70,9 @@ void NodePicture::sort_joins() {
   // Arcs of a device do not cross where those to its left come first, the nearest outermost.
   for (std::int32_t device = 0; device < wiring_.devices; ++device) {
     auto& joins = down_[to_index(device)];
-    auto rank = [&](const Join& join) { return std::pair(join.other > device, -join.other); };
+    auto key = [&](const Join& join) { return std::pair(join.other > device, -join.other); };
     std::stable_sort(joins.begin(), joins.end(),
-                     [&](const Join& a, const Join& b) { return rank(a) < rank(b); });
+                     [&](const Join& a, const Join& b) { return key(a) < key(b); });
   }
 }
 
@@ -136,7 +140,8 @@ double NodePicture::slot_x(std::int32_t spot, const std::vector<Join>& joins,
   }
   // Bars above each other have the same middle; what leads up from them must not.
   double low = folded_ ? 0 : place.low, high = folded_ ? columns_ : place.high;
-  return kPadding + (low + (high - low) * part) * pitch_ + 13 * (place.track - 1);
+  return kPadding + std::min((low + (high - low) * part) * pitch_ + 13 * (place.track - 1),
+                             high * pitch_ - 10);
 }
 
 std::string NodePicture::name_of(std::int32_t spot) const {
@@ -188,42 +193,41 @@ void NodePicture::draw_cable(Node parent, const Wiring::Cable& cable, std::int32
   if (cable.back) draw_one(cable.back->in(topology_, node), (first + 1) / 2);
 }
 
+void NodePicture::draw_join(Node parent, const Join& join, std::int32_t node,
+                            const PathAt& path) const {
+  if (join.cable >= 0) return draw_cable(parent, wiring_.cables[to_index(join.cable)], node, path);
+  Node line = add(parent, "path", {{"d", path(0)}, {"fill", "none"}, {"stroke-dasharray", "3 3"}});
+  stroke(line, Tone::Edge, 1.2);
+}
+
 // All that leads up from a spot, and from devices to bars below.
 void NodePicture::draw_joins(Node parent, std::int32_t node, std::int32_t spot) const {
   int row = row_of(spot);
   const Place& place = places_[to_index(spot)];
   double top = place.track == 0 ? device_y(row) : bar_y(place.track, row);
-  auto draw_join = [&](const Join& join, double x, double from, double to) {
-    if (join.cable >= 0) {
-      draw_cable(parent, wiring_.cables[to_index(join.cable)], node,
-                 [&](double offset) { return vertical(x + offset, from, to); });
-      return;
-    }
-    Node line = add(parent, "path", {{"d", vertical(x, from, to)}, {"stroke-dasharray", "3 3"}});
-    stroke(line, Tone::Edge, 1.2);
-  };
   const std::vector<Join>& up = up_[to_index(spot)];
   for (std::size_t i = 0; i < up.size(); ++i) {
     const Place& other = places_[to_index(up[i].other)];
-    double x = slot_x(spot, up, i);
-    if (other.track != place.track) {
-      draw_join(up[i], x, top, bar_y(other.track, row) + kBar);
-      continue;
-    }
-    // Side by side.
-    double y = top + kBar / 2, low = kPadding + std::min(place.high, other.high) * pitch_ - 5,
-           high = kPadding + std::max(place.low, other.low) * pitch_ + 5;
-    if (up[i].cable >= 0)
-      draw_cable(parent, wiring_.cables[to_index(up[i].cable)], node, [&](double offset) {
-        return fmt::format("M{} {}H{}", coordinate_text(low), coordinate_text(y + offset),
-                           coordinate_text(high));
-      });
+    double x = slot_x(spot, up, i), to = bar_y(other.track, row) + kBar;
+    double left = kPadding + std::min(place.high, other.high) * pitch_ - 5,
+           right = kPadding + std::max(place.low, other.low) * pitch_ + 5;
+    // A bar as far from the devices may begin further on: then the line turns towards it.
+    double begin = kPadding + (folded_ ? 0 : other.low) * pitch_,
+           end = kPadding + (folded_ ? columns_ : other.high) * pitch_;
+    draw_join(parent, up[i], node, [&](double offset) {
+      if (other.track == place.track) return horizontal(top + kBar / 2 + offset, left, right);
+      if (begin < x && x < end) return vertical(x + offset, top, to);
+      return vertical(x + offset, top, to - kBar / 2 + offset) + "H" +
+             coordinate_text(x <= begin ? begin + 5 : end - 5);
+    });
   }
   const std::vector<Join>& down = down_[to_index(spot)];
-  for (std::size_t i = 0; i < down.size(); ++i)
-    if (down[i].other >= wiring_.devices)
-      draw_join(down[i], slot_x(spot, down, i), top + kDevice,
-                bar_y(places_[to_index(down[i].other)].track, row));
+  for (std::size_t i = 0; i < down.size(); ++i) {
+    if (down[i].other < wiring_.devices) continue;
+    double x = slot_x(spot, down, i), to = bar_y(places_[to_index(down[i].other)].track, row);
+    draw_join(parent, down[i], node,
+              [&](double offset) { return vertical(x + offset, top + kDevice, to); });
+  }
 }
 
 void NodePicture::draw_arcs(Node parent, std::int32_t node) const {
@@ -248,7 +252,7 @@ void NodePicture::draw_arcs(Node parent, std::int32_t node) const {
   }
 }
 
-Node NodePicture::draw_plate(Node parent, std::int32_t spot, std::int32_t node, double x, double y,
+void NodePicture::draw_plate(Node parent, std::int32_t spot, std::int32_t node, double x, double y,
                              double width) const {
   const Wiring::Spot& what = wiring_.spots[to_index(spot)];
   Node plate = add_rectangle(parent, x, y, width, kBar);
@@ -271,7 +275,6 @@ Node NodePicture::draw_plate(Node parent, std::int32_t spot, std::int32_t node, 
   }
   if (text_width(name, 11) < width - 4)
     set(add_text(parent, x + width / 2, base, 11, name, "middle"), {"pointer-events", "none"});
-  return parent;
 }
 
 // Folded into rows a bar has a part in each; this line joins them.

@@ -28,13 +28,12 @@ class NodePicture {
   // A bar outside, above boxes whose upper edge is at y.
   void draw_outside(Node parent, std::int32_t spot, double x, double width, double y) const;
 
-  static constexpr double kBar = 22;
-
  private:
   // What leaves a spot on one side: a cable, or what only touches (-1).
   struct Join {
     std::int32_t cable, other;
   };
+  // Of a line so far beside the middle of what it is part of.
   using PathAt = std::function<std::string(double offset)>;
 
   void sort_joins();
@@ -50,6 +49,7 @@ class NodePicture {
   double arc_depth(std::int32_t a, std::int32_t b) const;
   double row_height() const;
 
+  void draw_join(Node parent, const Join& join, std::int32_t node, const PathAt& path) const;
   void draw_joins(Node parent, std::int32_t node, std::int32_t spot) const;
   void draw_arcs(Node parent, std::int32_t node) const;
   void draw_cable(Node parent, const Wiring::Cable& cable, std::int32_t node,
@@ -57,10 +57,11 @@ class NodePicture {
   void draw_trunk(Node parent, std::int32_t spot) const;
   void draw_bar(Node parent, std::int32_t node, std::int32_t spot) const;
   void draw_device(Node parent, std::int32_t node, std::int32_t device) const;
-  Node draw_plate(Node parent, std::int32_t spot, std::int32_t node, double x, double y,
+  void draw_plate(Node parent, std::int32_t spot, std::int32_t node, double x, double y,
                   double width) const;
 
-  static constexpr double kPadding = 14, kTrack = 56, kDevice = 36, kStrip = 20, kFoot = 30;
+  static constexpr double kPadding = 14, kTrack = 56, kBar = 22, kDevice = 36, kStrip = 20,
+                          kFoot = 30;
 
   const Topology& topology_;
   const Wiring& wiring_;

@@ -59,6 +59,7 @@ class WiringFinder {
     for (Rank a : devices_)
       for (Rank b : devices_)
         if (a < b) match_directions(a, b);
+    keep_agreed_directions();
     for (Rank a : devices_)
       for (Rank b : devices_)
         if (a != b) follow(a, b);
@@ -121,6 +122,15 @@ class WiringFinder {
       match(back[i], alike ? static_cast<std::int32_t>(there[i]) : kNone);
   }
 
+  // Two directions of one cable are each the other's, and in one node.
+  void keep_agreed_directions() {
+    auto matched = other_way_;
+    for (std::int32_t r = 0; r < resources_; ++r) {
+      std::int32_t other = matched[r];
+      if (other >= 0 && (matched[other] != r || owner(other) != owner(r))) other_way_[r] = kNone;
+    }
+  }
+
   void follow(Rank a, Rank b) {
     const Route route = model_.route(a, b);
     // A file may give the way back in the order of the way there.
@@ -161,12 +171,11 @@ class WiringFinder {
       neighbours[ends_.first(a)].insert(ends_.first(b));
       neighbours[ends_.first(b)].insert(ends_.first(a));
     }
-    std::set<std::size_t> fixed;  // devices, and places
-    for (Rank device : devices_) fixed.insert(ends_.first(end_of(device)));
-    for (std::int32_t r = 0; r < resources_; ++r)
-      if (is_place(r)) fixed.insert(ends_.first(start(r)));
-    std::set<std::size_t> devices;
+    std::set<std::size_t> devices, fixed;
     for (Rank device : devices_) devices.insert(ends_.first(end_of(device)));
+    fixed = devices;
+    for (std::int32_t r = 0; r < resources_; ++r)
+      if (is_place(r)) fixed.insert(start(r));
     for (const auto& [root, others] : neighbours)
       if (!fixed.contains(root) && others.size() == 1 && devices.contains(*others.begin()))
         ends_.join(root, *others.begin());
@@ -224,19 +233,27 @@ class WiringFinder {
   }
 
   void collect_joins() {
-    for (std::int32_t r = 0; r < resources_; ++r) {
-      if (other_way_[r] == kUnknown || is_place(r) || owner(r) == 1) continue;
-      std::int32_t back = other_way_[r];
-      if (back == r) back = kNone;
-      if (back >= 0 && back < r) continue;
-      out_.cables.push_back({spot(ends_.first(start(r))), spot(ends_.first(finish(r))), link(r),
-                             back >= 0 ? std::optional(link(back)) : std::nullopt,
-                             std::min(classes_.at(start(r)), classes_.at(finish(r)))});
-    }
     std::set<std::pair<std::int32_t, std::int32_t>> pairs;
     for (auto [a, b] : touching_) {
       std::int32_t one = spot(ends_.first(a)), other = spot(ends_.first(b));
       if (one >= 0 && other >= 0 && one != other) pairs.insert(std::minmax(one, other));
+    }
+    for (std::int32_t r = 0; r < resources_; ++r) {
+      if (other_way_[r] == kUnknown || is_place(r) || owner(r) == 1) continue;
+      std::int32_t from = spot(ends_.first(start(r))), to = spot(ends_.first(finish(r)));
+      PathClass path_class = std::min(classes_.at(start(r)), classes_.at(finish(r)));
+      bool outside = out_.spots[to_index(from)].outside && out_.spots[to_index(to)].outside;
+      std::int32_t back = other_way_[r] == r ? kNone : other_way_[r];
+      if (from == to || outside) {
+        // What leads nowhere else, or from outside to outside, is a place of its node, too.
+        auto place = static_cast<std::int32_t>(out_.spots.size());
+        out_.spots.push_back(
+            {Wiring::Spot::Kind::Shared, owner(r) == kFabric, link(r), path_class});
+        for (std::int32_t end : {from, to}) pairs.emplace(end, place);
+      } else if (back < 0 || r < back) {
+        out_.cables.push_back(
+            {from, to, link(r), back >= 0 ? std::optional(link(back)) : std::nullopt, path_class});
+      }
     }
     out_.touching.assign(pairs.begin(), pairs.end());
   }

@@ -10,6 +10,7 @@
 #include "sim/page/html_table.h"
 #include "sim/page/page.h"
 #include "sim/report/common_facts.h"
+#include "sim/report/report.h"
 
 namespace reshard::sim {
 
@@ -80,12 +81,10 @@ void draw_alternatives(Node panel, const std::vector<Alternative>& alternatives,
                   {"planner", ">time", ">to bound", ">peak memory", "why not"});
   for (const Alternative& each : alternatives) {
     bool planned = each.refusal.empty();
-    Node row = table.add_row(
-        {each.planner,
-         each.time_ps ? Cell(duration_text(total_ps(each)), total_ps(each)) : Cell("-"),
-         each.time_ps ? Cell(ratio_of(total_ps(each), bound_ps)) : Cell("-"),
-         planned ? Cell(bytes_text(each.peak_bytes), each.peak_bytes) : Cell("-"),
-         why_not(each, *taken)});
+    Node row =
+        table.add_row({each.planner, each.time_ps ? Cell::time(total_ps(each)) : Cell("-"),
+                       each.time_ps ? Cell::ratio(ratio_e4(total_ps(each), bound_ps)) : Cell("-"),
+                       planned ? Cell::bytes(each.peak_bytes) : Cell("-"), why_not(each, *taken)});
     if (each.taken) row.append_attribute("class") = "taken";
   }
 }

@@ -2,8 +2,22 @@
 #include "sim/page/html_table.h"
 
 #include "core/base/errors.h"
+#include "core/base/units.h"
+#include "sim/report/table.h"
 
 namespace reshard::sim {
+
+Cell Cell::count(std::int64_t number) { return {std::to_string(number), number}; }
+
+Cell Cell::bytes(std::int64_t number) { return {bytes_text(number), number}; }
+
+Cell Cell::time(std::optional<std::int64_t> ps) {
+  return ps ? Cell(duration_text(*ps), *ps) : Cell("-");
+}
+
+Cell Cell::ratio(std::optional<std::int64_t> ratio_e4) {
+  return ratio_e4 ? Cell(ratio_text(ratio_e4), *ratio_e4) : Cell("-");
+}
 
 HtmlTable::HtmlTable(Node parent, std::string_view caption,
                      const std::vector<std::string>& titles) {

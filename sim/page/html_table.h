@@ -18,6 +18,11 @@ struct Cell {
   Cell(const char* text_in) : text(text_in) {}
   // Sorted by `order_in`, not by how its text is written.
   Cell(std::string_view text_in, std::int64_t order_in) : text(text_in), order(order_in) {}
+  static Cell count(std::int64_t number);
+  static Cell bytes(std::int64_t number);
+  // "-" where there is none, which is sorted behind all others.
+  static Cell time(std::optional<std::int64_t> ps);
+  static Cell ratio(std::optional<std::int64_t> ratio_e4);
 
   std::string text;
   std::optional<std::int64_t> order = {};

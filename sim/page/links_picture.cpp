@@ -174,9 +174,9 @@ void list_links(Node panel, const Timeline& timeline, const Topology& topology) 
   for (const LinkUse& link : links) {
     std::int64_t used = utilisation(link, timeline.end_ps, 10'000);
     table.add_row({link.name,
-                   {bytes_text(link.bytes), link.bytes},
+                   Cell::bytes(link.bytes),
                    {rate_text(link.bytes_per_s), link.bytes_per_s},
-                   {duration_text(link.busy_ps), link.busy_ps},
+                   Cell::time(link.busy_ps),
                    {decimal_text(used, 100, 1) + " %", used}});
   }
 }

@@ -96,12 +96,9 @@ void list_pairs(Node panel, const std::vector<Pair>& pairs) {
                   {"step", ">predicted", ">measured, median", ">least", ">most", ">ratio"});
   for (std::size_t i = 0; i < shown; ++i) {
     const Pair& pair = pairs[i];
-    table.add_row({pair.name,
-                   {duration_text(pair.predicted_ps), pair.predicted_ps},
-                   {duration_text(pair.measured.median_ps), pair.measured.median_ps},
-                   {duration_text(pair.measured.min_ps), pair.measured.min_ps},
-                   {duration_text(pair.measured.max_ps), pair.measured.max_ps},
-                   ratio_of(pair.measured.median_ps, pair.predicted_ps)});
+    table.add_row({pair.name, Cell::time(pair.predicted_ps), Cell::time(pair.measured.median_ps),
+                   Cell::time(pair.measured.min_ps), Cell::time(pair.measured.max_ps),
+                   Cell::ratio(ratio_e4(pair.measured.median_ps, pair.predicted_ps))});
   }
 }
 

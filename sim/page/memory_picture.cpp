@@ -75,11 +75,8 @@ void list_holdings(Node panel, const std::vector<Holding>& holdings, std::size_t
                   {"ranks", ">source", ">destination", ">temporaries", ">peak"});
   for (std::size_t i = 0; i < shown; ++i) {
     const Holding& own = holdings[i];
-    table.add_row({ranks_text(own.ranks),
-                   {bytes_text(own.bytes[0]), own.bytes[0]},
-                   {bytes_text(own.bytes[1]), own.bytes[1]},
-                   {bytes_text(own.bytes[2]), own.bytes[2]},
-                   {bytes_text(own.peak()), own.peak()}});
+    table.add_row({ranks_text(own.ranks), Cell::bytes(own.bytes[0]), Cell::bytes(own.bytes[1]),
+                   Cell::bytes(own.bytes[2]), Cell::bytes(own.peak())});
   }
 }
 

@@ -46,11 +46,16 @@
   document.addEventListener("pointerleave", () => (tip.hidden = true));
 
   // ---- tables: by the order of a cell where it has one, else by its text
+  // What has no order among figures comes last, whichever way they are sorted.
   const keyOf = (row, column) => {
     const cell = row.cells[column];
-    return cell.hasAttribute("data-order") ? BigInt(cell.dataset.order) : cell.textContent;
+    if (cell.hasAttribute("data-order")) return BigInt(cell.dataset.order);
+    return cell.classList.contains("figure") ? null : cell.textContent;
   };
-  const compare = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
+  const compare = (a, b, sign) => {
+    if (a === null || b === null) return (a === null) - (b === null);
+    return a < b ? -sign : a > b ? sign : 0;
+  };
   const sortBy = (table, head, column) => {
     const down = head.getAttribute("aria-sort") === "descending";
     for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
@@ -58,7 +63,7 @@
     const sign = down ? 1 : -1;
     const body = table.tBodies[0];
     const rows = [...body.rows];
-    rows.sort((a, b) => sign * compare(keyOf(a, column), keyOf(b, column)));
+    rows.sort((a, b) => compare(keyOf(a, column), keyOf(b, column), sign));
     body.append(...rows);
   };
   for (const table of document.querySelectorAll("table")) {

@@ -46,10 +46,6 @@ std::vector<Fact> facts_of(const ReplayReport& report) {
   return out;
 }
 
-Cell time_cell(const std::optional<std::int64_t>& ps) {
-  return ps ? Cell(duration_text(*ps), *ps) : Cell("-");
-}
-
 std::int64_t duration_ps(const ReplayRow& row) {
   return row.end_ps.value_or(0) - row.start_ps.value_or(0);
 }
@@ -79,12 +75,9 @@ void list_kinds(Node panel, const ReplayReport& report) {
   HtmlTable table(panel, fmt::format("{} of {} different redistributions", shown, kinds.size()),
                   {">count", "request", "planner", ">received", ">time, summed", ">bound, each"});
   for (std::size_t i = 0; i < shown; ++i)
-    table.add_row({{std::to_string(kinds[i].count), kinds[i].count},
-                   kinds[i].first->text,
-                   kinds[i].first->planner,
-                   {bytes_text(kinds[i].bytes), kinds[i].bytes},
-                   time_cell(kinds[i].time_ps),
-                   time_cell(kinds[i].first->bound_ps)});
+    table.add_row({Cell::count(kinds[i].count), kinds[i].first->text, kinds[i].first->planner,
+                   Cell::bytes(kinds[i].bytes), Cell::time(kinds[i].time_ps),
+                   Cell::time(kinds[i].first->bound_ps)});
 }
 
 void list_operations(Node panel, const ReplayReport& report) {
@@ -95,14 +88,9 @@ void list_operations(Node panel, const ReplayReport& report) {
                                     : fmt::format("All {}", all),
                   {">line", "op", "name", "planner", ">start", ">time", ">received", "what"});
   for (const ReplayRow* row : rows)
-    table.add_row({{std::to_string(row->line), row->line},
-                   row->op,
-                   row->name.empty() ? row->id : row->name,
-                   row->planner,
-                   time_cell(row->start_ps),
-                   time_cell(duration_ps(*row)),
-                   {bytes_text(row->bytes_received), row->bytes_received},
-                   row->text});
+    table.add_row({Cell::count(row->line), row->op, row->name.empty() ? row->id : row->name,
+                   row->planner, Cell::time(row->start_ps), Cell::time(duration_ps(*row)),
+                   Cell::bytes(row->bytes_received), row->text});
 }
 
 }  // namespace

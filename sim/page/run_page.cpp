@@ -49,16 +49,10 @@ void list_steps(Page& page, const RunReport& report) {
                   {">step", "kind", "axis", "ranks", ">received", ">start", ">end", "why"});
   for (std::size_t s = 0; s < shown; ++s) {
     const StepRow& step = report.steps[s];
-    auto time = [](std::optional<std::int64_t> ps) {
-      return ps ? Cell(duration_text(*ps), *ps) : Cell("-");
-    };
-    table.add_row({{std::to_string(s), static_cast<std::int64_t>(s)},
-                   step.kind,
+    table.add_row({Cell::count(static_cast<std::int64_t>(s)), step.kind,
                    joined(step.axes, ", ", [](int axis) { return std::to_string(axis); }),
-                   ranks_name(step.ranks),
-                   {bytes_text(step.bytes), step.bytes},
-                   time(step.start_ps),
-                   time(step.end_ps),
+                   ranks_name(step.ranks), Cell::bytes(step.bytes), Cell::time(step.start_ps),
+                   Cell::time(step.end_ps),
                    joined(step.why, "; ", [](const std::string& why) { return why; })});
   }
 }

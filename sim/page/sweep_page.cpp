@@ -19,12 +19,6 @@ namespace {
 
 constexpr std::size_t kMostPairs = 1000;
 
-Cell ratio_cell(std::optional<std::int64_t> ratio_e4) {
-  return ratio_e4 ? Cell(ratio_text(ratio_e4), *ratio_e4) : Cell("-");
-}
-
-Cell count_cell(std::int64_t count) { return {std::to_string(count), count}; }
-
 std::vector<Figure> figures_of(const SweepReport& report) {
   return {{"requests", std::to_string(report.pairs), "pairs of placements"},
           {"planned and proved", std::to_string(report.planned),
@@ -42,9 +36,9 @@ void list_planners(Page& page, const SweepReport& report) {
   for (const SweepSummary& entry : summarize(report)) {
     const SweepRow* worst = entry.worst;
     table.add_row(
-        {entry.mesh, entry.planner, count_cell(entry.pairs), count_cell(entry.at_bound),
-         count_cell(entry.refused), ratio_cell(entry.geometric_mean_e4),
-         ratio_cell(worst == nullptr ? std::nullopt : ratio_e4(*worst->time_ps, worst->bound_ps)),
+        {entry.mesh, entry.planner, Cell::count(entry.pairs), Cell::count(entry.at_bound),
+         Cell::count(entry.refused), Cell::ratio(entry.geometric_mean_e4),
+         Cell::ratio(worst == nullptr ? std::nullopt : ratio_e4(*worst->time_ps, worst->bound_ps)),
          worst == nullptr ? "-" : pair_text(*worst),
          worst == nullptr || !worst->lost ? "-" : text(*worst->lost)});
   }
@@ -67,11 +61,10 @@ void list_pairs(Page& page, const SweepReport& report) {
   HtmlTable table(panel, fmt::format("Time over the bound, {} of {} pairs", shown, all), titles);
   for (std::size_t i = 0; i < shown * step; i += step) {
     const SweepRow& first = report.rows[i];
-    std::vector<Cell> cells{
-        first.mesh, first.from, first.to, {duration_text(first.bound_ps), first.bound_ps}};
+    std::vector<Cell> cells{first.mesh, first.from, first.to, Cell::time(first.bound_ps)};
     for (std::size_t p = i; p < i + step; ++p) {
       const SweepRow& row = report.rows[p];
-      cells.push_back(row.time_ps ? ratio_cell(ratio_e4(*row.time_ps, row.bound_ps))
+      cells.push_back(row.time_ps ? Cell::ratio(ratio_e4(*row.time_ps, row.bound_ps))
                                   : Cell("refused"));
     }
     table.add_row(cells);

@@ -213,7 +213,7 @@ void list_pairs(Node panel, const Square& square, const Topology& topology) {
   for (std::size_t i = 0; i < shown; ++i)
     table.add_row({row_name(square, pairs[i].first.first, topology),
                    row_name(square, pairs[i].first.second, topology),
-                   {bytes_text(pairs[i].second), pairs[i].second}});
+                   Cell::bytes(pairs[i].second)});
 }
 
 }  // namespace

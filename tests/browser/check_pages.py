@@ -139,6 +139,11 @@ def faults_of_script(browser, path):
     browser.value("document.querySelectorAll('#alternatives th')[1].click()")
     if browser.value(planners) != sorted(before):
         yield "a second click does not turn the order round"
+    ratios = ("[...document.querySelectorAll('#alternatives tbody tr')]"
+              ".map((row) => row.cells[2].textContent)")
+    browser.value("document.querySelectorAll('#alternatives th')[2].click()")
+    if browser.value(ratios) != sorted(browser.value(ratios), key=float, reverse=True):
+        yield "ratios are not sorted as numbers"
     place = browser.value("(() => { const slice = document.querySelector('.plot rect');"
                           "slice.scrollIntoView(); const box = slice.getBoundingClientRect();"
                           "return [box.x + box.width / 2, box.y + box.height / 2]; })()")

@@ -5,6 +5,7 @@ ended by a zero byte, needs no library and no port."""
 import base64
 import json
 import os
+import select
 import shutil
 import subprocess
 import tempfile
@@ -54,6 +55,8 @@ class Browser:
 
     def _message(self):
         while b"\0" not in self.rest:
+            if not select.select([self.from_browser], [], [], TIME_LIMIT_S)[0]:
+                raise RuntimeError(f"the browser has said nothing for {TIME_LIMIT_S} s")
             got = os.read(self.from_browser, 1 << 20)
             if not got:
                 raise RuntimeError("the browser has ended")

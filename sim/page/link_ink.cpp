@@ -15,8 +15,6 @@
 namespace reshard::sim {
 namespace {
 
-constexpr double kNarrowest = 2;  // pixels: a colour can still be seen
-
 enum class Family : std::uint8_t { NvLink, Pcie, Network };
 
 Family family(PathClass path_class) {
@@ -63,7 +61,7 @@ LinkInk::LinkInk(const Topology& topology, const Wiring& wiring, const LinkLoads
   if (std::any_of(wiring.cables.begin(), wiring.cables.end(), [&](const Wiring::Cable& cable) {
         return cable.from < wiring.devices && cable.to < wiring.devices;
       }))
-    widening_ = 1.6;
+    narrowest_ = 1, widening_ = 2;
 }
 
 std::int64_t LinkInk::used(ResourceId link) const {
@@ -73,7 +71,7 @@ std::int64_t LinkInk::used(ResourceId link) const {
 }
 
 double LinkInk::width(ResourceId link) const {
-  return kNarrowest + widening_ * static_cast<double>(topology_.resource_bytes_per_s(link)) /
+  return narrowest_ + widening_ * static_cast<double>(topology_.resource_bytes_per_s(link)) /
                           static_cast<double>(widest_);
 }
 

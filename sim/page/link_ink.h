@@ -38,7 +38,8 @@ class LinkInk {
   const Wiring& wiring_;
   const LinkLoads loads_;
   std::int64_t widest_ = 1;  // bytes per second
-  double widening_ = 6;      // pixels from the narrowest to the widest
+  // Pixels: a link without capacity, and what the widest has beyond it.
+  double narrowest_ = 2, widening_ = 6;
 };
 
 // "450 GB/s".

@@ -172,7 +172,7 @@ TEST_CASE("a link is as wide as its capacity") {
     }
     double last = 0;
     for (auto [rate, wide] : width) {
-      CHECK(wide >= std::max(2.0, last));
+      CHECK(wide >= std::max(1.0, last));
       last = wide;
     }
     if (!width.empty() && width.size() > 1) CHECK(width.begin()->second < last);

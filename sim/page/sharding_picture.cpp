@@ -6,6 +6,7 @@
 #include <set>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "core/base/units.h"
 #include "sim/page/drawing.h"
@@ -67,8 +68,7 @@ class ShardingPicture {
     draw_head(svg, after_, "after");
     double y = kHead + 20;
     for (std::size_t s = 0; s < view_.slices.size(); ++s) {
-      if (slice_head > 0)
-        add_text(svg, kMargin, y + 4, 12, "slice " + slice_text(view_.slices[s], request_.shape()));
+      if (slice_head > 0) add_text(svg, kMargin, y + 4, 12, slice_name(view_.slices[s]));
       y += slice_head;
       draw_slice(svg, before_, s, y, height);
       draw_arrow(svg, y + height / 2);
@@ -86,6 +86,15 @@ class ShardingPicture {
     Side out{layout, x, holds_addends(layout), shards_joined(layout, view_), {}};
     for (const Box& slice : view_.slices) out.slices.push_back(tiles_of(layout, view_, slice));
     return out;
+  }
+
+  // "dim 0 at 0:8, dim 3 at 2:4".
+  std::string slice_name(const Box& slice) const {
+    std::vector<std::string> parts;
+    for (int d = 0; d < slice.dims(); ++d)
+      if (slice.extent(d) < extent(d))
+        parts.push_back(fmt::format("dim {} at {}:{}", d, slice.lo[d], slice.hi[d]));
+    return fmt::format("{}", fmt::join(parts, ", "));
   }
 
   std::int64_t extent(int dim) const { return dim < 0 ? 1 : request_.shape()[dim]; }

@@ -229,8 +229,8 @@ TEST_CASE("more dims are slices") {
   auto texts = picture.texts("text");
   CHECK(texts["dim 1: 8"] == 8);
   CHECK(texts["dim 2: 6"] == 2);
-  CHECK(texts["slice [0:1, :, :, 0:2]"] == 1);
-  CHECK(texts["slice [1:2, :, :, 2:4]"] == 1);
+  CHECK(texts["dim 0 at 0:1, dim 3 at 0:2"] == 1);
+  CHECK(texts["dim 0 at 1:2, dim 3 at 2:4"] == 1);
   ReadBack more = picture_of(request_of("2x2x2x2", "2,2,2,2,8", "S(0)S(1)S(2)S(3)", "S(4)RRR"));
   CHECK(more.texts("text")["The first 4 of 8 slices."] == 1);
 }

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "sim/page/headline.h"
 
-#include <algorithm>
-
 #include <fmt/format.h>
 
 #include "core/base/units.h"
+#include "sim/page/cause_colours.h"
 #include "sim/page/legend.h"
 #include "sim/report/time_tables.h"
 
@@ -13,27 +12,7 @@ namespace reshard::sim {
 
 namespace {
 
-// As many as there are colours that everybody tells apart, less that of the rest.
-constexpr std::size_t kCausesShown = 6;
 constexpr double kBarWidth = 1000, kBarHeight = 24;
-
-struct Share {
-  std::string name, colour;
-  std::int64_t time_ps;
-};
-
-// The greatest by name, all others together.
-std::vector<Share> shares_of(const PathFacts& path) {
-  std::vector<Share> out;
-  std::size_t shown = std::min(kCausesShown, path.causes.size());
-  for (std::size_t i = 0; i < shown; ++i)
-    out.push_back({path.causes[i].name, fmt::format("c{}", i), path.causes[i].time_ps});
-  if (shown == path.causes.size()) return out;
-  Share rest{fmt::format("{} others", path.causes.size() - shown), "rest", 0};
-  for (std::size_t i = shown; i < path.causes.size(); ++i) rest.time_ps += path.causes[i].time_ps;
-  out.push_back(rest);
-  return out;
-}
 
 }  // namespace
 
@@ -64,7 +43,7 @@ void draw_causes(Node parent, const PathFacts& path) {
   svg.append_attribute("preserveAspectRatio") = "none";
   Legend legend(parent);
   double x = 0;
-  for (const Share& share : shares_of(path)) {
+  for (const CauseShare& share : shares_of(path)) {
     std::string tip = fmt::format("{}: {}, {}", share.name, duration_text(share.time_ps),
                                   share_text(share.time_ps, end_ps));
     double width = kBarWidth * static_cast<double>(share.time_ps) / static_cast<double>(end_ps);

@@ -103,8 +103,9 @@ std::string replay_page(const ReplayReport& report, const Topology& topology) {
   const Timeline& timeline = report.timeline;
   if (report.time_ps > 0)
     draw_timeline(
-        page.add_panel("timeline", "Timeline", "What every rank does when, by operation."),
-        {report.workload, report.labels, timeline});
+        page.add_panel("timeline", "Timeline",
+                       "What every rank does when, by operation, and what the whole waits for."),
+        {report.workload, report.labels, timeline, report.path ? &*report.path : nullptr});
   if (!timeline.flows.empty()) {
     draw_topology(
         add_frame(page.add_panel("topology", "Topology", "What each link carries over the time.")),

@@ -86,8 +86,10 @@ void add_run_panels(Page& page, const RunReport& report, const Study& study) {
   const Topology& topology = study.topology();
   if (report.time_ps > 0)
     draw_timeline(
-        page.add_panel("timeline", "Timeline", "What every rank does when, by step of the plan."),
-        {workload_of(study.shared_plan()), {}, timeline});
+        page.add_panel("timeline", "Timeline",
+                       "What every rank does when, by step of the plan, and what the whole waits "
+                       "for."),
+        {workload_of(study.shared_plan()), {}, timeline, report.path ? &*report.path : nullptr});
   if (!report.alternatives.empty())
     draw_alternatives(page.add_panel("alternatives", "Alternatives",
                                      "The plans that auto weighed against each other."),

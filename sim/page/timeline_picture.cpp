@@ -11,6 +11,7 @@
 #include "core/layout/mesh.h"
 #include "sim/page/legend.h"
 #include "sim/page/page.h"
+#include "sim/page/path_strip.h"
 #include "sim/page/rank_names.h"
 #include "sim/page/time_axis.h"
 #include "sim/page/timeline_lanes.h"
@@ -68,6 +69,20 @@ void Drawing::slice(Node lane, const LaneSlice& slice, double y) const {
       label);
 }
 
+// A coordinate system of its own, so that zooming is another view of it.
+Node add_plot(Node svg, const TimeScale& scale, double bottom) {
+  std::string view =
+      fmt::format("0 0 {} {}", coordinate_text(scale.width), coordinate_text(bottom));
+  return add(svg, "svg",
+             {{"class", "plot"},
+              {"x", scale.left},
+              {"y", 0},
+              {"width", scale.width},
+              {"height", bottom},
+              {"viewBox", view},
+              {"preserveAspectRatio", "none"}});
+}
+
 void draw_legend(Node panel, const Lanes& lanes) {
   Legend legend(panel);
   auto is_shown = [&](std::string_view kind) {
@@ -119,33 +134,29 @@ void draw_timeline(Node panel, const TimelineFacts& facts) {
   std::size_t rows = 0;
   for (const Lane& lane : lanes.lanes) rows += lane.rows.size();
   double row_height = rows <= 16 ? 22 : rows <= 40 ? 15 : 9;
-  double height =
-      static_cast<double>(rows) * row_height + static_cast<double>(lanes.lanes.size()) * kGap;
+  bool has_path = facts.path != nullptr && !facts.path->parts.empty();
+  double y = kTop + (has_path ? kPathStripHeight + 2 * kGap : 0);
+  double bottom =
+      y + static_cast<double>(rows) * row_height + static_cast<double>(lanes.lanes.size()) * kGap;
   TimeScale scale = time_scale(facts.timeline.end_ps);
 
-  Node svg = add_chart(panel, kTimeWidth, kTop + height + kBottom, "what ranks do when");
+  Node svg = add_chart(panel, kTimeWidth, bottom + kBottom, "what ranks do when");
   svg.attribute("class") = "chart timeline";
   svg.append_attribute("data-end") = std::to_string(facts.timeline.end_ps).c_str();
-  draw_time_axis(svg, scale, kTop, kTop + height);
+  draw_time_axis(svg, scale, kTop, bottom);
   Node names = add(svg, "g", {{"class", "names"}});
-  // A coordinate system of its own, so that zooming is another view of it.
-  Node plot = add(svg, "svg",
-                  {{"class", "plot"},
-                   {"x", scale.left},
-                   {"y", 0},
-                   {"width", scale.width},
-                   {"height", kTop + height},
-                   {"viewBox", fmt::format("0 0 {} {}", coordinate_text(scale.width),
-                                           coordinate_text(kTop + height))},
-                   {"preserveAspectRatio", "none"}});
+  Node plot = add_plot(svg, scale, bottom);
+  if (has_path) {
+    add(names, "text", {{"class", "faint"}, {"x", scale.left - 8}, {"y", kTop + 11}}, "waits for");
+    draw_path_strip(plot, scale, kTop, *facts.path);
+  }
   Drawing drawing{facts, scale, row_height, add(svg, "g", {{"class", "labels"}})};
-  double y = kTop;
   for (const Lane& lane : lanes.lanes) {
     double lane_height = row_height * static_cast<double>(lane.rows.size());
     add_tip(add(names, "text", {{"x", scale.left - 8}, {"y", y + lane_height / 2 + 4}},
                 ranks_name(lane.ranks)),
             "ranks " + ranks_text(lane.ranks));
-    Node group = add(plot, "g");
+    Node group = add(plot, "g", {{"class", "lane"}});
     for (const std::vector<LaneSlice>& row : lane.rows) {
       for (const LaneSlice& slice : row) drawing.slice(group, slice, y);
       y += row_height;

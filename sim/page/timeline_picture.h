@@ -9,6 +9,7 @@
 #include "core/plan/executor.h"
 #include "core/traffic/workload.h"
 #include "sim/page/markup.h"
+#include "sim/study/run_facts.h"
 
 namespace reshard::sim {
 
@@ -16,6 +17,7 @@ struct TimelineFacts {
   const Workload& workload;
   const std::vector<std::string>& labels;  // by operation; may be shorter
   const Timeline& timeline;
+  const PathFacts* path = nullptr;  // what the whole waits for, where it is known
 };
 
 // Into a panel: the picture, its legend, and a sentence where not all is shown.

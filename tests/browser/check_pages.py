@@ -147,7 +147,7 @@ def faults_of_script(browser, path):
     browser.value("document.querySelectorAll('#alternatives th')[2].click()")
     if browser.value(ratios) != sorted(browser.value(ratios), key=float, reverse=True):
         yield "ratios are not sorted as numbers"
-    place = browser.value("(() => { const slice = document.querySelector('.plot rect');"
+    place = browser.value("(() => { const slice = document.querySelector('.lane rect');"
                           "slice.scrollIntoView(); const box = slice.getBoundingClientRect();"
                           "return [box.x + box.width / 2, box.y + box.height / 2]; })()")
     browser.ask("Input.dispatchMouseEvent", type="mouseMoved", x=place[0], y=place[1])

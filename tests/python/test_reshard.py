@@ -193,6 +193,13 @@ class ErrorTest(unittest.TestCase):
             trace.flush()
             with self.assertRaisesRegex(reshard.Findings, "has no recv"):
                 reshard.command("replay", trace.name)
+        machine = reshard.command("topo", "convert", "dgx-h100").replace("port nvlink 450GB/s", "port nvlink 4GB/s")
+        with tempfile.NamedTemporaryFile("w", suffix=".topo") as file:
+            file.write(machine)
+            file.flush()
+            with self.assertRaises(reshard.Findings) as caught:
+                reshard.command("topo", "check", file.name)
+        self.assertIn("class NET reaches 50.000 GB/s", caught.exception.text)
 
 
 class ProgramTest(unittest.TestCase):

@@ -19,21 +19,25 @@ import sys
 import time
 import warnings
 
-import torch
-import torch.distributed as dist
-import torch.multiprocessing as multiprocessing
-from torch.distributed.tensor import (
-    DeviceMesh,
-    DTensor,
-    Partial,
-    Replicate,
-    Shard,
-    init_device_mesh,
-)
-from torch.distributed.tensor.debug import CommDebugMode
-
-import reshard.torch
-from reshard.torch import plan_of, redistribute, redistributing
+try:
+    import torch
+    import torch.distributed as dist
+    import torch.multiprocessing as multiprocessing
+    from torch.distributed.tensor import (
+        DeviceMesh,
+        DTensor,
+        Partial,
+        Replicate,
+        Shard,
+        init_device_mesh,
+    )
+    from torch.distributed.tensor.debug import CommDebugMode
+    import reshard.torch
+    from reshard.torch import plan_of, redistribute, redistributing
+except ImportError as error:
+    missing = error
+else:
+    missing = None
 
 
 def parse_arguments():
@@ -50,7 +54,10 @@ def parse_arguments():
     parser.add_argument("--repeats", type=int, default=3, help="timed runs of each pair")
     parser.add_argument("--planner", default="auto")
     parser.add_argument("--pair", help="only this one: S(0)R,RS(1)")
-    return parser.parse_args()
+    arguments = parser.parse_args()
+    if missing:
+        parser.error(f"needs torch and the package reshard: {missing}")
+    return arguments
 
 
 def local_of(whole, mesh, placements):

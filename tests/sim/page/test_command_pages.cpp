@@ -74,7 +74,7 @@ TEST_CASE("a replay's page has its operations, and kinds of them by time") {
   // Of each rank the redistribution in which it holds most.
   pugi::xml_node memory = page.panel("memory");
   CHECK(rows_of(memory)[0].starts_with("0-3|4.000 MiB|16.000 MiB|"));
-  CHECK(page.count("//section[@id='timeline']//svg[@class='plot']//rect") == 12);
+  CHECK(page.count("//section[@id='timeline']//g[@class='lane']/rect") == 12);
 }
 
 TEST_CASE("a sweep's page has a row per planner and one per pair") {

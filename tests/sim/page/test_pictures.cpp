@@ -13,6 +13,7 @@
 #include "sim/page/headline.h"
 #include "sim/page/links_picture.h"
 #include "sim/page/memory_picture.h"
+#include "sim/page/path_strip.h"
 #include "sim/page/rank_names.h"
 #include "sim/page/time_axis.h"
 #include "sim/page/timeline_picture.h"
@@ -230,4 +231,31 @@ TEST_CASE("the parts of the bar are the shares of the time") {
   CHECK(number(parts[1], "width") == Approx(180));
   CHECK(tip(parts[6]) == "3 others: 220 ps, 22.0 %");
   CHECK(number(parts[6], "width") == Approx(220));
+}
+
+TEST_CASE("above the lanes stands what the whole waits for, in the colours of the headline") {
+  PathFacts path;
+  path.recorded = true;
+  path.parts = {{OpId{0}, 0, "launch", 0, 100},
+                {OpId{0}, 0, "nic", 100, 400},
+                {OpId{0}, 1, "nic", 400, 600},
+                {OpId{0}, 1, "launch", 600, 601},
+                {OpId{0}, 1, "latency", 601, 5000}};
+  path.causes = {{"latency", 4399}, {"nic", 500}, {"launch", 101}};
+  Panel panel;
+  TimeScale scale = time_scale(5000);
+  draw_path_strip(panel.node, scale, 8, path);
+  auto parts = panel.all("//rect");
+  REQUIRE(parts.size() == 4);  // all, and but the one too short to be seen
+  CHECK(std::string(parts[0].node().attribute("class").value()) == "rest");
+  CHECK(number(parts[0], "width") == Approx(scale.width));
+  const char* const colours[] = {"", "c2", "c1", "c0"};
+  const double starts[] = {0, 0, 100, 601}, ends[] = {5000, 100, 600, 5000};
+  for (std::size_t i = 1; i < 4; ++i) {
+    CHECK(std::string(parts[i].node().attribute("class").value()) == colours[i]);
+    CHECK(number(parts[i], "x") == Approx(scale.width * starts[i] / 5000).margin(0.01));
+    CHECK(number(parts[i], "width") ==
+          Approx(scale.width * (ends[i] - starts[i]) / 5000).margin(0.01));
+  }
+  CHECK(tip(parts[2]) == "waits for nic\n100 ps to 600 ps, 500 ps");
 }

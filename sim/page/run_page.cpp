@@ -81,12 +81,13 @@ std::vector<Fact> run_facts(const RunReport& report) {
   return out;
 }
 
-void add_run_panels(Page& page, const RunReport& report, const Study& study) {
+void add_run_panels(Page& page, const RunReport& report, const Study& study,
+                    std::string_view timeline_heading) {
   Timeline timeline = study.flows();
   const Topology& topology = study.topology();
   if (report.time_ps > 0)
     draw_timeline(
-        page.add_panel("timeline", "Timeline",
+        page.add_panel("timeline", timeline_heading,
                        "What every rank does when, by step of the plan, and what the whole waits "
                        "for."),
         {workload_of(study.shared_plan()), {}, timeline, report.path ? &*report.path : nullptr});
@@ -119,7 +120,7 @@ std::string run_page(std::string_view kind, const RunReport& report, const Study
   draw_figures(page.header(), figures_of(report));
   draw_facts(page.header(), run_facts(report));
   if (report.path) draw_causes(page.header(), *report.path);
-  add_run_panels(page, report, study);
+  add_run_panels(page, report, study, "Timeline");
   return page.text();
 }
 

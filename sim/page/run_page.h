@@ -19,6 +19,7 @@ std::string run_page(std::string_view kind, const RunReport& report, const Study
 // Its parts, for pages that say more of a run.
 std::string run_title(const RunReport& report);
 std::vector<Fact> run_facts(const RunReport& report);
-void add_run_panels(Page& page, const RunReport& report, const Study& study);
+void add_run_panels(Page& page, const RunReport& report, const Study& study,
+                    std::string_view timeline_heading);
 
 }  // namespace reshard::sim

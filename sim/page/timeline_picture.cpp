@@ -9,6 +9,7 @@
 
 #include "core/base/units.h"
 #include "core/layout/mesh.h"
+#include "sim/page/cause_colours.h"
 #include "sim/page/legend.h"
 #include "sim/page/page.h"
 #include "sim/page/path_strip.h"
@@ -164,6 +165,12 @@ void draw_timeline(Node panel, const TimelineFacts& facts) {
     y += kGap;
   }
   draw_legend(panel, lanes);
+  if (has_path) {
+    Legend waits(panel);
+    waits.add_words("waits for:");
+    for (const CauseShare& share : shares_of(*facts.path))
+      waits.add_entry(share.colour, share.name);
+  }
   say_what_is_left_out(panel, lanes);
 }
 

@@ -45,7 +45,7 @@ std::string validate_page(const ValidateReport& report, const Study& study,
     draw_timeline(page.add_panel("measured-timeline", "Measured timeline",
                                  "What every rank did when, in the median run."),
                   {workload_of(study.shared_plan()), {}, median});
-  add_run_panels(page, predicted, study);
+  add_run_panels(page, predicted, study, "Predicted timeline");
   return page.text();
 }
 

@@ -134,6 +134,7 @@ Findings run_all(const ValidateOptions& options, Processes& processes, Setup& se
 sim::ValidateReport report_of(const ValidateOptions& options, const BackendInfo& backend,
                               Executor& executor, const Setup& setup, const Findings& found) {
   sim::ValidateReport report(setup.studied->report());
+  if (!options.output.html.empty()) report.predicted.path = setup.studied->study->critical_path();
   report.backend = backend.name;
   report.library = backend.status.what;
   report.processes = executor.processes().count();

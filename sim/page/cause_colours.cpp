@@ -18,8 +18,12 @@ constexpr const char* kOthers = "rest";
 std::vector<CauseShare> shares_of(const PathFacts& path) {
   std::vector<CauseShare> out;
   std::size_t shown = std::min(kCausesShown, path.causes.size());
-  for (std::size_t i = 0; i < shown; ++i)
-    out.push_back({path.causes[i].name, fmt::format("c{}", i), path.causes[i].time_ps});
+  int colours = 0;
+  for (std::size_t i = 0; i < shown; ++i) {
+    const PathFacts::Cause& cause = path.causes[i];
+    std::string own = cause.name == "compute" ? "k-compute" : fmt::format("c{}", colours++);
+    out.push_back({cause.name, own, cause.time_ps});
+  }
   if (shown == path.causes.size()) return out;
   CauseShare others{fmt::format("{} others", path.causes.size() - shown), kOthers, 0};
   for (std::size_t i = shown; i < path.causes.size(); ++i) others.time_ps += path.causes[i].time_ps;

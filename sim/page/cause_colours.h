@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What the time of a run is waited for has one colour on all of a page: the greatest causes one
-// each, all others together one.
+// each, all others together one. Compute has that of its slices.
 #pragma once
 
 #include <string>

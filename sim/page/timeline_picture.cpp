@@ -24,7 +24,8 @@ namespace {
 
 constexpr LaneLimits kLimits = {.ranks_apart = 32, .lanes = 32, .slices = 5000};
 constexpr double kTop = 8, kBottom = 28, kGap = 4;
-constexpr double kLetter = 6.6;  // of a label, at most
+constexpr double kLetter = 6.6;      // of a label, at most
+constexpr double kLeastHeight = 13;  // of a row that has labels
 // Kinds in the order of the legend; each has a colour of its name in the style.
 constexpr std::array<std::string_view, 11> kKinds = {
     "all_gather", "reduce_scatter", "all_reduce", "all_to_all", "exchange", "message",
@@ -36,9 +37,17 @@ struct Drawing {
   double row_height;
   Node labels;
 
+  std::string name(const LaneSlice& slice) const;
   std::string tip(const LaneSlice& slice) const;
   void slice(Node lane, const LaneSlice& slice, double y) const;
 };
+
+// "3 all_gather" of a plan alone, "wq.weight: all_gather" of a plan among operations.
+std::string Drawing::name(const LaneSlice& slice) const {
+  if (slice.parts > 1) return fmt::format("{} parts", slice.parts);
+  if (slice.step >= 0 && facts.labels.empty()) return fmt::format("{} {}", slice.step, slice.kind);
+  return part_name(facts.workload, facts.labels, slice.op, slice.step);
+}
 
 std::string Drawing::tip(const LaneSlice& slice) const {
   std::string when =
@@ -62,12 +71,15 @@ void Drawing::slice(Node lane, const LaneSlice& slice, double y) const {
                    {"width", std::max(width, 0.3)},
                    {"height", row_height}});
   add_tip(rect, tip(slice));
-  std::string label(slice.kind);
-  if (slice.step >= 0 && slice.parts == 1) label = fmt::format("{} {}", slice.step, slice.kind);
-  if (width < kLetter * static_cast<double>(label.size()) + 6 || row_height < 13) return;
-  add(labels, "text",
-      {{"class", fmt::format("on-{}", slice.kind)}, {"x", x + 4}, {"y", y + row_height / 2 + 4}},
-      label);
+  if (row_height < kLeastHeight) return;
+  // The longest that fits.
+  for (const std::string& label : {name(slice), std::string(slice.kind)}) {
+    if (kLetter * static_cast<double>(label.size()) + 6 > width) continue;
+    add(labels, "text",
+        {{"class", fmt::format("on-{}", slice.kind)}, {"x", x + 4}, {"y", y + row_height / 2 + 4}},
+        label);
+    return;
+  }
 }
 
 // A coordinate system of its own, so that zooming is another view of it.

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "core/base/units.h"
+#include "sim/page/cause_colours.h"
 #include "sim/page/headline.h"
 #include "sim/page/links_picture.h"
 #include "sim/page/memory_picture.h"
@@ -109,6 +110,10 @@ TEST_CASE("slices lie where their time is") {
   CHECK(tip(slices[1]) == "send <1>\n4.000 ns to 10.000 ns, 6.000 ns");
   CHECK(std::string(slices[1].node().attribute("class").value()) == "k-message lined");
   CHECK(panel.all("//ul/li").size() == 2);
+  auto written = panel.all("//g[@class='labels']/text");
+  REQUIRE(written.size() == 3);
+  CHECK(std::string(written[0].node().text().get()) == "forward");
+  CHECK(std::string(written[1].node().text().get()) == "send <1>");
 }
 
 TEST_CASE("cells of the square hold what flowed, the darkest what is most") {
@@ -241,7 +246,9 @@ TEST_CASE("above the lanes stands what the whole waits for, in the colours of th
                 {OpId{0}, 1, "nic", 400, 600},
                 {OpId{0}, 1, "launch", 600, 601},
                 {OpId{0}, 1, "latency", 601, 5000}};
-  path.causes = {{"latency", 4399}, {"nic", 500}, {"launch", 101}};
+  path.causes = {{"latency", 4399}, {"nic", 500}, {"launch", 101}, {"compute", 0}};
+  CHECK(colour_of(shares_of(path), "compute") == "k-compute");
+  CHECK(colour_of(shares_of(path), "another") == "rest");
   Panel panel;
   TimeScale scale = time_scale(5000);
   draw_path_strip(panel.node, scale, 8, path);

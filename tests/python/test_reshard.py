@@ -193,7 +193,9 @@ class ErrorTest(unittest.TestCase):
             trace.flush()
             with self.assertRaisesRegex(reshard.Findings, "has no recv"):
                 reshard.command("replay", trace.name)
-        machine = reshard.command("topo", "convert", "dgx-h100").replace("port nvlink 450GB/s", "port nvlink 4GB/s")
+        machine = reshard.command("topo", "convert", "dgx-h100").replace(
+            "port nvlink 450GB/s", "port nvlink 4GB/s"
+        )
         with tempfile.NamedTemporaryFile("w", suffix=".topo") as file:
             file.write(machine)
             file.flush()

@@ -37,6 +37,7 @@ PAGES = (
     ("compute", "replay traces/pipeline-8x3090-two-streams-compute.jsonl", 0.5 * MB, 1),
     ("sweep", "sweep --mesh 2x2 --shape 64,64", 0.5 * MB, 1),
     ("validate", f"validate {PAIR}", 0.5 * MB, 1),
+    ("compare", "compare {folder}/p2p.json {folder}/rule.json", 0.5 * MB, 1),
 )
 
 
@@ -45,6 +46,14 @@ def run(reshard, command, page):
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True)
     if done.returncode != 0:
         sys.exit(f"check_pages: {' '.join(words)}: {done.stderr}")
+
+
+def write_reports(reshard, folder):
+    """What `compare` reads: one request by two planners."""
+    for planner in ("p2p", "rule"):
+        words = [reshard, "simulate", *TWO_NODES.split(), "--planner", planner, "--data", "proof"]
+        with open(os.path.join(folder, planner + ".json"), "w") as file:
+            subprocess.run([*words, "--json"], stdout=file, check=True)
 
 
 def read_as_xml(path):
@@ -62,9 +71,10 @@ def read_as_xml(path):
 def make_pages(reshard, folder):
     """The paths by name, and what is wrong with the files."""
     paths, faults = {}, []
+    write_reports(reshard, folder)
     for name, command, most_bytes, _ in PAGES:
         path = paths[name] = os.path.join(folder, name + ".html")
-        run(reshard, command, path)
+        run(reshard, command.format(folder=folder), path)
         if os.path.getsize(path) > most_bytes:
             faults.append(f"{name}: {os.path.getsize(path)} bytes, at most {most_bytes:.0f}")
         faults += [f"{name}: {fault}" for fault in read_as_xml(path)]

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/planners/planner.h"
-#include "sim/page/markup.h"
+#include "sim/picture/markup.h"
 
 namespace reshard::sim {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/page/markup.h"
+#include "sim/picture/markup.h"
 #include "sim/study/run_facts.h"
 
 namespace reshard::sim {

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/page/markup.h"
+#include "sim/picture/markup.h"
 
 namespace reshard::sim {
 

@@ -5,7 +5,7 @@
 
 #include <string_view>
 
-#include "sim/page/markup.h"
+#include "sim/picture/markup.h"
 
 namespace reshard::sim {
 

@@ -6,7 +6,7 @@
 
 #include "core/plan/executor.h"
 #include "core/topology/topology.h"
-#include "sim/page/markup.h"
+#include "sim/picture/markup.h"
 
 namespace reshard::sim {
 

@@ -4,7 +4,7 @@
 // is.
 #pragma once
 
-#include "sim/page/markup.h"
+#include "sim/picture/markup.h"
 #include "sim/report/report.h"
 
 namespace reshard::sim {

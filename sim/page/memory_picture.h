@@ -9,7 +9,7 @@
 #include "core/plan/plan.h"
 #include "core/traffic/accounting.h"
 #include "core/traffic/workload.h"
-#include "sim/page/markup.h"
+#include "sim/picture/markup.h"
 
 namespace reshard::sim {
 

@@ -14,7 +14,7 @@
 #include <string_view>
 
 #include "core/base/embedded_text.h"
-#include "sim/page/markup.h"
+#include "sim/picture/markup.h"
 
 namespace reshard::sim {
 

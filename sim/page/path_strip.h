@@ -3,8 +3,8 @@
 // the headline.
 #pragma once
 
-#include "sim/page/markup.h"
 #include "sim/page/time_axis.h"
+#include "sim/picture/markup.h"
 #include "sim/study/run_facts.h"
 
 namespace reshard::sim {

@@ -12,8 +12,8 @@
 #include "sim/page/memory_picture.h"
 #include "sim/page/page.h"
 #include "sim/page/timeline_picture.h"
-#include "sim/page/topology_picture.h"
 #include "sim/page/traffic_picture.h"
+#include "sim/picture/topology_picture.h"
 #include "sim/report/common_facts.h"
 #include "sim/report/request_kinds.h"
 

@@ -13,10 +13,10 @@
 #include "sim/page/memory_picture.h"
 #include "sim/page/page.h"
 #include "sim/page/rank_names.h"
-#include "sim/page/sharding_picture.h"
 #include "sim/page/timeline_picture.h"
-#include "sim/page/topology_picture.h"
 #include "sim/page/traffic_picture.h"
+#include "sim/picture/sharding_picture.h"
+#include "sim/picture/topology_picture.h"
 #include "sim/report/common_facts.h"
 
 namespace reshard::sim {

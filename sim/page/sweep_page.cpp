@@ -9,8 +9,8 @@
 #include "core/base/units.h"
 #include "sim/page/headline.h"
 #include "sim/page/html_table.h"
-#include "sim/page/matrix_picture.h"
 #include "sim/page/page.h"
+#include "sim/picture/matrix_picture.h"
 #include "sim/report/common_facts.h"
 
 namespace reshard::sim {

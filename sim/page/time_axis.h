@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/page/markup.h"
+#include "sim/picture/markup.h"
 
 namespace reshard::sim {
 

@@ -8,7 +8,7 @@
 
 #include "core/plan/executor.h"
 #include "core/traffic/workload.h"
-#include "sim/page/markup.h"
+#include "sim/picture/markup.h"
 #include "sim/study/run_facts.h"
 
 namespace reshard::sim {

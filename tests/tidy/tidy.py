@@ -55,8 +55,10 @@ SIM = {
     "sim/replay": ALL_CORE + ["sim/network", "sim/study", "sim/trace", "sim/transport"],
     "sim/report": ALL_CORE
     + ["sim/calibrate", "sim/replay", "sim/study", "sim/trace", "sim/transport"],
-    "sim/page": ALL_CORE
+    "sim/picture": ALL_CORE
     + ["sim/calibrate", "sim/replay", "sim/report", "sim/study", "sim/trace", "sim/transport"],
+    "sim/page": ALL_CORE
+    + ["sim/picture", "sim/report", "sim/replay", "sim/study", "sim/transport"],
 }
 ALLOWED = {**CORE, **SIM}
 # Backends see core and this; the registry sees them all.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "sim/page/drawing.h"
+#include "sim/picture/drawing.h"
 
 #include <algorithm>
 #include <array>

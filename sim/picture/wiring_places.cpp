@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "sim/page/wiring_places.h"
+#include "sim/picture/wiring_places.h"
 
 #include <algorithm>
 #include <deque>

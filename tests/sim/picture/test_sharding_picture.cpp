@@ -6,8 +6,8 @@
 
 #include "core/base/errors.h"
 #include "core/layout/request.h"
-#include "sim/page/sharding_picture.h"
-#include "tests/sim/page/read_back.h"
+#include "sim/picture/sharding_picture.h"
+#include "tests/sim/picture/read_back.h"
 
 using namespace reshard;
 using namespace reshard::sim;

@@ -3,8 +3,8 @@
 #include <catch2/catch.hpp>
 #include <set>
 
-#include "sim/page/matrix_picture.h"
-#include "tests/sim/page/read_back.h"
+#include "sim/picture/matrix_picture.h"
+#include "tests/sim/picture/read_back.h"
 
 using namespace reshard;
 using namespace reshard::sim;

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/page/drawing.h"
+#include "sim/picture/drawing.h"
 
 namespace reshard::sim {
 

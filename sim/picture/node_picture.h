@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "sim/page/link_ink.h"
-#include "sim/page/wiring.h"
-#include "sim/page/wiring_places.h"
+#include "sim/picture/link_ink.h"
+#include "sim/picture/wiring.h"
+#include "sim/picture/wiring_places.h"
 
 namespace reshard::sim {
 

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "core/layout/request.h"
-#include "sim/page/markup.h"
+#include "sim/picture/markup.h"
 
 namespace reshard::sim {
 

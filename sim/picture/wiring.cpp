@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Two nodes are looked at where they can be joined, as the network begins where what both reach is
 // the same; what is found of the first is true of all.
-#include "sim/page/wiring.h"
+#include "sim/picture/wiring.h"
 
 #include <algorithm>
 #include <map>

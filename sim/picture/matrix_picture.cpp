@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "sim/page/matrix_picture.h"
+#include "sim/picture/matrix_picture.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "core/base/units.h"
-#include "sim/page/drawing.h"
+#include "sim/picture/drawing.h"
 
 namespace reshard::sim {
 namespace {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "sim/page/drawing.h"
+#include "sim/picture/drawing.h"
 
 namespace reshard::sim {
 

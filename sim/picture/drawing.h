@@ -12,8 +12,8 @@
 #include <ostream>
 #include <string_view>
 
-#include "sim/page/markup.h"
-#include "sim/page/palette.h"
+#include "sim/picture/markup.h"
+#include "sim/picture/palette.h"
 
 namespace reshard::sim {
 

@@ -7,7 +7,7 @@
 
 #include <string_view>
 
-#include "sim/page/markup.h"
+#include "sim/picture/markup.h"
 #include "sim/report/report.h"
 
 namespace reshard::sim {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "sim/page/link_ink.h"
+#include "sim/picture/link_ink.h"
 
 #include <algorithm>
 #include <functional>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "sim/page/palette.h"
+#include "sim/picture/palette.h"
 
 #include <algorithm>
 #include <array>

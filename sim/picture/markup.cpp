@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "sim/page/markup.h"
+#include "sim/picture/markup.h"
 
 #include <cmath>
 
 #include <fmt/format.h>
 
-#include "sim/page/xml_text.h"
+#include "sim/picture/xml_text.h"
 
 namespace reshard::sim {
 

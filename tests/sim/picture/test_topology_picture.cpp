@@ -5,11 +5,11 @@
 #include <set>
 
 #include "sim/machines/presets.h"
-#include "sim/page/topology_picture.h"
-#include "sim/page/wiring.h"
-#include "sim/page/wiring_places.h"
-#include "tests/sim/page/machine_by_lot.h"
-#include "tests/sim/page/read_back.h"
+#include "sim/picture/topology_picture.h"
+#include "sim/picture/wiring.h"
+#include "sim/picture/wiring_places.h"
+#include "tests/sim/picture/machine_by_lot.h"
+#include "tests/sim/picture/read_back.h"
 
 using namespace reshard;
 using namespace reshard::sim;

@@ -2,8 +2,8 @@
 // Words stay within their tile, whichever way they are written.
 #include <catch2/catch.hpp>
 
-#include "sim/page/tile_label.h"
-#include "tests/sim/page/read_back.h"
+#include "sim/picture/tile_label.h"
+#include "tests/sim/picture/read_back.h"
 
 using namespace reshard::sim;
 

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "sim/page/palette.h"
-#include "sim/page/topology_picture.h"
-#include "sim/page/wiring.h"
+#include "sim/picture/palette.h"
+#include "sim/picture/topology_picture.h"
+#include "sim/picture/wiring.h"
 
 namespace reshard::sim {
 

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "sim/page/wiring.h"
+#include "sim/picture/wiring.h"
 
 namespace reshard::sim {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "sim/page/sharding_picture.h"
+#include "sim/picture/sharding_picture.h"
 
 #include <algorithm>
 #include <map>
@@ -9,9 +9,9 @@
 #include <fmt/ranges.h>
 
 #include "core/base/units.h"
-#include "sim/page/drawing.h"
-#include "sim/page/tile_label.h"
-#include "sim/page/tiles.h"
+#include "sim/picture/drawing.h"
+#include "sim/picture/tile_label.h"
+#include "sim/picture/tiles.h"
 
 namespace reshard::sim {
 namespace {

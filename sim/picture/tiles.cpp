@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "sim/page/tiles.h"
+#include "sim/picture/tiles.h"
 
 #include <algorithm>
 #include <map>

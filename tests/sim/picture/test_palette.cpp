@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <set>
 
-#include "sim/page/palette.h"
+#include "sim/picture/palette.h"
 #include "tests/sim/page/contrast.h"
 
 using namespace reshard::sim;

@@ -5,7 +5,7 @@
 #include <regex>
 
 #include "tests/sim/page/contrast.h"
-#include "tests/sim/page/read_back.h"
+#include "tests/sim/picture/read_back.h"
 
 using namespace reshard::sim;
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "sim/page/node_picture.h"
+#include "sim/picture/node_picture.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
 
-#include "sim/page/drawing.h"
+#include "sim/picture/drawing.h"
 
 namespace reshard::sim {
 namespace {

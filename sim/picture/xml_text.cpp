@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "sim/page/xml_text.h"
+#include "sim/picture/xml_text.h"
 
 #include <bit>
 #include <cstdint>

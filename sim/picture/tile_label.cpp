@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "sim/page/tile_label.h"
+#include "sim/picture/tile_label.h"
 
 #include <algorithm>
 

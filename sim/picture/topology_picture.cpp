@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "sim/page/topology_picture.h"
+#include "sim/picture/topology_picture.h"
 
 #include <algorithm>
 #include <numeric>
@@ -8,10 +8,10 @@
 #include <fmt/ranges.h>
 
 #include "core/base/units.h"
-#include "sim/page/drawing.h"
-#include "sim/page/link_ink.h"
-#include "sim/page/node_picture.h"
-#include "sim/page/wiring.h"
+#include "sim/picture/drawing.h"
+#include "sim/picture/link_ink.h"
+#include "sim/picture/node_picture.h"
+#include "sim/picture/wiring.h"
 
 namespace reshard::sim {
 namespace {

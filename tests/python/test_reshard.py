@@ -9,6 +9,8 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
+import timeit
 import unittest
 
 import reshard
@@ -76,6 +78,16 @@ class PlanTest(unittest.TestCase):
             for source in ("S(0)R", [Shard(0), Replicate()], (Shard(-2), Replicate())):
                 self.assertIs(reshard.plan([8, 8], "f32", mesh, source, "RS(1)"), first)
         self.assertIsNot(reshard.plan((8, 8), "f32", "2x2", "S(0)R", "RS(1)", planner="p2p"), first)
+
+    def test_placements_and_meshes_are_values(self):
+        self.assertEqual(Shard(1), Shard(1))
+        self.assertNotEqual(Shard(1), Shard(0))
+        self.assertNotEqual(Shard(1), Partial(1))
+        self.assertEqual({Replicate(): 1}[Replicate()], 1)
+        self.assertEqual(repr(StridedShard(0, 2)), "StridedShard(dim=0, split_factor=2)")
+        mesh = Mesh([2, 2], names=["a", "b"], ranks=range(4))
+        self.assertEqual(mesh, Mesh((2, 2), ("a", "b"), (0, 1, 2, 3)))
+        self.assertEqual(repr(Mesh((2,))), "Mesh(shape=(2,), names=None, ranks=None)")
 
     def test_objects_of_torch_are_known_by_their_looks(self):
         source, target = [_StridedShard(), Replicate()], [Replicate(), Partial("sum")]
@@ -202,6 +214,30 @@ class ErrorTest(unittest.TestCase):
             with self.assertRaises(reshard.Findings) as caught:
                 reshard.command("topo", "check", file.name)
         self.assertIn("class NET reaches 50.000 GB/s", caught.exception.text)
+
+
+class SpeedTest(unittest.TestCase):
+    """Processor time, the best of several: other work on the machine counts little."""
+
+    def test_the_import_is_short(self):
+        script = (
+            "import time; a = time.process_time(); import reshard; print(time.process_time() - a)"
+        )
+        took = [
+            float(subprocess.run([sys.executable, "-c", script], capture_output=True).stdout)
+            for _ in range(5)
+        ]
+        self.assertLess(min(took), 0.050)
+
+    def test_what_was_planned_is_at_hand(self):
+        def ask():
+            reshard.plan(
+                (4096, 4096), "bf16", (4, 4), [Shard(0), Replicate()], [Replicate(), Shard(1)]
+            )
+
+        ask()
+        took = timeit.repeat(ask, number=200, repeat=20, timer=time.process_time)
+        self.assertLess(min(took) / 200, 20e-6)
 
 
 class ProgramTest(unittest.TestCase):

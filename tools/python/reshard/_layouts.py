@@ -3,52 +3,78 @@
 texts, numbers, and the objects of torch.distributed, known by what they look like and never
 imported."""
 
-from dataclasses import dataclass
 from typing import Optional, Sequence, Tuple
 
 from ._library import InputError
 
 
-@dataclass(frozen=True)
-class Shard:
+class _Value:
+    """Equal and shown by what it holds. (dataclasses take as long to import as all the rest.)"""
+
+    __slots__ = ()
+
+    def _held(self):
+        return tuple(getattr(self, name) for name in self.__slots__)
+
+    def __eq__(self, other):
+        return type(self) is type(other) and self._held() == other._held()
+
+    def __hash__(self):
+        return hash((type(self), self._held()))
+
+    def __repr__(self):
+        held = (f"{name}={value!r}" for name, value in zip(self.__slots__, self._held()))
+        return f"{type(self).__name__}({', '.join(held)})"
+
+
+class Shard(_Value):
     """An axis cuts `dim` of the tensor, negative from the last."""
 
-    dim: int
+    __slots__ = ("dim",)
+
+    def __init__(self, dim: int):
+        self.dim = dim
 
 
-@dataclass(frozen=True)
-class Replicate:
+class Replicate(_Value):
     """All ranks along an axis hold the same."""
 
+    __slots__ = ()
 
-@dataclass(frozen=True)
-class Partial:
+
+class Partial(_Value):
     """Ranks along an axis hold addends: sum, avg, product, min, max, band, bor, bxor."""
 
-    reduce_op: str = "sum"
+    __slots__ = ("reduce_op",)
+
+    def __init__(self, reduce_op: str = "sum"):
+        self.reduce_op = reduce_op
 
 
-@dataclass(frozen=True)
-class StridedShard:
+class StridedShard(_Value):
     """As torch's _StridedShard: `dim` is cut behind `split_factor` parts of it."""
 
-    dim: int
-    split_factor: int
+    __slots__ = ("dim", "split_factor")
+
+    def __init__(self, dim: int, split_factor: int):
+        self.dim = dim
+        self.split_factor = split_factor
 
 
-@dataclass(frozen=True)
-class Mesh:
+class Mesh(_Value):
     """`shape` by axis; `names` of the axes; `ranks` row-major, default 0, 1, 2 ..."""
 
-    shape: Tuple[int, ...]
-    names: Optional[Tuple[str, ...]] = None
-    ranks: Optional[Tuple[int, ...]] = None
+    __slots__ = ("shape", "names", "ranks")
 
-    def __post_init__(self):
-        object.__setattr__(self, "shape", tuple(self.shape))
-        for name in ("names", "ranks"):
-            if getattr(self, name) is not None:
-                object.__setattr__(self, name, tuple(getattr(self, name)))
+    def __init__(
+        self,
+        shape: Sequence[int],
+        names: Optional[Sequence[str]] = None,
+        ranks: Optional[Sequence[int]] = None,
+    ):
+        self.shape: Tuple[int, ...] = tuple(shape)
+        self.names = None if names is None else tuple(names)
+        self.ranks = None if ranks is None else tuple(ranks)
 
 
 def placement_text(placement, dims):

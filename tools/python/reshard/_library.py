@@ -3,7 +3,6 @@
 
 import ctypes as c
 import os
-import pathlib
 import weakref
 
 MAX_DIMS = 8
@@ -138,10 +137,10 @@ def _candidates():
     if os.environ.get("RESHARD_LIBRARY"):
         yield os.environ["RESHARD_LIBRARY"]
         return
-    here = pathlib.Path(__file__).resolve()
-    yield str(here.with_name("libreshard.so.0"))
+    here = os.path.dirname(os.path.realpath(__file__))
+    yield os.path.join(here, "libreshard.so.0")
     for build in ("wheel", "release"):  # of a source tree
-        yield str(here.parents[3] / "build" / build / "libreshard.so.0")
+        yield os.path.join(here, "..", "..", "..", "build", build, "libreshard.so.0")
     yield "libreshard.so.0"
 
 

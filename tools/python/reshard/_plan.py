@@ -3,7 +3,6 @@
 
 import ctypes as c
 import functools
-import html
 import json
 from typing import Any, Dict, List, NamedTuple, Optional
 
@@ -227,6 +226,8 @@ class Plan:
         return self._written(["plan", *self._asked.options(), "--html", "-"], path)
 
     def _repr_html_(self) -> str:
+        import html
+
         # In a frame, so that a notebook and the page do not style each other.
         page = html.escape(self.to_html(), quote=True)
         return f'<iframe srcdoc="{page}" style="width:100%;height:48rem;border:0"></iframe>'

@@ -9,6 +9,7 @@ import threading
 import unittest
 
 import reshard
+from reshard import _mpi
 
 
 def floats(values):
@@ -36,8 +37,8 @@ class Transport:
             each.memory[:] = self.boxes[each.peer, self.rank, each.tag].get(timeout=60)
 
 
-def run_all(plan, sources, destinations):
-    post = Post()
+def run_all(plan, sources, destinations, post=None):
+    post = post or Post()
     failures = []
 
     def run(rank):
@@ -117,6 +118,9 @@ class ExecuteTest(unittest.TestCase):
             self.assertEqual(destinations[rank], bytes(expected.shards[rank]))
 
     def test_tensors_by_dlpack(self):
+        nothing = reshard.plan((0, 4), "f32", 2, "S(1)", "R")
+        empty = [Tensor([], (0, 2), (5, 7)) for _ in range(2)]
+        run_all(nothing, empty, [Tensor([], (0, 4)), None])
         # A row of 4 before the data, which the offset skips; an extent of 1 has any stride.
         sources = [
             Tensor([9, 9, 9, 9, *range(8)], (1, 2, 4), (77, 4, 1), offset=16),
@@ -145,6 +149,47 @@ class ExecuteTest(unittest.TestCase):
                 run(source, destination)
         with self.assertRaisesRegex(reshard.InputError, "transport: expected torch.distributed"):
             run(bytes(32), taken, object())
+
+    def test_messages_of_a_run_have_different_tags(self):
+        class Recorder(Transport):
+            def exchange(self, sends, receives):
+                tags.extend((self.rank, each.peer, each.tag) for each in sends)
+                super().exchange(sends, receives)
+
+        tags, post = [], Post()
+        post.of = lambda rank: Recorder(post.boxes, rank)
+        # An all_reduce is two exchanges between the same ranks.
+        plan = reshard.plan((8, 8), "f32", 2, "P(sum)", "R", planner="rule")
+        run_all(plan, [bytes(256)] * 2, [bytearray(256), bytearray(256)], post)
+        self.assertEqual(len(tags), 4)
+        self.assertEqual(len(set(tags)), 4)
+
+    def test_large_messages_travel_in_parts_that_mpi_can_count(self):
+        parts = _mpi._parts(memoryview(bytes(range(10))), 4)
+        self.assertEqual(
+            [bytes(part) for part in parts], [bytes(range(4)), bytes(range(4, 8)), b"\x08\x09"]
+        )
+
+        class Communicator:
+            def Isend(self, memory, dest, tag):
+                self.sent = (bytes(memory), dest, tag)
+                return self
+
+            def Irecv(self, memory, source, tag):
+                self.received = (source, tag)
+                return self
+
+            waited = 0
+
+            def Wait(self):
+                self.waited += 1
+
+        communicator = Communicator()
+        message = reshard.Transfer(3, 32768 + 5, memoryview(b"ab"))
+        _mpi.MpiTransport(communicator).exchange([message], [message])
+        self.assertEqual(communicator.sent, (b"ab", 3, 5))
+        self.assertEqual(communicator.received, (3, 5))
+        self.assertEqual(communicator.waited, 2)
 
     def test_what_a_transport_raises_comes_back(self):
         class Broken:
@@ -217,6 +262,9 @@ class OperationsTest(unittest.TestCase):
         self.assertEqual((operation.kind, operation.op), ("all_reduce", "sum"))
         self.assertEqual((operation.group, operation.member), ((1, 3), 1))
         self.assertEqual(operation.input, (0, (slice(0, 8), slice(0, 4))))
+        for op in ("min", "max", "product"):
+            plan = reshard.plan((8, 4), "f32", (2, 2), f"P({op})R", "RR", planner="rule")
+            self.assertEqual(plan.operations(0).operations[0].op, op)
         plan = reshard.plan((8, 4), "f32", 2, "P(avg)", "S(0)", planner="p2p")
         program = plan.operations(0)
         (fold,) = [o for o in program.operations if o.kind == "reduce"]
@@ -251,6 +299,15 @@ class LocalTensorTest(unittest.TestCase):
         self.assertEqual(before.full().tolist(), self.whole.tolist())
         doubled = reshard.LocalTensor([self.whole] * 2, (6, 8), 2, "P(sum)")
         self.assertEqual(doubled.full().tolist()[5][7], 94)
+
+    def test_scalars_and_shards_by_rank(self):
+        one = memoryview(floats([7])).cast("B").cast("f", ())
+        self.assertEqual(reshard.plan((), "f32", 2, "R", "R").shard_shapes(1), ((), ()))
+        self.assertEqual(reshard.LocalTensor({1: one, 0: one}, (), 2, "R").full().tolist(), 7)
+        given = {1: floats([3, 4]), 0: floats([1, 2])}
+        joined = reshard.LocalTensor(given, (4,), 2, "S(0)")
+        self.assertEqual(list(joined.shards), [0, 1])
+        self.assertEqual(joined.full().tolist(), [1, 2, 3, 4])
 
     def test_across_meshes(self):
         before = reshard.LocalTensor.of(self.whole, 2, "S(0)")

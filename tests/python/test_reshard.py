@@ -167,12 +167,17 @@ class CommandsTest(unittest.TestCase):
         report = reshard.sweep((16, 16), (2, 2), planner=["p2p", "rule"], placements="R,S(0)")
         self.assertEqual({row["planner"] for row in report["rows"]}, {"p2p", "rule"})
         self.assertEqual(len(report["rows"]), 2 * 16)
+        for cold in (True, False):
+            report = reshard.sweep((16, 16), 2, planner="p2p", cold=cold)
+            self.assertEqual("first_use_ps" in report["rows"][0], cold)
         both = reshard.sweep((16, 16), ["2", "4"], planner="p2p")
         self.assertEqual(both["meshes"], ["2", "4"])
 
     def test_a_trace_of_lines(self):
         lines = [{"op": "compute", "ranks": "0", "duration_ps": 3_000_000}]
         self.assertEqual(reshard.replay(lines)["time_ps"], 3_000_000)
+        lines.insert(0, {"reshard_trace": 1, "topology": "dgx-a100"})
+        self.assertEqual(reshard.replay(lines)["topology"], "dgx-a100:1")
 
     def test_reports_side_by_side(self):
         a = reshard.simulate((64, 64), "f32", 4, "S(0)", "R", planner="rule", data="proof")

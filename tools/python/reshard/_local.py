@@ -98,10 +98,7 @@ class LocalTensor:
         shape = _shape_of(whole)
         ranks = _ranks_of(mesh)
         replicated = cls({rank: whole for rank in ranks}, shape, mesh, "R" * _axes_of(mesh))
-        text = placements_text(placements, len(shape))
-        if "P(sum)" in text:  # which is made of shards
-            replicated = replicated.redistribute(text.replace("P(sum)", "S(0)"))
-        return replicated.redistribute(text)
+        return replicated.redistribute(placements)
 
     @property
     def dtype(self):

@@ -28,8 +28,9 @@ std::string style_sheet() {
     classes += fmt::format(".drawing .fill-{0}{{fill:var(--drawing-{0})}}", tone.name);
     classes += fmt::format(".drawing .stroke-{0}{{stroke:var(--drawing-{0})}}", tone.name);
   }
-  return fmt::format(".drawing{{{}}}@media (prefers-color-scheme:dark){{.drawing{{{}}}}}{}", light,
-                     dark, classes);
+  return fmt::format(
+      ".drawing{{{}}}@media screen and (prefers-color-scheme:dark){{.drawing{{{}}}}}{}", light,
+      dark, classes);
 }
 
 void add_class(Node of, std::string_view name) {

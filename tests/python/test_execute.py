@@ -93,6 +93,11 @@ class Tensor:
         return new(c.addressof(self.tensor), b"dltensor", None)
 
 
+class OnDevice(Tensor):
+    def __dlpack_device__(self):
+        return (2, 0)  # CUDA
+
+
 class ExecuteTest(unittest.TestCase):
     def setUp(self):
         self.plan = reshard.plan((4, 4), "f32", 2, "S(0)", "S(1)")
@@ -147,6 +152,8 @@ class ExecuteTest(unittest.TestCase):
         ):
             with self.subTest(why), self.assertRaisesRegex(reshard.InputError, why):
                 run(source, destination)
+        with self.assertRaisesRegex(reshard.InputError, "as the arrays are a device's"):
+            run(bytes(32), OnDevice([0] * 8, (4, 2)), Post().of(0))
         with self.assertRaisesRegex(reshard.InputError, "transport: expected torch.distributed"):
             run(bytes(32), taken, object())
 

@@ -32,7 +32,7 @@ try:
         init_device_mesh,
     )
     from torch.distributed.tensor.debug import CommDebugMode
-    import reshard.torch
+    from reshard import _execute
     from reshard.torch import plan_of, redistribute, redistributing
 except ImportError as error:
     missing = error
@@ -242,7 +242,7 @@ def run(rank, arguments, shape):
     os.environ.update(RANK=str(rank))
     dist.init_process_group("gloo")
     if arguments.steps:
-        reshard.torch._on_host = lambda tensor: False
+        _execute.on_device = lambda array: True
     here = Rank(arguments, shape)
     for source, target in here.pairs():
         if arguments.time:

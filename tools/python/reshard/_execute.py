@@ -6,7 +6,7 @@ import ctypes as c
 from typing import NamedTuple
 
 from . import _library as library
-from ._memory import bytes_at, memory_of
+from ._memory import HOST_DEVICES, bytes_at, memory_of
 
 
 class Transfer(NamedTuple):
@@ -41,42 +41,55 @@ def _transfers(array, count):
     ]
 
 
-def carrier_of(transport):
-    """The exchange function of a transport: an object with `exchange(sends, receives)`, a process
-    group of torch.distributed or its module, or a communicator of mpi4py."""
+def _transport_of(transport):
+    """What has `exchange(sends, receives)`: a transport itself, or what carries for
+    torch.distributed, one of its process groups, or a communicator of mpi4py."""
     if transport is None or hasattr(transport, "exchange"):
-        return None if transport is None else transport.exchange
+        return transport
     if hasattr(transport, "Isend") and hasattr(transport, "Irecv"):
         from ._mpi import MpiTransport
 
-        return MpiTransport(transport).exchange
+        return MpiTransport(transport)
     if type(transport).__module__.split(".")[0] == "torch" or hasattr(transport, "ProcessGroup"):
         from ._torch_transport import TorchTransport
 
-        group = None if hasattr(transport, "ProcessGroup") else transport
-        return TorchTransport(group).exchange
+        return TorchTransport(None if hasattr(transport, "ProcessGroup") else transport)
     raise library.InputError(
         "transport: expected torch.distributed, a process group, a communicator of mpi4py or an "
         f"object with exchange(sends, receives), found {type(transport).__name__}"
     )
 
 
+def on_device(array):
+    """Whether a processor cannot read it: an array by DLPack that says so."""
+    return hasattr(array, "__dlpack_device__") and array.__dlpack_device__()[0] not in HOST_DEVICES
+
+
 def execute(plan, rank, source, destination, transport=None):
     """Runs `rank`'s part of the plan; every rank of the plan calls it.
 
-    source, destination: the rank's shards, arrays with the buffer protocol or DLPack in the memory
-    of the host, contiguous, of exactly the shards' bytes; None where the rank has none. transport:
+    source, destination: the rank's shards, arrays with the buffer protocol or DLPack, contiguous,
+    of exactly the shards' bytes; None where the rank has none. transport:
     torch.distributed or one of its process groups (of all ranks of the plan; peers are global
     ranks), a communicator of mpi4py, or an object with `exchange(sends, receives)`, which gets
     lists of Transfer and returns when all are done; None where nothing travels.
 
-    Bits are those of `reshard simulate` whatever carries them. Raises InputError where an array
-    does not fit, and whatever the transport raises.
+    Arrays of the host have the bits of `reshard simulate` whatever carries them. Arrays of a GPU
+    need torch.distributed; then collectives are the library's, and fold in its order. Raises
+    InputError where an array does not fit, and whatever the transport raises.
     """
+    carrier = _transport_of(transport)
+    if on_device(source) or on_device(destination):
+        if not hasattr(carrier, "run_on_device"):
+            raise library.InputError(
+                "transport: expected torch.distributed, as the arrays are a device's, found "
+                f"{type(transport).__name__}"
+            )
+        carrier.run_on_device(plan, rank, source, destination)
+        return
     given = memory_of(source, "source")
     taken = memory_of(destination, "destination", writable=True)
-    carrier = carrier_of(transport)
-    run = _Run(carrier) if carrier is not None else None
+    run = _Run(carrier.exchange) if carrier is not None else None
     arguments = library.Run(
         exchange=run.function if run else library.Exchange(),
         source=given.address or None,

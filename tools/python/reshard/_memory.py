@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from ._library import InputError
 
-_CPU, _PINNED = 1, 3  # DLDeviceType: memory that a processor reads
+HOST_DEVICES = (1, 3)  # DLDeviceType of memory that a processor reads: its own, pinned
 
 
 class _Py_buffer(c.Structure):
@@ -94,7 +94,7 @@ def _of_dlpack(array, name):
     capsule = array.__dlpack__()
     pointer = _python.PyCapsule_GetPointer(capsule, b"dltensor")
     tensor = _DLTensor.from_address(pointer)
-    if tensor.device_type not in (_CPU, _PINNED):
+    if tensor.device_type not in HOST_DEVICES:
         raise InputError(f"{name}: expected memory of the host, found a device's")
     elements = 1
     for dim in range(tensor.ndim):

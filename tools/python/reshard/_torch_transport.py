@@ -1,15 +1,20 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Messages over a process group of torch.distributed that carries host memory: gloo, MPI."""
+"""Messages over a process group of torch.distributed: of host memory over gloo or MPI, of tensors
+on GPUs over NCCL."""
 
 import torch
 import torch.distributed as dist
 
+from ._torch_steps import run_steps
+
 
 class TorchTransport:
-    """Peers are global ranks, as in the meshes of torch."""
+    """Peers are global ranks, as in the meshes of torch. Collectives on GPUs go over that of
+    `groups` which has just their ranks."""
 
-    def __init__(self, group=None):
+    def __init__(self, group=None, groups=()):
         self._group = group
+        self._groups = [dist.group.WORLD if group is None else group, *groups]
 
     def exchange(self, sends, receives):
         works = [
@@ -22,6 +27,13 @@ class TorchTransport:
         ]
         for work in works:
             work.wait()
+
+    def run_on_device(self, plan, rank, source, destination):
+        tensors = (
+            each if each is None or isinstance(each, torch.Tensor) else torch.from_dlpack(each)
+            for each in (source, destination)
+        )
+        run_steps(plan, rank, *tensors, self._group, self._groups)
 
 
 def _bytes(memory):

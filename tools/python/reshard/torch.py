@@ -17,7 +17,6 @@ from torch.distributed.tensor import DTensor, Replicate
 from . import _plan
 from ._execute import execute
 from ._library import InputError
-from ._torch_steps import run_steps
 from ._torch_transport import TorchTransport
 
 __all__ = ["plan_of", "redistribute", "redistributing"]
@@ -110,26 +109,17 @@ def _dense_strides(shape):
 
 def _moved(dtensor, mesh, placements, options):
     local = dtensor.to_local().detach()
-    if all(each.get_coordinate() is None for each in (mesh, dtensor.device_mesh)):
+    own = [each for each in (mesh, dtensor.device_mesh) if each.get_coordinate() is not None]
+    if not own:
         return local  # empty, as the rank has no part
     plan = plan_of(dtensor, placements, mesh, **options)
     rank = dist.get_rank()
     source, destination = plan.shard_shapes(rank)
     given = None if source is None else local.contiguous()
     taken = None if destination is None else local.new_empty(destination)
-    if _on_host(local):
-        execute(plan, rank, given, taken, TorchTransport())
-    else:
-        run_steps(plan, rank, given, taken, groups=_groups(mesh, dtensor.device_mesh))
+    groups = [group for each in own for group in each.get_all_groups()]
+    execute(plan, rank, given, taken, TorchTransport(groups=groups))
     return local.new_empty(0) if taken is None else taken
-
-
-def _on_host(tensor):
-    return tensor.device.type == "cpu"
-
-
-def _groups(*meshes):
-    return [dist.group.WORLD] + [group for mesh in meshes for group in mesh.get_all_groups()]
 
 
 @contextlib.contextmanager

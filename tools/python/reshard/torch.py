@@ -45,7 +45,8 @@ def redistribute(dtensor, placements, device_mesh=None, **options):
     """`dtensor` as `placements` say, on `device_mesh` or its own mesh; differentiable twice.
 
     Every rank of both meshes calls it, with a DTensor of the same global shape. What travels goes
-    over the default process group: on processors as messages of gloo or MPI, with the bits of
+    over the mesh's process group, or the default one where several axes or meshes have none
+    together: on processors as messages of gloo or MPI, with the bits of
     `reshard simulate`; on GPUs as batches of messages and collectives of NCCL. Options are
     reshard.plan's: planner, topology, memory_limit.
 
@@ -118,7 +119,9 @@ def _moved(dtensor, mesh, placements, options):
     given = None if source is None else local.contiguous()
     taken = None if destination is None else local.new_empty(destination)
     groups = [group for each in own for group in each.get_all_groups()]
-    execute(plan, rank, given, taken, TorchTransport(groups=groups))
+    # A mesh of one axis has a group of all its ranks; of several there is only the default one.
+    alone = mesh == dtensor.device_mesh and mesh.ndim == 1
+    execute(plan, rank, given, taken, TorchTransport(groups[0] if alone else None, groups))
     return local.new_empty(0) if taken is None else taken
 
 

@@ -37,35 +37,35 @@ std::vector<std::map<BufferId, Use>> uses_by_slot(const Plan& plan) {
 
 // Who takes over whose memory on one rank: as much as can be, so a greatest flow from those that
 // are gone to those that come. Each first takes what nobody has; then what another has that can
-// take elsewhere.
+// take elsewhere, in rounds of shortest ways (Dinic, 1970).
 class Handover {
  public:
   // `uses` ordered by the first that writes them.
   Handover(const std::vector<Use>& uses, const StepOrder& order, Slot slot)
       : uses_(uses), order_(order), slot_(slot), givers_(uses.size()), given_(uses.size()) {
     for (const Use& use : uses) left_.push_back(use.bytes);
+    lacks_ = left_;
   }
 
   // Bytes of memory in all, with what is not taken over.
   std::int64_t memory() {
-    std::int64_t memory = 0;
-    for (std::size_t taker = 0; taker < uses_.size(); ++taker) {
-      std::int64_t lacks = uses_[taker].bytes;
-      for (std::size_t giver = 0; giver < taker && lacks > 0; ++giver)
+    for (std::size_t taker = 0; taker < uses_.size(); ++taker)
+      for (std::size_t giver = 0; giver < taker && lacks_[taker] > 0; ++giver)
         if (left_[giver] > 0 && gone_before(uses_[giver], uses_[taker]))
-          lacks -= hand_over(giver, taker, std::min(lacks, left_[giver]));
-      while (lacks > 0) {
-        asked_.assign(uses_.size(), false);
-        std::int64_t more = obtain(taker, lacks);
-        if (more == 0) break;
-        lacks -= more;
-      }
-      add_bytes(memory, lacks);
+          lacks_[taker] -= hand_over(giver, taker, std::min(lacks_[taker], left_[giver]));
+    while (find_ways()) {
+      tried_.assign(uses_.size(), 0);
+      for (std::size_t taker = 0; taker < uses_.size(); ++taker)
+        while (std::int64_t more = obtain(taker, lacks_[taker])) lacks_[taker] -= more;
     }
+    std::int64_t memory = 0;
+    for (std::int64_t lacks : lacks_) add_bytes(memory, lacks);
     return memory;
   }
 
  private:
+  static constexpr int kNowhere = -1;
+
   bool gone_before(const Use& a, const Use& b) const {
     return std::all_of(b.writers.begin(), b.writers.end(), [&](std::int32_t writer) {
       return std::all_of(a.users.rbegin(), a.users.rend(),
@@ -89,14 +89,42 @@ class Handover {
     return bytes;
   }
 
+  // How far each is from one that lacks memory; false where none has memory left that another can
+  // get to.
+  bool find_ways() {
+    giver_at_.assign(uses_.size(), kNowhere);
+    taker_at_.assign(uses_.size(), kNowhere);
+    std::vector<std::size_t> takers;
+    auto reach = [&](std::size_t taker, int at) {
+      if (taker_at_[taker] != kNowhere) return;
+      taker_at_[taker] = at;
+      takers.push_back(taker);
+    };
+    for (std::size_t taker = 0; taker < uses_.size(); ++taker)
+      if (lacks_[taker] > 0) reach(taker, 0);
+    bool found = false;
+    for (std::size_t i = 0; i < takers.size(); ++i)
+      for (std::size_t giver : givers_of(takers[i])) {
+        if (giver_at_[giver] != kNowhere) continue;
+        giver_at_[giver] = taker_at_[takers[i]] + 1;
+        found = found || left_[giver] > 0;
+        for (const auto& [other, has] : given_[giver])
+          if (has > 0) reach(other, giver_at_[giver]);
+      }
+    return found;
+  }
+
   // For `taker`, at most `bytes`: what a giver has left, or what its takers obtain elsewhere.
   std::int64_t obtain(std::size_t taker, std::int64_t bytes) {
-    for (std::size_t giver : givers_of(taker)) {
-      if (asked_[giver]) continue;
-      asked_[giver] = true;
+    if (bytes == 0) return 0;
+    const std::vector<std::size_t>& givers = givers_of(taker);
+    for (; tried_[taker] < givers.size(); ++tried_[taker]) {
+      std::size_t giver = givers[tried_[taker]];
+      if (giver_at_[giver] != taker_at_[taker] + 1) continue;
       if (left_[giver] > 0) return hand_over(giver, taker, std::min(bytes, left_[giver]));
       for (auto& [other, has] : given_[giver]) {
-        std::int64_t freed = has > 0 ? obtain(other, std::min(bytes, has)) : 0;
+        if (taker_at_[other] != giver_at_[giver]) continue;
+        std::int64_t freed = obtain(other, std::min(bytes, has));
         if (freed == 0) continue;
         has -= freed;
         left_[giver] += freed;
@@ -111,8 +139,9 @@ class Handover {
   Slot slot_;
   std::vector<std::optional<std::vector<std::size_t>>> givers_;  // by taker, where asked for
   std::vector<std::map<std::size_t, std::int64_t>> given_;       // by giver and taker
-  std::vector<std::int64_t> left_;                               // by giver
-  std::vector<bool> asked_;
+  std::vector<std::int64_t> left_, lacks_;                       // by giver, by taker
+  std::vector<int> giver_at_, taker_at_;                         // steps from one that lacks
+  std::vector<std::size_t> tried_;                               // givers of each taker, this round
 };
 
 }  // namespace

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A call of an operator on sharded tensors: what a decision is made from.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/dtype.h"
+#include "core/layout/layout.h"
+#include "core/ops/attributes.h"
+
+namespace reshard {
+
+// How a tensor of an operator lies along one axis. Beside Placement's kinds the two partials that
+// PyTorch's operators make and that nobody writes:
+//   NormPartial  addends x whose norm of order p is meant: (sum of |x|^p)^(1/p)
+//   MaskPartial  as input of a look-up: indices of which each rank knows its own, as output: rows
+//                of which each rank has those it knew, sum of them
+struct OpPlacement {
+  enum class Kind : std::uint8_t {
+    Replicate,
+    Shard,
+    StridedShard,
+    Partial,
+    NormPartial,
+    MaskPartial
+  };
+  Kind kind = Kind::Replicate;
+  std::int8_t dim = 0;            // Shard, StridedShard: tensor dim. MaskPartial: dim that is cut
+  ReduceOp op = ReduceOp::Sum;    // Partial
+  std::int64_t split_factor = 1;  // StridedShard
+  double norm = 0;                // NormPartial: p, finite and not 0
+  Shape mask_shape = {};          // MaskPartial: of the tensor that is looked up in
+
+  OpPlacement() = default;
+  OpPlacement(const Placement& placement);
+  static OpPlacement replicate() { return {}; }
+  static OpPlacement shard(int dim) { return Placement::shard(dim); }
+  static OpPlacement partial(ReduceOp op) { return Placement::partial(op); }
+  static OpPlacement norm_partial(double norm);
+  static OpPlacement mask_partial(const Shape& mask_shape, int dim);
+
+  bool is_replicate() const { return kind == Kind::Replicate; }
+  bool is_shard_like() const { return kind == Kind::Shard || kind == Kind::StridedShard; }
+  // Of any kind.
+  bool is_partial() const { return !is_replicate() && !is_shard_like(); }
+  bool is_partial(ReduceOp of) const { return kind == Kind::Partial && op == of; }
+  friend bool operator==(const OpPlacement&, const OpPlacement&) = default;
+};
+// As PyTorch prints it: "S(0)", "P(sum)", "_NormP(2)", "MaskP(sum, torch.Size([32, 12]), 0)".
+std::string text(const OpPlacement& placement);
+
+using OpPlacements = std::vector<OpPlacement>;  // one per axis
+std::string text(const OpPlacements& placements);
+
+struct TensorMeta {
+  Shape shape;
+  DType dtype;
+  friend bool operator==(const TensorMeta&, const TensorMeta&) = default;
+};
+
+// A tensor as an operator sees it. `of_view`: a view made its _StridedShard, as PyTorch remembers,
+// whose cost model then takes its gathers for free.
+struct TensorSpec {
+  TensorMeta meta;
+  OpPlacements placements;
+  bool of_view = false;
+  friend bool operator==(const TensorSpec&, const TensorSpec&) = default;
+};
+// "f32[64, 32](S(0)R)".
+std::string text(const TensorSpec& spec);
+
+// One tensor argument, or a list of them; null where there is none.
+struct OpArgument {
+  bool is_list = false;
+  std::vector<const TensorSpec*> tensors;
+};
+
+struct Operator;
+
+// Tensors in the order of the operator's arguments, absent ones at the end may be left out.
+struct OpCall {
+  const Operator* op;
+  std::vector<OpArgument> arguments;
+  OpAttributes attributes;
+  bool loss_parallel = false;  // as inside PyTorch's context of that name
+};
+
+}  // namespace reshard

@@ -48,6 +48,8 @@ struct OpPlacement {
   // Of any kind.
   bool is_partial() const { return !is_replicate() && !is_shard_like(); }
   bool is_partial(ReduceOp of) const { return kind == Kind::Partial && op == of; }
+  // What moves it: a norm's and a look-up's addends are summed.
+  Placement carried() const;
   friend bool operator==(const OpPlacement&, const OpPlacement&) = default;
 };
 // As PyTorch prints it: "S(0)", "P(sum)", "_NormP(2)", "MaskP(sum, torch.Size([32, 12]), 0)".

@@ -25,27 +25,6 @@ double hops_around(const TorchMeshTopology& topology, int axis) {
   return static_cast<double>(topology.sizes[axis] - 1);
 }
 
-// Cost of one step while a rank holds `gib`, which becomes what it holds afterwards.
-double step_cost_us(const TorchStep& step, const TorchMeshTopology& topology, double& gib) {
-  auto size = static_cast<double>(topology.sizes[step.axis]);
-  if (step.from == step.to) return 0.0;
-  if (step.from.is_shard_like()) {
-    if (step.to.is_partial()) return kInfinite;
-    if (step.to.is_shard_like()) return torch_all_to_all_cost_us(gib, topology, step.axis);
-    gib *= size;
-    return torch_allgather_cost_us(gib, topology, step.axis);
-  }
-  if (step.from.is_partial()) {
-    if (step.to.is_partial()) return kInfinite;
-    if (step.to.is_replicate()) return torch_allreduce_cost_us(gib, topology, step.axis);
-    double cost = torch_reduce_scatter_cost_us(gib, topology, step.axis);
-    gib /= size;
-    return cost;
-  }
-  if (step.to.is_shard_like()) gib /= size;
-  return 0.0;
-}
-
 }  // namespace
 
 TorchMeshTopology torch_mesh_topology(const Mesh& mesh, std::int32_t devices_per_host) {
@@ -78,6 +57,26 @@ double torch_all_to_all_cost_us(double gib, const TorchMeshTopology& topology, i
   return torch_allgather_cost_us(gib, topology, axis) + kAllToAllPenaltyUs;
 }
 
+double torch_step_cost_us(const TorchStep& step, const TorchMeshTopology& topology, double& gib) {
+  auto size = static_cast<double>(topology.sizes[step.axis]);
+  if (step.from == step.to) return 0.0;
+  if (step.from.is_shard_like()) {
+    if (step.to.is_partial()) return kInfinite;
+    if (step.to.is_shard_like()) return torch_all_to_all_cost_us(gib, topology, step.axis);
+    gib *= size;
+    return torch_allgather_cost_us(gib, topology, step.axis);
+  }
+  if (step.from.is_partial()) {
+    if (step.to.is_partial()) return kInfinite;
+    if (step.to.is_replicate()) return torch_allreduce_cost_us(gib, topology, step.axis);
+    double cost = torch_reduce_scatter_cost_us(gib, topology, step.axis);
+    gib /= size;
+    return cost;
+  }
+  if (step.to.is_shard_like()) gib /= size;
+  return 0.0;
+}
+
 double torch_steps_cost_us(const Layout& source, const std::vector<TorchStep>& steps,
                            std::int32_t devices_per_host) {
   TorchMeshTopology topology = torch_mesh_topology(source.mesh(), devices_per_host);
@@ -91,7 +90,7 @@ double torch_steps_cost_us(const Layout& source, const std::vector<TorchStep>& s
   if (replicated) return 0.0;
   double gib = static_cast<double>(source.bytes()) / shards / 1024.0 / 1024.0 / 1024.0;
   double cost = 0.0;
-  for (const TorchStep& step : steps) cost += step_cost_us(step, topology, gib);
+  for (const TorchStep& step : steps) cost += torch_step_cost_us(step, topology, gib);
   return cost;
 }
 

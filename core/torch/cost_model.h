@@ -37,6 +37,10 @@ struct TorchStep {
   friend bool operator==(const TorchStep&, const TorchStep&) = default;
 };
 
+// Cost of one step while a rank holds `gib`, which becomes what it holds afterwards; infinite where
+// it is forbidden.
+double torch_step_cost_us(const TorchStep& step, const TorchMeshTopology& topology, double& gib);
+
 // Cost of a list of steps that starts at `source`; infinite for forbidden steps. 0 when the source
 // is fully replicated or nothing differs.
 double torch_steps_cost_us(const Layout& source, const std::vector<TorchStep>& steps,

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "core/ops/call.h"
+
+#include <fmt/format.h>
+
+namespace reshard {
+
+OpPlacement::OpPlacement(const Placement& placement)
+    : dim(placement.dim), op(placement.op), split_factor(placement.split_factor) {
+  switch (placement.kind) {
+    case Placement::Kind::Replicate:
+      kind = Kind::Replicate;
+      break;
+    case Placement::Kind::Shard:
+      kind = Kind::Shard;
+      break;
+    case Placement::Kind::StridedShard:
+      kind = Kind::StridedShard;
+      break;
+    case Placement::Kind::Partial:
+      kind = Kind::Partial;
+      break;
+  }
+}
+
+OpPlacement OpPlacement::norm_partial(double norm) {
+  OpPlacement out;
+  out.kind = Kind::NormPartial;
+  out.norm = norm;
+  return out;
+}
+
+OpPlacement OpPlacement::mask_partial(const Shape& mask_shape, int dim) {
+  OpPlacement out;
+  out.kind = Kind::MaskPartial;
+  out.dim = static_cast<std::int8_t>(dim);
+  out.mask_shape = mask_shape;
+  return out;
+}
+
+Placement OpPlacement::carried() const {
+  switch (kind) {
+    case Kind::Replicate:
+      return Placement::replicate();
+    case Kind::Shard:
+      return Placement::shard(dim);
+    case Kind::StridedShard:
+      return Placement::strided_shard(dim, split_factor);
+    case Kind::Partial:
+      return Placement::partial(op);
+    case Kind::NormPartial:
+    case Kind::MaskPartial:
+      break;
+  }
+  return Placement::partial(ReduceOp::Sum);
+}
+
+std::string text(const OpPlacement& placement) {
+  if (placement.kind == OpPlacement::Kind::NormPartial)
+    return fmt::format("_NormP({})", placement.norm);
+  if (placement.kind == OpPlacement::Kind::MaskPartial) {
+    std::string sizes;
+    for (std::int64_t size : placement.mask_shape)
+      sizes += fmt::format("{}{}", sizes.empty() ? "" : ", ", size);
+    return fmt::format("MaskP(sum, torch.Size([{}]), {})", sizes, placement.dim);
+  }
+  return text(placement.carried());
+}
+
+std::string text(const OpPlacements& placements) {
+  std::string out;
+  for (const OpPlacement& placement : placements) out += text(placement);
+  return out;
+}
+
+std::string text(const TensorSpec& spec) {
+  std::string sizes;
+  for (std::int64_t size : spec.meta.shape)
+    sizes += fmt::format("{}{}", sizes.empty() ? "" : ", ", size);
+  return fmt::format("{}[{}]({})", text(spec.meta.dtype), sizes, text(spec.placements));
+}
+
+}  // namespace reshard

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The product of a rule's rows over the mesh's axes, and the choice among its candidates.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "core/ops/decision.h"
+
+namespace reshard {
+
+// `inputs`: all that are there, those that out= writes to last. `rows`: outputs, then these.
+Decision choose(const OpSite& site, const std::vector<const TensorSpec*>& inputs, const Rows& rows,
+                std::span<const std::int32_t> sizes, const MoveCost& cost, Ties ties);
+
+}  // namespace reshard

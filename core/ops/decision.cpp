@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "core/ops/decision.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "core/base/errors.h"
+#include "core/ops/candidates.h"
+#include "core/ops/stack_rule.h"
+#include "core/ops/view_rule.h"
+
+namespace reshard {
+namespace {
+
+// ---- the call's arguments, as its operator has them
+
+void check_arguments(const OpCall& call) {
+  const Operator& op = *call.op;
+  check_attributes(op, call.attributes);
+  std::size_t most = op.tensors.size() + (op.writes_out ? kMaxAxes : 0);
+  if (call.arguments.size() > most)
+    throw InputError(fmt::format("{}: expected at most {} tensors, found {}", op.name, most,
+                                 call.arguments.size()));
+  for (std::size_t i = 0; i < op.tensors.size(); ++i) {
+    const OpTensor& tensor = op.tensors[i];
+    bool there = i < call.arguments.size() && !call.arguments[i].tensors.empty();
+    if (there && call.arguments[i].is_list != tensor.list)
+      throw InputError(fmt::format("{}: {} is {}", op.name, tensor.name,
+                                   tensor.list ? "a list of tensors" : "one tensor"));
+    if (tensor.optional || tensor.list) continue;
+    if (!there || !call.arguments[i].tensors.front())
+      throw InputError(fmt::format("{} needs a tensor {}", op.name, tensor.name));
+  }
+}
+
+// The tensors of one call: a whole call's, or those at one position of lists.
+struct Part {
+  std::vector<OpArgument> arguments;
+  std::vector<const TensorSpec*> inputs;  // that are there
+  std::vector<std::size_t> places;        // of these among the flat inputs
+};
+
+Part whole_call(const OpCall& call) {
+  Part out{call.arguments, {}, {}};
+  std::size_t place = 0;
+  for (const OpArgument& argument : call.arguments)
+    for (const TensorSpec* tensor : argument.tensors) {
+      if (tensor) {
+        out.inputs.push_back(tensor);
+        out.places.push_back(place);
+      }
+      ++place;
+    }
+  return out;
+}
+
+// Tensors that are no lists take part at every position.
+Part at_position(const OpCall& call, std::size_t position) {
+  Part out;
+  std::size_t place = 0;
+  for (const OpArgument& argument : call.arguments) {
+    std::size_t at = argument.is_list ? position : 0;
+    const TensorSpec* tensor = at < argument.tensors.size() ? argument.tensors[at] : nullptr;
+    out.arguments.push_back({false, {tensor}});
+    if (tensor) {
+      out.inputs.push_back(tensor);
+      out.places.push_back(place + at);
+    }
+    place += argument.tensors.size();
+  }
+  return out;
+}
+
+OpSite site_of(const OpCall& call, const Part& part) {
+  OpSite out{*call.op, {}, call.attributes};
+  std::size_t read = call.op->writes_out ? call.op->tensors.size() : part.arguments.size();
+  for (std::size_t i = 0; i < std::min(read, part.arguments.size()); ++i) {
+    OpSite::Argument& argument = out.arguments.emplace_back();
+    argument.is_list = part.arguments[i].is_list;
+    for (const TensorSpec* tensor : part.arguments[i].tensors)
+      argument.tensors.push_back(tensor ? &tensor->meta : nullptr);
+  }
+  out.arguments.resize(std::max(out.arguments.size(), call.op->tensors.size()));
+  return out;
+}
+
+// ---- one decision
+
+bool is_strided(const std::optional<TensorSpec>& spec) {
+  return spec && std::any_of(spec->placements.begin(), spec->placements.end(),
+                             [](const OpPlacement& placement) {
+                               return placement.kind == OpPlacement::Kind::StridedShard;
+                             });
+}
+
+// A _StridedShard that goes on is a view's where all that came in were.
+void mark_views(const std::vector<const TensorSpec*>& inputs, Decision& decision) {
+  bool of_view = true;
+  for (const TensorSpec* input : inputs)
+    if (is_strided(*input)) of_view = of_view && input->of_view;
+  for (std::optional<TensorSpec>& output : decision.outputs)
+    if (is_strided(output)) output->of_view = of_view;
+}
+
+Decision decide_view(const OpCall& call, std::span<const std::int32_t> sizes,
+                     const MoveCost& cost) {
+  const TensorSpec& input = *call.arguments[0].tensors[0];
+  ViewMap map = view_map(call.op->name, input.meta, call.attributes);
+  ViewResult result = propagate(map, input, sizes);
+  if (!result.refusal.empty())
+    throw InputError(fmt::format("{}: {}", call.op->name, result.refusal));
+  if (call.op->in_place && result.wanted != input.placements)
+    throw InputError(
+        fmt::format("{}: in-place operations that require placement changes are not "
+                    "supported",
+                    call.op->name));
+  Decision out;
+  out.wanted = {result.wanted};
+  out.outputs = {TensorSpec{{map.output, input.meta.dtype}, result.output, result.of_view}};
+  // What PyTorch says of a user's _StridedShard, also where it stays.
+  out.cost_us = is_strided(input) && !input.of_view ? std::numeric_limits<double>::infinity()
+                                                    : cost(input, result.wanted);
+  if (result.corrected) out.corrected = "PyTorch's own choice fails or is wrong here";
+  return out;
+}
+
+Decision decide_part(const OpCall& call, const Part& part, std::span<const std::int32_t> sizes,
+                     const MoveCost& cost, Ties ties) {
+  OpSite site = site_of(call, part);
+  site.outputs = call.op->rule->metas(site);
+  Decision out = choose(site, part.inputs, call.op->rule->rows(site), sizes, cost, ties);
+  mark_views(part.inputs, out);
+  return out;
+}
+
+std::size_t flat_count(const OpCall& call) {
+  std::size_t out = 0;
+  for (const OpArgument& argument : call.arguments) out += argument.tensors.size();
+  return out;
+}
+
+// A decision on `part`, as one of the whole call.
+void spread(const Part& part, const Decision& decision, Decision& whole) {
+  for (std::size_t i = 0; i < part.places.size(); ++i) {
+    whole.wanted[part.places[i]] = decision.wanted[i];
+    if (!decision.runner_up.empty()) whole.runner_up[part.places[i]] = decision.runner_up[i];
+  }
+}
+
+// Positions whose tensors are alike are decided once.
+Decision decide_each(const OpCall& call, std::span<const std::int32_t> sizes, const MoveCost& cost,
+                     Ties ties) {
+  std::size_t count = call.arguments[0].tensors.size();
+  for (const OpArgument& argument : call.arguments)
+    if (argument.is_list && !argument.tensors.empty() && argument.tensors.size() != count)
+      throw InputError(fmt::format("{}: lists of {} and {} tensors", call.op->name, count,
+                                   argument.tensors.size()));
+  Decision out;
+  out.wanted.resize(flat_count(call));
+  out.runner_up.resize(flat_count(call));
+  std::vector<std::pair<Part, Decision>> known;
+  auto is_alike = [](const Part& a, const Part& b) {
+    return std::equal(a.inputs.begin(), a.inputs.end(), b.inputs.begin(), b.inputs.end(),
+                      [](const TensorSpec* x, const TensorSpec* y) { return x == y || *x == *y; });
+  };
+  for (std::size_t position = 0; position < count; ++position) {
+    Part part = at_position(call, position);
+    auto at = std::find_if(known.begin(), known.end(),
+                           [&](const auto& entry) { return is_alike(entry.first, part); });
+    if (at == known.end()) {
+      Ties within =
+          ties == Ties::Torch && call.op->name.starts_with("_foreach") ? Ties::First : ties;
+      Decision decision = decide_part(call, part, sizes, cost, within);
+      at = known.insert(known.end(), {part, std::move(decision)});
+    }
+    const Decision& decision = at->second;
+    spread(part, decision, out);
+    out.cost_us += decision.cost_us;
+    out.candidates = std::max(out.candidates, decision.candidates);
+    out.ties = std::max(out.ties, decision.ties);
+    out.outputs.insert(out.outputs.end(), decision.outputs.begin(), decision.outputs.end());
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<const TensorSpec*> flat_inputs(const OpCall& call) {
+  std::vector<const TensorSpec*> out;
+  for (const OpArgument& argument : call.arguments)
+    out.insert(out.end(), argument.tensors.begin(), argument.tensors.end());
+  while (!out.empty() && !out.back()) out.pop_back();
+  return out;
+}
+
+Decision decide(const OpCall& call, std::span<const std::int32_t> sizes, const MoveCost& cost,
+                Ties ties) {
+  check_arguments(call);
+  Decision out;
+  if (call.op->is_view) {
+    out = decide_view(call, sizes, cost);
+  } else if (call.op->is_stack) {
+    out = decide_stack(call, sizes, cost);
+  } else if (call.op->each) {
+    out = decide_each(call, sizes, cost, ties);
+  } else {
+    Part part = whole_call(call);
+    Decision decision = decide_part(call, part, sizes, cost, ties);
+    if (part.inputs.size() == flat_count(call)) {
+      out = std::move(decision);
+    } else {
+      out = decision;
+      out.wanted.assign(flat_count(call), std::nullopt);
+      out.runner_up.assign(flat_count(call), std::nullopt);
+      spread(part, decision, out);
+    }
+  }
+  std::size_t kept = flat_inputs(call).size();
+  out.wanted.resize(kept);
+  if (!out.runner_up.empty()) out.runner_up.resize(kept);
+  return out;
+}
+
+}  // namespace reshard

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Which placements an operator's inputs are wanted in, and which its outputs have.
+//
+// Per axis a rule has rows; a candidate takes one row per axis. Candidates that a tensor cannot lie
+// in fall out; each of the others costs what its inputs' redistributions cost, and one is chosen.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "core/ops/operator.h"
+
+namespace reshard {
+
+// What it costs to bring a tensor from where it lies: microseconds, infinite where it must not be.
+using MoveCost = std::function<double(const TensorSpec& from, const OpPlacements& to)>;
+
+// The inputs of a call, lists in order, absent ones null, those at the end left out.
+std::vector<const TensorSpec*> flat_inputs(const OpCall& call);
+
+struct Decision {
+  // By flat input; none where it is absent.
+  std::vector<std::optional<OpPlacements>> wanted;
+  std::vector<std::optional<TensorSpec>> outputs;  // none: not made
+  double cost_us = 0;
+  std::int64_t candidates = 1;  // that were left
+  std::int64_t ties = 1;        // of the chosen one's cost, with it
+  // The cheapest other candidate.
+  std::vector<std::optional<OpPlacements>> runner_up;
+  std::optional<double> runner_up_us;
+  // Where PyTorch gives wrong values or fails inside: why this is another choice. Empty: it is not.
+  std::string_view corrected;
+};
+
+// How equal costs are told apart.
+enum class Ties : std::uint8_t {
+  // PyTorch's: of those without cost the last in which nothing moves, else the first of least cost.
+  Torch,
+  // PyTorch's for the positions of lists: the first of least cost.
+  First,
+  // The first of least cost in which least moves.
+  Fewest
+};
+
+// `sizes`: of the mesh's axes. Throws InputError for arguments that do not fit the operator, and
+// where there is no candidate.
+Decision decide(const OpCall& call, std::span<const std::int32_t> sizes, const MoveCost& cost,
+                Ties ties = Ties::Torch);
+
+}  // namespace reshard

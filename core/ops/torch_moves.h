@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What PyTorch takes a redistribution of an operator's input to cost, and its steps.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/ops/call.h"
+#include "core/torch/cost_model.h"
+
+namespace reshard {
+
+// One axis changes.
+struct OpStep {
+  int axis;
+  OpPlacement from, to;
+};
+// "0:S(0)->R".
+std::string text(const OpStep& step);
+
+class TorchMoves {
+ public:
+  TorchMoves(MeshRef mesh, std::int32_t devices_per_host);
+
+  // In microseconds; infinite for what PyTorch's search may not choose: between partials, from a
+  // shard to a partial, with a _StridedShard that a user made. Free are copies that are whole, and
+  // the gathers of a _StridedShard that a view made.
+  double cost_us(const TensorSpec& from, const OpPlacements& to) const;
+  // In the order in which PyTorch's planner takes them.
+  std::vector<OpStep> steps(const TensorSpec& from, const OpPlacements& to) const;
+
+  const Mesh& mesh() const { return *mesh_; }
+  const MeshRef& mesh_ref() const { return mesh_; }
+  std::span<const std::int32_t> sizes() const { return mesh_->shape(); }
+
+ private:
+  std::vector<OpStep> strided_steps(const TensorSpec& from, const OpPlacements& to) const;
+
+  MeshRef mesh_;
+  std::int32_t devices_per_host_;
+  TorchMeshTopology topology_;
+};
+
+}  // namespace reshard

@@ -68,6 +68,7 @@ Metas attention_metas(const OpSite& site) {
   // This kernel writes blocks of 32 rows.
   if (site.op.name.starts_with("_scaled_dot_product_efficient"))
     sums.shape[2] = makes_log_sum_exp(site) ? ceil_div(sums.shape[2], 32) * 32 : 0;
+  if (site.op.name.starts_with("_scaled_dot_product_cudnn")) sums.shape.push_back(1);
   Metas metas;
   bool state = true;
   for (Made made : kernel_of(site).outputs) {

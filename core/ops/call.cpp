@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 namespace reshard {
 
 OpPlacement::OpPlacement(const Placement& placement)
@@ -23,8 +25,9 @@ OpPlacement::OpPlacement(const Placement& placement)
   }
 }
 
-OpPlacement OpPlacement::norm_partial(double norm) {
+OpPlacement OpPlacement::norm_partial(double norm, bool is_number) {
   OpPlacement out;
+  out.norm_is_number = is_number;
   out.kind = Kind::NormPartial;
   out.norm = norm;
   return out;
@@ -57,7 +60,9 @@ Placement OpPlacement::carried() const {
 
 std::string text(const OpPlacement& placement) {
   if (placement.kind == OpPlacement::Kind::NormPartial)
-    return fmt::format("_NormP({})", placement.norm);
+    return placement.norm_is_number && placement.norm == std::floor(placement.norm)
+               ? fmt::format("_NormP({:.1f})", placement.norm)
+               : fmt::format("_NormP({})", placement.norm);
   if (placement.kind == OpPlacement::Kind::MaskPartial) {
     std::string sizes;
     for (std::int64_t size : placement.mask_shape)

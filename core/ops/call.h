@@ -33,6 +33,7 @@ struct OpPlacement {
   ReduceOp op = ReduceOp::Sum;    // Partial
   std::int64_t split_factor = 1;  // StridedShard
   double norm = 0;                // NormPartial: p, finite and not 0
+  bool norm_is_number = false;    // and whether it was written as one: 2.0, not 2
   Shape mask_shape = {};          // MaskPartial: of the tensor that is looked up in
 
   OpPlacement() = default;
@@ -40,7 +41,7 @@ struct OpPlacement {
   static OpPlacement replicate() { return {}; }
   static OpPlacement shard(int dim) { return Placement::shard(dim); }
   static OpPlacement partial(ReduceOp op) { return Placement::partial(op); }
-  static OpPlacement norm_partial(double norm);
+  static OpPlacement norm_partial(double norm, bool is_number = false);
   static OpPlacement mask_partial(const Shape& mask_shape, int dim);
 
   bool is_replicate() const { return kind == Kind::Replicate; }

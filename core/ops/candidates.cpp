@@ -86,7 +86,7 @@ std::optional<OpPlacement> placed(const Mark& mark, const OpPlacement* way, cons
     case Mark::Kind::Partial:
       return OpPlacement::partial(mark.op);
     case Mark::Kind::Norm:
-      return OpPlacement::norm_partial(mark.norm);
+      return OpPlacement::norm_partial(mark.norm, mark.norm_is_number);
     case Mark::Kind::Mask:
       break;
   }

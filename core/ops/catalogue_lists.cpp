@@ -5,6 +5,7 @@
 namespace reshard {
 
 const std::string_view kListOperators = R"(
+pointwise              _amp_foreach_non_finite_check_and_unscale_ self[] found_inf inv_scale
 pointwise              _foreach_abs,_foreach_abs_            self[]
 pointwise=float        _foreach_acos,_foreach_acos_          self[]
 pointwise+additive     _foreach_add.List,_foreach_add_.List  self[] other[] ; alpha
@@ -34,6 +35,7 @@ pointwise              _foreach_clamp_min.Scalar             self[] ; scalar
 pointwise              _foreach_clamp_min.ScalarList,_foreach_clamp_min_.ScalarList self[] ;
                        scalars
 pointwise+rising       _foreach_clamp_min_.Scalar            self[] ; scalar
+pointwise+copy         _foreach_copy_                        self[] src[]
 pointwise=float        _foreach_cos,_foreach_cos_            self[]
 pointwise=float        _foreach_cosh,_foreach_cosh_          self[]
 pointwise+div=float    _foreach_div.List,_foreach_div_.List  self[] other[]
@@ -47,15 +49,15 @@ pointwise=float        _foreach_expm1,_foreach_expm1_        self[]
 pointwise              _foreach_floor,_foreach_floor_        self[]
 pointwise              _foreach_frac,_foreach_frac_          self[]
 pointwise              _foreach_lerp.List,_foreach_lerp_.List self[] tensors1[] weights[]
-pointwise
-                       _foreach_lerp.Scalar,_foreach_lerp.ScalarList,_foreach_lerp_.Scalar,_foreach_lerp_.ScalarList
-                       self[] tensors1[] ; weight
+pointwise              _foreach_lerp.Scalar,_foreach_lerp.ScalarList,_foreach_lerp_.Scalar,
+                       _foreach_lerp_.ScalarList self[] tensors1[] ; weight
+pointwise=float        _foreach_lgamma,_foreach_lgamma_      self[]
 pointwise=float        _foreach_log,_foreach_log_            self[]
 pointwise=float        _foreach_log10,_foreach_log10_        self[]
 pointwise=float        _foreach_log1p,_foreach_log1p_        self[]
 pointwise=float        _foreach_log2,_foreach_log2_          self[]
 reduce+max             _foreach_max                          self[]
-pointwise              _foreach_maximum.List                 self[] other[]
+pointwise+largest      _foreach_maximum.List                 self[] other[]
 pointwise+largest      _foreach_maximum_.List                self[] other[]
 pointwise              _foreach_minimum.List,_foreach_minimum_.List self[] other[]
 pointwise+mul          _foreach_mul.List,_foreach_mul_.List  self[] other[]
@@ -65,10 +67,10 @@ pointwise+mul          _foreach_mul.Tensor,_foreach_mul_.Tensor self[] other
 pointwise+neg          _foreach_neg,_foreach_neg_            self[]
 norm                   _foreach_norm.Scalar                  self[] ; ord dtype
 pointwise              _foreach_pow.List,_foreach_pow_.List  self[] exponent[]
-pointwise
-                       _foreach_pow.Scalar,_foreach_pow.ScalarList,_foreach_pow_.Scalar,_foreach_pow_.ScalarList
-                       self[] ; exponent
+pointwise              _foreach_pow.Scalar,_foreach_pow.ScalarList,_foreach_pow_.Scalar,
+                       _foreach_pow_.ScalarList self[] ; exponent
 pointwise              _foreach_pow.ScalarAndTensor          exponent[] ; self
+norm                   _foreach_powsum.Scalar                self[] ; ord dtype
 pointwise=float        _foreach_reciprocal,_foreach_reciprocal_ self[]
 pointwise              _foreach_round,_foreach_round_        self[]
 pointwise=float        _foreach_rsqrt,_foreach_rsqrt_        self[]

@@ -8,10 +8,12 @@ const std::string_view kShapeOperators = R"(
 keep                   alias                                 self
 random                 bernoulli,bernoulli.out>              self
 random                 bernoulli_.float,bernoulli.float_out> self ; p
+bucketize              bucketize.Tensor,bucketize.Tensor_out> self boundaries ; out_int32 right
 cat                    cat,cat.out>                          tensors[] ; dim
 split                  chunk                                 self ; chunks dim
 keep                   clone,clone.out>                      self
 pad                    constant_pad_nd,constant_pad_nd.out>  self ; pad value
+keep                   contiguous                            self
 keep                   detach,detach_                        self
 diagonal               diag,diag.out>                        self ; diagonal
 diagonal               diag_embed,diag_embed.out>            self ; offset dim1 dim2
@@ -27,18 +29,26 @@ view                   flatten.using_ints,flatten            self ; start_dim en
 turn                   flip,flip.out>                        self ; dims
 like                   full_like                             self ; fill_value dtype
 gather                 gather,gather.out>                    self index ; dim sparse_grad
+random                 geometric_,geometric.out>             self ; p
+histc                  histc,histc.out>                      self ; bins min max
 index                  index.Tensor,index.Tensor_out>        self indices?[]
+index_add              index_add,index_add_                  self index source ; dim alpha
+index_reduce           index_copy,index_copy_                self index source ; dim
 index_fill             index_fill.int_Scalar,index_fill_.int_Scalar,index_fill.int_Scalar_out>
                        self index ; dim value
 index_fill             index_fill.int_Tensor,index_fill_.int_Tensor,index_fill.int_Tensor_out>
                        self index value ; dim
 index_put              index_put,index_put_,index_put.out>   self indices?[] values ; accumulate
 index_put              _index_put_impl.out> self indices?[] values ; accumulate unsafe
+index_reduce           index_reduce,index_reduce_,index_reduce.out> self index source ; dim reduce
+                       include_self
 index_select           index_select,index_select.out>        self index ; dim
 equal                  is_same_size                          self other
 item                   _local_scalar_dense                   self
+random                 log_normal_,log_normal.out>           self ; mean std
 whole                  median,median.out>                    self
 view                   movedim.int,movedim                   self ; source destination
+multinomial            multinomial,multinomial.out>          self ; num_samples replacement
 whole                  nanmedian,nanmedian.out>              self
 slice                  narrow                                self ; dim start length
 random                 native_dropout,native_dropout.out>    input ; p train
@@ -51,6 +61,8 @@ random                 normal_,normal.out>                   self ; mean std
 like                   ones_like                             self ; dtype
 view                   permute                               self ; dims
 like                   rand_like                             self ; dtype
+like                   randint_like                          self ; high dtype
+like                   randint_like.low_dtype                self ; low high dtype
 like                   randn_like                            self ; dtype
 view                   repeat                                self ; repeats
 view                   reshape                               self ; shape

@@ -36,6 +36,7 @@ norm_forward           _fused_rms_norm                       input weight? ; nor
 norm_backward          _fused_rms_norm_backward grad_out input rstd weight? ; normalized_shape
                        output_mask
 reduce_indices         kthvalue,kthvalue.values>             self ; k dim keepdim
+norm                   linalg__powsum                        self ; ord dim keepdim dtype
 norm                   linalg_vector_norm,linalg_vector_norm.out> self ; ord dim keepdim dtype
 linear                 linear                                input weight bias?
 softmax                _log_softmax,_log_softmax.out>        self ; dim half_to_float
@@ -79,17 +80,17 @@ attention              scaled_dot_product_attention query key value attn_mask? ;
 attention              _scaled_dot_product_cudnn_attention query key value attn_bias? ;
                        compute_log_sumexp dropout_p is_causal return_debug_mask scale
 attention_backward     _scaled_dot_product_cudnn_attention_backward grad_out query key value out
-                       logsumexp philox_seed philox_offset attn_bias cum_seq_q cum_seq_k ; max_q
-                       max_k dropout_p is_causal scale
+                       logsumexp philox_seed? philox_offset? attn_bias? cum_seq_q? cum_seq_k? ;
+                       max_q max_k dropout_p is_causal scale
 attention              _scaled_dot_product_efficient_attention query key value attn_bias? ;
                        compute_log_sumexp dropout_p is_causal scale
 attention_backward     _scaled_dot_product_efficient_attention_backward grad_out_ query key value
-                       attn_bias out logsumexp philox_seed philox_offset ; dropout_p
+                       attn_bias? out logsumexp philox_seed? philox_offset? ; dropout_p
                        grad_input_mask is_causal scale
 attention              _scaled_dot_product_flash_attention query key value ; dropout_p is_causal
                        return_debug_mask scale
 attention_backward     _scaled_dot_product_flash_attention_backward grad_out query key value out
-                       logsumexp cum_seq_q cum_seq_k philox_seed philox_offset ; max_q max_k
+                       logsumexp cum_seq_q? cum_seq_k? philox_seed? philox_offset? ; max_q max_k
                        dropout_p is_causal scale
 attention              _scaled_dot_product_flash_attention_for_cpu query key value attn_mask? ;
                        dropout_p is_causal scale

@@ -123,6 +123,40 @@ Rows index_fill(const OpSite& site) {
   return rows;
 }
 
+// index_copy, index_reduce; index_add, which is linear in both.
+Rows index_reduce(const OpSite& site) {
+  int dim = site.dim("dim", 0);
+  Rows rows;
+  for (int d = 0; d < site.shape(0).size(); ++d)
+    if (d != dim)
+      rows.push_back({Mark::shard(d), Mark::shard(d), Mark::replicate(), Mark::shard(d)});
+  return rows;
+}
+
+Rows index_add(const OpSite& site) {
+  Rows rows = index_reduce(site);
+  for (ReduceOp op : {kSum, ReduceOp::Avg})
+    rows.push_back({Mark::partial(op), Mark::partial(op), Mark::replicate(), Mark::partial(op)});
+  return rows;
+}
+
+// Into which of sorted bounds a value falls: how many of them lie below it.
+Rows bucketize(const OpSite& site) {
+  Rows rows;
+  for (int d = 0; d < site.shape(0).size(); ++d)
+    rows.push_back({Mark::shard(d), Mark::shard(d), Mark::replicate()});
+  rows.push_back({Mark::partial(kSum), Mark::replicate(), Mark::shard(0)});
+  for (ReduceOp op : {ReduceOp::Max, ReduceOp::Min})
+    rows.push_back({Mark::partial(op), Mark::partial(op), Mark::replicate()});
+  return rows;
+}
+
+Metas bucketize_metas(const OpSite& site) {
+  (void)site.meta(1);
+  DType dtype = site.attributes.boolean("out_int32", false) ? DType::I32 : DType::I64;
+  return {TensorMeta{site.shape(0), dtype}};
+}
+
 // ---- x[i, j, ..]: list of index tensors, absent ones are whole dims
 
 struct Indexing {
@@ -235,6 +269,9 @@ constexpr Rule kRules[]{
     {"scatter", scatter, written_metas, "dim"},
     {"index_select", index_select, index_select_metas, "dim"},
     {"index_fill", index_fill, written_metas, "dim"},
+    {"index_reduce", index_reduce, written_metas, "dim"},
+    {"index_add", index_add, written_metas, "dim"},
+    {"bucketize", bucketize, bucketize_metas, "out_int32"},
     {"index", index, index_metas},
     {"index_put", index_put, index_put_metas},
 };

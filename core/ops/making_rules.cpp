@@ -97,11 +97,27 @@ Metas random_metas(const OpSite& site) {
   return out;
 }
 
+// Draws from the last dim.
+Rows multinomial(const OpSite& site) {
+  Rows rows;
+  for (int d = 0; d + 1 < site.shape(0).size(); ++d)
+    rows.push_back({Mark::shard(d), Mark::shard(d)});
+  return rows;
+}
+
+Metas multinomial_metas(const OpSite& site) {
+  TensorMeta out{site.shape(0), DType::I64};
+  if (out.shape.size() == 0) throw InputError("multinomial: expected weights of 1 or 2 dims");
+  out.shape[out.shape.size() - 1] = site.attributes.integer("num_samples");
+  return {out};
+}
+
 constexpr Rule kRules[]{
     {"keep", keep, keep_metas, "value dtype", true},
     {"to_copy", to_copy, keep_metas, "dtype", true},
     {"like", like, keep_metas, "dtype", true},
     {"new", make_new, new_metas, "size dtype", true},
+    {"multinomial", multinomial, multinomial_metas, "num_samples"},
     {"random", random, random_metas, "", true},
 };
 

@@ -62,8 +62,11 @@ void read_row(const std::vector<std::string_view>& words, std::vector<Operator>&
   common.is_view = rule == "view";
   common.is_stack = rule == "stack";
   if (!common.is_view && !common.is_stack) common.rule = &find_rule(rule);
+  // Names that end with a comma go on.
+  std::size_t names_end = 2;
+  while (words[names_end - 1].ends_with(',')) ++names_end;
   bool attributes = false;
-  for (std::size_t i = 2; i < words.size(); ++i) {
+  for (std::size_t i = names_end; i < words.size(); ++i) {
     if (words[i] == ";") {
       attributes = true;
     } else if (attributes) {
@@ -72,12 +75,16 @@ void read_row(const std::vector<std::string_view>& words, std::vector<Operator>&
       common.tensors.push_back(tensor_of(words[i]));
     }
   }
-  for (std::string_view name : words_of(words[1], ",")) {
+  std::vector<std::string_view> names;
+  for (std::size_t i = 1; i < names_end; ++i)
+    for (std::string_view name : words_of(words[i], ",")) names.push_back(name);
+  for (std::string_view name : names) {
     Operator op = common;
     op.writes_out = name.ends_with('>');
     op.name = name.substr(0, name.size() - (op.writes_out ? 1 : 0));
     op.in_place = is_in_place(name);
-    op.each = name.starts_with("_foreach_") || name.starts_with("_fused_adam");
+    op.each = name.starts_with("_foreach_") || name.starts_with("_fused_adam") ||
+              name.starts_with("_amp_foreach_");
     out.push_back(std::move(op));
   }
 }

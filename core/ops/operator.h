@@ -37,13 +37,16 @@ struct Mark {
   std::int8_t dim = 0;
   ReduceOp op = ReduceOp::Sum;
   double norm = 0;
+  bool norm_is_number = false;
 
   static Mark absent() { return {Kind::Absent}; }
   static Mark replicate() { return {}; }
   static Mark shard(int dim) { return {Kind::Shard, static_cast<std::int8_t>(dim)}; }
   static Mark plain_shard(int dim) { return {Kind::PlainShard, static_cast<std::int8_t>(dim)}; }
   static Mark partial(ReduceOp op) { return {Kind::Partial, 0, op}; }
-  static Mark of_norm(double order) { return {Kind::Norm, 0, ReduceOp::Sum, order}; }
+  static Mark of_norm(double order, bool is_number) {
+    return {Kind::Norm, 0, ReduceOp::Sum, order, is_number};
+  }
   static Mark mask(int dim) { return {Kind::Mask, static_cast<std::int8_t>(dim)}; }
   friend bool operator==(const Mark&, const Mark&) = default;
 };

@@ -44,6 +44,8 @@ const Rows& partial_rows(std::string_view name) {
       {"neg", {{kSum, kSum}, {kAvg, kAvg}, {kMin, kMax}, {kMax, kMin}}},
       {"any", {{kSum, kSum}, {kAvg, kAvg}, {kMax, kMax}, {kMin, kMin}}},
       {"copy", {{kSum, kSum, kSum}, {kAvg, kAvg, kAvg}, {kMax, kMax, kMax}, {kMin, kMin, kMin}}},
+      {"besselk", {{kMax, kMin}}},  // falls where it is defined, above 0
+      {"div2", {{kSum, kSum, kR}, {kAvg, kAvg, kR}}},
       {"monotone", {{kMax, kMax, kR}, {kMax, kR, kMax}, {kMin, kMin, kR}, {kMin, kR, kMin}}},
       {"largest",
        {{kMax, kMax, kR},

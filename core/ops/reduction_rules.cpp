@@ -89,9 +89,8 @@ Metas same_dtype_metas(const OpSite& site) {
 
 // ---- norms
 
-double order_of(const OpSite& site) {
-  return site.attributes.number(site.attributes.find("p") ? "p" : "ord", 2.0);
-}
+std::string_view order_name(const OpSite& site) { return site.attributes.find("p") ? "p" : "ord"; }
+double order_of(const OpSite& site) { return site.attributes.number(order_name(site), 2.0); }
 
 std::vector<int> norm_dims(const OpSite& site) { return reduced_dims(site); }
 
@@ -99,12 +98,16 @@ std::vector<int> norm_dims(const OpSite& site) { return reduced_dims(site); }
 // magnitude of what is most negative is lost.
 Rows norm(const OpSite& site) {
   double order = order_of(site);
-  Mark gone = order == INFINITY    ? Mark::partial(ReduceOp::Max)
+  const OpValue* written = site.attributes.find(order_name(site));
+  bool is_number = written && written->kind == OpValue::Kind::Number;
+  bool is_sum = site.op.name.find("powsum") != std::string::npos;  // without the root
+  Mark gone = is_sum || order == 0 ? Mark::partial(ReduceOp::Sum)
+              : order == INFINITY  ? Mark::partial(ReduceOp::Max)
               : order == -INFINITY ? Mark::partial(ReduceOp::Min)
-              : order == 0         ? Mark::partial(ReduceOp::Sum)
-                                   : Mark::of_norm(order);
+                                   : Mark::of_norm(order, is_number);
   Rows rows;
   reduce_rows(site, norm_dims(site), gone, rows);
+  if (is_sum) rows.push_back({gone, gone});
   return rows;
 }
 
@@ -253,6 +256,19 @@ Metas diagonal_metas(const OpSite& site) {
   return {TensorMeta{out, site.meta(0).dtype}};
 }
 
+// How many fall into each bin, whose ends must be the same on all ranks.
+Rows histc(const OpSite& site) {
+  Rows rows;
+  bool ends = site.attributes.number("min", 0) != site.attributes.number("max", 0);
+  for (int d = 0; d < site.shape(0).size() && ends; ++d)
+    rows.push_back({Mark::partial(ReduceOp::Sum), Mark::shard(d)});
+  return rows;
+}
+
+Metas histc_metas(const OpSite& site) {
+  return {TensorMeta{Shape{site.attributes.integer("bins", 100)}, site.meta(0).dtype}};
+}
+
 Rows equal_rows(const OpSite& site) {
   Rows rows;
   for (int d = 0; d < std::min(site.shape(0).size(), site.shape(1).size()); ++d)
@@ -273,6 +289,7 @@ constexpr Rule kRules[]{
     {"whole", nothing, whole_metas, "", false},
     {"item", nothing, no_metas, "", false},
     {"diagonal", nothing, diagonal_metas, "diagonal offset dim1 dim2", false},
+    {"histc", histc, histc_metas, "bins min max", true},
     {"equal", equal_rows, no_metas, "", true},
 };
 

@@ -89,7 +89,9 @@ double TorchMoves::cost_us(const TensorSpec& from, const OpPlacements& to) const
   gib = gib / shards / 1024.0 / 1024.0 / 1024.0;
   double cost = 0.0;
   for (const OpStep& step : steps(from, to)) {
-    if (step.from.kind == OpPlacement::Kind::StridedShard) continue;
+    if (step.from.kind == OpPlacement::Kind::StridedShard ||
+        step.to.kind == OpPlacement::Kind::StridedShard)
+      continue;
     cost += torch_step_cost_us({step.axis, step.from.carried(), step.to.carried()}, topology_, gib);
   }
   return cost;

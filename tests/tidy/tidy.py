@@ -25,6 +25,7 @@ CORE = {
     "core/topology": ["core/base"],
     "core/bounds": ["core/base", "core/layout", "core/topology"],
     "core/torch": ["core/base", "core/layout"],
+    "core/ops": ["core/base", "core/layout"],
     "core/moves": ["core/base", "core/layout", "core/plan"],
     "core/packing": ["core/base", "core/layout", "core/moves", "core/plan", "core/topology"],
     "core/planners": [

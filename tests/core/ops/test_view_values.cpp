@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Drawn views: what each rank makes of its shard alone is its part of the dense result.
+#include <catch2/catch.hpp>
+
+#include "core/ops/view_rule.h"
+#include "core/ops/view_torch_rule.h"
+#include "tests/core/ops/drawn_views.h"
+#include "tests/core/ops/view_arrays.h"
+#include "tests/support/part.h"
+
+namespace reshard::test {
+namespace {
+
+std::vector<Placement> of_layout(const OpPlacements& placements) {
+  std::vector<Placement> out;
+  for (const OpPlacement& p : placements)
+    out.push_back(p.kind == OpPlacement::Kind::Shard ? Placement::shard(p.dim)
+                  : p.kind == OpPlacement::Kind::StridedShard
+                      ? Placement::strided_shard(p.dim, p.split_factor)
+                      : Placement::replicate());
+  return out;
+}
+
+// Whether each rank's view of its shard is its part of the whole view.
+bool is_right(const DrawnView& view, const ViewMap& map, const std::vector<Placement>& wanted,
+              const std::vector<Placement>& output) {
+  MeshRef mesh = std::make_shared<const Mesh>(Mesh::row_major(view.mesh));
+  IndexArray whole = counted(view.shape);
+  IndexArray result = viewed(view.name, view.attributes, whole);
+  REQUIRE(result.shape == map.output);
+  Layout in(view.shape, DType::F32, mesh, wanted), out(map.output, DType::F32, mesh, output);
+  bool copies = view.name == "expand" || view.name == "repeat";
+  for (std::int32_t position = 0; position < mesh->size(); ++position) {
+    IndexArray shard = part_of(whole, in, position), part = part_of(result, out, position);
+    if (!copies && element_count(shard.shape) != element_count(part.shape)) return false;
+    LocalView local = local_view(view.name, view.attributes, part.shape);
+    if (!(viewed(local.name, local.attributes, shard) == part)) return false;
+  }
+  return true;
+}
+
+// What PyTorch says, where it says something.
+bool torch_is_right(const DrawnView& view, const ViewMap& map) {
+  AxisShards shards;
+  for (std::size_t axis = 0; axis < view.mesh.size(); ++axis)
+    shards[axis] = shard_of(view.placements[axis]);
+  TorchViewShards torch = torch_view_shards(map, shards, view.mesh);
+  REQUIRE(torch.refusal.empty());
+  return torch.lost_axis < 0 &&
+         is_right(view, map, of_layout(placements_of(view.placements, torch.wanted)),
+                  of_layout(placements_of(view.placements, torch.out)));
+}
+
+TEST_CASE("views: every rank's part of the result is its own view") {
+  int as_torch = 0, refused = 0, wrong = 0, called_wrong = 0;
+  Prng prng(13);
+  for (int i = 0; i < 40000 / kOneOf; ++i) {
+    DrawnView view = drawn_view(prng);
+    INFO(text(view));
+    TensorSpec spec{{view.shape, DType::F32}, view.placements};
+    ViewMap map = view_map(view.name, spec.meta, view.attributes);
+    ViewResult result = propagate(map, spec, view.mesh);
+    if (result.refusal.empty()) {
+      REQUIRE(is_right(view, map, of_layout(result.wanted), of_layout(result.output)));
+    } else {
+      bool loose_too = result.refusal.starts_with("Cannot shard unevenly");
+      REQUIRE((map.kind == ViewKind::Strict || loose_too));
+    }
+    if (!result.corrected)
+      ++(result.refusal.empty() ? as_torch : refused);
+    else
+      ++(result.refusal.empty() || !torch_is_right(view, map) ? wrong : called_wrong);
+  }
+  CHECK(as_torch > 30000 / kOneOf);
+  CHECK(refused > 2000 / kOneOf);
+  CHECK(wrong > 1000 / kOneOf);
+  CHECK(called_wrong < 40);  // shards that agree by accident of short lengths
+}
+
+}  // namespace
+}  // namespace reshard::test

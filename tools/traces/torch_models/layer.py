@@ -9,7 +9,7 @@ import sys
 import torch
 from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
-from torch.distributed.tensor import Replicate, Shard
+from torch.distributed.tensor import DTensor, Replicate, Shard
 from torch.distributed.tensor.parallel import (
     ColwiseParallel,
     PrepareModuleInput,
@@ -39,5 +39,7 @@ plan = {
 }
 mesh = init_device_mesh("cpu", (4,), mesh_dim_names=("tp",))
 model = parallelize_module(Layer(norm), mesh, plan)
-x = torch.randn(2, 2, WIDTH, requires_grad=True)
+x = torch.randn(2, 2, WIDTH, requires_grad=True)  # this rank's tokens
+if not local:
+    x = DTensor.from_local(x, mesh, [Shard(1)])
 model(x).sum().backward()

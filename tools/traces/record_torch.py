@@ -1,0 +1,144 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Runs a PyTorch script as one rank of a job that is not there, and writes what it asks of DTensor,
+forward, backward and optimizer, as a trace for `reshard replay`.
+
+No GPU and no other ranks are needed: the process group is PyTorch's fake one, whose collectives
+move nothing. What the script prints is not what it would print in the job; which operators run on
+which tensors is.
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import runpy
+import sys
+
+EXAMPLE = """example:
+  python3 tools/traces/record_torch.py --world 4 --output mlp.jsonl train.py --layers 2
+  reshard replay mlp.jsonl
+
+Everything behind SCRIPT is the script's own. RANK, WORLD_SIZE, LOCAL_RANK and their like are set as
+torchrun sets them. Exit codes: the script's own; 2 where PyTorch is missing or an option is wrong.
+"""
+
+
+def options(arguments):
+    parser = argparse.ArgumentParser(
+        prog="record_torch.py",
+        usage="%(prog)s [options] SCRIPT [ARGS...]",
+        description=__doc__,
+        epilog=EXAMPLE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("script", metavar="SCRIPT", help="a Python script that uses DTensor")
+    parser.add_argument("args", metavar="ARGS", nargs=argparse.REMAINDER, help="its arguments")
+    parser.add_argument("--world", type=int, default=4, metavar="N", help="ranks (4)")
+    parser.add_argument("--rank", type=int, default=0, help="which of them the script is (0)")
+    parser.add_argument("--output", metavar="FILE", help="the trace; standard output otherwise")
+    parser.add_argument("--expect", action="store_true", help="add the placements PyTorch chose")
+    parser.add_argument("--topology", metavar="NAME", help="of the trace's header")
+    parser.add_argument(
+        "--counts", metavar="FILE", help="write collectives by pass and kind, as JSON"
+    )
+    given = parser.parse_args(arguments)
+    if given.world < 1 or not 0 <= given.rank < given.world:
+        parser.error("--world must be at least 1, and --rank one of its ranks")
+    if not os.path.isfile(given.script):
+        parser.error(f"no such script: {given.script}")
+    return given
+
+
+def import_torch():
+    try:
+        import torch.distributed.tensor
+    except ImportError:
+        print(
+            "record_torch.py: PyTorch with torch.distributed.tensor is needed and was not found by "
+            f"{sys.executable}: pip install torch",
+            file=sys.stderr,
+        )
+        sys.exit(2)
+
+
+def environment(given):
+    rank, world = str(given.rank), str(given.world)
+    os.environ.update(RANK=rank, LOCAL_RANK=rank, GROUP_RANK="0", ROLE_RANK=rank)
+    os.environ.update(WORLD_SIZE=world, LOCAL_WORLD_SIZE=world)
+    os.environ.setdefault("MASTER_ADDR", "localhost")
+    os.environ.setdefault("MASTER_PORT", "29500")
+
+
+def fake_process_group(given):
+    """Whatever group a script asks for, it gets the fake one of --world ranks."""
+    import torch.distributed as dist
+    from torch.distributed import device_mesh, distributed_c10d
+    from torch.testing._internal.distributed.fake_pg import FakeStore
+
+    make = distributed_c10d.init_process_group
+
+    def wrapped(*args, **kwargs):
+        make("fake", rank=given.rank, world_size=given.world, store=FakeStore())
+
+    for module in (dist, distributed_c10d, device_mesh):
+        if hasattr(module, "init_process_group"):
+            module.init_process_group = wrapped
+
+
+def run(given, recorder, watch):
+    """The script, as `python3 SCRIPT ARGS` would run it."""
+    sys.argv = [given.script, *given.args]
+    sys.path[0] = os.path.dirname(os.path.abspath(given.script))
+    with watch, recorder:
+        runpy.run_path(given.script, run_name="__main__")
+
+
+def check_counts(recorder, watch):
+    """PyTorch's own count of the same run must be ours."""
+    ours = sum(sum(counts.values()) for counts in recorder.counts.values())
+    theirs = watch.get_total_counts()
+    if ours != theirs:
+        print(
+            f"record_torch.py: counted {ours} collectives where CommDebugMode counts {theirs}",
+            file=sys.stderr,
+        )
+        sys.exit(3)
+
+
+def write(given, recorder):
+    from torch_recorder.document import write_whole
+
+    document = recorder.document
+    if given.output:
+        write_whole(given.output, document.text())
+    else:
+        sys.stdout.write(document.text())
+    if given.counts:
+        write_whole(given.counts, json.dumps(recorder.counts) + "\n")
+    for what, count in sorted(document.left_out.items()):
+        print(f"record_torch.py: left out {count} {what}: traces have none", file=sys.stderr)
+
+
+def main():
+    given = options(sys.argv[1:])
+    import_torch()
+    environment(given)
+    from torch.distributed.tensor.debug import CommDebugMode
+    from torch_recorder.document import Document
+    from torch_recorder.recorder import Recorder
+
+    fake_process_group(given)
+    recorder = Recorder(Document(given.topology), given.expect)
+    recorder.install()
+    watch = CommDebugMode() if given.counts else contextlib.nullcontext()
+    try:
+        run(given, recorder, watch)
+    finally:
+        write(given, recorder)
+    if given.counts:
+        check_counts(recorder, watch)
+
+
+if __name__ == "__main__":
+    main()

@@ -225,7 +225,7 @@ pointwise+additive     subtract.Tensor                       self other ; alpha
 pointwise=float        tan,tan_,tan.out>                     self
 pointwise+rising=float tanh,tanh_,tanh.out>                  self
 pointwise              tanh_backward,tanh_backward.grad_input> grad_output output
-pointwise+rising       threshold,threshold_,threshold.out>   self ; threshold value
+threshold+rising       threshold,threshold_,threshold.out>   self ; threshold value
 pointwise              threshold_backward,threshold_backward.grad_input> grad_output self ;
                        threshold
 pointwise=float        true_divide.Tensor,true_divide_.Tensor,true_divide.out> self other

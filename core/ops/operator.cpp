@@ -75,6 +75,15 @@ void read_row(const std::vector<std::string_view>& words, std::vector<Operator>&
       common.tensors.push_back(tensor_of(words[i]));
     }
   }
+  if (common.rule) {
+    for (std::string_view word : words_of(common.rule->reads, " ")) {
+      bool kind_only = word.ends_with(':');
+      if (kind_only) word.remove_suffix(1);
+      common.reads.push_back({word, kind_only});
+    }
+  } else {
+    for (std::string_view name : common.attributes) common.reads.push_back({name, false});
+  }
   std::vector<std::string_view> names;
   for (std::size_t i = 1; i < names_end; ++i)
     for (std::string_view name : words_of(words[i], ",")) names.push_back(name);

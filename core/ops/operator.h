@@ -97,11 +97,17 @@ struct Rule {
   Rows (*rows)(const OpSite& site);
   // Throws InputError where the arguments do not fit.
   std::vector<std::optional<TensorMeta>> (*metas)(const OpSite& site);
-  // Attributes that both read, separated by spaces; "*" is all.
+  // Attributes that both read, separated by spaces; `NAME:` where only its kind counts.
   std::string_view reads = "";
   // Whether an input that lies unevenly, on fewer elements than ranks, may stay as it lies.
   bool keeps_uneven = false;
   bool (*allows)(const Placing& placing) = nullptr;  // none: all
+};
+
+// An attribute that a rule reads, or of which it only asks what it is: an integer, a number, none.
+struct OpRead {
+  std::string_view name;
+  bool kind_only = false;
 };
 
 struct OpTensor {
@@ -115,11 +121,12 @@ struct Operator {
   std::string_view partials, dtype;  // what the catalogue adds to the rule
   std::vector<OpTensor> tensors;
   std::vector<std::string_view> attributes;
-  bool in_place = false;    // the first tensor is the output
-  bool writes_out = false;  // the last tensors are the outputs
-  bool each = false;        // of lists: the rule holds position by position
-  bool is_view = false;     // view_rule.h
-  bool is_stack = false;    // stack_rule.h
+  std::vector<OpRead> reads;  // what decisions depend on; of views all attributes
+  bool in_place = false;      // the first tensor is the output
+  bool writes_out = false;    // the last tensors are the outputs
+  bool each = false;          // of lists: the rule holds position by position
+  bool is_view = false;       // view_rule.h
+  bool is_stack = false;      // stack_rule.h
 };
 
 // By ATen's name without "aten.", with or without an overload: "add.Tensor", "add" where one is

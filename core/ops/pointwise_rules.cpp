@@ -146,7 +146,8 @@ Rows optimizer(const OpSite& site) {
 
 constexpr Rule kRules[]{
     {"pointwise", pointwise, pointwise_metas,
-     "other self exponent min max scalar rounding_mode value threshold", true},
+     "other: self: exponent: min: max: scalar: rounding_mode", true},
+    {"threshold", pointwise, pointwise_metas, "threshold value", true},
     {"optimizer", optimizer, optimizer_metas, "", true},
 };
 

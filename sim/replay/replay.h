@@ -72,6 +72,8 @@ struct ReplayRow {
   std::int64_t bound_ps = 0;        // of the operation alone
 };
 
+struct DispatchReport;  // sim/dispatch
+
 struct ReplayReport {
   // Not empty: the trace cannot run (exit code 1), and nothing below is set.
   std::vector<TraceFinding> findings;
@@ -118,7 +120,8 @@ struct ReplayReport {
   // Where a policy was asked for: what it gives, then what the others would.
   std::vector<CommunicatorResult> communicators;
   bool cold = false;
-  std::optional<PathFacts> path;  // where it was asked for
+  std::optional<PathFacts> path;                   // where it was asked for
+  std::shared_ptr<const DispatchReport> dispatch;  // of calls, where the trace has some
 };
 
 // Throws InputError "FILE:LINE: ..." where a rank has no device or a planner refuses a request;

@@ -6,6 +6,7 @@
 
 #include "core/base/units.h"
 #include "sim/report/common_facts.h"
+#include "sim/report/dispatch_writer.h"
 #include "sim/report/json_parts.h"
 #include "sim/report/report.h"
 #include "sim/report/request_kinds.h"
@@ -267,6 +268,7 @@ std::string replay_json(const ReplayReport& report) {
   };
   add_path(report.path, operation, out);
   add_phases(report.phases, out);
+  if (report.dispatch) add_dispatch(*report.dispatch, out);
   return written(out);
 }
 
@@ -302,6 +304,7 @@ std::string replay_table(const ReplayReport& report, bool verbose, std::size_t w
   return head.text(width) + kinds_table(report.requests, width) + "\n" + facts.text(width) +
          communicators_table(report, width) + delayed_table(report, width) +
          swaps_table(report, width) + link_table(report.links, report.time_ps, 1'000'000, width) +
+         (report.dispatch ? dispatch_tables(*report.dispatch, verbose, width) : "") +
          (verbose ? path_tables(report, width) + rows_table(report, width) : "");
 }
 

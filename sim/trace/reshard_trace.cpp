@@ -8,6 +8,7 @@
 
 #include "core/base/cursor.h"
 #include "sim/trace/line_reader.h"
+#include "sim/trace/operator_line.h"
 #include "sim/trace/trace.h"
 
 namespace reshard::sim {
@@ -88,13 +89,19 @@ class Reader {
 
   void read_operation(TraceFields& fields) {
     constexpr std::string_view kOps =
-        "redistribute, compute, send, recv, isend, irecv, collective or fault";
+        "tensor, call, redistribute, compute, send, recv, isend, irecv, collective or fault";
     const TraceJson& op = fields.required("op", kOps);
     std::string text = op.is_string() ? op.get<std::string>() : std::string();
     std::string name = read_description(fields);
     TraceIssue how = read_issue(fields, text);
     TraceBody body;
-    if (text == "redistribute") {
+    if (text == "tensor") {
+      body = operators_.read_tensor(fields);
+    } else if (text == "call") {
+      body = operators_.read_call(fields);
+    } else if (text == "redistribute" && fields.has("tensor")) {
+      body = operators_.read_redistribute(fields);
+    } else if (text == "redistribute") {
       TraceRedistribute read = read_redistribute(fields);
       if (!name.empty())
         how.tensors.push_back(builder_.tensor(name, read.request->shape(), read.request->dtype()));
@@ -121,7 +128,7 @@ class Reader {
     TraceIssue how;
     how.stream = static_cast<std::int32_t>(
         fields.integer("stream", 0, std::numeric_limits<std::int32_t>::max(), 0));
-    if (op == "compute" || op == "fault") return how;
+    if (op == "compute" || op == "fault" || op == "tensor" || op == "call") return how;
     how.transport = read_transport(fields);
     if (const TraceJson* comm = fields.find("comm")) {
       how.communicator = fields.id_of(*comm, "comm");
@@ -272,6 +279,7 @@ class Reader {
   std::map<std::string, MeshRef> meshes_;
   std::optional<TransportKind> transport_;  // of the header
   std::map<std::array<std::string, 6>, std::shared_ptr<const Request>> requests_;
+  OperatorLineReader operators_{builder_, meshes_};
 };
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "core/base/cursor.h"
 #include "core/base/errors.h"
 #include "sim/trace/line_reader.h"
+#include "sim/trace/operator_line.h"
 
 namespace reshard::sim {
 namespace {
@@ -85,9 +86,16 @@ std::vector<Rank> ranks_of(const TraceOperation& operation) {
   if (const auto* collective = std::get_if<TraceCollective>(&operation.body))
     return collective->ranks;
   if (const auto* call = std::get_if<TraceCall>(&operation.body)) return {call->rank};
+  if (const auto* line = std::get_if<TraceOperator>(&operation.body)) return (*line)->mesh->ranks();
   if (const auto* fault = std::get_if<TraceFault>(&operation.body))
     return fault->rank ? std::vector<Rank>{*fault->rank} : std::vector<Rank>{};
   return {std::get<TraceEnd>(operation.body).rank};
+}
+
+bool has_operators(const Trace& trace) {
+  return std::any_of(trace.operations.begin(), trace.operations.end(), [](const auto& operation) {
+    return std::holds_alternative<TraceOperator>(operation.body);
+  });
 }
 
 std::int64_t highest_rank(const Trace& trace) {
@@ -102,6 +110,7 @@ std::string_view op_text(const TraceOperation& operation) {
   if (std::holds_alternative<TraceCompute>(operation.body)) return "compute";
   if (std::holds_alternative<TraceFault>(operation.body)) return "fault";
   if (std::holds_alternative<TraceCollective>(operation.body)) return "collective";
+  if (std::holds_alternative<TraceOperator>(operation.body)) return "call";
   if (const auto* call = std::get_if<TraceCall>(&operation.body)) return text(call->kind);
   return std::get<TraceEnd>(operation.body).side == TraceEnd::Side::Send ? "send" : "recv";
 }

@@ -79,8 +79,12 @@ struct TraceFault {
   std::int64_t from_ps = 0;
 };
 
-using TraceBody =
-    std::variant<TraceRedistribute, TraceCompute, TraceEnd, TraceCollective, TraceCall, TraceFault>;
+// A line on named tensors, before it is decided what it comes to.
+struct OperatorLine;  // operator_line.h
+using TraceOperator = std::shared_ptr<const OperatorLine>;
+
+using TraceBody = std::variant<TraceRedistribute, TraceCompute, TraceEnd, TraceCollective,
+                               TraceCall, TraceFault, TraceOperator>;
 
 struct TraceLine {
   std::int64_t number;   // in the file
@@ -142,6 +146,10 @@ struct Trace {
 
 // Ranks with a part in the operation, as written; of a message end its own rank.
 std::vector<Rank> ranks_of(const TraceOperation& operation);
+// Whether the trace has lines on named tensors.
+bool has_operators(const Trace& trace);
+// Gives what has no communicator one of its ranks' own.
+void join_own_communicators(Trace& trace);
 // Highest rank that the trace names; -1 without operations.
 std::int64_t highest_rank(const Trace& trace);
 

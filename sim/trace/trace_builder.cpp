@@ -270,11 +270,15 @@ std::int32_t TraceBuilder::tensor(const std::string& name, const Shape& shape, D
   return it->second;
 }
 
+void join_own_communicators(Trace& trace) {
+  OwnGroups own(trace);
+  for (TraceOperation& operation : trace.operations) own.join(operation);
+}
+
 Trace TraceBuilder::finish() {
   resolve_after(trace_, after_);
   fill_communicators(trace_);
-  OwnGroups own(trace_);
-  for (TraceOperation& operation : trace_.operations) own.join(operation);
+  join_own_communicators(trace_);
   match_messages(trace_);
   match_calls(trace_);
   std::sort(trace_.findings.begin(), trace_.findings.end(),

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "core/base/errors.h"
+#include "sim/dispatch/dispatch.h"
 #include "sim/machines/presets.h"
 #include "sim/page/replay_page.h"
 #include "sim/replay/replay.h"
@@ -25,7 +26,9 @@ namespace {
 struct ReplayOptions {
   std::string trace, format;
   bool implicit_launch_order = false, cold = false, reorder = false;
-  std::string communicators;
+  std::string communicators, dispatch = "torch";
+  std::int64_t cache_size = DecisionCache::kDefaultCapacity;
+  bool explicit_only = false;
   MachineOptions machine;
   DataOptions data;
   OutputOptions output;
@@ -67,10 +70,33 @@ sim::ReplayHooks hooks_for(sim::Studies& studies, Progress& progress, bool move_
   return hooks;
 }
 
-sim::ReplayReport replayed(const ReplayOptions& options, const sim::Trace& trace,
+void refuse(const std::vector<sim::TraceFinding>& findings) {
+  if (findings.empty()) return;
+  CheckNotHeld check;
+  for (const sim::TraceFinding& finding : findings) check.findings.push_back(finding.what);
+  throw check;
+}
+
+// Decides the trace's calls, where it has some.
+std::shared_ptr<const sim::DispatchReport> dispatched(const ReplayOptions& options,
+                                                      sim::Studies& studies, sim::Trace& trace) {
+  if (!sim::has_operators(trace)) return nullptr;
+  sim::DispatchOptions dispatch;
+  dispatch.mode = options.dispatch == "best" ? sim::DispatchMode::Best : sim::DispatchMode::Torch;
+  dispatch.cache_size = options.cache_size;
+  dispatch.devices_per_host = studies.topology()->devices() / studies.topology()->nodes();
+  dispatch.explicit_only = options.explicit_only;
+  dispatch.time_ps = [&studies](const Request& request) { return studies.of(request)->time_ps(); };
+  auto report = std::make_shared<sim::DispatchReport>(sim::dispatch(trace, dispatch));
+  refuse(report->findings);
+  return report;
+}
+
+sim::ReplayReport replayed(const ReplayOptions& options, sim::Trace& trace,
                            const std::shared_ptr<const Topology>& topology,
                            std::int64_t budget_bytes) {
   sim::Studies studies(topology, planner_of(options.machine), study_options(options.machine));
+  std::shared_ptr<const sim::DispatchReport> decided = dispatched(options, studies, trace);
   Progress progress;
   sim::ReplayHooks hooks = hooks_for(studies, progress, options.data.how == "full");
   bool has_page = !options.output.html.empty();
@@ -83,6 +109,7 @@ sim::ReplayReport replayed(const ReplayOptions& options, const sim::Trace& trace
   hooks.cold = options.cold;
   hooks.reorder = options.reorder;
   sim::ReplayReport report = sim::replay(trace, *topology, hooks, budget_bytes);
+  report.dispatch = decided;
   progress.clear();
   if (options.output.verbose) report.phases = progress.times();
   return report;
@@ -102,11 +129,7 @@ void run_replay(const ReplayOptions& options) {
   require_outputs(outputs, {{sim::file_of(trace.topology), "TRACE"}});
   auto topology = std::make_shared<const Topology>(topology_of(options, trace));
   sim::ReplayReport report = replayed(options, trace, topology, budget_bytes);
-  if (!report.findings.empty()) {
-    CheckNotHeld check;
-    for (const sim::TraceFinding& finding : report.findings) check.findings.push_back(finding.what);
-    throw check;
-  }
+  refuse(report.findings);
   if (!perfetto.empty())
     write_file(perfetto, "--perfetto", [&](std::ostream& out) {
       sim::write_perfetto(out, report.workload, report.labels, report.timeline, *topology);
@@ -161,6 +184,20 @@ void add_replay_command(CLI::App& app) {
       ->add_flag("--cold", options->cold,
                  "count the time of making communicators and of the first use of peers")
       ->needs(communicators);
+  command
+      ->add_option("--dispatch", options->dispatch,
+                   "who chooses the placements of a call's inputs: torch (as PyTorch " +
+                       std::string(kTorchVersion) +
+                       " does, by its own costs) or best (by the time of our plans)")
+      ->check(CLI::IsMember({"torch", "best"}))
+      ->capture_default_str();
+  command
+      ->add_option("--cache-size", options->cache_size,
+                   "decisions on calls that are kept, the least recently used are dropped")
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 32))
+      ->capture_default_str();
+  command->add_flag("--explicit", options->explicit_only,
+                    "a redistribution that a call needs and no line asks for is an error");
   add_machine_options(*command, options->machine);
   add_data_options(
       *command, options->data,

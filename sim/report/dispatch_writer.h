@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What was decided for the calls of a trace, as part of its report.
+#pragma once
+
+#include <string>
+
+#include "sim/dispatch/dispatch.h"
+#include "sim/report/json.h"
+
+namespace reshard::sim {
+
+// Adds `calls`, `redistributions`, `dispatch` and `collectives`.
+void add_dispatch(const DispatchReport& report, Json& out);
+// Counts by module and operator; with `verbose` every call and what moves for it, in the words of
+// PyTorch's DebugMode.
+std::string dispatch_tables(const DispatchReport& report, bool verbose, std::size_t width);
+
+}  // namespace reshard::sim

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "sim/trace/operator_line.h"
+
+#include <fmt/format.h>
+
+#include "core/base/cursor.h"
+#include "core/base/errors.h"
+#include "core/ops/operator.h"
+#include "sim/trace/line_reader.h"
+#include "sim/trace/trace.h"
+
+namespace reshard::sim {
+namespace {
+
+constexpr std::string_view kName = "the name of a tensor of a line above";
+
+OpValue value_of(const TraceJson& json) {
+  if (json.is_boolean()) return OpValue(json.get<bool>());
+  if (json.is_number_integer()) return OpValue(json.get<std::int64_t>());
+  if (json.is_number()) return OpValue(json.get<double>());
+  if (json.is_string()) return OpValue(json.get<std::string>());
+  if (!json.is_array()) return {};
+  std::vector<OpValue> list;
+  for (const TraceJson& item : json) list.push_back(value_of(item));
+  return OpValue(std::move(list));
+}
+
+OpPlacements placements_of(const std::string& text, int axes, int dims, std::string_view field) {
+  PlacementList list = parse_placements(text, axes, dims, field);
+  for (int order : list.order)
+    if (order >= 0)
+      throw InputError(
+          fmt::format("{}: a tensor of calls has its dims cut in the order of the axes, "
+                      "found {}",
+                      field, reshard::quoted(text)));
+  return {list.placements.begin(), list.placements.end()};
+}
+
+// ["R", null] as texts.
+std::vector<std::string> texts_of(TraceFields& fields, const TraceJson& json,
+                                  std::string_view key) {
+  constexpr std::string_view kWhat = "a list of placements such as [\"S(0)R\", null]";
+  if (!json.is_array()) fields.fail(key, kWhat, json);
+  std::vector<std::string> out;
+  for (const TraceJson& item : json) {
+    if (!item.is_string() && !item.is_null()) fields.fail(key, kWhat, json);
+    out.push_back(item.is_null() ? "" : item.get<std::string>());
+  }
+  return out;
+}
+
+}  // namespace
+
+const OperatorLineReader::Known& OperatorLineReader::known(std::string_view key,
+                                                           const std::string& name) const {
+  auto at = known_.find(name);
+  if (at == known_.end())
+    builder_.fail(fmt::format("{}: expected {}, found {}", key, kName, reshard::quoted(name)));
+  return at->second;
+}
+
+void OperatorLineReader::give(OperatorLine& line, const std::string& name) {
+  line.names.push_back(name);
+  if (name.empty()) {
+    line.out.push_back(kNoValue);
+    return;
+  }
+  int dims = line.kind == OperatorLine::Kind::Tensor ? line.spec.meta.shape.size() : -1;
+  known_[name] = {next_, line.mesh, dims};
+  line.out.push_back(next_++);
+}
+
+void OperatorLineReader::read_place(TraceFields& fields, OperatorLine& line) const {
+  line.module = fields.optional_string("module", "a dotted name").value_or("");
+  std::optional<std::string> pass =
+      fields.optional_string("pass", "forward, backward or optimizer");
+  if (!pass) return;
+  if (*pass != "forward" && *pass != "backward" && *pass != "optimizer")
+    builder_.fail(fmt::format("pass: expected forward, backward or optimizer, found {}",
+                              reshard::quoted(*pass)));
+  line.pass = *pass;
+}
+
+std::shared_ptr<const OperatorLine> OperatorLineReader::read_tensor(TraceFields& fields) {
+  auto line = std::make_shared<OperatorLine>();
+  std::string name = fields.string("tensor", "a name");
+  std::string mesh = fields.string("mesh", "the name of a mesh of the header");
+  auto at = meshes_.find(mesh);
+  if (at == meshes_.end())
+    builder_.fail(fmt::format("mesh: expected the name of a mesh of the header, found {}",
+                              reshard::quoted(mesh)));
+  line->mesh = at->second;
+  std::string shape = fields.shape("shape"),
+              dtype = fields.string("dtype", "a dtype such as \"bf16\""),
+              placements = fields.string("placements", "placements such as \"S(0)R\"");
+  builder_.placed([&] {
+    line->spec.meta = {parse_shape(shape), parse_dtype(dtype)};
+    line->spec.placements =
+        placements_of(placements, line->mesh->axes(), line->spec.meta.shape.size(), "placements");
+    // Refuses what no tensor can be.
+    std::vector<Placement> plain;
+    for (const OpPlacement& placement : line->spec.placements) plain.push_back(placement.carried());
+    (void)Layout(line->spec.meta.shape, line->spec.meta.dtype, line->mesh, std::move(plain));
+    return 0;
+  });
+  if (fields.has("below")) line->below = fields.integer("below", 1, kMaxBytes);
+  if (const TraceJson* value = fields.find("value")) {
+    if (!value->is_number()) fields.fail("value", "a number", *value);
+    line->value = value->get<double>();
+  }
+  read_place(fields, *line);
+  give(*line, name);
+  return line;
+}
+
+void OperatorLineReader::read_expect(TraceFields& fields, OperatorLine& line) const {
+  const TraceJson* expect = fields.find("expect");
+  if (!expect) return;
+  if (!expect->is_object()) fields.fail("expect", "an object with in and out", *expect);
+  TraceFields parts(*expect, builder_.place());
+  if (const TraceJson* in = parts.find("in")) line.expect_in = texts_of(parts, *in, "in");
+  if (const TraceJson* out = parts.find("out")) line.expect_out = texts_of(parts, *out, "out");
+  parts.refuse_others("expect");
+}
+
+std::shared_ptr<const OperatorLine> OperatorLineReader::read_call(TraceFields& fields) {
+  auto line = std::make_shared<OperatorLine>();
+  line->kind = OperatorLine::Kind::Call;
+  line->call = fields.string("call", "an operator of ATen such as \"addmm\"");
+  builder_.placed([&] { return &find_operator(line->call); });
+  constexpr std::string_view kIn = "a list of names, lists of names and nulls";
+  const TraceJson& in = fields.required("in", kIn);
+  if (!in.is_array()) fields.fail("in", kIn, in);
+  auto value_of_entry = [&](const TraceJson& entry) {
+    if (entry.is_null()) return kNoValue;
+    if (!entry.is_string()) fields.fail("in", kIn, in);
+    const Known& tensor = known("in", entry.get<std::string>());
+    if (line->mesh && *line->mesh != *tensor.mesh)
+      builder_.fail(fmt::format("in: {} lies on another mesh than the tensors before it",
+                                reshard::quoted(entry.get<std::string>())));
+    line->mesh = tensor.mesh;
+    return tensor.value;
+  };
+  for (const TraceJson& entry : in) {
+    OperatorLine::Argument& argument = line->in.emplace_back();
+    argument.is_list = entry.is_array();
+    if (!entry.is_array()) argument.values.push_back(value_of_entry(entry));
+    if (entry.is_array())
+      for (const TraceJson& item : entry) argument.values.push_back(value_of_entry(item));
+  }
+  if (!line->mesh) builder_.fail("in: expected at least one tensor");
+  if (const TraceJson* attr = fields.find("attr")) {
+    if (!attr->is_object()) fields.fail("attr", "an object of arguments by ATen's names", *attr);
+    for (const auto& [name, value] : attr->items()) line->attributes.set(name, value_of(value));
+  }
+  line->loss_parallel = fields.boolean("loss_parallel", false);
+  if (fields.has("duration_ps"))
+    line->duration_ps = fields.integer("duration_ps", 0, kMaxDurationPs);
+  read_place(fields, *line);
+  read_expect(fields, *line);
+  constexpr std::string_view kOut = "a list of names and nulls";
+  const TraceJson& out = fields.required("out", kOut);
+  if (!out.is_array()) fields.fail("out", kOut, out);
+  for (const TraceJson& entry : out) {
+    if (!entry.is_string() && !entry.is_null()) fields.fail("out", kOut, out);
+    give(*line, entry.is_null() ? "" : entry.get<std::string>());
+  }
+  return line;
+}
+
+std::shared_ptr<const OperatorLine> OperatorLineReader::read_redistribute(TraceFields& fields) {
+  auto line = std::make_shared<OperatorLine>();
+  line->kind = OperatorLine::Kind::Redistribute;
+  const Known tensor = known("tensor", fields.string("tensor", kName));
+  line->mesh = tensor.mesh;
+  line->in.push_back({false, {tensor.value}});
+  std::string to = fields.string("to", "placements such as \"S(0)R\"");
+  int dims = tensor.dims < 0 ? kMaxDims : tensor.dims;
+  line->to = builder_.placed([&] { return placements_of(to, line->mesh->axes(), dims, "to"); });
+  read_place(fields, *line);
+  give(*line, fields.string("out", "a name"));
+  return line;
+}
+
+}  // namespace reshard::sim

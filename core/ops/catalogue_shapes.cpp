@@ -23,6 +23,9 @@ keep                   empty_like                            self ; dtype
 equal                  equal                                 self other
 view                   expand                                self ; size implicit
 view                   expand_copy                           self ; size implicit
+view                   broadcast_to                          self ; size
+view                   atleast_1d,atleast_2d,atleast_3d      self
+view                   mT,adjoint,numpy_T                    self
 random                 exponential_,exponential.out>         self ; lambd
 keep                   fill_.Scalar,fill.Scalar_out>         self ; value
 view                   flatten.using_ints,flatten            self ; start_dim end_dim
@@ -47,7 +50,8 @@ equal                  is_same_size                          self other
 item                   _local_scalar_dense                   self
 random                 log_normal_,log_normal.out>           self ; mean std
 whole                  median,median.out>                    self
-view                   movedim.int,movedim                   self ; source destination
+view                   movedim.int,movedim,movedim.intlist,moveaxis.int,moveaxis,moveaxis.intlist
+                       self ; source destination
 multinomial            multinomial,multinomial.out>          self ; num_samples replacement
 whole                  nanmedian,nanmedian.out>              self
 slice                  narrow                                self ; dim start length
@@ -60,12 +64,17 @@ new                    new_zeros                             self ; size dtype
 random                 normal_,normal.out>                   self ; mean std
 like                   ones_like                             self ; dtype
 view                   permute                               self ; dims
+rename                 permute_copy                          self ; dims
 like                   rand_like                             self ; dtype
 like                   randint_like                          self ; high dtype
 like                   randint_like.low_dtype                self ; low high dtype
 like                   randn_like                            self ; dtype
 view                   repeat                                self ; repeats
+view                   tile                                  self ; dims
 view                   reshape                               self ; shape
+view                   _reshape_alias                        self ; size stride
+view                   _reshape_copy                         self ; size
+view                   ravel                                 self
 turn                   roll,roll.out>                        self ; shifts dims
 scatter                scatter.src,scatter_.src,scatter.src_out> self index src ; dim
 scatter                scatter.value,scatter_.value,scatter.value_out> self index ; dim value
@@ -83,16 +92,21 @@ split                  split_with_sizes_copy                 self ; split_sizes 
 view                   squeeze,squeeze_                      self
 view                   squeeze.dim,squeeze.dims,squeeze_.dim,squeeze_.dims self ; dim
 stack                  stack                                 tensors[] ; dim
-view                   t,t_                                  self
+rename                 t,t_,t_copy                           self
 to_copy                _to_copy                              self ; dtype
-view                   transpose.int                         self ; dim0 dim1
+view                   transpose.int,transpose_,swapdims     self ; dim0 dim1
+view                   swapaxes                              self ; axis0 axis1
+rename                 transpose_copy.int                    self ; dim0 dim1
 whole                  tril,tril_,tril.out>                  self ; diagonal
 whole                  triu,triu_,triu.out>                  self ; diagonal
 unbind                 unbind.int                            self ; dim
 view                   unflatten.int,unflatten               self ; dim sizes
 random                 uniform_,uniform.out>                 self ; from to
 view                   _unsafe_view                          self ; size
-view                   unsqueeze                             self ; dim
+view                   unsqueeze,unsqueeze_                  self ; dim
+rename                 unsqueeze_copy                        self ; dim
+rename                 squeeze_copy                          self
+rename                 squeeze_copy.dim,squeeze_copy.dims    self ; dim
 view                   view                                  self ; size
 keep                   view.dtype                            self ; dtype
 view                   view_copy                             self ; size

@@ -22,5 +22,6 @@ std::span<const Rule> lookup_rules();
 std::span<const Rule> join_rules();
 std::span<const Rule> making_rules();
 std::span<const Rule> convolution_rules();
+std::span<const Rule> rename_rules();
 
 }  // namespace reshard

@@ -351,16 +351,32 @@ ViewMap view_map(std::string_view name, const TensorMeta& input, const OpAttribu
   return map;
 }
 
-LocalView local_view(std::string_view name, const OpAttributes& attributes, const Shape& local) {
-  const ViewOperator* row = find_operator(name);
-  RESHARD_CHECK(row, "an operator that is no view: " + std::string(name));
-  LocalView out{std::string(name), attributes};
-  bool expands = row->build == expand;
-  auto is = [&](auto... build) { return ((row->build == build) || ...); };
-  if (is(permute, transpose, t, swap_last, reverse, movedim, repeat, tile)) return out;
-  if (!expands) out = {"view", {}};
-  std::string_view key = expands ? one_of(attributes, {"size", "shape"}) : "size";
-  out.attributes.set(std::string(key), OpValue(Sizes(local.begin(), local.end())));
+LocalView local_view(const ViewMap& map, const Shape& local) {
+  Sizes order, times;
+  bool repeats = false;
+  for (int d = 0; d < map.output.size(); ++d) {
+    const ViewDim& dim = map.dim(d);
+    if (dim.kind == ViewDim::Kind::Input) order.push_back(dim.first);
+    bool repeated = dim.kind == ViewDim::Kind::Repeat;
+    repeats = repeats || repeated;
+    times.push_back(dim.kind == ViewDim::Kind::New         ? map.output[d]
+                    : repeated && map.input[dim.first] > 0 ? map.output[d] / map.input[dim.first]
+                                                           : 1);
+  }
+  LocalView out;
+  auto call = [&](const char* name, const char* attribute, const Sizes& list) {
+    out.name = name;
+    out.attributes.set(attribute, OpValue(list));
+  };
+  Sizes sizes(local.begin(), local.end());
+  if (order.size() == to_index(map.input.size()) && !std::is_sorted(order.begin(), order.end()))
+    call("permute", "dims", order);
+  else if (element_count(map.input) == element_count(map.output))
+    call("view", "size", sizes);
+  else if (repeats)
+    call("repeat", "repeats", times);
+  else
+    call("expand", "size", sizes);
   return out;
 }
 

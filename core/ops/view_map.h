@@ -53,13 +53,14 @@ bool is_view(std::string_view name);
 // Throws InputError for sizes that do not fit the tensor, dims that it does not have.
 ViewMap view_map(std::string_view name, const TensorMeta& input, const OpAttributes& attributes);
 
-// What a rank calls on its shard so that it becomes `local`, its part of the output: joined, cut,
-// added and dropped dims are a view to these sizes, whatever is 1 in the shard alone.
+// What a rank calls on its shard so that it becomes `local`, its part of the output: view, permute,
+// expand or repeat, whatever the operator's name. Joined, cut, added and dropped dims are a view,
+// so that what is 1 in the shard alone stays.
 struct LocalView {
   std::string name;
   OpAttributes attributes;
 };
-LocalView local_view(std::string_view name, const OpAttributes& attributes, const Shape& local);
+LocalView local_view(const ViewMap& map, const Shape& local);
 
 // Joins and cuts dims so that `input` becomes `output`, of equally many elements: the least groups
 // of neighbouring dims with equal products, from the left.

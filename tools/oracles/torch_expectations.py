@@ -25,6 +25,7 @@ import torch_layouts
 import torch_plans
 import torch_texts
 import torch_values
+import torch_views
 from torch.testing._internal.distributed.fake_pg import FakeStore
 
 WORLD = 16
@@ -52,6 +53,8 @@ def main():
     write(folder, "graph_plans.txt", torch_graph.GRAPH_PLANS, torch_graph.graph_plans())
     write(folder, "costs.txt", torch_plans.COSTS, torch_plans.cost_tables())
     write(folder, "texts.txt", torch_texts.TEXTS, torch_texts.texts())
+    write(folder, "views.txt", torch_views.VIEWS, torch_views.views())
+    write(folder, "stacks.txt", torch_views.STACKS, torch_views.stacks())
     dist.destroy_process_group()
     write(folder, "values.txt", torch_values.VALUES, torch_values.values())
 

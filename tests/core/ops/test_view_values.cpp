@@ -33,7 +33,7 @@ bool is_right(const DrawnView& view, const ViewMap& map, const std::vector<Place
   for (std::int32_t position = 0; position < mesh->size(); ++position) {
     IndexArray shard = part_of(whole, in, position), part = part_of(result, out, position);
     if (!copies && element_count(shard.shape) != element_count(part.shape)) return false;
-    LocalView local = local_view(view.name, view.attributes, part.shape);
+    LocalView local = local_view(map, part.shape);
     if (!(viewed(local.name, local.attributes, shard) == part)) return false;
   }
   return true;

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Views for which PyTorch has rows instead of a rule over the map: t, and the copies that it takes
+// apart.
+#include "core/ops/rules.h"
+#include "core/ops/shapes.h"
+#include "core/ops/view_map.h"
+
+namespace reshard {
+namespace {
+
+ViewMap map_of(const OpSite& site) { return view_map(site.op.name, site.meta(0), site.attributes); }
+
+// A dim that the output has keeps its cut, under its new number.
+Rows rename(const OpSite& site) {
+  ViewMap map = map_of(site);
+  Rows rows;
+  for (int d = 0; d < map.input.size(); ++d)
+    for (int o = 0; o < map.output.size(); ++o)
+      if (map.dim(o).kind == ViewDim::Kind::Input && map.dim(o).first == d)
+        rows.push_back({Mark::shard(o), Mark::shard(d)});
+  for (ReduceOp op : kPartials) keep_partials({op}, 2, rows);
+  return rows;
+}
+
+Metas rename_metas(const OpSite& site) {
+  return {TensorMeta{map_of(site).output, site.meta(0).dtype}};
+}
+
+constexpr Rule kRules[]{{"rename", rename, rename_metas, "dim dims dim0 dim1"}};
+
+}  // namespace
+
+std::span<const Rule> rename_rules() { return kRules; }
+
+}  // namespace reshard

@@ -30,7 +30,8 @@ void check_arguments(const OpCall& call) {
       throw InputError(fmt::format("{}: {} is {}", op.name, tensor.name,
                                    tensor.list ? "a list of tensors" : "one tensor"));
     if (tensor.optional || tensor.list) continue;
-    if (!there || !call.arguments[i].tensors.front())
+    bool is_number = call.attributes.has(tensor.name);
+    if (!is_number && (!there || !call.arguments[i].tensors.front()))
       throw InputError(fmt::format("{} needs a tensor {}", op.name, tensor.name));
   }
 }

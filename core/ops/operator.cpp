@@ -133,6 +133,11 @@ std::size_t distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
+bool is_number(const OpValue& value) {
+  return value.kind == OpValue::Kind::Integer || value.kind == OpValue::Kind::Number ||
+         value.kind == OpValue::Kind::Boolean;
+}
+
 // Overloads that a name without one stands for, in this order.
 constexpr std::string_view kUsual[]{
     "",      ".default",    ".Tensor",        ".int",         ".self",
@@ -174,7 +179,13 @@ const Operator& find_operator(std::string_view name) {
 
 void check_attributes(const Operator& op, const OpAttributes& attributes) {
   for (const auto& [name, value] : attributes.all()) {
-    if (std::find(op.attributes.begin(), op.attributes.end(), name) != op.attributes.end())
+    // A number may stand for a tensor.
+    auto is_named = [&](const auto& list, auto name_of) {
+      return std::any_of(list.begin(), list.end(),
+                         [&](const auto& each) { return name_of(each) == name; });
+    };
+    if (is_named(op.attributes, [](std::string_view each) { return each; }) ||
+        (is_number(value) && is_named(op.tensors, [](const OpTensor& each) { return each.name; })))
       continue;
     std::string known;
     for (std::string_view attribute : op.attributes)

@@ -70,15 +70,24 @@ void OperatorLineReader::give(OperatorLine& line, const std::string& name) {
   line.out.push_back(next_++);
 }
 
-void OperatorLineReader::read_place(TraceFields& fields, OperatorLine& line) const {
-  line.module = fields.optional_string("module", "a dotted name").value_or("");
+OperatorLineReader::Place OperatorLineReader::read_place(TraceFields& fields,
+                                                         const TraceBuilder& builder) {
+  Place place;
+  place.module = fields.optional_string("module", "a dotted name").value_or("");
   std::optional<std::string> pass =
       fields.optional_string("pass", "forward, backward or optimizer");
-  if (!pass) return;
+  if (!pass) return place;
   if (*pass != "forward" && *pass != "backward" && *pass != "optimizer")
-    builder_.fail(fmt::format("pass: expected forward, backward or optimizer, found {}",
-                              reshard::quoted(*pass)));
-  line.pass = *pass;
+    builder.fail(fmt::format("pass: expected forward, backward or optimizer, found {}",
+                             reshard::quoted(*pass)));
+  place.pass = *pass;
+  return place;
+}
+
+void OperatorLineReader::read_place(TraceFields& fields, OperatorLine& line) const {
+  Place place = read_place(fields, builder_);
+  line.module = std::move(place.module);
+  line.pass = std::move(place.pass);
 }
 
 std::shared_ptr<const OperatorLine> OperatorLineReader::read_tensor(TraceFields& fields) {

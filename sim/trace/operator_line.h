@@ -58,6 +58,12 @@ class OperatorLineReader {
   OperatorLineReader(TraceBuilder& builder, const std::map<std::string, MeshRef>& meshes)
       : builder_(builder), meshes_(meshes) {}
 
+  // Where a line belongs: its module and pass.
+  struct Place {
+    std::string module, pass = "forward";
+  };
+  static Place read_place(TraceFields& fields, const TraceBuilder& builder);
+
   std::shared_ptr<const OperatorLine> read_tensor(TraceFields& fields);
   std::shared_ptr<const OperatorLine> read_call(TraceFields& fields);
   // A redistribution with `tensor`.

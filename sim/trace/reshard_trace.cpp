@@ -115,6 +115,7 @@ class Reader {
       body = read_end(fields, TraceEnd::Side::Receive);
     } else if (text == "collective") {
       body = read_collective(fields);
+      OperatorLineReader::read_place(fields, builder_);
     } else if (text == "fault") {
       body = read_fault(fields);
     } else {

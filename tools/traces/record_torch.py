@@ -10,6 +10,7 @@ which tensors is.
 
 import argparse
 import contextlib
+import functools
 import json
 import os
 import runpy
@@ -39,6 +40,9 @@ def options(arguments):
     parser.add_argument("--output", metavar="FILE", help="the trace; standard output otherwise")
     parser.add_argument("--expect", action="store_true", help="add the placements PyTorch chose")
     parser.add_argument("--topology", metavar="NAME", help="of the trace's header")
+    parser.add_argument(
+        "--no-memory", action="store_true", help="tensors without memory: models of any size; item() is 1"
+    )
     parser.add_argument(
         "--counts", metavar="FILE", help="write collectives by pass and kind, as JSON"
     )
@@ -86,11 +90,52 @@ def fake_process_group(given):
             module.init_process_group = wrapped
 
 
-def run(given, recorder, watch):
+def without(given):
+    """Contexts that stand in for what this machine has not."""
+    import torch
+    from torch._subclasses.fake_tensor import FakeTensorMode
+    from torch_recorder.without_gpu import WithoutGpu
+
+    contexts = [] if torch.cuda.is_available() else [WithoutGpu()]
+    if given.no_memory:
+        memoryless()
+        contexts.append(FakeTensorMode(allow_non_fake_inputs=True))
+    return contexts
+
+
+def memoryless():
+    """What PyTorch cannot do with tensors that have no values."""
+    import torch
+    from torch._subclasses.fake_tensor import unset_fake_temporarily
+    from torch.distributed import device_mesh
+
+    def real(function):
+        @functools.wraps(function)
+        def wrapped(*args, **kwargs):
+            with unset_fake_temporarily():
+                return function(*args, **kwargs)
+
+        return wrapped
+
+    # A mesh keeps its ranks in a tensor.
+    device_mesh.DeviceMesh.__init__ = real(device_mesh.DeviceMesh.__init__)
+    make = device_mesh.init_device_mesh
+    for module in list(sys.modules.values()):
+        if getattr(module, "init_device_mesh", None) is make:
+            module.init_device_mesh = real(make)
+    # Module.to swaps its tensors for others, which references of their mode forbid.
+    torch.utils.swap_tensors = lambda one, other: setattr(one, "data", other)
+    # What a script prints is of no account here, and nothing else has a value.
+    torch.Tensor.item = lambda tensor: 1.0 if tensor.is_floating_point() else 1
+
+
+def run(given, recorder, watch, without):
     """The script, as `python3 SCRIPT ARGS` would run it."""
     sys.argv = [given.script, *given.args]
     sys.path[0] = os.path.dirname(os.path.abspath(given.script))
-    with watch, recorder:
+    with contextlib.ExitStack() as stack:
+        for each in (*without, watch, recorder):
+            stack.enter_context(each)
         runpy.run_path(given.script, run_name="__main__")
 
 
@@ -133,7 +178,7 @@ def main():
     recorder.install()
     watch = CommDebugMode() if given.counts else contextlib.nullcontext()
     try:
-        run(given, recorder, watch)
+        run(given, recorder, watch, without(given))
     finally:
         write(given, recorder)
     if given.counts:

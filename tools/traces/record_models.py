@@ -66,6 +66,9 @@ def record(name, folder):
 
 
 def main():
+    if "--help" in sys.argv[1:]:
+        print(__doc__)
+        return
     check = "--check" in sys.argv[1:]
     names = [name for name in sys.argv[1:] if name != "--check"] or list(MODELS)
     expected = TRACES / "expected_counts.json"

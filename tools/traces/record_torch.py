@@ -25,6 +25,19 @@ torchrun sets them. Exit codes: the script's own; 2 where PyTorch is missing or 
 """
 
 
+class Enough(BaseException):
+    """The last step to record is done."""
+
+
+def steps(text):
+    """ "3": 1 to 3; "2-3": 2 to 3."""
+    first, _, last = text.rpartition("-")
+    first, last = int(first or 1), int(last)
+    if not 1 <= first <= last:
+        raise ValueError
+    return first, last
+
+
 def options(arguments):
     parser = argparse.ArgumentParser(
         prog="record_torch.py",
@@ -38,10 +51,18 @@ def options(arguments):
     parser.add_argument("--world", type=int, default=4, metavar="N", help="ranks (4)")
     parser.add_argument("--rank", type=int, default=0, help="which of them the script is (0)")
     parser.add_argument("--output", metavar="FILE", help="the trace; standard output otherwise")
+    parser.add_argument(
+        "--steps",
+        type=steps,
+        metavar="N|FIRST-LAST",
+        help="only the first N, or these, of the optimizer's steps and what leads to them",
+    )
     parser.add_argument("--expect", action="store_true", help="add the placements PyTorch chose")
     parser.add_argument("--topology", metavar="NAME", help="of the trace's header")
     parser.add_argument(
-        "--no-memory", action="store_true", help="tensors without memory: models of any size; item() is 1"
+        "--no-memory",
+        action="store_true",
+        help="tensors without memory: models of any size; item() is 1",
     )
     parser.add_argument(
         "--counts", metavar="FILE", help="write collectives by pass and kind, as JSON"
@@ -129,6 +150,23 @@ def memoryless():
     torch.Tensor.item = lambda tensor: 1.0 if tensor.is_floating_point() else 1
 
 
+def count_steps(given, recorder):
+    from torch.optim.optimizer import register_optimizer_step_post_hook
+
+    first, last = given.steps
+    done = 0
+    recorder.recording = first == 1
+
+    def stepped(*_):
+        nonlocal done
+        done += 1
+        recorder.recording = done + 1 >= first
+        if done == last:
+            raise Enough
+
+    register_optimizer_step_post_hook(stepped)
+
+
 def run(given, recorder, watch, without):
     """The script, as `python3 SCRIPT ARGS` would run it."""
     sys.argv = [given.script, *given.args]
@@ -176,12 +214,15 @@ def main():
     fake_process_group(given)
     recorder = Recorder(Document(given.topology), given.expect)
     recorder.install()
+    if given.steps:
+        count_steps(given, recorder)
     watch = CommDebugMode() if given.counts else contextlib.nullcontext()
     try:
-        run(given, recorder, watch, without(given))
+        with contextlib.suppress(Enough):
+            run(given, recorder, watch, without(given))
     finally:
         write(given, recorder)
-    if given.counts:
+    if given.counts and not given.steps:
         check_counts(recorder, watch)
 
 

@@ -68,6 +68,7 @@ class Recorder(TorchDispatchMode):
         self.document = document
         self.counts = {name: {} for name in ("forward", "backward", "optimizer")}
         self.cpu_gathers = 0  # that PyTorch runs in place of an all-to-all
+        self.recording = True
         self._expect = expect
         self._place = Place()
         self._meshes = collectives.Meshes()
@@ -159,6 +160,8 @@ class Recorder(TorchDispatchMode):
         return func(*args, **kwargs)
 
     def _collective(self, kind, func, args, kwargs):
+        if not self.recording:
+            return
         if self._in_all_to_all and kind == collectives.GATHER:
             kind = collectives.ALL
             self.cpu_gathers += 1
@@ -179,7 +182,7 @@ class Recorder(TorchDispatchMode):
 
     @property
     def _quiet(self):
-        return bool(self._frames) and self._frames[-1].quiet
+        return not self.recording or bool(self._frames) and self._frames[-1].quiet
 
     def _quietly(self, function, *args, **kwargs):
         self._frames.append(Frame(quiet=True))

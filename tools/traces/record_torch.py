@@ -10,6 +10,7 @@ which tensors is.
 
 import argparse
 import contextlib
+import functools
 import json
 import os
 import runpy
@@ -22,6 +23,19 @@ EXAMPLE = """example:
 Everything behind SCRIPT is the script's own. RANK, WORLD_SIZE, LOCAL_RANK and their like are set as
 torchrun sets them. Exit codes: the script's own; 2 where PyTorch is missing or an option is wrong.
 """
+
+
+class Enough(BaseException):
+    """The last step to record is done."""
+
+
+def steps(text):
+    """ "3": 1 to 3; "2-3": 2 to 3."""
+    first, _, last = text.rpartition("-")
+    first, last = int(first or 1), int(last)
+    if not 1 <= first <= last:
+        raise ValueError
+    return first, last
 
 
 def options(arguments):
@@ -37,8 +51,19 @@ def options(arguments):
     parser.add_argument("--world", type=int, default=4, metavar="N", help="ranks (4)")
     parser.add_argument("--rank", type=int, default=0, help="which of them the script is (0)")
     parser.add_argument("--output", metavar="FILE", help="the trace; standard output otherwise")
+    parser.add_argument(
+        "--steps",
+        type=steps,
+        metavar="N|FIRST-LAST",
+        help="only the first N, or these, of the optimizer's steps and what leads to them",
+    )
     parser.add_argument("--expect", action="store_true", help="add the placements PyTorch chose")
     parser.add_argument("--topology", metavar="NAME", help="of the trace's header")
+    parser.add_argument(
+        "--no-memory",
+        action="store_true",
+        help="tensors without memory: models of any size; item() is 1",
+    )
     parser.add_argument(
         "--counts", metavar="FILE", help="write collectives by pass and kind, as JSON"
     )
@@ -86,11 +111,69 @@ def fake_process_group(given):
             module.init_process_group = wrapped
 
 
-def run(given, recorder, watch):
+def without(given):
+    """Contexts that stand in for what this machine has not."""
+    import torch
+    from torch._subclasses.fake_tensor import FakeTensorMode
+    from torch_recorder.without_gpu import WithoutGpu
+
+    contexts = [] if torch.cuda.is_available() else [WithoutGpu()]
+    if given.no_memory:
+        memoryless()
+        contexts.append(FakeTensorMode(allow_non_fake_inputs=True))
+    return contexts
+
+
+def memoryless():
+    """What PyTorch cannot do with tensors that have no values."""
+    import torch
+    from torch._subclasses.fake_tensor import unset_fake_temporarily
+    from torch.distributed import device_mesh
+
+    def real(function):
+        @functools.wraps(function)
+        def wrapped(*args, **kwargs):
+            with unset_fake_temporarily():
+                return function(*args, **kwargs)
+
+        return wrapped
+
+    # A mesh keeps its ranks in a tensor.
+    device_mesh.DeviceMesh.__init__ = real(device_mesh.DeviceMesh.__init__)
+    make = device_mesh.init_device_mesh
+    for module in list(sys.modules.values()):
+        if getattr(module, "init_device_mesh", None) is make:
+            module.init_device_mesh = real(make)
+    # Module.to swaps its tensors for others, which references of their mode forbid.
+    torch.utils.swap_tensors = lambda one, other: setattr(one, "data", other)
+    # What a script prints is of no account here, and nothing else has a value.
+    torch.Tensor.item = lambda tensor: 1.0 if tensor.is_floating_point() else 1
+
+
+def count_steps(given, recorder):
+    from torch.optim.optimizer import register_optimizer_step_post_hook
+
+    first, last = given.steps
+    done = 0
+    recorder.recording = first == 1
+
+    def stepped(*_):
+        nonlocal done
+        done += 1
+        recorder.recording = done + 1 >= first
+        if done == last:
+            raise Enough
+
+    register_optimizer_step_post_hook(stepped)
+
+
+def run(given, recorder, watch, without):
     """The script, as `python3 SCRIPT ARGS` would run it."""
     sys.argv = [given.script, *given.args]
     sys.path[0] = os.path.dirname(os.path.abspath(given.script))
-    with watch, recorder:
+    with contextlib.ExitStack() as stack:
+        for each in (*without, watch, recorder):
+            stack.enter_context(each)
         runpy.run_path(given.script, run_name="__main__")
 
 
@@ -131,12 +214,15 @@ def main():
     fake_process_group(given)
     recorder = Recorder(Document(given.topology), given.expect)
     recorder.install()
+    if given.steps:
+        count_steps(given, recorder)
     watch = CommDebugMode() if given.counts else contextlib.nullcontext()
     try:
-        run(given, recorder, watch)
+        with contextlib.suppress(Enough):
+            run(given, recorder, watch, without(given))
     finally:
         write(given, recorder)
-    if given.counts:
+    if given.counts and not given.steps:
         check_counts(recorder, watch)
 
 

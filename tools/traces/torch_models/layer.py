@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A Transformer layer with tensor and sequence parallelism: forward and backward.
 
-Usage: layer.py [rms] [dtensor]: RMSNorm for LayerNorm, outputs kept DTensor
+Usage: layer.py [rms] [dtensor] [step]: RMSNorm for LayerNorm; outputs kept DTensor; clipping by
+norm and a step of AdamW behind it
 """
 
 import sys
@@ -43,3 +44,7 @@ x = torch.randn(2, 2, WIDTH, requires_grad=True)  # this rank's tokens
 if not local:
     x = DTensor.from_local(x, mesh, [Shard(1)])
 model(x).sum().backward()
+if "step" in sys.argv[1:]:
+    optimizer = torch.optim.AdamW(model.parameters(), foreach=True)
+    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    optimizer.step()

@@ -109,7 +109,9 @@ def attributes(func, args, kwargs):
     for argument, value, _ in bound(func, args, kwargs):
         if argument.name in UNSAID or (takes_tensors(argument) and not is_number(value)):
             continue
-        if argument.has_default_value() and value == argument.default_value:
+        default = argument.default_value
+        # 2.0 for 2 is said: norm partials print it.
+        if argument.has_default_value() and value == default and type(value) is type(default):
             continue
         out[argument.name] = plain(value)
     return out

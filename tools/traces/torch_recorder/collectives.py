@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Collectives as PyTorch's dispatcher shows them: what kind, how many bytes, which ranks."""
 
+import functools
 import itertools
-import weakref
+import math
 
 import torch
 import torch.distributed as dist
 from torch.distributed.device_mesh import DeviceMesh
+from torch.utils._python_dispatch import _disable_current_modes
 
 GATHER, SCATTER, REDUCE, ALL = "all_gather", "reduce_scatter", "all_reduce", "all_to_all"
 
@@ -74,55 +76,62 @@ def _ranks(named):
     return dist.get_process_group_ranks(group)
 
 
+@functools.lru_cache(maxsize=None)
+def ranks_of(mesh):
+    """Of a mesh, as a tensor that has values whatever modes are on."""
+    with _disable_current_modes():
+        return mesh.mesh.clone()
+
+
 class Meshes:
-    """Every mesh the script makes: this process knows only its own groups, and a group's siblings
-    along the axis run the same collective."""
+    """Every mesh the script makes. This process has only its own groups, but a group's siblings
+    along the axis run the same collective, and a trace is of all ranks."""
 
     def __init__(self):
-        self._meshes = weakref.WeakSet()
+        self._meshes = []
         make = DeviceMesh.__init__
 
         def wrapped(mesh, *args, **kwargs):
             make(mesh, *args, **kwargs)
-            self._meshes.add(mesh)
+            self._meshes.append(mesh)
 
         DeviceMesh.__init__ = wrapped
 
     def siblings(self, ranks):
-        """All groups that do what this one does, itself among them."""
-        everyone = sorted((mesh.mesh for mesh in self._meshes), key=lambda mesh: -mesh.numel())
-        for mesh in everyone:
-            for count in range(1, mesh.ndim + 1):
-                for axes in itertools.combinations(range(mesh.ndim), count):
-                    others = [axis for axis in range(mesh.ndim) if axis not in axes]
-                    size = len(ranks)
-                    groups = mesh.permute(*others, *axes).reshape(-1, mesh.numel()).tolist()[0]
-                    rows = [groups[at : at + size] for at in range(0, len(groups), size)]
-                    if mesh.numel() % size == 0 and ranks in rows:
-                        wanted = 1
-                        for axis in axes:
-                            wanted *= mesh.shape[axis]
-                        if wanted == size:
-                            return rows
-        return [ranks]
+        """The largest mesh that has this group along one or more axes, and all groups there."""
+        with _disable_current_modes():
+            return self._siblings(ranks)
+
+    def _siblings(self, ranks):
+        for mesh in sorted(self._meshes, key=lambda each: -each.size()):
+            shape = mesh.shape
+            for count in range(1, len(shape) + 1):
+                for axes in itertools.combinations(range(len(shape)), count):
+                    if math.prod(shape[axis] for axis in axes) != len(ranks):
+                        continue
+                    others = [axis for axis in range(len(shape)) if axis not in axes]
+                    rows = ranks_of(mesh).permute(*others, *axes).reshape(-1, len(ranks)).tolist()
+                    if ranks in rows:
+                        return mesh, rows
+        return None, [ranks]
 
 
-def lines(func, args, kwargs, meshes):
-    """What the trace says of the collective: one line a group. None: it cannot be said."""
+def bytes_of(tensors):
+    return sum(each.numel() * each.element_size() for each in tensors)
+
+
+def measured(func, args, kwargs):
+    """Kind, ranks and bytes as a line has them. None: traces have no such collective."""
     name = func._schema.name.split("::")[1]
     if name not in KINDS:
         return None
     kind, counted = KINDS[name]
     named = _named(func, args, kwargs)
     ranks = list(_ranks(named))
-    size_bytes = sum(each.numel() * each.element_size() for each in _tensors(named[counted]))
-    if kind == ALL or (kind == SCATTER and counted.startswith("input")):
-        size_bytes //= max(len(ranks), 1)
+    size = bytes_of(_tensors(named[counted]))
     if kind == ALL and named.get("input_split_sizes"):
-        whole = sum(named["input_split_sizes"]) or 1
-        each = _tensors(named[counted])[0]
-        size_bytes = each.numel() * each.element_size() * max(named["input_split_sizes"]) // whole
-    return [
-        {"op": "collective", "kind": kind, "ranks": group, "bytes": size_bytes}
-        for group in meshes.siblings(ranks)
-    ]
+        splits = named["input_split_sizes"]
+        size = size * max(splits) // max(sum(splits), 1)
+    elif kind == ALL or (kind == SCATTER and counted.startswith("input")):
+        size //= len(ranks)
+    return kind, ranks, size

@@ -10,13 +10,13 @@ import torch
 import torch.distributed.tensor._api as api
 import torch.distributed.tensor._redistribute as redistribute
 import torch.distributed.tensor.placement_types as placement_types
+from torch._subclasses.fake_tensor import FakeTensor
 from torch.distributed.tensor import DTensor
 from torch.distributed.tensor._dispatch import OpDispatcher
 from torch.distributed.tensor._dtensor_spec import DTensorSpec
 from torch.distributed.tensor.parallel.loss import customized_loss_ops
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 from torch.utils._pytree import tree_leaves
-from torch.utils.weak import WeakTensorKeyDictionary
 
 from torch_recorder import arguments, collectives
 from torch_recorder.arguments import DTYPES, placements_text, tensor_text, tensors_of
@@ -29,6 +29,17 @@ aten = torch.ops.aten
 QUESTIONS = {"is_same_size", "is_pinned", "sym_size", "sym_stride", "sym_numel"}
 # Handlers that call other operators.
 TAKEN_APART = {aten.as_strided.default}
+
+
+# A tensor carries its name, as a weak reference to it would forbid torch.utils.swap_tensors. Copies
+# carry it too, but are no more the object that was named.
+def name_it(tensor, name):
+    tensor.__dict__["_trace_name"] = (id(tensor), name)
+
+
+def name_of(tensor):
+    owner, name = tensor.__dict__.get("_trace_name", (None, None))
+    return name if owner == id(tensor) else None
 
 
 @dataclasses.dataclass
@@ -44,7 +55,7 @@ class Call:
     func: object
     line: dict
     mesh: object
-    written: list  # names of what it writes in place
+    written: list  # tensors that it writes in place
     chosen: list  # per tensor argument its placements
     positional: int  # so many of them were given by position
 
@@ -57,10 +68,10 @@ class Recorder(TorchDispatchMode):
         self.document = document
         self.counts = {name: {} for name in ("forward", "backward", "optimizer")}
         self.cpu_gathers = 0  # that PyTorch runs in place of an all-to-all
+        self.recording = True
         self._expect = expect
         self._place = Place()
         self._meshes = collectives.Meshes()
-        self._names = WeakTensorKeyDictionary()
         self._frames = []
         self._passing = None  # what goes on to DTensor
         self._gradient = None  # of from_local, while its backward runs
@@ -116,7 +127,7 @@ class Recorder(TorchDispatchMode):
             out = self._quietly(forward, ctx, tensor, *args)
             name = self._cast(name, tensor.dtype, dtype)
             name = self._redistributed(name, before, out._spec)
-            self._names[out] = self._cast(name, dtype, out.dtype)
+            name_it(out, self._cast(name, dtype, out.dtype))
             return out
 
         return wrapped
@@ -149,6 +160,8 @@ class Recorder(TorchDispatchMode):
         return func(*args, **kwargs)
 
     def _collective(self, kind, func, args, kwargs):
+        if not self.recording:
+            return
         if self._in_all_to_all and kind == collectives.GATHER:
             kind = collectives.ALL
             self.cpu_gathers += 1
@@ -156,15 +169,20 @@ class Recorder(TorchDispatchMode):
         counts[kind] = counts.get(kind, 0) + 1
         if self._frames:
             return
-        lines = collectives.lines(func, args, kwargs, self._meshes)
-        if lines is None:
+        measured = collectives.measured(func, args, kwargs)
+        if measured is None:
             self.document.leave_out(kind)
-        for line in lines or ():
+            return
+        mesh, groups = self._meshes.siblings(measured[1])
+        if mesh is not None:
+            self._mesh_name(mesh)  # for reports to name the axis
+        for group in groups:
+            line = {"op": "collective", "kind": measured[0], "ranks": group, "bytes": measured[2]}
             self.document.add({**line, **self._place.fields()})
 
     @property
     def _quiet(self):
-        return bool(self._frames) and self._frames[-1].quiet
+        return not self.recording or bool(self._frames) and self._frames[-1].quiet
 
     def _quietly(self, function, *args, **kwargs):
         self._frames.append(Frame(quiet=True))
@@ -195,7 +213,7 @@ class Recorder(TorchDispatchMode):
 
     def _call(self, func, args, kwargs):
         # A detach of what nothing has used: such as of a parameter while it is made.
-        unused = func is aten.detach.default and args[0] not in self._names
+        unused = func is aten.detach.default and name_of(args[0]) is None
         if self._quiet or unused or arguments.base_name(func) in QUESTIONS:
             return self._to_dtensor(func, args, kwargs)
         call = self._describe(func, args, kwargs)
@@ -236,7 +254,7 @@ class Recorder(TorchDispatchMode):
             call.chosen.extend(tensor_text(each, mesh) for each in tensors_of(value))
             call.positional += len(names) if by_position else 0
             if argument.alias_info and argument.alias_info.is_write and not call.written:
-                call.written = names
+                call.written = tensors_of(value)
         call.line["in"] = without_trailing(inputs)
         given = arguments.attributes(func, args, kwargs)
         if given:
@@ -250,8 +268,8 @@ class Recorder(TorchDispatchMode):
         outputs = tree_leaves(list(out) if isinstance(out, (list, tuple)) else [out])
         outputs = [each if isinstance(each, torch.Tensor) else None for each in outputs]
         if not any("Tensor" in str(each.type) for each in returns):
-            outputs = []
-        call.line["out"] = [self._output(each) for each in outputs] or call.written
+            outputs = call.written  # of a list in place PyTorch returns nothing
+        call.line["out"] = [self._output(each) for each in outputs]
         call.line.update(self._place.fields())
         if self._expect:
             chosen, moved = list(call.chosen), iter(moved or ())
@@ -265,37 +283,43 @@ class Recorder(TorchDispatchMode):
     # Tensors ------------------------------------------------------------------------------------
 
     def _output(self, tensor):
-        if tensor is not None and tensor not in self._names:
-            self._names[tensor] = self.document.fresh("t")
-        return None if tensor is None else self._names[tensor]
+        if tensor is None:
+            return None
+        if name_of(tensor) is None:
+            name_it(tensor, self.document.fresh("t"))
+        return name_of(tensor)
 
     def _name(self, tensor, mesh):
         """Of an input: where it is new, after its line. Without placements it is replicated."""
-        if tensor is None:
-            return None
-        if tensor in self._names:
-            return self._names[tensor]
-        name = None
+        name = None if tensor is None else name_of(tensor)
+        if name is not None or tensor is None:
+            return name
         if isinstance(tensor, torch.nn.Parameter):
             name = self._place.parameter(tensor)
         name = self.document.name(name) if name else self.document.fresh("x")
-        self._names[tensor] = name
+        name_it(tensor, name)
         mesh = tensor.device_mesh if isinstance(tensor, DTensor) else mesh
-        axes = mesh.mesh_dim_names
         fields = {
             "shape": list(tensor.shape),
             "dtype": DTYPES[tensor.dtype],
             "placements": tensor_text(tensor, mesh),
-            "mesh": self.document.mesh(mesh.mesh.shape, axes, mesh.mesh.flatten().tolist()),
+            "mesh": self._mesh_name(mesh),
         }
         self.document.tensor(name, **fields, **self._content(tensor))
         return name
+
+    def _mesh_name(self, mesh):
+        with _disable_current_modes():
+            ranks = collectives.ranks_of(mesh).flatten().tolist()
+        return self.document.mesh(mesh.shape, mesh.mesh_dim_names, ranks)
 
     def _content(self, tensor):
         """The value of a replicated tensor of one element; a limit of integers."""
         local = tensor._local_tensor if isinstance(tensor, DTensor) else tensor
         replicated = tensor is local or all(each.is_replicate() for each in tensor.placements)
-        with torch.utils._python_dispatch._disable_current_modes(), torch.no_grad():
+        if isinstance(local, FakeTensor):
+            return {}
+        with _disable_current_modes(), torch.no_grad():
             if tensor.numel() == 1 and local.numel() == 1 and replicated:
                 return {"value": arguments.plain(local.item())}
             if tensor.dtype == torch.bool:

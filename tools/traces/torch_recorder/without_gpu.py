@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A script that says "cuda" on a machine without: its tensors and meshes lie on the CPU instead."""
+
+import torch
+from torch.distributed.device_mesh import DeviceMesh
+from torch.overrides import TorchFunctionMode
+from torch.utils._pytree import tree_map
+
+IDLE = ["set_device", "synchronize", "empty_cache", "reset_peak_memory_stats"]
+
+
+def on_cpu(value):
+    if isinstance(value, torch.device) and value.type == "cuda":
+        return torch.device("cpu")
+    if isinstance(value, str) and value.split(":")[0] == "cuda":
+        return "cpu"
+    return value
+
+
+class WithoutGpu(TorchFunctionMode):
+    """While it is on, and for meshes for good."""
+
+    def __init__(self):
+        super().__init__()
+        for name in IDLE:
+            setattr(torch.cuda, name, lambda *args, **kwargs: None)
+        make = DeviceMesh.__init__
+
+        def wrapped(mesh, device_type, *args, **kwargs):
+            make(mesh, on_cpu(device_type), *args, **kwargs)
+
+        DeviceMesh.__init__ = wrapped
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        if func is torch.Tensor.cuda:
+            return args[0]
+        if "device" in (kwargs or {}):
+            kwargs = {**kwargs, "device": on_cpu(kwargs["device"])}
+        if func is torch.Tensor.to:
+            args = tree_map(on_cpu, args)
+        return func(*args, **(kwargs or {}))

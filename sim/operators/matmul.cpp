@@ -7,7 +7,7 @@
 #include "sim/operators/arithmetic.h"
 #include "sim/operators/pointwise.h"
 #include "sim/operators/product.h"
-#include "sim/operators/strided.h"
+#include "sim/operators/rearranged.h"
 
 namespace reshard::sim {
 namespace {
@@ -78,17 +78,11 @@ ArrayResults plain(const LocalCall& call) {
   return results(any_product(call, a, b, kAdds ? &call.tensor(0) : nullptr));
 }
 
-Array reshaped(const Array& array, const Shape& shape) {
-  Array out = array;
-  out.shape = shape;
-  return out;
-}
 Array as_row(const Array& a) { return a.shape.size() == 1 ? reshaped(a, {1, a.shape[0]}) : a; }
 Array as_column(const Array& a) { return a.shape.size() == 1 ? reshaped(a, {a.shape[0], 1}) : a; }
 
 // A vector is a row on the left and a column on the right, which the result then has not.
-Array matmul_of(const LocalCall& call, const Array& a, const Array& b,
-                const Array* added = nullptr) {
+Array matmul_of(const LocalCall& call, const Array& a, const Array& b) {
   call.expect(a.shape.size() > 0 && b.shape.size() > 0, "expected tensors of 1 dim at least");
   Array out = any_product(call, as_row(a), as_column(b));
   Shape shape;
@@ -97,18 +91,7 @@ Array matmul_of(const LocalCall& call, const Array& a, const Array& b,
     bool is_column = d == out.shape.size() - 1 && b.shape.size() == 1;
     if (!is_row && !is_column) shape.push_back(out.shape[d]);
   }
-  out = reshaped(out, shape);
-  if (!added) return out;
-  return visit_computing(out.dtype, [&](auto t) {
-    using T = decltype(t);
-    T alpha = static_cast<T>(call.number("alpha", 1)),
-      beta = static_cast<T>(call.number("beta", 1));
-    std::vector<T> total = values<T>(out), more = values<T>(broadcast_to(call, *added, shape));
-    for (std::size_t i = 0; i < total.size(); ++i)
-      total[i] =
-          beta == 0 ? times(alpha, total[i]) : plus(times(alpha, total[i]), times(beta, more[i]));
-    return Array::of(out.dtype, shape, std::move(total));
-  });
+  return reshaped(out, shape);
 }
 
 ArrayResults matmul(const LocalCall& call) {
@@ -136,13 +119,8 @@ ArrayResults linear(const LocalCall& call) {
   if (rank == 1) return results(matmul_of(call, in, weight));
   call.expect(in.shape.size() > 0, "expected an input of 1 dim at least");
   Shape shape{weight.shape[1], weight.shape[0]};
-  Array transposed = visit_computing(weight.dtype, [&](auto t) {
-    using T = decltype(t);
-    return Array::of(weight.dtype, shape,
-                     strided_copy(values<T>(weight), shape, DimVector{1, shape[0]}));
-  });
+  Array transposed = viewed(weight, shape, DimVector{1, shape[0]});
   const Array* bias = call.optional_tensor(2);
-  if (in.shape.size() == 1) return results(matmul_of(call, in, transposed, bias));
   // One matrix, so that a batch needs no copies of the weight.
   Shape flat{1, in.shape[in.shape.size() - 1]}, out_shape = in.shape;
   for (int d = 0; d + 1 < in.shape.size(); ++d) flat[0] *= in.shape[d];
@@ -153,7 +131,8 @@ ArrayResults linear(const LocalCall& call) {
 ArrayResults addmv(const LocalCall& call) {
   const Array &a = call.tensor(1), &b = call.tensor(2);
   call.expect(a.shape.size() == 2 && b.shape.size() == 1, "expected a matrix and a vector");
-  return results(matmul_of(call, a, b, &call.tensor(0)));
+  Array added = as_column(call.tensor(0));
+  return results(reshaped(any_product(call, a, as_column(b), &added), {a.shape[0]}));
 }
 
 constexpr std::array kRows{

@@ -35,8 +35,8 @@ Int shifted_left(Int a, Int b) {
 }
 Int shifted_right(Int a, Int b) { return a >> (b < 0 || b > 63 ? 63 : b); }
 
-constexpr Pointwise kShiftLeft = integers<2>(shifted_left);
-constexpr Pointwise kShiftRight = integers<2>(shifted_right);
+constexpr Pointwise kShiftLeft = integers<2>([](Int a, Int b) { return shifted_left(a, b); });
+constexpr Pointwise kShiftRight = integers<2>([](Int a, Int b) { return shifted_right(a, b); });
 constexpr Pointwise kAnd = integers<2>([](Int a, Int b) { return a & b; });
 constexpr Pointwise kOr = integers<2>([](Int a, Int b) { return a | b; });
 constexpr Pointwise kXor = integers<2>([](Int a, Int b) { return a ^ b; });

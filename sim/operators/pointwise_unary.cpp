@@ -20,7 +20,7 @@ double tanh_gelu(double x) {
 }
 
 constexpr Pointwise kGelu = reals<1>([](double x) { return x * normal_share(x); });
-constexpr Pointwise kTanhGelu = reals<1>(tanh_gelu);
+constexpr Pointwise kTanhGelu = reals<1>([](double x) { return tanh_gelu(x); });
 constexpr Pointwise kNot = integers<1>([](Int x) { return ~x; });
 constexpr Pointwise kNotTruth = integers<1>([](Int x) { return Int{x == 0}; });
 constexpr Pointwise kLogit = floating<1>([](double x) { return std::log(x / (1 - x)); });

@@ -14,7 +14,8 @@ namespace {
 
 ArrayResults view(const LocalCall& call) {
   const Array& in = call.tensor(0);
-  return results(reshaped(in, inferred_shape(call, call.attributes.integers("size"), in.count())));
+  const char* name = call.attributes.has("shape") ? "shape" : "size";
+  return results(reshaped(in, inferred_shape(call, call.attributes.integers(name), in.count())));
 }
 
 ArrayResults view_as(const LocalCall& call) {

@@ -210,7 +210,8 @@ def backward():
     yield case("softplus_backward", f(6), f(6), beta=2, threshold=2)
     yield case("logit_backward", f(6), f(6, low=0, high=1))
     yield case("logit_backward", f(6), f(6, low=0, high=1), eps=0.25)
-    yield case("log_sigmoid_backward", f(6), f(6), f(6))
+    x = f(6)
+    yield case("log_sigmoid_backward", f(6), x, torch.exp(-x.abs()))
     yield case("native_dropout_backward", f(6), b(6), scale=2.0)
 
 
@@ -370,8 +371,14 @@ def norms():
     yield case("native_layer_norm", f(0, 4), f(4), f(4), normalized_shape=[4], eps=1e-5)
     x, w = f(2, 3), f(3)
     _, rstd = torch.ops.aten._fused_rms_norm(x, [3], w, 1e-5)
+
+
+    def by_autograd(grad, x, _, w):
+        x.requires_grad_(), w.requires_grad_()
+        return torch.autograd.grad(torch.rms_norm(x, [3], w, 1e-5), [x, w], grad)
+
     yield case("_fused_rms_norm_backward", f(2, 3), x, rstd, w, normalized_shape=[3],
-               output_mask=[True, True])
+               output_mask=[True, True], by=by_autograd)
     x, w, bias = f(2, 4, 3), f(4), f(4)
     sizes = {"N": 2, "C": 4, "HxW": 3, "group": 2}
     yield case("native_group_norm", x, w, bias, **sizes, eps=1e-5)
@@ -439,7 +446,7 @@ def views():
     yield case("view", x, size=[6, -1])
     yield case("view", f(0, 3), size=[3, 0])
     yield case("_unsafe_view", x, size=[24])
-    yield case("reshape", i(2, 3), size=[3, 2])
+    yield case("reshape", i(2, 3), shape=[3, 2])
     yield case("view_copy", x, size=[4, 6])
     yield case("permute", x, dims=[2, 0, -2])
     yield case("transpose.int", x, dim0=0, dim1=-1)

@@ -95,9 +95,9 @@ def cloned(value):
 
 
 def outputs_of(name, inputs, attributes, by):
-    """What the call returns, or writes where it returns nothing."""
+    """What the call, or `by` in its place, returns, or writes where it returns nothing."""
     own = cloned(inputs)
-    out = call(by or name, own, attributes)
+    out = by(*own) if by else call(name, own, attributes)
     if out is None:  # in place over lists
         out = own[0] if name.startswith("_foreach") else [one for list_ in own[:5] for one in list_]
     if isinstance(out, torch.Tensor):

@@ -156,7 +156,6 @@ Array summed_to(const Array& like, const Shape& scores, const std::vector<double
 }
 
 Array empty_of(DType dtype) { return Array::zeros(dtype, Shape{0}); }
-Array random_state(const Shape& shape) { return Array::zeros(DType::I64, shape); }
 
 const Array* mask_of(const LocalCall& call) { return call.optional_tensor(3); }
 
@@ -179,7 +178,7 @@ ArrayResults flash(const LocalCall& call) {
   ArrayResults out(9);
   out[8] = empty_of(made.out.dtype);
   out[0] = std::move(made.out), out[1] = std::move(made.log_sum);
-  out[6] = random_state({2});
+  out[6] = Array::zeros(DType::I64, {2});
   return out;
 }
 
@@ -187,8 +186,10 @@ ArrayResults efficient(const LocalCall& call) {
   Attended made = attended(call, mask_of(call));
   ArrayResults out(4);
   out[0] = std::move(made.out);
+  Shape no_sums = made.log_sum.shape;
+  no_sums[no_sums.size() - 1] = 0;
   bool wants_sums = call.attributes.boolean("compute_log_sumexp", true);
-  out[1] = wants_sums ? std::move(made.log_sum) : empty_of(DType::F32);
+  out[1] = wants_sums ? std::move(made.log_sum) : Array::zeros(DType::F32, no_sums);
   return out;
 }
 
@@ -196,7 +197,7 @@ ArrayResults cudnn(const LocalCall& call) {
   Attended made = attended(call, mask_of(call));
   ArrayResults out(9);
   out[0] = std::move(made.out), out[1] = std::move(made.log_sum);
-  out[6] = random_state({}), out[7] = random_state({});
+  if (call.attributes.boolean("return_debug_mask", false)) out[8] = empty_of(out[0]->dtype);
   return out;
 }
 

@@ -89,7 +89,8 @@ Array scattered(const LocalCall& call, const Array& self, const Array& index) {
   Term term = term_of(call, "value", position);
   if (term.array) {
     const Array& src = *term.array;
-    if (src.shape.size() != index.shape.size()) return cast(reshaped(src, index.shape), self.dtype);
+    call.expect(src.shape.size() == index.shape.size(),
+                "expected an index of as many dims as the source has");
     for (int d = 0; d < index.shape.size(); ++d)
       call.expect(index.shape[d] <= src.shape[d], "expected an index no longer than the source");
     return cast(viewed(src, index.shape, dense_strides(src.shape)), self.dtype);

@@ -86,7 +86,9 @@ ArrayResults nll_loss_backward(const LocalCall& call) {
   Scored of = scored(call, x, target, call.optional_tensor(3));
   std::int64_t kind = reduction(call);
   std::vector<double> g = values<double>(broadcast_to(call, grad, target.shape));
-  double weight = kind == kMean ? values<double>(call.tensor(4)).at(0) : 1;
+  bool is_mean = kind == kMean;
+  call.expect(!is_mean || call.tensor(4).count() == 1, "expected a total weight of one element");
+  double weight = is_mean ? values<double>(call.tensor(4))[0] : 1;
   std::fill(of.scores.values.begin(), of.scores.values.end(), 0);
   for (std::size_t i = 0; i < g.size(); ++i)
     if (of.weights[i] != 0)

@@ -65,8 +65,7 @@ ArrayResults logit_backward(const LocalCall& call) {
 }
 
 // The third tensor is what its forward keeps on CPUs.
-constexpr Pointwise kLogSigmoid =
-    gradient([](double g, double x) { return g * sigmoid(-x); });
+constexpr Pointwise kLogSigmoid = gradient([](double g, double x) { return g * sigmoid(-x); });
 
 ArrayResults log_sigmoid_backward(const LocalCall& call) {
   return results(evaluate_with(call, kLogSigmoid, {&call.tensor(0), &call.tensor(1)}));

@@ -112,9 +112,9 @@ Array ones_with(const LocalCall& call, const Array& like, const Array* each, dou
   });
 }
 ArrayResults bernoulli(const LocalCall& call) {
-  const Array& self = call.tensor(0);
-  return results(
-      ones_with(call, self, call.attributes.has("p") ? nullptr : &self, call.number("p", 0.5)));
+  const Array &self = call.tensor(0), *other = call.optional_tensor(1);
+  const Array* each = call.attributes.has("p") ? nullptr : other ? other : &self;
+  return results(ones_with(call, self, each, call.number("p", 0.5)));
 }
 ArrayResults bernoulli_in_place(const LocalCall& call) {
   return results(ones_with(call, call.tensor(0), call.optional_tensor(1), call.number("p", 0.5)));

@@ -3,14 +3,17 @@
 // what PyTorch does not say: names, refusals, identities of what is empty.
 #include "sim/operators/operators.h"
 
+#include <array>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <deque>
 #include <fstream>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "core/base/errors.h"
+#include "core/pattern/pattern.h"
 
 namespace reshard::sim {
 namespace {
@@ -81,8 +84,7 @@ bool is_near(double found, double expected, DType dtype) {
 }
 
 std::string difference(const std::optional<Array>& found, const Json& expected) {
-  if (expected.is_null() || !found)
-    return expected.is_null() == !found ? "" : "one is absent";
+  if (expected.is_null() || !found) return expected.is_null() == !found ? "" : "one is absent";
   Array wanted = array_of(expected);
   if (found->dtype != wanted.dtype) return "dtype " + std::string(text(found->dtype));
   if (found->shape != wanted.shape) return "shape [" + text(found->shape) + "]";
@@ -98,8 +100,7 @@ std::string difference(const std::optional<Array>& found, const Json& expected) 
 std::string difference(const Json& line) {
   Inputs inputs(line.at("in"));
   OpAttributes attributes;
-  for (const auto& [name, value] : line.at("attr").items())
-    attributes.set(name, value_of(value));
+  for (const auto& [name, value] : line.at("attr").items()) attributes.set(name, value_of(value));
   try {
     ArrayResults found =
         compute(line.at("name").get<std::string>(), inputs.arguments, attributes, {});
@@ -135,6 +136,76 @@ TEST_CASE("operators compute what PyTorch computes") {
   }
   CHECK(cases.size() > 500);
   CHECK(names.size() > 300);
+}
+
+// A call like one that is right, with something about it changed.
+void spoil(Inputs& inputs, OpAttributes& attributes, std::uint64_t draw) {
+  auto next = [&](std::uint64_t below) {
+    draw = mix(draw);
+    return draw % below;
+  };
+  std::vector<std::int64_t> odd{-9,
+                                -3,
+                                -2,
+                                -1,
+                                0,
+                                1,
+                                2,
+                                3,
+                                5,
+                                100,
+                                std::int64_t{1} << 40,
+                                std::numeric_limits<std::int64_t>::min(),
+                                std::numeric_limits<std::int64_t>::max()};
+  auto number = [&] { return OpValue(odd[next(odd.size())]); };
+  if (!inputs.arrays.empty() && next(2)) {
+    Array& array = inputs.arrays[next(inputs.arrays.size())];
+    constexpr std::array kDTypes{DType::F32, DType::I64, DType::Bool, DType::BF16, DType::U8};
+    Shape shape;
+    for (std::uint64_t d = next(5); d > 0; --d) shape.push_back(static_cast<std::int64_t>(next(4)));
+    std::vector<double> values(static_cast<std::size_t>(element_count(shape)));
+    for (double& value : values) value = static_cast<double>(next(9)) - 3;
+    array = Array::of(next(3) ? array.dtype : kDTypes[next(kDTypes.size())], shape, values);
+  }
+  if (!attributes.all().empty() && next(2)) {
+    auto [name, value] = attributes.all()[next(attributes.all().size())];
+    if (value.kind == OpValue::Kind::List && next(3)) {
+      value.list.resize(next(value.list.size() + 3), number());
+      if (!value.list.empty()) value.list[next(value.list.size())] = number();
+    } else {
+      value = next(8) ? number() : OpValue("nonsense");
+    }
+    attributes.set(name, value);
+  }
+  if (next(6) == 0 && !inputs.arguments.empty()) inputs.arguments.pop_back();
+  if (next(6) == 0 && !inputs.arguments.empty()) inputs.arguments[0].is_list ^= true;
+  if (next(6) == 0 && !inputs.arguments.empty())
+    inputs.arguments[next(inputs.arguments.size())].arrays.assign(1, nullptr);
+}
+
+TEST_CASE("calls that make no sense are refused, or computed, and end") {
+  int refused = 0, computed = 0;
+  std::uint64_t draw = 0;
+  for (const Json& line : torch_cases())
+    for (int i = 0; i < 40; ++i) {
+      Inputs inputs(line.at("in"));
+      OpAttributes attributes;
+      for (const auto& [name, value] : line.at("attr").items())
+        attributes.set(name, value_of(value));
+      spoil(inputs, attributes, ++draw);
+      try {
+        for (const auto& made :
+             compute(line.at("name").get<std::string>(), inputs.arguments, attributes, {}))
+          if (made) RESHARD_CHECK(values<double>(*made).size() == std::size_t(made->count()), "");
+        ++computed;
+      } catch (const InputError&) {
+        ++refused;
+      } catch (const std::exception& error) {
+        FAIL_CHECK(line.at("name") << " " << error.what() << " draw " << draw);
+      }
+    }
+  CHECK(refused > 5000);
+  CHECK(computed > 5000);
 }
 
 }  // namespace

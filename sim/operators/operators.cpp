@@ -132,15 +132,16 @@ std::optional<LocalOperator> find_local_operator(std::string_view name) {
     return out.row_ != nullptr;
   };
   using Form = LocalOperator::Form;
-  if (found(base, Form::Plain) && !(overload.ends_with("out"))) return out;
+  std::string_view written = overload;
+  bool is_out = drop_out(written);
+  if (!is_out && found(base, Form::Plain)) return out;
   constexpr std::string_view kForeach = "_foreach_";
   if (base.starts_with(kForeach)) {
     out.foreach_ = true;
     base = foreach_base(base.substr(kForeach.size()));
-    if (found(base, Form::Plain)) return out;
+    if (!is_out && found(base, Form::Plain)) return out;
   }
-  std::string_view written = overload;
-  if (drop_out(written)) {
+  if (is_out) {
     overload = written;
     if (found(base, Form::Out)) return out;
   }

@@ -11,8 +11,9 @@ Per line: name, in (tensors, lists of them, nulls), attr, out. A tensor is {"d":
 import argparse
 import json
 
-PARSER = argparse.ArgumentParser(description=__doc__,
-                                 formatter_class=argparse.RawDescriptionHelpFormatter)
+PARSER = argparse.ArgumentParser(
+    description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+)
 PARSER.add_argument("file", help="where the lines go: tests/torch/data/operator_values.jsonl")
 FILE = PARSER.parse_args().file  # before torch, which --help need not have
 
@@ -110,7 +111,9 @@ def main():
     count = 0
     with open(FILE, "w", encoding="ascii", newline="\n") as out:
         version = torch.__version__.split("+")[0]
-        head = f"Written by tools/oracles/torch_operator_values.py with torch {version}; do not edit."
+        head = (
+            f"Written by tools/oracles/torch_operator_values.py with torch {version}; do not edit."
+        )
         out.write(json.dumps({"comment": head}) + "\n")
         for name, inputs, attributes, by in torch_operator_cases.cases():
             try:
@@ -121,7 +124,9 @@ def main():
                     "out": outputs_of(name, inputs, attributes, by),
                 }
             except Exception as error:
-                raise RuntimeError(f"{name} {[getattr(i, 'shape', i) for i in inputs]} {attributes}") from error
+                raise RuntimeError(
+                    f"{name} {[getattr(i, 'shape', i) for i in inputs]} {attributes}"
+                ) from error
             out.write(json.dumps(line, separators=(",", ":")) + "\n")
             count += 1
     print(f"{FILE}: {count} cases")

@@ -25,6 +25,7 @@ struct OpValue {
   explicit OpValue(std::int64_t value) : kind(Kind::Integer), integer(value) {}
   explicit OpValue(double value) : kind(Kind::Number), number(value) {}
   explicit OpValue(std::string value) : kind(Kind::Text), text(std::move(value)) {}
+  explicit OpValue(const char* value) : OpValue(std::string(value)) {}  // which is no bool
   explicit OpValue(std::vector<OpValue> values) : kind(Kind::List), list(std::move(values)) {}
   explicit OpValue(const std::vector<std::int64_t>& values);
   bool is_null() const { return kind == Kind::Null; }

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <type_traits>
 #include <variant>
 #include <vector>
 
@@ -19,22 +20,45 @@ using Elements = std::variant<std::vector<float>, std::vector<double>, std::vect
 struct Array {
   DType dtype = DType::F32;
   Shape shape;
-  Elements elements;
+  Elements elements = std::vector<float>{};
 
-  // Zeros.
+  // Zeros. Throws InputError for a dtype that has no arithmetic here (f8, c64) and for more than
+  // 2^28 elements.
   static Array zeros(DType dtype, const Shape& shape);
+  // Elements are rounded or wrapped to the dtype.
+  static Array of(DType dtype, const Shape& shape, const std::vector<double>& values);
+  static Array of(DType dtype, const Shape& shape, std::vector<std::int64_t> values);
   std::int64_t count() const { return element_count(shape); }
+  friend bool operator==(const Array&, const Array&) = default;
 };
+
+// Whether the dtype's elements are float or double: f64, f32, f16, bf16.
+bool is_real(DType dtype);
 
 // Rounds or wraps every element to what its dtype can hold.
 void round_to_dtype(Array& array);
 // As a cast of PyTorch: towards zero to integers, != 0 to bool.
 Array cast(const Array& array, DType dtype);
 
-// One tensor argument of an operator, or a list of them.
+// What operators compute in: double for all floating dtypes, whose results are rounded once, and
+// int64_t for integers and bool. Integers are read from floats as cast() does.
+template <class T>
+std::vector<T> values(const Array& array);
+template <>
+std::vector<double> values(const Array& array);
+template <>
+std::vector<std::int64_t> values(const Array& array);
+
+// One tensor argument of an operator, or a list of them; null where there is none.
 struct ArrayArgument {
   bool is_list = false;
-  std::vector<std::optional<Array>> arrays;
+  std::vector<const Array*> arrays;
 };
+
+// Calls visit(T{}) with T double or int64_t, as the dtype computes.
+template <class Visit>
+decltype(auto) visit_computing(DType dtype, Visit&& visit) {
+  return is_real(dtype) ? visit(double{}) : visit(std::int64_t{});
+}
 
 }  // namespace reshard::sim

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What an operator computes on dense arrays: on each rank's shards, or on whole tensors.
+//
+// Floating values are computed in double, sums too, and rounded once, to the dtype of the result:
+// so the same elements give the same bits however a tensor is cut (but for a sum that is itself
+// cut). Integers wrap to their width. bf16 and f16 are thereby rounded after every operator.
 #pragma once
 
 #include <cstdint>
@@ -21,11 +25,31 @@ struct RandomStream {
 
 using ArrayResults = std::vector<std::optional<Array>>;  // absent: an output that is not made
 
-// `name` is ATen's without "aten.", with its overload after a dot where it has several
+struct OperatorRow;
+
+// An operator that was found by its name; a value, cheap to keep and to copy.
+class LocalOperator {
+ public:
+  // Arguments in the order of the operator's tensors, absent ones at the end may be left out. In
+  // place and out forms give what they write, in the written tensor's dtype. Throws InputError for
+  // arguments that do not fit.
+  ArrayResults operator()(const std::vector<ArrayArgument>& arguments,
+                          const OpAttributes& attributes, const RandomStream& random) const;
+
+ private:
+  friend std::optional<LocalOperator> find_local_operator(std::string_view name);
+  enum class Form : std::uint8_t { Plain, InPlace, Out };
+  const OperatorRow* row_ = nullptr;
+  Form form_ = Form::Plain;
+  bool foreach_ = false;  // over lists
+};
+
+// `name` is ATen's, with or without "aten.", with its overload after a dot where it has several
 // ("add.Tensor", "max.dim"; an overload may be left out where arguments tell which is meant).
-// Arguments in the order of the operator's tensors, absent ones at the end may be left out. In
-// place and out forms give what they write. Throws InputError for an operator that is not there,
-// and for arguments that do not fit it.
+// Nothing where no such operator is computed.
+std::optional<LocalOperator> find_local_operator(std::string_view name);
+
+// Finds and calls. Throws InputError for an operator that is not there.
 ArrayResults compute(std::string_view name, const std::vector<ArrayArgument>& arguments,
                      const OpAttributes& attributes, const RandomStream& random);
 

@@ -24,6 +24,7 @@ CORE = {
     "core/text": ["core/base", "core/layout", "core/plan", "core/proof"],
     "core/topology": ["core/base"],
     "core/bounds": ["core/base", "core/layout", "core/topology"],
+    "core/ops": ["core/base", "core/layout"],
     "core/torch": ["core/base", "core/layout"],
     "core/ops": ["core/base", "core/layout", "core/torch"],
     "core/moves": ["core/base", "core/layout", "core/plan"],
@@ -44,6 +45,7 @@ ALL_CORE = list(CORE)
 SIM = {
     "sim/machine_files": ALL_CORE,
     "sim/machines": ALL_CORE + ["sim/machine_files"],
+    "sim/operators": ALL_CORE,
     "sim/sharing": ALL_CORE,
     "sim/network": ALL_CORE + ["sim/sharing"],
     "sim/transport": ALL_CORE + ["sim/network"],

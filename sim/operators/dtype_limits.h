@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The least and the largest value of a dtype: what folds to a minimum or maximum start from.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+
+#include "core/base/dtype.h"
+
+namespace reshard::sim {
+
+inline std::int64_t highest_integer(DType dtype) {
+  if (dtype == DType::Bool) return 1;
+  if (dtype == DType::U8) return 255;
+  return std::numeric_limits<std::int64_t>::max() >> (64 - 8 * size_bytes(dtype));
+}
+
+template <class T>
+T highest(DType dtype) {
+  if constexpr (std::numeric_limits<T>::has_infinity)
+    return std::numeric_limits<T>::infinity();
+  else
+    return highest_integer(dtype);
+}
+
+template <class T>
+T lowest(DType dtype) {
+  if constexpr (std::numeric_limits<T>::has_infinity)
+    return -std::numeric_limits<T>::infinity();
+  else
+    return dtype == DType::Bool || dtype == DType::U8 ? 0 : -highest_integer(dtype) - 1;
+}
+
+}  // namespace reshard::sim

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Names: which row an operator's name, overload and form mean.
+#include "sim/operators/operators.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <map>
+#include <string>
+
+#include "core/base/errors.h"
+#include "sim/operators/foreach.h"
+#include "sim/operators/operator_row.h"
+
+namespace reshard::sim {
+namespace {
+
+using Table = std::map<std::string_view, const OperatorRow*>;
+
+Table table_of_all() {
+  Table out;
+  for (std::span<const OperatorRow> rows : {attention_rows(),
+                                            convolution_rows(),
+                                            creation_rows(),
+                                            cutting_rows(),
+                                            einsum_rows(),
+                                            embedding_rows(),
+                                            indexing_rows(),
+                                            joining_rows(),
+                                            loss_rows(),
+                                            matmul_rows(),
+                                            norm_rows(),
+                                            optimizer_rows(),
+                                            ordering_rows(),
+                                            pointwise_backward_rows(),
+                                            pointwise_binary_rows(),
+                                            pointwise_special_rows(),
+                                            pointwise_ternary_rows(),
+                                            pointwise_unary_rows(),
+                                            random_rows(),
+                                            reduction_rows(),
+                                            scan_rows(),
+                                            softmax_rows(),
+                                            view_rows()})
+    for (const OperatorRow& row : rows) {
+      bool is_new = out.emplace(row.name, &row).second;
+      RESHARD_CHECK(is_new, std::string(row.name));
+    }
+  return out;
+}
+
+const OperatorRow* row_of(std::string_view base, std::string_view overload) {
+  static const Table kTable = table_of_all();
+  if (!overload.empty()) {
+    auto with_overload = kTable.find(fmt::format("{}.{}", base, overload));
+    if (with_overload != kTable.end()) return with_overload->second;
+  }
+  auto bare = kTable.find(base);
+  return bare == kTable.end() ? nullptr : bare->second;
+}
+
+bool drop_suffix(std::string_view& text, std::string_view suffix) {
+  if (!text.ends_with(suffix)) return false;
+  text.remove_suffix(suffix.size());
+  return true;
+}
+
+// What out forms are called beside "out" and "X_out"; the overload without it.
+bool drop_out(std::string_view& overload) {
+  if (overload == "out" || overload == "grad_input" || overload == "values" ||
+      overload == "unbiased_out") {
+    overload = "";
+    return true;
+  }
+  for (std::string_view of_dim : {"dim_max", "dim_min", "dim_values"})
+    if (overload == of_dim) {
+      overload = "dim";
+      return true;
+    }
+  return drop_suffix(overload, "_out");
+}
+
+// "__iand__" is "__and__" in place.
+std::string without_i(std::string_view dunder) { return fmt::format("__{}", dunder.substr(3)); }
+
+void expect_writable(const LocalCall& call, const Array& result, const Array& written) {
+  bool to_less = (is_real(result.dtype) && !is_real(written.dtype)) ||
+                 (result.dtype != DType::Bool && written.dtype == DType::Bool);
+  if (to_less)
+    call.refuse(fmt::format("expected to write {}, found a tensor of {} to write to",
+                            text(result.dtype), text(written.dtype)));
+  if (result.shape != written.shape)
+    call.refuse(fmt::format("expected to write [{}], found a tensor of [{}] to write to",
+                            text(result.shape), text(written.shape)));
+}
+
+// Runs the plain form and gives its results what they are written to.
+ArrayResults run_row(const LocalCall& call, bool in_place, bool out) {
+  if (in_place) {
+    ArrayResults made = call.row->run(call);
+    const Array& self = call.tensor(0);
+    expect_writable(call, made.at(0).value(), self);
+    made[0] = cast(*made[0], self.dtype);
+    return made;
+  }
+  if (!out) return call.row->run(call);
+  std::size_t outputs = static_cast<std::size_t>(call.row->outputs), all = call.arguments.size();
+  call.expect(all > outputs, "expected tensors to write to as its last ones");
+  LocalCall plain = call;
+  plain.arguments = call.arguments.first(all - outputs);
+  ArrayResults made = call.row->run(plain);
+  for (std::size_t i = 0; i < outputs; ++i) {
+    const Array& written = call.tensor(all - outputs + i);
+    expect_writable(call, made.at(i).value(), written);
+    made[i] = cast(*made[i], written.dtype);
+  }
+  return made;
+}
+
+}  // namespace
+
+std::optional<LocalOperator> find_local_operator(std::string_view name) {
+  if (name.starts_with("aten.")) name.remove_prefix(5);
+  std::size_t dot = name.find('.');
+  std::string_view base = name.substr(0, dot);
+  std::string_view overload = dot == std::string_view::npos ? "" : name.substr(dot + 1);
+  if (overload == "default") overload = "";
+  LocalOperator out;
+  auto found = [&](std::string_view of, LocalOperator::Form form) {
+    out.row_ = row_of(of, overload);
+    out.form_ = form;
+    return out.row_ != nullptr;
+  };
+  using Form = LocalOperator::Form;
+  std::string_view written = overload;
+  bool is_out = drop_out(written);
+  if (!is_out && found(base, Form::Plain)) return out;
+  constexpr std::string_view kForeach = "_foreach_";
+  if (base.starts_with(kForeach)) {
+    out.foreach_ = true;
+    base = foreach_base(base.substr(kForeach.size()));
+    if (!is_out && found(base, Form::Plain)) return out;
+  }
+  if (is_out) {
+    overload = written;
+    if (found(base, Form::Out)) return out;
+  }
+  std::string_view plain = base;
+  if (base.starts_with("__i") && found(without_i(base), Form::InPlace)) return out;
+  if (drop_suffix(plain, "_") && found(plain, Form::InPlace)) return out;
+  plain = base;
+  if (drop_suffix(plain, "_copy") && found(plain, Form::Plain)) return out;
+  return std::nullopt;
+}
+
+ArrayResults LocalOperator::operator()(const std::vector<ArrayArgument>& arguments,
+                                       const OpAttributes& attributes,
+                                       const RandomStream& random) const {
+  bool in_place = form_ == Form::InPlace, out = form_ == Form::Out;
+  LocalCall call{row_->name, arguments, attributes, random, row_};
+  if (!foreach_) return run_row(call, in_place, out);
+  return for_each_position(call, [&](const LocalCall& one) { return run_row(one, in_place, out); });
+}
+
+ArrayResults compute(std::string_view name, const std::vector<ArrayArgument>& arguments,
+                     const OpAttributes& attributes, const RandomStream& random) {
+  std::optional<LocalOperator> op = find_local_operator(name);
+  if (!op)
+    throw InputError(
+        fmt::format("{}: expected an operator that can be computed, found none of "
+                    "that name",
+                    name));
+  return (*op)(arguments, attributes, random);
+}
+
+bool computes(std::string_view name) { return find_local_operator(name).has_value(); }
+
+}  // namespace reshard::sim

@@ -54,7 +54,6 @@ SIM = {
     "sim/study": ALL_CORE + ["sim/network", "sim/sharing", "sim/transport"],
     "sim/store": ALL_CORE + ["sim/study"],  # for the report on its bytes
     "sim/trace": ALL_CORE,
-    "sim/operators": ALL_CORE,
     "sim/dispatch": ALL_CORE + ["sim/operators", "sim/store", "sim/trace"],
     # Planner and store are handed in.
     "sim/replay": ALL_CORE + ["sim/network", "sim/study", "sim/trace", "sim/transport"],

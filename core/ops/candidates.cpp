@@ -170,10 +170,10 @@ class Search {
                                    kMaxCandidates, sizes_.size()));
   }
 
-  Decision run(Ties ties) {
+  Decision run(const Choosing& choosing) {
     std::vector<std::size_t> candidate(sizes_.size(), 0);
     do {
-      look_at(candidate, ties);
+      look_at(candidate, choosing);
     } while (next(candidate));
     if (count_ == 0) refuse();
     return result();
@@ -257,7 +257,7 @@ class Search {
     return ties == Ties::Torch && cost == 0 && moved == 0;
   }
 
-  void look_at(const std::vector<std::size_t>& candidate, Ties ties) {
+  void look_at(const std::vector<std::size_t>& candidate, const Choosing& choosing) {
     for (std::size_t i = 0; i < inputs_.size(); ++i)
       if (!seen(i, candidate).can) return;
     if (mixes_outputs(candidate)) return;
@@ -275,7 +275,8 @@ class Search {
       moved += tensor.same ? 0 : 1;
     }
     costs_.push_back(cost);
-    if (is_better(cost, moved, ties)) {
+    if (choosing.list_all) all_.push_back({inputs_of(candidate), outputs_of(candidate), cost});
+    if (is_better(cost, moved, choosing.ties)) {
       if (best_.set()) second_ = std::move(best_);
       best_ = {candidate, cost, moved};
     } else if (!second_.set() || cost < second_.cost_us) {
@@ -283,29 +284,37 @@ class Search {
     }
   }
 
-  std::vector<std::optional<OpPlacements>> inputs_of(const Best& best) {
-    std::vector<std::optional<OpPlacements>> out;
-    for (std::size_t i = 0; i < inputs_.size(); ++i) out.push_back(input(i).placements(best.rows));
+  using Placed = std::vector<std::optional<OpPlacements>>;
+
+  Placed inputs_of(const std::vector<std::size_t>& candidate) {
+    Placed out;
+    for (std::size_t i = 0; i < inputs_.size(); ++i) out.push_back(input(i).placements(candidate));
+    return out;
+  }
+
+  Placed outputs_of(const std::vector<std::size_t>& candidate) const {
+    Placed out;
+    for (std::size_t at = 0; at < outputs_; ++at)
+      out.push_back(site_.outputs[at] ? std::optional(tensors_[at].placements(candidate))
+                                      : std::nullopt);
     return out;
   }
 
   Decision result() {
     Decision out;
-    out.wanted = inputs_of(best_);
+    out.wanted = inputs_of(best_.rows);
     out.cost_us = best_.cost_us;
     out.candidates = count_;
     out.ties = std::count(costs_.begin(), costs_.end(), best_.cost_us);
     if (second_.set()) {
-      out.runner_up = inputs_of(second_);
+      out.runner_up = inputs_of(second_.rows);
       out.runner_up_us = second_.cost_us;
     }
-    for (std::size_t at = 0; at < outputs_; ++at) {
-      if (!site_.outputs[at]) {
-        out.outputs.emplace_back(std::nullopt);
-        continue;
-      }
-      out.outputs.emplace_back(TensorSpec{*site_.outputs[at], tensors_[at].placements(best_.rows)});
-    }
+    Placed outputs = outputs_of(best_.rows);
+    for (std::size_t at = 0; at < outputs_; ++at)
+      out.outputs.push_back(
+          outputs[at] ? std::optional(TensorSpec{*site_.outputs[at], *outputs[at]}) : std::nullopt);
+    out.all = std::move(all_);
     return out;
   }
 
@@ -329,6 +338,7 @@ class Search {
   std::size_t outputs_;
   std::vector<Tensor> tensors_;
   std::vector<double> costs_;
+  std::vector<Candidate> all_;
   std::int64_t count_ = 0;
   bool blocked_ = false;
   Best best_, second_;
@@ -351,7 +361,8 @@ void add_whole_row(const OpSite& site, std::size_t inputs, Rows& rows) {
 }  // namespace
 
 Decision choose(const OpSite& site, const std::vector<const TensorSpec*>& inputs, const Rows& rows,
-                std::span<const std::int32_t> sizes, const MoveCost& cost, Ties ties) {
+                std::span<const std::int32_t> sizes, const MoveCost& cost,
+                const Choosing& choosing) {
   Rows all = rows;
   if (site.op.writes_out)
     for (Row& row : all)
@@ -361,7 +372,7 @@ Decision choose(const OpSite& site, const std::vector<const TensorSpec*>& inputs
   for (const Row& row : all)
     RESHARD_CHECK(row.size() == site.outputs.size() + inputs.size(),
                   "a row of " + site.op.name + " has not its tensors");
-  return Search(site, inputs, place_rows(site, all, inputs), sizes, cost).run(ties);
+  return Search(site, inputs, place_rows(site, all, inputs), sizes, cost).run(choosing);
 }
 
 }  // namespace reshard

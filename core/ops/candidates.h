@@ -11,6 +11,7 @@ namespace reshard {
 
 // `inputs`: all that are there, those that out= writes to last. `rows`: outputs, then these.
 Decision choose(const OpSite& site, const std::vector<const TensorSpec*>& inputs, const Rows& rows,
-                std::span<const std::int32_t> sizes, const MoveCost& cost, Ties ties);
+                std::span<const std::int32_t> sizes, const MoveCost& cost,
+                const Choosing& choosing);
 
 }  // namespace reshard

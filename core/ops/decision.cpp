@@ -128,10 +128,10 @@ Decision decide_view(const OpCall& call, std::span<const std::int32_t> sizes,
 }
 
 Decision decide_part(const OpCall& call, const Part& part, std::span<const std::int32_t> sizes,
-                     const MoveCost& cost, Ties ties) {
+                     const MoveCost& cost, const Choosing& choosing) {
   OpSite site = site_of(call, part);
   site.outputs = call.op->rule->metas(site);
-  Decision out = choose(site, part.inputs, call.op->rule->rows(site), sizes, cost, ties);
+  Decision out = choose(site, part.inputs, call.op->rule->rows(site), sizes, cost, choosing);
   mark_views(part.inputs, out);
   return out;
 }
@@ -152,7 +152,7 @@ void spread(const Part& part, const Decision& decision, Decision& whole) {
 
 // Positions whose tensors are alike are decided once.
 Decision decide_each(const OpCall& call, std::span<const std::int32_t> sizes, const MoveCost& cost,
-                     Ties ties) {
+                     const Choosing& choosing) {
   std::size_t count = call.arguments[0].tensors.size();
   for (const OpArgument& argument : call.arguments)
     if (argument.is_list && !argument.tensors.empty() && argument.tensors.size() != count)
@@ -171,8 +171,9 @@ Decision decide_each(const OpCall& call, std::span<const std::int32_t> sizes, co
     auto at = std::find_if(known.begin(), known.end(),
                            [&](const auto& entry) { return is_alike(entry.first, part); });
     if (at == known.end()) {
-      Ties within =
-          ties == Ties::Torch && call.op->name.starts_with("_foreach") ? Ties::First : ties;
+      Choosing within = choosing;
+      if (within.ties == Ties::Torch && call.op->name.starts_with("_foreach"))
+        within.ties = Ties::First;
       Decision decision = decide_part(call, part, sizes, cost, within);
       at = known.insert(known.end(), {part, std::move(decision)});
     }
@@ -197,7 +198,7 @@ std::vector<const TensorSpec*> flat_inputs(const OpCall& call) {
 }
 
 Decision decide(const OpCall& call, std::span<const std::int32_t> sizes, const MoveCost& cost,
-                Ties ties) {
+                const Choosing& choosing) {
   check_arguments(call);
   Decision out;
   if (call.op->is_view) {
@@ -205,10 +206,10 @@ Decision decide(const OpCall& call, std::span<const std::int32_t> sizes, const M
   } else if (call.op->is_stack) {
     out = decide_stack(call, sizes, cost);
   } else if (call.op->each) {
-    out = decide_each(call, sizes, cost, ties);
+    out = decide_each(call, sizes, cost, choosing);
   } else {
     Part part = whole_call(call);
-    Decision decision = decide_part(call, part, sizes, cost, ties);
+    Decision decision = decide_part(call, part, sizes, cost, choosing);
     if (part.inputs.size() == flat_count(call)) {
       out = std::move(decision);
     } else {

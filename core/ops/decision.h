@@ -21,6 +21,12 @@ using MoveCost = std::function<double(const TensorSpec& from, const OpPlacements
 // The inputs of a call, lists in order, absent ones null, those at the end left out.
 std::vector<const TensorSpec*> flat_inputs(const OpCall& call);
 
+// A candidate and what its inputs' redistributions cost.
+struct Candidate {
+  std::vector<std::optional<OpPlacements>> in, out;
+  double cost_us = 0;
+};
+
 struct Decision {
   // By flat input; none where it is absent.
   std::vector<std::optional<OpPlacements>> wanted;
@@ -31,6 +37,8 @@ struct Decision {
   // The cheapest other candidate.
   std::vector<std::optional<OpPlacements>> runner_up;
   std::optional<double> runner_up_us;
+  // All that were left, in the order of the search; where they were asked for.
+  std::vector<Candidate> all;
   // Where PyTorch gives wrong values or fails inside: why this is another choice. Empty: it is not.
   std::string_view corrected;
 };
@@ -45,9 +53,14 @@ enum class Ties : std::uint8_t {
   Fewest
 };
 
+struct Choosing {
+  Ties ties = Ties::Torch;
+  bool list_all = false;  // fill Decision::all
+};
+
 // `sizes`: of the mesh's axes. Throws InputError for arguments that do not fit the operator, and
 // where there is no candidate.
 Decision decide(const OpCall& call, std::span<const std::int32_t> sizes, const MoveCost& cost,
-                Ties ties = Ties::Torch);
+                const Choosing& choosing = {});
 
 }  // namespace reshard

@@ -150,7 +150,7 @@ class Dispatching {
     out.op = call.op;
     Ties ties = options_.mode == DispatchMode::Torch ? Ties::Torch : Ties::Fewest;
     out.decision = cache_.of(call, number_of(moves), [&] {
-      return decide(call, line->mesh->shape(), cost_on(moves), ties);
+      return decide(call, line->mesh->shape(), cost_on(moves), {ties});
     });
     out.hit = cache_.hit();
     std::vector<OpId> waits = bring_inputs(given, *line, moves, after, out);

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Decisions depend on what their rule reads and on nothing else; few are kept.
+#include <catch2/catch.hpp>
+
+#include "core/ops/decision_cache.h"
+#include "core/ops/operator.h"
+#include "core/ops/torch_moves.h"
+
+namespace reshard::test {
+namespace {
+
+class Deciding {
+ public:
+  explicit Deciding(std::int64_t capacity = DecisionCache::kDefaultCapacity) : cache(capacity) {}
+
+  const Decision& of(const char* op, const std::vector<const TensorSpec*>& in,
+                     const OpAttributes& attributes = {}) {
+    OpCall call{&find_operator(op), {}, attributes};
+    for (const TensorSpec* tensor : in) call.arguments.push_back({false, {tensor}});
+    return cache.of(call, 0, [&] {
+      return decide(call, moves.sizes(), [&](const TensorSpec& from, const OpPlacements& to) {
+        return moves.cost_us(from, to);
+      });
+    });
+  }
+
+  DecisionCache cache;
+  TorchMoves moves{std::make_shared<const Mesh>(parse_mesh("4")), 1};
+};
+
+TensorSpec spec(Shape shape, OpPlacement placement) { return {{shape, DType::F32}, {placement}}; }
+
+OpAttributes with(const char* name, OpValue value) {
+  OpAttributes out;
+  out.set(name, std::move(value));
+  return out;
+}
+
+TEST_CASE("a scalar that no rule reads does not miss") {
+  TensorSpec x = spec({16, 8}, OpPlacement::shard(0));
+  Deciding deciding;
+  for (double value : {1.0, 2.0, 3.5}) {
+    (void)deciding.of("pow.Tensor_Scalar", {&x}, with("exponent", OpValue(value)));
+    (void)deciding.of("clamp", {&x}, with("max", OpValue(value)));
+    (void)deciding.of("mul.Scalar", {&x}, with("other", OpValue(value)));
+  }
+  CHECK(deciding.cache.statistics().misses == 3);
+  CHECK(deciding.cache.statistics().hits == 6);
+  OpAttributes norm = with("normalized_shape", OpValue(std::vector<std::int64_t>{8}));
+  for (double eps : {1e-5, 1e-6}) {
+    norm.set("eps", OpValue(eps));
+    OpCall call{&find_operator("native_layer_norm"), {{false, {&x}}}, norm};
+    (void)deciding.cache.of(call, 0, [&] {
+      return decide(call, deciding.moves.sizes(),
+                    [](const TensorSpec&, const OpPlacements&) { return 0.0; });
+    });
+  }
+  CHECK(deciding.cache.statistics().misses == 4);
+}
+
+TEST_CASE("what a rule reads does miss") {
+  TensorSpec x = spec({16, 8}, OpPlacement::shard(0)), y = spec({16, 8}, OpPlacement::shard(1)),
+             longer = spec({32, 8}, OpPlacement::shard(0));
+  Deciding deciding;
+  for (std::int64_t dim : {0, 1}) {
+    const Decision& sum = deciding.of("sum.dim_IntList", {&x}, with("dim", OpValue(dim)));
+    CHECK(text(sum.outputs[0]->placements) == (dim == 0 ? "P(sum)" : "S(0)"));
+  }
+  (void)deciding.of("relu", {&x});
+  (void)deciding.of("relu", {&y});
+  (void)deciding.of("relu", {&longer});
+  x.meta.dtype = DType::BF16;
+  (void)deciding.of("relu", {&x});
+  // An integer tensor and a number give a float, an integer an integer.
+  x.meta.dtype = DType::I64;
+  CHECK(deciding.of("add.Scalar", {&x}, with("other", OpValue(1.5))).outputs[0]->meta.dtype ==
+        DType::F32);
+  CHECK(deciding.of("add.Scalar", {&x}, with("other", OpValue(std::int64_t{1})))
+            .outputs[0]
+            ->meta.dtype == DType::I64);
+  CHECK(deciding.cache.statistics().hits == 0);
+  CHECK(deciding.cache.statistics().misses == 8);
+}
+
+TEST_CASE("the least recently used decision is dropped") {
+  TensorSpec a = spec({16, 8}, OpPlacement::shard(0)), b = spec({16, 8}, OpPlacement::shard(1)),
+             c = spec({16, 8}, OpPlacement::replicate());
+  Deciding deciding(2);
+  for (const TensorSpec* tensor : {&a, &b, &a, &c, &a, &b}) (void)deciding.of("relu", {tensor});
+  DecisionCacheStatistics statistics = deciding.cache.statistics();
+  CHECK(statistics.hits == 2);
+  CHECK(statistics.misses == 4);
+  CHECK(statistics.evictions == 2);
+  CHECK(statistics.entries == 2);
+  CHECK(statistics.capacity == 2);
+  Deciding none(0);
+  CHECK(text(*none.of("relu", {&a}).wanted[0]) == "S(0)");
+  CHECK(text(*none.of("relu", {&a}).wanted[0]) == "S(0)");
+  CHECK(none.cache.statistics().hits == 0);
+  CHECK(none.cache.statistics().entries == 0);
+}
+
+}  // namespace
+}  // namespace reshard::test

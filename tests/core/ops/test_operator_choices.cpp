@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Calls that PyTorch 2.15 decided: the same inputs, outputs, shapes and costs. Calls in which it
+// gives wrong values or fails inside are below, with what is right.
+#include <catch2/catch.hpp>
+
+#include <cmath>
+#include <fstream>
+#include <set>
+
+#include "core/base/errors.h"
+#include "core/ops/decision.h"
+#include "core/ops/operator.h"
+#include "core/ops/torch_moves.h"
+#include "tests/core/ops/operator_cases.h"
+
+namespace reshard::test {
+namespace {
+
+struct Answer {
+  std::vector<std::string> in, out, shapes;
+  double cost_us = 0;
+};
+
+Answer answer_of(const OperatorCase& asked) {
+  auto mesh = std::make_shared<const Mesh>(parse_mesh(asked.mesh));
+  TorchMoves moves(mesh, 1);
+  Decision decision = decide(
+      asked.call, mesh->shape(),
+      [&](const TensorSpec& from, const OpPlacements& to) { return moves.cost_us(from, to); });
+  Answer out;
+  for (const auto& wanted : decision.wanted) out.in.push_back(wanted ? text(*wanted) : "-");
+  for (const auto& output : decision.outputs) {
+    out.out.push_back(output ? text(output->placements) : "-");
+    std::string shape = "-";
+    if (output) shape = "[" + text(output->meta.shape) + "]";
+    out.shapes.push_back(shape);
+  }
+  out.cost_us = decision.cost_us;
+  return out;
+}
+
+bool is_close(const std::optional<double>& expected, double found) {
+  if (!expected) return std::isinf(found);
+  return std::abs(*expected - found) <= 1e-9 * std::max(1.0, *expected);
+}
+
+// PyTorch returns nothing from lists that it writes in place; here they are what was written.
+bool has_outputs(const OperatorCase& asked) {
+  return !(asked.out.empty() && asked.call.op->each && asked.call.op->in_place);
+}
+
+TEST_CASE("calls are decided as PyTorch decides them") {
+  std::ifstream file("tests/torch/data/operators.jsonl");
+  REQUIRE(file);
+  std::int64_t equal = 0, total = 0;
+  std::set<std::string> names;
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with("{\"call\"")) continue;
+    OperatorCase asked = operator_case(line);
+    if (asked.handled) continue;
+    CAPTURE(line);
+    ++total;
+    names.insert(asked.name);
+    if (asked.refused) {
+      CHECK_THROWS_AS(answer_of(asked), InputError);
+      ++equal;
+      continue;
+    }
+    Answer found = answer_of(asked);
+    CHECK(found.in == asked.in);
+    CHECK(is_close(asked.cost_us, found.cost_us));
+    if (has_outputs(asked)) {
+      CHECK(found.out == asked.out);
+      if (!asked.shapes.empty()) CHECK(found.shapes == asked.shapes);
+    }
+    ++equal;
+  }
+  CHECK(equal == total);
+  CHECK(total > 900);
+  CHECK(names.size() > 350);
+}
+
+// ---- where PyTorch is wrong
+
+struct Call {
+  const char *op, *mesh;
+  std::vector<std::pair<Shape, const char*>> in;
+  OpAttributes attributes = {};
+  DType dtype = DType::F32;
+};
+
+Decision decided(const Call& asked) {
+  auto mesh = std::make_shared<const Mesh>(parse_mesh(asked.mesh));
+  std::vector<TensorSpec> specs;
+  for (const auto& [shape, placements] : asked.in)
+    specs.push_back({{shape, asked.dtype}, parse_op_placements(placements)});
+  OpCall call{&find_operator(asked.op), {}, asked.attributes};
+  for (const TensorSpec& spec : specs) call.arguments.push_back({false, {&spec}});
+  TorchMoves moves(mesh, 1);
+  return decide(call, mesh->shape(), [&](const TensorSpec& from, const OpPlacements& to) {
+    return moves.cost_us(from, to);
+  });
+}
+
+std::string in_text(const Decision& decision, std::size_t input = 0) {
+  return text(*decision.wanted[input]);
+}
+
+OpAttributes with(std::initializer_list<std::pair<const char*, OpValue>> values) {
+  OpAttributes out;
+  for (const auto& [name, value] : values) out.set(name, value);
+  return out;
+}
+
+TEST_CASE("a constant does not add up") {
+  Call fill{"fill_.Scalar", "4", {{{16, 8}, "P(sum)"}}, with({{"value", OpValue(1.0)}})};
+  CHECK_THROWS_WITH(decided(fill), Catch::Contains("in-place operations that require placement"));
+  fill.attributes.set("value", OpValue(0.0));
+  CHECK(in_text(decided(fill)) == "P(sum)");
+  fill = {"fill_.Scalar", "4", {{{16, 8}, "P(max)"}}, with({{"value", OpValue(1.0)}})};
+  CHECK(in_text(decided(fill)) == "P(max)");
+}
+
+TEST_CASE("the largest element has not the largest norm, and thresholds may fall") {
+  CHECK(in_text(decided({"linalg_vector_norm",
+                         "4",
+                         {{{16, 8}, "P(max)"}},
+                         with({{"ord", OpValue(std::string("inf"))}})})) == "R");
+  for (double value : {0.0, 2.0}) {
+    Call call{"threshold",
+              "4",
+              {{{16, 8}, "P(max)"}},
+              with({{"threshold", OpValue(0.5)}, {"value", OpValue(value)}})};
+    CHECK(in_text(decided(call)) == (value <= 0.5 ? "P(max)" : "R"));
+  }
+}
+
+TEST_CASE("counts of indices are those of all ranks") {
+  for (bool counts : {false, true}) {
+    auto mesh = std::make_shared<const Mesh>(parse_mesh("4"));
+    TensorSpec grad{{{16, 8, 8}, DType::F32}, parse_op_placements("S(0)")},
+        indices{{{16, 8}, DType::I64}, parse_op_placements("S(0)")};
+    OpCall call{&find_operator("embedding_dense_backward"),
+                {{false, {&grad}}, {false, {&indices}}},
+                with({{"num_weights", OpValue(std::int64_t{32})},
+                      {"padding_idx", OpValue(std::int64_t{-1})},
+                      {"scale_grad_by_freq", OpValue(counts)}})};
+    TorchMoves moves(mesh, 1);
+    Decision decision = decide(
+        call, mesh->shape(),
+        [&](const TensorSpec& from, const OpPlacements& to) { return moves.cost_us(from, to); });
+    CHECK(in_text(decision, 1) == (counts ? "R" : "S(0)"));
+  }
+}
+
+TEST_CASE("a convolution moves what it cannot work on as it lies") {
+  OpAttributes attributes = with({{"stride", OpValue(std::vector<std::int64_t>{1, 1})},
+                                  {"padding", OpValue(std::vector<std::int64_t>{1, 1})}});
+  Decision decision =
+      decided({"convolution", "4", {{{4, 8, 16, 16}, "R"}, {{8, 8, 3, 3}, "S(0)"}}, attributes});
+  CHECK(in_text(decision, 0) == "R");
+  CHECK(in_text(decision, 1) == "R");
+  // Windows that neither overlap nor reach over the edge may be cut.
+  attributes = with({{"stride", OpValue(std::vector<std::int64_t>{3, 4})}});
+  decision =
+      decided({"convolution", "4", {{{4, 8, 16, 16}, "S(3)"}, {{8, 8, 3, 4}, "R"}}, attributes});
+  CHECK(in_text(decision, 0) == "S(3)");
+  CHECK(text(decision.outputs[0]->placements) == "S(3)");
+  CHECK(decision.outputs[0]->meta.shape == Shape{4, 8, 5, 4});
+}
+
+TEST_CASE("calls that fit no operator are refused in one sentence") {
+  CHECK_THROWS_WITH(find_operator("addmn"),
+                    "operator addmn has no sharding rule; the nearest that "
+                    "has one is addmm");
+  CHECK_THROWS_WITH(decided({"mm", "4", {{{64, 32}, "R"}, {{33, 48}, "R"}}}),
+                    Catch::Contains("do not fit"));
+  CHECK_THROWS_WITH(decided({"mm", "4", {{{64, 32}, "R"}}}), "mm needs a tensor mat2");
+  CHECK_THROWS_WITH(decided({"relu", "4", {{{4}, "R"}}, with({{"dim", OpValue(std::int64_t{1})}})}),
+                    "relu has no argument dim; it has none but tensors");
+  CHECK_THROWS_WITH(
+      decided({"sum.dim_IntList", "4", {{{4}, "R"}}, with({{"dim", OpValue(std::int64_t{1})}})}),
+      "attr dim: dim 1 is out of range for 1 dims");
+  CHECK_THROWS_WITH(decided({"cat", "4", {{{4}, "R"}}}), Catch::Contains("list of tensors"));
+}
+
+}  // namespace
+}  // namespace reshard::test

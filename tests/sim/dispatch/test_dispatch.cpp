@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Traces of calls: what is decided, which redistributions come of it, and who waits for whom.
+#include <catch2/catch.hpp>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "core/base/errors.h"
+#include "sim/dispatch/dispatch.h"
+
+namespace reshard::sim {
+namespace {
+
+const std::string kHeader = R"({"reshard_trace": 1, "meshes": {"tp": "4", "two": "2x2"}})";
+
+Trace trace_of(const std::vector<std::string>& lines) {
+  std::string text = kHeader + "\n";
+  for (const std::string& line : lines) text += line + "\n";
+  std::istringstream in(text);
+  return parse_trace(in, "t.jsonl");
+}
+
+std::string tensor(const char* name, const char* shape, const char* placements,
+                   const char* mesh = "tp") {
+  return std::string(R"({"op": "tensor", "dtype": "f32", "mesh": ")") + mesh + R"(", "tensor": ")" +
+         name + R"(", "shape": ")" + shape + R"(", "placements": ")" + placements + "\"}";
+}
+
+DispatchReport dispatched(const std::vector<std::string>& lines, Trace* rewritten = nullptr) {
+  Trace trace = trace_of(lines);
+  DispatchReport report = dispatch(trace, {});
+  if (rewritten) *rewritten = std::move(trace);
+  return report;
+}
+
+TEST_CASE("a call's inputs are redistributed before it, and it waits for them") {
+  Trace trace;
+  DispatchReport report = dispatched(
+      {tensor("x", "64,32", "S(0)"), tensor("w", "32,48", "S(0)"),
+       R"({"op": "compute", "id": "before", "ranks": "0-3", "duration_ps": 5})",
+       R"({"op": "call", "call": "mm", "in": ["x", "w"], "out": ["y"], "duration_ps": 7, "id": "m",
+           "after": "before"})",
+       R"({"op": "redistribute", "tensor": "y", "to": "R", "out": "z", "after": "m"})",
+       R"({"op": "call", "call": "relu", "in": ["z"], "out": ["r"], "duration_ps": 1})"},
+      &trace);
+  REQUIRE(report.calls.size() == 3);
+  CHECK(text(*report.calls[0].decision.wanted[1]) == "R");
+  REQUIRE(report.calls[0].moves.size() == 1);
+  CHECK(report.calls[0].moves[0].input == 1);
+  CHECK(text(report.calls[0].moves[0].steps.at(0)) == "0:S(0)->R");
+  CHECK(report.collectives["forward"] == CollectiveCounts{{"all_gather", 2}});
+  // compute, gather of w, mm, gather of y, relu
+  REQUIRE(trace.operations.size() == 5);
+  auto after = [&](std::size_t op) { return trace.operations[op].after; };
+  CHECK(trace.lines[trace.operations[1].line].name == "mm.in1");
+  CHECK(after(1) == std::vector{OpId{0}});
+  CHECK(after(2) == std::vector{OpId{0}, OpId{1}});
+  CHECK(after(3) == std::vector{OpId{2}});
+  CHECK(after(4) == std::vector{OpId{3}});
+  CHECK(std::get<TraceCompute>(trace.operations[2].body).duration_ps == 7);
+}
+
+TEST_CASE("what takes no time is no operation, and those behind it wait for what it waited for") {
+  Trace trace;
+  DispatchReport report = dispatched(
+      {tensor("x", "64,32", "S(0)"), R"({"op": "call", "call": "t", "in": ["x"], "out": ["y"]})",
+       R"({"op": "call", "call": "relu", "in": ["y"], "out": ["z"], "duration_ps": 3})",
+       R"({"op": "call", "call": "view", "in": ["z"], "attr": {"size": [2048]}, "out": ["v"]})",
+       R"({"op": "redistribute", "tensor": "v", "to": "R", "out": "w"})"},
+      &trace);
+  REQUIRE(trace.operations.size() == 2);
+  CHECK(trace.operations[1].after == std::vector{OpId{0}});
+  CHECK(text(report.values[3].placements) == "_S(0, 32)");
+  CHECK(report.values[3].of_view);
+}
+
+TEST_CASE("the trace's expectations are held to") {
+  auto with = [](const char* expect) {
+    return dispatched(
+               {tensor("x", "16,8", "P(sum)"),
+                std::string(R"({"op": "call", "call": "relu", "in": ["x"], "out": ["y"], )") +
+                    R"("expect": )" + expect + "}"})
+        .findings;
+  };
+  const char* right = R"({"in": ["R"], "out": ["R"]})";
+  const char* wrong = R"({"in": ["P(sum)"]})";
+  CHECK(with(right).empty());
+  REQUIRE(with(wrong).size() == 1);
+  CHECK(with(wrong)[0].what == "t.jsonl:3: expect: inputs of relu are [R], not [P(sum)]");
+}
+
+TEST_CASE("redistributions that nobody wrote are findings where they are asked for") {
+  Trace trace = trace_of({tensor("x", "16,8", "P(sum)"),
+                          R"({"op": "call", "call": "relu", "in": ["x"], "out": ["y"]})"});
+  DispatchOptions options;
+  options.explicit_only = true;
+  DispatchReport report = dispatch(trace, options);
+  REQUIRE(report.findings.size() == 1);
+  CHECK(report.findings[0].what ==
+        "t.jsonl:3: relu redistributes its input 0 implicitly from P(sum) to R");
+}
+
+TEST_CASE("best moves a tensor once to where several calls want it") {
+  std::vector<std::string> lines{tensor("x", "8,32", "S(0)")};
+  for (const char* name : {"q", "k", "v"})
+    lines.push_back(
+        std::string(R"({"op": "call", "call": "sort", "attr": {"dim": 0}, "in": ["x"], )") +
+        R"("out": [")" + name + R"(", null]})");
+  for (DispatchMode mode : {DispatchMode::Torch, DispatchMode::Best}) {
+    Trace trace = trace_of(lines);
+    DispatchOptions options;
+    options.mode = mode;
+    options.time_ps = [](const Request&) { return std::int64_t{1'000'000}; };
+    DispatchReport report = dispatch(trace, options);
+    CHECK(report.collectives["forward"]["all_gather"] == (mode == DispatchMode::Torch ? 3 : 1));
+    CHECK(report.calls[2].moves[0].again == (mode == DispatchMode::Best));
+  }
+}
+
+TEST_CASE("lines on tensors that mean nothing are refused") {
+  auto refusal = [](const std::vector<std::string>& lines) -> std::string {
+    try {
+      (void)dispatched(lines);
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return "none";
+  };
+  const std::string x = tensor("x", "4", "R");
+  const char* relu = R"({"op": "call", "call": "relu", "in": ["x"], "out": ["y"]})";
+  const char* rely = R"({"op": "call", "call": "rely", "in": ["x"], "out": ["y"]})";
+  const char* two = R"({"op": "call", "call": "relu", "in": ["x"], "out": ["y", "z"]})";
+  const char* add = R"({"op": "call", "call": "add.Tensor", "in": ["x", "y"], "out": ["z"]})";
+  const char* move = R"({"op": "redistribute", "tensor": "x", "to": "S(1)", "out": "y"})";
+  CHECK(refusal({relu}) ==
+        "t.jsonl:2: in: expected the name of a tensor of a line above, found 'x'");
+  CHECK(refusal({tensor("x", "4", "S(1)")}).find("t.jsonl:2: placements") == 0);
+  CHECK(refusal({tensor("x", "4", "R", "pp")}) ==
+        "t.jsonl:2: mesh: expected the name of a mesh of the header, found 'pp'");
+  CHECK(refusal({x, tensor("y", "4", "RR", "two"), add}).find("lies on another mesh") !=
+        std::string::npos);
+  CHECK(refusal({x, rely}) ==
+        "t.jsonl:3: operator rely has no sharding rule; the nearest that has one is relu");
+  CHECK(refusal({x, two}) ==
+        "t.jsonl:3: out: relu makes 1 tensors, found a name for one more");
+  CHECK(refusal({x, move}).find("t.jsonl:3: ") == 0);
+}
+
+// PyTorch's own counts of the models that were recorded.
+TEST_CASE("recorded models are decided as PyTorch decided them, collective by collective") {
+  std::ifstream file("traces/torch/expected_counts.json");
+  nlohmann::json expected = nlohmann::json::parse(file);
+  std::size_t models = 0;
+  for (const auto& [name, counts] : expected.items()) {
+    // Handlers of their own, and collectives that the script issues itself.
+    if (name == "head-loss-parallel" || name == "hsdp" || name.starts_with("fsdp2")) continue;
+    CAPTURE(name);
+    Trace trace = read_trace("traces/torch/" + name + ".jsonl");
+    DispatchReport report = dispatch(trace, {});
+    for (const TraceFinding& finding : report.findings) FAIL_CHECK(finding.what);
+    for (const char* pass : {"forward", "backward", "optimizer"})
+      for (const char* kind : {"all_gather", "all_reduce", "reduce_scatter", "all_to_all"}) {
+        CAPTURE(pass, kind);
+        CHECK(report.collectives[pass][kind] == counts[pass].value(kind, 0));
+      }
+    ++models;
+  }
+  CHECK(models >= 20);
+}
+
+}  // namespace
+}  // namespace reshard::sim

@@ -10,6 +10,7 @@
 #include "core/base/units.h"
 #include "sim/page/headline.h"
 #include "sim/page/html_table.h"
+#include "sim/page/legend.h"
 #include "sim/page/page.h"
 
 namespace reshard::sim {
@@ -18,6 +19,8 @@ namespace {
 
 // Of each list; files of more would be slow to open.
 constexpr std::size_t kMostRows = 500;
+// Longer ones show their first rows and fold the others.
+constexpr std::size_t kMostUnfolded = 24, kFewUnfolded = 12;
 constexpr std::size_t kMostBars = 24;
 constexpr double kWidth = 960, kLeft = 190, kRight = 150, kBar = 11, kPair = 36, kTop = 4;
 
@@ -47,10 +50,11 @@ std::vector<Figure> headline_of(const Comparison& comparison) {
   for (const auto& [name, title] : kFirst)
     for (const ComparedFigure& figure : comparison.figures)
       if (figure.name == name && figure.a && figure.b)
-        out.push_back({title, figure.b->text(),
-                       figure.differs() ? fmt::format("{} against {}", change_text(figure.change()),
-                                                      figure.a->text())
-                                        : "the same in both"});
+        out.push_back(figure.differs()
+                          ? Figure{fmt::format("{} of b", title), figure.b->text(),
+                                   fmt::format("{} against {}", change_text(figure.change()),
+                                               figure.a->text())}
+                          : Figure{title, figure.b->text(), "the same in both"});
   return out;
 }
 
@@ -88,7 +92,11 @@ void show_times(Page& page, const Comparison& comparison) {
         figure.a->value() > 0 && figure.b->value() > 0 && times.size() < kMostBars)
       times.push_back(&figure);
   if (times.empty()) return;
-  draw_pairs(page.add_panel("times", "Times", "Of a above, of b below, where they differ."), times);
+  Node panel = page.add_panel("times", "Times", "Of a above, of b below, where they differ.");
+  draw_pairs(panel, times);
+  Legend legend(panel);
+  legend.add_entry("other", "a: " + comparison.name_a);
+  legend.add_entry("taken", "b: " + comparison.name_b);
 }
 
 void show_figures(Page& page, const Comparison& comparison) {
@@ -112,21 +120,37 @@ void show_keys(Node panel, const char* where, const std::vector<std::string>& ke
   add(folded, "p", {}, names);
 }
 
-void show_list(Page& page, const ComparedList& list, std::size_t number) {
-  Node panel = page.add_panel(fmt::format("list{}", number).c_str(), list.name,
-                              fmt::format("{} in a, {} in b.", list.count_a, list.count_b));
-  show_keys(panel, "Only in a", list.only_a);
-  show_keys(panel, "Only in b", list.only_b);
-  if (list.differing.empty()) return;
-  std::size_t shown = std::min(kMostRows, list.differing.size());
-  HtmlTable table(panel,
-                  fmt::format("{} of {} that differ, the greatest differences first", shown,
-                              counted(static_cast<std::int64_t>(list.differing.size()), "figure")),
-                  {"of", "figure", ">a", ">b", ">change"});
+void list_figures(Node panel, const std::string& caption, const ComparedList& list,
+                  std::size_t shown) {
+  HtmlTable table(panel, caption, {"of", "figure", ">a", ">b", ">change"});
   for (std::size_t i = 0; i < shown; ++i) {
     const auto& [key, figure] = list.differing[i];
     table.add_row({key, figure.name, cell_of(figure.a), cell_of(figure.b), change_cell(figure)});
   }
+}
+
+// "critical_causes" as a heading: "Critical causes".
+std::string heading_of(std::string name) {
+  std::replace(name.begin(), name.end(), '_', ' ');
+  if (!name.empty() && name[0] >= 'a' && name[0] <= 'z') name[0] = static_cast<char>(name[0] - 32);
+  return name;
+}
+
+void show_list(Page& page, const ComparedList& list, std::size_t number) {
+  Node panel = page.add_panel(fmt::format("list{}", number).c_str(), heading_of(list.name),
+                              fmt::format("{} in a, {} in b.", list.count_a, list.count_b));
+  show_keys(panel, "Only in a", list.only_a);
+  show_keys(panel, "Only in b", list.only_b);
+  if (list.differing.empty()) return;
+  std::size_t all = list.differing.size(), shown = std::min(kMostRows, all);
+  std::size_t unfolded = shown <= kMostUnfolded ? shown : kFewUnfolded;
+  list_figures(panel,
+               fmt::format("{} of {} that differ, the greatest differences first", unfolded,
+                           counted(static_cast<std::int64_t>(all), "figure")),
+               list, unfolded);
+  if (unfolded < shown)
+    list_figures(add_folded(panel, "More of them"), fmt::format("{} of {}", shown, all), list,
+                 shown);
 }
 
 }  // namespace

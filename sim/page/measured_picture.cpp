@@ -60,6 +60,11 @@ Scales scales_of(const ValidateReport& report, const std::vector<Pair>& pairs) {
   return {over(std::max(predicted, measured)), over(std::max(predicted, measured)), false};
 }
 
+// A run that was held up would push all others together: its line ends in an arrow.
+bool goes_on(const Pair& pair, const Scales& scales) {
+  return scales.measured * static_cast<double>(pair.measured.max_ps) > kWidth - kLeft - kRight + 1;
+}
+
 void draw_pair(Node svg, const Pair& pair, const Scales& scales, double y) {
   add(add(svg, "g", {{"class", "names"}}), "text", {{"x", kLeft - 8}, {"y", y + kBar + 4}},
       pair.name);
@@ -75,15 +80,21 @@ void draw_pair(Node svg, const Pair& pair, const Scales& scales, double y) {
       fmt::format("measured {}, from {} to {}", duration_text(pair.measured.median_ps),
                   duration_text(pair.measured.min_ps), duration_text(pair.measured.max_ps)));
   double least = kLeft + scales.measured * static_cast<double>(pair.measured.min_ps);
-  // A run that was held up would push all others together.
-  double most = std::min(kWidth - kRight,
-                         kLeft + scales.measured * static_cast<double>(pair.measured.max_ps));
+  double right = kWidth - kRight;
+  double most =
+      std::min(right, kLeft + scales.measured * static_cast<double>(pair.measured.max_ps));
   add(svg, "line",
       {{"class", "spread"},
        {"x1", least},
        {"x2", most},
        {"y1", y + 1.5 * kBar},
        {"y2", y + 1.5 * kBar}});
+  if (goes_on(pair, scales))
+    add(svg, "path",
+        {{"class", "spread"},
+         {"fill", "none"},
+         {"d", fmt::format("M{} {}l5 3.5l-5 3.5", coordinate_text(right - 5),
+                           coordinate_text(y + 1.5 * kBar - 3.5))}});
   add(svg, "text",
       {{"class", "value"}, {"x", std::max(kLeft + predicted, most) + 8}, {"y", y + kBar + 4}},
       fmt::format("{} / {}", duration_text(pair.predicted_ps),
@@ -121,6 +132,9 @@ void draw_measured(Node panel, const ValidateReport& report) {
   Legend legend(panel);
   legend.add_entry("predicted", "predicted");
   legend.add_entry("measured", "measured: the median, as a line from least to most");
+  if (std::any_of(shown.begin(), shown.end(),
+                  [&](const Pair& pair) { return goes_on(pair, scales); }))
+    legend.add_words("an arrow: to more than is drawn");
   if (scales.shares)
     add(panel, "p", {{"class", "aside"}},
         fmt::format("The prediction is for {}, not for the machine that ran the plan: bars are "

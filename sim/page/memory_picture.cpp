@@ -124,7 +124,10 @@ void draw_memory(Node panel, const std::vector<RankMemory>& ranks) {
   for (std::size_t i = 0; i < shown; ++i)
     draw_bar(svg, holdings[i], kTop + static_cast<double>(i) * (kBar + kGap), per_byte);
   Legend legend(panel);
-  for (auto [part, what] : kParts) legend.add_entry(part, what);
+  for (std::size_t part = 0; part < kParts.size(); ++part)
+    if (std::any_of(holdings.begin(), holdings.end(),
+                    [&](const Holding& own) { return own.bytes[part] > 0; }))
+      legend.add_entry(kParts[part].first, kParts[part].second);
   if (shown < holdings.size())
     add(panel, "p", {{"class", "aside"}},
         fmt::format("{} of {} different bars are shown, the fullest.", shown, holdings.size()));

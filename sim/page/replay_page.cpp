@@ -2,6 +2,7 @@
 #include "sim/page/replay_page.h"
 
 #include <algorithm>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -15,13 +16,14 @@
 #include "sim/page/traffic_picture.h"
 #include "sim/picture/topology_picture.h"
 #include "sim/report/common_facts.h"
+#include "sim/report/replay_facts.h"
 #include "sim/report/request_kinds.h"
 
 namespace reshard::sim {
 
 namespace {
 
-constexpr std::size_t kMostOperations = 1000, kMostKinds = 40;
+constexpr std::size_t kMostOperations = 1000, kMostKinds = 40, kMostWaits = 40;
 
 std::vector<Figure> figures_of(const ReplayReport& report) {
   return {
@@ -35,14 +37,16 @@ std::vector<Figure> figures_of(const ReplayReport& report) {
 
 std::vector<Fact> facts_of(const ReplayReport& report) {
   std::vector<Fact> out{{"topology", report.topology}};
-  if (report.data_checked > 0)
-    out.push_back({"data", fmt::format("{} of {} different requests moved, {} elements compared",
-                                       report.data_checked, report.different_requests,
-                                       report.elements_checked)});
-  if (report.fault_cost)
-    out.push_back({"without faults", duration_text(report.fault_cost->without_ps)});
-  if (!report.communicators.empty())
-    out.push_back({"communicators", std::string(text(report.communicators.front().use.policy))});
+  auto add_said = [&](const char* name, const std::string& text) {
+    if (!text.empty()) out.push_back({name, text});
+  };
+  if (!report.requests.empty()) {
+    add_said("proof", proof_text(report));
+    add_said("data checked", data_text(report));
+  }
+  add_said("faults", faults_text(report));
+  add_said("late", late_text(report));
+  if (!report.communicators.empty()) add_said("warning", report.communicators.front().use.warning);
   return out;
 }
 
@@ -93,6 +97,71 @@ void list_operations(Node panel, const ReplayReport& report) {
                    Cell::bytes(row->bytes_received), row->text});
 }
 
+std::string line_text(const ReplayReport& report, OpId op) {
+  return fmt::format("line {}", report.lines[to_index(op)]);
+}
+
+void list_late(Node panel, const ReplayReport& report) {
+  if (report.late.empty()) return;
+  std::size_t shown = std::min(kMostWaits, report.late.size());
+  HtmlTable table(panel,
+                  fmt::format("{} of {} ranks that others waited for", shown, report.late.size()),
+                  {"at", ">rank", ">came", ">behind all others", ">they waited, summed"});
+  for (const LateArrival& late : std::span(report.late).first(shown))
+    table.add_row({line_text(report, late.op), Cell::count(to_int(late.rank)),
+                   Cell::time(late.arrival_ps), Cell::time(late.late_ps),
+                   Cell::time(late.waited_ps)});
+}
+
+// Launches behind others of their rank, as they came or as they were swapped.
+void list_launches(Node panel, const std::string& caption, const ReplayReport& report,
+                   std::span<const Delayed> launches) {
+  if (launches.empty()) return;
+  std::size_t shown = std::min(kMostWaits, launches.size());
+  HtmlTable table(panel, fmt::format("{} of {} {}", shown, launches.size(), caption),
+                  {"launch", "at", ">rank", "behind", "at", ">waited", ">gain of a swap"});
+  for (const Delayed& each : launches.first(shown))
+    table.add_row({each.name, line_text(report, each.op), Cell::count(to_int(each.rank)),
+                   each.behind_name, line_text(report, each.behind), Cell::time(each.waited_ps),
+                   Cell::time(each.gain_ps)});
+}
+
+void show_waits(Page& page, const ReplayReport& report) {
+  std::vector<Delayed> delayed = delayed_by_gain(report);
+  if (report.late.empty() && delayed.empty() && !report.searched) return;
+  Node panel = page.add_panel("waits", "Waits",
+                              "Which ranks came late, and which launches only had to wait for "
+                              "their turn.");
+  list_late(panel, report);
+  list_launches(panel, "launches that another order would bring forward", report, delayed);
+  if (!report.searched) return;
+  const Reordered& reordered = *report.reordered;
+  add(panel, "p", {{"class", "aside"}},
+      fmt::format("Reordered: {} instead of {}, {} of {} orders.", duration_text(reordered.time_ps),
+                  duration_text(report.time_ps),
+                  counted(static_cast<std::int64_t>(reordered.swaps.size()), "swap"),
+                  reordered.tried));
+  list_launches(panel, "swaps, in this order", report, reordered.swaps);
+}
+
+void show_communicators(Page& page, const ReplayReport& report) {
+  if (report.communicators.empty()) return;
+  Node panel = page.add_panel("communicators", "Communicators",
+                              "What the policy that ran costs, and what others would.");
+  HtmlTable table(panel, "Each policy; the first ran",
+                  {"policy", ">made", ">making", ">pairs", ">first use", ">held", ">waited",
+                   report.cold ? ">end, cold" : ">end"});
+  for (const CommunicatorResult& result : report.communicators) {
+    bool runs = result.hang.empty();
+    Node row = table.add_row({text(result.use.policy), Cell::count(result.use.created),
+                              Cell::time(result.use.making_ps), Cell::count(result.use.connected),
+                              Cell::time(result.use.connecting_ps), Cell::bytes(result.use.bytes),
+                              runs ? Cell::count(result.serialised_launches) : Cell("-"),
+                              runs ? Cell::time(result.end_ps) : Cell("hangs")});
+    if (&result == &report.communicators.front()) row.append_attribute("class") = "taken";
+  }
+}
+
 }  // namespace
 
 std::string replay_page(const ReplayReport& report, const Topology& topology) {
@@ -106,6 +175,8 @@ std::string replay_page(const ReplayReport& report, const Topology& topology) {
         page.add_panel("timeline", "Timeline",
                        "What every rank does when, by operation, and what the whole waits for."),
         {report.workload, report.labels, timeline, report.path ? &*report.path : nullptr});
+  show_waits(page, report);
+  show_communicators(page, report);
   if (!timeline.flows.empty()) {
     draw_topology(
         add_frame(page.add_panel("topology", "Topology", "What each link carries over the time.")),

@@ -28,7 +28,7 @@ struct Square {
   std::vector<std::vector<Rank>> rows;
   std::map<std::pair<std::size_t, std::size_t>, std::int64_t> bytes;  // (sender, receiver)
   std::vector<std::int64_t> sent, received;
-  std::int64_t greatest = 0;
+  std::int64_t greatest = 0, greatest_sum = 0;
   std::int32_t devices = 1;   // to a row
   double cell = 0, side = 0;  // in pixels
 };
@@ -88,6 +88,8 @@ Square square_of(std::span<const FlowSpan> flows, const Topology& topology) {
     out.sent[from] += bytes;
     out.received[to] += bytes;
   }
+  for (const std::vector<std::int64_t>* sums : {&out.sent, &out.received})
+    for (std::int64_t bytes : *sums) out.greatest_sum = std::max(out.greatest_sum, bytes);
   return out;
 }
 
@@ -129,11 +131,8 @@ void draw_cells(Node svg, const Square& square, const Topology& topology) {
 
 // What each row sends, right of it, and what each column receives, above it.
 void draw_sums(Node svg, const Square& square, const Topology& topology) {
-  std::int64_t most = 1;
-  for (std::int64_t bytes : square.sent) most = std::max(most, bytes);
-  for (std::int64_t bytes : square.received) most = std::max(most, bytes);
   auto length = [&](std::int64_t bytes) {
-    return (kBars - 4) * static_cast<double>(bytes) / static_cast<double>(most);
+    return (kBars - 4) * static_cast<double>(bytes) / static_cast<double>(square.greatest_sum);
   };
   Node bars = add(svg, "g", {{"class", "sums"}});
   double shown = square.cell > 12 ? square.cell - 1 : square.cell;
@@ -179,7 +178,8 @@ void draw_names(Node svg, const Square& square, const Topology& topology) {
   add(words, "text", {{"x", kLeft - 16}, {"y", kTop + square.side + 15}, {"text-anchor", "end"}},
       "to");
   add(words, "text", {{"x", kLeft - 6}, {"y", kTop - 8}, {"text-anchor", "end"}}, "from");
-  add(words, "text", {{"x", kLeft}, {"y", 12}}, "received by each");
+  add(words, "text", {{"x", kLeft}, {"y", 12}},
+      fmt::format("received by each, a full bar {}", bytes_text(square.greatest_sum)));
   add(words, "text", {{"x", kLeft + square.side + 4}, {"y", kTop - 8}}, "sent by each");
 }
 

@@ -29,13 +29,22 @@ std::string style_sheet() {
     classes += fmt::format(".drawing .stroke-{0}{{stroke:var(--drawing-{0})}}", tone.name);
   }
   return fmt::format(
-      ".drawing{{{}}}@media screen and (prefers-color-scheme:dark){{.drawing{{{}}}}}{}", light,
-      dark, classes);
+      ".drawing{{{}}}{}@media screen and (prefers-color-scheme:dark){{.drawing{{{}}}"
+      ".drawing .shade-fill{{fill:var(--night)}}.drawing .shade-stroke{{stroke:var(--night)}}}}",
+      light, classes, dark);
 }
 
 void add_class(Node of, std::string_view name) {
   std::string all = of.attribute("class").value();
   set(of, {"class", all.empty() ? name : all + " " + std::string(name)});
+}
+
+// `what` is "fill" or "stroke".
+void paint(Node of, const char* what, const Shade& shade) {
+  set(of, {what, text(shade.day)});
+  if (shade.day == shade.night) return;
+  add_class(of, std::string("shade-") + what);
+  set(of, {"style", "--night:" + text(shade.night)});
 }
 
 const ToneRow& row_of(Tone tone) { return kTones[static_cast<std::size_t>(tone)]; }
@@ -69,14 +78,16 @@ void fill(Node of, Tone tone) {
 
 void fill(Node of, const Colour& colour) { set(of, {"fill", text(colour)}); }
 
+void fill(Node of, const Shade& shade) { paint(of, "fill", shade); }
+
 void stroke(Node of, Tone tone, double width) {
   add_class(of, std::string("stroke-") + row_of(tone).name);
   set(of, {"stroke", row_of(tone).light});
   set(of, {"stroke-width", width});
 }
 
-void stroke(Node of, const Colour& colour, double width) {
-  set(of, {"stroke", text(colour)});
+void stroke(Node of, const Shade& shade, double width) {
+  paint(of, "stroke", shade);
   set(of, {"stroke-width", width});
 }
 
@@ -117,7 +128,7 @@ void add_heat_scale(Node parent, double x, double y) {
   for (std::int64_t step = 0; step < steps; ++step)
     fill(add_rectangle(parent, x + step_width * static_cast<double>(step), y,
                        step + 1 < steps ? step_width + 0.2 : step_width, 12),
-         heat_colour(step, steps - 1));
+         heat_of(step, steps - 1));
 }
 
 }  // namespace reshard::sim

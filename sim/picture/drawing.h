@@ -4,7 +4,8 @@
 // A picture is read in a page, as a file of its own and on paper, by day and by night. So what is
 // not data (ink, edges, ground) has a class, which the picture's own style sheet colours by the
 // reader's light or dark; beside it stands the light colour as an attribute, for readers without
-// style sheets. What is data has its colour alone (palette.h).
+// style sheets. What is data has its colour alone (palette.h); a shade, which has two, does the
+// same with a variable of its own.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +31,9 @@ enum class Tone : std::uint8_t { Ink, Soft, Edge, Panel, Paper };
 void set(Node of, const Attribute& attribute);
 void fill(Node of, Tone tone);
 void fill(Node of, const Colour& colour);
+void fill(Node of, const Shade& shade);
 void stroke(Node of, Tone tone, double width);
-void stroke(Node of, const Colour& colour, double width);
+void stroke(Node of, const Shade& shade, double width);
 
 Node add_rectangle(Node parent, double x, double y, double width, double height);
 

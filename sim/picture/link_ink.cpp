@@ -22,16 +22,17 @@ Family family(PathClass path_class) {
   return path_class == PathClass::NET ? Family::Network : Family::Pcie;
 }
 
-Colour colour_of(Family family) {
+Shade colour_of(Family family) {
+  auto always = [](const Colour& colour) { return Shade{colour, colour}; };
   switch (family) {
     case Family::NvLink:
-      return {0x00, 0x9e, 0x73};
+      return always({0x00, 0x9e, 0x73});
     case Family::Pcie:
-      return {0x00, 0x72, 0xb2};
+      return always({0x00, 0x72, 0xb2});
     case Family::Network:
       break;
   }
-  return {0xd5, 0x5e, 0x00};
+  return always({0xd5, 0x5e, 0x00});
 }
 
 void for_links(const Wiring& wiring, const auto& visit) {
@@ -75,10 +76,10 @@ double LinkInk::width(ResourceId link) const {
                           static_cast<double>(widest_);
 }
 
-std::optional<Colour> LinkInk::colour(ResourceId link, PathClass path_class) const {
+std::optional<Shade> LinkInk::colour(ResourceId link, PathClass path_class) const {
   if (!by_load()) return colour_of(family(path_class));
   if (loads_.uses[to_index(link)].bytes == 0) return std::nullopt;
-  return heat_colour(used(link), 1000);
+  return heat_of(used(link), 1000);
 }
 
 std::string LinkInk::tip(ResourceId link) const {

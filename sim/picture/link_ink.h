@@ -21,7 +21,7 @@ class LinkInk {
   std::int64_t used(ResourceId link) const;
   double width(ResourceId link) const;
   // None for a link that carried nothing.
-  std::optional<Colour> colour(ResourceId link, PathClass path_class) const;
+  std::optional<Shade> colour(ResourceId link, PathClass path_class) const;
   // "node0.gpu2.nic.out: 50 GB/s, carried 1.000 MiB, 12.5 % of what it can".
   std::string tip(ResourceId link) const;
 
@@ -29,7 +29,7 @@ class LinkInk {
   struct Sample {
     std::string label;
     double width;
-    Colour colour;
+    Shade colour;
   };
   std::vector<Sample> samples() const;
 

@@ -96,15 +96,15 @@ class MatrixPicture {
       return;
     }
     std::optional<std::int64_t> ratio = ratio_e4(*row.time_ps, row.bound_ps);
-    Colour colour = heat_colour(*row.time_ps - row.bound_ps, *row.time_ps);
-    fill(box, colour);
-    add(cell, "text",
-        {{"x", x + wide_ / 2},
-         {"y", y + high_ / 2 + 0.36 * size},
-         {"font-size", size},
-         {"text-anchor", "middle"},
-         {"fill", ink_on(colour)}},
-        ratio ? cell_text(*ratio) : "inf");
+    Shade shade = heat_of(*row.time_ps - row.bound_ps, *row.time_ps);
+    fill(box, shade);
+    Node text = add(cell, "text",
+                    {{"x", x + wide_ / 2},
+                     {"y", y + high_ / 2 + 0.36 * size},
+                     {"font-size", size},
+                     {"text-anchor", "middle"}},
+                    ratio ? cell_text(*ratio) : "inf");
+    fill(text, Shade{ink_on(shade.day), ink_on(shade.night)});
   }
 
   std::string tip(const SweepRow& row) const {

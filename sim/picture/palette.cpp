@@ -46,6 +46,15 @@ double luminance(const Colour& colour) {
   return 0.2126 * linear(colour.red) + 0.7152 * linear(colour.green) + 0.0722 * linear(colour.blue);
 }
 
+// From dark for nothing to bright for all.
+Colour cividis(double place) {
+  constexpr std::int64_t steps = 8, fine = 1000;
+  auto at = static_cast<std::int64_t>(place * double{steps * fine});
+  if (at == steps * fine) return kHeat.back();
+  auto step = static_cast<std::size_t>(at / fine);
+  return between(kHeat[step], kHeat[step + 1], at % fine, fine);
+}
+
 }  // namespace
 
 std::string text(const Colour& colour) {
@@ -62,19 +71,20 @@ Colour category_colour(std::size_t index, std::size_t count) {
                  std::max<std::int64_t>(1, shades) * 100);
 }
 
-Colour heat_colour(std::int64_t part, std::int64_t whole) {
-  constexpr std::int64_t steps = 8, fine = 1000;
-  double place = static_cast<double>(part) / static_cast<double>(whole);
-  auto at = static_cast<std::int64_t>(std::min(place, 1.0) * double{steps * fine});
-  if (at == steps * fine) return kHeat.back();
-  auto step = static_cast<std::size_t>(at / fine);
-  return between(kHeat[step], kHeat[step + 1], at % fine, fine);
+Shade heat_of(std::int64_t part, std::int64_t whole) {
+  double place = std::min(static_cast<double>(part) / static_cast<double>(whole), 1.0);
+  // Paler by day: yellow would be taken for much.
+  constexpr Colour white{255, 255, 255};
+  constexpr double most_white = 400;  // in thousandths
+  return {
+      between(cividis(1 - place), white, static_cast<std::int64_t>(most_white * (1 - place)), 1000),
+      cividis(place)};
 }
 
-std::string_view ink_on(const Colour& ground) {
+Colour ink_on(const Colour& ground) {
   // (white + 0.05) / (ground + 0.05) against (ground + 0.05) / (black + 0.05).
   double light = luminance(ground) + 0.05;
-  return light * light >= 1.05 * 0.05 ? "#000000" : "#ffffff";
+  return light * light >= 1.05 * 0.05 ? Colour{0, 0, 0} : Colour{255, 255, 255};
 }
 
 }  // namespace reshard::sim

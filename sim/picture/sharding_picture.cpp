@@ -38,6 +38,11 @@ struct Side {
   std::vector<std::vector<Tile>> slices;
 };
 
+// What a tile says: which part it is, and all of its ranks or none.
+struct Words {
+  bool part, whole;
+};
+
 bool holds_addends(const Layout& layout) {
   for (int axis = 0; axis < layout.mesh().axes(); ++axis)
     if (layout.placement(axis).is_partial() && layout.mesh().axis_size(axis) > 1) return true;
@@ -163,17 +168,23 @@ class ShardingPicture {
     auto place_of = [&](const Box& box) { return place(box, side.x, y, height); };
     // Which part a tile is stands in it where the widest has room for the longest.
     double longest = 0, widest = 0;
+    bool crowded = side.joined;
     for (const Tile& tile : side.slices[slice]) {
+      Rectangle at = place_of(tile.box);
       longest = std::max(longest, width_for_part(slice_text(tile.box, request_.shape())));
-      widest = std::max(widest, place_of(tile.box).width);
+      widest = std::max(widest, at.width);
+      crowded |= !room_for_ranks(at, holders_text(side.layout, tile.positions));
     }
-    for (const Tile& tile : side.slices[slice])
-      draw_tile(add(panel, "g"), side, slice, tile, longest <= widest, place_of);
+    // In a crowd the first of a row says where it begins.
+    for (const Tile& tile : side.slices[slice]) {
+      bool whole = crowded && view_.across >= 0 && tile.box.lo[view_.across] > 0;
+      draw_tile(add(panel, "g"), side, slice, tile, {longest <= widest, whole}, place_of);
+    }
   }
 
   // The tile in the colours of its data, then what says whose it is.
   template <class Place>
-  void draw_tile(Node group, const Side& side, std::size_t slice, const Tile& tile, bool with_part,
+  void draw_tile(Node group, const Side& side, std::size_t slice, const Tile& tile, Words words,
                  const Place& place_of) const {
     bool is_after = &side == &after_;
     const Side& other = is_after ? before_ : after_;
@@ -211,8 +222,8 @@ class ShardingPicture {
     bool plain = colours.size() == 1 && !side.partial;
     add_tile_label(group, at,
                    {holders_text(side.layout, tile.positions),
-                    with_part ? slice_text(tile.box, request_.shape()) : "",
-                    plain ? std::optional(*colours.begin()) : std::nullopt});
+                    words.part ? slice_text(tile.box, request_.shape()) : "",
+                    plain ? std::optional(*colours.begin()) : std::nullopt, words.whole});
   }
 
   Colour colour_of(const Tile& key) const {

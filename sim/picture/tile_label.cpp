@@ -21,6 +21,20 @@ double size_for(const std::string& words, double length, double breadth, double 
   return size;
 }
 
+std::string first_of(const std::string& ranks) {
+  return fmt::format("{}\u2026", ranks.substr(0, ranks.find_first_not_of("0123456789")));
+}
+
+double upright_size(const Rectangle& at, const std::string& ranks) {
+  return size_for(ranks, at.width, at.height, kLargest);
+}
+double upwards_size(const Rectangle& at, const std::string& ranks) {
+  return size_for(ranks, at.height, at.width, kNarrow);
+}
+double first_size(const Rectangle& at, const std::string& ranks) {
+  return size_for(first_of(ranks), at.width, at.height, kNarrow);
+}
+
 class LabelWriter {
  public:
   LabelWriter(Node parent, const Rectangle& at, const TileLabel& label)
@@ -61,7 +75,7 @@ class LabelWriter {
     set(words, {"pointer-events", "none"});
     if (!label_.ground) return;
     words.remove_attribute("class");
-    set(words, {"fill", ink_on(*label_.ground)});
+    fill(words, ink_on(*label_.ground));
   }
 
   Node parent_;
@@ -74,14 +88,17 @@ class LabelWriter {
 void add_tile_label(Node parent, const Rectangle& at, const TileLabel& label) {
   LabelWriter writer(parent, at, label);
   const std::string& ranks = label.ranks;
-  double size = size_for(ranks, at.width, at.height, kLargest);
-  if (size >= kSmallest) return writer.write_upright(ranks, size, at);
-  size = size_for(ranks, at.height, at.width, kNarrow);
-  if (size >= kSmallest) return writer.write_upwards(ranks, size, at);
-  std::string first =
-      fmt::format("{}\u2026", ranks.substr(0, ranks.find_first_not_of("0123456789")));
-  size = size_for(first, at.width, at.height, kNarrow);
-  if (size >= kSmallest) writer.write_upright(first, size, at);
+  if (double size = upright_size(at, ranks); size >= kSmallest)
+    return writer.write_upright(ranks, size, at);
+  if (double size = upwards_size(at, ranks); size >= kSmallest)
+    return writer.write_upwards(ranks, size, at);
+  if (double size = first_size(at, ranks); size >= kSmallest && !label.whole)
+    writer.write_upright(first_of(ranks), size, at);
+}
+
+bool room_for_ranks(const Rectangle& at, const std::string& ranks) {
+  return std::max({upright_size(at, ranks), upwards_size(at, ranks), first_size(at, ranks)}) >=
+         kSmallest;
 }
 
 double width_for_part(const std::string& part) { return text_width(part, kPartSize) * kMono + 6; }

@@ -8,6 +8,7 @@
 #include "sim/report/common_facts.h"
 #include "sim/report/dispatch_writer.h"
 #include "sim/report/json_parts.h"
+#include "sim/report/replay_facts.h"
 #include "sim/report/report.h"
 #include "sim/report/request_kinds.h"
 #include "sim/report/table.h"
@@ -51,17 +52,6 @@ std::string rows_table(const ReplayReport& report, std::size_t width) {
                    row->planner, time_text(row->start_ps), time_text(row->end_ps),
                    bytes_text(row->bytes_received), row->text});
   return fmt::format("\n{}", table.text(width));
-}
-
-std::string data_text(const ReplayReport& report) {
-  if (report.data_checked == 0)
-    return report.requests.empty() ? "no redistributions" : "no bytes moved (--data proof)";
-  std::string full = "all at full size";
-  if (report.data_full_size < report.data_checked)
-    full = fmt::format("{} at full size and {}, above the data budget, at a reduced one",
-                       report.data_full_size, report.data_checked - report.data_full_size);
-  return fmt::format("{} of {} different requests, {}, {} elements compared", report.data_checked,
-                     report.different_requests, full, report.elements_checked);
 }
 
 Json rows_json(const std::vector<ReplayRow>& rows) {
@@ -109,14 +99,9 @@ Json reordered_json(const ReplayReport& report) {
           {"swaps", report.searched ? pairs(reordered.swaps) : Json(nullptr)}};
 }
 
-// Launches whose turn came late: those that would gain most first.
 std::string delayed_table(const ReplayReport& report, std::size_t width) {
   constexpr std::size_t kShown = 5;
-  if (!report.reordered) return {};
-  std::vector<Delayed> list = report.reordered->delayed;
-  std::stable_sort(list.begin(), list.end(),
-                   [](const Delayed& a, const Delayed& b) { return a.gain_ps > b.gain_ps; });
-  std::erase_if(list, [](const Delayed& pair) { return pair.gain_ps <= 0; });
+  std::vector<Delayed> list = delayed_by_gain(report);
   Table table(
       {"delayed by its turn", ">rank", ">line", ">behind line", ">waited", ">gain of a swap"});
   for (std::size_t i = 0; i < std::min(kShown, list.size()); ++i)
@@ -151,37 +136,6 @@ Json faults_json(const ReplayReport& report) {
           {"grown", list_json(report.fault_cost->grown, [&](const Grown& grown) -> Json {
              return {{"line", report.lines[to_index(grown.op)]}, {"ps", grown.ps}};
            })}};
-}
-
-// "3.2 ms more than without them, 25.6 ms; most of it at line 7 (3 ms longer)".
-void add_faults(const ReplayReport& report, Facts& facts) {
-  if (!report.fault_cost) return;
-  constexpr std::size_t kShown = 4;
-  std::int64_t without = report.fault_cost->without_ps, cost = report.time_ps - without;
-  std::string out =
-      fmt::format("{} {} than without them, {}", duration_text(cost < 0 ? -cost : cost),
-                  cost < 0 ? "less" : "more", duration_text(without));
-  std::size_t shown = 0;
-  for (const Grown& grown : report.fault_cost->grown) {
-    if (shown == kShown) break;
-    out += fmt::format("{}line {} ({} longer)", shown == 0 ? "; most of it at " : ", ",
-                       report.lines[to_index(grown.op)], duration_text(grown.ps));
-    ++shown;
-  }
-  facts.add("faults", out);
-}
-
-// "rank 3, 10 ms behind all others at line 7, which together waited 70 ms (and 2 more)".
-void add_late(const ReplayReport& report, Facts& facts) {
-  if (report.late.empty()) return;
-  const LateArrival& late = report.late.front();
-  std::string more =
-      report.late.size() == 1 ? "" : fmt::format(" (and {} more)", report.late.size() - 1);
-  facts.add("late",
-            fmt::format("rank {}, {} behind all others at line {}; together they waited "
-                        "{}{}",
-                        to_int(late.rank), duration_text(late.late_ps),
-                        report.lines[to_index(late.op)], duration_text(late.waited_ps), more));
 }
 
 Json communicators_json(const CommunicatorResult& result) {
@@ -280,11 +234,7 @@ std::string replay_table(const ReplayReport& report, bool verbose, std::size_t w
   facts.add("received",
             bytes_text(report.bytes_received_total) + " from other ranks, padding included");
   add_classes(report.classes, true, facts);
-  facts.add("proof", report.requests.empty()
-                         ? "no redistributions"
-                         : fmt::format("{}, at full size, from index sets",
-                                       counted(static_cast<std::int64_t>(report.requests.size()),
-                                               "redistribution")));
+  facts.add("proof", proof_text(report));
   facts.add("data checked", data_text(report));
   facts.add("time", duration_text(report.time_ps));
   add_transport(report.transport, report.time_ps, report.ideal_time_ps, facts);
@@ -293,8 +243,9 @@ std::string replay_table(const ReplayReport& report, bool verbose, std::size_t w
                         duration_text(report.bound_ps), duration_text(report.path_bound_ps),
                         duration_text(report.cut_bound_ps), report.limited_by()));
   facts.add("ratio to bound", ratio_of(report.time_ps, report.bound_ps));
-  add_faults(report, facts);
-  add_late(report, facts);
+  for (const auto& [name, text] :
+       {std::pair("faults", faults_text(report)), std::pair("late", late_text(report))})
+    if (!text.empty()) facts.add(name, text);
   if (!report.communicators.empty() && !report.communicators.front().use.warning.empty())
     facts.add("warning", report.communicators.front().use.warning);
   if (verbose) add_path(report.path, facts);

@@ -296,6 +296,10 @@ class LocalTensorTest(unittest.TestCase):
         self.assertEqual(after.full().tolist(), self.whole.tolist())
         self.assertIn("f32[6,8] S(1)R", repr(after))
 
+    def test_what_is_no_array_is_named(self):
+        with self.assertRaisesRegex(reshard.InputError, "buffer protocol or DLPack, found list"):
+            reshard.LocalTensor.of([[1, 2], [3, 4]], 2, "S(0)")
+
     def test_uneven_and_empty_shards(self):
         before = reshard.LocalTensor.of(self.whole, 4, "S(0)")
         self.assertEqual([len(bytes(each)) // 32 for each in before.shards.values()], [2, 2, 2, 0])

@@ -6,6 +6,7 @@ Needs nothing beside the standard library; torch's objects are stood in for by w
 import concurrent.futures
 import json
 import os
+import pathlib
 import subprocess
 import sys
 import tempfile
@@ -123,7 +124,7 @@ class PlanTest(unittest.TestCase):
             placements = [Shard(0), Replicate()]
 
         self.assertIn("bf16[8,8] S(0)R on dp=2,tp=2", reshard.plan(DTensor(), "RR").request)
-        with self.assertRaisesRegex(reshard.InputError, "target: expected one, found None"):
+        with self.assertRaisesRegex(reshard.InputError, "target: expected placements, found None"):
             reshard.plan((8, 8), "f32", 2, "S(0)")
 
     def test_a_timeline_is_written(self):
@@ -162,6 +163,9 @@ class CommandsTest(unittest.TestCase):
         bound = reshard.bound(*request)
         self.assertEqual(bound["bound_ps"], report["bound"]["time_ps"])
         self.assertEqual(bound["bound_ps"], max(bound.values()))
+        ideal = reshard.simulate(*request, data="proof", transport="ideal")
+        self.assertEqual(ideal["transport"], "ideal")
+        self.assertEqual(ideal["time_ps"], ideal["ideal_time_ps"])
 
     def test_a_sweep(self):
         report = reshard.sweep((16, 16), (2, 2), planner=["p2p", "rule"], placements="R,S(0)")
@@ -201,6 +205,15 @@ class ErrorTest(unittest.TestCase):
             reshard.plan((8,), "f32", 4, [object()], "R")
         with self.assertRaisesRegex(reshard.InputError, "needs"):
             reshard.plan((1024,), "f32", 4, "S(0)", "R", memory_limit=1000)
+        for shape in ((8.5,), "8,x", None):
+            with self.assertRaisesRegex(reshard.InputError, "shape: expected whole numbers"):
+                reshard.plan(shape, "f32", 4, "S(0)", "R")
+        with self.assertRaisesRegex(reshard.InputError, "mesh: expected a text, extents"):
+            reshard.plan((8,), "f32", object(), "S(0)", "R")
+        with self.assertRaisesRegex(reshard.InputError, "memory_limit: expected a whole number"):
+            reshard.plan((8,), "f32", 4, "S(0)", "R", memory_limit="8GiB")
+        with self.assertRaisesRegex(reshard.InputError, "/nowhere/a.topo"):
+            reshard.plan((8,), "f32", 4, "S(0)", "R", topology=pathlib.Path("/nowhere/a.topo"))
         with self.assertRaisesRegex(reshard.InputError, "'--mash'"):
             reshard.command("plan", "--mash")
 

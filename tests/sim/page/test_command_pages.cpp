@@ -7,6 +7,7 @@
 
 #include "core/base/units.h"
 #include "sim/page/alternatives_picture.h"
+#include "sim/page/compare_page.h"
 #include "sim/page/measured_picture.h"
 #include "sim/page/replay_page.h"
 #include "sim/page/sweep_page.h"
@@ -75,6 +76,49 @@ TEST_CASE("a replay's page has its operations, and kinds of them by time") {
   pugi::xml_node memory = page.panel("memory");
   CHECK(rows_of(memory)[0].starts_with("0-3|4.000 MiB|16.000 MiB|"));
   CHECK(page.count("//section[@id='timeline']//g[@class='lane']/rect") == 12);
+}
+
+TEST_CASE("a replay's page says who came late, what waited for its turn, and what policies cost") {
+  Topology topology = find_topology("dgx-h100:1");
+  ReplayReport report = replayed(topology);
+  CHECK(!ReadPage(replay_page(report, topology)).panel("waits"));
+  CHECK(!ReadPage(replay_page(report, topology)).panel("communicators"));
+  report.late = {{OpId{1}, Rank{3}, 9'000, 2'000, 6'000}};
+  report.reordered = Reordered{{{Rank{0}, OpId{2}, OpId{1}, 500, 0, "needless", "x"},
+                                {Rank{2}, OpId{2}, OpId{1}, 5'000, 4'000, "again", "large"}},
+                               {},
+                               report.time_ps,
+                               1};
+  report.communicators.resize(2);
+  report.communicators[1].hang = "it waits";
+  ReadPage page(replay_page(report, topology));
+  CHECK(rows_of(page.panel("waits")) == List{"line 3|3|9.000 ns|2.000 ns|6.000 ns",
+                                             "again|line 4|2|large|line 3|5.000 ns|4.000 ns"});
+  List policies = rows_of(page.panel("communicators"));
+  REQUIRE(policies.size() == 2);
+  CHECK(policies[0].ends_with("|0|0 ps"));
+  CHECK(policies[1].ends_with("|-|hangs"));
+}
+
+TEST_CASE("a comparison's page names whose figures are whose, and folds long lists") {
+  auto report = [](std::int64_t time_ps) {
+    std::string links;
+    for (int i = 0; i < 30; ++i)
+      links +=
+          fmt::format(R"({}{{"name": "link{}", "busy_ps": {}}})", i > 0 ? "," : "", i, time_ps + i);
+    return fmt::format(R"({{"schema": "reshard.simulate/1", "time_ps": {}, "peak_bytes_max": 64,
+                            "links": [{}]}})",
+                       time_ps, links);
+  };
+  ReadPage page(
+      compare_page(compare_reports(report(1'000'000), "old.json", report(500'000), "new.json")));
+  CHECK(figure(page, "time of b") == "500.000 ns");
+  CHECK(figure(page, "peak memory") == "64 B");
+  CHECK(page.count("//li[.='b: new.json']") == 1);
+  pugi::xml_node links = page.panel("list0");
+  CHECK(links.child("h2").text().get() == std::string("Links"));
+  CHECK(rows_of(links.child("div")).size() == 12);
+  CHECK(rows_of(links.child("details")).size() == 30);
 }
 
 TEST_CASE("a sweep's page has a row per planner and one per pair") {
@@ -152,6 +196,20 @@ TEST_CASE("bars of a validation share a scale only where the machine is the one 
     // A line to the greatest would leave the picture.
     CHECK(panel.select_node("//line/@x2").attribute().as_double() <=
           panel.select_node("//svg/@width").attribute().as_double());
+  }
+}
+
+TEST_CASE("a line to more than the picture holds ends in an arrow, which the legend explains") {
+  StudiedRun run = studied(request_on("4", "64,64", "S(0)", "S(1)"), "dgx-h100:1", "rule");
+  for (std::int64_t most : {1, 2}) {
+    ValidateReport report(run.report);
+    report.measured.steps.resize(run.report.steps.size());
+    report.measured.total = {100, 100, 100 * most};
+    pugi::xml_document document;
+    Node panel = add(document, "section");
+    draw_measured(panel, report);
+    CHECK(panel.select_nodes("//path[@class='spread']").size() == (most > 1 ? 1u : 0u));
+    CHECK(panel.select_nodes("//li[starts-with(.,'an arrow')]").size() == (most > 1 ? 1u : 0u));
   }
 }
 

@@ -219,6 +219,12 @@ TEST_CASE("bars of memory are as long as what they hold") {
     y = number(bar, "y");
     end = number(bar, "x") + number(bar, "width");
   }
+  // Nobody is told of temporaries that nobody has.
+  CHECK(panel.all("//ul/li").size() == 3);
+  for (RankMemory& own : ranks) own.temporary_bytes = 0;
+  Panel without;
+  draw_memory(without.node, ranks);
+  CHECK(without.all("//ul/li").size() == 2);
 }
 
 TEST_CASE("the parts of the bar are the shares of the time") {

@@ -68,10 +68,10 @@ TEST_CASE("cells say pair, time, bound and ratio, and stand in rows and columns"
   CHECK(refused.text == "no");
   CHECK(same.text == "=");
   CHECK(needless.text == "inf");
-  CHECK(at_bound.colour == "#00224e");
-  CHECK(half.colour == text(heat_colour(1, 3)));
-  CHECK(twice.colour == text(heat_colour(1, 2)));
-  CHECK(needless.colour == "#fee838");
+  CHECK(at_bound.colour == "#fef187");
+  CHECK(half.colour == text(heat_of(1, 3).day));
+  CHECK(twice.colour == text(heat_of(1, 2).day));
+  CHECK(needless.colour == "#00224e");
   // From is a row, to a column.
   CHECK(at_bound.area.y == half.area.y);
   CHECK(at_bound.area.x == twice.area.x);

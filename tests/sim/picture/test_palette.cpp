@@ -18,17 +18,21 @@ TEST_CASE("categories are different from each other") {
   CHECK(text(category_colour(6, 7)) == "#0072b2");
 }
 
-TEST_CASE("heat goes from dark to bright and stays there") {
-  CHECK(text(heat_colour(0, 10)) == "#00224e");
-  CHECK(text(heat_colour(10, 10)) == "#fee838");
-  CHECK(heat_colour(25, 10) == heat_colour(10, 10));
-  for (int i = 0; i < 1000; i += 10)
-    CHECK(luminance(text(heat_colour(i, 1000))) < luminance(text(heat_colour(i + 10, 1000))));
+TEST_CASE("heat goes from the ground's own side to the other and stays there") {
+  CHECK(heat_of(0, 10) == Shade{{0xfe, 0xf1, 0x87}, {0x00, 0x22, 0x4e}});
+  CHECK(heat_of(10, 10) == Shade{{0x00, 0x22, 0x4e}, {0xfe, 0xe8, 0x38}});
+  CHECK(heat_of(25, 10) == heat_of(10, 10));
+  for (int i = 0; i < 1000; i += 10) {
+    Shade less = heat_of(i, 1000), more = heat_of(i + 10, 1000);
+    CHECK(luminance(text(less.night)) < luminance(text(more.night)));
+    CHECK(luminance(text(less.day)) > luminance(text(more.day)));
+  }
 }
 
 TEST_CASE("the ink on a colour can be read") {
-  for (std::size_t i = 0; i < 200; ++i)
-    for (const Colour& colour :
-         {category_colour(i, 200), heat_colour(static_cast<std::int64_t>(i), 199)})
-      CHECK(contrast(text(colour), std::string(ink_on(colour))) >= 4.5);
+  for (std::size_t i = 0; i < 200; ++i) {
+    Shade heat = heat_of(static_cast<std::int64_t>(i), 199);
+    for (const Colour& colour : {category_colour(i, 200), heat.day, heat.night})
+      CHECK(contrast(text(colour), text(ink_on(colour))) >= 4.5);
+  }
 }

@@ -255,6 +255,14 @@ TEST_CASE("of many ranks neighbours share a box, and the picture stays small") {
       CHECK(picture.all("//g[@class='" + std::string(side) + "']//rect[@class='box']").size() <=
             256);
   }
+  // In the crowd of 16 x 16 boxes the first of a row says where it begins.
+  ReadBack crowd = picture_of(request_of("32x32", "4096,4096", "S(0)S(1)", "S(1)S(0)"));
+  std::map<std::string, std::set<double>> columns;
+  for (const char* side : {"before", "after"})
+    for (Node words : crowd.all("//g[@class='" + std::string(side) + "']/g/text"))
+      columns[side].insert(number(words, "x"));
+  CHECK(columns["before"].size() == 1);
+  CHECK(columns["after"].size() == 1);
   ReadBack huge = picture_of(request_of("32768", "1000000", "S(0)", "R"));
   CHECK(huge.texts("text")["More than 16384 ranks on one mesh: not drawn."] == 1);
 }

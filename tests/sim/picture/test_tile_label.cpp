@@ -51,6 +51,20 @@ TEST_CASE("words become smaller, then turn, then name the first rank, then go") 
   CHECK(only({0, 0, 8, 8}) == std::make_tuple(std::string(), 0.0, false));
 }
 
+TEST_CASE("all ranks or none where that is wanted; there is room where something may stand") {
+  auto words = [](const Rectangle& at, bool whole) {
+    ReadBack picture = label_on(at, {"100-103,200-203", "", kYellow, whole});
+    return picture.all("//text").size();
+  };
+  for (const auto& [at, whole, first] : {std::make_tuple(Rectangle{0, 0, 200, 20}, 1u, 1u),
+                                         std::make_tuple(Rectangle{0, 0, 30, 30}, 0u, 1u),
+                                         std::make_tuple(Rectangle{0, 0, 8, 8}, 0u, 0u)}) {
+    CHECK(words(at, true) == whole);
+    CHECK(words(at, false) == first);
+    CHECK(room_for_ranks(at, "100-103,200-203") == (first == 1));
+  }
+}
+
 TEST_CASE("on several colours words have a plate, within the tile") {
   for (const Rectangle& at : {Rectangle{100, 100, 200, 60}, Rectangle{100, 100, 60, 12},
                               Rectangle{100, 100, 12, 90}, Rectangle{100, 100, 24, 15}}) {

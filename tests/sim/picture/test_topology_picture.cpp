@@ -268,7 +268,7 @@ TEST_CASE("arcs of a GPU do not cross: the nearer on its right begins further ri
   CHECK(begin.at("node0.link02") < begin.at("node0.link01"));
 }
 
-TEST_CASE("loads: the nodes of the fullest links, as bright as they were used") {
+TEST_CASE("loads: the nodes of the fullest links, which stand out as they were used") {
   Topology topology = find_topology("dgx-h100:64");
   std::vector<ResourceUse> uses(to_index(topology.resource_count()));
   constexpr std::int64_t end_ps = 1'000'000'000;  // 1 ms: 50 MB fill a NIC
@@ -288,10 +288,13 @@ TEST_CASE("loads: the nodes of the fullest links, as bright as they were used") 
   for (Node path : picture.all("//path[starts-with(@class,'link')]"))
     colour[path.child("title").text().get()] = path.attribute("stroke").value();
   CHECK(colour["node37.gpu2.nic.out: 50 GB/s, carried 47.684 MiB, 100.0 % of what it can"] ==
-        "#fee838");
+        "#00224e");
   CHECK(colour["node5.gpu0.nic.in: 50 GB/s, carried 23.842 MiB, 50.0 % of what it can"] ==
-        "#7d7c78");
+        "#979693");
   CHECK(colour["node5.gpu1.nic.in: 50 GB/s, carried 0 B, 0.0 % of what it can"] == "#f1f4f7");
+  CHECK(
+      picture.all("//path[@style='--night:#fee838' and contains(@class,'shade-stroke')]").size() ==
+      1);
   auto texts = picture.texts("text");
   CHECK(texts["The nodes drawn are those of the fullest links."] == 1);
   CHECK(texts["100 % of what a link can carry; empty: nothing"] == 1);

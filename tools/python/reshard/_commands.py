@@ -9,7 +9,7 @@ from typing import Any, Dict, Iterable, List, Union
 
 from . import _library as library
 from ._layouts import dtype_text, mesh_texts, shape_of
-from ._plan import plan
+from ._plan import asked_of, plan
 
 
 def command(*arguments: str) -> str:
@@ -31,14 +31,19 @@ def _words(options):
                 yield from (word, str(each))
 
 
+_RUN_OPTIONS = ("transport", "nccl_version", "cold", "data_budget")
+
+
 def _asked(name, *arguments, **options):
     return json.loads(command(name, *arguments, *_words(options), "--json"))
 
 
 def simulate(*request, data: str = "full", **options) -> Dict[str, Any]:
     """Plans, proves, moves every rank's bytes in this process, times, compares with the bound. The
-    request and options are those of `plan`; data: "full" or "proof" (moves nothing)."""
-    return plan(*request, **options).simulate(data)
+    request and options are those of `plan`; data: "full" or "proof" (moves nothing). Further
+    options are the program's: transport="ideal", nccl_version, cold=True, data_budget."""
+    run = {name: options.pop(name) for name in _RUN_OPTIONS if name in options}
+    return _asked("simulate", *asked_of(*request, **options).words(), data=data, **run)
 
 
 def bound(*request, **options) -> Dict[str, int]:

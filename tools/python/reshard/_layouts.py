@@ -3,6 +3,7 @@
 texts, numbers, and the objects of torch.distributed, known by what they look like and never
 imported."""
 
+from operator import index
 from typing import Optional, Sequence, Tuple
 
 from ._library import InputError
@@ -114,7 +115,12 @@ def mesh_texts(mesh):
         ranks = [int(rank) for rank in mesh.mesh.flatten().tolist()]
         shape = tuple(mesh.mesh.shape)
     else:
-        shape = mesh.shape if isinstance(mesh, Mesh) else tuple(mesh)
+        try:
+            shape = mesh.shape if isinstance(mesh, Mesh) else tuple(mesh)
+        except TypeError:
+            raise InputError(
+                f"mesh: expected a text, extents, a Mesh or a DeviceMesh, found {mesh!r}"
+            ) from None
     if names:
         text = ",".join(f"{name}={extent}" for name, extent in zip(names, shape))
     else:
@@ -144,7 +150,17 @@ def dtype_text(dtype):
     return _TORCH_DTYPES.get(text, text)
 
 
+def whole_number(name, value) -> int:
+    try:
+        return index(value)
+    except TypeError:
+        raise InputError(f"{name}: expected a whole number, found {value!r}") from None
+
+
 def shape_of(shape) -> Sequence[int]:
-    if isinstance(shape, str):
-        return [int(extent) for extent in shape.split(",") if extent]
-    return [shape] if isinstance(shape, int) else [int(extent) for extent in shape]
+    try:
+        if isinstance(shape, str):
+            return [int(extent) for extent in shape.split(",") if extent]
+        return [shape] if isinstance(shape, int) else [index(extent) for extent in shape]
+    except (TypeError, ValueError):
+        raise InputError(f"shape: expected whole numbers, found {shape!r}") from None

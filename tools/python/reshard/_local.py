@@ -23,17 +23,27 @@ _FORMATS = {
 }
 
 
+def _view_of(array):
+    try:
+        return memoryview(array)
+    except TypeError:
+        raise library.InputError(
+            "array: expected one with the buffer protocol or DLPack, found "
+            f"{type(array).__name__}"
+        ) from None
+
+
 def _dtype_of(array):
     if hasattr(array, "dtype"):
         return dtype_text(array.dtype)
-    view = memoryview(array)
+    view = _view_of(array)
     if view.format not in _FORMATS:
         raise library.InputError(f"array: expected numbers, found the format '{view.format}'")
     return _FORMATS[view.format]
 
 
 def _shape_of(array):
-    return tuple(array.shape if hasattr(array, "shape") else memoryview(array).shape)
+    return tuple(array.shape if hasattr(array, "shape") else _view_of(array).shape)
 
 
 def _empty_like(array, shape):

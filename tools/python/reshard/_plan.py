@@ -4,10 +4,11 @@
 import ctypes as c
 import functools
 import json
-from typing import Any, Dict, List, NamedTuple, Optional
+import os
+from typing import Any, Dict, List, NamedTuple, Optional, Union
 
 from . import _library as library
-from ._layouts import dtype_text, mesh_texts, placements_text, shape_of
+from ._layouts import dtype_text, mesh_texts, placements_text, shape_of, whole_number
 from ._operations import Program
 
 
@@ -26,7 +27,7 @@ class _Asked(NamedTuple):
     planner: str
     memory_limit: int
 
-    def options(self) -> List[str]:
+    def words(self) -> List[str]:
         given = [
             ("--mesh", self.mesh),
             ("--ranks", self.ranks),
@@ -183,7 +184,7 @@ class Plan:
     def simulate(self, data: str = "full") -> Dict[str, Any]:
         """Schema reshard.simulate/1 (tools/json-schemas.md). data: "full" moves and compares every
         byte, in this process; "proof" trusts the index sets."""
-        asked = ["simulate", *self._asked.options(), "--data", data, "--json"]
+        asked = ["simulate", *self._asked.words(), "--data", data, "--json"]
         return json.loads(library.command(asked))
 
     @property
@@ -194,22 +195,22 @@ class Plan:
 
     def summary(self) -> str:
         """The table that `reshard plan` prints."""
-        return library.command(["plan", *self._asked.options()])
+        return library.command(["plan", *self._asked.words()])
 
     def explain(self) -> str:
         """The same with the reasons: what the planner weighed, and why each step is there."""
-        return library.command(["plan", *self._asked.options(), "--explain"])
+        return library.command(["plan", *self._asked.words(), "--explain"])
 
     def to_json(self) -> str:
         """Schema reshard.plan/1 (tools/json-schemas.md)."""
-        return library.command(["plan", *self._asked.options(), "--json"])
+        return library.command(["plan", *self._asked.words(), "--json"])
 
     def to_dict(self) -> Dict[str, Any]:
         return json.loads(self.to_json())
 
     def to_perfetto(self, path: Optional[str] = None) -> str:
         """The timeline for ui.perfetto.dev, written to `path` where one is given."""
-        asked = ["simulate", *self._asked.options(), "--data", "proof", "--perfetto", "-"]
+        asked = ["simulate", *self._asked.words(), "--data", "proof", "--perfetto", "-"]
         return self._written(asked, path)
 
     @staticmethod
@@ -223,7 +224,7 @@ class Plan:
     def to_html(self, path: Optional[str] = None) -> str:
         """A page of its own: timeline, traffic, links, sharding, memory, alternatives. Written to
         `path` where one is given."""
-        return self._written(["plan", *self._asked.options(), "--html", "-"], path)
+        return self._written(["plan", *self._asked.words(), "--html", "-"], path)
 
     def _repr_html_(self) -> str:
         import html
@@ -272,9 +273,13 @@ def asked_of(
     source = src_placements if source is None else source
     target = dst_placements if target is None else target
     to_mesh = dst_mesh if to_mesh is None else to_mesh
-    for name, value in (("mesh", mesh), ("source", source), ("target", target)):
+    for value, name in (
+        (mesh, "mesh: expected a mesh"),
+        (source, "source: expected placements"),
+        (target, "target: expected placements"),
+    ):
         if value is None:
-            raise library.InputError(f"{name}: expected one, found None")
+            raise library.InputError(f"{name}, found None")
     extents = shape_of(shape)
     mesh_text, ranks = mesh_texts(mesh)
     to_mesh_text, to_ranks = (None, None) if to_mesh is None else mesh_texts(to_mesh)
@@ -287,13 +292,28 @@ def asked_of(
         dtype_text("f32" if dtype is None else dtype),
         placements_text(source, len(extents)),
         placements_text(target, len(extents)),
-        topology,
+        None if topology is None else str(topology),
         planner,
-        int(memory_limit),
+        whole_number("memory_limit", memory_limit),
     )
 
 
-def plan(*request, **options) -> Plan:
+def plan(
+    shape,
+    dtype=None,
+    mesh=None,
+    source=None,
+    target=None,
+    *,
+    to_mesh=None,
+    src_mesh=None,
+    src_placements=None,
+    dst_mesh=None,
+    dst_placements=None,
+    topology: Union[str, "os.PathLike[str]", None] = None,
+    planner: str = "auto",
+    memory_limit: int = 0,
+) -> Plan:
     """Plans and proves a redistribution; equal requests are planned once.
 
     The request is one of
@@ -310,4 +330,20 @@ def plan(*request, **options) -> Plan:
 
     Raises InputError where the request is wrong or cannot be met.
     """
-    return _planned(asked_of(*request, **options))
+    return _planned(
+        asked_of(
+            shape,
+            dtype,
+            mesh,
+            source,
+            target,
+            to_mesh=to_mesh,
+            src_mesh=src_mesh,
+            src_placements=src_placements,
+            dst_mesh=dst_mesh,
+            dst_placements=dst_placements,
+            topology=topology,
+            planner=planner,
+            memory_limit=memory_limit,
+        )
+    )

@@ -17,13 +17,16 @@ namespace reshard::sim {
 // double, integers and bool as int64_t (wrapped to their width, bool 0 or 1).
 using Elements = std::variant<std::vector<float>, std::vector<double>, std::vector<std::int64_t>>;
 
+// How many elements there are. Throws InputError for negative extents and for more than 2^28.
+std::int64_t computable_count(const Shape& shape);
+
 struct Array {
   DType dtype = DType::F32;
   Shape shape;
   Elements elements = std::vector<float>{};
 
-  // Zeros. Throws InputError for a dtype that has no arithmetic here (f8, c64) and for more than
-  // 2^28 elements.
+  // Zeros. Throws InputError for a dtype that has no arithmetic here (f8, c64) and as
+  // computable_count() does.
   static Array zeros(DType dtype, const Shape& shape);
   // Elements are rounded or wrapped to the dtype.
   static Array of(DType dtype, const Shape& shape, const std::vector<double>& values);

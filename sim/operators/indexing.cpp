@@ -126,7 +126,7 @@ Offsets slice_offsets(const LocalCall& call, const Shape& shape, const Array& in
   part[dim] = std::ssize(places);
   DimVector strides = dense_strides(shape), at(shape.size(), 0);
   Offsets out;
-  if (element_count(part) == 0) return out;
+  if (computable_count(part) == 0) return out;
   do {
     std::int64_t offset = 0;
     for (int d = 0; d < shape.size(); ++d)
@@ -214,6 +214,7 @@ Advanced advanced(const LocalCall& call, const Array& in, const std::vector<cons
   sizes.insert(sizes.end(), common.begin(), common.end());
   sizes.insert(sizes.end(), behind.begin(), behind.end());
   Advanced out{shape_of(call, sizes), {}};
+  computable_count(out.shape);
   auto each = [](const Shape& shape, const DimVector& by, std::int64_t from, auto&& visit) {
     for_each_run(shape, by, from, [&](std::int64_t at, std::int64_t step, std::int64_t length) {
       for (std::int64_t k = 0; k < length; ++k) visit(at + k * step);

@@ -115,6 +115,7 @@ Shape broadcast(const LocalCall& call, const Shape& a, const Shape& b) {
       call.refuse(
           fmt::format("expected shapes that broadcast, found [{}] and [{}]", text(a), text(b)));
   }
+  computable_count(out);
   return out;
 }
 

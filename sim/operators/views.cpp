@@ -31,7 +31,7 @@ ArrayResults permuted(const Array& in, const DimVector& dims) {
 
 ArrayResults permute(const LocalCall& call) {
   const Array& in = call.tensor(0);
-  DimVector dims, sorted;
+  DimVector dims;
   for (std::int64_t dim : call.attributes.integers("dims")) {
     call.expect(dims.size() < in.shape.size(), "expected one dim for each of the tensor's");
     dims.push_back(call.dim_of(dim, in.shape.size()));

@@ -52,6 +52,15 @@ std::vector<double> values(const Array& array);
 template <>
 std::vector<std::int64_t> values(const Array& array);
 
+// The number as T, as cast() does.
+template <class T>
+T number_as(double number) {
+  if constexpr (std::is_integral_v<T>)
+    return values<T>(Array::of(DType::F64, Shape{}, std::vector<double>{number}))[0];
+  else
+    return number;
+}
+
 // One tensor argument of an operator, or a list of them; null where there is none.
 struct ArrayArgument {
   bool is_list = false;

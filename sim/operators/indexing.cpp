@@ -169,7 +169,7 @@ ArrayResults index_write(const LocalCall& call) {
   call.expect(part.count() == element_count(shape), "expected a source of the indexed shape");
   double alpha = call.number("alpha", 1);
   return results(visit_computing(in.dtype, [&](auto t) {
-    auto scale = static_cast<decltype(t)>(alpha);
+    auto scale = number_as<decltype(t)>(alpha);
     return folded_into(in, part, offsets, [scale](auto a, auto b) {
       return kAdds ? plus(a, times(static_cast<decltype(b)>(scale), b)) : b;
     });

@@ -63,8 +63,7 @@ Array any_product(const LocalCall& call, const Array& a, const Array& b,
               "expected tensors of one dtype");
   return visit_computing(a.dtype, [&](auto t) {
     using T = decltype(t);
-    T alpha = static_cast<T>(call.number("alpha", 1)),
-      beta = static_cast<T>(call.number("beta", 1));
+    T alpha = number_as<T>(call.number("alpha", 1)), beta = number_as<T>(call.number("beta", 1));
     return product<T>(call, a.dtype, a, b, alpha, added, beta);
   });
 }

@@ -170,7 +170,8 @@ Normalized over_groups(const LocalCall& call, const Array& x, std::int64_t group
   call.expect(x.shape.size() >= 2, "expected an input of 2 dims at least");
   std::int64_t channels = x.shape[1], inner = 1;
   for (int d = 2; d < x.shape.size(); ++d) inner *= x.shape[d];
-  call.expect(groups > 0 && channels % groups == 0, "expected groups of equal sizes");
+  call.expect(groups > 0 && groups <= std::max<std::int64_t>(channels, 1) && channels % groups == 0,
+              "expected groups of equal sizes");
   call.expect(is_real(x.dtype), "expected a floating tensor");
   std::int64_t of_group = channels / groups;
   return {x.shape[0] * groups, of_group * inner, true,

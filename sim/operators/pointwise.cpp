@@ -36,9 +36,7 @@ template <class T>
 T scalar_as(const Term& term, DType dtype) {
   double number = term.scalar_kind == DType::F64 ? term.number : static_cast<double>(term.integer);
   if constexpr (std::is_integral_v<T>) {
-    return term.scalar_kind == DType::F64
-               ? values<T>(Array::of(DType::F64, Shape{}, std::vector<double>{number}))[0]
-               : term.integer;
+    return term.scalar_kind == DType::F64 ? number_as<T>(number) : term.integer;
   } else {
     return dtype == DType::F64 ? number : static_cast<double>(static_cast<float>(number));
   }

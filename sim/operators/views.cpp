@@ -150,7 +150,7 @@ ArrayResults repeated(const LocalCall& call, const Array& in, std::vector<std::i
   Shape shape, own = shape_of(call, times);
   for (int d = 0; d < own.size(); ++d) {
     std::int64_t extent = d < static_cast<int>(more) ? 1 : in.shape[d - static_cast<int>(more)];
-    call.expect(own[d] >= 0, "expected no negative numbers of repeats");
+    call.expect(own[d] >= 0 && own[d] <= (1 << 28), "expected numbers of repeats from 0 to 2^28");
     shape.push_back(own[d] * extent);
     own[d] = extent;
   }

@@ -48,19 +48,16 @@ std::int64_t truncated(double value) {
 }  // namespace
 
 std::int64_t computable_count(const Shape& shape) {
-  std::int64_t count = 1;
+  std::int64_t others = 1;
   for (std::int64_t extent : shape) {
     if (extent < 0)
       throw InputError(fmt::format("shape: expected no negative sizes, found {}", text(shape)));
-    if (extent == 0) return 0;
-  }
-  for (std::int64_t extent : shape) {
-    if (extent > kMaxElements / count)
+    if (extent > kMaxElements / others)
       throw InputError(fmt::format(
           "shape: expected at most 2^28 elements to compute with, found {}", text(shape)));
-    count *= extent;
+    if (extent > 0) others *= extent;
   }
-  return count;
+  return element_count(shape);
 }
 
 bool is_real(DType dtype) {

@@ -17,7 +17,8 @@ namespace reshard::sim {
 // double, integers and bool as int64_t (wrapped to their width, bool 0 or 1).
 using Elements = std::variant<std::vector<float>, std::vector<double>, std::vector<std::int64_t>>;
 
-// How many elements there are. Throws InputError for negative extents and for more than 2^28.
+// How many elements there are. Throws InputError for negative extents and for more than 2^28, an
+// extent of 0 counted as 1, so that no stride and no number of slices is above that either.
 std::int64_t computable_count(const Shape& shape);
 
 struct Array {

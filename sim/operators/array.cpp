@@ -15,22 +15,6 @@ namespace {
 
 constexpr std::int64_t kMaxElements = std::int64_t{1} << 28;
 
-std::size_t checked_count(const Shape& shape) {
-  std::int64_t count = 1;
-  for (std::int64_t extent : shape) {
-    if (extent < 0)
-      throw InputError(fmt::format("shape: expected no negative sizes, found {}", text(shape)));
-    if (extent == 0) return 0;
-  }
-  for (std::int64_t extent : shape) {
-    if (extent > kMaxElements / count)
-      throw InputError(fmt::format(
-          "shape: expected at most 2^28 elements to compute with, found {}", text(shape)));
-    count *= extent;
-  }
-  return static_cast<std::size_t>(count);
-}
-
 float rounded(float value, DType dtype) {
   if (dtype == DType::BF16) return static_cast<float>(Eigen::bfloat16(value));
   if (dtype == DType::F16) return static_cast<float>(Eigen::half(value));
@@ -63,6 +47,19 @@ std::int64_t truncated(double value) {
 
 }  // namespace
 
+std::int64_t computable_count(const Shape& shape) {
+  std::int64_t others = 1;
+  for (std::int64_t extent : shape) {
+    if (extent < 0)
+      throw InputError(fmt::format("shape: expected no negative sizes, found {}", text(shape)));
+    if (extent > kMaxElements / others)
+      throw InputError(fmt::format(
+          "shape: expected at most 2^28 elements to compute with, found {}", text(shape)));
+    if (extent > 0) others *= extent;
+  }
+  return element_count(shape);
+}
+
 bool is_real(DType dtype) {
   return dtype == DType::F64 || dtype == DType::F32 || dtype == DType::F16 || dtype == DType::BF16;
 }
@@ -71,7 +68,7 @@ Array Array::zeros(DType dtype, const Shape& shape) {
   if (!is_real(dtype) && !is_integer(dtype) && dtype != DType::Bool)
     throw InputError(
         fmt::format("dtype: expected one that operators compute with, found {}", text(dtype)));
-  std::size_t count = checked_count(shape);
+  std::size_t count = static_cast<std::size_t>(computable_count(shape));
   Array out{dtype, shape, {}};
   if (dtype == DType::F64) {
     out.elements = std::vector<double>(count);

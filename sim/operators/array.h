@@ -17,13 +17,17 @@ namespace reshard::sim {
 // double, integers and bool as int64_t (wrapped to their width, bool 0 or 1).
 using Elements = std::variant<std::vector<float>, std::vector<double>, std::vector<std::int64_t>>;
 
+// How many elements there are. Throws InputError for negative extents and for more than 2^28, an
+// extent of 0 counted as 1, so that no stride and no number of slices is above that either.
+std::int64_t computable_count(const Shape& shape);
+
 struct Array {
   DType dtype = DType::F32;
   Shape shape;
   Elements elements = std::vector<float>{};
 
-  // Zeros. Throws InputError for a dtype that has no arithmetic here (f8, c64) and for more than
-  // 2^28 elements.
+  // Zeros. Throws InputError for a dtype that has no arithmetic here (f8, c64) and as
+  // computable_count() does.
   static Array zeros(DType dtype, const Shape& shape);
   // Elements are rounded or wrapped to the dtype.
   static Array of(DType dtype, const Shape& shape, const std::vector<double>& values);
@@ -48,6 +52,15 @@ template <>
 std::vector<double> values(const Array& array);
 template <>
 std::vector<std::int64_t> values(const Array& array);
+
+// The number as T, as cast() does.
+template <class T>
+T number_as(double number) {
+  if constexpr (std::is_integral_v<T>)
+    return values<T>(Array::of(DType::F64, Shape{}, std::vector<double>{number}))[0];
+  else
+    return number;
+}
 
 // One tensor argument of an operator, or a list of them; null where there is none.
 struct ArrayArgument {

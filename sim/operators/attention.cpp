@@ -47,6 +47,8 @@ Attention attention(const LocalCall& call, const Array& q, const Array& k, const
   out.width = q.shape[rank - 1], out.value_width = v.shape[rank - 1];
   call.expect(k.shape[rank - 1] == out.width && v.shape[rank - 2] == out.keys,
               "expected query, key and value that fit");
+  computable_count({out.count, out.queries, out.keys});
+  computable_count({out.count, out.queries, out.value_width});
   out.scale = call.number("scale", 1 / std::sqrt(static_cast<double>(out.width)));
   out.is_causal = call.attributes.boolean("is_causal", false);
   out.q = values<double>(q), out.k = values<double>(k), out.v = values<double>(v);
@@ -98,7 +100,8 @@ Attended attend(const Attention& of, DType dtype) {
     add_product(scores.data(), of.v.data() + of.key_head(i) * of.keys * of.value_width, of.queries,
                 of.keys, of.value_width, out.data() + i * of.queries * of.value_width);
   }
-  return {Array::of(dtype, shape, out), Array::of(DType::F32, sums, log_sum)};
+  return {Array::of(dtype, shape, out),
+          Array::of(dtype == DType::F64 ? dtype : DType::F32, sums, log_sum)};
 }
 
 // dq, dk, dv and the bias's, from the gradient, the output and logsumexp.
@@ -189,7 +192,7 @@ ArrayResults efficient(const LocalCall& call) {
   Shape no_sums = made.log_sum.shape;
   no_sums[no_sums.size() - 1] = 0;
   bool wants_sums = call.attributes.boolean("compute_log_sumexp", true);
-  out[1] = wants_sums ? std::move(made.log_sum) : Array::zeros(DType::F32, no_sums);
+  out[1] = wants_sums ? std::move(made.log_sum) : Array::zeros(made.log_sum.dtype, no_sums);
   return out;
 }
 

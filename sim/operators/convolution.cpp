@@ -108,6 +108,8 @@ std::array<std::int64_t, 5> as_3d(const Shape& shape) {
   return out;
 }
 
+constexpr std::int64_t kMostPlaces = 1 << 20;
+
 // The windows of an input and a weight; `output` gets the output's shape.
 Windows windows(const LocalCall& call, const Shape& input, const Shape& weight, bool transposed,
                 Shape& output) {
@@ -121,7 +123,9 @@ Windows windows(const LocalCall& call, const Shape& input, const Shape& weight, 
   set_dims(call, "padding", dims, out.padding);
   set_dims(call, "dilation", dims, out.dilation);
   if (transposed) set_dims(call, "output_padding", dims, more);
-  call.expect(out.groups > 0 && weight[0] % out.groups == 0,
+  for (std::int64_t places : more)
+    call.expect(places >= 0 && places <= kMostPlaces, "expected an output_padding from 0 to 2^20");
+  call.expect(out.groups > 0 && out.groups <= kMostPlaces && weight[0] % out.groups == 0,
               "expected channels that divide by the groups");
   call.expect(input[1] == (transposed ? weight[0] : weight[1] * out.groups),
               "expected an input of the weight's channels");
@@ -130,9 +134,8 @@ Windows windows(const LocalCall& call, const Shape& input, const Shape& weight, 
   for (int d = 0; d < dims; ++d) {
     std::size_t at = as_size(3 - dims + d);
     std::int64_t stride = out.stride[at], padding = out.padding[at], dilation = out.dilation[at];
-    constexpr std::int64_t kMost = 1 << 20;
-    call.expect(stride > 0 && dilation > 0 && padding >= 0 && stride <= kMost && padding <= kMost &&
-                    dilation <= kMost && weight[d + 2] > 0,
+    call.expect(stride > 0 && dilation > 0 && padding >= 0 && stride <= kMostPlaces &&
+                    padding <= kMostPlaces && dilation <= kMostPlaces && weight[d + 2] > 0,
                 "expected a stride and dilation above 0 and a padding from 0");
     std::int64_t reach = dilation * (weight[d + 2] - 1);
     output[d + 2] = transposed ? (input[d + 2] - 1) * stride - 2 * padding + reach + more[at] + 1

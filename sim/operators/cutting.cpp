@@ -104,7 +104,7 @@ Range range_of(const LocalCall& call, std::int64_t extent) {
   std::int64_t start = place("start", 0), end = std::max(place("end", extent), start);
   std::int64_t step = call.attributes.integer("step", 1);
   call.expect(step > 0, "expected a step above 0");
-  return {start, end == start ? 0 : (end - start - 1) / step + 1, step};
+  return {start, end == start ? 0 : (end - start - 1) / step + 1, std::min(step, extent + 1)};
 }
 
 ArrayResults slice(const LocalCall& call) {
@@ -165,6 +165,12 @@ ArrayResults select_scatter(const LocalCall& call) {
   return results(with_range(call, whole, reshaped(part, shape), dim, range));
 }
 
+// How far a diagonal is from the main one.
+std::int64_t diagonal_at(const LocalCall& call, const char* name) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 40;
+  return std::clamp(call.attributes.integer(name, 0), -kMost, kMost);
+}
+
 // A diagonal as a strided view, as its last dim.
 struct Diagonal {
   Shape shape;
@@ -178,7 +184,7 @@ Diagonal diagonal_of(const LocalCall& call, const Shape& shape, std::int64_t fir
   int a = call.dim_of(call.attributes.integer("dim1", first), rank),
       b = call.dim_of(call.attributes.integer("dim2", second), rank);
   call.expect(a != b, "expected two dims, found one twice");
-  std::int64_t by = call.attributes.integer("offset", 0);
+  std::int64_t by = diagonal_at(call, "offset");
   DimVector strides = dense_strides(shape);
   Diagonal out;
   for (int d = 0; d < rank; ++d)
@@ -209,7 +215,7 @@ Array embedded(const LocalCall& call) {
   const Array& in = call.tensor(0);
   call.expect(in.shape.size() > 0, "expected a tensor of 1 dim at least");
   int rank = in.shape.size() + 1;
-  std::int64_t by = call.attributes.integer("offset", call.attributes.integer("diagonal", 0));
+  std::int64_t by = diagonal_at(call, call.attributes.has("diagonal") ? "diagonal" : "offset");
   std::int64_t extent = in.shape[rank - 2] + (by < 0 ? -by : by);
   int a = call.dim_of(call.attributes.integer("dim1", -2), rank),
       b = call.dim_of(call.attributes.integer("dim2", -1), rank);

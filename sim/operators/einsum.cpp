@@ -143,7 +143,7 @@ ArrayResults einsum(const LocalCall& call) {
   for (const Array* tensor : tensors)
     call.expect(tensor->dtype == dtype, "expected tensors of one dtype");
   Shape shape = shape_of(call, {of.extents.begin(), of.extents.begin() + std::ssize(parts.output)});
-  Array::zeros(dtype, shape);  // refuses what is too large
+  computable_count(shape);
   return visit_computing(dtype, [&](auto t) {
     using T = decltype(t);
     std::vector<Factor<T>> factors;

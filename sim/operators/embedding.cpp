@@ -39,6 +39,7 @@ ArrayResults embedding_dense_backward(const LocalCall& call) {
   const Array &grad = call.tensor(0), &index = call.tensor(1);
   std::int64_t count = call.attributes.integer("num_weights"),
                padding = call.attributes.integer("padding_idx", -1);
+  call.expect(count >= 0, "expected a num_weights from 0");
   call.expect(grad.shape.size() > 0, "expected a gradient of 1 dim at least");
   std::int64_t width = grad.shape[grad.shape.size() - 1];
   std::vector<std::int64_t> rows = rows_of(call, index, count);

@@ -126,7 +126,7 @@ Offsets slice_offsets(const LocalCall& call, const Shape& shape, const Array& in
   part[dim] = std::ssize(places);
   DimVector strides = dense_strides(shape), at(shape.size(), 0);
   Offsets out;
-  if (element_count(part) == 0) return out;
+  if (computable_count(part) == 0) return out;
   do {
     std::int64_t offset = 0;
     for (int d = 0; d < shape.size(); ++d)
@@ -169,7 +169,7 @@ ArrayResults index_write(const LocalCall& call) {
   call.expect(part.count() == element_count(shape), "expected a source of the indexed shape");
   double alpha = call.number("alpha", 1);
   return results(visit_computing(in.dtype, [&](auto t) {
-    auto scale = static_cast<decltype(t)>(alpha);
+    auto scale = number_as<decltype(t)>(alpha);
     return folded_into(in, part, offsets, [scale](auto a, auto b) {
       return kAdds ? plus(a, times(static_cast<decltype(b)>(scale), b)) : b;
     });
@@ -214,6 +214,7 @@ Advanced advanced(const LocalCall& call, const Array& in, const std::vector<cons
   sizes.insert(sizes.end(), common.begin(), common.end());
   sizes.insert(sizes.end(), behind.begin(), behind.end());
   Advanced out{shape_of(call, sizes), {}};
+  computable_count(out.shape);
   auto each = [](const Shape& shape, const DimVector& by, std::int64_t from, auto&& visit) {
     for_each_run(shape, by, from, [&](std::int64_t at, std::int64_t step, std::int64_t length) {
       for (std::int64_t k = 0; k < length; ++k) visit(at + k * step);

@@ -9,6 +9,8 @@
 namespace reshard::sim {
 namespace {
 
+constexpr std::int64_t kMostPadding = std::int64_t{1} << 40;
+
 Array joined(const LocalCall& call, const std::vector<Array>& parts, int dim) {
   Shape shape = parts[0].shape;
   DType dtype = parts[0].dtype;
@@ -60,6 +62,8 @@ ArrayResults constant_pad_nd(const LocalCall& call) {
   std::vector<std::int64_t> pad = call.attributes.integers("pad");
   int rank = in.shape.size();
   call.expect(call.attributes.text("mode", "constant") == "constant", "expected the mode constant");
+  for (std::int64_t places : pad)
+    call.expect(places >= -kMostPadding && places <= kMostPadding, "expected fewer places to pad");
   call.expect(pad.size() % 2 == 0 && std::ssize(pad) <= 2 * rank,
               "expected pairs of numbers, at most one pair for each dim");
   Array kept = in;

@@ -42,7 +42,7 @@ Array product(const LocalCall& call, DType dtype, const Array& a, const Array& b
   };
   std::vector<T> x = batched(a, left), y = batched(b, right);
   shape.push_back(left.rows), shape.push_back(right.columns);
-  std::vector<T> out(as_size(element_count(shape)), 0);
+  std::vector<T> out(as_size(computable_count(shape)), 0);
   std::int64_t of_left = left.rows * left.columns, of_right = right.rows * right.columns,
                of_out = left.rows * right.columns;
   for (std::int64_t i = 0; i < element_count(batch); ++i)
@@ -63,8 +63,7 @@ Array any_product(const LocalCall& call, const Array& a, const Array& b,
               "expected tensors of one dtype");
   return visit_computing(a.dtype, [&](auto t) {
     using T = decltype(t);
-    T alpha = static_cast<T>(call.number("alpha", 1)),
-      beta = static_cast<T>(call.number("beta", 1));
+    T alpha = number_as<T>(call.number("alpha", 1)), beta = number_as<T>(call.number("beta", 1));
     return product<T>(call, a.dtype, a, b, alpha, added, beta);
   });
 }

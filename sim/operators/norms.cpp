@@ -114,8 +114,9 @@ void expect_channels(const LocalCall& call, const Array* array, std::int64_t cha
 }
 
 // A statistic of each slice, as the input without what was normalized.
-Array statistic(const Array& x, const Shape& normalized, const std::vector<double>& values) {
-  return Array::of(x.dtype, last_dims(x.shape, normalized.size()).reduced(true), values);
+Array statistic(const Array& x, DType dtype, const Shape& normalized,
+                const std::vector<double>& values) {
+  return Array::of(dtype, last_dims(x.shape, normalized.size()).reduced(true), values);
 }
 
 template <bool kShifts>
@@ -126,13 +127,13 @@ ArrayResults norm_over_last(const LocalCall& call) {
   Normalized form = over_last(call, x, kShifts, normalized);
   expect_channels(call, weight, form.length);
   expect_channels(call, bias, form.length);
-  double least = x.dtype == DType::F64    ? 0x1p-52
-                 : x.dtype == DType::F16  ? 0x1p-10
-                 : x.dtype == DType::BF16 ? 0x1p-7
-                                          : 0x1p-23;
+  double least = x.dtype == DType::F64 ? 0x1p-52 : 0x1p-23;
+  // As on CPUs: RMS norm keeps f32 of narrower dtypes.
+  DType dtype = kShifts || x.dtype == DType::F64 ? x.dtype : DType::F32;
   std::vector<double> out = values<double>(x);
   Statistics of = normalize(form, out, weight, bias, call.number("eps", kShifts ? 1e-5 : least));
-  Array mean = statistic(x, normalized, of.mean), rstd = statistic(x, normalized, of.rstd);
+  Array mean = statistic(x, dtype, normalized, of.mean),
+        rstd = statistic(x, dtype, normalized, of.rstd);
   if constexpr (kShifts)
     return results(Array::of(x.dtype, x.shape, out), std::move(mean), std::move(rstd));
   return results(Array::of(x.dtype, x.shape, out), std::move(rstd));
@@ -169,7 +170,8 @@ Normalized over_groups(const LocalCall& call, const Array& x, std::int64_t group
   call.expect(x.shape.size() >= 2, "expected an input of 2 dims at least");
   std::int64_t channels = x.shape[1], inner = 1;
   for (int d = 2; d < x.shape.size(); ++d) inner *= x.shape[d];
-  call.expect(groups > 0 && channels % groups == 0, "expected groups of equal sizes");
+  call.expect(groups > 0 && groups <= std::max<std::int64_t>(channels, 1) && channels % groups == 0,
+              "expected groups of equal sizes");
   call.expect(is_real(x.dtype), "expected a floating tensor");
   std::int64_t of_group = channels / groups;
   return {x.shape[0] * groups, of_group * inner, true,

@@ -36,9 +36,7 @@ template <class T>
 T scalar_as(const Term& term, DType dtype) {
   double number = term.scalar_kind == DType::F64 ? term.number : static_cast<double>(term.integer);
   if constexpr (std::is_integral_v<T>) {
-    return term.scalar_kind == DType::F64
-               ? values<T>(Array::of(DType::F64, Shape{}, std::vector<double>{number}))[0]
-               : term.integer;
+    return term.scalar_kind == DType::F64 ? number_as<T>(number) : term.integer;
   } else {
     return dtype == DType::F64 ? number : static_cast<double>(static_cast<float>(number));
   }
@@ -115,6 +113,7 @@ Shape broadcast(const LocalCall& call, const Shape& a, const Shape& b) {
       call.refuse(
           fmt::format("expected shapes that broadcast, found [{}] and [{}]", text(a), text(b)));
   }
+  computable_count(out);
   return out;
 }
 

@@ -35,6 +35,12 @@ Int shifted_left(Int a, Int b) {
 }
 Int shifted_right(Int a, Int b) { return a >> (b < 0 || b > 63 ? 63 : b); }
 
+Int magnitude(Int a) { return a < 0 ? negated(a) : a; }
+Int gcd(Int a, Int b) {
+  auto unsigned_of = [](Int x) { return static_cast<Unsigned>(magnitude(x)); };
+  return static_cast<Int>(std::gcd(unsigned_of(a), unsigned_of(b)));
+}
+
 constexpr Pointwise kShiftLeft = integers<2>([](Int a, Int b) { return shifted_left(a, b); });
 constexpr Pointwise kShiftRight = integers<2>([](Int a, Int b) { return shifted_right(a, b); });
 constexpr Pointwise kAnd = integers<2>([](Int a, Int b) { return a & b; });
@@ -80,8 +86,11 @@ constexpr std::array kRows{
           using T = decltype(a);
           return a == 0 ? b : is_nan(a) ? a : a < 0 ? T{0} : T{1};
         })),
-    row("gcd", integers<2>([](Int a, Int b) { return std::gcd(a, b); })),
-    row("lcm", integers<2>([](Int a, Int b) { return std::lcm(a, b); })),
+    row("gcd", integers<2>([](Int a, Int b) { return gcd(a, b); })),
+    row("lcm", integers<2>([](Int a, Int b) {
+          Int g = gcd(a, b);
+          return g == 0 ? 0 : magnitude(times(a / g, b));
+        })),
     row("maximum", kMaximum),
     row("minimum", kMinimum),
     row("max.other", kMaximum),

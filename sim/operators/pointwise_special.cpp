@@ -95,6 +95,20 @@ double scaled_bessel_i(int order, double x) {
   return order && x < 0 ? -out : out;
 }
 
+constexpr Pointwise kManyLogGamma = floating<1, 1>(
+    [](double x, double p) {
+      double out = p * (p - 1) / 4 * std::log(kPi);
+      for (double j = 0; j < p; ++j) out += std::lgamma(x - j / 2);
+      return out;
+    },
+    {{{"p", 1}}});
+
+ArrayResults mvlgamma(const LocalCall& call) {
+  double p = call.number("p", 1);
+  call.expect(p >= 1 && p <= 1024, "expected p from 1 to 1024");
+  return results(evaluate(call, kManyLogGamma));
+}
+
 constexpr Pointwise kLogGamma = floating<1>([](double x) { return std::lgamma(x); });
 
 constexpr std::array kRows{
@@ -105,13 +119,7 @@ constexpr std::array kRows{
                                    : scaled_bessel_i(0, x) * std::exp(std::fabs(x));
         })),
     row("lgamma", kLogGamma),
-    row("mvlgamma", floating<1, 1>(
-                        [](double x, double p) {
-                          double out = p * (p - 1) / 4 * std::log(kPi);
-                          for (double j = 0; j < p; ++j) out += std::lgamma(x - j / 2);
-                          return out;
-                        },
-                        {{{"p", 1}}})),
+    OperatorRow{"mvlgamma", mvlgamma},
     row("special_bessel_j0", floating<1>([](double x) { return ::j0(x); })),
     row("special_bessel_j1", floating<1>([](double x) { return ::j1(x); })),
     row("special_bessel_y0", floating<1>([](double x) { return ::y0(x); })),

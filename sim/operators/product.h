@@ -17,8 +17,8 @@ namespace reshard::sim {
 template <class T>
 void add_product(const T* a, const T* b, std::int64_t rows, std::int64_t inner,
                  std::int64_t columns, T* out) {
-  using Number =
-      std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>, std::type_identity<T>>::type;
+  using Number = typename std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>,
+                                             std::type_identity<T>>::type;
   using Row = Eigen::Array<Number, Eigen::Dynamic, 1>;
   for (std::int64_t i = 0; i < rows; ++i) {
     Eigen::Map<Row> to(reinterpret_cast<Number*>(out + i * columns), columns);

@@ -44,8 +44,9 @@ ArrayResults randn_like(const LocalCall& call) {
 }
 
 double integer_between(RandomNumber n, std::int64_t low, std::int64_t high) {
-  return static_cast<double>(
-      low + static_cast<std::int64_t>(n.below(static_cast<std::uint64_t>(high - low))));
+  std::uint64_t first = static_cast<std::uint64_t>(low);
+  std::uint64_t above = n.below(static_cast<std::uint64_t>(high) - first);
+  return static_cast<double>(static_cast<std::int64_t>(first + above));
 }
 ArrayResults randint_like(const LocalCall& call) {
   std::int64_t low = call.attributes.integer("low", 0), high = call.attributes.integer("high");

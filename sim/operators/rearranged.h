@@ -9,7 +9,7 @@ namespace reshard::sim {
 
 // The same elements under another shape.
 inline Array reshaped(Array array, const Shape& shape) {
-  RESHARD_CHECK(element_count(shape) == array.count(), text(shape));
+  RESHARD_CHECK(computable_count(shape) == array.count(), text(shape));
   array.shape = shape;
   return array;
 }

@@ -31,7 +31,7 @@ ArrayResults permuted(const Array& in, const DimVector& dims) {
 
 ArrayResults permute(const LocalCall& call) {
   const Array& in = call.tensor(0);
-  DimVector dims, sorted;
+  DimVector dims;
   for (std::int64_t dim : call.attributes.integers("dims")) {
     call.expect(dims.size() < in.shape.size(), "expected one dim for each of the tensor's");
     dims.push_back(call.dim_of(dim, in.shape.size()));
@@ -150,7 +150,7 @@ ArrayResults repeated(const LocalCall& call, const Array& in, std::vector<std::i
   Shape shape, own = shape_of(call, times);
   for (int d = 0; d < own.size(); ++d) {
     std::int64_t extent = d < static_cast<int>(more) ? 1 : in.shape[d - static_cast<int>(more)];
-    call.expect(own[d] >= 0, "expected no negative numbers of repeats");
+    call.expect(own[d] >= 0 && own[d] <= (1 << 28), "expected numbers of repeats from 0 to 2^28");
     shape.push_back(own[d] * extent);
     own[d] = extent;
   }

@@ -198,6 +198,7 @@ def norms():
             output_mask=[True, False, False],
         )
         yield case("_fused_rms_norm", x, w, normalized_shape=shape, eps=1e-5)
+        yield case("_fused_rms_norm", x.bfloat16(), w.bfloat16(), normalized_shape=shape)
         yield case("rms_norm", x, w, normalized_shape=shape)
     yield case("layer_norm", f(2, 4), f(4), normalized_shape=[4])
     yield case(
@@ -278,6 +279,8 @@ def attentions():
     )
     yield case("scaled_dot_product_attention", f(3, 4), f(5, 4), f(5, 4))
     yield case(cpu, q, k, v, is_causal=True)
+    yield case(cpu, q.double(), k.double(), v.double())
+    yield case(cpu, q.bfloat16(), k.bfloat16(), v.bfloat16())
     out, sums = getattr(torch.ops.aten, cpu)(q, k, v, is_causal=True)
     yield case(cpu + "_backward", f(1, 2, 3, 4), q, k, v, out, sums, dropout_p=0.0, is_causal=True)
     bias = f(1, 2, 3, 5)

@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "core/base/errors.h"
+#include "core/ops/metas.h"
 #include "core/ops/rules.h"
-#include "core/ops/shapes.h"
 
 namespace reshard {
 namespace {

@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "core/base/errors.h"
+#include "core/ops/metas.h"
 #include "core/ops/rules.h"
-#include "core/ops/shapes.h"
 
 namespace reshard {
 namespace {

@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 
 #include "core/base/errors.h"
+#include "core/ops/metas.h"
 #include "core/ops/rules.h"
-#include "core/ops/shapes.h"
 
 namespace reshard {
 namespace {

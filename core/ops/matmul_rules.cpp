@@ -7,8 +7,8 @@
 #include <set>
 
 #include "core/base/errors.h"
+#include "core/ops/metas.h"
 #include "core/ops/rules.h"
-#include "core/ops/shapes.h"
 
 namespace reshard {
 namespace {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Views for which PyTorch has rows instead of a rule over the map: t, and the copies that it takes
 // apart.
+#include "core/ops/metas.h"
 #include "core/ops/rules.h"
-#include "core/ops/shapes.h"
 #include "core/ops/view_map.h"
 
 namespace reshard {

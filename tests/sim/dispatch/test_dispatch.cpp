@@ -40,8 +40,8 @@ TEST_CASE("a call's inputs are redistributed before it, and it waits for them") 
   DispatchReport report = dispatched(
       {tensor("x", "64,32", "S(0)"), tensor("w", "32,48", "S(0)"),
        R"({"op": "compute", "id": "before", "ranks": "0-3", "duration_ps": 5})",
-       R"({"op": "call", "call": "mm", "in": ["x", "w"], "out": ["y"], "duration_ps": 7, "id": "m",
-           "after": "before"})",
+       R"({"op": "call", "call": "mm", "in": ["x", "w"], "out": ["y"], "duration_ps": 7, )"
+       R"("id": "m", "after": "before"})",
        R"({"op": "redistribute", "tensor": "y", "to": "R", "out": "z", "after": "m"})",
        R"({"op": "call", "call": "relu", "in": ["z"], "out": ["r"], "duration_ps": 1})"},
       &trace);
@@ -85,7 +85,7 @@ TEST_CASE("the trace's expectations are held to") {
         .findings;
   };
   const char* right = R"({"in": ["R"], "out": ["R"]})";
-  const char* wrong = R"({"in": ["P(sum)"]})";
+  const char* wrong = R"x({"in": ["P(sum)"]})x";
   CHECK(with(right).empty());
   REQUIRE(with(wrong).size() == 1);
   CHECK(with(wrong)[0].what == "t.jsonl:3: expect: inputs of relu are [R], not [P(sum)]");
@@ -133,7 +133,7 @@ TEST_CASE("lines on tensors that mean nothing are refused") {
   const char* rely = R"({"op": "call", "call": "rely", "in": ["x"], "out": ["y"]})";
   const char* two = R"({"op": "call", "call": "relu", "in": ["x"], "out": ["y", "z"]})";
   const char* add = R"({"op": "call", "call": "add.Tensor", "in": ["x", "y"], "out": ["z"]})";
-  const char* move = R"({"op": "redistribute", "tensor": "x", "to": "S(1)", "out": "y"})";
+  const char* move = R"x({"op": "redistribute", "tensor": "x", "to": "S(1)", "out": "y"})x";
   CHECK(refusal({relu}) ==
         "t.jsonl:2: in: expected the name of a tensor of a line above, found 'x'");
   CHECK(refusal({tensor("x", "4", "S(1)")}).find("t.jsonl:2: placements") == 0);
@@ -143,8 +143,7 @@ TEST_CASE("lines on tensors that mean nothing are refused") {
         std::string::npos);
   CHECK(refusal({x, rely}) ==
         "t.jsonl:3: operator rely has no sharding rule; the nearest that has one is relu");
-  CHECK(refusal({x, two}) ==
-        "t.jsonl:3: out: relu makes 1 tensors, found a name for one more");
+  CHECK(refusal({x, two}) == "t.jsonl:3: out: relu makes 1 tensors, found a name for one more");
   CHECK(refusal({x, move}).find("t.jsonl:3: ") == 0);
 }
 

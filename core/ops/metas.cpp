@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "core/ops/shapes.h"
+#include "core/ops/metas.h"
 
 #include <fmt/format.h>
 

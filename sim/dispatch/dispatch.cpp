@@ -84,6 +84,7 @@ class Dispatching {
     std::vector<OpId> after = now(given.after);
     try {
       if (line->kind == OperatorLine::Kind::Tensor) {
+        report_.tensors.push_back(line);
         hold(*line, 0, {line->spec, after, {}});
         stands = after;
       } else if (line->kind == OperatorLine::Kind::Call) {

@@ -62,10 +62,13 @@ using CollectiveCounts = std::map<std::string_view, std::int64_t>;
 
 struct DispatchReport {
   DispatchMode mode = DispatchMode::Torch;
-  std::vector<DispatchedCall> calls;  // in the order of the trace
-  std::vector<TensorSpec> values;     // by ValueId
+  std::vector<DispatchedCall> calls;                         // in the order of the trace
+  std::vector<TensorSpec> values;                            // by ValueId
+  std::vector<std::shared_ptr<const OperatorLine>> tensors;  // that lines declare
   DecisionCacheStatistics cache;
   std::map<std::string_view, CollectiveCounts> collectives;  // by pass
+  // Of calls and redistributions whose values were worked out and compared; 0: none were.
+  std::int64_t calls_computed = 0, elements_compared = 0;
   std::vector<TraceFinding> findings;  // expectations that do not hold, moves that must be written
 };
 

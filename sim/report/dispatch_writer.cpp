@@ -118,6 +118,7 @@ void add_dispatch(const DispatchReport& report, Json& out) {
   out["dispatch"] = {{"mode", text(report.mode)},         {"hits", report.cache.hits},
                      {"misses", report.cache.misses},     {"entries", report.cache.entries},
                      {"capacity", report.cache.capacity}, {"evictions", report.cache.evictions}};
+  out["values"] = {{"calls", report.calls_computed}, {"elements", report.elements_compared}};
   Json counts;
   for (std::string_view pass : kPasses) {
     counts[std::string(pass)] = Json::object();
@@ -149,6 +150,11 @@ std::string dispatch_tables(const DispatchReport& report, bool verbose, std::siz
   out += fmt::format("\ndecisions        {} by {}: {} hits, {} misses, {} of {} kept, {} dropped\n",
                      cache.hits + cache.misses, text(report.mode), cache.hits, cache.misses,
                      cache.entries, cache.capacity, cache.evictions);
+  if (report.calls_computed > 0)
+    out += fmt::format(
+        "values           {} calls computed on every rank, {} elements as of whole "
+        "tensors\n",
+        report.calls_computed, report.elements_compared);
   for (std::string_view pass : kPasses)
     if (auto at = report.collectives.find(pass); at != report.collectives.end())
       out += fmt::format("{:<16} {}\n", pass, counts_text(at->second));

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "core/base/errors.h"
-#include "sim/dispatch/dispatch.h"
+#include "sim/dispatch/values.h"
 #include "sim/machines/presets.h"
 #include "sim/page/replay_page.h"
 #include "sim/replay/replay.h"
@@ -88,6 +88,11 @@ std::shared_ptr<const sim::DispatchReport> dispatched(const ReplayOptions& optio
   dispatch.explicit_only = options.explicit_only;
   dispatch.time_ps = [&studies](const Request& request) { return studies.of(request)->time_ps(); };
   auto report = std::make_shared<sim::DispatchReport>(sim::dispatch(trace, dispatch));
+  refuse(report->findings);
+  if (options.data.how == "full")
+    sim::check_values(trace, *report, [&studies](const Request& request) {
+      return studies.of(request)->shared_plan();
+    });
   refuse(report->findings);
   return report;
 }

@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "sim/dispatch/values.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "core/base/errors.h"
+#include "core/ops/view_map.h"
+#include "core/pattern/pattern.h"
+#include "sim/operators/operators.h"
+
+namespace reshard::sim {
+namespace {
+
+// ---- what tensors hold
+
+// From -2 to 2 in steps of 1/64, which bf16 holds; integers from -8 to 8, or what `below` says.
+Array drawn(const OperatorLine& line, std::int64_t addend, std::int64_t addends) {
+  const TensorMeta& meta = line.spec.meta;
+  auto count = to_index(element_count(meta.shape));
+  std::uint64_t salt = mix(to_index(line.out[0]) * 0x10001 + to_index(addend));
+  if (is_real(meta.dtype)) {
+    std::vector<double> out(count);
+    bool sums = std::any_of(line.spec.placements.begin(), line.spec.placements.end(),
+                            [](const OpPlacement& p) { return p.is_partial(ReduceOp::Sum); });
+    double share = sums ? static_cast<double>(addends) : 1.0;
+    for (std::size_t i = 0; i < count; ++i)
+      out[i] =
+          line.value ? *line.value / share : (static_cast<double>(mix(salt + i) % 257) - 128) / 64;
+    return Array::of(meta.dtype, meta.shape, out);
+  }
+  std::vector<std::int64_t> out(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    std::uint64_t bits = mix(salt + i);
+    auto below =
+        static_cast<std::uint64_t>(line.below.value_or(meta.dtype == DType::Bool ? 2 : 17));
+    out[i] = static_cast<std::int64_t>(bits % below);
+    if (!line.below && meta.dtype != DType::Bool && meta.dtype != DType::U8) out[i] -= 8;
+    if (line.value) out[i] = static_cast<std::int64_t>(*line.value);
+  }
+  return Array::of(meta.dtype, meta.shape, out);
+}
+
+std::int64_t addends_of(const TensorSpec& spec, const Mesh& mesh) {
+  std::int64_t out = 1;
+  for (std::size_t axis = 0; axis < spec.placements.size(); ++axis)
+    if (spec.placements[axis].is_partial()) out *= mesh.shape()[axis];
+  return out;
+}
+
+// ---- a rank's own call
+
+// Which indices of a look-up a rank has: those of its part of the dim that is cut.
+struct Mask {
+  std::int64_t lo = 0, hi = 0;
+  std::vector<bool> others;  // by element of the index
+};
+
+const OpPlacement* mask_of(const OpPlacements& placements) {
+  for (const OpPlacement& placement : placements)
+    if (placement.kind == OpPlacement::Kind::MaskPartial) return &placement;
+  return nullptr;
+}
+
+// Of each position the part of the looked-up dim, where the index is masked.
+Mask mask_at(const OpPlacements& index, const MeshRef& mesh, std::int32_t position) {
+  const OpPlacement& mask = *mask_of(index);
+  std::vector<Placement> parts;
+  for (const OpPlacement& placement : index)
+    parts.push_back(placement.kind == OpPlacement::Kind::MaskPartial ? Placement::shard(mask.dim)
+                                                                     : Placement::replicate());
+  Layout layout(mask.mask_shape, DType::F32, mesh, std::move(parts));
+  Runs runs = layout.runs(mask.dim, position);
+  return runs.empty() ? Mask{} : Mask{runs.front().global_lo, runs.back().global_hi(), {}};
+}
+
+// Indices into the rank's part; those of others point to its first.
+Array shifted(const Array& index, Mask& mask) {
+  std::vector<std::int64_t> out = values<std::int64_t>(index);
+  for (std::int64_t& value : out) {
+    bool other = value < mask.lo || value >= mask.hi;
+    mask.others.push_back(other);
+    value = other ? 0 : value - mask.lo;
+  }
+  return Array::of(index.dtype, index.shape, out);
+}
+
+// What came of others' indices is theirs to say: the index's dims lead those of the output.
+void clear_others(const Mask& mask, Array& output) {
+  if (mask.others.empty()) return;
+  std::size_t each = to_index(output.count()) / mask.others.size();
+  std::vector<double> out = values<double>(output);
+  for (std::size_t i = 0; i < out.size(); ++i)
+    if (mask.others[i / std::max<std::size_t>(each, 1)]) out[i] = 0;
+  output = Array::of(output.dtype, output.shape, out);
+}
+
+bool has_name(std::string_view name, std::initializer_list<std::string_view> starts) {
+  return std::any_of(starts.begin(), starts.end(),
+                     [&](std::string_view start) { return name.starts_with(start); });
+}
+
+// Numbers that nobody can foresee, or that nobody has written.
+bool is_free(std::string_view name) {
+  return has_name(name,
+                  {"empty_like", "new_empty", "native_dropout", "bernoulli", "rand", "normal_",
+                   "uniform_", "exponential_", "geometric_", "log_normal_", "multinomial"}) &&
+         !has_name(name, {"native_dropout_backward"});
+}
+
+class Checking {
+ public:
+  Checking(const Trace& trace, DispatchReport& report, const PlanOf& plan_of)
+      : trace_(trace), report_(report), plan_of_(plan_of), held_(report.values.size()) {}
+
+  void run() {
+    for (const auto& line : report_.tensors) declare(*line);
+    for (const DispatchedCall& call : report_.calls) {
+      try {
+        if (!call.op) {
+          redistribute(call);
+        } else {
+          compute_call(call);
+        }
+      } catch (const InputError& error) {
+        throw error.in(fmt::format("{}:{}", trace_.file, call.line));
+      }
+    }
+  }
+
+ private:
+  // Lines that declare tensors come in the order in which they are used.
+  void declare(const OperatorLine& line) {
+    std::int64_t addends = addends_of(line.spec, *line.mesh);
+    held_[to_index(line.out[0])] = cut(
+        line.spec, line.mesh, [&](std::int64_t addend) { return drawn(line, addend, addends); });
+  }
+
+  const Sharded& held(ValueId value) const {
+    RESHARD_CHECK(held_[to_index(value)].has_value(), "a value that no line has made");
+    return *held_[to_index(value)];
+  }
+
+  void redistribute(const DispatchedCall& call) {
+    const Sharded& from = held(call.said->in[0].values[0]);
+    Sharded to = moved(from, call.said->to, plan_of_);
+    compare(call, 0, assemble(from).array, to, 1);
+    if (call.said->out[0] != kNoValue) held_[to_index(call.said->out[0])] = std::move(to);
+  }
+
+  // Inputs as they are wanted.
+  std::vector<std::optional<Sharded>> brought(const DispatchedCall& call) {
+    std::vector<std::optional<Sharded>> out;
+    std::size_t input = 0;
+    for (const OperatorLine::Argument& argument : call.said->in)
+      for (ValueId value : argument.values) {
+        bool there = value != kNoValue && input < call.decision.wanted.size();
+        out.push_back(
+            there ? std::optional(moved(held(value), *call.decision.wanted[input], plan_of_))
+                  : std::nullopt);
+        ++input;
+      }
+    return out;
+  }
+
+  std::vector<ArrayArgument> arguments(const DispatchedCall& call,
+                                       const std::vector<const Array*>& flat) const {
+    std::vector<ArrayArgument> out;
+    std::size_t input = 0;
+    for (const OperatorLine::Argument& argument : call.said->in) {
+      ArrayArgument& arrays = out.emplace_back();
+      arrays.is_list = argument.is_list;
+      for (std::size_t i = 0; i < argument.values.size(); ++i)
+        arrays.arrays.push_back(flat[input++]);
+    }
+    return out;
+  }
+
+  // What a rank calls so that its outputs are parts of the whole's: sizes are its part's.
+  struct Own {
+    std::string name;
+    OpAttributes attributes;
+  };
+  Own own_call(const DispatchedCall& call, const std::vector<std::optional<Layout>>& outputs,
+               std::int32_t position) const {
+    Own out{call.op->name, call.said->attributes};
+    if (call.op->is_view) {
+      ViewMap map = view_map(call.op->name, call.in[0]->meta, call.said->attributes);
+      LocalView local = local_view(map, outputs[0]->local_shape(position));
+      return {local.name, local.attributes};
+    }
+    for (const char* size : {"size", "input_sizes"})
+      if (out.attributes.has(size) && !outputs.empty() && outputs[0]) {
+        Shape local = outputs[0]->local_shape(position);
+        out.attributes.set(size, OpValue(std::vector<std::int64_t>(local.begin(), local.end())));
+      }
+    return out;
+  }
+
+  void compute_call(const DispatchedCall& call) {
+    if (!computes(call.op->name) && !call.op->is_view)
+      throw InputError(
+          fmt::format("{} is not computed here; --data proof leaves values out", call.op->name));
+    std::vector<std::optional<Sharded>> inputs = brought(call);
+    const MeshRef& mesh = call.said->mesh;
+    std::vector<std::optional<Layout>> layouts;
+    std::vector<Sharded> outputs;
+    for (const auto& spec : call.decision.outputs) {
+      layouts.push_back(spec ? std::optional(layout_of(*spec, mesh)) : std::nullopt);
+      outputs.push_back({spec.value_or(TensorSpec{}), mesh, {}});
+    }
+    for (std::int32_t position = 0; position < mesh->size(); ++position) {
+      ArrayResults results = at_position(call, inputs, layouts, position);
+      for (std::size_t i = 0; i < outputs.size() && i < results.size(); ++i)
+        if (call.decision.outputs[i] && results[i])
+          outputs[i].shards.push_back(*std::move(results[i]));
+    }
+    check(call, outputs);
+    ++report_.calls_computed;
+    for (std::size_t i = 0; i < call.said->out.size(); ++i) {
+      ValueId value = call.said->out[i];
+      if (value == kNoValue) continue;
+      if (i < outputs.size()) held_[to_index(value)] = std::move(outputs[i]);
+    }
+  }
+
+  ArrayResults at_position(const DispatchedCall& call,
+                           const std::vector<std::optional<Sharded>>& inputs,
+                           const std::vector<std::optional<Layout>>& layouts,
+                           std::int32_t position) {
+    std::vector<const Array*> flat;
+    std::vector<Array> masked;
+    masked.reserve(inputs.size());
+    std::optional<Mask> mask;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      flat.push_back(inputs[i] ? &inputs[i]->shards[to_index(position)] : nullptr);
+      bool looks_up = inputs[i] && mask_of(*call.decision.wanted[i]);
+      if (!looks_up) continue;
+      mask = mask_at(*call.decision.wanted[i], call.said->mesh, position);
+      masked.push_back(shifted(*flat.back(), *mask));
+      flat.back() = &masked.back();
+    }
+    // A rank without a part of what is looked up in has nothing to say.
+    if (mask && mask->lo == mask->hi)
+      return {
+          Array::zeros(call.decision.outputs[0]->meta.dtype, layouts[0]->local_shape(position))};
+    Own own = own_call(call, layouts, position);
+    ArrayResults results = compute(own.name, arguments(call, flat), own.attributes, {});
+    if (mask) clear_others(*mask, *results[0]);
+    return results;
+  }
+
+  // ---- beside the whole
+
+  void check(const DispatchedCall& call, const std::vector<Sharded>& outputs) {
+    std::vector<Array> wholes;
+    std::vector<const Array*> flat;
+    std::int64_t largest = 1;
+    for (const OperatorLine::Argument& argument : call.said->in)
+      for (ValueId value : argument.values) {
+        wholes.push_back(value == kNoValue ? Array{} : assemble(held(value)).array);
+        largest = std::max(largest, wholes.back().count());
+      }
+    std::size_t input = 0;
+    for (const OperatorLine::Argument& argument : call.said->in)
+      for (ValueId value : argument.values) {
+        flat.push_back(value == kNoValue ? nullptr : &wholes[input]);
+        ++input;
+      }
+    if (is_free(call.op->name)) return;
+    Own own{call.op->name, call.said->attributes};
+    if (call.op->is_view) {
+      ViewMap map = view_map(call.op->name, call.in[0]->meta, call.said->attributes);
+      LocalView whole = local_view(map, map.output);
+      own = {whole.name, whole.attributes};
+    }
+    ArrayResults expected = compute(own.name, arguments(call, flat), own.attributes, {});
+    for (std::size_t i = 0; i < outputs.size() && i < expected.size(); ++i) {
+      if (!call.decision.outputs[i] || !expected[i]) continue;
+      std::int64_t behind = largest / std::max<std::int64_t>(expected[i]->count(), 1) + 1;
+      compare(call, i, *expected[i], outputs[i], behind);
+    }
+  }
+
+  void compare(const DispatchedCall& call, std::size_t output, const Array& expected,
+               const Sharded& found, std::int64_t behind) {
+    std::string name = call.op ? call.op->name : "redistribute";
+    auto find = [&](const std::string& what) {
+      report_.findings.push_back(
+          {{call.line}, fmt::format("{}:{}: {}: {}", trace_.file, call.line, name, what)});
+    };
+    Whole whole = assemble(found);
+    if (whole.differ)
+      return find(fmt::format("output {} on rank {} is not what its copies are", output,
+                              to_int(*whole.differ)));
+    if (whole.array.shape != expected.shape)
+      return find(fmt::format("output {} is [{}], not [{}]", output, text(whole.array.shape),
+                              text(expected.shape)));
+    std::vector<double> a = values<double>(expected), b = values<double>(whole.array);
+    double largest = 0;
+    for (double value : a)
+      if (std::isfinite(value)) largest = std::max(largest, std::abs(value));
+    double eps = epsilon_of(expected.dtype) * static_cast<double>(16 + behind);
+    report_.elements_compared += static_cast<std::int64_t>(a.size());
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      bool same = a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i])) ||
+                  std::abs(a[i] - b[i]) <= eps * (std::abs(a[i]) + largest);
+      if (same) continue;
+      return find(fmt::format("element {} of output {} ({}) is {}, not {}", i, output,
+                              text(found.spec), b[i], a[i]));
+    }
+  }
+
+  static double epsilon_of(DType dtype) {
+    switch (dtype) {
+      case DType::F64:
+        return 0x1p-52;
+      case DType::F32:
+        return 0x1p-23;
+      case DType::F16:
+        return 0x1p-10;
+      case DType::BF16:
+        return 0x1p-7;
+      default:
+        return 0;
+    }
+  }
+
+  const Trace& trace_;
+  DispatchReport& report_;
+  const PlanOf& plan_of_;
+  std::vector<std::optional<Sharded>> held_;  // by value
+};
+
+}  // namespace
+
+void check_values(const Trace& trace, DispatchReport& report, const PlanOf& plan_of) {
+  Checking(trace, report, plan_of).run();
+}
+
+}  // namespace reshard::sim

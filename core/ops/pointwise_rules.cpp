@@ -112,6 +112,7 @@ DType pointwise_dtype(const OpSite& site, const std::vector<const TensorMeta*>& 
   if (site.op.name.starts_with("where")) operands.erase(operands.begin());
   if (site.op.name.starts_with("masked_fill")) operands.resize(1);
   DType dtype = promote(operands, values);
+  if (site.op.name.starts_with("float_power")) return dtype == DType::C64 ? dtype : DType::F64;
   std::string mode = site.attributes.text("rounding_mode", "");
   return site.op.dtype == "float" && mode.empty() ? as_floating(dtype) : dtype;
 }

@@ -17,7 +17,8 @@ namespace {
 
 // ---- what tensors hold
 
-// From -2 to 2 in steps of 1/64, which bf16 holds; integers from -8 to 8, or what `below` says.
+// From -2 to 2 in odd multiples of 1/64, which bf16 holds, so that nothing is divided by zero;
+// integers from -8 to 8, or what `below` says.
 Array drawn(const OperatorLine& line, std::int64_t addend, std::int64_t addends) {
   const TensorMeta& meta = line.spec.meta;
   auto count = to_index(element_count(meta.shape));
@@ -28,8 +29,8 @@ Array drawn(const OperatorLine& line, std::int64_t addend, std::int64_t addends)
                             [](const OpPlacement& p) { return p.is_partial(ReduceOp::Sum); });
     double share = sums ? static_cast<double>(addends) : 1.0;
     for (std::size_t i = 0; i < count; ++i)
-      out[i] =
-          line.value ? *line.value / share : (static_cast<double>(mix(salt + i) % 257) - 128) / 64;
+      out[i] = line.value ? *line.value / share
+                          : (static_cast<double>(mix(salt + i) % 128) * 2 - 127) / 64;
     return Array::of(meta.dtype, meta.shape, out);
   }
   std::vector<std::int64_t> out(count);

@@ -8,6 +8,7 @@
 
 #include "core/base/errors.h"
 #include "core/ops/candidates.h"
+#include "core/ops/handled_rules.h"
 #include "core/ops/stack_rule.h"
 #include "core/ops/view_rule.h"
 
@@ -201,7 +202,9 @@ Decision decide(const OpCall& call, std::span<const std::int32_t> sizes, const M
                 const Choosing& choosing) {
   check_arguments(call);
   Decision out;
-  if (call.op->is_view) {
+  if (is_handled(call)) {
+    out = decide_handled(call, sizes, cost);
+  } else if (call.op->is_view) {
     out = decide_view(call, sizes, cost);
   } else if (call.op->is_stack) {
     out = decide_stack(call, sizes, cost);

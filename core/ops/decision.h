@@ -27,6 +27,14 @@ struct Candidate {
   double cost_us = 0;
 };
 
+// A collective that an operator does itself, along one axis, on shards of so many elements.
+struct OpCollective {
+  std::string_view kind;  // "all_gather", "all_reduce"
+  int axis;
+  Shape shape;  // of the whole tensor that it works on, cut as the first input
+  DType dtype;
+};
+
 struct Decision {
   // By flat input; none where it is absent.
   std::vector<std::optional<OpPlacements>> wanted;
@@ -34,6 +42,9 @@ struct Decision {
   double cost_us = 0;
   std::int64_t candidates = 1;  // that were left
   std::int64_t ties = 1;        // of the chosen one's cost, with it
+  // Not chosen among rows but done by a handler, which works on shards as no rank could alone.
+  bool handled = false;
+  std::vector<OpCollective> collectives;  // of the handler
   // The cheapest other candidate.
   std::vector<std::optional<OpPlacements>> runner_up;
   std::optional<double> runner_up_us;

@@ -156,14 +156,40 @@ class Dispatching {
     out.hit = cache_.hit();
     std::vector<OpId> waits = bring_inputs(given, *line, moves, after, out);
     check_expected(*line, out);
-    std::vector<OpId> done = waits;
+    std::vector<OpId> done = handle(given, *line, out, waits);
     if (line->duration_ps.value_or(0) > 0) {
       TraceCompute compute{line->mesh->ranks(), *line->duration_ps};
-      done = {add({given.line, given.stream, std::move(compute), waits, {}, {}})};
+      done = {add({given.line, given.stream, std::move(compute), done, {}, {}})};
     }
     give_outputs(*line, out, done);
     report_.calls.push_back(std::move(out));
     return done;
+  }
+
+  // Collectives that the operator does itself, one after the other, in every group of their axis.
+  std::vector<OpId> handle(const TraceOperation& given, const OperatorLine& line,
+                           const DispatchedCall& call, std::vector<OpId> waits) {
+    const Mesh& mesh = *line.mesh;
+    for (const OpCollective& collective : call.decision.collectives) {
+      ++report_.collectives[pass_of(call.pass)][collective.kind];
+      bool gathers = collective.kind == "all_gather";
+      std::int64_t bytes = element_count(collective.shape) * size_bytes(collective.dtype);
+      std::vector<OpId> done;
+      for (std::int32_t first = 0; first < mesh.size(); ++first) {
+        MeshCoordinate at = mesh.coordinate(first);
+        if (at[to_index(collective.axis)] != 0) continue;
+        TraceCollective body{gathers ? CollectiveKind::AllGather : CollectiveKind::AllReduce,
+                             Algorithm::Ring,
+                             {},
+                             bytes};
+        for (; at[to_index(collective.axis)] < mesh.axis_size(collective.axis);
+             ++at[to_index(collective.axis)])
+          body.ranks.push_back(mesh.rank_at(mesh.position_at(at)));
+        done.push_back(add({given.line, given.stream, std::move(body), waits, {}, {}}));
+      }
+      waits = std::move(done);
+    }
+    return waits;
   }
 
   DispatchedCall described(const TraceOperation& given, const TraceOperator& line) const {
@@ -235,10 +261,12 @@ class Dispatching {
     return {add({line, given.stream, TraceRedistribute{known}, waits, {}, given.transport})};
   }
 
+  static std::string_view pass_of(const std::string& pass) {
+    return pass == "backward" ? "backward" : pass == "optimizer" ? "optimizer" : "forward";
+  }
+
   void count(const DispatchedMove& move, const TorchMoves& moves, const std::string& pass) {
-    std::string_view key = pass == "backward"    ? "backward"
-                           : pass == "optimizer" ? "optimizer"
-                                                 : "forward";
+    std::string_view key = pass_of(pass);
     for (const OpStep& step : move.steps)
       if (const char* kind = collective_of(step, moves.sizes())) ++report_.collectives[key][kind];
   }

@@ -141,7 +141,8 @@ std::vector<std::string> wrong_values(const std::string& call, const std::string
 
 TEST_CASE("a wrong output placement is a wrong element, with operator and index") {
   const char* sum =
-      R"({"op": "call", "call": "sum.dim_IntList", "in": ["x"], "attr": {"dim": [0]}, "out": ["y"]})";
+      R"({"op": "call", "call": "sum.dim_IntList", "in": ["x"], "attr": {"dim": [0]}, )"
+      R"("out": ["y"]})";
   CHECK(wrong_values(sum, "16,8", "S(0)", "P(sum)").empty());
   REQUIRE(wrong_values(sum, "16,8", "S(0)", "P(max)").size() == 1);
   CHECK(wrong_values(sum, "16,8", "S(0)", "P(max)")[0].find(

@@ -106,15 +106,15 @@ TEST_CASE("Text that is no trace is refused with its place") {
   CHECK(line_error(R"({"op": [[[[1]]]]})") ==
         "t.jsonl:3: expected at most 4 levels of nesting, found more");
   CHECK(line_error(R"({"op": [[[1]]]})") ==
-        "t.jsonl:3: op: expected redistribute, compute, send, recv, isend, irecv, "
+        "t.jsonl:3: op: expected tensor, call, redistribute, compute, send, recv, isend, irecv, "
         "collective or fault, found a list of 1");
   CHECK(line_error(std::string(1'000'000, '[')) ==
         "t.jsonl:3: expected at most 4 levels of nesting, found more");
   CHECK(line_error(R"({"op": "swim"})") ==
-        "t.jsonl:3: op: expected redistribute, compute, send, recv, isend, irecv, "
+        "t.jsonl:3: op: expected tensor, call, redistribute, compute, send, recv, isend, irecv, "
         "collective or fault, found 'swim'");
   CHECK(line_error(R"({"name": "x"})") ==
-        "t.jsonl:3: op: expected redistribute, compute, send, recv, isend, irecv, "
+        "t.jsonl:3: op: expected tensor, call, redistribute, compute, send, recv, isend, irecv, "
         "collective or fault, found no such field");
 }
 
@@ -299,8 +299,9 @@ TEST_CASE("Missing files and directories are refused") {
 TEST_CASE("The example of the format's page is a trace that runs") {
   std::ifstream page("traces/README.md");
   std::string line, text;
-  while (std::getline(page, line))
-    if (line.substr(0, 2) == "{\"") text += line + "\n";
+  // The first of the page's.
+  while (std::getline(page, line) && (text.empty() || line.starts_with("{\"")))
+    if (line.starts_with("{\"")) text += line + "\n";
   Trace trace = trace_of(text);
   CHECK(trace.operations.size() == 5);
   Topology topology = test::star(16);

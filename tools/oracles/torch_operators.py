@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Asks an installed PyTorch what its dispatch decides for calls of operators on sharded tensors,
+and writes one JSON line per call: the call, and under "expect" what was decided.
+
+The set "operators" is what the tests read; "fixed", "wide" and "drawn" are what it is taken from,
+"composite" is what becomes of operators that PyTorch takes apart before dispatch.
+
+call    "in": the tensors in the order of the operator's arguments, null where absent, lists where
+        the argument is one; "below": drawn from [0, below); "of_view": its _StridedShard was made
+        by a view, and not by the user; "attr": all other arguments; "loss_parallel"
+expect  "in", "out": placements, flat, null for absent ones; "out_shape", "out_dtype"; "cost_us" of
+        the choice, null if infinite; "candidates" that passed the filters, "ties": how many of them
+        have that cost; of a list operator their sum and most, "each" position apart; "implicit":
+        the redistributions; "handler": all was taken from a run, with its collectives, "copies"
+        being redistributed beside an input; "composite": asked, but PyTorch asks in inference mode
+        only; "raises": decided, but the run on rank 0 fails; "run": decided, but the run says
+        something else; or "refused": the first sentence of why
+
+Every rank is a host of its own to the cost model, as on a mesh of CPUs.
+Needs Python 3 and torch (CPU use only); no test runs it. The same PyTorch writes the same bytes.
+"""
+
+import argparse
+import itertools
+import json
+import os
+import sys
+import zlib
+
+PARSER = argparse.ArgumentParser(
+    description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+)
+PARSER.add_argument("folder", help="where the files go")
+PARSER.add_argument("sets", nargs="*", default=["operators"], help="operators if left out")
+OPTIONS = PARSER.parse_args()  # before torch, which --help need not have
+if "PYTHONHASHSEED" not in os.environ:  # PyTorch walks over sets of placements
+    os.environ["PYTHONHASHSEED"] = "0"
+    os.execv(sys.executable, [sys.executable] + sys.argv)
+
+import torch
+import torch.distributed as dist
+import torch_answers
+import torch_composite
+import torch_decide
+from torch.testing._internal.distributed.fake_pg import FakeStore
+from torch_calls_composite import composite
+from torch_calls_drawn import drawn, wide
+from torch_calls_fixed import fixed
+from torch_calls_more import more
+
+WORLD = 16
+DRAWN = 330
+
+
+def asked_widely():
+    return itertools.chain(more(), wide())
+
+
+def for_tests():
+    """All of fixed, of the rest a few per operator."""
+    yield from fixed()
+    by_name = {}
+    for call in asked_widely():
+        by_name.setdefault(call["call"], []).append(call)
+    for name, calls in sorted(by_name.items()):
+        yield calls[zlib.crc32(name.encode()) % len(calls)]
+    yield from itertools.islice(more(), 0, None, 12)
+    yield from itertools.islice(drawn(), DRAWN)
+
+
+SETS = {
+    "operators": (for_tests, torch_answers.answer),
+    "fixed": (fixed, torch_answers.answer),
+    "wide": (asked_widely, torch_answers.answer),
+    "drawn": (drawn, torch_answers.answer),
+    "composite": (composite, torch_composite.answer),
+}
+
+
+def answered(calls, how):
+    for call in calls():
+        try:
+            yield call, how(call)
+        except torch_decide.InvalidCall as error:
+            print(f"left out: {error}", file=sys.stderr)
+
+
+def written(name):
+    if name == "operators":
+        made = f"tools/oracles/torch_operators.py with torch {torch.__version__.split('+')[0]}"
+        yield {"written_by": made, "note": "do not edit; what the fields mean: see there"}
+    for call, expect in answered(*SETS[name]):
+        if name != "operators" or not {"composite", "run"} & expect.keys():
+            yield {**call, "expect": expect}
+
+
+def main():
+    dist.init_process_group("fake", rank=0, world_size=WORLD, store=FakeStore())
+    for name in OPTIONS.sets:
+        path = os.path.join(OPTIONS.folder, name + ".jsonl")
+        with open(path + ".new", "w", encoding="ascii", newline="\n") as out:
+            for line in written(name):
+                out.write(json.dumps(line, separators=(",", ":")) + "\n")
+        os.rename(path + ".new", path)
+
+
+if __name__ == "__main__":
+    main()

@@ -49,7 +49,7 @@ void add_value(const OpValue& value, bool kind_only, Key& key) {
   if (kind_only) return;
   key.push_back(word(value.integer));
   key.push_back(std::bit_cast<std::uint64_t>(value.number));
-  for (unsigned char letter : value.text) key.push_back(letter);
+  for (char letter : value.text) key.push_back(static_cast<unsigned char>(letter));
   for (const OpValue& item : value.list) add_value(item, false, key);
 }
 

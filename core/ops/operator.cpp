@@ -178,14 +178,16 @@ const Operator& find_operator(std::string_view name) {
 }
 
 void check_attributes(const Operator& op, const OpAttributes& attributes) {
-  for (const auto& [name, value] : attributes.all()) {
+  for (const auto& given : attributes.all()) {
+    const std::string& name = given.first;
     // A number may stand for a tensor.
     auto is_named = [&](const auto& list, auto name_of) {
       return std::any_of(list.begin(), list.end(),
                          [&](const auto& each) { return name_of(each) == name; });
     };
     if (is_named(op.attributes, [](std::string_view each) { return each; }) ||
-        (is_number(value) && is_named(op.tensors, [](const OpTensor& each) { return each.name; })))
+        (is_number(given.second) &&
+         is_named(op.tensors, [](const OpTensor& each) { return each.name; })))
       continue;
     std::string known;
     for (std::string_view attribute : op.attributes)

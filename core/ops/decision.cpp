@@ -108,6 +108,8 @@ void mark_views(const std::vector<const TensorSpec*>& inputs, Decision& decision
 
 Decision decide_view(const OpCall& call, std::span<const std::int32_t> sizes,
                      const MoveCost& cost) {
+  if (call.arguments.empty() || call.arguments[0].tensors.empty() || !call.arguments[0].tensors[0])
+    throw InputError(fmt::format("{} needs a tensor", call.op->name));
   const TensorSpec& input = *call.arguments[0].tensors[0];
   ViewMap map = view_map(call.op->name, input.meta, call.attributes);
   ViewResult result = propagate(map, input, sizes);
@@ -154,7 +156,7 @@ void spread(const Part& part, const Decision& decision, Decision& whole) {
 // Positions whose tensors are alike are decided once.
 Decision decide_each(const OpCall& call, std::span<const std::int32_t> sizes, const MoveCost& cost,
                      const Choosing& choosing) {
-  std::size_t count = call.arguments[0].tensors.size();
+  std::size_t count = call.arguments.empty() ? 0 : call.arguments[0].tensors.size();
   for (const OpArgument& argument : call.arguments)
     if (argument.is_list && !argument.tensors.empty() && argument.tensors.size() != count)
       throw InputError(fmt::format("{}: lists of {} and {} tensors", call.op->name, count,

@@ -35,7 +35,8 @@ OpSite site_of(const OpCall& call) {
 }
 
 const TensorSpec* input_of(const OpCall& call, std::size_t at) {
-  return at < call.arguments.size() ? call.arguments[at].tensors[0] : nullptr;
+  bool there = at < call.arguments.size() && !call.arguments[at].tensors.empty();
+  return there ? call.arguments[at].tensors[0] : nullptr;
 }
 
 // ---- argmax, argmin
@@ -167,6 +168,10 @@ bool is_handled(const OpCall& call) {
 
 Decision decide_handled(const OpCall& call, std::span<const std::int32_t> sizes,
                         const MoveCost& cost) {
+  for (std::size_t i = 0; i < call.op->tensors.size(); ++i)
+    if (!call.op->tensors[i].optional && !input_of(call, i))
+      throw InputError(
+          fmt::format("{} needs a tensor {}", call.op->name, call.op->tensors[i].name));
   Decision out;
   if (is_arg_extreme(call)) {
     out = arg_extreme(call, sizes, cost);

@@ -29,7 +29,7 @@ Metas embedding_metas(const OpSite& site) {
     throw InputError(
         fmt::format("embedding: expected a weight of 2 dims, found [{}]", text(weight)));
   Shape out = site.shape(1);
-  out.push_back(weight[1]);
+  add_dim(out, weight[1]);
   return {TensorMeta{out, site.meta(0).dtype}};
 }
 
@@ -201,8 +201,8 @@ Shape result_shape(const OpSite& site, const Indexing& indexing) {
   Shape rest = reduced_shape(site.shape(0), indexing.dims, false), out;
   for (int d = 0; d <= rest.size(); ++d) {
     if (d == indexing.at)
-      for (std::int64_t size : indexing.common) out.push_back(size);
-    if (d < rest.size()) out.push_back(rest[d]);
+      for (std::int64_t size : indexing.common) add_dim(out, size);
+    if (d < rest.size()) add_dim(out, rest[d]);
   }
   return out;
 }

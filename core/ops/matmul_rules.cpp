@@ -100,7 +100,7 @@ Shape output_shape(const Equation& equation, const std::vector<const TensorMeta*
     }
   }
   Shape out;
-  for (char letter : equation.output) out.push_back(sizes.at(letter));
+  for (char letter : equation.output) add_dim(out, sizes.at(letter));
   return out;
 }
 

@@ -126,6 +126,12 @@ bool contains(const std::vector<int>& dims, int dim) {
   return std::find(dims.begin(), dims.end(), dim) != dims.end();
 }
 
+void add_dim(Shape& shape, std::int64_t size) {
+  if (shape.size() == kMaxDims)
+    throw InputError(fmt::format("expected at most {} dims, found more", kMaxDims));
+  shape.push_back(size);
+}
+
 Metas like_first(const OpSite& site) { return {site.meta(0)}; }
 
 void cut_alike(const OpSite& site, const std::vector<int>& but, int count, Rows& rows) {

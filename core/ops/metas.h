@@ -31,6 +31,9 @@ int reduced_dim(int dim, const std::vector<int>& reduced, bool keep);
 std::vector<int> all_dims(int dims);
 bool contains(const std::vector<int>& dims, int dim);
 
+// One more dim at the end. Throws InputError beyond kMaxDims.
+void add_dim(Shape& shape, std::int64_t size);
+
 // The meta of argument 0, once per output.
 Metas like_first(const OpSite& site);
 

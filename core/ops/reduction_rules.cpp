@@ -243,7 +243,7 @@ Metas diagonal_metas(const OpSite& site) {
     int dim1 = site.dim("dim1", -2, shape.size() + 1),
         dim2 = site.dim("dim2", -1, shape.size() + 1);
     for (int d = 0, from = 0; d < shape.size() + 1; ++d)
-      out.push_back(d == dim1 || d == dim2 ? shape[shape.size() - 1] + away : shape[from++]);
+      add_dim(out, d == dim1 || d == dim2 ? shape[shape.size() - 1] + away : shape[from++]);
     return {TensorMeta{out, site.meta(0).dtype}};
   }
   int dim1 = site.dim("dim1", 0), dim2 = site.dim("dim2", 1);

@@ -65,6 +65,8 @@ bool is_strided(const TensorSpec& spec) {
 
 Decision decide_stack(const OpCall& call, std::span<const std::int32_t>, const MoveCost& cost) {
   const Tensors& tensors = call.arguments[0].tensors;
+  if (tensors.empty() || std::find(tensors.begin(), tensors.end(), nullptr) != tensors.end())
+    throw InputError("stack needs tensors, none of them absent");
   const TensorMeta& meta = tensors.front()->meta;
   for (const TensorSpec* tensor : tensors)
     if (tensor->meta.shape != meta.shape)

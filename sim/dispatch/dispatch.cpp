@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <limits>
 
 #include "core/base/errors.h"
 #include "sim/dispatch/moves.h"
@@ -125,8 +126,12 @@ class Dispatching {
         return moves.cost_us(from, to);
       };
     return [this, &moves](const TensorSpec& from, const OpPlacements& to) {
-      std::optional<Request> request = request_of(from, to, moves.mesh_ref());
-      return request ? static_cast<double>(options_.time_ps(*request)) * 1e-6 : 0.0;
+      try {
+        std::optional<Request> request = request_of(from, to, moves.mesh_ref());
+        return request ? static_cast<double>(options_.time_ps(*request)) * 1e-6 : 0.0;
+      } catch (const InputError&) {  // no request leads there
+        return std::numeric_limits<double>::infinity();
+      }
     };
   }
 

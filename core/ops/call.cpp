@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace reshard {
@@ -76,6 +77,12 @@ std::string text(const OpPlacements& placements) {
   std::string out;
   for (const OpPlacement& placement : placements) out += text(placement);
   return out;
+}
+
+bool has_strided(const OpPlacements& placements) {
+  return std::any_of(placements.begin(), placements.end(), [](const OpPlacement& placement) {
+    return placement.kind == OpPlacement::Kind::StridedShard;
+  });
 }
 
 std::string text(const TensorSpec& spec) {

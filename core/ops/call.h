@@ -58,6 +58,7 @@ std::string text(const OpPlacement& placement);
 
 using OpPlacements = std::vector<OpPlacement>;  // one per axis
 std::string text(const OpPlacements& placements);
+bool has_strided(const OpPlacements& placements);
 
 struct TensorMeta {
   Shape shape;

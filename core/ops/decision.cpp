@@ -90,20 +90,13 @@ OpSite site_of(const OpCall& call, const Part& part) {
 
 // ---- one decision
 
-bool is_strided(const std::optional<TensorSpec>& spec) {
-  return spec && std::any_of(spec->placements.begin(), spec->placements.end(),
-                             [](const OpPlacement& placement) {
-                               return placement.kind == OpPlacement::Kind::StridedShard;
-                             });
-}
-
 // A _StridedShard that goes on is a view's where all that came in were.
 void mark_views(const std::vector<const TensorSpec*>& inputs, Decision& decision) {
   bool of_view = true;
   for (const TensorSpec* input : inputs)
-    if (is_strided(*input)) of_view = of_view && input->of_view;
+    if (has_strided(input->placements)) of_view = of_view && input->of_view;
   for (std::optional<TensorSpec>& output : decision.outputs)
-    if (is_strided(output)) output->of_view = of_view;
+    if (output && has_strided(output->placements)) output->of_view = of_view;
 }
 
 Decision decide_view(const OpCall& call, std::span<const std::int32_t> sizes,
@@ -124,8 +117,9 @@ Decision decide_view(const OpCall& call, std::span<const std::int32_t> sizes,
   out.wanted = {result.wanted};
   out.outputs = {TensorSpec{{map.output, input.meta.dtype}, result.output, result.of_view}};
   // What PyTorch says of a user's _StridedShard, also where it stays.
-  out.cost_us = is_strided(input) && !input.of_view ? std::numeric_limits<double>::infinity()
-                                                    : cost(input, result.wanted);
+  out.cost_us = has_strided(input.placements) && !input.of_view
+                    ? std::numeric_limits<double>::infinity()
+                    : cost(input, result.wanted);
   if (result.corrected) out.corrected = "PyTorch's own choice fails or is wrong here";
   return out;
 }

@@ -55,12 +55,6 @@ OpPlacements followed(const Tensors& tensors, bool& corrected) {
   return out;
 }
 
-bool is_strided(const TensorSpec& spec) {
-  return std::any_of(spec.placements.begin(), spec.placements.end(), [](const OpPlacement& p) {
-    return p.kind == OpPlacement::Kind::StridedShard;
-  });
-}
-
 }  // namespace
 
 Decision decide_stack(const OpCall& call, std::span<const std::int32_t>, const MoveCost& cost) {
@@ -82,9 +76,9 @@ Decision decide_stack(const OpCall& call, std::span<const std::int32_t>, const M
   OpPlacements follow = followed(tensors, corrected);
   if (corrected) out.corrected = "PyTorch wants partials here that it cannot make";
   TensorSpec output{{{}, meta.dtype}, follow};
-  output.of_view = is_strided(output) &&
+  output.of_view = has_strided(output.placements) &&
                    std::all_of(tensors.begin(), tensors.end(), [](const TensorSpec* tensor) {
-                     return tensor->of_view || !is_strided(*tensor);
+                     return tensor->of_view || !has_strided(tensor->placements);
                    });
   for (int d = 0; d < dims; ++d)
     output.meta.shape.push_back(d == dim ? static_cast<std::int64_t>(tensors.size())

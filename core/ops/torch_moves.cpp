@@ -15,12 +15,6 @@ namespace {
 
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
-bool has_strided(const OpPlacements& placements) {
-  return std::any_of(placements.begin(), placements.end(), [](const OpPlacement& placement) {
-    return placement.kind == OpPlacement::Kind::StridedShard;
-  });
-}
-
 bool is_whole(const OpPlacements& placements) {
   return std::all_of(placements.begin(), placements.end(),
                      [](const OpPlacement& placement) { return placement.is_replicate(); });

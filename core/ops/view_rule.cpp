@@ -13,12 +13,6 @@ namespace reshard {
 
 namespace {
 
-bool has_strided(const OpPlacements& placements) {
-  return std::any_of(placements.begin(), placements.end(), [](const OpPlacement& placement) {
-    return placement.kind == OpPlacement::Kind::StridedShard;
-  });
-}
-
 std::string refusal_of(int dim) {
   return fmt::format(
       "This operation would remove or reshape sharded dimension {}, which requires "

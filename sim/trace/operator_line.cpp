@@ -60,7 +60,6 @@ const OperatorLineReader::Known& OperatorLineReader::known(std::string_view key,
 }
 
 void OperatorLineReader::give(OperatorLine& line, const std::string& name) {
-  line.names.push_back(name);
   if (name.empty()) {
     line.out.push_back(kNoValue);
     return;

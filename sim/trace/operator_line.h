@@ -23,8 +23,7 @@ struct OperatorLine {
   enum class Kind : std::uint8_t { Tensor, Call, Redistribute };
   Kind kind = Kind::Tensor;
   MeshRef mesh;
-  std::vector<ValueId> out;        // kNoValue: not made
-  std::vector<std::string> names;  // of these
+  std::vector<ValueId> out;  // kNoValue: not made
   std::string module, pass = "forward";
 
   // Tensor: how it lies; what integers are below; what all its elements are.

@@ -59,7 +59,8 @@ def tensor(text):
     return out
 
 
-def tensors(text):
+def entries(text, one):
+    """What `one` makes of every word of `text`, those in brackets as a list."""
     out, into = [], None
     for token in text.replace("[", " [ ").replace("]", " ] ").split():
         if token == "[":
@@ -68,13 +69,13 @@ def tensors(text):
             out.append(into)
             into = None
         else:
-            (out if into is None else into).append(tensor(token))
+            (out if into is None else into).append(one(token))
     return out
 
 
 def call(name, mesh, inputs, **attr):
     loss_parallel = attr.pop("loss_parallel", False)
-    out = {"call": name, "mesh": mesh, "in": tensors(inputs)}
+    out = {"call": name, "mesh": mesh, "in": entries(inputs, tensor)}
     if attr:
         out["attr"] = attr
     if loss_parallel:

@@ -6,6 +6,7 @@ import random
 import re
 import types
 
+import torch_calls
 import torch_rows
 
 MESHES = "2 3 4 8 2x2 2x3 3x2 2x4 4x2 2x2x2 3x1x2".split()
@@ -42,16 +43,7 @@ def parsed(inputs):
         dtype, dims, below = found.groups()
         return dtype or "f32", [m.group() for m in DIM.finditer(dims)], below
 
-    out, into = [], None
-    for token in inputs.replace("[", " [ ").replace("]", " ] ").split():
-        if token == "[":
-            into = []
-        elif token == "]":
-            out.append(into)
-            into = None
-        else:
-            (out if into is None else into).append(one(token))
-    return out
+    return torch_calls.entries(inputs, one)
 
 
 def size_of(dim, sizes):

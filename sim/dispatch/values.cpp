@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 
 #include "core/base/errors.h"
 #include "core/ops/view_map.h"
@@ -153,8 +154,8 @@ class Checking {
   }
 
   void redistribute(const DispatchedCall& call) {
-    const Sharded& from = held(call.said->in[0].values[0]);
-    Sharded to = moved(from, call.said->to, plan_of_);
+    const Sharded from = held(call.said->in[0].values[0]);
+    Sharded to = brought(call.moves.front());
     compare(call, 0, assemble(from).array, to, 1);
     if (call.said->out[0] != kNoValue) held_[to_index(call.said->out[0])] = std::move(to);
   }
@@ -162,15 +163,44 @@ class Checking {
   // Inputs as they are wanted.
   std::vector<std::optional<Sharded>> brought(const DispatchedCall& call) {
     std::vector<std::optional<Sharded>> out;
-    std::size_t input = 0;
+    std::int32_t input = 0;
+    auto move = call.moves.begin();
     for (const OperatorLine::Argument& argument : call.said->in)
       for (ValueId value : argument.values) {
-        bool there = value != kNoValue && input < call.decision.wanted.size();
-        out.push_back(
-            there ? std::optional(moved(held(value), *call.decision.wanted[input], plan_of_))
-                  : std::nullopt);
+        bool there = value != kNoValue && to_index(input) < call.decision.wanted.size();
+        bool moves = move != call.moves.end() && move->input == input;
+        if (moves) {
+          out.emplace_back(brought(*move++));
+        } else {
+          out.push_back(there ? std::optional(held(value)) : std::nullopt);
+        }
         ++input;
       }
+    return out;
+  }
+
+  // From the value or a copy of it, and kept where copies serve again.
+  Sharded brought(const DispatchedMove& move) {
+    std::vector<Sharded>& copies = copies_[move.value];
+    auto copy_at = [&](const OpPlacements& placements) {
+      return std::find_if(copies.begin(), copies.end(),
+                          [&](const Sharded& copy) { return copy.spec.placements == placements; });
+    };
+    if (move.again) {
+      auto copy = copy_at(move.to);
+      RESHARD_CHECK(copy != copies.end(), "a copy that nothing has brought");
+      return *copy;
+    }
+    const Sharded& value = held(move.value);
+    bool from_value = move.from == value.spec.placements;
+    auto copy = from_value ? copies.end() : copy_at(move.from);
+    RESHARD_CHECK(from_value || copy != copies.end(), "a copy that nothing has brought");
+    Sharded out = moved(from_value ? value : *copy, move.to, plan_of_);
+    // Under the name by which it is asked for again, masks too.
+    if (report_.mode == DispatchMode::Best) {
+      copies.push_back(out);
+      copies.back().spec.placements = move.to;
+    }
     return out;
   }
 
@@ -368,7 +398,8 @@ class Checking {
   const Trace& trace_;
   DispatchReport& report_;
   const PlanOf& plan_of_;
-  std::vector<std::optional<Sharded>> held_;  // by value
+  std::vector<std::optional<Sharded>> held_;        // by value
+  std::map<ValueId, std::vector<Sharded>> copies_;  // Best: that were brought
 };
 
 }  // namespace

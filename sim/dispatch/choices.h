@@ -61,6 +61,9 @@ class Choices {
   // A `redistribute` line's. Throws InputError where the tensor has not the dims.
   static Decision explicit_one(const OperatorLine& line, const HeldOf& held);
 
+  // How long a redistribution takes, in microseconds; infinite where no plan leads.
+  MoveCost time_on(const MeshRef& mesh);
+
   // What it takes to bring a line's inputs where copies serve again. What no plan does takes
   // kNoPlanPs.
   struct Effort {
@@ -76,7 +79,6 @@ class Choices {
  private:
   const TorchMoves& moves_on(const MeshRef& mesh);
   double time_us(const TensorSpec& from, const OpPlacements& to, const MeshRef& mesh);
-  MoveCost time_on(const MeshRef& mesh);
   DispatchedMove move(std::int32_t input, ValueId value, const Held& held, const OpPlacements& to,
                       const MeshRef& mesh, bool shares);
   static void give_outputs(const OperatorLine& line, Taken& taken);

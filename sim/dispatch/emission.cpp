@@ -8,6 +8,7 @@
 
 #include "core/base/errors.h"
 #include "sim/dispatch/moves.h"
+#include "sim/dispatch/work.h"
 
 namespace reshard::sim {
 namespace {
@@ -123,7 +124,7 @@ class Emission {
 
   // A view of what was there is there.
   bool is_made(const DispatchedCall& call) {
-    return !call.op || !call.op->is_view || !call.moves.empty() ||
+    return !call.op || !is_free_of_work(*call.op) || !call.moves.empty() ||
            made(call.said->in[0].values[0]).by_call;
   }
 

@@ -2,6 +2,7 @@
 #include "sim/dispatch/work.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <string>
 #include <vector>
@@ -110,8 +111,16 @@ bool is_look_up(const Operator& op) {
 
 }  // namespace
 
+bool is_free_of_work(const Operator& op) {
+  constexpr std::array<std::string_view, 17> kNames{
+      "alias",      "chunk",        "detach",       "detach_",     "diagonal",         "narrow",
+      "select.int", "slice.Tensor", "split.Tensor", "split.sizes", "split_with_sizes", "t",
+      "t_",         "unbind.int",   "unfold",       "lift_fresh",  "view_as"};
+  return op.is_view || std::find(kNames.begin(), kNames.end(), op.name) != kNames.end();
+}
+
 Work work_of(const DispatchedCall& call) {
-  if (call.op->is_view) return {};
+  if (is_free_of_work(*call.op)) return {};
   Parts parts = parts_of(call);
   Work out{operations_of(call, parts), parts.in_bytes + parts.out_bytes};
   if (is_look_up(*call.op))

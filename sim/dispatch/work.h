@@ -13,12 +13,15 @@
 
 namespace reshard::sim {
 
+// Whether it only says otherwise what is there: a view, `t`, `detach`, a slice.
+bool is_free_of_work(const Operator& op);
+
 // Of the rank that has most.
 struct Work {
   Int128 operations = 0;   // of products: two for each multiplication with its sum
   std::int64_t bytes = 0;  // read and written
 };
-// Views do nothing; a look-up reads the rows that it gives back.
+// A look-up reads the rows that it gives back.
 Work work_of(const DispatchedCall& call);
 
 // `dtype`: of what is multiplied.

@@ -61,16 +61,30 @@ const GpuClass& gpu_class(std::int32_t compute_capability) {
   return *found;
 }
 
+std::int64_t usual_figure(Figure which, std::int32_t compute_capability) {
+  const GpuClass& gpu = gpu_class(compute_capability);
+  switch (which) {
+    case Figure::GpuMemory:
+      return gpu.memory_bytes_per_s;
+    // Figures count millionths of 10^12 operations, which are 10^6.
+    case Figure::GpuF64:
+      return gpu.mega_f64;
+    case Figure::GpuF32:
+      return gpu.mega_f32;
+    case Figure::GpuF16:
+      return gpu.mega_f16;
+    default:
+      return 0;
+  }
+}
+
 std::optional<GpuFigures> gpu_figures(const Machine& machine) {
   if (!machine.compute_capability) return std::nullopt;
-  const GpuClass& usual = gpu_class(*machine.compute_capability);
-  // Figures count millionths of 10^12 operations, which are 10^6.
-  auto figure = [&](Figure which, std::int64_t absent) {
-    return machine.figure(which).value_or(absent);
+  auto figure = [&](Figure which) {
+    return machine.figure(which).value_or(usual_figure(which, *machine.compute_capability));
   };
-  return GpuFigures{figure(Figure::GpuMemory, usual.memory_bytes_per_s),
-                    figure(Figure::GpuF64, usual.mega_f64), figure(Figure::GpuF32, usual.mega_f32),
-                    figure(Figure::GpuF16, usual.mega_f16)};
+  return GpuFigures{figure(Figure::GpuMemory), figure(Figure::GpuF64), figure(Figure::GpuF32),
+                    figure(Figure::GpuF16)};
 }
 
 std::optional<std::int32_t> gpu_named(std::string_view text) {

@@ -34,6 +34,8 @@ struct GpuFigures {
   std::int64_t memory_bytes_per_s;
   std::int64_t mega_f64, mega_f32, mega_f16;
 };
+// A figure of a class; 0 for figures that are no GPU's own.
+std::int64_t usual_figure(Figure which, std::int32_t compute_capability);
 // None for a machine that says nothing of its GPUs.
 std::optional<GpuFigures> gpu_figures(const Machine& machine);
 

@@ -29,10 +29,20 @@ std::string steps_of(const DispatchedMove& move, const Mesh& mesh) {
         mesh.names().empty() ? fmt::format("axis {}", step.axis) : mesh.names()[step.axis];
     out += fmt::format("{}{} on {}", out.empty() ? "" : ", ", kind, axis);
   }
-  return out;
+  return out.empty() ? "each rank alone" : out;
 }
 
 }  // namespace
+
+OperatorFacts& OperatorFacts::operator+=(const OperatorFacts& more) {
+  calls += more.calls;
+  implicit += more.implicit;
+  explicit_ones += more.explicit_ones;
+  compute_ps += more.compute_ps;
+  moved += more.moved;
+  bound_ps += more.bound_ps;
+  return *this;
+}
 
 std::vector<OperatorFacts> operator_facts(const DispatchReport& report) {
   std::map<std::pair<std::string, std::string>, OperatorFacts> rows;

@@ -17,14 +17,16 @@ struct OperatorFacts {
   std::int64_t compute_ps = 0;  // of the calls, one after the other
   Moved moved;
   std::int64_t bound_ps = 0;
+  OperatorFacts& operator+=(const OperatorFacts& more);  // counts, bytes and times
 };
 // By module, then by operator.
 std::vector<OperatorFacts> operator_facts(const DispatchReport& report);
 
 // Redistributions of one pass for one operator by the same collectives.
 struct CollectiveFacts {
-  std::string pass, steps;  // steps: "all_gather on tp", "all_gather on dp, all_to_all on tp"
-  std::string cause;        // the operator; "redistribute" where it was asked for
+  std::string pass;
+  std::string steps;  // "all_gather on tp", "all_gather on dp, all_to_all on tp"
+  std::string cause;  // the operator; "redistribute" where it was asked for
   Moved moved;
   std::int64_t bound_ps = 0;
 };

@@ -159,10 +159,20 @@ std::string call_text(const DispatchedCall& call) {
   return text;
 }
 
-std::string operators_table(const DispatchReport& report, std::size_t width) {
-  Table table({"module", "operator", ">calls", ">implicit", ">explicit", ">compute", ">received",
-               ">moves, alone"});
-  for (const OperatorFacts& row : operator_facts(report))
+// One line a module; each operator of it where all is asked for.
+std::string operators_table(const DispatchReport& report, bool verbose, std::size_t width) {
+  std::vector<OperatorFacts> rows;
+  for (OperatorFacts& row : operator_facts(report)) {
+    if (!verbose) row.op.clear();
+    if (rows.empty() || rows.back().module != row.module || rows.back().op != row.op) {
+      rows.push_back(std::move(row));
+    } else {
+      rows.back() += row;
+    }
+  }
+  Table table({"module", verbose ? "operator" : "", ">calls", ">impl.", ">expl.", ">compute",
+               ">received", ">alone"});
+  for (const OperatorFacts& row : rows)
     table.add_row({row.module, row.op, std::to_string(row.calls), std::to_string(row.implicit),
                    std::to_string(row.explicit_ones), duration_text(row.compute_ps),
                    bytes_text(row.moved.bytes), duration_text(row.moved.time_ps)});
@@ -259,7 +269,7 @@ void add_dispatch(const DispatchReport& report, Json& out) {
 }
 
 std::string dispatch_tables(const DispatchReport& report, bool verbose, std::size_t width) {
-  std::string out = operators_table(report, width) + collectives_table(report, width);
+  std::string out = operators_table(report, verbose, width) + collectives_table(report, width);
   out += fmt::format("\n{}", facts_text(report, width));
   if (report.regret) out += regret_table(*report.regret, width);
   if (!verbose) return out;

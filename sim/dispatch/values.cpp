@@ -10,48 +10,11 @@
 
 #include "core/base/errors.h"
 #include "core/ops/view_map.h"
-#include "core/pattern/pattern.h"
+#include "sim/dispatch/declared.h"
 #include "sim/operators/operators.h"
 
 namespace reshard::sim {
 namespace {
-
-// ---- what tensors hold
-
-// From -2 to 2 in odd multiples of 1/64, which bf16 holds, so that nothing is divided by zero;
-// integers from -8 to 8, or what `below` says.
-Array drawn(const OperatorLine& line, std::int64_t addend, std::int64_t addends) {
-  const TensorMeta& meta = line.spec.meta;
-  auto count = to_index(element_count(meta.shape));
-  std::uint64_t salt = mix(to_index(line.out[0]) * 0x10001 + to_index(addend));
-  if (is_real(meta.dtype)) {
-    std::vector<double> out(count);
-    bool sums = std::any_of(line.spec.placements.begin(), line.spec.placements.end(),
-                            [](const OpPlacement& p) { return p.is_partial(ReduceOp::Sum); });
-    double share = sums ? static_cast<double>(addends) : 1.0;
-    for (std::size_t i = 0; i < count; ++i)
-      out[i] = line.value ? *line.value / share
-                          : (static_cast<double>(mix(salt + i) % 128) * 2 - 127) / 64;
-    return Array::of(meta.dtype, meta.shape, out);
-  }
-  std::vector<std::int64_t> out(count);
-  for (std::size_t i = 0; i < count; ++i) {
-    std::uint64_t bits = mix(salt + i);
-    auto below =
-        static_cast<std::uint64_t>(line.below.value_or(meta.dtype == DType::Bool ? 2 : 17));
-    out[i] = static_cast<std::int64_t>(bits % below);
-    if (!line.below && meta.dtype != DType::Bool && meta.dtype != DType::U8) out[i] -= 8;
-    if (line.value) out[i] = static_cast<std::int64_t>(*line.value);
-  }
-  return Array::of(meta.dtype, meta.shape, out);
-}
-
-std::int64_t addends_of(const TensorSpec& spec, const Mesh& mesh) {
-  std::int64_t out = 1;
-  for (std::size_t axis = 0; axis < spec.placements.size(); ++axis)
-    if (spec.placements[axis].is_partial()) out *= mesh.shape()[axis];
-  return out;
-}
 
 // What sums to the whole: it on the first coordinate of partial axes, zeros on the others.
 Sharded cut_up(const TensorSpec& spec, const MeshRef& mesh, const Array& whole) {
@@ -126,7 +89,8 @@ class Checking {
       : trace_(trace), report_(report), plan_of_(plan_of), held_(report.values.size()) {}
 
   void run() {
-    for (const auto& line : report_.tensors) declare(*line);
+    // They come in the order in which they are used.
+    for (const auto& line : report_.tensors) held_[to_index(line->out[0])] = declared(*line);
     for (const DispatchedCall& call : report_.calls) {
       try {
         if (!call.op) {
@@ -141,13 +105,6 @@ class Checking {
   }
 
  private:
-  // Lines that declare tensors come in the order in which they are used.
-  void declare(const OperatorLine& line) {
-    std::int64_t addends = addends_of(line.spec, *line.mesh);
-    held_[to_index(line.out[0])] = cut(
-        line.spec, line.mesh, [&](std::int64_t addend) { return drawn(line, addend, addends); });
-  }
-
   const Sharded& held(ValueId value) const {
     RESHARD_CHECK(held_[to_index(value)].has_value(), "a value that no line has made");
     return *held_[to_index(value)];

@@ -8,8 +8,8 @@
 
 #include "core/base/dtype.h"
 #include "core/base/integers.h"
+#include "core/topology/gpu_figures.h"
 #include "sim/dispatch/dispatched.h"
-#include "sim/machine_files/known_parts.h"
 
 namespace reshard::sim {
 

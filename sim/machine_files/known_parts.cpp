@@ -13,18 +13,16 @@ constexpr std::int64_t kMB = 1'000'000, kGB = 1'000'000'000;
 
 // NICs: 100 Gb/s beside V100, 200 beside A100, 400 beside H100 and B200, 800 beside B300.
 constexpr std::int64_t kHdr = 25 * kGB, kNdr = 50 * kGB;
-constexpr std::int64_t kTera = 1'000'000;  // mega operations
-constexpr std::array<GpuClass, 10> kGpus{
-    {{60, 20 * kGB, 4, 3, 12'500 * kMB, 732 * kGB, 5 * kTera, 10 * kTera, 21 * kTera},
-     {70, 25 * kGB, 6, 3, 12'500 * kMB, 900 * kGB, 7'800'000, 15'700'000, 125 * kTera},
-     {75, 25 * kGB, 2, 3, 12'500 * kMB, 320 * kGB, 254'000, 8'100'000, 65 * kTera},
-     {80, 25 * kGB, 12, 4, kHdr, 2'039 * kGB, 19'500'000, 19'500'000, 312 * kTera},
-     {86, 14'062'500'000, 4, 4, kHdr, 936 * kGB, 556'000, 35'600'000, 71 * kTera},
-     {89, 0, 0, 4, kHdr, 864 * kGB, 1'400'000, 91'600'000, 362 * kTera},
-     {90, 25 * kGB, 18, 5, kNdr, 3'350 * kGB, 66'900'000, 66'900'000, 989'400'000},
-     {100, 50 * kGB, 18, 5, kNdr, 8'000 * kGB, 40 * kTera, 80 * kTera, 2'250 * kTera},
-     {103, 50 * kGB, 18, 6, 2 * kNdr, 8'000 * kGB, 1'300'000, 80 * kTera, 2'500 * kTera},
-     {120, 0, 0, 5, kNdr, 1'792 * kGB, 1'970'000, 126 * kTera, 504 * kTera}}};
+constexpr std::array<GpuClass, 10> kGpus{{{60, 20 * kGB, 4, 3, 12'500 * kMB},
+                                          {70, 25 * kGB, 6, 3, 12'500 * kMB},
+                                          {75, 25 * kGB, 2, 3, 12'500 * kMB},
+                                          {80, 25 * kGB, 12, 4, kHdr},
+                                          {86, 14'062'500'000, 4, 4, kHdr},
+                                          {89, 0, 0, 4, kHdr},
+                                          {90, 25 * kGB, 18, 5, kNdr},
+                                          {100, 50 * kGB, 18, 5, kNdr},
+                                          {103, 50 * kGB, 18, 6, 2 * kNdr},
+                                          {120, 0, 0, 5, kNdr}}};
 
 // Longer names before those that they contain.
 constexpr std::array<std::pair<std::string_view, std::int32_t>, 32> kNames{
@@ -59,32 +57,6 @@ const GpuClass& gpu_class(std::int32_t compute_capability) {
   for (const GpuClass& row : kGpus)
     if (row.compute_capability <= compute_capability) found = &row;
   return *found;
-}
-
-std::int64_t usual_figure(Figure which, std::int32_t compute_capability) {
-  const GpuClass& gpu = gpu_class(compute_capability);
-  switch (which) {
-    case Figure::GpuMemory:
-      return gpu.memory_bytes_per_s;
-    // Figures count millionths of 10^12 operations, which are 10^6.
-    case Figure::GpuF64:
-      return gpu.mega_f64;
-    case Figure::GpuF32:
-      return gpu.mega_f32;
-    case Figure::GpuF16:
-      return gpu.mega_f16;
-    default:
-      return 0;
-  }
-}
-
-std::optional<GpuFigures> gpu_figures(const Machine& machine) {
-  if (!machine.compute_capability) return std::nullopt;
-  auto figure = [&](Figure which) {
-    return machine.figure(which).value_or(usual_figure(which, *machine.compute_capability));
-  };
-  return GpuFigures{figure(Figure::GpuMemory), figure(Figure::GpuF64), figure(Figure::GpuF32),
-                    figure(Figure::GpuF16)};
 }
 
 std::optional<std::int32_t> gpu_named(std::string_view text) {

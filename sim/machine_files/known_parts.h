@@ -3,7 +3,7 @@
 // what lies between sockets, how long a first byte takes.
 //
 // Sources: data sheets of V100, A100, H100, B200 and GeForce/RTX boards for NVLink (line rates per
-// link and direction), for memory and for products (dense, f32 without TF32); NCCL 2.30.7,
+// link and direction); NCCL 2.30.7,
 // src/graph/topo.h, for what PCIe and sockets carry.
 #pragma once
 
@@ -23,21 +23,9 @@ struct GpuClass {
   std::int32_t nvlinks;             // at most, of one GPU
   int pcie_generation;              // 3 .. 6
   std::int64_t nic_bytes_per_s;     // of the NIC that goes with it, line rate
-  std::int64_t memory_bytes_per_s;
-  std::int64_t mega_f64, mega_f32, mega_f16;  // 10^6 operations a second of products
 };
 // Of any compute capability; below the first the first.
 const GpuClass& gpu_class(std::int32_t compute_capability);
-
-// What a GPU's memory and its products reach at most: the machine's figures, else its class's.
-struct GpuFigures {
-  std::int64_t memory_bytes_per_s;
-  std::int64_t mega_f64, mega_f32, mega_f16;
-};
-// A figure of a class; 0 for figures that are no GPU's own.
-std::int64_t usual_figure(Figure which, std::int32_t compute_capability);
-// None for a machine that says nothing of its GPUs.
-std::optional<GpuFigures> gpu_figures(const Machine& machine);
 
 // "NVIDIA H100 80GB HBM3" -> 90; nothing where no known name is in the text.
 std::optional<std::int32_t> gpu_named(std::string_view text);

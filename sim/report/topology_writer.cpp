@@ -8,7 +8,7 @@
 
 #include "core/base/units.h"
 #include "core/layout/mesh.h"
-#include "sim/machine_files/known_parts.h"
+#include "core/topology/gpu_figures.h"
 #include "sim/report/json.h"
 #include "sim/report/report.h"
 #include "sim/report/table.h"

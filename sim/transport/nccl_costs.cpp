@@ -113,7 +113,7 @@ std::int64_t default_figure(Figure which, int compute_capability) {
     case Figure::GpuF64:
     case Figure::GpuF32:
     case Figure::GpuF16:
-      break;  // the search's; the links'; unlimited; unknown; sim/machine_files/known_parts.h
+      break;  // the search's; the links'; unlimited; unknown; core/topology/gpu_figures.h
   }
   return 0;
 }

@@ -88,7 +88,7 @@ std::shared_ptr<const sim::DispatchReport> dispatched(const ReplayOptions& optio
   dispatch.devices_per_host = studies.topology()->devices() / studies.topology()->nodes();
   dispatch.explicit_only = options.explicit_only;
   dispatch.prefetch = options.prefetch;
-  dispatch.gpu = sim::gpu_figures(studies.topology()->machine());
+  dispatch.gpu = gpu_figures(studies.topology()->machine());
   dispatch.time_ps = [&studies](const Request& request) { return studies.of(request)->time_ps(); };
   dispatch.figures = [&studies](const Request& request) -> sim::MoveFigures {
     std::shared_ptr<sim::Study> study = studies.of(request);

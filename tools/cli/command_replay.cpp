@@ -78,6 +78,16 @@ void refuse(const std::vector<sim::TraceFinding>& findings) {
   throw check;
 }
 
+// What calls may take is looked at thousands of times: on more ranks by plans that are made at
+// once, which take longer but rank the ways alike; what is chosen is planned as all else.
+constexpr std::int32_t kRanksPlannedFully = 16;
+
+sim::StudyOptions quick_options(const MachineOptions& machine) {
+  sim::StudyOptions out = study_options(machine);
+  out.memory_limit_bytes.reset();
+  return out;
+}
+
 // Decides the trace's calls, where it has some.
 std::shared_ptr<const sim::DispatchReport> dispatched(const ReplayOptions& options,
                                                       sim::Studies& studies, sim::Trace& trace) {
@@ -89,7 +99,11 @@ std::shared_ptr<const sim::DispatchReport> dispatched(const ReplayOptions& optio
   dispatch.explicit_only = options.explicit_only;
   dispatch.prefetch = options.prefetch;
   dispatch.gpu = gpu_figures(studies.topology()->machine());
-  dispatch.time_ps = [&studies](const Request& request) { return studies.of(request)->time_ps(); };
+  sim::Studies quick(studies.topology(), find_planner("rule"), quick_options(options.machine));
+  dispatch.time_ps = [&](const Request& request) {
+    bool few = request.source().mesh().size() <= kRanksPlannedFully;
+    return (few ? studies : quick).of(request)->time_ps();
+  };
   dispatch.figures = [&studies](const Request& request) -> sim::MoveFigures {
     std::shared_ptr<sim::Study> study = studies.of(request);
     return {study->time_ps(), study->bound().time_ps(), study->bytes().received_total};

@@ -9,6 +9,7 @@
 #include "sim/dispatch/emission.h"
 #include "sim/dispatch/look_ahead.h"
 #include "sim/dispatch/moves.h"
+#include "sim/dispatch/random_offsets.h"
 
 namespace reshard::sim {
 namespace {
@@ -180,6 +181,7 @@ class Dispatching {
     set_duration(call);
     count(call);
     if (!call.op) return;
+    set_random(call);
     if (options_.explicit_only)
       for (const DispatchedMove& move : call.moves)
         if (!move.again)
@@ -197,6 +199,14 @@ class Dispatching {
       DType dtype = call.in.empty() || !call.in[0] ? DType::F32 : call.in[0]->meta.dtype;
       call.duration_ps = estimated_ps(work_of(call), dtype, *options_.gpu);
     }
+  }
+
+  void set_random(DispatchedCall& call) {
+    if (!is_random(call.op->name) || call.in.empty() || !call.in[0]) return;
+    TensorSpec first{call.in[0]->meta, *call.decision.wanted[0]};
+    RandomOffsets offsets = random_offsets(first, *call.said->mesh);
+    for (std::int64_t start : offsets.starts) call.random_starts.push_back(random_offset_ + start);
+    random_offset_ += offsets.behind;
   }
 
   void count(const DispatchedCall& call) {
@@ -251,6 +261,7 @@ class Dispatching {
   DecisionCache cache_;
   DispatchReport report_;
   std::vector<DispatchLine> lines_;
+  std::int64_t random_offset_ = 0;  // of the generator that all ranks seeded alike
   std::vector<std::optional<Held>> declared_, values_;  // by value
 };
 

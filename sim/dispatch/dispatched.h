@@ -50,6 +50,8 @@ struct DispatchedCall {
   std::vector<DispatchedMove> moves;
   DurationOf duration_of = DurationOf::None;
   std::int64_t duration_ps = 0;  // of each rank
+  // Where in the generator's stream each position of the mesh draws; empty where nothing is drawn.
+  std::vector<std::int64_t> random_starts;
 };
 
 // "forward", "backward" or "optimizer": what counts are kept by.

@@ -254,6 +254,24 @@ Whole assemble(const Sharded& sharded) {
   return out;
 }
 
+Shape index_of(std::int64_t element, const Shape& shape) {
+  Shape out = shape;
+  for (int dim = shape.size(); dim-- > 0; element /= std::max<std::int64_t>(shape[dim], 1))
+    out[dim] = element % std::max<std::int64_t>(shape[dim], 1);
+  return out;
+}
+
+Rank holder_of(const Sharded& sharded, std::int64_t element) {
+  Layout layout = layout_of(sharded.spec, sharded.mesh);
+  for (std::int32_t position = 0; position < sharded.mesh->size(); ++position) {
+    bool has = false;
+    for_each_element(sharded.spec.meta.shape, places_of(layout, position),
+                     [&](std::int64_t global, std::int64_t) { has = has || global == element; });
+    if (has) return sharded.mesh->rank_at(position);
+  }
+  return sharded.mesh->rank_at(0);
+}
+
 Sharded moved(const Sharded& from, const OpPlacements& to, const PlanOf& plan_of) {
   Sharded out{from.spec, from.mesh, from.shards};
   out.spec.placements = without_masks(to, from.spec.placements);

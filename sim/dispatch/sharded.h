@@ -36,6 +36,11 @@ struct Whole {
 };
 Whole assemble(const Sharded& sharded);
 
+// Coordinates of an element of a whole tensor, which is counted row-major; the first rank that has
+// a part of it.
+Shape index_of(std::int64_t element, const Shape& shape);
+Rank holder_of(const Sharded& sharded, std::int64_t element);
+
 using PlanOf = std::function<std::shared_ptr<const Plan>(const Request& request)>;
 // The values as they lie after a redistribution, moved by a plan through the store. Indices that a
 // look-up wants masked stay whole.

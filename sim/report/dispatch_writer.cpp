@@ -62,6 +62,7 @@ Json call_json(const DispatchedCall& call) {
   out["corrected"] = or_null(decision.corrected);
   out["duration_ps"] = call.duration_ps;
   out["duration"] = text(call.duration_of);
+  out["random_offsets"] = call.random_starts.empty() ? Json(nullptr) : Json(call.random_starts);
   return out;
 }
 

@@ -11,6 +11,7 @@
 
 #include "core/base/errors.h"
 #include "core/planners/planner.h"
+#include "sim/dispatch/random_offsets.h"
 #include "sim/dispatch/values.h"
 #include "sim/operators/operators.h"
 
@@ -153,12 +154,35 @@ TEST_CASE("a wrong output placement is a wrong element, with operator and index"
       R"("out": ["y"]})";
   CHECK(wrong_values(sum, "16,8", "S(0)", "P(sum)").empty());
   REQUIRE(wrong_values(sum, "16,8", "S(0)", "P(max)").size() == 1);
-  CHECK(wrong_values(sum, "16,8", "S(0)", "P(max)")[0].find(
-            "t.jsonl:3: sum.dim_IntList: element 0 of output 0 (f32[8](P(max))) is ") == 0);
+  const std::string wrong = wrong_values(sum, "16,8", "S(0)", "P(max)")[0];
+  CHECK(wrong.find("t.jsonl:3: sum.dim_IntList: element [0] of output 0 (f32[8](P(max))) is ") ==
+        0);
+  CHECK(wrong.find(" on rank 0, not ") != std::string::npos);
   REQUIRE(wrong_values(sum, "16,8", "S(0)", "R").size() == 1);
   CHECK(wrong_values(sum, "16,8", "S(0)", "R")[0] ==
         "t.jsonl:3: sum.dim_IntList: output 0 on rank 1 is not what its copies are");
   CHECK(wrong_values(sum, "16,8", "S(0)", "P(avg)").size() == 1);
+}
+
+TEST_CASE("the rank that has the wrong element is named, and where it is in the whole") {
+  Run run = dispatched(
+      parsed(R"({"reshard_trace": 1, "meshes": {"m": "[[0, 1], [3, 2]]"}})"
+             "\n"
+             R"x({"op": "tensor", "tensor": "x", "dtype": "f32", "mesh": "m", "shape": "8,3",)x"
+             R"x( "placements": "RS(0)", "value": 1})x"
+             "\n"
+             R"({"op": "call", "call": "cumsum", "in": ["x"], "attr": {"dim": 0}, "out": ["y"]})"
+             "\n"));
+  DispatchedCall& call = run.report.calls[0];
+  REQUIRE(call.moves.size() == 1);
+  // As if a sum along a dim could be taken part by part.
+  call.decision.wanted[0] = call.in[0]->placements;
+  call.decision.outputs[0]->placements = call.in[0]->placements;
+  call.moves.clear();
+  check_values(run.trace, run.report, plan_of);
+  REQUIRE(run.report.findings.size() == 1);
+  CHECK(run.report.findings[0].what ==
+        "t.jsonl:3: cumsum: element [4,0] of output 0 (f32[8, 3](RS(0))) is 1 on rank 1, not 5");
 }
 
 TEST_CASE("values end with a clear sentence where there is no arithmetic") {
@@ -172,6 +196,46 @@ TEST_CASE("values end with a clear sentence where there is no arithmetic") {
              "\n"));
   CHECK_THROWS_WITH(check_values(run.trace, run.report, plan_of),
                     "t.jsonl:3: histc is not computed here; --data proof leaves values out");
+}
+
+// As PyTorch's OffsetBasedRNGTracker has them.
+TEST_CASE("replicas draw alike, shards from places of their own, all ranks end behind the whole") {
+  Mesh mesh = parse_mesh("2x3");
+  auto offsets = [&](const Shape& shape, OpPlacements placements) {
+    return random_offsets({{shape, DType::F32}, std::move(placements)}, mesh);
+  };
+  const OpPlacement r, s0 = OpPlacement::shard(0), s1 = OpPlacement::shard(1);
+  CHECK(offsets({6, 5}, {r, r}).starts == std::vector<std::int64_t>{0, 0, 0, 0, 0, 0});
+  CHECK(offsets({6, 5}, {r, r}).behind == 32);
+  // Shards of 2 x 5, each from a whole block of four.
+  CHECK(offsets({6, 5}, {r, s0}).starts == std::vector<std::int64_t>{0, 12, 20, 0, 12, 20});
+  // Row-major over the tensor's dims, not over the mesh: 2 parts of dim 0, 3 of dim 1.
+  CHECK(offsets({4, 6}, {s0, s1}).starts == std::vector<std::int64_t>{0, 4, 8, 12, 16, 20});
+  CHECK(offsets({6, 4}, {s1, s0}).starts == std::vector<std::int64_t>{0, 8, 16, 4, 12, 20});
+  // Two axes on one dim: the first shard is taken as the last axis alone cuts it.
+  CHECK(offsets({12}, {s0, s0}).starts == std::vector<std::int64_t>{0, 4, 8, 12, 16, 20});
+}
+
+TEST_CASE("what is drawn is told by place, and a replica that drew otherwise shows") {
+  const std::string head = R"({"reshard_trace": 1, "meshes": {"m": "2x2"}})"
+                           "\n"
+                           R"x({"op": "tensor", "tensor": "x", "shape": [8, 6], "dtype": "f32", )x"
+                           R"x("placements": "S(0)R", "mesh": "m"})x"
+                           "\n";
+  const std::string draw = R"({"op": "call", "call": "rand_like", "in": ["x"], "out": ["a"]})"
+                           "\n"
+                           R"({"op": "call", "call": "rand_like", "in": ["x"], "out": ["b"]})"
+                           "\n";
+  Run run = dispatched(parsed(head + draw));
+  CHECK(run.report.calls[0].random_starts == std::vector<std::int64_t>{0, 0, 24, 24});
+  CHECK(run.report.calls[1].random_starts == std::vector<std::int64_t>{48, 48, 72, 72});
+  check_values(run.trace, run.report, plan_of);
+  CHECK(run.report.findings.empty());
+  run.report.calls[1].random_starts[3] = 76;
+  check_values(run.trace, run.report, plan_of);
+  REQUIRE(run.report.findings.size() == 1);
+  CHECK(run.report.findings[0].what ==
+        "t.jsonl:4: rand_like: output 0 on rank 3 is not what its copies are");
 }
 
 }  // namespace

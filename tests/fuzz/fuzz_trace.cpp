@@ -1,11 +1,23 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Traces in the format that their content shows: read, links resolved, or refused.
+// Traces in the format that their content shows: read, links resolved, calls decided, or refused.
 #include <sstream>
 
+#include "sim/dispatch/dispatch.h"
 #include "sim/trace/trace.h"
 #include "tests/fuzz/fuzz_input.h"
 
 using namespace reshard;
+
+// On many axes, in lists of many tensors, candidates are many: not what is looked for here.
+bool is_small(const sim::Trace& trace) {
+  std::size_t tensors = 0;
+  for (const sim::TraceOperation& operation : trace.operations)
+    if (const auto* line = std::get_if<sim::TraceOperator>(&operation.body)) {
+      if ((*line)->mesh->shape().size() > 2 || (*line)->mesh->size() > 64) return false;
+      for (const auto& argument : (*line)->in) tensors += argument.values.size();
+    }
+  return tensors < 100;
+}
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   return fuzz::refused_or_fine([&] {
@@ -16,5 +28,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       for (OpId other : operation.after)
         if (to_index(other) >= trace.operations.size()) fuzz::broken("`after` names no operation");
     }
+    if (!is_small(trace)) return;
+    sim::DispatchReport report = sim::dispatch(trace, {});
+    for (const sim::TraceOperation& operation : trace.operations)
+      if (std::holds_alternative<sim::TraceOperator>(operation.body))
+        fuzz::broken("a call that is no operation yet");
   });
 }

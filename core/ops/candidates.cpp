@@ -231,7 +231,7 @@ class Search {
         if (rows_[candidate[axis]][output] != as.placements[axis]) return false;
       return true;
     };
-    if (site_.op.in_place && !inputs_.empty()) {
+    if (site_.op.keeps_first && !inputs_.empty()) {
       if (!seen(0, candidate).same) return false;
       if (outputs_ > 0 && !lies(0, *inputs_[0])) return false;
     }
@@ -319,7 +319,7 @@ class Search {
   }
 
   [[noreturn]] void refuse() const {
-    if (blocked_ && site_.op.in_place)
+    if (blocked_ && site_.op.keeps_first)
       throw InputError(fmt::format(
           "{}: in-place operations that require placement changes are not supported: no row "
           "keeps the input's {}; the form that is not in place redistributes it",

@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "core/base/errors.h"
+#include "core/ops/as_strided.h"
 #include "core/base/integers.h"
 
 namespace reshard {
@@ -156,6 +157,10 @@ void t(ViewMap& map, const OpAttributes&) {
   swap_dims(map, 0, dims - 1);
 }
 
+void as_strided(ViewMap& map, const OpAttributes& attributes) {
+  for (int d : strided_order(map.input, attributes)) keep(map, d);
+}
+
 void swap_last(ViewMap& map, const OpAttributes&) {
   int dims = map.input.size();
   if (dims < 2)
@@ -302,6 +307,7 @@ constexpr ViewOperator kOperators[] = {
     {"view_copy", view, Loose},
     {"_reshape_copy", view, Loose},
     {"permute", permute, Loose},
+    {"as_strided", as_strided, Loose},
     {"transpose", transpose, Loose},
     {"transpose_", transpose, Loose},
     {"swapdims", transpose, Loose},

@@ -135,6 +135,47 @@ TEST_CASE("the largest element has not the largest norm, and thresholds may fall
   }
 }
 
+TEST_CASE("bits of addends are no addends of bits") {
+  for (const char* placements : {"P(sum)", "P(max)"})
+    CHECK(in_text(decided({"view.dtype",
+                           "4",
+                           {{{16, 8}, placements}},
+                           with({{"dtype", OpValue(std::string("i32"))}})})) == "R");
+  CHECK(in_text(decided({"view.dtype",
+                         "4",
+                         {{{16, 8}, "S(1)"}},
+                         with({{"dtype", OpValue(std::string("i32"))}})})) == "S(1)");
+}
+
+TEST_CASE("a triangle's batch goes with that of the right sides") {
+  auto solve = [](const Shape& triangle, const char* placements) {
+    return decided({"linalg_solve_triangular",
+                    "4",
+                    {{triangle, placements}, {{4, 3, 2}, "S(0)"}},
+                    with({{"upper", OpValue(true)}})});
+  };
+  CHECK(in_text(solve({4, 3, 3}, "R")) == "S(0)");
+  CHECK(in_text(solve({1, 3, 3}, "R")) == "R");
+  CHECK(in_text(solve({3, 3}, "R"), 1) == "S(0)");
+}
+
+TEST_CASE("as_strided is a permutation or refused") {
+  auto strided = [](const Shape& shape, std::vector<std::int64_t> size,
+                    std::vector<std::int64_t> stride, std::int64_t offset = 0) {
+    OpAttributes attributes = with({{"size", OpValue(size)},
+                                    {"stride", OpValue(stride)},
+                                    {"storage_offset", OpValue(offset)}});
+    return text(decided({"as_strided", "4", {{shape, "S(0)"}}, attributes}).outputs[0]->placements);
+  };
+  CHECK(strided({16, 8}, {16, 8}, {8, 1}) == "S(0)");
+  CHECK(strided({16, 8}, {8, 16}, {1, 8}) == "S(1)");
+  CHECK(strided({4, 8, 2}, {8, 2, 4}, {2, 1, 16}) == "S(2)");
+  CHECK_THROWS_WITH(strided({16, 8}, {8, 8}, {8, 1}), Catch::Contains("no permutation of dims"));
+  CHECK_THROWS_WITH(strided({16, 8}, {16, 8}, {8, 1}, 8), Catch::Contains("no permutation"));
+  // PyTorch cannot tell which of equal dims is meant.
+  CHECK_THROWS_WITH(strided({4, 1, 1}, {1, 4, 1}, {1, 1, 1}), Catch::Contains("no permutation"));
+}
+
 TEST_CASE("counts of indices are those of all ranks") {
   for (bool counts : {false, true}) {
     auto mesh = std::make_shared<const Mesh>(parse_mesh("4"));

@@ -61,7 +61,7 @@ Metas batch_norm_backward_metas(const OpSite& site) {
   const TensorMeta& input = with_channels(site, 1);
   Metas out(3);
   if (mask[0]) out[0] = input;
-  for (std::size_t i : {1, 2})
+  for (std::size_t i = 1; i < 3; ++i)
     if (mask[i])
       out[i] = TensorMeta{Shape{input.shape[1]}, site.has(2) ? site.meta(2).dtype : input.dtype};
   return out;

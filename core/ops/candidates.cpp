@@ -260,6 +260,8 @@ class Search {
   void look_at(const std::vector<std::size_t>& candidate, const Choosing& choosing) {
     for (std::size_t i = 0; i < inputs_.size(); ++i)
       if (!seen(i, candidate).can) return;
+    for (std::size_t i = 0; i < choosing.held.size(); ++i)
+      if (choosing.held[i] && input(i).placements(candidate) != *choosing.held[i]) return;
     if (mixes_outputs(candidate)) return;
     if (!is_written_as_it_lies(candidate)) {
       blocked_ = true;

@@ -18,6 +18,7 @@ keep                   detach,detach_                        self
 diagonal               diag,diag.out>                        self ; diagonal
 diagonal               diag_embed,diag_embed.out>            self ; offset dim1 dim2
 diagonal               diagonal                              self ; offset dim1 dim2
+diagonal_scatter       diagonal_scatter,diagonal_scatter.out> self src ; offset dim1 dim2
 diagonal               diagonal_copy,diagonal_copy.out>      self ; offset dim1 dim2
 keep                   empty_like                            self ; dtype
 equal                  equal                                 self other
@@ -110,6 +111,7 @@ rename                 unsqueeze_copy                        self ; dim
 rename                 squeeze_copy                          self
 rename                 squeeze_copy.dim,squeeze_copy.dims    self ; dim
 view                   view                                  self ; size
+as_complex             view_as_complex                       self
 keep                   view.dtype                            self ; dtype
 view                   view_copy                             self ; size
 keep                   zero_,zero.out>                       self

@@ -88,7 +88,7 @@ std::int64_t first_part(std::int64_t length, const OpPlacement& placement, std::
 
 // Rows of the first rank's shard.
 bool has_aligned_rows(const Placing& placing) {
-  for (std::size_t input : {0, 1}) {
+  for (std::size_t input = 0; input < 2; ++input) {
     const TensorMeta& meta = placing.from[input]->meta;
     int last = meta.shape.size() - 1;
     std::int64_t length = meta.shape[last];

@@ -8,8 +8,8 @@
 #include <fmt/ranges.h>
 
 #include "core/base/errors.h"
-#include "core/ops/as_strided.h"
 #include "core/base/integers.h"
+#include "core/ops/as_strided.h"
 
 namespace reshard {
 

@@ -17,20 +17,25 @@ namespace {
 
 // ---- what tensors hold
 
-// From -2 to 2 in odd multiples of 1/64, which bf16 holds, so that nothing is divided by zero;
-// integers from -8 to 8, or what `below` says.
+// From -2 to 2 in odd multiples of 1/64, which bf16 holds, so that nothing is divided by zero; of a
+// sum all addends but the first in even ones, so that it is an odd one, too; integers from -8 to 8,
+// or what `below` says.
 Array drawn(const OperatorLine& line, std::int64_t addend, std::int64_t addends) {
   const TensorMeta& meta = line.spec.meta;
   auto count = to_index(element_count(meta.shape));
   std::uint64_t salt = mix(to_index(line.out[0]) * 0x10001 + to_index(addend));
   if (is_real(meta.dtype)) {
     std::vector<double> out(count);
-    bool sums = std::any_of(line.spec.placements.begin(), line.spec.placements.end(),
-                            [](const OpPlacement& p) { return p.is_partial(ReduceOp::Sum); });
+    auto is_any = [&](ReduceOp op) {
+      return std::any_of(line.spec.placements.begin(), line.spec.placements.end(),
+                         [&](const OpPlacement& p) { return p.is_partial(op); });
+    };
+    bool sums = is_any(ReduceOp::Sum);
+    int least = addend > 0 && (sums || is_any(ReduceOp::Avg)) ? 126 : 127;
     double share = sums ? static_cast<double>(addends) : 1.0;
     for (std::size_t i = 0; i < count; ++i)
       out[i] = line.value ? *line.value / share
-                          : (static_cast<double>(mix(salt + i) % 128) * 2 - 127) / 64;
+                          : (static_cast<double>(mix(salt + i) % 128) * 2 - least) / 64;
     return Array::of(meta.dtype, meta.shape, out);
   }
   std::vector<std::int64_t> out(count);

@@ -76,6 +76,7 @@ std::span<const OperatorRow> optimizer_rows();
 std::span<const OperatorRow> ordering_rows();
 std::span<const OperatorRow> pointwise_backward_rows();
 std::span<const OperatorRow> pointwise_binary_rows();
+std::span<const OperatorRow> pointwise_polynomial_rows();
 std::span<const OperatorRow> pointwise_special_rows();
 std::span<const OperatorRow> pointwise_ternary_rows();
 std::span<const OperatorRow> pointwise_unary_rows();

@@ -40,6 +40,7 @@ Table table_of_all() {
                                             ordering_rows(),
                                             pointwise_backward_rows(),
                                             pointwise_binary_rows(),
+                                            pointwise_polynomial_rows(),
                                             pointwise_special_rows(),
                                             pointwise_ternary_rows(),
                                             pointwise_unary_rows(),

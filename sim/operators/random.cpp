@@ -144,13 +144,13 @@ ArrayResults multinomial(const LocalCall& call) {
     double total = 0;
     for (double weight : row) total += weight;
     double left = n.unit() * total;
-    std::size_t at = 0, last = 0;
-    for (; at < row.size() && left >= 0; ++at) {
+    std::size_t last = 0;
+    for (std::size_t at = 0; at < row.size() && left >= 0; ++at) {
       if (row[at] > 0) last = at;
       left -= row[at];
     }
     if (total > 0 && !again) row[last] = 0;
-    return static_cast<double>(at);
+    return static_cast<double>(last);
   });
   return results(std::move(out));
 }

@@ -104,6 +104,19 @@ def special():
     yield case("nextafter", torch.tensor([0.0, 0, 1]), torch.tensor([1.0, -1, 1]))
 
 
+def polynomials():
+    degrees = torch.tensor([0.0, 1, 2, 5, -1, 3])
+    for kind in ("chebyshev_polynomial_", "shifted_chebyshev_polynomial_"):
+        for which in "tuvw":
+            yield case(f"special_{kind}{which}", f(6), degrees)
+    for name in ("hermite_polynomial_h", "hermite_polynomial_he", "laguerre_polynomial_l"):
+        yield case("special_" + name, f(6), degrees)
+    yield case("special_legendre_polynomial_p", f(6), degrees)
+    yield case("special_hermite_polynomial_h.n_scalar", f(4), n=3)
+    yield case("special_laguerre_polynomial_l.x_scalar", degrees, x=0.5)
+    yield case("frexp.Tensor", f(6))
+
+
 def others():
     yield case("bucketize.Tensor", f(6), torch.tensor([-1.0, 0, 0.5, 0.5, 1]))
     yield case("bucketize.Tensor", i(6), i(3).sort()[0], out_int32=True, right=True)
@@ -123,5 +136,5 @@ def others():
 
 
 def images():
-    for group in (pooling, resampling, batch_norms, linear_algebra, special, others):
+    for group in (pooling, resampling, batch_norms, linear_algebra, special, others, polynomials):
         yield from group()

@@ -90,6 +90,17 @@ def linear_algebra(row):
     row("linalg_cross", "a{3}b a{3}b", dim=1)
 
 
+def others(row):
+    row("special_hermite_polynomial_h", "ab b")
+    row("special_laguerre_polynomial_l.n_scalar", "ab", n=2)
+    row("special_chebyshev_polynomial_t.x_scalar", "ab", x=0.5)
+    row("frexp.Tensor", "ab")
+    row("diagonal_scatter", "{4}b{4} b{4}", dim1=0, dim2=2)
+    row("diagonal_scatter", "aac ca")
+    row("_foreach_clone", "[ab b]")
+    row("_foreach_mm", "[mk kn] [kn nm]")
+
+
 def images(row):
-    for group in (pooling, resampling, batch_norms, linear_algebra):
+    for group in (pooling, resampling, batch_norms, linear_algebra, others):
         group(row)

@@ -176,6 +176,29 @@ TEST_CASE("as_strided is a permutation or refused") {
   CHECK_THROWS_WITH(strided({4, 1, 1}, {1, 4, 1}, {1, 1, 1}), Catch::Contains("no permutation"));
 }
 
+TEST_CASE("powers of addends are no addends of powers") {
+  CHECK(in_text(decided({"linalg__powsum", "4", {{{16, 8}, "P(sum)"}}})) == "R");
+  CHECK(in_text(decided({"linalg__powsum", "4", {{{16, 8}, "S(0)"}}})) == "S(0)");
+}
+
+TEST_CASE("a tensor beside lists lies one way") {
+  auto mesh = std::make_shared<const Mesh>(parse_mesh("4x2"));
+  auto spec = [](const Shape& shape, const char* placements) {
+    return TensorSpec{{shape, DType::F32}, parse_op_placements(placements)};
+  };
+  TensorSpec first = spec({1, 16}, "S(0)P(avg)"), second = spec({16}, "P(sum)R"),
+             factor = spec({}, "RP(sum)");
+  OpCall call{
+      &find_operator("_foreach_mul.Tensor"), {{true, {&first, &second}}, {false, {&factor}}}, {}};
+  TorchMoves moves(mesh, 1);
+  Decision decision = decide(
+      call, mesh->shape(),
+      [&](const TensorSpec& from, const OpPlacements& to) { return moves.cost_us(from, to); });
+  CHECK(in_text(decision, 2) == "RR");
+  CHECK(text(decision.outputs[0]->placements) == "S(0)P(avg)");
+  CHECK(text(decision.outputs[1]->placements) == "P(sum)R");
+}
+
 TEST_CASE("counts of indices are those of all ranks") {
   for (bool counts : {false, true}) {
     auto mesh = std::make_shared<const Mesh>(parse_mesh("4"));

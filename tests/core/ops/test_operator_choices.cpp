@@ -199,6 +199,26 @@ TEST_CASE("a tensor beside lists lies one way") {
   CHECK(text(decision.outputs[1]->placements) == "P(sum)R");
 }
 
+TEST_CASE("within loss_parallel the derivative of log_softmax takes what is whole or cut") {
+  auto chosen = [](const char* placements) {
+    auto mesh = std::make_shared<const Mesh>(parse_mesh("4"));
+    TensorSpec spec{{{16, 12}, DType::F32}, parse_op_placements(placements)};
+    OpCall call{&find_operator("_log_softmax_backward_data"),
+                {{false, {&spec}}, {false, {&spec}}},
+                with({{"dim", OpValue(std::int64_t{1})}}),
+                true};
+    TorchMoves moves(mesh, 1);
+    return decide(call, mesh->shape(), [&](const TensorSpec& from, const OpPlacements& to) {
+      return moves.cost_us(from, to);
+    });
+  };
+  for (const char* placements : {"R", "S(0)", "S(1)"}) {
+    CHECK(in_text(chosen(placements)) == placements);
+    CHECK(chosen(placements).collectives.empty());
+  }
+  CHECK_THROWS_WITH(chosen("P(sum)"), Catch::Contains("logits that are S or R"));
+}
+
 TEST_CASE("counts of indices are those of all ranks") {
   for (bool counts : {false, true}) {
     auto mesh = std::make_shared<const Mesh>(parse_mesh("4"));

@@ -277,13 +277,20 @@ class Search {
       moved += tensor.same ? 0 : 1;
     }
     costs_.push_back(cost);
-    if (choosing.list_all) all_.push_back({inputs_of(candidate), outputs_of(candidate), cost});
+    if (choosing.list_all) list(candidate, cost);
     if (is_better(cost, moved, choosing.ties)) {
       if (best_.set()) second_ = std::move(best_);
       best_ = {candidate, cost, moved};
     } else if (!second_.set() || cost < second_.cost_us) {
       second_ = {candidate, cost, moved};
     }
+  }
+
+  void list(const std::vector<std::size_t>& candidate, double cost) {
+    Candidate& listed =
+        all_.emplace_back(Candidate{inputs_of(candidate), outputs_of(candidate), cost});
+    for (std::size_t i = 0; i < inputs_.size(); ++i)
+      listed.input_us.push_back(seen(i, candidate).cost_us);
   }
 
   using Placed = std::vector<std::optional<OpPlacements>>;

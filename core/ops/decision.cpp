@@ -94,7 +94,7 @@ OpSite site_of(const OpCall& call, const Part& part) {
 void mark_views(const std::vector<const TensorSpec*>& inputs, Decision& decision) {
   bool of_view = true;
   for (const TensorSpec* input : inputs)
-    if (has_strided(input->placements)) of_view = of_view && input->of_view;
+    if (input && has_strided(input->placements)) of_view = of_view && input->of_view;
   for (std::optional<TensorSpec>& output : decision.outputs)
     if (output && has_strided(output->placements)) output->of_view = of_view;
 }
@@ -137,6 +137,20 @@ std::size_t flat_count(const OpCall& call) {
   std::size_t out = 0;
   for (const OpArgument& argument : call.arguments) out += argument.tensors.size();
   return out;
+}
+
+// Candidates of `part`, as those of the whole call with `count` inputs.
+void spread_all(const Part& part, std::size_t count, Decision& whole) {
+  for (Candidate& candidate : whole.all) {
+    Candidate spread{{}, std::move(candidate.out), candidate.cost_us, {}};
+    spread.in.resize(count);
+    spread.input_us.resize(count);
+    for (std::size_t i = 0; i < part.places.size(); ++i) {
+      spread.in[part.places[i]] = std::move(candidate.in[i]);
+      spread.input_us[part.places[i]] = candidate.input_us[i];
+    }
+    candidate = std::move(spread);
+  }
 }
 
 // A decision on `part`, as one of the whole call.
@@ -237,11 +251,33 @@ Decision decide(const OpCall& call, std::span<const std::int32_t> sizes, const M
       out.wanted.assign(flat_count(call), std::nullopt);
       out.runner_up.assign(flat_count(call), std::nullopt);
       spread(part, decision, out);
+      spread_all(part, flat_count(call), out);
     }
   }
   std::size_t kept = flat_inputs(call).size();
   out.wanted.resize(kept);
   if (!out.runner_up.empty()) out.runner_up.resize(kept);
+  for (Candidate& candidate : out.all) candidate.in.resize(kept);
+  return out;
+}
+
+Decision taking(const Decision& decision, const Candidate& candidate,
+                const std::vector<const TensorSpec*>& inputs) {
+  Decision out;
+  out.wanted = candidate.in;
+  out.cost_us = candidate.cost_us;
+  out.candidates = decision.candidates;
+  out.ties = std::count_if(decision.all.begin(), decision.all.end(), [&](const Candidate& other) {
+    return other.cost_us == candidate.cost_us;
+  });
+  bool is_first = candidate.in == decision.wanted;
+  out.runner_up = is_first ? decision.runner_up : decision.wanted;
+  out.runner_up_us = is_first ? decision.runner_up_us : decision.cost_us;
+  out.outputs = decision.outputs;
+  for (std::size_t i = 0; i < out.outputs.size(); ++i)
+    if (out.outputs[i]) out.outputs[i]->placements = *candidate.out[i];
+  mark_views(inputs, out);
+  out.corrected = decision.corrected;
   return out;
 }
 

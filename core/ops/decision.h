@@ -25,6 +25,7 @@ std::vector<const TensorSpec*> flat_inputs(const OpCall& call);
 struct Candidate {
   std::vector<std::optional<OpPlacements>> in, out;
   double cost_us = 0;
+  std::vector<double> input_us = {};  // of each input
 };
 
 // A collective that an operator does itself, along one axis, on shards of so many elements.
@@ -75,5 +76,10 @@ struct Choosing {
 // where there is no candidate.
 Decision decide(const OpCall& call, std::span<const std::int32_t> sizes, const MoveCost& cost,
                 const Choosing& choosing = {});
+
+// The decision for one of its candidates (Decision::all), which are left out; the one that was
+// chosen is its runner-up. `inputs`: the call's flat ones.
+Decision taking(const Decision& decision, const Candidate& candidate,
+                const std::vector<const TensorSpec*>& inputs);
 
 }  // namespace reshard

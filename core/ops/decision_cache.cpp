@@ -1,53 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "core/ops/decision_cache.h"
 
-#include <algorithm>
 #include <bit>
 
 namespace reshard {
 namespace {
 
-using Key = std::vector<std::uint64_t>;
-
-std::uint64_t word(std::int64_t value) { return static_cast<std::uint64_t>(value); }
-
-void add_placement(const OpPlacement& placement, Key& key) {
-  key.push_back(static_cast<std::uint64_t>(placement.kind) |
-                static_cast<std::uint64_t>(placement.dim) << 8 |
-                static_cast<std::uint64_t>(placement.op) << 16 |
-                static_cast<std::uint64_t>(placement.norm_is_number) << 24);
-  switch (placement.kind) {
-    case OpPlacement::Kind::StridedShard:
-      key.push_back(word(placement.split_factor));
-      break;
-    case OpPlacement::Kind::NormPartial:
-      key.push_back(std::bit_cast<std::uint64_t>(placement.norm));
-      break;
-    case OpPlacement::Kind::MaskPartial:
-      for (std::int64_t size : placement.mask_shape) key.push_back(word(size));
-      break;
-    default:
-      break;
-  }
-}
-
-void add_tensor(const TensorSpec* tensor, Key& key) {
-  if (!tensor) {
-    key.push_back(~std::uint64_t{0});
-    return;
-  }
-  key.push_back(static_cast<std::uint64_t>(tensor->meta.dtype) |
-                static_cast<std::uint64_t>(tensor->meta.shape.size()) << 8 |
-                static_cast<std::uint64_t>(tensor->of_view) << 16);
-  for (std::int64_t size : tensor->meta.shape) key.push_back(word(size));
-  for (const OpPlacement& placement : tensor->placements) add_placement(placement, key);
-}
-
-void add_value(const OpValue& value, bool kind_only, Key& key) {
+void add_value(const OpValue& value, bool kind_only, SpecKey& key) {
   key.push_back(static_cast<std::uint64_t>(value.kind) | value.list.size() << 8 |
                 value.text.size() << 32);
   if (kind_only) return;
-  key.push_back(word(value.integer));
+  key.push_back(static_cast<std::uint64_t>(value.integer));
   key.push_back(std::bit_cast<std::uint64_t>(value.number));
   for (char letter : value.text) key.push_back(static_cast<unsigned char>(letter));
   for (const OpValue& item : value.list) add_value(item, false, key);
@@ -56,15 +19,6 @@ void add_value(const OpValue& value, bool kind_only, Key& key) {
 }  // namespace
 
 DecisionCache::DecisionCache(std::int64_t capacity) : capacity_(capacity) {}
-
-std::size_t DecisionCache::KeyHash::operator()(const Key& key) const {
-  std::uint64_t hash = key.size();
-  for (std::uint64_t value : key) {
-    hash = (std::rotl(hash, 5) ^ value) * 0x9e3779b97f4a7c15U;
-    hash ^= hash >> 32;
-  }
-  return hash;
-}
 
 void DecisionCache::write_key(const OpCall& call, std::uint64_t mesh) {
   key_.clear();

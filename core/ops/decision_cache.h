@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/ops/decision.h"
+#include "core/ops/spec_key.h"
 
 namespace reshard {
 
@@ -37,12 +38,8 @@ class DecisionCache {
   DecisionCacheStatistics statistics() const;
 
  private:
-  using Key = std::vector<std::uint64_t>;
-  struct KeyHash {
-    std::size_t operator()(const Key& key) const;
-  };
   struct Entry {
-    Key key;
+    SpecKey key;
     Decision decision;
   };
   using Entries = std::list<Entry>;  // most recently used first
@@ -53,10 +50,10 @@ class DecisionCache {
 
   std::int64_t capacity_;
   DecisionCacheStatistics statistics_;
-  Key key_;
+  SpecKey key_;
   bool hit_ = false;
   Entries entries_;
-  std::unordered_map<Key, Entries::iterator, KeyHash> by_key_;
+  std::unordered_map<SpecKey, Entries::iterator, SpecKeyHash> by_key_;
   Decision last_;  // where nothing is kept
 };
 

@@ -61,6 +61,12 @@ constexpr std::array<FigureRow, kFigures> kRows{{
     {"copy.under_compute", FigureUnit::Ratio, kOne / 100, kOne,
      "rate of copies while the GPU computes"},
     {"gpu.sms", FigureUnit::Ratio, kOne, 1'000 * kOne, "multiprocessors of a GPU"},
+    {"gpu.memory", FigureUnit::Rate, kGB, 1'000'000 * kGB, "rate of a GPU's memory"},
+    {"gpu.tflops.f64", FigureUnit::Ratio, kOne / 1'000, 1'000'000 * kOne,
+     "10^12 operations a second of products of f64"},
+    {"gpu.tflops.f32", FigureUnit::Ratio, kOne / 1'000, 1'000'000 * kOne, "the same of f32"},
+    {"gpu.tflops.f16", FigureUnit::Ratio, kOne / 1'000, 1'000'000 * kOne,
+     "the same of bf16 and f16"},
 }};
 
 }  // namespace

@@ -47,9 +47,13 @@ enum class Figure : std::uint8_t {
   NcclUnderCompute,  // of these while the GPU computes,
   ComputeUnderCopy,  // of compute while copy engines do,
   CopyUnderCompute,  // of these while the GPU computes
-  Sms                // multiprocessors of a GPU
+  Sms,               // multiprocessors of a GPU
+  GpuMemory,         // rate of its memory
+  GpuF64,            // 10^12 operations a second of products, by dtype: f64,
+  GpuF32,            // f32,
+  GpuF16             // bf16 and f16
 };
-inline constexpr int kFigures = 29;
+inline constexpr int kFigures = 33;
 
 // Times in ps, rates in bytes per second, sizes in bytes, ratios and counts in millionths.
 enum class FigureUnit : std::uint8_t { Time, Rate, Size, Ratio };

@@ -3,28 +3,26 @@
 // that its inputs need become operations of their own before it, and the rest of the trace waits
 // for what it named.
 //
-//   trace with calls -> decisions (core/ops), cached -> trace without calls, and what was decided
+//   trace with calls -> what each line takes (choices.h, look_ahead.h) -> trace without calls
+//   (emission.h), and what was decided
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
-#include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/ops/decision_cache.h"
-#include "core/ops/torch_moves.h"
-#include "sim/trace/operator_line.h"
+#include "sim/dispatch/choices.h"
+#include "sim/dispatch/dispatched.h"
+#include "sim/dispatch/regret.h"
+#include "sim/dispatch/work.h"
 #include "sim/trace/trace.h"
 
 namespace reshard::sim {
-
-enum class DispatchMode : std::uint8_t {
-  Torch,  // what PyTorch chooses, by its own costs
-  Best    // by the time of our plans, and what moves the same way twice moves once
-};
-std::string_view text(DispatchMode mode);
 
 struct DispatchOptions {
   DispatchMode mode = DispatchMode::Torch;
@@ -32,29 +30,13 @@ struct DispatchOptions {
   std::int32_t devices_per_host = 8;  // of PyTorch's costs
   // Implicit redistributions are findings.
   bool explicit_only = false;
-  // How long a request takes, for Best.
+  // Redistributions of what no call has made start so many calls early, on a stream of their own.
+  std::int64_t prefetch = 0;
+  // How long a request takes, for Best; all that is to be told of one. Empty: nothing is told.
   std::function<std::int64_t(const Request& request)> time_ps = {};
-};
-
-// An input that a call brings from where it lies, or an explicit redistribution.
-struct DispatchedMove {
-  std::int32_t input;  // of the flat inputs
-  ValueId value;
-  OpPlacements from, to;
-  std::vector<OpStep> steps;
-  double cost_us = 0;
-  bool again = false;  // it was moved so before
-};
-
-struct DispatchedCall {
-  std::int64_t line;
-  std::string id, module, pass;
-  std::shared_ptr<const OperatorLine> said;
-  const Operator* op = nullptr;               // null: an explicit redistribution
-  std::vector<std::optional<TensorSpec>> in;  // flat
-  Decision decision;
-  bool hit = false;
-  std::vector<DispatchedMove> moves;
+  std::function<MoveFigures(const Request& request)> figures = {};
+  // Of calls without a duration. None: they take no time.
+  std::optional<GpuFigures> gpu = {};
 };
 
 // Steps by what carries them, as CommDebugMode counts them.
@@ -67,6 +49,10 @@ struct DispatchReport {
   std::vector<std::shared_ptr<const OperatorLine>> tensors;  // that lines declare
   DecisionCacheStatistics cache;
   std::map<std::string_view, CollectiveCounts> collectives;  // by pass
+  // Lines of collectives that say where they are, by pass: what the rank in most of them issues.
+  std::map<std::string_view, CollectiveCounts> issued;
+  // Of Torch against Best, where Best was asked for and PyTorch refuses nothing.
+  std::optional<Regret> regret;
   // Of calls and redistributions whose values were worked out and compared; 0: none were.
   std::int64_t calls_computed = 0, elements_compared = 0;
   std::vector<TraceFinding> findings;  // expectations that do not hold, moves that must be written

@@ -6,56 +6,15 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 
 #include "core/base/errors.h"
 #include "core/ops/view_map.h"
-#include "core/pattern/pattern.h"
+#include "sim/dispatch/declared.h"
 #include "sim/operators/operators.h"
 
 namespace reshard::sim {
 namespace {
-
-// ---- what tensors hold
-
-// From -2 to 2 in odd multiples of 1/64, which bf16 holds, so that nothing is divided by zero; of a
-// sum all addends but the first in even ones, so that it is an odd one, too; integers from -8 to 8,
-// or what `below` says.
-Array drawn(const OperatorLine& line, std::int64_t addend, std::int64_t addends) {
-  const TensorMeta& meta = line.spec.meta;
-  auto count = to_index(element_count(meta.shape));
-  std::uint64_t salt = mix(to_index(line.out[0]) * 0x10001 + to_index(addend));
-  if (is_real(meta.dtype)) {
-    std::vector<double> out(count);
-    auto is_any = [&](ReduceOp op) {
-      return std::any_of(line.spec.placements.begin(), line.spec.placements.end(),
-                         [&](const OpPlacement& p) { return p.is_partial(op); });
-    };
-    bool sums = is_any(ReduceOp::Sum);
-    int least = addend > 0 && (sums || is_any(ReduceOp::Avg)) ? 126 : 127;
-    double share = sums ? static_cast<double>(addends) : 1.0;
-    for (std::size_t i = 0; i < count; ++i)
-      out[i] = line.value ? *line.value / share
-                          : (static_cast<double>(mix(salt + i) % 128) * 2 - least) / 64;
-    return Array::of(meta.dtype, meta.shape, out);
-  }
-  std::vector<std::int64_t> out(count);
-  for (std::size_t i = 0; i < count; ++i) {
-    std::uint64_t bits = mix(salt + i);
-    auto below =
-        static_cast<std::uint64_t>(line.below.value_or(meta.dtype == DType::Bool ? 2 : 17));
-    out[i] = static_cast<std::int64_t>(bits % below);
-    if (!line.below && meta.dtype != DType::Bool && meta.dtype != DType::U8) out[i] -= 8;
-    if (line.value) out[i] = static_cast<std::int64_t>(*line.value);
-  }
-  return Array::of(meta.dtype, meta.shape, out);
-}
-
-std::int64_t addends_of(const TensorSpec& spec, const Mesh& mesh) {
-  std::int64_t out = 1;
-  for (std::size_t axis = 0; axis < spec.placements.size(); ++axis)
-    if (spec.placements[axis].is_partial()) out *= mesh.shape()[axis];
-  return out;
-}
 
 // What sums to the whole: it on the first coordinate of partial axes, zeros on the others.
 Sharded cut_up(const TensorSpec& spec, const MeshRef& mesh, const Array& whole) {
@@ -130,7 +89,8 @@ class Checking {
       : trace_(trace), report_(report), plan_of_(plan_of), held_(report.values.size()) {}
 
   void run() {
-    for (const auto& line : report_.tensors) declare(*line);
+    // They come in the order in which they are used.
+    for (const auto& line : report_.tensors) held_[to_index(line->out[0])] = declared(*line);
     for (const DispatchedCall& call : report_.calls) {
       try {
         if (!call.op) {
@@ -145,21 +105,14 @@ class Checking {
   }
 
  private:
-  // Lines that declare tensors come in the order in which they are used.
-  void declare(const OperatorLine& line) {
-    std::int64_t addends = addends_of(line.spec, *line.mesh);
-    held_[to_index(line.out[0])] = cut(
-        line.spec, line.mesh, [&](std::int64_t addend) { return drawn(line, addend, addends); });
-  }
-
   const Sharded& held(ValueId value) const {
     RESHARD_CHECK(held_[to_index(value)].has_value(), "a value that no line has made");
     return *held_[to_index(value)];
   }
 
   void redistribute(const DispatchedCall& call) {
-    const Sharded& from = held(call.said->in[0].values[0]);
-    Sharded to = moved(from, call.said->to, plan_of_);
+    const Sharded from = held(call.said->in[0].values[0]);
+    Sharded to = brought(call.moves.front());
     compare(call, 0, assemble(from).array, to, 1);
     if (call.said->out[0] != kNoValue) held_[to_index(call.said->out[0])] = std::move(to);
   }
@@ -167,15 +120,44 @@ class Checking {
   // Inputs as they are wanted.
   std::vector<std::optional<Sharded>> brought(const DispatchedCall& call) {
     std::vector<std::optional<Sharded>> out;
-    std::size_t input = 0;
+    std::int32_t input = 0;
+    auto move = call.moves.begin();
     for (const OperatorLine::Argument& argument : call.said->in)
       for (ValueId value : argument.values) {
-        bool there = value != kNoValue && input < call.decision.wanted.size();
-        out.push_back(
-            there ? std::optional(moved(held(value), *call.decision.wanted[input], plan_of_))
-                  : std::nullopt);
+        bool there = value != kNoValue && to_index(input) < call.decision.wanted.size();
+        bool moves = move != call.moves.end() && move->input == input;
+        if (moves) {
+          out.emplace_back(brought(*move++));
+        } else {
+          out.push_back(there ? std::optional(held(value)) : std::nullopt);
+        }
         ++input;
       }
+    return out;
+  }
+
+  // From the value or a copy of it, and kept where copies serve again.
+  Sharded brought(const DispatchedMove& move) {
+    std::vector<Sharded>& copies = copies_[move.value];
+    auto copy_at = [&](const OpPlacements& placements) {
+      return std::find_if(copies.begin(), copies.end(),
+                          [&](const Sharded& copy) { return copy.spec.placements == placements; });
+    };
+    if (move.again) {
+      auto copy = copy_at(move.to);
+      RESHARD_CHECK(copy != copies.end(), "a copy that nothing has brought");
+      return *copy;
+    }
+    const Sharded& value = held(move.value);
+    bool from_value = move.from == value.spec.placements;
+    auto copy = from_value ? copies.end() : copy_at(move.from);
+    RESHARD_CHECK(from_value || copy != copies.end(), "a copy that nothing has brought");
+    Sharded out = moved(from_value ? value : *copy, move.to, plan_of_);
+    // Under the name by which it is asked for again, masks too.
+    if (report_.mode == DispatchMode::Best) {
+      copies.push_back(out);
+      copies.back().spec.placements = move.to;
+    }
     return out;
   }
 
@@ -386,7 +368,8 @@ class Checking {
   const Trace& trace_;
   DispatchReport& report_;
   const PlanOf& plan_of_;
-  std::vector<std::optional<Sharded>> held_;  // by value
+  std::vector<std::optional<Sharded>> held_;        // by value
+  std::map<ValueId, std::vector<Sharded>> copies_;  // Best: that were brought
 };
 
 }  // namespace

@@ -3,7 +3,8 @@
 // what lies between sockets, how long a first byte takes.
 //
 // Sources: data sheets of V100, A100, H100, B200 and GeForce/RTX boards for NVLink (line rates per
-// link and direction); NCCL 2.30.7, src/graph/topo.h, for what PCIe and sockets carry.
+// link and direction); NCCL 2.30.7,
+// src/graph/topo.h, for what PCIe and sockets carry.
 #pragma once
 
 #include <cstdint>

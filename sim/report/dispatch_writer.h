@@ -9,10 +9,11 @@
 
 namespace reshard::sim {
 
-// Adds `calls`, `redistributions`, `dispatch` and `collectives`.
+// Adds `calls`, `redistributions`, `dispatch`, `values`, `collectives`, `collectives_issued`,
+// `operators`, `moves` and `regret`.
 void add_dispatch(const DispatchReport& report, Json& out);
-// Counts by module and operator; with `verbose` every call and what moves for it, in the words of
-// PyTorch's DebugMode.
+// Counts, bytes and times by module and operator and by collective; the regret; with `verbose`
+// every call and what moves for it, in the words of PyTorch's DebugMode.
 std::string dispatch_tables(const DispatchReport& report, bool verbose, std::size_t width);
 
 }  // namespace reshard::sim

@@ -8,6 +8,7 @@
 
 #include "core/base/units.h"
 #include "core/layout/mesh.h"
+#include "core/topology/gpu_figures.h"
 #include "sim/report/json.h"
 #include "sim/report/report.h"
 #include "sim/report/table.h"
@@ -187,7 +188,7 @@ std::vector<FigureNow> figures_of(const Topology& topology) {
   for (std::size_t i = 0; i < figure_rows().size(); ++i) {
     auto which = static_cast<Figure>(i);
     std::optional<std::int64_t> stated = topology.machine().figure(which);
-    std::int64_t usual = nccl::default_figure(which, gpu);
+    std::int64_t usual = std::max(nccl::default_figure(which, gpu), usual_figure(which, gpu));
     out.push_back({&figure_rows()[i],
                    stated      ? stated
                    : usual > 0 ? std::optional(usual)

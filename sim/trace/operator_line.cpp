@@ -69,24 +69,24 @@ void OperatorLineReader::give(OperatorLine& line, const std::string& name) {
   line.out.push_back(next_++);
 }
 
-OperatorLineReader::Place OperatorLineReader::read_place(TraceFields& fields,
-                                                         const TraceBuilder& builder) {
-  Place place;
-  place.module = fields.optional_string("module", "a dotted name").value_or("");
-  std::optional<std::string> pass =
-      fields.optional_string("pass", "forward, backward or optimizer");
-  if (!pass) return place;
-  if (*pass != "forward" && *pass != "backward" && *pass != "optimizer")
+std::shared_ptr<const TracePlace> OperatorLineReader::read_place(TraceFields& fields,
+                                                                 const TraceBuilder& builder) {
+  std::optional<std::string> module = fields.optional_string("module", "a dotted name"),
+                             pass =
+                                 fields.optional_string("pass", "forward, backward or optimizer");
+  if (!module && !pass) return nullptr;
+  if (pass && *pass != "forward" && *pass != "backward" && *pass != "optimizer")
     builder.fail(fmt::format("pass: expected forward, backward or optimizer, found {}",
                              reshard::quoted(*pass)));
-  place.pass = *pass;
-  return place;
+  return std::make_shared<const TracePlace>(
+      TracePlace{module.value_or(""), pass.value_or("forward")});
 }
 
 void OperatorLineReader::read_place(TraceFields& fields, OperatorLine& line) const {
-  Place place = read_place(fields, builder_);
-  line.module = std::move(place.module);
-  line.pass = std::move(place.pass);
+  std::shared_ptr<const TracePlace> place = read_place(fields, builder_);
+  if (!place) return;
+  line.module = place->module;
+  line.pass = place->pass;
 }
 
 std::shared_ptr<const OperatorLine> OperatorLineReader::read_tensor(TraceFields& fields) {

@@ -19,6 +19,11 @@ namespace reshard::sim {
 using ValueId = std::int32_t;
 inline constexpr ValueId kNoValue = -1;
 
+// Where of a program a line is.
+struct TracePlace {
+  std::string module, pass = "forward";  // pass: or "backward", "optimizer"
+};
+
 struct OperatorLine {
   enum class Kind : std::uint8_t { Tensor, Call, Redistribute };
   Kind kind = Kind::Tensor;
@@ -57,11 +62,9 @@ class OperatorLineReader {
   OperatorLineReader(TraceBuilder& builder, const std::map<std::string, MeshRef>& meshes)
       : builder_(builder), meshes_(meshes) {}
 
-  // Where a line belongs: its module and pass.
-  struct Place {
-    std::string module, pass = "forward";
-  };
-  static Place read_place(TraceFields& fields, const TraceBuilder& builder);
+  // Null where the line says neither module nor pass.
+  static std::shared_ptr<const TracePlace> read_place(TraceFields& fields,
+                                                      const TraceBuilder& builder);
 
   std::shared_ptr<const OperatorLine> read_tensor(TraceFields& fields);
   std::shared_ptr<const OperatorLine> read_call(TraceFields& fields);

@@ -115,7 +115,8 @@ class Reader {
       body = read_end(fields, TraceEnd::Side::Receive);
     } else if (text == "collective") {
       body = read_collective(fields);
-      OperatorLineReader::read_place(fields, builder_);
+      std::shared_ptr<const TracePlace> place = OperatorLineReader::read_place(fields, builder_);
+      if (auto* collective = std::get_if<TraceCollective>(&body)) collective->place = place;
     } else if (text == "fault") {
       body = read_fault(fields);
     } else {

@@ -98,6 +98,13 @@ bool has_operators(const Trace& trace) {
   });
 }
 
+bool has_places(const Trace& trace) {
+  return std::any_of(trace.operations.begin(), trace.operations.end(), [](const auto& operation) {
+    const auto* collective = std::get_if<TraceCollective>(&operation.body);
+    return collective && collective->place;
+  });
+}
+
 std::int64_t highest_rank(const Trace& trace) {
   std::int64_t highest = -1;
   for (const TraceOperation& operation : trace.operations)

@@ -50,11 +50,15 @@ struct TraceEnd {
   std::int32_t other = -1;  // operation of the other end; -1 where none matches
 };
 
+// Where of a program a line is.
+struct TracePlace;  // operator_line.h
+
 struct TraceCollective {
   CollectiveKind kind;
   Algorithm algorithm;
   std::vector<Rank> ranks;
-  std::int64_t bytes;  // as Expansion's `elements`
+  std::int64_t bytes;                                 // as Expansion's `elements`
+  std::shared_ptr<const TracePlace> place = nullptr;  // where it is said
 };
 
 // One rank's share of a collective.
@@ -148,6 +152,8 @@ struct Trace {
 std::vector<Rank> ranks_of(const TraceOperation& operation);
 // Whether the trace has lines on named tensors.
 bool has_operators(const Trace& trace);
+// Whether a collective of it says where of a program it is.
+bool has_places(const Trace& trace);
 // Gives what has no communicator one of its ranks' own.
 void join_own_communicators(Trace& trace);
 // Highest rank that the trace names; -1 without operations.

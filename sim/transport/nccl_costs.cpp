@@ -109,7 +109,11 @@ std::int64_t default_figure(Figure which, int compute_capability) {
     case Figure::HostRate:
     case Figure::LaunchQueue:
     case Figure::Sms:
-      break;  // the search's; the links'; unlimited; unknown
+    case Figure::GpuMemory:
+    case Figure::GpuF64:
+    case Figure::GpuF32:
+    case Figure::GpuF16:
+      break;  // the search's; the links'; unlimited; unknown; core/topology/gpu_figures.h
   }
   return 0;
 }

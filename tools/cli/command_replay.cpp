@@ -29,6 +29,7 @@ struct ReplayOptions {
   std::string communicators, dispatch = "torch";
   std::int64_t cache_size = DecisionCache::kDefaultCapacity;
   bool explicit_only = false;
+  std::int64_t prefetch = 0;
   MachineOptions machine;
   DataOptions data;
   OutputOptions output;
@@ -77,16 +78,36 @@ void refuse(const std::vector<sim::TraceFinding>& findings) {
   throw check;
 }
 
+// What calls may take is looked at thousands of times: on more ranks by plans that are made at
+// once, which take longer but rank the ways alike; what is chosen is planned as all else.
+constexpr std::int32_t kRanksPlannedFully = 16;
+
+sim::StudyOptions quick_options(const MachineOptions& machine) {
+  sim::StudyOptions out = study_options(machine);
+  out.memory_limit_bytes.reset();
+  return out;
+}
+
 // Decides the trace's calls, where it has some.
 std::shared_ptr<const sim::DispatchReport> dispatched(const ReplayOptions& options,
                                                       sim::Studies& studies, sim::Trace& trace) {
-  if (!sim::has_operators(trace)) return nullptr;
+  if (!sim::has_operators(trace) && !sim::has_places(trace)) return nullptr;
   sim::DispatchOptions dispatch;
   dispatch.mode = options.dispatch == "best" ? sim::DispatchMode::Best : sim::DispatchMode::Torch;
   dispatch.cache_size = options.cache_size;
   dispatch.devices_per_host = studies.topology()->devices() / studies.topology()->nodes();
   dispatch.explicit_only = options.explicit_only;
-  dispatch.time_ps = [&studies](const Request& request) { return studies.of(request)->time_ps(); };
+  dispatch.prefetch = options.prefetch;
+  dispatch.gpu = gpu_figures(studies.topology()->machine());
+  sim::Studies quick(studies.topology(), find_planner("rule"), quick_options(options.machine));
+  dispatch.time_ps = [&](const Request& request) {
+    bool few = request.source().mesh().size() <= kRanksPlannedFully;
+    return (few ? studies : quick).of(request)->time_ps();
+  };
+  dispatch.figures = [&studies](const Request& request) -> sim::MoveFigures {
+    std::shared_ptr<sim::Study> study = studies.of(request);
+    return {study->time_ps(), study->bound().time_ps(), study->bytes().received_total};
+  };
   auto report = std::make_shared<sim::DispatchReport>(sim::dispatch(trace, dispatch));
   refuse(report->findings);
   if (options.data.how == "full")
@@ -203,6 +224,13 @@ void add_replay_command(CLI::App& app) {
       ->capture_default_str();
   command->add_flag("--explicit", options->explicit_only,
                     "a redistribution that a call needs and no line asks for is an error");
+  command
+      ->add_option("--prefetch", options->prefetch,
+                   "what brings tensors that no call has made starts so many calls early, on a "
+                   "stream of its own, as FSDP gathers parameters")
+      ->type_name("N")
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 20))
+      ->capture_default_str();
   add_machine_options(*command, options->machine);
   add_data_options(
       *command, options->data,

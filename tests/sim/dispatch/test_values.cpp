@@ -31,9 +31,15 @@ struct Run {
   DispatchReport report;
 };
 
-Run dispatched(Trace trace) {
+Run dispatched(Trace trace, DispatchMode mode = DispatchMode::Torch) {
   Run out{std::move(trace), {}};
-  out.report = dispatch(out.trace, {});
+  DispatchOptions options;
+  options.mode = mode;
+  options.time_ps = [](const Request& request) {
+    return 1'000 + element_count(request.source().local_shape(0)) +
+           element_count(request.destination().local_shape(0));
+  };
+  out.report = dispatch(out.trace, options);
   return out;
 }
 
@@ -41,16 +47,18 @@ TEST_CASE("recorded models compute on every rank what they compute as a whole") 
   std::int64_t calls = 0, elements = 0;
   for (const auto& entry : std::filesystem::directory_iterator("traces/torch")) {
     if (entry.path().extension() != ".jsonl") continue;
-    CAPTURE(entry.path().string());
-    Run run = dispatched(read_trace(entry.path().string()));
-    run.report.findings.clear();
-    check_values(run.trace, run.report, plan_of);
-    for (const TraceFinding& finding : run.report.findings) FAIL_CHECK(finding.what);
-    calls += run.report.calls_computed;
-    elements += run.report.elements_compared;
+    for (DispatchMode mode : {DispatchMode::Torch, DispatchMode::Best}) {
+      CAPTURE(entry.path().string(), text(mode));
+      Run run = dispatched(read_trace(entry.path().string()), mode);
+      run.report.findings.clear();
+      check_values(run.trace, run.report, plan_of);
+      for (const TraceFinding& finding : run.report.findings) FAIL_CHECK(finding.what);
+      calls += run.report.calls_computed;
+      elements += run.report.elements_compared;
+    }
   }
-  CHECK(calls > 1000);
-  CHECK(elements > 1'000'000);
+  CHECK(calls > 2000);
+  CHECK(elements > 2'000'000);
 }
 
 // ---- one call of every operator

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "core/topology/gpu_figures.h"
+
+#include <array>
+
+namespace reshard {
+namespace {
+
+struct Class {
+  std::int32_t compute_capability;  // this and all up to the next class
+  GpuFigures figures;
+};
+
+constexpr std::int64_t kGB = 1'000'000'000, kTera = 1'000'000;
+constexpr std::array<Class, 10> kClasses{
+    {{60, {732 * kGB, 5 * kTera, 10 * kTera, 21 * kTera}},
+     {70, {900 * kGB, 7'800'000, 15'700'000, 125 * kTera}},
+     {75, {320 * kGB, 254'000, 8'100'000, 65 * kTera}},
+     {80, {2'039 * kGB, 19'500'000, 19'500'000, 312 * kTera}},
+     {86, {936 * kGB, 556'000, 35'600'000, 71 * kTera}},
+     {89, {864 * kGB, 1'400'000, 91'600'000, 362 * kTera}},
+     {90, {3'350 * kGB, 66'900'000, 66'900'000, 989'400'000}},
+     {100, {8'000 * kGB, 40 * kTera, 80 * kTera, 2'250 * kTera}},
+     {103, {8'000 * kGB, 1'300'000, 80 * kTera, 2'500 * kTera}},
+     {120, {1'792 * kGB, 1'970'000, 126 * kTera, 504 * kTera}}}};
+
+const GpuFigures& figures_of(std::int32_t compute_capability) {
+  const Class* found = &kClasses.front();
+  for (const Class& each : kClasses)
+    if (each.compute_capability <= compute_capability) found = &each;
+  return found->figures;
+}
+
+}  // namespace
+
+std::int64_t usual_figure(Figure which, std::int32_t compute_capability) {
+  const GpuFigures& gpu = figures_of(compute_capability);
+  switch (which) {
+    case Figure::GpuMemory:
+      return gpu.memory_bytes_per_s;
+    // Figures count millionths of 10^12 operations, which are 10^6.
+    case Figure::GpuF64:
+      return gpu.mega_f64;
+    case Figure::GpuF32:
+      return gpu.mega_f32;
+    case Figure::GpuF16:
+      return gpu.mega_f16;
+    default:
+      return 0;
+  }
+}
+
+std::optional<GpuFigures> gpu_figures(const Machine& machine) {
+  if (!machine.compute_capability) return std::nullopt;
+  auto figure = [&](Figure which) {
+    return machine.figure(which).value_or(usual_figure(which, *machine.compute_capability));
+  };
+  return GpuFigures{figure(Figure::GpuMemory), figure(Figure::GpuF64), figure(Figure::GpuF32),
+                    figure(Figure::GpuF16)};
+}
+
+}  // namespace reshard

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "sim/dispatch/choices.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <tuple>
+
+#include "core/base/errors.h"
+#include "sim/dispatch/moves.h"
+
+namespace reshard::sim {
+namespace {
+
+// Of a call's candidates so many are looked at further on, and so many with the same outputs: they
+// differ in the copies of inputs that they leave.
+constexpr std::size_t kWays = 12, kWaysToOutputs = 3;
+
+std::size_t moves_of(const Candidate& candidate, const std::vector<const TensorSpec*>& inputs) {
+  std::size_t out = 0;
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    if (inputs[i] && candidate.in[i] && *candidate.in[i] != inputs[i]->placements) ++out;
+  return out;
+}
+
+std::vector<Candidate> few_best(const std::vector<Candidate>& all,
+                                const std::vector<const TensorSpec*>& inputs) {
+  struct Ranked {
+    double cost_us;
+    std::size_t moves;
+    const Candidate* candidate;
+  };
+  std::vector<Ranked> ranked;
+  for (const Candidate& candidate : all)
+    if (candidate.cost_us < std::numeric_limits<double>::infinity())
+      ranked.push_back({candidate.cost_us, moves_of(candidate, inputs), &candidate});
+  std::stable_sort(ranked.begin(), ranked.end(), [](const Ranked& a, const Ranked& b) {
+    return std::tie(a.cost_us, a.moves) < std::tie(b.cost_us, b.moves);
+  });
+  std::vector<Candidate> out;
+  for (const Ranked& each : ranked) {
+    auto alike = std::count_if(out.begin(), out.end(), [&](const Candidate& kept) {
+      return kept.out == each.candidate->out;
+    });
+    if (static_cast<std::size_t>(alike) < kWaysToOutputs) out.push_back(*each.candidate);
+    if (out.size() == kWays) break;
+  }
+  return out;
+}
+
+// Masked indices lie whole; only another look-up takes them so.
+bool is_source(const OpPlacements& copy) {
+  return std::none_of(copy.begin(), copy.end(), [](const OpPlacement& placement) {
+    return placement.kind == OpPlacement::Kind::MaskPartial;
+  });
+}
+
+// Calls `use(input, value)` for a line's flat inputs, absent ones too.
+template <class Use>
+void for_inputs(const OperatorLine& line, Use use) {
+  std::int32_t input = 0;
+  for (const OperatorLine::Argument& argument : line.in)
+    for (ValueId value : argument.values) use(input++, value);
+}
+
+}  // namespace
+
+std::string_view text(DispatchMode mode) { return mode == DispatchMode::Torch ? "torch" : "best"; }
+
+OpCall Choices::call_of(const OperatorLine& line, const HeldOf& held) {
+  OpCall out{&find_operator(line.call), {}, line.attributes, line.loss_parallel};
+  for (const OperatorLine::Argument& argument : line.in) {
+    OpArgument& tensors = out.arguments.emplace_back();
+    tensors.is_list = argument.is_list;
+    for (ValueId value : argument.values)
+      tensors.tensors.push_back(value == kNoValue ? nullptr : &held(value).spec);
+  }
+  return out;
+}
+
+const TorchMoves& Choices::moves_on(const MeshRef& mesh) {
+  for (const TorchMoves& known : meshes_)
+    if (known.mesh() == *mesh) return known;
+  return meshes_.emplace_back(mesh, devices_per_host_);
+}
+
+std::uint64_t Choices::number_of(const MeshRef& mesh) {
+  const TorchMoves& moves = moves_on(mesh);
+  std::uint64_t number = 0;
+  while (&meshes_[number] != &moves) ++number;
+  return number;
+}
+
+double Choices::time_us(const TensorSpec& from, const OpPlacements& to, const MeshRef& mesh) {
+  try {
+    std::optional<Request> request = request_of(from, to, mesh);
+    return request ? static_cast<double>(time_ps_(*request)) * 1e-6 : 0.0;
+  } catch (const InputError&) {  // no request leads there
+    return std::numeric_limits<double>::infinity();
+  }
+}
+
+MoveCost Choices::time_on(const MeshRef& mesh) {
+  return [this, mesh, number = number_of(mesh)](const TensorSpec& from, const OpPlacements& to) {
+    SpecKey key{number};
+    add_tensor(&from, key);
+    add_placements(to, key);
+    auto known = times_us_.find(key);
+    if (known == times_us_.end())
+      known = times_us_.emplace(std::move(key), time_us(from, to, mesh)).first;
+    return known->second;
+  };
+}
+
+Decision Choices::by_torch(const OpCall& call, const MeshRef& mesh) {
+  const TorchMoves& moves = moves_on(mesh);
+  return decide(call, mesh->shape(), [&moves](const TensorSpec& from, const OpPlacements& to) {
+    return moves.cost_us(from, to);
+  });
+}
+
+Decision Choices::by_time(const OpCall& call, const MeshRef& mesh) {
+  Decision out = decide(call, mesh->shape(), time_on(mesh), {Ties::Fewest, true});
+  out.all = few_best(out.all, flat_inputs(call));
+  return out;
+}
+
+Decision Choices::explicit_one(const OperatorLine& line, const HeldOf& held) {
+  const TensorSpec& from = held(line.in[0].values[0]).spec;
+  for (const OpPlacement& placement : line.to)
+    if (placement.is_shard_like() && placement.dim >= from.meta.shape.size())
+      throw InputError(fmt::format("to: {} cuts a dim that {} has not", text(line.to), text(from)));
+  Decision out;
+  out.wanted = {line.to};
+  out.outputs = {TensorSpec{from.meta, line.to}};
+  return out;
+}
+
+Choices::Effort Choices::effort(const OperatorLine& line, const HeldOf& held,
+                                const std::vector<std::optional<OpPlacements>>& wanted) {
+  Effort out;
+  std::vector<std::pair<ValueId, const OpPlacements*>> brought;  // by this line itself
+  MoveCost time = time_on(line.mesh);
+  for_inputs(line, [&](std::int32_t input, ValueId value) {
+    if (value == kNoValue || to_index(input) >= wanted.size() || !wanted[to_index(input)]) return;
+    const OpPlacements& to = *wanted[to_index(input)];
+    const Held& from = held(value);
+    if (to == from.spec.placements) return;
+    if (std::find(from.brought.begin(), from.brought.end(), to) != from.brought.end()) return;
+    for (const auto& [known, placements] : brought)
+      if (known == value && *placements == to) return;
+    brought.emplace_back(value, &to);
+    double least = time(from.spec, to);
+    for (const OpPlacements& copy : from.brought)
+      if (is_source(copy))
+        least = std::min(least, time({from.spec.meta, copy, from.spec.of_view}, to));
+    out.time_ps += std::isinf(least) ? kNoPlanPs : std::llround(least * 1e6);
+    ++out.moves;
+  });
+  return out;
+}
+
+DispatchedMove Choices::move(std::int32_t input, ValueId value, const Held& held,
+                             const OpPlacements& to, const MeshRef& mesh, bool shares) {
+  const TorchMoves& moves = moves_on(mesh);
+  TensorSpec from = held.spec;
+  bool again =
+      shares && std::find(held.brought.begin(), held.brought.end(), to) != held.brought.end();
+  // The nearest of its copies.
+  if (shares && !again && !held.brought.empty()) {
+    MoveCost time = time_on(mesh);
+    double least = time(from, to);
+    for (const OpPlacements& copy : held.brought) {
+      if (!is_source(copy)) continue;
+      double other = time({held.spec.meta, copy, held.spec.of_view}, to);
+      if (other < least) from.placements = copy;
+      least = std::min(least, other);
+    }
+  }
+  DispatchedMove out{
+      input, value, from.placements, to, moves.steps(from, to), moves.cost_us(from, to)};
+  out.again = again;
+  return out;
+}
+
+Taken Choices::take(const DispatchLine& line, const HeldOf& held, Decision decision, bool shares) {
+  const OperatorLine& said = *line.said;
+  Taken out;
+  DispatchedCall& call = out.call;
+  call.line = line.number;
+  call.id = line.id;
+  call.module = said.module;
+  call.pass = said.pass;
+  call.said = line.said;
+  call.op = said.kind == OperatorLine::Kind::Call ? &find_operator(said.call) : nullptr;
+  call.decision = std::move(decision);
+  for_inputs(said, [&](std::int32_t input, ValueId value) {
+    if (to_index(input) >= call.decision.wanted.size()) return;
+    if (value == kNoValue) {
+      call.in.emplace_back(std::nullopt);
+      return;
+    }
+    auto own = std::find_if(out.held.begin(), out.held.end(),
+                            [&](const auto& entry) { return entry.first == value; });
+    const Held& from = own == out.held.end() ? held(value) : own->second;
+    call.in.emplace_back(from.spec);
+    const OpPlacements& to = *call.decision.wanted[to_index(input)];
+    // What is asked for in words is told also where nothing moves.
+    if (to == from.spec.placements && call.op) return;
+    call.moves.push_back(move(input, value, from, to, said.mesh, shares));
+    if (!shares || call.moves.back().again || to == from.spec.placements) return;
+    Held more = from;
+    more.brought.push_back(to);
+    if (own == out.held.end()) {
+      out.held.emplace_back(value, std::move(more));
+    } else {
+      own->second = std::move(more);
+    }
+  });
+  if (!call.op) call.decision.cost_us = call.moves.front().cost_us;
+  give_outputs(said, out);
+  return out;
+}
+
+void Choices::give_outputs(const OperatorLine& line, Taken& taken) {
+  const DispatchedCall& call = taken.call;
+  const std::vector<std::optional<TensorSpec>>& outputs = call.decision.outputs;
+  for (std::size_t i = 0; i < line.out.size(); ++i) {
+    if (line.out[i] == kNoValue) continue;
+    std::optional<TensorSpec> spec = i < outputs.size() ? outputs[i] : std::nullopt;
+    // What only writes to its inputs gives them back.
+    if (!spec && outputs.empty() && i < call.in.size()) spec = call.in[i];
+    if (!spec)
+      throw InputError(fmt::format("out: {} makes {} tensors, found a name for one more",
+                                   call.op->name, outputs.size()));
+    taken.held.emplace_back(line.out[i], Held{*spec});
+  }
+}
+
+}  // namespace reshard::sim

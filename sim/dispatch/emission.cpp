@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "sim/dispatch/emission.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "core/base/errors.h"
+#include "sim/dispatch/moves.h"
+#include "sim/dispatch/work.h"
+
+namespace reshard::sim {
+namespace {
+
+using Ops = std::vector<OpId>;
+
+void merge(Ops& into, const Ops& more) {
+  into.insert(into.end(), more.begin(), more.end());
+  std::sort(into.begin(), into.end());
+  into.erase(std::unique(into.begin(), into.end()), into.end());
+}
+
+// Operations that a value comes from, as it lies and as copies of it lie.
+struct Made {
+  bool by_call = false;  // and not only declared, or a view of what is
+  std::vector<std::pair<OpPlacements, Ops>> lies;
+
+  const Ops& at(const OpPlacements& placements) const {
+    for (const auto& [known, ops] : lies)
+      if (known == placements) return ops;
+    return lies.front().second;
+  }
+};
+
+class Emission {
+ public:
+  Emission(Trace& trace, std::vector<DispatchedCall>& calls, std::int64_t prefetch)
+      : trace_(trace), calls_(calls), prefetch_(prefetch) {}
+
+  void run() {
+    IndexVector<OpId, TraceOperation> before = std::move(trace_.operations);
+    trace_.operations = {};
+    stands_for_.resize(before.size());
+    for (const TraceOperation& operation : before)
+      own_stream_ = std::max(own_stream_, operation.stream + 1);
+    for (std::size_t i = 0; i < before.size(); ++i) {
+      auto op = id_of<OpId>(i);
+      if (const auto* line = std::get_if<TraceOperator>(&before[op].body)) {
+        expand(before[op], **line, stands_for_[op]);
+      } else {
+        TraceOperation same = before[op];
+        same.after = now(same.after);
+        stands_for_[op] = {add(std::move(same))};
+      }
+    }
+    relink();
+    join_own_communicators(trace_);
+  }
+
+ private:
+  OpId add(TraceOperation operation) {
+    if (trace_.operations.size() == kMaxTraceOperations)
+      throw InputError(fmt::format("{}: expected at most {} operations, found more", trace_.file,
+                                   kMaxTraceOperations));
+    trace_.operations.push_back(std::move(operation));
+    return id_of<OpId>(trace_.operations.size() - 1);
+  }
+
+  Ops now(const Ops& before) const {
+    Ops out;
+    for (OpId op : before) merge(out, stands_for_[op]);
+    return out;
+  }
+
+  // Ends of messages and calls of collectives name each other.
+  void relink() {
+    auto moved = [&](std::int32_t& op) {
+      if (op >= 0) op = static_cast<std::int32_t>(to_index(stands_for_[op].front()));
+    };
+    for (TraceOperation& operation : trace_.operations) {
+      if (auto* end = std::get_if<TraceEnd>(&operation.body)) moved(end->other);
+      if (auto* call = std::get_if<TraceCall>(&operation.body)) moved(call->first);
+    }
+  }
+
+  void expand(const TraceOperation& given, const OperatorLine& line, Ops& stands) {
+    Ops after = now(given.after);
+    if (line.kind == OperatorLine::Kind::Tensor) {
+      made(line.out[0]) = {false, {{line.spec.placements, after}}};
+      stands = after;
+    } else {
+      stands = expand_call(given, calls_[next_++], after);
+    }
+  }
+
+  Made& made(ValueId value) {
+    if (to_index(value) >= made_.size()) made_.resize(to_index(value) + 1);
+    return made_[to_index(value)];
+  }
+
+  Ops expand_call(const TraceOperation& given, DispatchedCall& call, const Ops& after) {
+    Ops waits = bring_inputs(given, call, after);
+    // What is asked for in words is all that its line does.
+    if (!call.op && call.moves.front().operation) waits = {*call.moves.front().operation};
+    begins_.push_back(waits);
+    Ops done = handle(given, call, waits);
+    if (call.duration_ps > 0) {
+      TraceCompute compute{call.said->mesh->ranks(), call.duration_ps};
+      done = {add({given.line, given.stream, std::move(compute), done, {}, {}})};
+    }
+    for (std::size_t i = 0; i < call.said->out.size(); ++i)
+      if (ValueId value = call.said->out[i]; value != kNoValue)
+        made(value) = {is_made(call), {{placements_of(call, i), done}}};
+    return done;
+  }
+
+  // Where the call only writes, its outputs are its inputs.
+  static OpPlacements placements_of(const DispatchedCall& call, std::size_t output) {
+    const auto& outputs = call.decision.outputs;
+    return output < outputs.size() && outputs[output] ? outputs[output]->placements
+                                                      : call.in[output]->placements;
+  }
+
+  // A view of what was there is there.
+  bool is_made(const DispatchedCall& call) {
+    return !call.op || !is_free_of_work(*call.op) || !call.moves.empty() ||
+           made(call.said->in[0].values[0]).by_call;
+  }
+
+  Ops bring_inputs(const TraceOperation& given, DispatchedCall& call, const Ops& after) {
+    Ops waits = after;
+    std::int32_t input = 0;
+    auto move = call.moves.begin();
+    for (const OperatorLine::Argument& argument : call.said->in)
+      for (ValueId value : argument.values) {
+        if (to_index(input) >= call.in.size()) return waits;
+        if (move != call.moves.end() && move->input == input) {
+          merge(waits, brought(given, call, *move++, after));
+        } else if (value != kNoValue) {
+          merge(waits, made(value).at(call.in[to_index(input)]->placements));
+        }
+        ++input;
+      }
+    return waits;
+  }
+
+  Ops brought(const TraceOperation& given, const DispatchedCall& call, DispatchedMove& move,
+              const Ops& after) {
+    Made& source = made(move.value);
+    if (move.again) return source.at(move.to);
+    Ops waits = after;
+    merge(waits, source.at(move.from));
+    const TensorSpec& spec = *call.in[to_index(move.input)];
+    std::optional<Request> request =
+        request_of({spec.meta, move.from, spec.of_view}, move.to, call.said->mesh);
+    if (!request) return waits;
+    bool early = prefetch_ > 0 && call.op && !source.by_call;
+    if (early) waits = begin_of_earlier(waits);
+    std::string name = call.op ? fmt::format("{}.in{}", call.said->call, move.input)
+                               : trace_.lines[given.line].name;
+    OpId op = redistribute(given, *std::move(request), std::move(name), std::move(waits));
+    if (early) trace_.operations[op].stream = own_stream_;
+    move.operation = op;
+    if (move.to != spec.placements) source.lies.emplace_back(move.to, Ops{op});
+    return {op};
+  }
+
+  // It starts with the call that is so many before.
+  Ops begin_of_earlier(Ops waits) const {
+    auto early = static_cast<std::size_t>(prefetch_);
+    if (begins_.size() >= early) merge(waits, begins_[begins_.size() - early]);
+    return waits;
+  }
+
+  OpId redistribute(const TraceOperation& given, Request request, std::string name, Ops waits) {
+    std::shared_ptr<const Request>& known = requests_[request.fingerprint()];
+    if (!known) known = std::make_shared<const Request>(std::move(request));
+    trace_.lines.push_back({trace_.lines[given.line].number, "", std::move(name)});
+    auto line = static_cast<std::int32_t>(trace_.lines.size()) - 1;
+    return add(
+        {line, given.stream, TraceRedistribute{known}, std::move(waits), {}, given.transport});
+  }
+
+  // Collectives that the operator does itself, one after the other, in every group of their axis.
+  Ops handle(const TraceOperation& given, const DispatchedCall& call, Ops waits) {
+    const Mesh& mesh = *call.said->mesh;
+    for (const OpCollective& collective : call.decision.collectives) {
+      bool gathers = collective.kind == "all_gather";
+      std::int64_t bytes = element_count(collective.shape) * size_bytes(collective.dtype);
+      Ops done;
+      for (std::int32_t first = 0; first < mesh.size(); ++first) {
+        MeshCoordinate at = mesh.coordinate(first);
+        if (at[to_index(collective.axis)] != 0) continue;
+        TraceCollective body{gathers ? CollectiveKind::AllGather : CollectiveKind::AllReduce,
+                             Algorithm::Ring,
+                             {},
+                             bytes};
+        for (; at[to_index(collective.axis)] < mesh.axis_size(collective.axis);
+             ++at[to_index(collective.axis)])
+          body.ranks.push_back(mesh.rank_at(mesh.position_at(at)));
+        done.push_back(add({given.line, given.stream, std::move(body), waits, {}, {}}));
+      }
+      waits = std::move(done);
+    }
+    return waits;
+  }
+
+  Trace& trace_;
+  std::vector<DispatchedCall>& calls_;
+  std::int64_t prefetch_;
+  std::size_t next_ = 0;
+  std::int32_t own_stream_ = 0;
+  IndexVector<OpId, Ops> stands_for_;  // by operation before
+  std::vector<Made> made_;             // by value
+  std::vector<Ops> begins_;            // of calls: what they wait for
+  std::map<Digest, std::shared_ptr<const Request>> requests_;
+};
+
+}  // namespace
+
+void emit(Trace& trace, std::vector<DispatchedCall>& calls, std::int64_t prefetch) {
+  Emission(trace, calls, prefetch).run();
+}
+
+}  // namespace reshard::sim

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "sim/dispatch/look_ahead.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "core/base/errors.h"
+#include "core/ops/decision_cache.h"
+
+namespace reshard::sim {
+namespace {
+
+using SharedHeld = std::shared_ptr<const Held>;
+
+struct State {
+  std::int64_t time_ps = 0, moves = 0;
+  std::map<ValueId, SharedHeld> own;  // what is not so in all states
+  std::vector<std::shared_ptr<const Taken>> pending;
+};
+
+bool are_alike(const State& a, const State& b) {
+  return std::equal(a.own.begin(), a.own.end(), b.own.begin(), b.own.end(),
+                    [](const auto& x, const auto& y) {
+                      return x.first == y.first && (x.second == y.second || *x.second == *y.second);
+                    });
+}
+
+class Search {
+ public:
+  Search(const std::vector<DispatchLine>& lines, const std::vector<std::optional<Held>>& declared,
+         const std::string& file, Choices& choices)
+      : lines_(lines), file_(file), choices_(choices) {
+    for (const std::optional<Held>& value : declared)
+      base_.push_back(value ? std::make_shared<const Held>(*value) : nullptr);
+    find_last_uses();
+  }
+
+  std::vector<Taken> run() {
+    states_.emplace_back();
+    for (std::size_t line = 0; line < lines_.size(); ++line) {
+      advance(line);
+      while (settle()) {
+      }
+    }
+    for (const auto& taken : states_.front().pending) out_.push_back(*taken);
+    return std::move(out_);
+  }
+
+ private:
+  // A state's way through the line.
+  struct Way {
+    std::size_t state;
+    const Candidate* candidate;  // null: what the decision says
+    std::int64_t time_ps, moves;
+  };
+
+  void find_last_uses() {
+    for (std::size_t line = 0; line < lines_.size(); ++line) {
+      for (const OperatorLine::Argument& argument : lines_[line].said->in)
+        for (ValueId value : argument.values) use(value, line);
+      for (ValueId value : lines_[line].said->out) use(value, line);
+    }
+  }
+  void use(ValueId value, std::size_t line) {
+    if (value == kNoValue) return;
+    if (to_index(value) >= last_use_.size()) last_use_.resize(to_index(value) + 1, 0);
+    if (to_index(value) >= base_.size()) base_.resize(to_index(value) + 1);
+    last_use_[to_index(value)] = line;
+  }
+
+  HeldOf held_in(const State& state) const {
+    return [this, &state](ValueId value) -> const Held& {
+      auto own = state.own.find(value);
+      return own == state.own.end() ? *base_[to_index(value)] : *own->second;
+    };
+  }
+
+  Decision decision_in(const State& state, const OperatorLine& said) {
+    HeldOf held = held_in(state);
+    if (said.kind != OperatorLine::Kind::Call) return Choices::explicit_one(said, held);
+    OpCall call = Choices::call_of(said, held);
+    return cache_.of(call, choices_.number_of(said.mesh),
+                     [&] { return choices_.by_time(call, said.mesh); });
+  }
+
+  std::vector<Way> ways(const OperatorLine& said, std::vector<Decision>& decisions) {
+    std::vector<Way> out;
+    std::optional<InputError> refusal;
+    decisions.resize(states_.size());
+    for (std::size_t i = 0; i < states_.size(); ++i) {
+      const State& state = states_[i];
+      auto add = [&](const Candidate* candidate, const auto& wanted) {
+        Choices::Effort effort = choices_.effort(said, held_in(state), wanted);
+        out.push_back({i, candidate, state.time_ps + effort.time_ps, state.moves + effort.moves});
+      };
+      try {
+        decisions[i] = decision_in(state, said);
+        for (const Candidate& candidate : decisions[i].all) add(&candidate, candidate.in);
+        if (decisions[i].all.empty()) add(nullptr, decisions[i].wanted);
+      } catch (const InputError& error) {
+        if (!refusal) refusal = error;
+      }
+    }
+    if (out.empty()) throw *refusal;
+    std::stable_sort(out.begin(), out.end(), [](const Way& a, const Way& b) {
+      return std::tie(a.time_ps, a.moves) < std::tie(b.time_ps, b.moves);
+    });
+    return out;
+  }
+
+  void advance(std::size_t line) {
+    try {
+      std::vector<Decision> decisions;
+      std::vector<State> next;
+      for (const Way& way : ways(*lines_[line].said, decisions)) {
+        State state = gone(line, way, decisions[way.state]);
+        bool known = std::any_of(next.begin(), next.end(),
+                                 [&](const State& other) { return are_alike(state, other); });
+        if (!known) next.push_back(std::move(state));
+        if (next.size() == kStates) break;
+      }
+      states_ = std::move(next);
+    } catch (const InputError& error) {
+      throw error.in(fmt::format("{}:{}", file_, lines_[line].number));
+    }
+  }
+
+  State gone(std::size_t line, const Way& way, const Decision& decision) {
+    const State& from = states_[way.state];
+    const OperatorLine& said = *lines_[line].said;
+    HeldOf held = held_in(from);
+    Decision taken_decision = decision;
+    if (way.candidate) {
+      OpCall call = Choices::call_of(said, held);
+      taken_decision = taking(decision, *way.candidate, flat_inputs(call));
+    }
+    auto taken = std::make_shared<const Taken>(
+        choices_.take(lines_[line], held, std::move(taken_decision), true));
+    State out{way.time_ps, way.moves, from.own, from.pending};
+    for (const auto& [value, now] : taken->held) out.own[value] = std::make_shared<const Held>(now);
+    std::erase_if(out.own,
+                  [&](const auto& entry) { return last_use_[to_index(entry.first)] <= line; });
+    out.pending.push_back(std::move(taken));
+    return out;
+  }
+
+  // The first choice that is still open is made where all states agree, or it waited long enough.
+  bool settle() {
+    if (states_.front().pending.empty()) return false;
+    std::shared_ptr<const Taken> first = states_.front().pending.front();
+    auto agrees = [&](const State& state) { return state.pending.front() == first; };
+    bool all = std::all_of(states_.begin(), states_.end(), agrees);
+    if (!all && states_.front().pending.size() < kLag) return false;
+    std::erase_if(states_, [&](const State& state) { return !agrees(state); });
+    for (State& state : states_) state.pending.erase(state.pending.begin());
+    for (const auto& [value, now] : first->held) share(value);
+    out_.push_back(*first);
+    return true;
+  }
+
+  // What all states hold alike is held for all.
+  void share(ValueId value) {
+    auto own = states_.front().own.find(value);
+    if (own == states_.front().own.end()) return;
+    SharedHeld held = own->second;
+    for (const State& state : states_) {
+      auto other = state.own.find(value);
+      if (other == state.own.end() || *other->second != *held) return;
+    }
+    base_[to_index(value)] = std::move(held);
+    for (State& state : states_) state.own.erase(value);
+  }
+
+  const std::vector<DispatchLine>& lines_;
+  const std::string& file_;
+  Choices& choices_;
+  DecisionCache cache_{std::int64_t{1} << 16};
+  std::vector<std::size_t> last_use_;  // by value
+  std::vector<SharedHeld> base_;       // by value
+  std::vector<State> states_;          // best first
+  std::vector<Taken> out_;
+};
+
+}  // namespace
+
+std::vector<Taken> look_ahead(const std::vector<DispatchLine>& lines,
+                              const std::vector<std::optional<Held>>& declared,
+                              const std::string& file, Choices& choices) {
+  return Search(lines, declared, file, choices).run();
+}
+
+}  // namespace reshard::sim

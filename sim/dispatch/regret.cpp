@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "sim/dispatch/regret.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace reshard::sim {
+namespace {
+
+std::string placements_text(const std::vector<std::optional<OpPlacements>>& list) {
+  std::string out;
+  for (const auto& placements : list)
+    out += fmt::format("{}{}", out.empty() ? "" : ", ", placements ? text(*placements) : "None");
+  return out;
+}
+
+std::string why(const DispatchedCall& torch, const DispatchedCall& best) {
+  std::vector<std::string> reasons;
+  if (torch.in != best.in) reasons.emplace_back("its inputs come otherwise");
+  if (torch.decision.wanted != best.decision.wanted)
+    reasons.push_back(fmt::format("takes {} instead of {}", placements_text(best.decision.wanted),
+                                  placements_text(torch.decision.wanted)));
+  auto again = std::count_if(best.moves.begin(), best.moves.end(),
+                             [](const DispatchedMove& move) { return move.again; });
+  if (again > 0) reasons.emplace_back("a copy that was brought before serves again");
+  bool from_copy = std::any_of(best.moves.begin(), best.moves.end(), [&](const auto& move) {
+    return best.in[to_index(move.input)] && move.from != best.in[to_index(move.input)]->placements;
+  });
+  if (from_copy) reasons.emplace_back("starts from a copy that was brought before");
+  return fmt::format("{}", fmt::join(reasons, "; "));
+}
+
+}  // namespace
+
+Moved& Moved::operator+=(const Moved& more) {
+  count += more.count;
+  time_ps += more.time_ps;
+  bytes += more.bytes;
+  return *this;
+}
+
+Moved moved_by(const DispatchedCall& call) {
+  Moved out;
+  for (const DispatchedMove& move : call.moves)
+    if (!move.again && move.figures) out += {1, move.figures->time_ps, move.figures->bytes};
+  return out;
+}
+
+Regret regret_of(const std::vector<DispatchedCall>& torch,
+                 const std::vector<DispatchedCall>& best) {
+  Regret out;
+  for (std::size_t i = 0; i < torch.size(); ++i) {
+    RegretRow row{torch[i].line,     torch[i].op ? torch[i].op->name : "redistribute",
+                  torch[i].module,   moved_by(torch[i]),
+                  moved_by(best[i]), {}};
+    out.torch += row.torch;
+    out.best += row.best;
+    if (torch[i].op) {
+      out.torch_implicit += row.torch;
+      out.best_implicit += row.best;
+    }
+    if (row.torch.time_ps == row.best.time_ps && row.torch.bytes == row.best.bytes) continue;
+    row.why = why(torch[i], best[i]);
+    out.rows.push_back(std::move(row));
+  }
+  return out;
+}
+
+}  // namespace reshard::sim

@@ -291,13 +291,13 @@ struct ViewOperator {
 
 constexpr ViewKind Strict = ViewKind::Strict, Loose = ViewKind::Loose, Rows = ViewKind::Rows;
 
-// reshape, flatten, unflatten and ravel are view where strides allow it, else a copy and
-// _unsafe_view: strict as these. (PyTorch has a loose rule for reshape, which only inference mode
-// reaches, and none for _reshape_copy.)
+// flatten, unflatten and ravel are view where strides allow it, else a copy and _unsafe_view, and
+// strict as these. So is reshape, but in inference mode: a call that has its name is one that
+// dispatch saw, for which PyTorch has a loose rule. (It has none for _reshape_copy.)
 constexpr ViewOperator kOperators[] = {
     {"view", view, Strict},
     {"_unsafe_view", view, Strict},
-    {"reshape", view, Strict},
+    {"reshape", view, Loose},
     {"_reshape_alias", view, Strict},
     {"flatten", flatten, Strict},
     {"ravel", ravel, Strict},

@@ -42,12 +42,27 @@ bool makes_log_sum_exp(const OpSite& site) {
   return site.attributes.boolean("compute_log_sumexp", true);
 }
 
+bool asks_for_mask(const OpSite& site) {
+  return site.attributes.boolean("return_debug_mask", false);
+}
+
+// The kernel of CPUs has no rule in PyTorch, which takes it apart and then cuts batches, and
+// queries of whole keys, but no heads.
+bool is_of_cpu(const OpSite& site) { return site.op.name.ends_with("_for_cpu"); }
+
 Rows attention(const OpSite& site) {
   Rows rows;
+  if (is_of_cpu(site)) {
+    rows.push_back({Mark::shard(2), Mark::shard(2), Mark::shard(2)});
+    rows.back().resize(site.outputs.size() + site.inputs().size(), Mark::replicate());
+  }
   for (int dim : {1, 0}) {
+    if (dim == 1 && is_of_cpu(site)) continue;
     Row row;
     for (Made made : kernel_of(site).outputs) {
-      bool shared = made == Made::Shared || (made == Made::LogSumExp && !makes_log_sum_exp(site));
+      bool is_mask = made == Made::Shared && row.size() == 8 && asks_for_mask(site);
+      bool shared = (made == Made::Shared && !is_mask) ||
+                    (made == Made::LogSumExp && !makes_log_sum_exp(site));
       row.push_back(made == Made::None ? Mark::absent()
                     : shared           ? Mark::replicate()
                                        : Mark::shard(dim));
@@ -56,6 +71,16 @@ Rows attention(const OpSite& site) {
     rows.push_back(std::move(row));
   }
   return rows;
+}
+
+// What was dropped, where it is asked for: keys in the kernel's blocks, which are as large as its
+// heads are narrow.
+Shape debug_mask(const OpSite& site) {
+  if (!asks_for_mask(site)) return Shape{0};
+  const Shape& query = site.shape(0);
+  std::int64_t keys = site.shape(1)[2], block = query[3] > 64 ? 128 : 256;
+  keys = keys <= 128 ? 128 : keys <= 256 ? 256 : ceil_div(keys, block) * block;
+  return Shape{query[0], query[1], query[2], keys};
 }
 
 Metas attention_metas(const OpSite& site) {
@@ -77,7 +102,7 @@ Metas attention_metas(const OpSite& site) {
     if (made == Made::None) metas.emplace_back(std::nullopt);
     if (made != Made::Shared) continue;
     metas.emplace_back(state ? TensorMeta{Shape{2}, DType::I64}
-                             : TensorMeta{Shape{0}, query.dtype});
+                             : TensorMeta{debug_mask(site), query.dtype});
     state = false;
   }
   return metas;
@@ -110,7 +135,7 @@ Metas attention_backward_metas(const OpSite& site) {
 }
 
 constexpr Rule kRules[]{
-    {"attention", attention, attention_metas, "compute_log_sumexp"},
+    {"attention", attention, attention_metas, "compute_log_sumexp return_debug_mask"},
     {"attention_backward", attention_backward, attention_backward_metas},
 };
 

@@ -231,7 +231,7 @@ class Search {
         if (rows_[candidate[axis]][output] != as.placements[axis]) return false;
       return true;
     };
-    if (site_.op.in_place && !inputs_.empty()) {
+    if (site_.op.keeps_first && !inputs_.empty()) {
       if (!seen(0, candidate).same) return false;
       if (outputs_ > 0 && !lies(0, *inputs_[0])) return false;
     }
@@ -260,6 +260,8 @@ class Search {
   void look_at(const std::vector<std::size_t>& candidate, const Choosing& choosing) {
     for (std::size_t i = 0; i < inputs_.size(); ++i)
       if (!seen(i, candidate).can) return;
+    for (std::size_t i = 0; i < choosing.held.size(); ++i)
+      if (choosing.held[i] && input(i).placements(candidate) != *choosing.held[i]) return;
     if (mixes_outputs(candidate)) return;
     if (!is_written_as_it_lies(candidate)) {
       blocked_ = true;
@@ -326,7 +328,7 @@ class Search {
   }
 
   [[noreturn]] void refuse() const {
-    if (blocked_ && site_.op.in_place)
+    if (blocked_ && site_.op.keeps_first)
       throw InputError(fmt::format(
           "{}: in-place operations that require placement changes are not supported: no row "
           "keeps the input's {}; the form that is not in place redistributes it",

@@ -3,8 +3,8 @@
 
 namespace reshard {
 
-std::array<std::string_view, 4> catalogue() {
-  return {kPointwiseOperators, kListOperators, kTensorOperators, kShapeOperators};
+std::array<std::string_view, 5> catalogue() {
+  return {kPointwiseOperators, kListOperators, kTensorOperators, kShapeOperators, kImageOperators};
 }
 
 }  // namespace reshard

@@ -10,9 +10,9 @@
 
 namespace reshard {
 
-std::array<std::string_view, 4> catalogue();
+std::array<std::string_view, 5> catalogue();
 
 extern const std::string_view kPointwiseOperators, kListOperators, kTensorOperators,
-    kShapeOperators;
+    kShapeOperators, kImageOperators;
 
 }  // namespace reshard

@@ -24,6 +24,7 @@ pointwise              _foreach_addcmul.ScalarList,_foreach_addcmul_.ScalarList 
 pointwise              _foreach_addcmul_.Tensor              self[] tensor1[] tensor2[] scalars
 pointwise=float        _foreach_asin,_foreach_asin_          self[]
 pointwise=float        _foreach_atan,_foreach_atan_          self[]
+keep                   _foreach_clone                       self[]
 pointwise              _foreach_ceil,_foreach_ceil_          self[]
 pointwise              _foreach_clamp_max.List,_foreach_clamp_max_.List self[] other[]
 pointwise              _foreach_clamp_max.Scalar             self[] ; scalar

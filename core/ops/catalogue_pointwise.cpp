@@ -85,6 +85,7 @@ pointwise+smallest     fmin,fmin.out>                        self other
 pointwise              fmod.Scalar,fmod_.Scalar,fmod.Scalar_out> self ; other
 pointwise              fmod.Tensor,fmod_.Tensor,fmod.Tensor_out> self other
 pointwise              frac,frac_,frac.out>                  self
+frexp                  frexp.Tensor,frexp.Tensor_out>        self
 pointwise              gcd,gcd_,gcd.out>                     self other
 pointwise=bool         ge.Scalar,ge_.Scalar,ge.Scalar_out>   self ; other
 pointwise=bool         ge.Tensor,ge_.Tensor,ge.Tensor_out>   self other
@@ -137,8 +138,8 @@ pointwise=bool         logical_or,logical_or_,logical_or.out> self other
 pointwise=bool         logical_xor,logical_xor_,logical_xor.out> self other
 pointwise=float        logit,logit_,logit.out>               self ; eps
 pointwise              logit_backward,logit_backward.grad_input> grad_output self ; eps
-pointwise              __lshift__.Scalar                     self ; other
-pointwise              __lshift__.Tensor                     self other
+pointwise              __lshift__.Scalar,__lshift__.Scalar_out> self ; other
+pointwise              __lshift__.Tensor,__lshift__.Tensor_out> self other
 pointwise=bool         lt.Scalar,lt_.Scalar,lt.Scalar_out>   self ; other
 pointwise=bool         lt.Tensor,lt_.Tensor,lt.Tensor_out>   self other
 pointwise              masked_fill.Scalar,masked_fill_.Scalar,masked_fill.Scalar_out> self mask ;
@@ -175,8 +176,8 @@ pointwise              remainder.Tensor,remainder_.Tensor,remainder.Tensor_out> 
 pointwise+rising       round,round_,round.out>               self
 pointwise+rising       round.decimals,round_.decimals,round.decimals_out> self ; decimals
 pointwise              rrelu_with_noise,rrelu_with_noise.out> self noise ; lower upper training
-pointwise              __rshift__.Scalar                     self ; other
-pointwise              __rshift__.Tensor                     self other
+pointwise              __rshift__.Scalar,__rshift__.Scalar_out> self ; other
+pointwise              __rshift__.Tensor,__rshift__.Tensor_out> self other
 pointwise=float        rsqrt,rsqrt_,rsqrt.out>               self
 pointwise              rsub.Scalar,rsub.Scalar_out>          self ; other alpha
 pointwise              selu,selu_                            self
@@ -197,6 +198,46 @@ pointwise=float        special_bessel_j0,special_bessel_j0.out> self
 pointwise=float        special_bessel_j1,special_bessel_j1.out> self
 pointwise=float        special_bessel_y0,special_bessel_y0.out> self
 pointwise=float        special_bessel_y1,special_bessel_y1.out> self
+pointwise=float        special_chebyshev_polynomial_t,special_chebyshev_polynomial_t.out>,
+                       special_chebyshev_polynomial_u,special_chebyshev_polynomial_u.out>,
+                       special_chebyshev_polynomial_v,special_chebyshev_polynomial_v.out>,
+                       special_chebyshev_polynomial_w,special_chebyshev_polynomial_w.out>,
+                       special_hermite_polynomial_h,special_hermite_polynomial_h.out>,
+                       special_hermite_polynomial_he,special_hermite_polynomial_he.out>,
+                       special_laguerre_polynomial_l,special_laguerre_polynomial_l.out>,
+                       special_legendre_polynomial_p,special_legendre_polynomial_p.out>,
+                       special_shifted_chebyshev_polynomial_t,
+                       special_shifted_chebyshev_polynomial_t.out>,
+                       special_shifted_chebyshev_polynomial_u,
+                       special_shifted_chebyshev_polynomial_u.out>,
+                       special_shifted_chebyshev_polynomial_v,
+                       special_shifted_chebyshev_polynomial_v.out>,
+                       special_shifted_chebyshev_polynomial_w,
+                       special_shifted_chebyshev_polynomial_w.out> x n
+pointwise=float        special_chebyshev_polynomial_t.n_scalar,
+                       special_chebyshev_polynomial_u.n_scalar,
+                       special_chebyshev_polynomial_v.n_scalar,
+                       special_chebyshev_polynomial_w.n_scalar,
+                       special_hermite_polynomial_h.n_scalar,
+                       special_hermite_polynomial_he.n_scalar,
+                       special_laguerre_polynomial_l.n_scalar,
+                       special_legendre_polynomial_p.n_scalar,
+                       special_shifted_chebyshev_polynomial_t.n_scalar,
+                       special_shifted_chebyshev_polynomial_u.n_scalar,
+                       special_shifted_chebyshev_polynomial_v.n_scalar,
+                       special_shifted_chebyshev_polynomial_w.n_scalar x ; n
+pointwise=float        special_chebyshev_polynomial_t.x_scalar,
+                       special_chebyshev_polynomial_u.x_scalar,
+                       special_chebyshev_polynomial_v.x_scalar,
+                       special_chebyshev_polynomial_w.x_scalar,
+                       special_hermite_polynomial_h.x_scalar,
+                       special_hermite_polynomial_he.x_scalar,
+                       special_laguerre_polynomial_l.x_scalar,
+                       special_legendre_polynomial_p.x_scalar,
+                       special_shifted_chebyshev_polynomial_t.x_scalar,
+                       special_shifted_chebyshev_polynomial_u.x_scalar,
+                       special_shifted_chebyshev_polynomial_v.x_scalar,
+                       special_shifted_chebyshev_polynomial_w.x_scalar n ; x
 pointwise=float        special_entr,special_entr.out>        self
 pointwise+falling=float special_erfcx,special_erfcx.out>     self
 pointwise=float        special_i0e,special_i0e.out>          self

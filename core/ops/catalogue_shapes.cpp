@@ -18,11 +18,13 @@ keep                   detach,detach_                        self
 diagonal               diag,diag.out>                        self ; diagonal
 diagonal               diag_embed,diag_embed.out>            self ; offset dim1 dim2
 diagonal               diagonal                              self ; offset dim1 dim2
+diagonal_scatter       diagonal_scatter,diagonal_scatter.out> self src ; offset dim1 dim2
 diagonal               diagonal_copy,diagonal_copy.out>      self ; offset dim1 dim2
 keep                   empty_like                            self ; dtype
 equal                  equal                                 self other
 view                   expand                                self ; size implicit
 view                   expand_copy                           self ; size implicit
+view                   as_strided                            self ; size stride storage_offset
 view                   broadcast_to                          self ; size
 view                   atleast_1d,atleast_2d,atleast_3d      self
 view                   mT,adjoint,numpy_T                    self
@@ -36,11 +38,12 @@ random                 geometric_,geometric.out>             self ; p
 histc                  histc,histc.out>                      self ; bins min max
 index                  index.Tensor,index.Tensor_out>        self indices?[]
 index_add              index_add,index_add_                  self index source ; dim alpha
-index_reduce           index_copy,index_copy_                self index source ; dim
+index_copy             index_copy,index_copy_                self index source ; dim
 index_fill             index_fill.int_Scalar,index_fill_.int_Scalar,index_fill.int_Scalar_out>
                        self index ; dim value
 index_fill             index_fill.int_Tensor,index_fill_.int_Tensor,index_fill.int_Tensor_out>
                        self index value ; dim
+index_put              _index_put_impl_ self indices?[] values ; accumulate unsafe
 index_put              index_put,index_put_,index_put.out>   self indices?[] values ; accumulate
 index_put              _index_put_impl.out> self indices?[] values ; accumulate unsafe
 index_reduce           index_reduce,index_reduce_,index_reduce.out> self index source ; dim reduce
@@ -86,8 +89,8 @@ slice                  slice.Tensor                          self ; dim start en
 slice_backward         slice_backward,slice_backward.out> grad_output ; input_sizes dim start end
                        step
 slice_scatter          slice_scatter,slice_scatter.out>      self src ; dim start end step
-split                  split.Tensor                          self ; split_size dim
-split                  split_with_sizes                      self ; split_sizes dim
+split                  split.Tensor,unsafe_split.Tensor      self ; split_size dim
+split                  split_with_sizes,unsafe_split_with_sizes self ; split_sizes dim
 split                  split_with_sizes_copy                 self ; split_sizes dim
 view                   squeeze,squeeze_                      self
 view                   squeeze.dim,squeeze.dims,squeeze_.dim,squeeze_.dims self ; dim
@@ -108,6 +111,7 @@ rename                 unsqueeze_copy                        self ; dim
 rename                 squeeze_copy                          self
 rename                 squeeze_copy.dim,squeeze_copy.dims    self ; dim
 view                   view                                  self ; size
+as_complex             view_as_complex                       self
 keep                   view.dtype                            self ; dtype
 view                   view_copy                             self ; size
 keep                   zero_,zero.out>                       self

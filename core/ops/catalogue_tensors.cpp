@@ -44,6 +44,9 @@ softmax                _log_softmax_backward_data,_log_softmax_backward_data.out
                        output ; dim input_dtype
 scan                   logcumsumexp,logcumsumexp.out>        self ; dim
 reduce_whole           logsumexp,logsumexp.out>              self ; dim keepdim
+grouped                _grouped_mm                           self mat2 offs? bias? ; out_dtype
+scaled_product         _scaled_mm,_scaled_mm.out> self mat2 scale_a scale_b bias? scale_result? ;
+                       out_dtype use_fast_accum
 matmul                 matmul                                self other
 reduce+max             max,max.unary_out>                    self
 reduce_indices         max.dim,max.dim_max>                  self ; dim keepdim
@@ -53,6 +56,7 @@ reduce_indices         median.dim,median.dim_values>         self ; dim keepdim
 reduce+min             min,min.unary_out>                    self
 reduce_indices         min.dim,min.dim_min>                  self ; dim keepdim
 product                mm,mm.out>                            self mat2
+product                _foreach_mm                           self[] mat2[]
 reduce_indices         mode,mode.values>                     self ; dim keepdim
 product                mv                                    self vec
 reduce_indices         nanmedian.dim,nanmedian.dim_values>   self ; dim keepdim

@@ -161,6 +161,25 @@ void spread(const Part& part, const Decision& decision, Decision& whole) {
   }
 }
 
+// A tensor that is no list lies one way for all positions, as the first has it. (PyTorch lets later
+// ones think that it lies otherwise.) Nothing where `decision` wants that already.
+std::optional<Choosing> with_shared(const OpCall& call, const Part& part, const Decision& decision,
+                                    const Decision& first, const Choosing& choosing) {
+  Choosing out = choosing;
+  out.held.assign(part.inputs.size(), nullptr);
+  bool differs = false;
+  std::size_t begin = 0;
+  for (const OpArgument& argument : call.arguments) {
+    for (std::size_t i = 0; i < part.places.size() && !argument.is_list; ++i) {
+      if (part.places[i] != begin || !first.wanted[begin]) continue;
+      out.held[i] = &*first.wanted[begin];
+      differs = differs || *decision.wanted[i] != *first.wanted[begin];
+    }
+    begin += argument.tensors.size();
+  }
+  return differs ? std::optional(out) : std::nullopt;
+}
+
 // Positions whose tensors are alike are decided once.
 Decision decide_each(const OpCall& call, std::span<const std::int32_t> sizes, const MoveCost& cost,
                      const Choosing& choosing) {
@@ -186,6 +205,8 @@ Decision decide_each(const OpCall& call, std::span<const std::int32_t> sizes, co
       if (within.ties == Ties::Torch && call.op->name.starts_with("_foreach"))
         within.ties = Ties::First;
       Decision decision = decide_part(call, part, sizes, cost, within);
+      if (std::optional<Choosing> held = with_shared(call, part, decision, out, within))
+        decision = decide_part(call, part, sizes, cost, *held);
       at = known.insert(known.end(), {part, std::move(decision)});
     }
     const Decision& decision = at->second;

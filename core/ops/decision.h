@@ -68,6 +68,8 @@ enum class Ties : std::uint8_t {
 struct Choosing {
   Ties ties = Ties::Torch;
   bool list_all = false;  // fill Decision::all
+  // By input that is there: how it must be wanted, null where that is free. Empty: all are.
+  std::vector<const OpPlacements*> held = {};
 };
 
 // `sizes`: of the mesh's axes. Throws InputError for arguments that do not fit the operator, and

@@ -106,11 +106,21 @@ OpPlacements target_placements(const OpPlacements& logits, std::size_t axis, int
   return out;
 }
 
+// PyTorch's handler of the derivative hands on what that of the loss has made, however it lies; of
+// addends no rank can make a derivative.
+void expect_whole_or_cut(const OpCall& call, const TensorSpec& logits) {
+  for (const OpPlacement& placement : logits.placements)
+    if (placement.is_partial())
+      throw InputError(fmt::format("{}: loss_parallel expects logits that are S or R, found {}",
+                                   call.op->name, text(logits.placements)));
+}
+
 Decision log_softmax(const OpCall& call, const OpSite& site) {
   bool backward = call.arguments.size() > 1;
   const TensorSpec& logits = *input_of(call, backward ? 1 : 0);
   int classes = site.dim("dim", -1);
-  std::size_t axis = class_axis(call, logits, classes);
+  if (backward) expect_whole_or_cut(call, logits);
+  std::size_t axis = backward ? 0 : class_axis(call, logits, classes);
   Decision out;
   out.wanted.assign(call.arguments.size(), logits.placements);
   out.outputs = {TensorSpec{*site.outputs[0], logits.placements}};

@@ -225,6 +225,16 @@ Rows slice_scatter(const OpSite& site) {
   return rows;
 }
 
+// Dims that the diagonal does not span; the part has it as its last.
+Rows diagonal_scatter(const OpSite& site) {
+  std::vector<int> gone{site.dim("dim1", 0), site.dim("dim2", 1)};
+  Rows rows;
+  for (int d = 0; d < site.shape(0).size(); ++d)
+    if (!contains(gone, d))
+      rows.push_back({Mark::shard(d), Mark::shard(d), Mark::shard(reduced_dim(d, gone, false))});
+  return rows;
+}
+
 Rows select_scatter(const OpSite& site) {
   int dim = site.dim("dim", 0);
   Rows rows;
@@ -286,6 +296,7 @@ constexpr Rule kRules[]{
     {"slice_backward", slice_backward, put_into_metas, "input_sizes dim", true},
     {"select_backward", select_backward, put_into_metas, "input_sizes dim", true},
     {"slice_scatter", slice_scatter, first_metas, "dim", true},
+    {"diagonal_scatter", diagonal_scatter, first_metas, "dim1 dim2", false},
     {"select_scatter", select_scatter, first_metas, "dim", false},
     {"pad", pad, pad_metas, "pad value", false},
     {"turn", turn, like_first, "dims", false},

@@ -123,7 +123,7 @@ Rows index_fill(const OpSite& site) {
   return rows;
 }
 
-// index_copy, index_reduce; index_add, which is linear in both.
+// index_reduce; index_copy and index_add, of whose sums the addends are copied and added.
 Rows index_reduce(const OpSite& site) {
   int dim = site.dim("dim", 0);
   Rows rows;
@@ -133,10 +133,10 @@ Rows index_reduce(const OpSite& site) {
   return rows;
 }
 
-Rows index_add(const OpSite& site) {
+Rows index_addends(const OpSite& site) {
   Rows rows = index_reduce(site);
-  for (ReduceOp op : {kSum, ReduceOp::Avg})
-    rows.push_back({Mark::partial(op), Mark::partial(op), Mark::replicate(), Mark::partial(op)});
+  rows.push_back(
+      {Mark::partial(kSum), Mark::partial(kSum), Mark::replicate(), Mark::partial(kSum)});
   return rows;
 }
 
@@ -270,7 +270,8 @@ constexpr Rule kRules[]{
     {"index_select", index_select, index_select_metas, "dim"},
     {"index_fill", index_fill, written_metas, "dim"},
     {"index_reduce", index_reduce, written_metas, "dim"},
-    {"index_add", index_add, written_metas, "dim"},
+    {"index_copy", index_addends, written_metas, "dim"},
+    {"index_add", index_addends, written_metas, "dim"},
     {"bucketize", bucketize, bucketize_metas, "out_int32"},
     {"index", index, index_metas},
     {"index_put", index_put, index_put_metas},

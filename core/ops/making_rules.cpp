@@ -14,6 +14,9 @@ namespace {
 Rows keep(const OpSite& site) {
   Rows rows;
   cut_alike(site, {}, 2, rows);
+  // Bits of addends are no addends of bits (PyTorch keeps such partials, too).
+  bool reads_bits = site.op.name == "view.dtype" && site.outputs[0]->dtype != site.meta(0).dtype;
+  if (reads_bits) return rows;
   const OpValue* value = site.attributes.find("value");
   bool adds_up = !value || site.attributes.number("value") == 0;
   for (ReduceOp op : kPartials)

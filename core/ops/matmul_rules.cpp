@@ -35,7 +35,8 @@ bool is_in_all(const Equation& equation, char letter) {
 // A letter of the output cuts it and the inputs that have it; of two inputs' letters that are in
 // no output the addends are summed. Letters in alphabetic order: first those of all inputs, then
 // the summed ones, then those of the left, then of the right.
-Rows equation_rows(const Equation& equation) {
+Rows equation_rows(const Equation& equation,
+                   std::initializer_list<ReduceOp> ops = {ReduceOp::Sum, ReduceOp::Avg}) {
   std::set<char> letters;
   for (const std::string& input : equation.inputs) letters.insert(input.begin(), input.end());
   std::vector<char> batch, summed, free;
@@ -62,7 +63,7 @@ Rows equation_rows(const Equation& equation) {
   for (char letter : summed)
     if (is_in_all(equation, letter)) add(Mark::partial(ReduceOp::Sum), cut_letter(letter));
   for (char letter : free) add(cut(equation.output, letter), cut_letter(letter));
-  for (ReduceOp op : {ReduceOp::Sum, ReduceOp::Avg})
+  for (ReduceOp op : ops)
     for (const std::string& linear_in : equation.inputs)
       add(Mark::partial(op), [&](const std::string& input) {
         return &input == &linear_in ? Mark::partial(op) : Mark::replicate();
@@ -127,7 +128,11 @@ const Equation& equation_of(const OpSite& site) {
   return name.find("mv") != std::string_view::npos ? kMv : kDot;
 }
 
-Rows product(const OpSite& site) { return equation_rows(equation_of(site)); }
+// mv is to PyTorch a product by element and a sum, which takes no averages.
+Rows product(const OpSite& site) {
+  if (&equation_of(site) == &kMv) return equation_rows(kMv, {ReduceOp::Sum});
+  return equation_rows(equation_of(site));
+}
 Metas plain_product_metas(const OpSite& site) { return product_metas(site, equation_of(site)); }
 
 Rows product_and_bias(const OpSite& site) {
@@ -136,6 +141,39 @@ Rows product_and_bias(const OpSite& site) {
   for (Row& row : rows)
     row = with_bias(row, site.shape(0), static_cast<int>(equation.output.size()));
   return rows;
+}
+
+// A scale of one number is whole; one per row or column lies as its matrix; blocks of scales in one
+// list follow its rows alone.
+std::optional<Mark> scale_mark(const Mark& matrix, const Shape& scale, int inner_dim) {
+  if (element_count(scale) == 1) return Mark::replicate();
+  if (scale.size() != 1) return matrix;
+  if (matrix.kind != Mark::Kind::Shard) return Mark::replicate();
+  if (matrix.dim == inner_dim) return std::nullopt;
+  return Mark::shard(0);
+}
+
+Rows scaled_product(const OpSite& site) {
+  Rows rows;
+  for (Row row : equation_rows(kMm)) {
+    std::optional<Mark> left = scale_mark(row[1], site.shape(2), 1),
+                        right = scale_mark(row[2], site.shape(3), 0);
+    if (!left || !right) continue;
+    row.push_back(*left), row.push_back(*right);
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+Metas scaled_metas(const OpSite& site) {
+  if (site.has(4) || site.has(5))
+    throw InputError(
+        fmt::format("{}: a bias and a scale of the result have no rule", site.op.name));
+  (void)site.meta(2), (void)site.meta(3);
+  Metas out = product_metas(site, kMm);
+  if (site.attributes.has("out_dtype"))
+    out[0]->dtype = parse_dtype(site.attributes.text("out_dtype", ""), "attr out_dtype");
+  return out;
 }
 
 Metas biased_metas(const OpSite& site) {
@@ -243,6 +281,7 @@ Metas einsum_metas(const OpSite& site) { return product_metas(site, written_equa
 constexpr Rule kRules[]{
     {"product", product, plain_product_metas},
     {"product_and_bias", product_and_bias, biased_metas},
+    {"scaled_product", scaled_product, scaled_metas, "out_dtype"},
     {"matmul", matmul, matmul_metas},
     {"linear", linear, linear_metas},
     {"einsum", einsum, einsum_metas, "equation"},

@@ -92,6 +92,8 @@ void read_row(const std::vector<std::string_view>& words, std::vector<Operator>&
     op.writes_out = name.ends_with('>');
     op.name = name.substr(0, name.size() - (op.writes_out ? 1 : 0));
     op.in_place = is_in_place(name);
+    // PyTorch takes "__rshift__" for in place by its last letter.
+    op.keeps_first = op.in_place || name.substr(0, name.find('.')).ends_with('_');
     op.each = name.starts_with("_foreach_") || name.starts_with("_fused_adam") ||
               name.starts_with("_amp_foreach_");
     out.push_back(std::move(op));

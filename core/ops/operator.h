@@ -123,6 +123,7 @@ struct Operator {
   std::vector<std::string_view> attributes;
   std::vector<OpRead> reads;  // what decisions depend on; of views all attributes
   bool in_place = false;      // the first tensor is the output
+  bool keeps_first = false;   // the output lies as the first tensor, which does not move
   bool writes_out = false;    // the last tensors are the outputs
   bool each = false;          // of lists: the rule holds position by position
   bool is_view = false;       // view_rule.h

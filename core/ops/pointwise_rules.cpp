@@ -128,6 +128,12 @@ Metas pointwise_metas(const OpSite& site) {
   return {TensorMeta{shape, pointwise_dtype(site, inputs)}};
 }
 
+// A mantissa, and an exponent.
+Metas frexp_metas(const OpSite& site) {
+  const TensorMeta& input = site.meta(0);
+  return {input, TensorMeta{input.shape, DType::I32}};
+}
+
 // Parameters decide; nothing comes out but what was there.
 Metas optimizer_metas(const OpSite&) { return {}; }
 
@@ -149,6 +155,7 @@ constexpr Rule kRules[]{
     {"pointwise", pointwise, pointwise_metas,
      "other: self: exponent: min: max: scalar: rounding_mode", true},
     {"threshold", pointwise, pointwise_metas, "threshold value", true},
+    {"frexp", pointwise, frexp_metas, "", true},
     {"optimizer", optimizer, optimizer_metas, "", true},
 };
 

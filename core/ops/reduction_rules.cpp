@@ -94,8 +94,8 @@ double order_of(const OpSite& site) { return site.attributes.number(order_name(s
 
 std::vector<int> norm_dims(const OpSite& site) { return reduced_dims(site); }
 
-// Of the largest element's partials there is no largest norm (PyTorch takes Pmax for ord inf): the
-// magnitude of what is most negative is lost.
+// Powers of addends are no addends of powers, and of the largest element's partials there is no
+// largest norm: the magnitude of what is most negative is lost. (PyTorch takes both for such.)
 Rows norm(const OpSite& site) {
   double order = order_of(site);
   const OpValue* written = site.attributes.find(order_name(site));
@@ -107,7 +107,6 @@ Rows norm(const OpSite& site) {
                                    : Mark::of_norm(order, is_number);
   Rows rows;
   reduce_rows(site, norm_dims(site), gone, rows);
-  if (is_sum) rows.push_back({gone, gone});
   return rows;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Views for which PyTorch has rows instead of a rule over the map: t, and the copies that it takes
 // apart.
+#include "core/base/errors.h"
 #include "core/ops/metas.h"
 #include "core/ops/rules.h"
 #include "core/ops/view_map.h"
@@ -26,7 +27,25 @@ Metas rename_metas(const OpSite& site) {
   return {TensorMeta{map_of(site).output, site.meta(0).dtype}};
 }
 
-constexpr Rule kRules[]{{"rename", rename, rename_metas, "dim dims dim0 dim1"}};
+// Pairs along the last dim are numbers, which have no order.
+Rows as_complex(const OpSite& site) {
+  Rows rows;
+  cut_alike(site, {site.shape(0).size() - 1}, 2, rows);
+  keep_partials({ReduceOp::Sum, ReduceOp::Avg}, 2, rows);
+  return rows;
+}
+
+Metas as_complex_metas(const OpSite& site) {
+  Shape shape = site.shape(0);
+  if (shape.size() == 0 || shape[shape.size() - 1] != 2 || site.meta(0).dtype != DType::F32)
+    throw InputError("view_as_complex: expected a tensor of f32 whose last dim is of 2");
+  return {TensorMeta{reduced_shape(shape, {shape.size() - 1}, false), DType::C64}};
+}
+
+constexpr Rule kRules[]{
+    {"rename", rename, rename_metas, "dim dims dim0 dim1"},
+    {"as_complex", as_complex, as_complex_metas},
+};
 
 }  // namespace
 

@@ -23,5 +23,9 @@ std::span<const Rule> join_rules();
 std::span<const Rule> making_rules();
 std::span<const Rule> convolution_rules();
 std::span<const Rule> rename_rules();
+std::span<const Rule> pooling_rules();
+std::span<const Rule> batch_norm_rules();
+std::span<const Rule> linalg_rules();
+std::span<const Rule> grouped_rules();
 
 }  // namespace reshard

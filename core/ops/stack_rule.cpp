@@ -20,13 +20,13 @@ OpPlacement common(const OpPlacement& a, const OpPlacement& b) {
   return a.is_shard_like() && b.is_partial() ? a : OpPlacement::replicate();
 }
 
-// Whether all tensors can be made to lie so: a replica becomes any partial, a shard a sum, another
-// partial none.
+// Whether all tensors can be made to lie so: a replica becomes any partial but a product, a shard
+// a sum, another partial none.
 bool can_follow(const Tensors& tensors, std::size_t axis, const OpPlacement& wanted) {
   if (!wanted.is_partial()) return true;
   return std::all_of(tensors.begin(), tensors.end(), [&](const TensorSpec* tensor) {
     const OpPlacement& has = tensor->placements[axis];
-    return has.is_replicate() || has == wanted ||
+    return has == wanted || (has.is_replicate() && !wanted.is_partial(ReduceOp::Product)) ||
            (has.is_shard_like() && wanted.is_partial(ReduceOp::Sum));
   });
 }

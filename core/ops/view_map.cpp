@@ -9,6 +9,7 @@
 
 #include "core/base/errors.h"
 #include "core/base/integers.h"
+#include "core/ops/as_strided.h"
 
 namespace reshard {
 
@@ -156,6 +157,10 @@ void t(ViewMap& map, const OpAttributes&) {
   swap_dims(map, 0, dims - 1);
 }
 
+void as_strided(ViewMap& map, const OpAttributes& attributes) {
+  for (int d : strided_order(map.input, attributes)) keep(map, d);
+}
+
 void swap_last(ViewMap& map, const OpAttributes&) {
   int dims = map.input.size();
   if (dims < 2)
@@ -286,13 +291,13 @@ struct ViewOperator {
 
 constexpr ViewKind Strict = ViewKind::Strict, Loose = ViewKind::Loose, Rows = ViewKind::Rows;
 
-// reshape, flatten, unflatten and ravel are view where strides allow it, else a copy and
-// _unsafe_view: strict as these. (PyTorch has a loose rule for reshape, which only inference mode
-// reaches, and none for _reshape_copy.)
+// flatten, unflatten and ravel are view where strides allow it, else a copy and _unsafe_view, and
+// strict as these. So is reshape, but in inference mode: a call that has its name is one that
+// dispatch saw, for which PyTorch has a loose rule. (It has none for _reshape_copy.)
 constexpr ViewOperator kOperators[] = {
     {"view", view, Strict},
     {"_unsafe_view", view, Strict},
-    {"reshape", view, Strict},
+    {"reshape", view, Loose},
     {"_reshape_alias", view, Strict},
     {"flatten", flatten, Strict},
     {"ravel", ravel, Strict},
@@ -302,6 +307,7 @@ constexpr ViewOperator kOperators[] = {
     {"view_copy", view, Loose},
     {"_reshape_copy", view, Loose},
     {"permute", permute, Loose},
+    {"as_strided", as_strided, Loose},
     {"transpose", transpose, Loose},
     {"transpose_", transpose, Loose},
     {"swapdims", transpose, Loose},

@@ -8,18 +8,25 @@
 namespace reshard::sim {
 namespace {
 
+bool is_any(const OperatorLine& line, ReduceOp op) {
+  return std::any_of(line.spec.placements.begin(), line.spec.placements.end(),
+                     [&](const OpPlacement& p) { return p.is_partial(op); });
+}
+
+// Odd multiples of 1/64, so that nothing is divided by zero; of a sum all addends but the first are
+// even ones, so that it is an odd one, too. An index in addends is the first of them.
 Array drawn(const OperatorLine& line, std::int64_t addend, std::int64_t addends) {
   const TensorMeta& meta = line.spec.meta;
   auto count = to_index(element_count(meta.shape));
   std::uint64_t salt = mix(to_index(line.out[0]) * 0x10001 + to_index(addend));
   if (is_real(meta.dtype)) {
     std::vector<double> out(count);
-    bool sums = std::any_of(line.spec.placements.begin(), line.spec.placements.end(),
-                            [](const OpPlacement& p) { return p.is_partial(ReduceOp::Sum); });
+    bool sums = is_any(line, ReduceOp::Sum);
+    int least = addend > 0 && (sums || is_any(line, ReduceOp::Avg)) ? 126 : 127;
     double share = sums ? static_cast<double>(addends) : 1.0;
     for (std::size_t i = 0; i < count; ++i)
       out[i] = line.value ? *line.value / share
-                          : (static_cast<double>(mix(salt + i) % 128) * 2 - 127) / 64;
+                          : (static_cast<double>(mix(salt + i) % 128) * 2 - least) / 64;
     return Array::of(meta.dtype, meta.shape, out);
   }
   std::vector<std::int64_t> out(count);
@@ -29,6 +36,7 @@ Array drawn(const OperatorLine& line, std::int64_t addend, std::int64_t addends)
         static_cast<std::uint64_t>(line.below.value_or(meta.dtype == DType::Bool ? 2 : 17));
     out[i] = static_cast<std::int64_t>(bits % below);
     if (!line.below && meta.dtype != DType::Bool && meta.dtype != DType::U8) out[i] -= 8;
+    if (line.below && addend > 0 && is_any(line, ReduceOp::Sum)) out[i] = 0;
     if (line.value) out[i] = static_cast<std::int64_t>(*line.value);
   }
   return Array::of(meta.dtype, meta.shape, out);

@@ -10,6 +10,7 @@
 
 #include "core/base/errors.h"
 #include "sim/dispatch/moves.h"
+#include "sim/operators/float8.h"
 #include "sim/store/store.h"
 
 namespace reshard::sim {
@@ -159,6 +160,10 @@ void visit_stored(DType dtype, Visit&& visit) {
       return visit(Eigen::half{}, double{});
     case DType::BF16:
       return visit(Eigen::bfloat16{}, double{});
+    case DType::F8E4M3:
+      return visit(Float8<3>{}, double{});
+    case DType::F8E5M2:
+      return visit(Float8<2>{}, double{});
     case DType::I64:
       return visit(std::int64_t{}, std::int64_t{});
     case DType::I32:

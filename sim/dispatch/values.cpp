@@ -319,7 +319,7 @@ class Checking {
     double largest = 0;
     for (double value : a)
       if (std::isfinite(value)) largest = std::max(largest, std::abs(value));
-    double eps = epsilon_of(expected.dtype) * static_cast<double>(16 + behind);
+    double eps = epsilon_of(call, expected.dtype) * static_cast<double>(16 + behind);
     report_.elements_compared += static_cast<std::int64_t>(a.size());
     for (std::size_t i = 0; i < a.size(); ++i) {
       bool same = a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i])) ||
@@ -349,6 +349,15 @@ class Checking {
                                             call.op ? call.op->name : "redistribute", what)});
   }
 
+  // Of the coarsest among the call's floats: what is brought there is rounded to its dtype.
+  static double epsilon_of(const DispatchedCall& call, DType dtype) {
+    double out = epsilon_of(dtype);
+    if (out == 0) return out;
+    for (const auto& input : call.in)
+      if (input) out = std::max(out, epsilon_of(input->meta.dtype));
+    return out;
+  }
+
   static double epsilon_of(DType dtype) {
     switch (dtype) {
       case DType::F64:
@@ -359,6 +368,10 @@ class Checking {
         return 0x1p-10;
       case DType::BF16:
         return 0x1p-7;
+      case DType::F8E4M3:
+        return 0x1p-3;
+      case DType::F8E5M2:
+        return 0x1p-2;
       default:
         return 0;
     }

@@ -7,8 +7,9 @@
 //
 //   eps * (16 + L) * (|expected| + largest |expected| of the tensor)
 //
-// with eps the dtype's (2^-23 of f32) and L as many elements of the largest input as stand behind
-// one of the output: sums in another order. NaN equals NaN.
+// with eps that of the coarsest floating dtype among output and inputs (2^-23 of f32) and L as many
+// elements of the largest input as stand behind one of the output: sums in another order. NaN
+// equals NaN.
 #pragma once
 
 #include "sim/dispatch/dispatch.h"

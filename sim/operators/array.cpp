@@ -9,6 +9,7 @@
 #include <string>
 
 #include "core/base/errors.h"
+#include "sim/operators/float8.h"
 
 namespace reshard::sim {
 namespace {
@@ -18,6 +19,8 @@ constexpr std::int64_t kMaxElements = std::int64_t{1} << 28;
 float rounded(float value, DType dtype) {
   if (dtype == DType::BF16) return static_cast<float>(Eigen::bfloat16(value));
   if (dtype == DType::F16) return static_cast<float>(Eigen::half(value));
+  if (dtype == DType::F8E4M3) return static_cast<float>(static_cast<double>(Float8<3>(value)));
+  if (dtype == DType::F8E5M2) return static_cast<float>(static_cast<double>(Float8<2>(value)));
   return value;
 }
 
@@ -60,9 +63,7 @@ std::int64_t computable_count(const Shape& shape) {
   return element_count(shape);
 }
 
-bool is_real(DType dtype) {
-  return dtype == DType::F64 || dtype == DType::F32 || dtype == DType::F16 || dtype == DType::BF16;
-}
+bool is_real(DType dtype) { return is_floating(dtype); }
 
 Array Array::zeros(DType dtype, const Shape& shape) {
   if (!is_real(dtype) && !is_integer(dtype) && dtype != DType::Bool)

@@ -13,8 +13,8 @@
 
 namespace reshard::sim {
 
-// Elements by dtype: f32, bf16, f16 as float (the latter two rounded to what they can hold), f64 as
-// double, integers and bool as int64_t (wrapped to their width, bool 0 or 1).
+// Elements by dtype: f32, bf16, f16, f8 as float (all but the first rounded to what they can hold),
+// f64 as double, integers and bool as int64_t (wrapped to their width, bool 0 or 1).
 using Elements = std::variant<std::vector<float>, std::vector<double>, std::vector<std::int64_t>>;
 
 // How many elements there are. Throws InputError for negative extents and for more than 2^28, an
@@ -26,7 +26,7 @@ struct Array {
   Shape shape;
   Elements elements = std::vector<float>{};
 
-  // Zeros. Throws InputError for a dtype that has no arithmetic here (f8, c64) and as
+  // Zeros. Throws InputError for a dtype that has no arithmetic here (c64) and as
   // computable_count() does.
   static Array zeros(DType dtype, const Shape& shape);
   // Elements are rounded or wrapped to the dtype.
@@ -36,7 +36,7 @@ struct Array {
   friend bool operator==(const Array&, const Array&) = default;
 };
 
-// Whether the dtype's elements are float or double: f64, f32, f16, bf16.
+// Whether the dtype's elements are float or double: f64, f32, f16, bf16, f8.
 bool is_real(DType dtype);
 
 // Rounds or wraps every element to what its dtype can hold.

@@ -158,6 +158,19 @@ Array summed_to(const Array& like, const Shape& scores, const std::vector<double
   return Array::of(like.dtype, like.shape, out);
 }
 
+// To another length of the last dim, which is filled with what adds nothing to a sum of
+// exponentials that it is subtracted from; or back.
+Array with_rows(const Array& log_sum, std::int64_t rows) {
+  Shape shape = log_sum.shape;
+  std::int64_t own = shape[shape.size() - 1], kept = std::min(own, rows);
+  shape[shape.size() - 1] = rows;
+  std::vector<double> from = values<double>(log_sum),
+                      out(as_size(computable_count(shape)), kInfinity);
+  for (std::int64_t i = 0; rows > 0 && i < std::ssize(out) / rows; ++i)
+    std::copy_n(from.begin() + i * own, kept, out.begin() + i * rows);
+  return Array::of(log_sum.dtype, shape, out);
+}
+
 Array empty_of(DType dtype) { return Array::zeros(dtype, Shape{0}); }
 
 const Array* mask_of(const LocalCall& call) { return call.optional_tensor(3); }
@@ -176,10 +189,22 @@ ArrayResults of_cpu(const LocalCall& call) {
 
 // Output, logsumexp, sequences and lengths that only nested tensors have, the state of the random
 // generator, debug mask.
+// Without dropout nothing is in it; keys in blocks as the kernel has them.
+Array debug_mask(const LocalCall& call) {
+  const Array& query = call.tensor(0);
+  int rank = query.shape.size();
+  std::int64_t block = query.shape[rank - 1] > 64 ? 128 : 256,
+               keys = call.tensor(1).shape[rank - 2];
+  Shape shape = query.shape;
+  shape[rank - 1] = keys <= 128 ? 128 : (keys + block - 1) / block * block;
+  return Array::zeros(query.dtype, shape);
+}
+
 ArrayResults flash(const LocalCall& call) {
   Attended made = attended(call, nullptr);
   ArrayResults out(9);
   out[8] = empty_of(made.out.dtype);
+  if (call.attributes.boolean("return_debug_mask", false)) out[8] = debug_mask(call);
   out[0] = std::move(made.out), out[1] = std::move(made.log_sum);
   out[6] = Array::zeros(DType::I64, {2});
   return out;
@@ -189,17 +214,19 @@ ArrayResults efficient(const LocalCall& call) {
   Attended made = attended(call, mask_of(call));
   ArrayResults out(4);
   out[0] = std::move(made.out);
-  Shape no_sums = made.log_sum.shape;
-  no_sums[no_sums.size() - 1] = 0;
+  // The kernel writes blocks of 32 rows.
+  std::int64_t rows = made.log_sum.shape[made.log_sum.shape.size() - 1];
   bool wants_sums = call.attributes.boolean("compute_log_sumexp", true);
-  out[1] = wants_sums ? std::move(made.log_sum) : Array::zeros(made.log_sum.dtype, no_sums);
+  out[1] = with_rows(made.log_sum, wants_sums ? (rows + 31) / 32 * 32 : 0);
   return out;
 }
 
 ArrayResults cudnn(const LocalCall& call) {
   Attended made = attended(call, mask_of(call));
   ArrayResults out(9);
-  out[0] = std::move(made.out), out[1] = std::move(made.log_sum);
+  Shape sums = made.log_sum.shape;
+  sums.push_back(1);
+  out[0] = std::move(made.out), out[1] = reshaped(made.log_sum, sums);
   if (call.attributes.boolean("return_debug_mask", false)) out[8] = empty_of(out[0]->dtype);
   return out;
 }
@@ -210,7 +237,9 @@ ArrayResults backward(const LocalCall& call) {
   const Array &grad = call.tensor(0), &q = call.tensor(1), &k = call.tensor(2), &v = call.tensor(3);
   const Array* bias = kBias ? call.optional_tensor(kBias) : nullptr;
   Attention of = attention(call, q, k, v, bias);
-  const Array &out = call.tensor(kOut), &log_sum = call.tensor(kLogSum);
+  const Array &out = call.tensor(kOut), &given = call.tensor(kLogSum);
+  bool is_padded = given.shape.size() == q.shape.size() - 1 && of.queries > 0;
+  Array log_sum = is_padded ? with_rows(given, of.queries) : given;
   call.expect(grad.shape == out.shape && log_sum.count() == of.count * of.queries &&
                   out.count() == of.count * of.queries * of.value_width,
               "expected gradient, output and logsumexp of the query's shape");

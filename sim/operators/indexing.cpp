@@ -115,6 +115,9 @@ ArrayResults scatter(const LocalCall& call) {
   return results(put_into(self, part, offsets, reduce == "add"));
 }
 
+double floor_or_true_quotient(double a, double b) { return a / b; }
+std::int64_t floor_or_true_quotient(std::int64_t a, std::int64_t b) { return floor_division(a, b); }
+
 // Offsets of whole slices of a dim: index i stands for all elements there.
 Offsets slice_offsets(const LocalCall& call, const Shape& shape, const Array& index, int dim,
                       Shape& part) {
@@ -173,6 +176,37 @@ ArrayResults index_write(const LocalCall& call) {
     return folded_into(in, part, offsets, [scale](auto a, auto b) {
       return kAdds ? plus(a, times(static_cast<decltype(b)>(scale), b)) : b;
     });
+  }));
+}
+
+// Of what is indexed: what is there and all that goes there, or without it, only the latter.
+ArrayResults index_reduce(const LocalCall& call) {
+  const Array &in = call.tensor(0), &index = call.tensor(1);
+  Shape shape;
+  Offsets offsets =
+      slice_offsets(call, in.shape, index, call.dim("dim", 0, in.shape.size()), shape);
+  Array part = cast(call.tensor(2), in.dtype);
+  call.expect(part.count() == element_count(shape), "expected a source of the indexed shape");
+  std::string reduce = call.attributes.text("reduce", "");
+  call.expect(reduce == "prod" || reduce == "mean" || reduce == "amax" || reduce == "amin",
+              "expected reduce prod, mean, amax or amin");
+  bool include = call.attributes.boolean("include_self", true);
+  return results(visit_computing(in.dtype, [&](auto t) {
+    using T = decltype(t);
+    std::vector<T> out = values<T>(in), more = values<T>(part);
+    std::vector<std::int64_t> count(out.size(), include ? 1 : 0);
+    for (std::size_t i = 0; i < offsets.size(); ++i) {
+      T& to = out[as_size(offsets[i])];
+      bool first = count[as_size(offsets[i])]++ == 0;
+      to = first              ? more[i]
+           : reduce == "prod" ? times(to, more[i])
+           : reduce == "mean" ? plus(to, more[i])
+           : reduce == "amax" ? larger(to, more[i])
+                              : smaller(to, more[i]);
+    }
+    for (std::size_t i = 0; reduce == "mean" && i < out.size(); ++i)
+      if (count[i] > 1) out[i] = floor_or_true_quotient(out[i], static_cast<T>(count[i]));
+    return Array::of(in.dtype, in.shape, std::move(out));
   }));
 }
 
@@ -251,6 +285,7 @@ constexpr std::array kRows{
     OperatorRow{"index_add", index_write<true>},
     OperatorRow{"index_copy", index_write<false>},
     OperatorRow{"index_copy_", index_write<false>},
+    OperatorRow{"index_reduce", index_reduce},
     OperatorRow{"index", index},
     OperatorRow{"_unsafe_index", index},
     OperatorRow{"index_put", index_put},

@@ -92,6 +92,7 @@ ArrayResults constant_pad_nd(const LocalCall& call) {
 
 ArrayResults flip(const LocalCall& call) {
   const Array& in = call.tensor(0);
+  if (in.count() == 0) return results(in);
   DimVector strides = dense_strides(in.shape);
   std::int64_t offset = 0;
   for (std::int64_t dim : call.attributes.integers("dims")) {

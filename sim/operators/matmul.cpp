@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Products of matrices, batched or not, and what is added to them.
+// Products of matrices, batched or not, and what is added to them; of vectors.
 #include <fmt/format.h>
 
 #include <array>
@@ -8,6 +8,7 @@
 #include "sim/operators/pointwise.h"
 #include "sim/operators/product.h"
 #include "sim/operators/rearranged.h"
+#include "sim/operators/slices.h"
 
 namespace reshard::sim {
 namespace {
@@ -134,13 +135,29 @@ ArrayResults addmv(const LocalCall& call) {
   return results(reshaped(any_product(call, a, as_column(b), &added), {a.shape[0]}));
 }
 
+ArrayResults cross(const LocalCall& call) {
+  const Array &a = call.tensor(0), &b = call.tensor(1);
+  int dim = call.dim("dim", -1, a.shape.size());
+  call.expect(a.shape == b.shape && a.shape.size() > 0 && a.shape[dim] == 3,
+              "expected tensors of one shape, of 3 along the dim");
+  Slices<double> x = slices<double>(a, slice_dim(a.shape, dim)),
+                 y = slices<double>(b, slice_dim(b.shape, dim));
+  for (std::int64_t i = 0; i < x.dims.count; ++i) {
+    std::span<double> p = x.slice(i), q = y.slice(i);
+    std::array<double, 3> made{p[1] * q[2] - p[2] * q[1], p[2] * q[0] - p[0] * q[2],
+                               p[0] * q[1] - p[1] * q[0]};
+    std::copy(made.begin(), made.end(), p.begin());
+  }
+  return results(unsliced(a.dtype, std::move(x)));
+}
+
 constexpr std::array kRows{
     OperatorRow{"mm", plain<2, false>},  OperatorRow{"addmm", plain<2, true>},
     OperatorRow{"bmm", plain<3, false>}, OperatorRow{"baddbmm", plain<3, true>},
     OperatorRow{"dot", of_ranks<1, 1>},  OperatorRow{"vdot", of_ranks<1, 1>},
     OperatorRow{"mv", of_ranks<2, 1>},   OperatorRow{"addmv", addmv},
     OperatorRow{"matmul", matmul},       OperatorRow{"outer", outer},
-    OperatorRow{"linear", linear},
+    OperatorRow{"linear", linear},       OperatorRow{"linalg_cross", cross},
 };
 
 }  // namespace

@@ -56,25 +56,33 @@ struct OperatorRow {
 
 // One table a file.
 std::span<const OperatorRow> attention_rows();
+std::span<const OperatorRow> pointwise_gamma_rows();
+std::span<const OperatorRow> batch_norm_rows();
+std::span<const OperatorRow> binning_rows();
 std::span<const OperatorRow> convolution_rows();
 std::span<const OperatorRow> creation_rows();
 std::span<const OperatorRow> cutting_rows();
 std::span<const OperatorRow> einsum_rows();
 std::span<const OperatorRow> embedding_rows();
+std::span<const OperatorRow> grouped_rows();
 std::span<const OperatorRow> indexing_rows();
 std::span<const OperatorRow> joining_rows();
+std::span<const OperatorRow> linalg_rows();
 std::span<const OperatorRow> loss_rows();
 std::span<const OperatorRow> matmul_rows();
+std::span<const OperatorRow> max_pooling_rows();
 std::span<const OperatorRow> norm_rows();
 std::span<const OperatorRow> optimizer_rows();
 std::span<const OperatorRow> ordering_rows();
 std::span<const OperatorRow> pointwise_backward_rows();
 std::span<const OperatorRow> pointwise_binary_rows();
+std::span<const OperatorRow> pointwise_polynomial_rows();
 std::span<const OperatorRow> pointwise_special_rows();
 std::span<const OperatorRow> pointwise_ternary_rows();
 std::span<const OperatorRow> pointwise_unary_rows();
 std::span<const OperatorRow> random_rows();
 std::span<const OperatorRow> reduction_rows();
+std::span<const OperatorRow> resampling_rows();
 std::span<const OperatorRow> scan_rows();
 std::span<const OperatorRow> softmax_rows();
 std::span<const OperatorRow> view_rows();

@@ -109,15 +109,19 @@ ArrayResults mvlgamma(const LocalCall& call) {
   return results(evaluate(call, kManyLogGamma));
 }
 
+double large_bessel_i(int order, double x) {
+  return std::fabs(x) < 50 ? bessel_i(order, x)
+                           : scaled_bessel_i(order, x) * std::exp(std::fabs(x));
+}
+constexpr Pointwise kBesselI0 = floating<1>([](double x) { return large_bessel_i(0, x); }),
+                    kBesselI1 = floating<1>([](double x) { return large_bessel_i(1, x); });
+
 constexpr Pointwise kLogGamma = floating<1>([](double x) { return std::lgamma(x); });
 
 constexpr std::array kRows{
     row("digamma", floating<1>([](double x) { return digamma(x); })),
     row("erfinv", floating<1>([](double x) { return inverse_erf(x); })),
-    row("i0", floating<1>([](double x) {
-          return std::fabs(x) < 50 ? bessel_i(0, x)
-                                   : scaled_bessel_i(0, x) * std::exp(std::fabs(x));
-        })),
+    row("i0", kBesselI0),
     row("lgamma", kLogGamma),
     OperatorRow{"mvlgamma", mvlgamma},
     row("special_bessel_j0", floating<1>([](double x) { return ::j0(x); })),
@@ -129,10 +133,9 @@ constexpr std::array kRows{
         })),
     row("special_erfcx", floating<1>([](double x) { return scaled_erfc(x); })),
     row("special_i0e", floating<1>([](double x) { return scaled_bessel_i(0, x); })),
-    row("special_i1", floating<1>([](double x) {
-          return std::fabs(x) < 50 ? bessel_i(1, x)
-                                   : scaled_bessel_i(1, x) * std::exp(std::fabs(x));
-        })),
+    row("special_i1", kBesselI1),
+    row("special_modified_bessel_i0", kBesselI0),
+    row("special_modified_bessel_i1", kBesselI1),
     row("special_i1e", floating<1>([](double x) { return scaled_bessel_i(1, x); })),
     row("special_log_ndtr", floating<1>([](double x) { return log_normal_share(x); })),
     row("special_ndtri", floating<1>([](double x) { return normal_quantile(x); })),

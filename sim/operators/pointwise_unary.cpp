@@ -106,6 +106,7 @@ constexpr std::array kRows{
     row("ceil", kCeil),
     row("celu", reals<1, 1>([](double x, double a) { return x > 0 ? x : a * std::expm1(x / a); },
                             {{{"alpha", 1}}})),
+    row("_conj", kSame),
     row("conj_physical", kSame),
     row("cos", floating<1>([](double x) { return std::cos(x); })),
     row("cosh", floating<1>([](double x) { return std::cosh(x); })),

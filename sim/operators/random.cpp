@@ -121,6 +121,40 @@ ArrayResults bernoulli_in_place(const LocalCall& call) {
   return results(ones_with(call, call.tensor(0), call.optional_tensor(1), call.number("p", 0.5)));
 }
 
+// Places along the last dim, by their weights: without replacement each at most once. Weights below
+// 0 count as 0, where PyTorch refuses; if none is left above, the first is taken.
+ArrayResults multinomial(const LocalCall& call) {
+  const Array& weights = call.tensor(0);
+  int rank = weights.shape.size();
+  std::int64_t count = call.attributes.integer("num_samples");
+  bool again = call.attributes.boolean("replacement", false);
+  call.expect(rank == 1 || rank == 2, "expected weights of 1 or 2 dims");
+  std::int64_t places = weights.shape[rank - 1];
+  call.expect(count > 0 && places > 0 && (again || count <= places),
+              "expected num_samples from 1 to the number of weights");
+  Shape shape = weights.shape;
+  shape[rank - 1] = count;
+  std::vector<double> all = values<double>(weights), row;
+  Array out = drawn(call, DType::I64, shape, [&](RandomNumber n, std::size_t i) {
+    if (i % as_size(count) == 0) {
+      auto first = all.begin() + static_cast<std::ptrdiff_t>(i / as_size(count) * as_size(places));
+      row.assign(first, first + places);
+      for (double& weight : row) weight = weight > 0 ? weight : 0;
+    }
+    double total = 0;
+    for (double weight : row) total += weight;
+    double left = n.unit() * total;
+    std::size_t last = 0;
+    for (std::size_t at = 0; at < row.size() && left >= 0; ++at) {
+      if (row[at] > 0) last = at;
+      left -= row[at];
+    }
+    if (total > 0 && !again) row[last] = 0;
+    return static_cast<double>(last);
+  });
+  return results(std::move(out));
+}
+
 // Output and mask; what is kept is scaled up.
 ArrayResults native_dropout(const LocalCall& call) {
   const Array& in = call.tensor(0);
@@ -157,6 +191,7 @@ constexpr std::array kRows{
     OperatorRow{"cauchy", cauchy},
     OperatorRow{"bernoulli", bernoulli},
     OperatorRow{"bernoulli_", bernoulli_in_place},
+    OperatorRow{"multinomial", multinomial},
     OperatorRow{"native_dropout", native_dropout, 2},
     OperatorRow{"dropout", dropout},
     row("native_dropout_backward", kDropoutBackward),

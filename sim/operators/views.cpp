@@ -2,9 +2,12 @@
 // Views: the same elements under another shape, or dims in another order.
 #include <fmt/format.h>
 
+#include <Eigen/Core>
 #include <algorithm>
 #include <array>
+#include <bit>
 
+#include "sim/operators/float8.h"
 #include "sim/operators/pointwise.h"
 #include "sim/operators/rearranged.h"
 #include "sim/operators/shapes.h"
@@ -16,6 +19,60 @@ ArrayResults view(const LocalCall& call) {
   const Array& in = call.tensor(0);
   const char* name = call.attributes.has("shape") ? "shape" : "size";
   return results(reshaped(in, inferred_shape(call, call.attributes.integers(name), in.count())));
+}
+
+// As its bits, in the low ones.
+std::uint64_t bits_of(double value, std::int64_t integer, DType dtype) {
+  switch (dtype) {
+    case DType::F64:
+      return std::bit_cast<std::uint64_t>(value);
+    case DType::F32:
+      return std::bit_cast<std::uint32_t>(static_cast<float>(value));
+    case DType::F16:
+      return std::bit_cast<std::uint16_t>(Eigen::half(static_cast<float>(value)));
+    case DType::BF16:
+      return std::bit_cast<std::uint16_t>(Eigen::bfloat16(static_cast<float>(value)));
+    case DType::F8E4M3:
+      return std::bit_cast<std::uint8_t>(Float8<3>(value));
+    case DType::F8E5M2:
+      return std::bit_cast<std::uint8_t>(Float8<2>(value));
+    default:
+      return static_cast<std::uint64_t>(integer);
+  }
+}
+
+double real_of(std::uint64_t bits, DType dtype) {
+  auto low = static_cast<std::uint16_t>(bits);
+  switch (dtype) {
+    case DType::F64:
+      return std::bit_cast<double>(bits);
+    case DType::F32:
+      return std::bit_cast<float>(static_cast<std::uint32_t>(bits));
+    case DType::F16:
+      return static_cast<float>(std::bit_cast<Eigen::half>(low));
+    case DType::BF16:
+      return static_cast<float>(std::bit_cast<Eigen::bfloat16>(low));
+    case DType::F8E4M3:
+      return static_cast<double>(std::bit_cast<Float8<3>>(static_cast<std::uint8_t>(bits)));
+    default:
+      return static_cast<double>(std::bit_cast<Float8<2>>(static_cast<std::uint8_t>(bits)));
+  }
+}
+
+ArrayResults view_dtype(const LocalCall& call) {
+  const Array& in = call.tensor(0);
+  DType dtype = call.dtype().value_or(in.dtype);
+  if (dtype == in.dtype) return results(in);
+  call.expect(size_bytes(dtype) == size_bytes(in.dtype), "expected a dtype of the same size");
+  std::vector<double> reals = values<double>(in);
+  std::vector<std::int64_t> integers = values<std::int64_t>(in);
+  for (std::size_t i = 0; i < reals.size(); ++i) {
+    std::uint64_t bits = bits_of(reals[i], integers[i], in.dtype);
+    if (is_real(dtype)) reals[i] = real_of(bits, dtype);
+    integers[i] = static_cast<std::int64_t>(bits);
+  }
+  return results(is_real(dtype) ? Array::of(dtype, in.shape, reals)
+                                : Array::of(dtype, in.shape, std::move(integers)));
 }
 
 ArrayResults view_as(const LocalCall& call) {
@@ -188,6 +245,7 @@ constexpr std::array kRows{
     OperatorRow{"_reshape_alias", view},
     OperatorRow{"view_as", view_as},
     OperatorRow{"reshape_as", view_as},
+    OperatorRow{"view.dtype", view_dtype},
     OperatorRow{"permute", permute},
     OperatorRow{"transpose", transpose},
     OperatorRow{"transpose_", transpose},

@@ -128,6 +128,7 @@ def arguments_of(call, real):
         else:
             value = default
         same = argument.has_default_value() and not isinstance(value, DTensor) and value == default
+        same = same and isinstance(value, float) == isinstance(default, float)  # 2.0 is not 2
         if not argument.kwarg_only:
             args.append((value, same))
         elif not same:

@@ -8,6 +8,7 @@ import types
 
 import torch_calls
 import torch_rows
+import torch_rows_images
 
 MESHES = "2 3 4 8 2x2 2x3 3x2 2x4 4x2 2x2x2 3x1x2".split()
 SIZES = [1, 2, 3, 4, 4, 5, 6, 7, 8, 8, 9, 12, 16, 24]
@@ -27,9 +28,9 @@ class Draw(random.Random):
         return self.random() < probability
 
 
-def rows():
+def rows(every=torch_rows.every):
     out = []
-    torch_rows.every(lambda name, inputs, **attr: out.append((name, inputs, attr)))
+    every(lambda name, inputs, **attr: out.append((name, inputs, attr)))
     return out
 
 
@@ -158,8 +159,15 @@ def wide():
         yield from systematic(row, "2x2", min(4, 1 + tensors))
 
 
-def drawn(count=3000, seed="drawn"):
-    draw, among = Draw(seed), rows()
+def images():
+    for row in rows(torch_rows_images.images):
+        yield from systematic(row, "4", 4)
+        yield from systematic(row, "2x2", 2)
+    yield from drawn(150, "images", torch_rows_images.images)
+
+
+def drawn(count=3000, seed="drawn", every=torch_rows.every):
+    draw, among = Draw(seed), rows(every)
     while count:
         row, mesh = draw.one(among), draw.one(MESHES)
         entries, axes = parsed(row[1]), len(mesh.split("x"))

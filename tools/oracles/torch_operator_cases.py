@@ -3,6 +3,7 @@
 losses here, all others in the modules it names."""
 
 import torch
+import torch_image_cases
 import torch_pointwise_cases as pointwise
 import torch_shape_cases as shapes
 from torch_operator_tensors import BF16, F16, F64, INF, U8, apart, b, case, f, i, scalar
@@ -333,5 +334,6 @@ def cases():
         *(pointwise.unary, pointwise.binary, pointwise.ternary, pointwise.backward),
         *(matrices, reductions, scans, softmaxes, norms, embeddings, attentions, losses),
         *(shapes.views, shapes.cuts, shapes.indices, shapes.convolutions, shapes.lists),
+        torch_image_cases.images,
     ):
         yield from group()

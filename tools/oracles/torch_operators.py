@@ -3,8 +3,8 @@
 """Asks an installed PyTorch what its dispatch decides for calls of operators on sharded tensors,
 and writes one JSON line per call: the call, and under "expect" what was decided.
 
-The set "operators" is what the tests read; "fixed", "wide" and "drawn" are what it is taken from,
-"composite" is what becomes of operators that PyTorch takes apart before dispatch.
+The set "operators" is what the tests read; "fixed", "wide", "drawn" and "images" are what it is
+taken from, "composite" is what becomes of operators that PyTorch takes apart before dispatch.
 
 call    "in": the tensors in the order of the operator's arguments, null where absent, lists where
         the argument is one; "below": drawn from [0, below); "of_view": its _StridedShard was made
@@ -45,7 +45,7 @@ import torch_composite
 import torch_decide
 from torch.testing._internal.distributed.fake_pg import FakeStore
 from torch_calls_composite import composite
-from torch_calls_drawn import drawn, wide
+from torch_calls_drawn import drawn, images, wide
 from torch_calls_fixed import fixed
 from torch_calls_more import more
 
@@ -74,6 +74,7 @@ SETS = {
     "fixed": (fixed, torch_answers.answer),
     "wide": (asked_widely, torch_answers.answer),
     "drawn": (drawn, torch_answers.answer),
+    "images": (images, torch_answers.answer),
     "composite": (composite, torch_composite.answer),
 }
 

@@ -135,6 +135,90 @@ TEST_CASE("the largest element has not the largest norm, and thresholds may fall
   }
 }
 
+TEST_CASE("bits of addends are no addends of bits") {
+  for (const char* placements : {"P(sum)", "P(max)"})
+    CHECK(in_text(decided({"view.dtype",
+                           "4",
+                           {{{16, 8}, placements}},
+                           with({{"dtype", OpValue(std::string("i32"))}})})) == "R");
+  CHECK(in_text(decided({"view.dtype",
+                         "4",
+                         {{{16, 8}, "S(1)"}},
+                         with({{"dtype", OpValue(std::string("i32"))}})})) == "S(1)");
+}
+
+TEST_CASE("a triangle's batch goes with that of the right sides") {
+  auto solve = [](const Shape& triangle, const char* placements) {
+    return decided({"linalg_solve_triangular",
+                    "4",
+                    {{triangle, placements}, {{4, 3, 2}, "S(0)"}},
+                    with({{"upper", OpValue(true)}})});
+  };
+  CHECK(in_text(solve({4, 3, 3}, "R")) == "S(0)");
+  CHECK(in_text(solve({1, 3, 3}, "R")) == "R");
+  CHECK(in_text(solve({3, 3}, "R"), 1) == "S(0)");
+}
+
+TEST_CASE("as_strided is a permutation or refused") {
+  auto strided = [](const Shape& shape, std::vector<std::int64_t> size,
+                    std::vector<std::int64_t> stride, std::int64_t offset = 0) {
+    OpAttributes attributes = with({{"size", OpValue(size)},
+                                    {"stride", OpValue(stride)},
+                                    {"storage_offset", OpValue(offset)}});
+    return text(decided({"as_strided", "4", {{shape, "S(0)"}}, attributes}).outputs[0]->placements);
+  };
+  CHECK(strided({16, 8}, {16, 8}, {8, 1}) == "S(0)");
+  CHECK(strided({16, 8}, {8, 16}, {1, 8}) == "S(1)");
+  CHECK(strided({4, 8, 2}, {8, 2, 4}, {2, 1, 16}) == "S(2)");
+  CHECK_THROWS_WITH(strided({16, 8}, {8, 8}, {8, 1}), Catch::Contains("no permutation of dims"));
+  CHECK_THROWS_WITH(strided({16, 8}, {16, 8}, {8, 1}, 8), Catch::Contains("no permutation"));
+  // PyTorch cannot tell which of equal dims is meant.
+  CHECK_THROWS_WITH(strided({4, 1, 1}, {1, 4, 1}, {1, 1, 1}), Catch::Contains("no permutation"));
+}
+
+TEST_CASE("powers of addends are no addends of powers") {
+  CHECK(in_text(decided({"linalg__powsum", "4", {{{16, 8}, "P(sum)"}}})) == "R");
+  CHECK(in_text(decided({"linalg__powsum", "4", {{{16, 8}, "S(0)"}}})) == "S(0)");
+}
+
+TEST_CASE("a tensor beside lists lies one way") {
+  auto mesh = std::make_shared<const Mesh>(parse_mesh("4x2"));
+  auto spec = [](const Shape& shape, const char* placements) {
+    return TensorSpec{{shape, DType::F32}, parse_op_placements(placements)};
+  };
+  TensorSpec first = spec({1, 16}, "S(0)P(avg)"), second = spec({16}, "P(sum)R"),
+             factor = spec({}, "RP(sum)");
+  OpCall call{
+      &find_operator("_foreach_mul.Tensor"), {{true, {&first, &second}}, {false, {&factor}}}, {}};
+  TorchMoves moves(mesh, 1);
+  Decision decision = decide(
+      call, mesh->shape(),
+      [&](const TensorSpec& from, const OpPlacements& to) { return moves.cost_us(from, to); });
+  CHECK(in_text(decision, 2) == "RR");
+  CHECK(text(decision.outputs[0]->placements) == "S(0)P(avg)");
+  CHECK(text(decision.outputs[1]->placements) == "P(sum)R");
+}
+
+TEST_CASE("within loss_parallel the derivative of log_softmax takes what is whole or cut") {
+  auto chosen = [](const char* placements) {
+    auto mesh = std::make_shared<const Mesh>(parse_mesh("4"));
+    TensorSpec spec{{{16, 12}, DType::F32}, parse_op_placements(placements)};
+    OpCall call{&find_operator("_log_softmax_backward_data"),
+                {{false, {&spec}}, {false, {&spec}}},
+                with({{"dim", OpValue(std::int64_t{1})}}),
+                true};
+    TorchMoves moves(mesh, 1);
+    return decide(call, mesh->shape(), [&](const TensorSpec& from, const OpPlacements& to) {
+      return moves.cost_us(from, to);
+    });
+  };
+  for (const char* placements : {"R", "S(0)", "S(1)"}) {
+    CHECK(in_text(chosen(placements)) == placements);
+    CHECK(chosen(placements).collectives.empty());
+  }
+  CHECK_THROWS_WITH(chosen("P(sum)"), Catch::Contains("logits that are S or R"));
+}
+
 TEST_CASE("counts of indices are those of all ranks") {
   for (bool counts : {false, true}) {
     auto mesh = std::make_shared<const Mesh>(parse_mesh("4"));

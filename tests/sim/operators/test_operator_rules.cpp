@@ -3,6 +3,7 @@
 // that run on GPUs only, the same bits however a tensor is cut, random numbers.
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <set>
 
 #include "core/base/errors.h"
 #include "sim/operators/operators.h"
@@ -106,6 +107,73 @@ TEST_CASE("folds over nothing give their identity") {
   CHECK(first(call("linalg_vector_norm", {one(none)}, dim)) == 0);
   dim.set("ord", OpValue("-inf"));
   CHECK(first(call("linalg_vector_norm", {one(none)}, dim)) == INFINITY);
+}
+
+TEST_CASE("floats of 8 bits round to what they hold") {
+  auto rounded = [](DType dtype, double value) {
+    return values<double>(Array::of(dtype, {}, std::vector<double>{value}))[0];
+  };
+  CHECK(rounded(DType::F8E4M3, 0.3) == 0.3125);
+  CHECK(rounded(DType::F8E4M3, -1.0625) == -1);
+  CHECK(rounded(DType::F8E4M3, 1.1875) == 1.25);
+  CHECK(rounded(DType::F8E4M3, 460) == 448);
+  CHECK(std::isnan(rounded(DType::F8E4M3, 500)));
+  CHECK(rounded(DType::F8E4M3, 0x1p-9) == 0x1p-9);
+  CHECK(rounded(DType::F8E4M3, 0x1p-11) == 0);
+  CHECK(rounded(DType::F8E5M2, 0.3) == 0.3125);
+  CHECK(rounded(DType::F8E5M2, 57344) == 57344);
+  CHECK(std::isinf(rounded(DType::F8E5M2, 65000)));
+  CHECK(rounded(DType::F8E5M2, -0x1p-16) == -0x1p-16);
+}
+
+TEST_CASE("decompositions are what they are made of") {
+  Array a = rough({2, 4, 3}), square = rough({2, 3, 3});
+  ArrayResults svd = call("_linalg_svd", {one(a)});
+  auto scaled =
+      call("mul", {one(*svd[0]), one(*call("unsqueeze", {one(*svd[1])},
+                                           with({{"dim", OpValue(std::int64_t{1})}}))[0])});
+  auto near = [](const Array& x, const Array& y) {
+    std::vector<double> p = values<double>(x), q = values<double>(y);
+    REQUIRE(p.size() == q.size());
+    for (std::size_t i = 0; i < p.size(); ++i) CHECK(p[i] == Approx(q[i]).margin(1e-5));
+  };
+  near(*call("matmul", {one(*scaled[0]), one(*svd[2])})[0], a);
+  Array lower = *call("tril", {one(square)})[0];
+  Array upper =
+      *call("transpose",
+            {one(*call("tril", {one(square)}, with({{"diagonal", OpValue(std::int64_t{-1})}}))[0])},
+            with({{"dim0", OpValue(std::int64_t{1})}, {"dim1", OpValue(std::int64_t{2})}}))[0];
+  ArrayResults eigh = call("_linalg_eigh", {one(square)});
+  Array symmetric = *call("add", {one(lower), one(upper)})[0];
+  near(*call("matmul", {one(symmetric), one(*eigh[1])})[0],
+       *call("mul", {one(*eigh[1]), one(*call("unsqueeze", {one(*eigh[0])},
+                                              with({{"dim", OpValue(std::int64_t{1})}}))[0])})[0]);
+}
+
+TEST_CASE("kernels of attention write more than is asked for") {
+  Array q = rough({2, 2, 3, 4}), k = rough({2, 2, 5, 4}, 0.1), v = rough({2, 2, 5, 4}, 0.9);
+  const std::string base = "_scaled_dot_product_";
+  std::vector<ArrayArgument> in{one(q), one(k), one(v)};
+  Array sums = *call(base + "efficient_attention", in)[1];
+  CHECK(sums.shape == Shape{2, 2, 32});
+  CHECK(std::isinf(values<double>(sums)[3]));
+  CHECK(call(base + "cudnn_attention", in)[1]->shape == Shape{2, 2, 3, 1});
+  CHECK(
+      call(base + "flash_attention", in, with({{"return_debug_mask", OpValue(true)}}))[8]->shape ==
+      Shape{2, 2, 3, 128});
+}
+
+TEST_CASE("draws without replacement are different") {
+  Array weights = floats({2, 4}, {1, 2, 0, 1, 0, 1, 1, 1});
+  OpAttributes all = with({{"num_samples", OpValue(std::int64_t{3})}});
+  std::vector<std::int64_t> out =
+      values<std::int64_t>(*call("multinomial", {one(weights)}, all)[0]);
+  for (std::size_t row : {0u, 3u})
+    CHECK(std::set<std::int64_t>(out.begin() + static_cast<int>(row),
+                                 out.begin() + static_cast<int>(row) + 3)
+              .size() == 3);
+  CHECK(std::count(out.begin(), out.begin() + 3, 2) == 0);
+  CHECK(std::count(out.begin() + 3, out.end(), 0) == 0);
 }
 
 TEST_CASE("a part of the rows gives the same bits as the whole") {

@@ -40,6 +40,9 @@ show_steps() {
   if [ -t 1 ]; then printf '\r%60s\r' ''; fi
 }
 
+# A clone in another folder finds what one was built from before: paths below it count as relative.
+export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
+
 build_preset() {
   local preset=$1
   shift

@@ -79,6 +79,13 @@ std::string text(const OpPlacements& placements) {
   return out;
 }
 
+std::string text(const PlacedTensors& tensors) {
+  std::string out;
+  for (const std::optional<OpPlacements>& placements : tensors)
+    out += fmt::format("{}{}", out.empty() ? "" : ", ", placements ? text(*placements) : "-");
+  return out;
+}
+
 bool has_strided(const OpPlacements& placements) {
   return std::any_of(placements.begin(), placements.end(), [](const OpPlacement& placement) {
     return placement.kind == OpPlacement::Kind::StridedShard;

@@ -58,6 +58,9 @@ std::string text(const OpPlacement& placement);
 
 using OpPlacements = std::vector<OpPlacement>;  // one per axis
 std::string text(const OpPlacements& placements);
+// Of the tensors of a call, none where one is absent: "S(0)R, -".
+using PlacedTensors = std::vector<std::optional<OpPlacements>>;
+std::string text(const PlacedTensors& tensors);
 bool has_strided(const OpPlacements& placements);
 
 struct TensorMeta {

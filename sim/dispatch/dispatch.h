@@ -55,6 +55,7 @@ struct DispatchReport {
   std::optional<Regret> regret;
   // Of calls and redistributions whose values were worked out and compared; 0: none were.
   std::int64_t calls_computed = 0, elements_compared = 0;
+  std::string values_left_out;         // why, where they were asked for; empty: they were not
   std::vector<TraceFinding> findings;  // expectations that do not hold, moves that must be written
 };
 

@@ -8,19 +8,12 @@
 namespace reshard::sim {
 namespace {
 
-std::string placements_text(const std::vector<std::optional<OpPlacements>>& list) {
-  std::string out;
-  for (const auto& placements : list)
-    out += fmt::format("{}{}", out.empty() ? "" : ", ", placements ? text(*placements) : "None");
-  return out;
-}
-
 std::string why(const DispatchedCall& torch, const DispatchedCall& best) {
   std::vector<std::string> reasons;
   if (torch.in != best.in) reasons.emplace_back("its inputs come otherwise");
   if (torch.decision.wanted != best.decision.wanted)
-    reasons.push_back(fmt::format("takes {} instead of {}", placements_text(best.decision.wanted),
-                                  placements_text(torch.decision.wanted)));
+    reasons.push_back(fmt::format("takes {} instead of {}", text(best.decision.wanted),
+                                  text(torch.decision.wanted)));
   auto again = std::count_if(best.moves.begin(), best.moves.end(),
                              [](const DispatchedMove& move) { return move.again; });
   if (again > 0) reasons.emplace_back("a copy that was brought before serves again");

@@ -11,7 +11,9 @@
 #include "core/base/errors.h"
 #include "core/ops/view_map.h"
 #include "sim/dispatch/declared.h"
+#include "sim/dispatch/masks.h"
 #include "sim/dispatch/random_offsets.h"
+#include "sim/dispatch/work.h"
 #include "sim/operators/operators.h"
 
 namespace reshard::sim {
@@ -22,53 +24,6 @@ Sharded cut_up(const TensorSpec& spec, const MeshRef& mesh, const Array& whole) 
   return cut(spec, mesh, [&](std::int64_t addend) {
     return addend == 0 ? whole : Array::zeros(whole.dtype, whole.shape);
   });
-}
-
-// ---- a rank's own call
-
-// Which indices of a look-up a rank has: those of its part of the dim that is cut.
-struct Mask {
-  std::int64_t lo = 0, hi = 0;
-  std::vector<bool> others;  // by element of the index
-};
-
-const OpPlacement* mask_of(const OpPlacements& placements) {
-  for (const OpPlacement& placement : placements)
-    if (placement.kind == OpPlacement::Kind::MaskPartial) return &placement;
-  return nullptr;
-}
-
-// Of each position the part of the looked-up dim, where the index is masked.
-Mask mask_at(const OpPlacements& index, const MeshRef& mesh, std::int32_t position) {
-  const OpPlacement& mask = *mask_of(index);
-  std::vector<Placement> parts;
-  for (const OpPlacement& placement : index)
-    parts.push_back(placement.kind == OpPlacement::Kind::MaskPartial ? Placement::shard(mask.dim)
-                                                                     : Placement::replicate());
-  Layout layout(mask.mask_shape, DType::F32, mesh, std::move(parts));
-  Runs runs = layout.runs(mask.dim, position);
-  return runs.empty() ? Mask{} : Mask{runs.front().global_lo, runs.back().global_hi(), {}};
-}
-
-// Indices into the rank's part; those of others point to its first.
-Array shifted(const Array& index, Mask& mask) {
-  std::vector<std::int64_t> out = values<std::int64_t>(index);
-  for (std::int64_t& value : out) {
-    bool other = value < mask.lo || value >= mask.hi;
-    mask.others.push_back(other);
-    value = other ? 0 : value - mask.lo;
-  }
-  return Array::of(index.dtype, index.shape, out);
-}
-
-// What came of others' indices is theirs to say: the index's dims lead those of the output.
-void clear_others(const Mask& mask, Array& output) {
-  if (mask.others.empty()) return;
-  std::size_t each = to_index(output.count()) / mask.others.size();
-  std::vector<double> out = values<double>(output);
-  for (std::size_t i = 0; i < out.size(); ++i)
-    if (mask.others[i / std::max<std::size_t>(each, 1)]) out[i] = 0;
-  output = Array::of(output.dtype, output.shape, out);
 }
 
 // Numbers that are another tensor's on other ranks, or that nobody has written: only copies can be
@@ -82,10 +37,14 @@ class Checking {
   Checking(const Trace& trace, DispatchReport& report, const PlanOf& plan_of)
       : trace_(trace), report_(report), plan_of_(plan_of), held_(report.values.size()) {}
 
-  void run() {
+  void run(const OnCall& on_call) {
     // They come in the order in which they are used.
     for (const auto& line : report_.tensors) held_[to_index(line->out[0])] = declared(*line);
-    for (const DispatchedCall& call : report_.calls) {
+    std::vector<std::size_t> last_use = last_uses();
+    for (std::size_t i = 0; i < report_.calls.size(); ++i) {
+      const DispatchedCall& call = report_.calls[i];
+      if (on_call)
+        on_call(static_cast<std::int64_t>(i), static_cast<std::int64_t>(report_.calls.size()));
       try {
         if (!call.op) {
           redistribute(call);
@@ -95,10 +54,33 @@ class Checking {
       } catch (const InputError& error) {
         throw error.in(fmt::format("{}:{}", trace_.file, call.line));
       }
+      for (ValueId value : named(call))
+        if (last_use[to_index(value)] == i) forget(value);
     }
   }
 
  private:
+  static std::vector<ValueId> named(const DispatchedCall& call) {
+    std::vector<ValueId> out;
+    for (const OperatorLine::Argument& argument : call.said->in)
+      out.insert(out.end(), argument.values.begin(), argument.values.end());
+    out.insert(out.end(), call.said->out.begin(), call.said->out.end());
+    std::erase(out, kNoValue);
+    return out;
+  }
+
+  std::vector<std::size_t> last_uses() const {
+    std::vector<std::size_t> out(held_.size(), 0);
+    for (std::size_t i = 0; i < report_.calls.size(); ++i)
+      for (ValueId value : named(report_.calls[i])) out[to_index(value)] = i;
+    return out;
+  }
+
+  void forget(ValueId value) {
+    held_[to_index(value)].reset();
+    copies_.erase(value);
+  }
+
   const Sharded& held(ValueId value) const {
     RESHARD_CHECK(held_[to_index(value)].has_value(), "a value that no line has made");
     return *held_[to_index(value)];
@@ -386,8 +368,22 @@ class Checking {
 
 }  // namespace
 
-void check_values(const Trace& trace, DispatchReport& report, const PlanOf& plan_of) {
-  Checking(trace, report, plan_of).run();
+std::int64_t values_effort(const DispatchReport& report) {
+  // Values become doubles and are compared one by one: a byte takes as long as many products.
+  constexpr Int128 kOfByte = 16;
+  Int128 out = 0;
+  for (const DispatchedCall& call : report.calls) {
+    if (!call.op) continue;
+    Work work = work_of(call);
+    // On every rank, and once more as a whole.
+    out += (work.operations + kOfByte * work.bytes) * 2 * call.said->mesh->size();
+  }
+  return static_cast<std::int64_t>(std::min<Int128>(out, kMaxBytes));
+}
+
+void check_values(const Trace& trace, DispatchReport& report, const PlanOf& plan_of,
+                  const OnCall& on_call) {
+  Checking(trace, report, plan_of).run(on_call);
 }
 
 }  // namespace reshard::sim

@@ -17,8 +17,17 @@
 
 namespace reshard::sim {
 
+// What that takes, roughly in operations; and as much as people wait for, about a minute.
+std::int64_t values_effort(const DispatchReport& report);
+inline constexpr std::int64_t kMostValuesEffort = 200'000'000'000;
+
+// `done` calls of `total`.
+using OnCall = std::function<void(std::int64_t done, std::int64_t total)>;
+
 // Counts what is compared; what is wrong becomes a finding that names the operator, the rank and
-// the element. Throws InputError for what cannot be computed.
-void check_values(const Trace& trace, DispatchReport& report, const PlanOf& plan_of);
+// the element. A value is held until the last line that names it. Throws InputError for what cannot
+// be computed.
+void check_values(const Trace& trace, DispatchReport& report, const PlanOf& plan_of,
+                  const OnCall& on_call = {});
 
 }  // namespace reshard::sim

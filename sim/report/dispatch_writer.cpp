@@ -16,14 +16,6 @@ namespace {
 
 constexpr std::string_view kPasses[]{"forward", "backward", "optimizer"};
 
-Json cost_json(double cost_us) { return std::isinf(cost_us) ? Json(nullptr) : Json(cost_us); }
-
-Json texts_json(const std::vector<std::optional<OpPlacements>>& list) {
-  return list_json(list, [](const auto& placements) {
-    return placements ? Json(text(*placements)) : Json(nullptr);
-  });
-}
-
 Json specs_json(const std::vector<std::optional<TensorSpec>>& list) {
   return list_json(
       list, [](const auto& spec) { return spec ? Json(text(spec->placements)) : Json(nullptr); });
@@ -49,14 +41,14 @@ Json call_json(const DispatchedCall& call) {
               {"module", or_null(call.module)},
               {"pass", call.pass},
               {"in", specs_json(call.in)},
-              {"chosen", texts_json(decision.wanted)},
+              {"chosen", placements_json(decision.wanted)},
               {"out", specs_json(decision.outputs)},
               {"cost_us", cost_json(decision.cost_us)},
               {"candidates", decision.candidates},
               {"ties", decision.ties},
               {"implicit", list_json(call.moves, move_json)},
               {"hit", call.hit}};
-  out["runner_up"] = decision.runner_up_us ? Json{{"in", texts_json(decision.runner_up)},
+  out["runner_up"] = decision.runner_up_us ? Json{{"in", placements_json(decision.runner_up)},
                                                   {"cost_us", cost_json(*decision.runner_up_us)}}
                                            : Json(nullptr);
   out["corrected"] = or_null(decision.corrected);
@@ -213,6 +205,7 @@ std::string facts_text(const DispatchReport& report, std::size_t width) {
     facts.add("values",
               fmt::format("{} calls computed on every rank, {} elements as of whole tensors",
                           report.calls_computed, report.elements_compared));
+  if (!report.values_left_out.empty()) facts.add("values", "left out: " + report.values_left_out);
   for (std::string_view pass : kPasses) {
     if (auto at = report.collectives.find(pass); at != report.collectives.end())
       facts.add(std::string(pass), counts_text(at->second));
@@ -250,6 +243,14 @@ std::string regret_table(const Regret& regret, std::size_t width) {
 
 }  // namespace
 
+Json cost_json(double cost_us) { return std::isinf(cost_us) ? Json(nullptr) : Json(cost_us); }
+
+Json placements_json(const PlacedTensors& tensors) {
+  return list_json(tensors, [](const auto& placements) {
+    return placements ? Json(text(*placements)) : Json(nullptr);
+  });
+}
+
 void add_dispatch(const DispatchReport& report, Json& out) {
   Json calls = Json::array(), redistributions = Json::array();
   for (const DispatchedCall& call : report.calls) {
@@ -261,7 +262,9 @@ void add_dispatch(const DispatchReport& report, Json& out) {
   out["dispatch"] = {{"mode", text(report.mode)},         {"hits", report.cache.hits},
                      {"misses", report.cache.misses},     {"entries", report.cache.entries},
                      {"capacity", report.cache.capacity}, {"evictions", report.cache.evictions}};
-  out["values"] = {{"calls", report.calls_computed}, {"elements", report.elements_compared}};
+  out["values"] = {{"calls", report.calls_computed},
+                   {"elements", report.elements_compared},
+                   {"left_out", or_null(report.values_left_out)}};
   out["collectives"] = counts_json(report.collectives);
   out["collectives_issued"] = counts_json(report.issued);
   out["operators"] = list_json(operator_facts(report), operator_json);

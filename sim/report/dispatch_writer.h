@@ -9,6 +9,11 @@
 
 namespace reshard::sim {
 
+// Null where it is infinite.
+Json cost_json(double cost_us);
+// One text a tensor, null for an absent one.
+Json placements_json(const PlacedTensors& tensors);
+
 // Adds `calls`, `redistributions`, `dispatch`, `values`, `collectives`, `collectives_issued`,
 // `operators`, `moves` and `regret`.
 void add_dispatch(const DispatchReport& report, Json& out);

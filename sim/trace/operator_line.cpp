@@ -7,23 +7,13 @@
 #include "core/base/errors.h"
 #include "core/ops/operator.h"
 #include "sim/trace/line_reader.h"
+#include "sim/trace/op_values.h"
 #include "sim/trace/trace.h"
 
 namespace reshard::sim {
 namespace {
 
 constexpr std::string_view kName = "the name of a tensor of a line above";
-
-OpValue value_of(const TraceJson& json) {
-  if (json.is_boolean()) return OpValue(json.get<bool>());
-  if (json.is_number_integer()) return OpValue(json.get<std::int64_t>());
-  if (json.is_number()) return OpValue(json.get<double>());
-  if (json.is_string()) return OpValue(json.get<std::string>());
-  if (!json.is_array()) return {};
-  std::vector<OpValue> list;
-  for (const TraceJson& item : json) list.push_back(value_of(item));
-  return OpValue(std::move(list));
-}
 
 OpPlacements placements_of(const std::string& text, int axes, int dims, std::string_view field) {
   PlacementList list = parse_placements(text, axes, dims, field);
@@ -159,7 +149,7 @@ std::shared_ptr<const OperatorLine> OperatorLineReader::read_call(TraceFields& f
   if (!line->mesh) builder_.fail("in: expected at least one tensor");
   if (const TraceJson* attr = fields.find("attr")) {
     if (!attr->is_object()) fields.fail("attr", "an object of arguments by ATen's names", *attr);
-    for (const auto& [name, value] : attr->items()) line->attributes.set(name, value_of(value));
+    for (const auto& [name, value] : attr->items()) line->attributes.set(name, op_value_of(value));
   }
   line->loss_parallel = fields.boolean("loss_parallel", false);
   if (fields.has("duration_ps"))

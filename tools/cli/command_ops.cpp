@@ -12,16 +12,16 @@
 #include "core/base/errors.h"
 #include "core/ops/decision.h"
 #include "core/ops/torch_moves.h"
+#include "sim/report/dispatch_writer.h"
 #include "sim/report/json.h"
 #include "sim/report/table.h"
+#include "sim/trace/op_values.h"
 #include "tools/cli/commands.h"
 #include "tools/cli/options.h"
 #include "tools/cli/output.h"
 
 namespace reshard::tools {
 namespace {
-
-using Placed = std::vector<std::optional<OpPlacements>>;
 
 struct OpsOptions {
   std::string op, mesh;
@@ -57,17 +57,6 @@ std::string operators_text(bool json) {
   return table.text(screen_width());
 }
 
-OpValue value_of(const nlohmann::json& json) {
-  if (json.is_boolean()) return OpValue(json.get<bool>());
-  if (json.is_number_integer()) return OpValue(json.get<std::int64_t>());
-  if (json.is_number()) return OpValue(json.get<double>());
-  if (json.is_string()) return OpValue(json.get<std::string>());
-  std::vector<OpValue> list;
-  if (!json.is_array()) return {};
-  for (const nlohmann::json& item : json) list.push_back(value_of(item));
-  return OpValue(std::move(list));
-}
-
 // "dim=1", "size=[8,4]", "ord=inf": what is no JSON is text.
 void read_attribute(const std::string& text, OpAttributes& attributes) {
   std::size_t equals = text.find('=');
@@ -75,7 +64,8 @@ void read_attribute(const std::string& text, OpAttributes& attributes) {
     throw InputError(fmt::format("--attr: expected NAME=VALUE, found {}", reshard::quoted(text)));
   std::string value = text.substr(equals + 1);
   nlohmann::json json = nlohmann::json::parse(value, nullptr, false);
-  attributes.set(text.substr(0, equals), json.is_discarded() ? OpValue(value) : value_of(json));
+  attributes.set(text.substr(0, equals),
+                 json.is_discarded() ? OpValue(value) : sim::op_value_of(json));
 }
 
 // The call, and the tensors that it points to.
@@ -111,41 +101,24 @@ Asked asked(const OpsOptions& options) {
   return out;
 }
 
-std::string texts(const Placed& list) {
-  std::string out;
-  for (const auto& placements : list)
-    out += fmt::format("{}{}", out.empty() ? "" : ", ", placements ? text(*placements) : "-");
-  return out;
-}
-
-sim::Json texts_json(const Placed& list) {
-  return sim::list_json(list, [](const auto& placements) {
-    return placements ? sim::Json(text(*placements)) : sim::Json(nullptr);
-  });
-}
-
-Placed outputs_of(const Decision& decision) {
-  Placed out;
+PlacedTensors outputs_of(const Decision& decision) {
+  PlacedTensors out;
   for (const auto& spec : decision.outputs)
     out.push_back(spec ? std::optional(spec->placements) : std::nullopt);
   return out;
 }
 
-sim::Json cost_json(double cost_us) {
-  return std::isinf(cost_us) ? sim::Json(nullptr) : sim::Json(cost_us);
-}
-
 std::string decision_json(const Asked& asked, const Decision& decision) {
   return sim::written({{"schema", "reshard.ops/1"},
                        {"operator", asked.call.op->name},
-                       {"chosen", texts_json(decision.wanted)},
-                       {"out", texts_json(outputs_of(decision))},
-                       {"cost_us", cost_json(decision.cost_us)},
+                       {"chosen", sim::placements_json(decision.wanted)},
+                       {"out", sim::placements_json(outputs_of(decision))},
+                       {"cost_us", sim::cost_json(decision.cost_us)},
                        {"ties", decision.ties},
                        {"candidates", sim::list_json(decision.all, [](const Candidate& candidate) {
-                          return sim::Json{{"in", texts_json(candidate.in)},
-                                           {"out", texts_json(candidate.out)},
-                                           {"cost_us", cost_json(candidate.cost_us)}};
+                          return sim::Json{{"in", sim::placements_json(candidate.in)},
+                                           {"out", sim::placements_json(candidate.out)},
+                                           {"cost_us", sim::cost_json(candidate.cost_us)}};
                         })}});
 }
 
@@ -155,17 +128,17 @@ std::string decision_text(const Asked& asked, const Decision& decision, const To
   std::stable_sort(by_cost.begin(), by_cost.end(),
                    [](const Candidate* a, const Candidate* b) { return a->cost_us < b->cost_us; });
   sim::Table table({"", "inputs", "outputs", ">cost"});
-  Placed outputs = outputs_of(decision);
+  PlacedTensors outputs = outputs_of(decision);
   for (const Candidate* candidate : by_cost) {
     bool chosen = candidate->in == decision.wanted && candidate->out == outputs;
-    table.add_row({chosen ? "->" : "", texts(candidate->in), texts(candidate->out),
+    table.add_row({chosen ? "->" : "", text(candidate->in), text(candidate->out),
                    fmt::format("{:.2f} us", candidate->cost_us)});
   }
   std::string out = fmt::format("{}: {} candidates, {} of the chosen one's cost\n\n{}",
                                 asked.call.op->name, decision.candidates, decision.ties,
                                 by_cost.empty() ? "" : table.text(screen_width()) + "\n");
-  out += fmt::format("chosen   {} -> {}, {:.2f} us by PyTorch's model\n", texts(decision.wanted),
-                     texts(outputs), decision.cost_us);
+  out += fmt::format("chosen   {} -> {}, {:.2f} us by PyTorch's model\n", text(decision.wanted),
+                     text(outputs), decision.cost_us);
   std::vector<const TensorSpec*> inputs = flat_inputs(asked.call);
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (!inputs[i]) continue;

@@ -88,9 +88,25 @@ sim::StudyOptions quick_options(const MachineOptions& machine) {
   return out;
 }
 
+void check_values(sim::DispatchReport& report, sim::Studies& studies, const sim::Trace& trace,
+                  Progress& progress) {
+  std::int64_t effort = sim::values_effort(report);
+  if (effort > sim::kMostValuesEffort) {
+    report.values_left_out =
+        fmt::format("some {:.1e} operations, more than {:.0e}; smaller tensors show the same",
+                    static_cast<double>(effort), static_cast<double>(sim::kMostValuesEffort));
+    return;
+  }
+  auto plan_of = [&studies](const Request& request) { return studies.of(request)->shared_plan(); };
+  sim::check_values(trace, report, plan_of, [&](std::int64_t done, std::int64_t total) {
+    progress.show("computing calls", done, total);
+  });
+}
+
 // Decides the trace's calls, where it has some.
 std::shared_ptr<const sim::DispatchReport> dispatched(const ReplayOptions& options,
-                                                      sim::Studies& studies, sim::Trace& trace) {
+                                                      sim::Studies& studies, sim::Trace& trace,
+                                                      Progress& progress) {
   if (!sim::has_operators(trace) && !sim::has_places(trace)) return nullptr;
   sim::DispatchOptions dispatch;
   dispatch.mode = options.dispatch == "best" ? sim::DispatchMode::Best : sim::DispatchMode::Torch;
@@ -110,10 +126,7 @@ std::shared_ptr<const sim::DispatchReport> dispatched(const ReplayOptions& optio
   };
   auto report = std::make_shared<sim::DispatchReport>(sim::dispatch(trace, dispatch));
   refuse(report->findings);
-  if (options.data.how == "full")
-    sim::check_values(trace, *report, [&studies](const Request& request) {
-      return studies.of(request)->shared_plan();
-    });
+  if (options.data.how == "full") check_values(*report, studies, trace, progress);
   refuse(report->findings);
   return report;
 }
@@ -122,8 +135,9 @@ sim::ReplayReport replayed(const ReplayOptions& options, sim::Trace& trace,
                            const std::shared_ptr<const Topology>& topology,
                            std::int64_t budget_bytes) {
   sim::Studies studies(topology, planner_of(options.machine), study_options(options.machine));
-  std::shared_ptr<const sim::DispatchReport> decided = dispatched(options, studies, trace);
   Progress progress;
+  std::shared_ptr<const sim::DispatchReport> decided =
+      dispatched(options, studies, trace, progress);
   sim::ReplayHooks hooks = hooks_for(studies, progress, options.data.how == "full");
   bool has_page = !options.output.html.empty();
   hooks.critical_path = options.output.json || options.output.verbose || has_page;

@@ -268,5 +268,39 @@ TEST_CASE("calls that fit no operator are refused in one sentence") {
   CHECK_THROWS_WITH(decided({"cat", "4", {{{4}, "R"}}}), Catch::Contains("list of tensors"));
 }
 
+TEST_CASE("calls without the tensors that they need are refused, whatever rule decides them") {
+  MeshRef mesh = std::make_shared<const Mesh>(parse_mesh("4"));
+  const TensorSpec x{{Shape{8, 4}, DType::F32}, {OpPlacement::shard(0)}};
+  auto refusal = [&](const char* op, std::vector<OpArgument> arguments, bool loss = false) {
+    OpCall call{&find_operator(op), std::move(arguments), {}, loss};
+    try {
+      (void)decide(call, mesh->shape(), [](const TensorSpec&, const OpPlacements&) { return 1.0; });
+    } catch (const InputError& error) {
+      return std::string(error.what());
+    }
+    return std::string("none");
+  };
+  const OpArgument none{false, {nullptr}}, empty{false, {}}, empty_list{true, {}};
+  for (const char* op : {"argmax", "view", "t", "mm", "sum", "relu", "embedding"})
+    for (const std::vector<OpArgument>& arguments :
+         std::vector<std::vector<OpArgument>>{{}, {none}, {empty}}) {
+      CAPTURE(op, arguments.size());
+      CHECK(refusal(op, arguments).find(" needs a tensor") != std::string::npos);
+    }
+  CHECK(refusal("_log_softmax", {}, true).find(" needs a tensor") != std::string::npos);
+  CHECK(refusal("nll_loss_forward", {}, true).find(" needs a tensor") != std::string::npos);
+  CHECK(refusal("stack", {{true, {&x, nullptr}}}) != "none");
+  CHECK(refusal("cat", {empty_list}) != "none");
+}
+
+// unsqueeze of 8 dims, one_hot-like stacks: no placement of ours has a ninth dim.
+TEST_CASE("what would have more than 8 dims is refused") {
+  CHECK_THROWS_WITH(decided({"unsqueeze",
+                             "4",
+                             {{{1, 1, 1, 1, 1, 1, 1, 2}, "R"}},
+                             with({{"dim", OpValue(std::int64_t{0})}})}),
+                    Catch::Contains("8 dims"));
+}
+
 }  // namespace
 }  // namespace reshard::test

@@ -76,7 +76,8 @@ TEST_CASE("every wrong line is refused with its place") {
        "nccl.host, nccl.range, copy.launch, copy.staging, copy.efficiency, copy.engines, "
        "copy.shared, comm.init, comm.init.rank, comm.split, comm.connect, comm.memory, "
        "comm.memory.peer, launch.queue, compute.under_nccl, nccl.under_compute, "
-       "compute.under_copy, copy.under_compute, gpu.sms, "
+       "compute.under_copy, copy.under_compute, gpu.sms, gpu.memory, gpu.tflops.f64, "
+       "gpu.tflops.f32, gpu.tflops.f16, "
        "found 'nccl.speed'"},
       {kHead + "figure nccl.launch 0\n",
        "m.topo:7: expected nccl.launch from 0.1us to 1000us, found '0'"},

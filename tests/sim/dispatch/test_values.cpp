@@ -185,6 +185,26 @@ TEST_CASE("the rank that has the wrong element is named, and where it is in the 
         "t.jsonl:3: cumsum: element [4,0] of output 0 (f32[8, 3](RS(0))) is 1 on rank 1, not 5");
 }
 
+TEST_CASE("what values take grows with ranks, products and bytes") {
+  auto effort = [](const char* mesh, const char* shape) {
+    Run run = dispatched(parsed(std::string(R"({"reshard_trace": 1, "meshes": {"m": ")") + mesh +
+                                R"("}})"
+                                "\n"
+                                R"({"op": "tensor", "tensor": "x", "dtype": "f32", "mesh": "m", )"
+                                R"("shape": ")" +
+                                shape +
+                                R"(", "placements": "R"})"
+                                "\n"
+                                R"({"op": "call", "call": "mm", "in": ["x", "x"], "out": ["y"]})"
+                                "\n"));
+    return values_effort(run.report);
+  };
+  // 2 x 4^3 operations and 3 tensors of 64 bytes, on 4 ranks and once more.
+  CHECK(effort("4", "4,4") == (128 + 16 * 192) * 8);
+  CHECK(effort("2", "4,4") == (128 + 16 * 192) * 4);
+  CHECK(effort("2", "65536,65536") > kMostValuesEffort);
+}
+
 TEST_CASE("values end with a clear sentence where there is no arithmetic") {
   Run run = dispatched(
       parsed(R"({"reshard_trace": 1, "meshes": {"m": "4"}})"

@@ -14,22 +14,12 @@
 
 #include "core/base/errors.h"
 #include "core/pattern/pattern.h"
+#include "sim/trace/op_values.h"
 
 namespace reshard::sim {
 namespace {
 
 using Json = nlohmann::json;
-
-OpValue value_of(const Json& json) {
-  if (json.is_null()) return {};
-  if (json.is_boolean()) return OpValue(json.get<bool>());
-  if (json.is_number_integer()) return OpValue(json.get<std::int64_t>());
-  if (json.is_number()) return OpValue(json.get<double>());
-  if (json.is_string()) return OpValue(json.get<std::string>());
-  std::vector<OpValue> list;
-  for (const Json& item : json) list.push_back(value_of(item));
-  return OpValue(std::move(list));
-}
 
 double number_of(const Json& json) {
   if (json.is_number()) return json.get<double>();
@@ -100,7 +90,8 @@ std::string difference(const std::optional<Array>& found, const Json& expected) 
 std::string difference(const Json& line) {
   Inputs inputs(line.at("in"));
   OpAttributes attributes;
-  for (const auto& [name, value] : line.at("attr").items()) attributes.set(name, value_of(value));
+  for (const auto& [name, value] : line.at("attr").items())
+    attributes.set(name, op_value_of(value));
   try {
     ArrayResults found =
         compute(line.at("name").get<std::string>(), inputs.arguments, attributes, {});
@@ -191,7 +182,7 @@ TEST_CASE("calls that make no sense are refused, or computed, and end") {
       Inputs inputs(line.at("in"));
       OpAttributes attributes;
       for (const auto& [name, value] : line.at("attr").items())
-        attributes.set(name, value_of(value));
+        attributes.set(name, op_value_of(value));
       spoil(inputs, attributes, ++draw);
       try {
         for (const auto& made :

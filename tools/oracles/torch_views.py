@@ -219,7 +219,7 @@ def views(count=1200):
             marked(x._spec),
         ]
         found = answer(lambda: overload(name)(x, *attributes.values()), [x])
-        # Called so it is taken apart into view; what dispatch sees as reshape has a rule of its own.
+        # Called so it becomes view; what dispatch sees as reshape has a rule of its own.
         if name != "reshape":
             lines.append(f"{' '.join(head)} : {found}")
     return lines

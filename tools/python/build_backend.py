@@ -6,6 +6,7 @@ import base64
 import hashlib
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -62,10 +63,13 @@ def _metadata():
 def _library():
     """libreshard.so.0, built without what only programs and tests need, to need no package."""
     options = ["BUILD_TESTS", "BUILD_BENCH", "INSTALL", "MPI", "CUDA", "NCCL"]
+    # ccache, where it is installed, makes the next build cheap.
+    ccache = ["-DCMAKE_CXX_COMPILER_LAUNCHER=ccache"] if shutil.which("ccache") else []
     subprocess.run(
         ["cmake", "-S", str(ROOT), "-B", str(BUILD), "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release"]
         + [f"-DRESHARD_{option}=OFF" for option in options]
-        + ["-DRESHARD_STANDALONE=ON"],
+        + ["-DRESHARD_STANDALONE=ON"]
+        + ccache,
         check=True,
         stdout=sys.stderr,
     )
@@ -87,19 +91,27 @@ def _licenses():
     return [(f"licenses/{name}.txt", path.read_bytes()) for name, path in found if path.is_file()]
 
 
+def _stem():
+    project = _project()
+    return f"{project['name']}-{project['version']}"
+
+
+def _info():
+    """(name, bytes) of what every wheel has in its .dist-info."""
+    return [
+        ("METADATA", _metadata().encode()),
+        ("WHEEL", f"{_WHEEL}Tag: {TAG}\n".encode()),
+        ("entry_points.txt", _ENTRY_POINTS.encode()),
+        ("LICENSE", (ROOT / "LICENSE").read_bytes()),
+    ]
+
+
 def _write(wheel_directory, files, licenses=()):
     """A wheel of `files`, (name, bytes, mode), and of what every wheel has; every entry has one
     date, so that equal contents make equal wheels."""
-    project = _project()
-    stem = f"{project['name']}-{project['version']}"
+    stem = _stem()
     info = stem + ".dist-info/"
-    files = list(files) + [
-        (info + "METADATA", _metadata().encode(), 0o644),
-        (info + "WHEEL", f"{_WHEEL}Tag: {TAG}\n".encode(), 0o644),
-        (info + "entry_points.txt", _ENTRY_POINTS.encode(), 0o644),
-        (info + "LICENSE", (ROOT / "LICENSE").read_bytes(), 0o644),
-        *((info + name, content, 0o644) for name, content in licenses),
-    ]
+    files = list(files) + [(info + name, content, 0o644) for name, content in [*_info(), *licenses]]
     record = ""
     for name, content, _ in files:
         digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
@@ -112,6 +124,18 @@ def _write(wheel_directory, files, licenses=()):
             entry.external_attr = mode << 16
             archive.writestr(entry, content, zipfile.ZIP_DEFLATED, 9)
     return wheel
+
+
+def prepare_metadata_for_build_wheel(metadata_directory, config_settings=None):
+    """Without it pip would build the library to learn the package's name."""
+    folder = pathlib.Path(metadata_directory) / (_stem() + ".dist-info")
+    folder.mkdir()
+    for name, content in _info():
+        (folder / name).write_bytes(content)
+    return folder.name
+
+
+prepare_metadata_for_build_editable = prepare_metadata_for_build_wheel
 
 
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):

@@ -71,6 +71,9 @@ ArrayResults grouped_product(const LocalCall& call) {
   call.expect((left == 2 || left == 3) && (right == 2 || right == 3) &&
                   (offsets != nullptr) == (left + right < 6) && !call.optional_tensor(3),
               "expected matrices of 2 or 3 dims, offsets where one has 2, no bias");
+  call.expect(left != 2 || right != 2 || a.shape[1] == b.shape[0], "expected matrices that fit");
+  call.expect(left != 3 || right != 3 || a.shape[0] == b.shape[0],
+              "expected as many matrices on both sides");
   // What offsets cut: rows of the left, columns of the right, or what is summed.
   int cut_left = right == 3 ? 0 : 1, cut_right = left == 3 ? 1 : 0;
   std::int64_t groups = left == 3 ? a.shape[0] : right == 3 ? b.shape[0] : offsets->count();

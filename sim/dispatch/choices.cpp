@@ -50,19 +50,15 @@ std::vector<Candidate> few_best(const std::vector<Candidate>& all,
   return out;
 }
 
+bool contains(const std::vector<OpPlacements>& list, const OpPlacements& placements) {
+  return std::find(list.begin(), list.end(), placements) != list.end();
+}
+
 // Masked indices lie whole; only another look-up takes them so.
 bool is_source(const OpPlacements& copy) {
   return std::none_of(copy.begin(), copy.end(), [](const OpPlacement& placement) {
     return placement.kind == OpPlacement::Kind::MaskPartial;
   });
-}
-
-// Calls `use(input, value)` for a line's flat inputs, absent ones too.
-template <class Use>
-void for_inputs(const OperatorLine& line, Use use) {
-  std::int32_t input = 0;
-  for (const OperatorLine::Argument& argument : line.in)
-    for (ValueId value : argument.values) use(input++, value);
 }
 
 }  // namespace
@@ -143,14 +139,17 @@ Choices::Effort Choices::effort(const OperatorLine& line, const HeldOf& held,
   Effort out;
   std::vector<std::pair<ValueId, const OpPlacements*>> brought;  // by this line itself
   MoveCost time = time_on(line.mesh);
-  for_inputs(line, [&](std::int32_t input, ValueId value) {
-    if (value == kNoValue || to_index(input) >= wanted.size() || !wanted[to_index(input)]) return;
-    const OpPlacements& to = *wanted[to_index(input)];
+  std::vector<ValueId> inputs = line.flat_in();
+  for (std::size_t input = 0; input < std::min(inputs.size(), wanted.size()); ++input) {
+    ValueId value = inputs[input];
+    if (value == kNoValue || !wanted[input]) continue;
+    const OpPlacements& to = *wanted[input];
     const Held& from = held(value);
-    if (to == from.spec.placements) return;
-    if (std::find(from.brought.begin(), from.brought.end(), to) != from.brought.end()) return;
-    for (const auto& [known, placements] : brought)
-      if (known == value && *placements == to) return;
+    if (to == from.spec.placements || contains(from.brought, to)) continue;
+    bool by_line = std::any_of(brought.begin(), brought.end(), [&](const auto& move) {
+      return move.first == value && *move.second == to;
+    });
+    if (by_line) continue;
     brought.emplace_back(value, &to);
     double least = time(from.spec, to);
     for (const OpPlacements& copy : from.brought)
@@ -158,7 +157,7 @@ Choices::Effort Choices::effort(const OperatorLine& line, const HeldOf& held,
         least = std::min(least, time({from.spec.meta, copy, from.spec.of_view}, to));
     out.time_ps += std::isinf(least) ? kNoPlanPs : std::llround(least * 1e6);
     ++out.moves;
-  });
+  }
   return out;
 }
 
@@ -166,8 +165,7 @@ DispatchedMove Choices::move(std::int32_t input, ValueId value, const Held& held
                              const OpPlacements& to, const MeshRef& mesh, bool shares) {
   const TorchMoves& moves = moves_on(mesh);
   TensorSpec from = held.spec;
-  bool again =
-      shares && std::find(held.brought.begin(), held.brought.end(), to) != held.brought.end();
+  bool again = shares && contains(held.brought, to);
   // The nearest of its copies.
   if (shares && !again && !held.brought.empty()) {
     MoveCost time = time_on(mesh);
@@ -196,21 +194,22 @@ Taken Choices::take(const DispatchLine& line, const HeldOf& held, Decision decis
   call.said = line.said;
   call.op = said.kind == OperatorLine::Kind::Call ? &find_operator(said.call) : nullptr;
   call.decision = std::move(decision);
-  for_inputs(said, [&](std::int32_t input, ValueId value) {
-    if (to_index(input) >= call.decision.wanted.size()) return;
+  std::vector<ValueId> inputs = said.flat_in();
+  for (std::size_t i = 0; i < std::min(inputs.size(), call.decision.wanted.size()); ++i) {
+    ValueId value = inputs[i];
     if (value == kNoValue) {
       call.in.emplace_back(std::nullopt);
-      return;
+      continue;
     }
     auto own = std::find_if(out.held.begin(), out.held.end(),
                             [&](const auto& entry) { return entry.first == value; });
     const Held& from = own == out.held.end() ? held(value) : own->second;
     call.in.emplace_back(from.spec);
-    const OpPlacements& to = *call.decision.wanted[to_index(input)];
+    const OpPlacements& to = *call.decision.wanted[i];
     // What is asked for in words is told also where nothing moves.
-    if (to == from.spec.placements && call.op) return;
-    call.moves.push_back(move(input, value, from, to, said.mesh, shares));
-    if (!shares || call.moves.back().again || to == from.spec.placements) return;
+    if (to == from.spec.placements && call.op) continue;
+    call.moves.push_back(move(static_cast<std::int32_t>(i), value, from, to, said.mesh, shares));
+    if (!shares || call.moves.back().again || to == from.spec.placements) continue;
     Held more = from;
     more.brought.push_back(to);
     if (own == out.held.end()) {
@@ -218,7 +217,7 @@ Taken Choices::take(const DispatchLine& line, const HeldOf& held, Decision decis
     } else {
       own->second = std::move(more);
     }
-  });
+  }
   if (!call.op) call.decision.cost_us = call.moves.front().cost_us;
   give_outputs(said, out);
   return out;

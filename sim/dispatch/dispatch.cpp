@@ -112,8 +112,8 @@ class Dispatching {
     return out;
   }
 
-  // The choices over the whole trace, where they are no worse than PyTorch's with copies that serve
-  // again, in time and in bytes that nobody asked for.
+  // The choices over the whole trace, where they are no worse than PyTorch's, with copies that
+  // serve again or without, in time and in bytes that nobody asked for.
   std::vector<DispatchedCall> by_best() {
     std::optional<std::vector<Taken>> torch;
     try {
@@ -134,6 +134,7 @@ class Dispatching {
       figure(sharing);
       figure(best);
       if (best.empty() || is_worse(best, sharing)) best = std::move(sharing);
+      if (is_worse(best, *torch)) best = *torch;
     }
     std::vector<DispatchedCall> calls = calls_of(best);
     count_hits(calls);

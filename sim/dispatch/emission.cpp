@@ -26,6 +26,7 @@ struct Made {
   bool by_call = false;  // and not only declared, or a view of what is
   std::vector<std::pair<OpPlacements, Ops>> lies;
 
+  // A copy for which nothing was carried is there when the value is.
   const Ops& at(const OpPlacements& placements) const {
     for (const auto& [known, ops] : lies)
       if (known == placements) return ops;
@@ -130,18 +131,15 @@ class Emission {
 
   Ops bring_inputs(const TraceOperation& given, DispatchedCall& call, const Ops& after) {
     Ops waits = after;
-    std::int32_t input = 0;
     auto move = call.moves.begin();
-    for (const OperatorLine::Argument& argument : call.said->in)
-      for (ValueId value : argument.values) {
-        if (to_index(input) >= call.in.size()) return waits;
-        if (move != call.moves.end() && move->input == input) {
-          merge(waits, brought(given, call, *move++, after));
-        } else if (value != kNoValue) {
-          merge(waits, made(value).at(call.in[to_index(input)]->placements));
-        }
-        ++input;
+    std::vector<ValueId> inputs = call.said->flat_in();
+    for (std::size_t i = 0; i < call.in.size(); ++i) {
+      if (move != call.moves.end() && to_index(move->input) == i) {
+        merge(waits, brought(given, call, *move++, after));
+      } else if (call.in[i]) {
+        merge(waits, made(inputs[i]).at(call.in[i]->placements));
       }
+    }
     return waits;
   }
 

@@ -59,8 +59,7 @@ class Search {
 
   void find_last_uses() {
     for (std::size_t line = 0; line < lines_.size(); ++line) {
-      for (const OperatorLine::Argument& argument : lines_[line].said->in)
-        for (ValueId value : argument.values) use(value, line);
+      for (ValueId value : lines_[line].said->flat_in()) use(value, line);
       for (ValueId value : lines_[line].said->out) use(value, line);
     }
   }

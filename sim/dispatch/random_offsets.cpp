@@ -39,9 +39,9 @@ std::int64_t shard_of(const TensorSpec& spec, const Mesh& mesh, std::int32_t pos
 }  // namespace
 
 bool is_random(std::string_view name) {
-  constexpr std::array<std::string_view, 12> kStarts{
-      "bernoulli",      "cauchy_", "exponential_", "geometric_", "log_normal_",      "multinomial",
-      "native_dropout", "normal_", "poisson",      "rand",       "rrelu_with_noise", "uniform_"};
+  constexpr std::array<std::string_view, 10> kStarts{
+      "bernoulli",      "exponential_", "geometric_", "log_normal_",      "multinomial",
+      "native_dropout", "normal_",      "rand",       "rrelu_with_noise", "uniform_"};
   return !name.starts_with("native_dropout_backward") &&
          !name.starts_with("rrelu_with_noise_backward") &&
          std::any_of(kStarts.begin(), kStarts.end(),

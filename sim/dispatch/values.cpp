@@ -61,9 +61,7 @@ class Checking {
 
  private:
   static std::vector<ValueId> named(const DispatchedCall& call) {
-    std::vector<ValueId> out;
-    for (const OperatorLine::Argument& argument : call.said->in)
-      out.insert(out.end(), argument.values.begin(), argument.values.end());
+    std::vector<ValueId> out = call.said->flat_in();
     out.insert(out.end(), call.said->out.begin(), call.said->out.end());
     std::erase(out, kNoValue);
     return out;
@@ -96,19 +94,16 @@ class Checking {
   // Inputs as they are wanted.
   std::vector<std::optional<Sharded>> brought(const DispatchedCall& call) {
     std::vector<std::optional<Sharded>> out;
-    std::int32_t input = 0;
     auto move = call.moves.begin();
-    for (const OperatorLine::Argument& argument : call.said->in)
-      for (ValueId value : argument.values) {
-        bool there = value != kNoValue && to_index(input) < call.decision.wanted.size();
-        bool moves = move != call.moves.end() && move->input == input;
-        if (moves) {
-          out.emplace_back(brought(*move++));
-        } else {
-          out.push_back(there ? std::optional(held(value)) : std::nullopt);
-        }
-        ++input;
+    std::vector<ValueId> inputs = call.said->flat_in();
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      if (move != call.moves.end() && to_index(move->input) == i) {
+        out.emplace_back(brought(*move++));
+      } else {
+        bool there = i < call.in.size() && call.in[i];
+        out.push_back(there ? std::optional(held(inputs[i])) : std::nullopt);
       }
+    }
     return out;
   }
 

@@ -112,10 +112,9 @@ bool is_look_up(const Operator& op) {
 }  // namespace
 
 bool is_free_of_work(const Operator& op) {
-  constexpr std::array<std::string_view, 17> kNames{
-      "alias",      "chunk",        "detach",       "detach_",     "diagonal",         "narrow",
-      "select.int", "slice.Tensor", "split.Tensor", "split.sizes", "split_with_sizes", "t",
-      "t_",         "unbind.int",   "unfold",       "lift_fresh",  "view_as"};
+  constexpr std::array<std::string_view, 12> kNames{
+      "alias",        "chunk",        "detach",           "detach_", "narrow", "select.int",
+      "slice.Tensor", "split.Tensor", "split_with_sizes", "t",       "t_",     "unbind.int"};
   return op.is_view || std::find(kNames.begin(), kNames.end(), op.name) != kNames.end();
 }
 

@@ -162,14 +162,27 @@ ArrayResults index_fill(const LocalCall& call) {
   return results(put_into(in, part, offsets, false));
 }
 
-template <bool kAdds>
-ArrayResults index_write(const LocalCall& call) {
+// What goes where of the first tensor's elements.
+struct IndexedSource {
+  Array part;
+  Offsets offsets;
+};
+IndexedSource indexed_source(const LocalCall& call) {
   const Array &in = call.tensor(0), &index = call.tensor(1);
   Shape shape;
   Offsets offsets =
       slice_offsets(call, in.shape, index, call.dim("dim", 0, in.shape.size()), shape);
   Array part = cast(call.tensor(2), in.dtype);
   call.expect(part.count() == element_count(shape), "expected a source of the indexed shape");
+  return {std::move(part), std::move(offsets)};
+}
+
+template <bool kAdds>
+ArrayResults index_write(const LocalCall& call) {
+  const Array& in = call.tensor(0);
+  const IndexedSource source = indexed_source(call);
+  const Array& part = source.part;
+  const Offsets& offsets = source.offsets;
   double alpha = call.number("alpha", 1);
   return results(visit_computing(in.dtype, [&](auto t) {
     auto scale = number_as<decltype(t)>(alpha);
@@ -181,12 +194,10 @@ ArrayResults index_write(const LocalCall& call) {
 
 // Of what is indexed: what is there and all that goes there, or without it, only the latter.
 ArrayResults index_reduce(const LocalCall& call) {
-  const Array &in = call.tensor(0), &index = call.tensor(1);
-  Shape shape;
-  Offsets offsets =
-      slice_offsets(call, in.shape, index, call.dim("dim", 0, in.shape.size()), shape);
-  Array part = cast(call.tensor(2), in.dtype);
-  call.expect(part.count() == element_count(shape), "expected a source of the indexed shape");
+  const Array& in = call.tensor(0);
+  const IndexedSource source = indexed_source(call);
+  const Array& part = source.part;
+  const Offsets& offsets = source.offsets;
   std::string reduce = call.attributes.text("reduce", "");
   call.expect(reduce == "prod" || reduce == "mean" || reduce == "amax" || reduce == "amin",
               "expected reduce prod, mean, amax or amin");

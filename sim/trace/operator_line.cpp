@@ -59,6 +59,13 @@ void OperatorLineReader::give(OperatorLine& line, const std::string& name) {
   line.out.push_back(next_++);
 }
 
+std::vector<ValueId> OperatorLine::flat_in() const {
+  std::vector<ValueId> out;
+  for (const Argument& argument : in)
+    out.insert(out.end(), argument.values.begin(), argument.values.end());
+  return out;
+}
+
 std::shared_ptr<const TracePlace> OperatorLineReader::read_place(TraceFields& fields,
                                                                  const TraceBuilder& builder) {
   std::optional<std::string> module = fields.optional_string("module", "a dotted name"),

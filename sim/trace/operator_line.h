@@ -51,6 +51,9 @@ struct OperatorLine {
 
   // Redistribute.
   OpPlacements to;
+
+  // The call's tensors, lists in order, absent ones too.
+  std::vector<ValueId> flat_in() const;
 };
 
 class TraceFields;

@@ -208,12 +208,16 @@ TEST_CASE("a nearer copy is where the next one comes from") {
 }
 
 TEST_CASE("a way that a later line refuses is not taken") {
-  // In place nothing may move: the sum must lie as its own first tensor.
-  std::vector<std::string> lines{
-      tensor("x", "S(0)"), tensor("y", "S(1)"), call("add.Tensor", R"("x", "y")", "a"),
-      call("add_.Tensor", R"("a", "x")", "b"), call("add_.Tensor", R"("b", "y")", "c")};
-  std::vector<DispatchedCall> calls = best(lines);
-  CHECK(calls.size() == 3);
+  // Cut as they lie the sum costs nothing, and cannot be viewed: 3 is not even on 2 ranks.
+  std::vector<std::string> lines{tensor("x", "S(0)", "6,8"), tensor("y", "S(0)", "6,8"),
+                                 call("add.Tensor", R"("x", "y")", "a"),
+                                 call("view", "\"a\"", "v", R"(, "attr": {"size": [3, 2, 8]})")};
+  Trace as_torch = trace_of(lines), trace = trace_of(lines);
+  CHECK_THROWS_WITH(dispatch(as_torch, options_of(DispatchMode::Torch)),
+                    Catch::Contains("t.jsonl:5: view: Cannot unflatten unevenly"));
+  DispatchReport report = dispatch(trace, options_of(DispatchMode::Best));
+  CHECK(text(report.calls[0].decision.outputs[0]->placements) != "S(0)");
+  CHECK_FALSE(report.regret);
 }
 
 TEST_CASE("recorded models move no more than PyTorch moves, and say what it would have cost") {

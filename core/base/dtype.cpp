@@ -37,14 +37,10 @@ struct Alias {
   std::string_view name;
   DType dtype;
 };
-constexpr std::array<Alias, 12> kAliases{{{"double", DType::F64},
+constexpr std::array<Alias, 10> kAliases{{{"double", DType::F64},
                                           {"float", DType::F32},
                                           {"half", DType::F16},
                                           {"long", DType::I64},
-                                          // Seeds and offsets of random generators, which are
-                                          // copied and never compared.
-                                          {"u64", DType::I64},
-                                          {"uint64", DType::I64},
                                           {"int", DType::I32},
                                           {"short", DType::I16},
                                           {"cfloat", DType::C64},

@@ -92,6 +92,10 @@ bool has_strided(const OpPlacements& placements) {
   });
 }
 
+DType call_dtype(std::string_view text, std::string_view field) {
+  return text == "u64" || text == "uint64" ? DType::I64 : parse_dtype(text, field);
+}
+
 std::string text(const TensorSpec& spec) {
   std::string sizes;
   for (std::int64_t size : spec.meta.shape)

@@ -63,6 +63,10 @@ using PlacedTensors = std::vector<std::optional<OpPlacements>>;
 std::string text(const PlacedTensors& tensors);
 bool has_strided(const OpPlacements& placements);
 
+// Of a call's tensor: as parse_dtype has it, and u64 as i64. Those are seeds and offsets of random
+// generators, which are copied and never compared.
+DType call_dtype(std::string_view text, std::string_view field = "dtype");
+
 struct TensorMeta {
   Shape shape;
   DType dtype;

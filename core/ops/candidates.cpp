@@ -36,26 +36,13 @@ bool is_mixed(std::uint32_t bits) {
   return (bits & (bits - 1)) != 0 && bits != kSumAndAvg;
 }
 
-// Every dim that is cut has at least one element per part.
-bool can_lie(const Shape& shape, const OpPlacements& placements,
-             std::span<const std::int32_t> sizes) {
-  DimVector parts(kMaxDims, 1);
-  for (std::size_t axis = 0; axis < sizes.size(); ++axis) {
-    const OpPlacement& placement = placements[axis];
-    if (!placement.is_shard_like()) continue;
-    if (placement.dim >= shape.size()) return false;
-    std::int64_t& count = parts[placement.dim];
-    count *= sizes[axis];
-    if (shape[placement.dim] < count * placement.split_factor) return false;
-  }
-  return true;
-}
-
 // ---- rows in which every mark has become a placement
 
 // In PyTorch the ways in which inputs are cut come in no order.
-std::vector<OpPlacement> ways_of_cutting(const std::vector<const TensorSpec*>& inputs) {
+std::vector<OpPlacement> ways_of_cutting(const std::vector<const TensorSpec*>& inputs,
+                                         bool cuts_plainly) {
   std::vector<OpPlacement> out;
+  if (cuts_plainly) out.push_back(OpPlacement::shard(0));
   for (const TensorSpec* input : inputs)
     for (OpPlacement placement : input->placements) {
       if (!placement.is_shard_like()) continue;
@@ -95,8 +82,8 @@ std::optional<OpPlacement> placed(const Mark& mark, const OpPlacement* way, cons
 
 // A row that cuts is one row for every way in which inputs are cut.
 std::vector<PlacedRow> place_rows(const OpSite& site, const Rows& rows,
-                                  const std::vector<const TensorSpec*>& inputs) {
-  std::vector<OpPlacement> ways = ways_of_cutting(inputs);
+                                  const std::vector<const TensorSpec*>& inputs, bool cuts_plainly) {
+  std::vector<OpPlacement> ways = ways_of_cutting(inputs, cuts_plainly);
   std::vector<PlacedRow> out;
   auto place = [&](const Row& row, const OpPlacement* way) {
     PlacedRow& placed_row = out.emplace_back();
@@ -277,20 +264,13 @@ class Search {
       moved += tensor.same ? 0 : 1;
     }
     costs_.push_back(cost);
-    if (choosing.list_all) list(candidate, cost);
+    if (choosing.list_all) all_.push_back({inputs_of(candidate), outputs_of(candidate), cost});
     if (is_better(cost, moved, choosing.ties)) {
       if (best_.set()) second_ = std::move(best_);
       best_ = {candidate, cost, moved};
     } else if (!second_.set() || cost < second_.cost_us) {
       second_ = {candidate, cost, moved};
     }
-  }
-
-  void list(const std::vector<std::size_t>& candidate, double cost) {
-    Candidate& listed =
-        all_.emplace_back(Candidate{inputs_of(candidate), outputs_of(candidate), cost});
-    for (std::size_t i = 0; i < inputs_.size(); ++i)
-      listed.input_us.push_back(seen(i, candidate).cost_us);
   }
 
   using Placed = std::vector<std::optional<OpPlacements>>;
@@ -369,6 +349,20 @@ void add_whole_row(const OpSite& site, std::size_t inputs, Rows& rows) {
 
 }  // namespace
 
+bool can_lie(const Shape& shape, const OpPlacements& placements,
+             std::span<const std::int32_t> sizes) {
+  DimVector parts(kMaxDims, 1);
+  for (std::size_t axis = 0; axis < sizes.size(); ++axis) {
+    const OpPlacement& placement = placements[axis];
+    if (!placement.is_shard_like()) continue;
+    if (placement.dim >= shape.size()) return false;
+    std::int64_t& count = parts[placement.dim];
+    count *= sizes[axis];
+    if (shape[placement.dim] < count * placement.split_factor) return false;
+  }
+  return true;
+}
+
 Decision choose(const OpSite& site, const std::vector<const TensorSpec*>& inputs, const Rows& rows,
                 std::span<const std::int32_t> sizes, const MoveCost& cost,
                 const Choosing& choosing) {
@@ -381,7 +375,8 @@ Decision choose(const OpSite& site, const std::vector<const TensorSpec*>& inputs
   for (const Row& row : all)
     RESHARD_CHECK(row.size() == site.outputs.size() + inputs.size(),
                   "a row of " + site.op.name + " has not its tensors");
-  return Search(site, inputs, place_rows(site, all, inputs), sizes, cost).run(choosing);
+  return Search(site, inputs, place_rows(site, all, inputs, choosing.cuts_plainly), sizes, cost)
+      .run(choosing);
 }
 
 }  // namespace reshard

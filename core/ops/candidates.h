@@ -9,6 +9,10 @@
 
 namespace reshard {
 
+// Every dim that is cut has at least one element per part. `sizes`: of the mesh's axes.
+bool can_lie(const Shape& shape, const OpPlacements& placements,
+             std::span<const std::int32_t> sizes);
+
 // `inputs`: all that are there, those that out= writes to last. `rows`: outputs, then these.
 Decision choose(const OpSite& site, const std::vector<const TensorSpec*>& inputs, const Rows& rows,
                 std::span<const std::int32_t> sizes, const MoveCost& cost,

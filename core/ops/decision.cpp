@@ -124,6 +124,52 @@ Decision decide_view(const OpCall& call, std::span<const std::int32_t> sizes,
   return out;
 }
 
+// As a tensor could lie that is brought to another placement on one axis, or whole.
+std::vector<OpPlacements> other_ways(const TensorSpec& input, std::span<const std::int32_t> sizes) {
+  std::vector<OpPlacements> out{OpPlacements(sizes.size(), OpPlacement::replicate())};
+  for (std::size_t axis = 0; axis < sizes.size(); ++axis)
+    for (int d = -1; d < input.meta.shape.size(); ++d) {
+      OpPlacements& way = out.emplace_back(input.placements);
+      way[axis] = d < 0 ? OpPlacement::replicate() : OpPlacement::shard(d);
+    }
+  auto is_none = [&](const OpPlacements& way) {
+    return way == input.placements || !can_lie(input.meta.shape, way, sizes);
+  };
+  std::erase_if(out, is_none);
+  return out;
+}
+
+// A view as its input lies, or where that is refused as it lies cheapest; all ways are listed.
+Decision choose_view(const OpCall& call, std::span<const std::int32_t> sizes,
+                     const MoveCost& cost) {
+  std::optional<InputError> refusal;
+  std::vector<Decision> ways;
+  auto add = [&](const OpCall& way) {
+    try {
+      ways.push_back(decide_view(way, sizes, cost));
+    } catch (const InputError& error) {
+      if (!refusal) refusal = error;
+    }
+  };
+  add(call);
+  bool moves_first = ways.empty();
+  const TensorSpec& input = *flat_inputs(call).at(0);
+  for (OpPlacements& placements : other_ways(input, sizes)) {
+    TensorSpec brought{input.meta, std::move(placements)};
+    OpCall way = call;
+    way.arguments[0].tensors[0] = &brought;
+    add(way);
+  }
+  if (ways.empty()) throw *refusal;
+  for (Decision& way : ways)
+    way.cost_us = *way.wanted[0] == input.placements ? 0 : cost(input, *way.wanted[0]);
+  auto cheaper = [](const Decision& a, const Decision& b) { return a.cost_us < b.cost_us; };
+  Decision out = moves_first ? *std::min_element(ways.begin(), ways.end(), cheaper) : ways[0];
+  for (Decision& way : ways)
+    out.all.push_back({std::move(way.wanted), {way.outputs[0]->placements}, way.cost_us});
+  return out;
+}
+
 Decision decide_part(const OpCall& call, const Part& part, std::span<const std::int32_t> sizes,
                      const MoveCost& cost, const Choosing& choosing) {
   OpSite site = site_of(call, part);
@@ -142,14 +188,10 @@ std::size_t flat_count(const OpCall& call) {
 // Candidates of `part`, as those of the whole call with `count` inputs.
 void spread_all(const Part& part, std::size_t count, Decision& whole) {
   for (Candidate& candidate : whole.all) {
-    Candidate spread{{}, std::move(candidate.out), candidate.cost_us, {}};
-    spread.in.resize(count);
-    spread.input_us.resize(count);
-    for (std::size_t i = 0; i < part.places.size(); ++i) {
-      spread.in[part.places[i]] = std::move(candidate.in[i]);
-      spread.input_us[part.places[i]] = candidate.input_us[i];
-    }
-    candidate = std::move(spread);
+    std::vector<std::optional<OpPlacements>> in(count);
+    for (std::size_t i = 0; i < part.places.size(); ++i)
+      in[part.places[i]] = std::move(candidate.in[i]);
+    candidate.in = std::move(in);
   }
 }
 
@@ -236,7 +278,8 @@ Decision decide(const OpCall& call, std::span<const std::int32_t> sizes, const M
   if (is_handled(call)) {
     out = decide_handled(call, sizes, cost);
   } else if (call.op->is_view) {
-    out = decide_view(call, sizes, cost);
+    out = choosing.cuts_plainly && !call.op->in_place ? choose_view(call, sizes, cost)
+                                                      : decide_view(call, sizes, cost);
   } else if (call.op->is_stack) {
     out = decide_stack(call, sizes, cost);
   } else if (call.op->each) {

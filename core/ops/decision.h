@@ -25,7 +25,6 @@ std::vector<const TensorSpec*> flat_inputs(const OpCall& call);
 struct Candidate {
   std::vector<std::optional<OpPlacements>> in, out;
   double cost_us = 0;
-  std::vector<double> input_us = {};  // of each input
 };
 
 // A collective that an operator does itself, along one axis, on shards of so many elements.
@@ -68,6 +67,9 @@ enum class Ties : std::uint8_t {
 struct Choosing {
   Ties ties = Ties::Torch;
   bool list_all = false;  // fill Decision::all
+  // Inputs may be cut by torch.chunk though none of them is (PyTorch asks only for ways of cutting
+  // that it finds among them): a partial may be scattered, a replica sliced.
+  bool cuts_plainly = false;
   // By input that is there: how it must be wanted, null where that is free. Empty: all are.
   std::vector<const OpPlacements*> held = {};
 };

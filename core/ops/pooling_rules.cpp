@@ -76,7 +76,7 @@ std::int64_t pooled_size(const OpSite& site, std::int64_t size, std::int64_t ker
 Metas pool_metas(const OpSite& site) {
   TensorMeta out = site.meta(0);
   int outer = outer_dims(site);
-  if (has_part(site, "adaptive") || has_part(site, "fractional")) {
+  if (has_part(site, "adaptive")) {
     Numbers sizes = per_window_dim(site, "output_size", {});
     for (int d = outer; d < out.shape.size(); ++d) out.shape[d] = sizes[to_index(d - outer)];
   } else {

@@ -77,9 +77,12 @@ OpCall Choices::call_of(const OperatorLine& line, const HeldOf& held) {
 }
 
 const TorchMoves& Choices::moves_on(const MeshRef& mesh) {
-  for (const TorchMoves& known : meshes_)
-    if (known.mesh() == *mesh) return known;
-  return meshes_.emplace_back(mesh, devices_per_host_);
+  if (mesh == last_mesh_) return *last_moves_;
+  auto known = std::find_if(meshes_.begin(), meshes_.end(),
+                            [&](const TorchMoves& moves) { return moves.mesh() == *mesh; });
+  last_moves_ = known == meshes_.end() ? &meshes_.emplace_back(mesh, devices_per_host_) : &*known;
+  last_mesh_ = mesh;
+  return *last_moves_;
 }
 
 std::uint64_t Choices::number_of(const MeshRef& mesh) {
@@ -118,7 +121,7 @@ Decision Choices::by_torch(const OpCall& call, const MeshRef& mesh) {
 }
 
 Decision Choices::by_time(const OpCall& call, const MeshRef& mesh) {
-  Decision out = decide(call, mesh->shape(), time_on(mesh), {Ties::Fewest, true});
+  Decision out = decide(call, mesh->shape(), time_on(mesh), {Ties::Fewest, true, true});
   out.all = few_best(out.all, flat_inputs(call));
   return out;
 }
@@ -131,6 +134,30 @@ Decision Choices::explicit_one(const OperatorLine& line, const HeldOf& held) {
   Decision out;
   out.wanted = {line.to};
   out.outputs = {TensorSpec{from.meta, line.to}};
+  return out;
+}
+
+std::int64_t Choices::bringing_ps(const Held& held, const OpPlacements& to,
+                                  const MoveCost& time) const {
+  double least = time(held.spec, to);
+  for (const OpPlacements& copy : held.brought)
+    if (is_source(copy))
+      least = std::min(least, time({held.spec.meta, copy, held.spec.of_view}, to));
+  return std::isinf(least) ? kNoPlanPs : std::llround(least * 1e6);
+}
+
+std::int64_t Choices::catching_up_ps(const Held& from, const Held& to, const MeshRef& mesh) {
+  if (from == to) return 0;
+  MoveCost time = time_on(mesh);
+  Held held = from;
+  std::int64_t out = 0;
+  auto bring = [&](const OpPlacements& placements) {
+    if (placements == from.spec.placements || contains(held.brought, placements)) return;
+    out += bringing_ps(held, placements, time);
+    held.brought.push_back(placements);
+  };
+  bring(to.spec.placements);
+  for (const OpPlacements& copy : to.brought) bring(copy);
   return out;
 }
 
@@ -151,11 +178,7 @@ Choices::Effort Choices::effort(const OperatorLine& line, const HeldOf& held,
     });
     if (by_line) continue;
     brought.emplace_back(value, &to);
-    double least = time(from.spec, to);
-    for (const OpPlacements& copy : from.brought)
-      if (is_source(copy))
-        least = std::min(least, time({from.spec.meta, copy, from.spec.of_view}, to));
-    out.time_ps += std::isinf(least) ? kNoPlanPs : std::llround(least * 1e6);
+    out.time_ps += bringing_ps(from, to, time);
     ++out.moves;
   }
   return out;

@@ -73,10 +73,15 @@ class Choices {
   Effort effort(const OperatorLine& line, const HeldOf& held,
                 const std::vector<std::optional<OpPlacements>>& wanted);
 
+  // What it takes to make of `from` all that `to` holds.
+  std::int64_t catching_up_ps(const Held& from, const Held& to, const MeshRef& mesh);
+
   // The line by that decision. With `shares`, copies serve again and are kept.
   Taken take(const DispatchLine& line, const HeldOf& held, Decision decision, bool shares);
 
  private:
+  // The least time to bring it, or a copy of it, there.
+  std::int64_t bringing_ps(const Held& held, const OpPlacements& to, const MoveCost& time) const;
   const TorchMoves& moves_on(const MeshRef& mesh);
   double time_us(const TensorSpec& from, const OpPlacements& to, const MeshRef& mesh);
   DispatchedMove move(std::int32_t input, ValueId value, const Held& held, const OpPlacements& to,
@@ -86,6 +91,9 @@ class Choices {
   std::int32_t devices_per_host_;
   std::function<std::int64_t(const Request&)> time_ps_;
   std::deque<TorchMoves> meshes_;  // references stay
+  // The one asked for last: most traces have one.
+  MeshRef last_mesh_;
+  const TorchMoves* last_moves_ = nullptr;
   // By mesh, tensor and where it goes; looked up only, never iterated.
   std::unordered_map<SpecKey, double, SpecKeyHash> times_us_;
 };

@@ -9,6 +9,7 @@
 
 #include "core/base/errors.h"
 #include "core/ops/decision_cache.h"
+#include "core/ops/handled_rules.h"
 
 namespace reshard::sim {
 namespace {
@@ -21,13 +22,6 @@ struct State {
   std::vector<std::shared_ptr<const Taken>> pending;
 };
 
-bool are_alike(const State& a, const State& b) {
-  return std::equal(a.own.begin(), a.own.end(), b.own.begin(), b.own.end(),
-                    [](const auto& x, const auto& y) {
-                      return x.first == y.first && (x.second == y.second || *x.second == *y.second);
-                    });
-}
-
 class Search {
  public:
   Search(const std::vector<DispatchLine>& lines, const std::vector<std::optional<Held>>& declared,
@@ -35,7 +29,7 @@ class Search {
       : lines_(lines), file_(file), choices_(choices) {
     for (const std::optional<Held>& value : declared)
       base_.push_back(value ? std::make_shared<const Held>(*value) : nullptr);
-    find_last_uses();
+    find_uses();
   }
 
   std::vector<Taken> run() {
@@ -57,24 +51,35 @@ class Search {
     std::int64_t time_ps, moves;
   };
 
-  void find_last_uses() {
+  void find_uses() {
     for (std::size_t line = 0; line < lines_.size(); ++line) {
       for (ValueId value : lines_[line].said->flat_in()) use(value, line);
       for (ValueId value : lines_[line].said->out) use(value, line);
     }
   }
+  // Whether inputs may be brought to lie otherwise than they do, or than a handler wants them.
+  static bool may_choose(const OperatorLine& said) {
+    if (said.kind != OperatorLine::Kind::Call) return true;
+    const Operator& op = find_operator(said.call);
+    return !op.keeps_first && !op.in_place && !op.writes_out && !op.each && !op.is_stack &&
+           !is_handled({&op, {}, said.attributes, said.loss_parallel});
+  }
   void use(ValueId value, std::size_t line) {
     if (value == kNoValue) return;
-    if (to_index(value) >= last_use_.size()) last_use_.resize(to_index(value) + 1, 0);
+    if (to_index(value) >= uses_.size()) uses_.resize(to_index(value) + 1);
     if (to_index(value) >= base_.size()) base_.resize(to_index(value) + 1);
-    last_use_[to_index(value)] = line;
+    Uses& uses = uses_[to_index(value)];
+    uses.last = line;
+    uses.mesh = lines_[line].said->mesh;
+    uses.stays = uses.stays || !may_choose(*lines_[line].said);
   }
 
+  const SharedHeld& held(const State& state, ValueId value) const {
+    auto own = state.own.find(value);
+    return own == state.own.end() ? base_[to_index(value)] : own->second;
+  }
   HeldOf held_in(const State& state) const {
-    return [this, &state](ValueId value) -> const Held& {
-      auto own = state.own.find(value);
-      return own == state.own.end() ? *base_[to_index(value)] : *own->second;
-    };
+    return [this, &state](ValueId value) -> const Held& { return *held(state, value); };
   }
 
   Decision decision_in(const State& state, const OperatorLine& said) {
@@ -116,15 +121,34 @@ class Search {
       std::vector<State> next;
       for (const Way& way : ways(*lines_[line].said, decisions)) {
         State state = gone(line, way, decisions[way.state]);
-        bool known = std::any_of(next.begin(), next.end(),
-                                 [&](const State& other) { return are_alike(state, other); });
-        if (!known) next.push_back(std::move(state));
+        bool idle = std::any_of(next.begin(), next.end(),
+                                [&](const State& other) { return does_as_well(other, state); });
+        if (!idle) next.push_back(std::move(state));
         if (next.size() == kStates) break;
       }
       states_ = std::move(next);
     } catch (const InputError& error) {
       throw error.in(fmt::format("{}:{}", file_, lines_[line].number));
     }
+  }
+
+  // Whether `a` could bring what it holds to how it lies in `b`, and be no later.
+  bool does_as_well(const State& a, const State& b) {
+    std::int64_t left_ps = b.time_ps - a.time_ps;
+    auto catches_up = [&](ValueId value, const SharedHeld& in_a, const SharedHeld& in_b) {
+      if (in_a == in_b) return true;
+      if (uses_[to_index(value)].stays && in_a->spec != in_b->spec) return false;
+      left_ps -= choices_.catching_up_ps(*in_a, *in_b, uses_[to_index(value)].mesh);
+      return left_ps >= 0;
+    };
+    return std::all_of(b.own.begin(), b.own.end(),
+                       [&](const auto& entry) {
+                         return catches_up(entry.first, held(a, entry.first), entry.second);
+                       }) &&
+           std::all_of(a.own.begin(), a.own.end(), [&](const auto& entry) {
+             return b.own.contains(entry.first) ||
+                    catches_up(entry.first, entry.second, base_[to_index(entry.first)]);
+           });
   }
 
   State gone(std::size_t line, const Way& way, const Decision& decision) {
@@ -141,7 +165,7 @@ class Search {
     State out{way.time_ps, way.moves, from.own, from.pending};
     for (const auto& [value, now] : taken->held) out.own[value] = std::make_shared<const Held>(now);
     std::erase_if(out.own,
-                  [&](const auto& entry) { return last_use_[to_index(entry.first)] <= line; });
+                  [&](const auto& entry) { return uses_[to_index(entry.first)].last <= line; });
     out.pending.push_back(std::move(taken));
     return out;
   }
@@ -177,9 +201,14 @@ class Search {
   const std::string& file_;
   Choices& choices_;
   DecisionCache cache_{std::int64_t{1} << 16};
-  std::vector<std::size_t> last_use_;  // by value
-  std::vector<SharedHeld> base_;       // by value
-  std::vector<State> states_;          // best first
+  struct Uses {
+    std::size_t last = 0;
+    MeshRef mesh;
+    bool stays = false;  // a line takes it as it lies
+  };
+  std::vector<Uses> uses_;        // by value
+  std::vector<SharedHeld> base_;  // by value
+  std::vector<State> states_;     // best first
   std::vector<Taken> out_;
 };
 

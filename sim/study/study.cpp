@@ -198,21 +198,17 @@ std::shared_ptr<Study> proved(const PlannerRow& planner, std::shared_ptr<const P
 
 }  // namespace
 
-std::shared_ptr<Study> Studies::made(const PlannerRow& planner, const Request& request,
-                                     const std::shared_ptr<const Carriage>& transport) const {
-  PlanFindings found;
-  Explanation explanation;
+Studies::Planned Studies::planned(const PlannerRow& planner, const Request& request,
+                                  const std::shared_ptr<const Carriage>& transport) const {
+  Planned out;
   PlannerInput input;
   input.topology = topology_.get();
   input.memory_limit_bytes = options_.memory_limit_bytes;
   bool recorded = options_.record_timelines && request.ranks().size() <= kMaxRanksRecorded;
-  auto stage = [&](std::string_view what) {
-    if (options_.on_stage) options_.on_stage(what);
-  };
   input.plan_time = [&](const Plan& plan, const Topology& topology, std::int64_t limit_ps) {
-    stage("timing");
+    begin("timing");
     PlanTiming timing = timed(plan, topology, recorded, limit_ps, transport->carrier());
-    stage("planning");
+    begin("planning");
     return timing;
   };
   input.steps_in_turn = transport->carrier() != nullptr && transport->carrier()->in_turn();
@@ -220,14 +216,26 @@ std::shared_ptr<Study> Studies::made(const PlannerRow& planner, const Request& r
     input.first_use_ps = [costs = setup_costs_of(*topology_)](const Plan& plan) {
       return first_use_of(plan, CommunicatorPolicy::Eager, costs).first_use_ps();
     };
-  input.explanation = options_.explain ? &explanation : nullptr;
-  input.found = &found;
-  stage("planning");
-  auto plan = std::make_shared<const Plan>(make_plan(planner, request, input));
-  stage("proving");
-  auto study = proved(planner, std::move(plan), topology_, std::move(found), transport);
-  if (options_.explain) study->set_explanation(std::move(explanation));
+  input.explanation = options_.explain ? &out.explanation : nullptr;
+  input.found = &out.found;
+  begin("planning");
+  out.plan = std::make_shared<const Plan>(make_plan(planner, request, input));
+  return out;
+}
+
+std::shared_ptr<Study> Studies::made(const PlannerRow& planner, const Request& request,
+                                     const std::shared_ptr<const Carriage>& transport) const {
+  Planned is = planned(planner, request, transport);
+  begin("proving");
+  auto study = proved(planner, std::move(is.plan), topology_, std::move(is.found), transport);
+  if (options_.explain) study->set_explanation(std::move(is.explanation));
   return study;
+}
+
+std::int64_t Studies::unproved_time_ps(const Request& request) const {
+  Planned is = planned(planner_, request, transport());
+  if (is.found.timing) return is.found.timing->time_ps;
+  return timed(*is.plan, *topology_, false, kNoTimeLimit, transport()->carrier()).time_ps;
 }
 
 std::shared_ptr<Study> Studies::of(const Request& request, std::optional<TransportKind> transport) {

@@ -152,6 +152,9 @@ class Studies {
   // By the transport of the options, or another. Throws InputError where the planner refuses,
   // CheckFailure where it is wrong.
   std::shared_ptr<Study> of(const Request& request, std::optional<TransportKind> transport = {});
+  // How long the plan would take, for comparing many requests of which few are met: it is neither
+  // proved nor kept.
+  std::int64_t unproved_time_ps(const Request& request) const;
   // Of a plan that came from elsewhere; it must fit the memory limit as a made one must.
   std::shared_ptr<Study> of(std::shared_ptr<const Plan> plan) const;
   // The proved plan of the strategy that made `plan` for a smaller request, outside the cache: what
@@ -167,6 +170,16 @@ class Studies {
   CacheStatistics cache_statistics() const { return cache_.statistics(); }
 
  private:
+  struct Planned {
+    std::shared_ptr<const Plan> plan = {};
+    PlanFindings found = {};
+    Explanation explanation = {};
+  };
+  void begin(std::string_view stage) const {
+    if (options_.on_stage) options_.on_stage(stage);
+  }
+  Planned planned(const PlannerRow& planner, const Request& request,
+                  const std::shared_ptr<const Carriage>& transport) const;
   std::shared_ptr<Study> made(const PlannerRow& planner, const Request& request,
                               const std::shared_ptr<const Carriage>& transport) const;
 

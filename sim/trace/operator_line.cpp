@@ -99,7 +99,7 @@ std::shared_ptr<const OperatorLine> OperatorLineReader::read_tensor(TraceFields&
               dtype = fields.string("dtype", "a dtype such as \"bf16\""),
               placements = fields.string("placements", "placements such as \"S(0)R\"");
   builder_.placed([&] {
-    line->spec.meta = {parse_shape(shape), parse_dtype(dtype)};
+    line->spec.meta = {parse_shape(shape), call_dtype(dtype)};
     line->spec.placements =
         placements_of(placements, line->mesh->axes(), line->spec.meta.shape.size(), "placements");
     // Refuses what no tensor can be.

@@ -89,7 +89,7 @@ Asked asked(const OpsOptions& options) {
     std::string dtype =
         options.dtypes.empty() ? "f32" : options.dtypes[options.dtypes.size() > 1 ? i : 0];
     PlacementList list = parse_placements(options.in[i], out.mesh->axes(), shape.size(), "--in");
-    Layout layout(shape, parse_dtype(dtype, "--dtype"), out.mesh, list.placements, list.order);
+    Layout layout(shape, call_dtype(dtype, "--dtype"), out.mesh, list.placements, list.order);
     out.specs.push_back(std::make_unique<TensorSpec>(
         TensorSpec{{shape, layout.dtype()}, {list.placements.begin(), list.placements.end()}}));
     bool is_list = !out.call.op->tensors.empty() && out.call.op->tensors[0].list;

@@ -118,7 +118,7 @@ std::shared_ptr<const sim::DispatchReport> dispatched(const ReplayOptions& optio
   sim::Studies quick(studies.topology(), find_planner("rule"), quick_options(options.machine));
   dispatch.time_ps = [&](const Request& request) {
     bool few = request.source().mesh().size() <= kRanksPlannedFully;
-    return (few ? studies : quick).of(request)->time_ps();
+    return (few ? studies : quick).unproved_time_ps(request);
   };
   dispatch.figures = [&studies](const Request& request) -> sim::MoveFigures {
     std::shared_ptr<sim::Study> study = studies.of(request);

@@ -59,7 +59,7 @@ OperatorCase operator_case(const std::string& line) {
     Shape shape;
     for (std::int64_t size : entry["shape"]) shape.push_back(size);
     out.specs.push_back(
-        std::make_unique<TensorSpec>(TensorSpec{{shape, parse_dtype(std::string(entry["dtype"]))},
+        std::make_unique<TensorSpec>(TensorSpec{{shape, call_dtype(std::string(entry["dtype"]))},
                                                 parse_op_placements(entry["placements"]),
                                                 entry.value("of_view", false)}));
     return out.specs.back().get();

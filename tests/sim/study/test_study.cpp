@@ -160,6 +160,16 @@ TEST_CASE("what auto timed and counted is not timed and counted again") {
   CHECK(&study.timeline() == recorded.get());
 }
 
+TEST_CASE("a time for comparing is the study's, and leaves nothing in the cache") {
+  for (const char* planner : {"auto", "rule", "p2p"}) {
+    Studies studies(machine(), find_planner(planner), {.cache_capacity = 4});
+    Request request = request_on("4x4", "8,16", "S0,R", "S1,S0");
+    std::int64_t time = studies.unproved_time_ps(request);
+    CHECK(studies.cache_statistics().misses == 0);
+    CHECK(time == studies.of(request)->time_ps());
+  }
+}
+
 TEST_CASE("a plan is timed no further than a limit") {
   std::shared_ptr<const Topology> topology = machine();
   Plan plan = plan_rule(request_on("4x4", "32,32", "S0,S1", "S1,S0"), {});

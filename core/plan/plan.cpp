@@ -152,15 +152,6 @@ std::string_view text(CollectiveKind kind) {
   return {};
 }
 
-std::string_view kind_text(const Step& step) {
-  if (const auto* collective = std::get_if<CollectiveStep>(&step.body))
-    return text(collective->kind);
-  if (std::holds_alternative<CopyStep>(step.body)) return "copy";
-  if (std::holds_alternative<FillStep>(step.body)) return "fill";
-  if (std::holds_alternative<ExchangeStep>(step.body)) return "exchange";
-  return "reduce";
-}
-
 std::vector<Slot> slots_of(const Step& step) {
   std::vector<Slot> slots;
   for_each_slot(step, [&](Slot slot) { slots.push_back(slot); });

@@ -134,6 +134,13 @@ struct CopyStep {
   std::vector<Part> parts;
   MoveList moves;
   friend bool operator==(const CopyStep&, const CopyStep&) = default;
+
+  std::string_view kind_text() const { return "copy"; }
+  bool is_empty() const { return parts.empty(); }
+  template <class Visit>
+  void for_each_slot(Visit&& visit) const {
+    for (const Part& part : parts) visit(part.slot);
+  }
 };
 
 // Boxes set to zero: padding that a collective ships and nobody uses, and what S->P(sum) leaves to
@@ -147,6 +154,13 @@ struct FillStep {
   };
   std::vector<Part> parts;
   friend bool operator==(const FillStep&, const FillStep&) = default;
+
+  std::string_view kind_text() const { return "fill"; }
+  bool is_empty() const { return parts.empty(); }
+  template <class Visit>
+  void for_each_slot(Visit&& visit) const {
+    for (const Part& part : parts) visit(part.slot);
+  }
 };
 
 // Point-to-point messages, all in flight at once. Ascending by (source, destination), at most one
@@ -161,9 +175,20 @@ struct ExchangeStep {
   std::vector<Message> messages;
   MoveList moves;
   friend bool operator==(const ExchangeStep&, const ExchangeStep&) = default;
+
+  std::string_view kind_text() const { return "exchange"; }
+  bool is_empty() const { return messages.empty(); }
+  template <class Visit>
+  void for_each_slot(Visit&& visit) const {
+    for (const Message& message : messages) {
+      visit(message.source);
+      visit(message.destination);
+    }
+  }
 };
 
 enum class CollectiveKind : std::uint8_t { AllGather, ReduceScatter, AllReduce, AllToAll };
+std::string_view text(CollectiveKind kind);
 
 // Operands. A group's input is one box of each member's `input` buffer, its output one of each
 // member's `output`; both at the same local coordinates on all members, by default the whole
@@ -193,6 +218,13 @@ struct CollectiveStep {
   }
   std::size_t group_count() const { return members.size() / to_index(group_size); }
   friend bool operator==(const CollectiveStep&, const CollectiveStep&) = default;
+
+  std::string_view kind_text() const { return text(kind); }
+  bool is_empty() const { return members.empty(); }
+  template <class Visit>
+  void for_each_slot(Visit&& visit) const {
+    for (Slot slot : members) visit(slot);
+  }
 };
 
 // destination box = (operand 0 op operand 1 op ...) / divisor, all boxes of the same extents on one
@@ -216,6 +248,13 @@ struct ReduceStep {
   std::vector<Part> parts;
   std::vector<Operand> operands;
   friend bool operator==(const ReduceStep&, const ReduceStep&) = default;
+
+  std::string_view kind_text() const { return "reduce"; }
+  bool is_empty() const { return parts.empty(); }
+  template <class Visit>
+  void for_each_slot(Visit&& visit) const {
+    for (const Part& part : parts) visit(part.slot);
+  }
 };
 
 using StepBody = std::variant<CopyStep, FillStep, ExchangeStep, CollectiveStep, ReduceStep>;
@@ -286,28 +325,26 @@ Box output_of(const Plan& plan, const CollectiveStep& step, std::size_t group);
 // Block i of n of an operand, along `dim`.
 Box block_of(const Box& operand, int dim, std::int64_t i, std::int64_t n);
 
+// What the step says of itself where it is a collective, else null.
+inline const CollectiveStep* collective_of(const Step& step) {
+  return std::get_if<CollectiveStep>(&step.body);
+}
+
 // "copy", "fill", "exchange", "reduce", "all_gather", "reduce_scatter", "all_reduce", "all_to_all".
-std::string_view kind_text(const Step& step);
-std::string_view text(CollectiveKind kind);
+inline std::string_view kind_text(const Step& step) {
+  return std::visit([](const auto& body) { return body.kind_text(); }, step.body);
+}
+
+// Nothing is named, on no rank.
+inline bool is_empty(const StepBody& body) {
+  return std::visit([](const auto& of_kind) { return of_kind.is_empty(); }, body);
+}
 
 // Calls visit(slot) for every slot that the step names, in no particular order, some more than
 // once.
 template <class Visit>
 void for_each_slot(const Step& step, Visit&& visit) {
-  if (const auto* collective = std::get_if<CollectiveStep>(&step.body)) {
-    for (Slot slot : collective->members) visit(slot);
-  } else if (const auto* exchange = std::get_if<ExchangeStep>(&step.body)) {
-    for (const ExchangeStep::Message& message : exchange->messages) {
-      visit(message.source);
-      visit(message.destination);
-    }
-  } else if (const auto* copy = std::get_if<CopyStep>(&step.body)) {
-    for (const CopyStep::Part& part : copy->parts) visit(part.slot);
-  } else if (const auto* fill = std::get_if<FillStep>(&step.body)) {
-    for (const FillStep::Part& part : fill->parts) visit(part.slot);
-  } else {
-    for (const ReduceStep::Part& part : std::get<ReduceStep>(step.body).parts) visit(part.slot);
-  }
+  std::visit([&](const auto& body) { body.for_each_slot(visit); }, step.body);
 }
 
 // Slots with a part in the step, ascending, each once.

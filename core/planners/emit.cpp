@@ -154,14 +154,7 @@ class Emitter {
   // Adds the step unless it has no part; the writers of what it writes, then.
   std::vector<StepId> add(StepBody body, std::vector<StepId> after, const std::vector<int>& axes,
                           std::string_view why) {
-    bool empty = std::visit(
-        [](const auto& step) {
-          if constexpr (requires { step.parts; }) return step.parts.empty();
-          if constexpr (requires { step.members; }) return step.members.empty();
-          return false;
-        },
-        body);
-    if (empty) return {};
+    if (is_empty(body)) return {};
     StepId id = plan_.add_step(std::move(body), std::move(after), axes);
     if (explanation_ != nullptr) explanation_->add(id, std::string(why));
     return {id};

@@ -8,6 +8,7 @@
 
 #include "core/base/errors.h"
 #include "core/proof/symbolic_memory.h"
+#include "core/schedule/lowering.h"
 
 namespace reshard {
 namespace {
@@ -82,75 +83,70 @@ class SymbolicFold {
   SymbolicMemory& memory_;
 };
 
-class SymbolicRun {
+// Operations on the symbolic memory, whatever steps they came from.
+class OperationsRun : public Operations {
  public:
-  explicit SymbolicRun(const Plan& plan)
-      : plan_(plan), memory_(plan), fold_(plan, memory_), padding_(plan.steps.size(), 0) {}
+  OperationsRun(const Plan& plan, SymbolicMemory& memory)
+      : plan_(plan), memory_(memory), fold_(plan, memory), padding_(plan.steps.size(), 0) {}
 
-  std::vector<std::int64_t> run() {
-    for (std::size_t step = 0; step < plan_.steps.size(); ++step) {
-      memory_.begin(static_cast<std::int32_t>(step));
-      std::visit([&](const auto& body) { execute(body); }, plan_.steps[step].body);
-    }
-    memory_.check_single_writes();
-    memory_.check_destinations();
-    return std::move(padding_);
+  void copy(const Place& from, const Place& to, const DimVector& extents) override {
+    memory_.read(from.buffer, from.slot, box_at(from.lo, extents), [&](const Piece& piece) {
+      count_padding(piece, from.buffer, from.slot == to.slot ? 0 : 1);
+      memory_.write(to.buffer, to.slot, piece, from.lo, to.lo);
+    });
   }
+  void fill(const Place& to, const DimVector& extents) override {
+    DimVector zero(plan_.dims());
+    memory_.write(to.buffer, to.slot, {box_at(to.lo, extents), zero, kPadding, -1}, zero, zero);
+  }
+  void fold(ReduceOp op, std::int64_t divisor, std::span<const Place> operands, const Place& to,
+            const DimVector& extents) override {
+    for (const Piece& piece : folded(op, divisor, operands, extents))
+      memory_.write(to.buffer, to.slot, piece, operands[0].lo, to.lo);
+  }
+  void then() override { memory_.read_own(); }
+  void part(std::size_t index) override { memory_.begin_part(index); }
 
- private:
+  Pieces folded(ReduceOp op, std::int64_t divisor, std::span<const Place> operands,
+                const DimVector& extents) {
+    return fold_.run(op, divisor, operands, extents);
+  }
+  // Of what nobody uses and so many ranks receive.
   void count_padding(const Piece& piece, BufferId buffer, std::int64_t receivers) {
     if (piece.fold == kPadding)
       add_bytes(padding_[to_index(memory_.step())],
                 Int128{piece.box.volume()} * receivers * plan_.element_bytes(buffer));
   }
+  std::vector<std::int64_t> take_padding() { return std::move(padding_); }
 
-  void execute(const CopyStep& step) {
-    for (const CopyStep::Part& part : step.parts) {
-      memory_.begin_part(to_index(&part - step.parts.data()));
-      for (std::uint32_t i = part.moves.first; i < part.moves.first + part.moves.count; ++i) {
-        Move move = step.moves[i];
-        memory_.read(move.source, part.slot, move.source_box(), [&](const Piece& piece) {
-          memory_.write(move.destination, part.slot, piece, move.source_lo, move.destination_lo);
-        });
-      }
+ private:
+  const Plan& plan_;
+  SymbolicMemory& memory_;
+  SymbolicFold fold_;
+  std::vector<std::int64_t> padding_;  // bytes by step
+};
+
+// A plan's steps by the operations that they are lowered to, but for collectives, of which every
+// rank gets what it would get in one go.
+class SymbolicRun {
+ public:
+  explicit SymbolicRun(const Plan& plan) : plan_(plan), memory_(plan), run_(plan, memory_) {}
+
+  std::vector<std::int64_t> run() {
+    for (std::size_t s = 0; s < plan_.steps.size(); ++s) {
+      memory_.begin(static_cast<std::int32_t>(s));
+      const Step& step = plan_.steps[s];
+      if (const CollectiveStep* collective = collective_of(step))
+        execute(*collective);
+      else
+        lower(plan_, step, run_);
     }
+    memory_.check_single_writes();
+    memory_.check_destinations();
+    return run_.take_padding();
   }
 
-  void execute(const FillStep& step) {
-    for (const FillStep::Part& part : step.parts)
-      memory_.write(part.buffer, part.slot, {part.box, DimVector(plan_.dims()), kPadding, -1},
-                    DimVector(plan_.dims()), DimVector(plan_.dims()));
-  }
-
-  void execute(const ExchangeStep& step) {
-    for (const ExchangeStep::Message& message : step.messages) {
-      memory_.begin_part(to_index(&message - step.messages.data()));
-      for (std::uint32_t i = message.moves.first; i < message.moves.first + message.moves.count;
-           ++i) {
-        Move move = step.moves[i];
-        memory_.read(move.source, message.source, move.source_box(), [&](const Piece& piece) {
-          count_padding(piece, move.source, 1);
-          memory_.write(move.destination, message.destination, piece, move.source_lo,
-                        move.destination_lo);
-        });
-      }
-    }
-  }
-
-  void execute(const ReduceStep& step) {
-    for (const ReduceStep::Part& part : step.parts) {
-      memory_.begin_part(to_index(&part - step.parts.data()));
-      std::vector<Place> operands;
-      for (std::uint32_t k = 0; k < part.operand_count; ++k) {
-        const ReduceStep::Operand& operand = step.operands[part.first_operand + k];
-        operands.push_back({part.slot, operand.buffer, operand.lo});
-      }
-      Pieces sum = fold_.run(step.op, step.divisor, operands, part.extents);
-      for (const Piece& piece : sum)
-        memory_.write(part.destination, part.slot, piece, operands[0].lo, part.destination_lo);
-    }
-  }
-
+ private:
   void execute(const CollectiveStep& step) {
     for (std::size_t g = 0; g < step.group_count(); ++g) {
       memory_.begin_part(g);
@@ -168,7 +164,7 @@ class SymbolicRun {
             Box block = block_of(input, step.input_dim, i, step.group_size);
             Pieces sum = folded(step, group, block);
             for (const Piece& piece : sum) {
-              count_padding(piece, step.input, step.group_size - 1);
+              run_.count_padding(piece, step.input, step.group_size - 1);
               memory_.write(step.output, group[to_index(i)], piece, block.lo, output.lo);
             }
           }
@@ -177,7 +173,7 @@ class SymbolicRun {
           Pieces sum = folded(step, group, input);
           auto result = std::make_shared<Contents>(plan_.dims());
           for (const Piece& piece : sum) {
-            count_padding(piece, step.input, 2 * (step.group_size - 1));
+            run_.count_padding(piece, step.input, 2 * (step.group_size - 1));
             result->write(memory_.moved(piece, input.lo, output.lo));
           }
           memory_.write_on_all(step.output, group, result);
@@ -193,7 +189,7 @@ class SymbolicRun {
     for (std::int32_t i = 0; i < step.group_size; ++i) {
       DimVector to = block_of(output, step.output_dim, i, step.group_size).lo;
       memory_.read(step.input, group[to_index(i)], input, [&](const Piece& piece) {
-        count_padding(piece, step.input, step.group_size - 1);
+        run_.count_padding(piece, step.input, step.group_size - 1);
         result->write(memory_.moved(piece, input.lo, to));
       });
     }
@@ -211,7 +207,7 @@ class SymbolicRun {
         for (std::int32_t i = first; i < std::min(n, first + kAtOnce); ++i) {
           DimVector to = block_of(output, step.output_dim, i, n).lo;
           memory_.read(step.input, group[to_index(i)], from, [&](const Piece& piece) {
-            count_padding(piece, step.input, i == j ? 0 : 1);
+            run_.count_padding(piece, step.input, i == j ? 0 : 1);
             memory_.write(step.output, group[to_index(j)], piece, from.lo, to);
           });
         }
@@ -221,41 +217,12 @@ class SymbolicRun {
   Pieces folded(const CollectiveStep& step, std::span<const Slot> group, const Box& box) {
     std::vector<Place> operands;
     for (Slot member : group) operands.push_back({member, step.input, box.lo});
-    return fold_.run(step.op, step.divisor, operands, box.extents());
+    return run_.folded(step.op, step.divisor, operands, box.extents());
   }
 
   const Plan& plan_;
   SymbolicMemory memory_;
-  SymbolicFold fold_;
-  std::vector<std::int64_t> padding_;
-};
-
-// The same memory under operations, whatever steps they came from.
-class OperationsRun : public Operations {
- public:
-  OperationsRun(const Plan& plan, SymbolicMemory& memory)
-      : plan_(plan), memory_(memory), fold_(plan, memory) {}
-
-  void copy(const Place& from, const Place& to, const DimVector& extents) override {
-    memory_.read(from.buffer, from.slot, box_at(from.lo, extents), [&](const Piece& piece) {
-      memory_.write(to.buffer, to.slot, piece, from.lo, to.lo);
-    });
-  }
-  void fill(const Place& to, const DimVector& extents) override {
-    DimVector zero(plan_.dims());
-    memory_.write(to.buffer, to.slot, {box_at(to.lo, extents), zero, kPadding, -1}, zero, zero);
-  }
-  void fold(ReduceOp op, std::int64_t divisor, std::span<const Place> operands, const Place& to,
-            const DimVector& extents) override {
-    for (const Piece& piece : fold_.run(op, divisor, operands, extents))
-      memory_.write(to.buffer, to.slot, piece, operands[0].lo, to.lo);
-  }
-  void then() override { memory_.read_own(); }
-
- private:
-  const Plan& plan_;
-  SymbolicMemory& memory_;
-  SymbolicFold fold_;
+  OperationsRun run_;
 };
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 #include "core/base/errors.h"
 #include "core/base/limits.h"
+#include "core/schedule/lowering.h"
 
 namespace reshard {
 namespace {
@@ -42,43 +43,39 @@ void for_each_run_box(const Layout& layout, std::int32_t position, int dims, Vis
 
 bool meet(const Box& a, const Box& b) { return !intersect(a, b).empty(); }
 
-// Whether one of the moves writes into the box of a buffer.
-bool writes(const MoveList& moves, MoveRange range, BufferId buffer, const Box& box) {
-  for (std::uint32_t i = range.first; i < range.first + range.count; ++i)
-    if (Move move = moves[i];
-        move.destination == buffer && meet(box_at(move.destination_lo, move.extents), box))
-      return true;
-  return false;
-}
+// The first part of a step (see Refutation) that writes into a box on a rank.
+class WriterSearch : public Operations {
+ public:
+  WriterSearch(Slot slot, BufferId buffer, const Box& box)
+      : slot_(slot), buffer_(buffer), box_(box) {}
 
-// The part of a step (see Refutation) that writes a box on a rank.
-std::optional<std::size_t> part_that_writes(const Step& step, Slot slot, BufferId buffer,
-                                            const Box& box) {
-  auto first_of = [](const auto& parts, auto&& wrote) -> std::optional<std::size_t> {
-    auto found = std::find_if(parts.begin(), parts.end(), wrote);
-    if (found == parts.end()) return std::nullopt;
-    return to_index(found - parts.begin());
-  };
-  if (const auto* copy = std::get_if<CopyStep>(&step.body))
-    return first_of(copy->parts, [&](const CopyStep::Part& part) {
-      return part.slot == slot && writes(copy->moves, part.moves, buffer, box);
-    });
-  if (const auto* exchange = std::get_if<ExchangeStep>(&step.body))
-    return first_of(exchange->messages, [&](const ExchangeStep::Message& message) {
-      return message.destination == slot && writes(exchange->moves, message.moves, buffer, box);
-    });
-  if (const auto* fill = std::get_if<FillStep>(&step.body))
-    return first_of(fill->parts, [&](const FillStep::Part& part) {
-      return part.slot == slot && part.buffer == buffer && meet(part.box, box);
-    });
-  if (const auto* reduce = std::get_if<ReduceStep>(&step.body))
-    return first_of(reduce->parts, [&](const ReduceStep::Part& part) {
-      return part.slot == slot && part.destination == buffer &&
-             meet(box_at(part.destination_lo, part.extents), box);
-    });
-  const auto& collective = std::get<CollectiveStep>(step.body);
-  auto member = std::find(collective.members.begin(), collective.members.end(), slot);
-  return to_index(member - collective.members.begin()) / to_index(collective.group_size);
+  void copy(const Place&, const Place& to, const DimVector& extents) override { look(to, extents); }
+  void fill(const Place& to, const DimVector& extents) override { look(to, extents); }
+  void fold(ReduceOp, std::int64_t, std::span<const Place>, const Place& to,
+            const DimVector& extents) override {
+    look(to, extents);
+  }
+  void part(std::size_t index) override { part_ = index; }
+  std::optional<std::size_t> found() const { return found_; }
+
+ private:
+  void look(const Place& to, const DimVector& extents) {
+    if (!found_ && to.slot == slot_ && to.buffer == buffer_ && meet(box_at(to.lo, extents), box_))
+      found_ = part_;
+  }
+
+  Slot slot_;
+  BufferId buffer_;
+  const Box& box_;
+  std::size_t part_ = 0;
+  std::optional<std::size_t> found_;
+};
+
+std::optional<std::size_t> part_that_writes(const Plan& plan, StepId step, Slot slot,
+                                            BufferId buffer, const Box& box) {
+  WriterSearch search(slot, buffer, box);
+  lower(plan, plan.steps[step], search);
+  return search.found();
 }
 
 }  // namespace
@@ -192,7 +189,7 @@ void SymbolicMemory::check_single_writes() const {
          fmt::format("step {} writes {} of buffer {} on rank {}, which step {} writes too",
                      to_index(later), text(both), to_index(buffer), rank(slot),
                      std::min(a.writer, b.writer)),
-         part_that_writes(plan_.steps[later], slot, buffer, both)}};
+         part_that_writes(plan_, later, slot, buffer, both)}};
   }
 }
 
@@ -249,9 +246,8 @@ void SymbolicMemory::check_box(const Contents& held, TensorId tensor, Slot slot,
     // A wrong value is said of the step that wrote it.
     auto wrong = [&](std::string what) {
       StepId writer{piece.writer};
-      throw Refuted{
-          {writer, std::move(what),
-           part_that_writes(plan_.steps[writer], slot, destination_of(tensor), piece.box)}};
+      throw Refuted{{writer, std::move(what),
+                     part_that_writes(plan_, writer, slot, destination_of(tensor), piece.box)}};
     };
     auto here = [&] {
       return fmt::format("{} of the destination on rank {}", text(piece.box), rank(slot));

@@ -22,7 +22,7 @@ struct Use {
 std::vector<std::map<BufferId, Use>> uses_by_slot(const Plan& plan) {
   std::vector<std::map<BufferId, Use>> out(plan.slot_count());
   for (std::size_t s = 0; s < plan.steps.size(); ++s)
-    for_each_access(plan.steps[s], [&](BufferId buffer, Slot slot, bool is_write) {
+    for_each_access(plan, plan.steps[s], [&](BufferId buffer, Slot slot, bool is_write) {
       if (plan.buffer(buffer).role() != BufferRole::Temporary) return;
       auto step = static_cast<std::int32_t>(s);
       Use& use = out[to_index(slot)]

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "core/base/errors.h"
+#include "core/base/integers.h"
 
 namespace reshard {
 namespace {
@@ -18,23 +19,26 @@ class Lowering {
   Lowering(const Plan& plan, Operations& out) : plan_(plan), out_(out) {}
 
   void operator()(const CopyStep& step) {
-    for (const CopyStep::Part& part : step.parts)
+    each_part(step.parts, [&](const CopyStep::Part& part) {
       move_all(step.moves, part.moves, part.slot, part.slot);
+    });
   }
 
   void operator()(const ExchangeStep& step) {
-    for (const ExchangeStep::Message& message : step.messages)
+    each_part(step.messages, [&](const ExchangeStep::Message& message) {
       move_all(step.moves, message.moves, message.source, message.destination);
+    });
   }
 
   void operator()(const FillStep& step) {
-    for (const FillStep::Part& part : step.parts)
+    each_part(step.parts, [&](const FillStep::Part& part) {
       if (!part.box.empty()) out_.fill({part.slot, part.buffer, part.box.lo}, part.box.extents());
+    });
   }
 
   void operator()(const ReduceStep& step) {
-    for (const ReduceStep::Part& part : step.parts) {
-      if (element_count(part.extents) == 0) continue;
+    each_part(step.parts, [&](const ReduceStep::Part& part) {
+      if (element_count(part.extents) == 0) return;
       RESHARD_CHECK(std::size_t{part.first_operand} + part.operand_count <= step.operands.size(),
                     fmt::format("operands {} + {} of {}", part.first_operand, part.operand_count,
                                 step.operands.size()));
@@ -45,11 +49,12 @@ class Lowering {
       }
       out_.fold(step.op, step.divisor, operands_,
                 {part.slot, part.destination, part.destination_lo}, part.extents);
-    }
+    });
   }
 
   void operator()(const CollectiveStep& step) {
     for (std::size_t g = 0; g < step.group_count(); ++g) {
+      out_.part(g);
       Box input = input_of(plan_, step, g), output = output_of(plan_, step, g);
       check(step, input, output);
       switch (step.kind) {
@@ -73,6 +78,14 @@ class Lowering {
   }
 
  private:
+  template <class Parts, class Visit>
+  void each_part(const Parts& parts, Visit&& visit) {
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      out_.part(i);
+      visit(parts[i]);
+    }
+  }
+
   void move_all(const MoveList& moves, const MoveRange& range, Slot from, Slot to) {
     RESHARD_CHECK(std::size_t{range.first} + range.count <= moves.size(),
                   fmt::format("moves {} + {} of {}", range.first, range.count, moves.size()));
@@ -129,6 +142,7 @@ class Lowering {
   void spread(const CollectiveStep& step) {
     out_.then();
     for (std::size_t g = 0; g < step.group_count(); ++g) {
+      out_.part(g);
       Box box = output_of(plan_, step, g);
       for (Slot member : step.group(g).subspan(1))
         out_.copy({step.group(g)[0], step.output, box.lo}, {member, step.output, box.lo},
@@ -141,40 +155,56 @@ class Lowering {
   std::vector<Place> operands_;
 };
 
+// Buffers alone, of operations that stay on boxes.
+class Accesses : public Operations {
+ public:
+  explicit Accesses(const VisitAccess& visit) : visit_(visit) {}
+
+  void copy(const Place& from, const Place& to, const DimVector&) override {
+    visit_(from.buffer, from.slot, false);
+    visit_(to.buffer, to.slot, true);
+  }
+  void fill(const Place& to, const DimVector&) override { visit_(to.buffer, to.slot, true); }
+  void fold(ReduceOp, std::int64_t, std::span<const Place> operands, const Place& to,
+            const DimVector&) override {
+    for (const Place& operand : operands) visit_(operand.buffer, operand.slot, false);
+    visit_(to.buffer, to.slot, true);
+  }
+
+ private:
+  const VisitAccess& visit_;
+};
+
 }  // namespace
 
 void lower(const Plan& plan, const Step& step, Operations& out) {
   std::visit(Lowering(plan, out), step.body);
 }
 
-void for_each_access(const Step& step, const VisitAccess& visit) {
-  if (const auto* copy = std::get_if<CopyStep>(&step.body)) {
-    for (const CopyStep::Part& part : copy->parts)
-      for_each_move(copy->moves, part.moves, [&](const Move& move) {
-        visit(move.source, part.slot, false);
-        visit(move.destination, part.slot, true);
-      });
-  } else if (const auto* fill = std::get_if<FillStep>(&step.body)) {
-    for (const FillStep::Part& part : fill->parts) visit(part.buffer, part.slot, true);
-  } else if (const auto* exchange = std::get_if<ExchangeStep>(&step.body)) {
-    for (const ExchangeStep::Message& message : exchange->messages)
-      for_each_move(exchange->moves, message.moves, [&](const Move& move) {
-        visit(move.source, message.source, false);
-        visit(move.destination, message.destination, true);
-      });
-  } else if (const auto* collective = std::get_if<CollectiveStep>(&step.body)) {
+void for_each_message(const Plan& plan, const Step& step, const VisitMessage& visit) {
+  const auto* exchange = std::get_if<ExchangeStep>(&step.body);
+  if (exchange == nullptr) return;
+  for (const ExchangeStep::Message& message : exchange->messages) {
+    std::int64_t bytes = 0;
+    for (std::uint32_t i = 0; i < message.moves.count; ++i) {
+      std::size_t at = std::size_t{message.moves.first} + i;
+      add_bytes(bytes,
+                exchange->moves.elements(at) * plan.element_bytes(exchange->moves.source(at)));
+    }
+    visit(message.source, message.destination, bytes, message.moves.count);
+  }
+}
+
+void for_each_access(const Plan& plan, const Step& step, const VisitAccess& visit) {
+  if (const CollectiveStep* collective = collective_of(step)) {
     for (Slot slot : collective->members) {
       visit(collective->input, slot, false);
       visit(collective->output, slot, true);
     }
-  } else {
-    const auto& reduce = std::get<ReduceStep>(step.body);
-    for (const ReduceStep::Part& part : reduce.parts) {
-      for (std::uint32_t k = 0; k < part.operand_count; ++k)
-        visit(reduce.operands[part.first_operand + k].buffer, part.slot, false);
-      visit(part.destination, part.slot, true);
-    }
+    return;
   }
+  Accesses accesses(visit);
+  lower(plan, step, accesses);
 }
 
 }  // namespace reshard

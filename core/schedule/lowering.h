@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a step means, as operations on boxes. Beside the proof and the plan's text this is the only
-// place that knows the kinds of steps.
+// What a step means, as operations on boxes. Beside the plan's text and the check of its structure
+// this is the only place that knows the kinds of steps; others ask at most for collectives, of
+// which they know closed forms.
 //
 // A box lies in a buffer of some rank, and an operation may name several ranks: executors that
 // reach all ranks' memory (the store, a GPU that holds every shard) run operations as they are;
@@ -39,13 +40,21 @@ class Operations {
                     const Place& to, const DimVector& extents) = 0;
   // What follows in the step may read what came before in it.
   virtual void then() {}
+  // What follows is of that part, message or group of the step, counted as its list is.
+  virtual void part(std::size_t index) { (void)index; }
 };
 
 void lower(const Plan& plan, const Step& step, Operations& out);
 
+// Calls visit(source, destination, bytes, boxes) for the messages of a step that is no collective,
+// in its order.
+using VisitMessage =
+    std::function<void(Slot source, Slot destination, std::int64_t bytes, std::int64_t boxes)>;
+void for_each_message(const Plan& plan, const Step& step, const VisitMessage& visit);
+
 // Calls visit(buffer, slot, is_write) for every access of a step; those of a collective once per
 // member and buffer.
 using VisitAccess = std::function<void(BufferId, Slot, bool is_write)>;
-void for_each_access(const Step& step, const VisitAccess& visit);
+void for_each_access(const Plan& plan, const Step& step, const VisitAccess& visit);
 
 }  // namespace reshard

@@ -34,7 +34,7 @@ CollectiveFacts facts_of(const Plan& plan, const CollectiveStep& step) {
   return facts;
 }
 
-class Derivation {
+class Derivation : private Operations {
  public:
   Derivation(const Plan& plan, std::span<const Slot> slots, const SchedulePolicy& policy)
       : plan_(plan), policy_(policy), place_of_slot_(plan.slot_count(), -1) {
@@ -55,7 +55,10 @@ class Derivation {
   std::vector<RankSchedule> run() {
     for (std::size_t s = 0; s < plan_.steps.size(); ++s) {
       step_ = StepId{static_cast<std::int32_t>(s)};
-      std::visit([this](const auto& body) { add(body); }, plan_.steps[s].body);
+      if (const CollectiveStep* collective = collective_of(plan_.steps[s]))
+        add(*collective);
+      else
+        lower(plan_, plan_.steps[s], *this);
     }
     return std::move(schedules_);
   }
@@ -94,55 +97,33 @@ class Derivation {
     return &std::get<Work>(launches.back().work);
   }
 
-  void add(const CopyStep& step) {
-    for (const CopyStep::Part& part : step.parts)
-      if (auto* work = work_of<LocalWork>(part.slot))
-        for_each_move(step.moves, part.moves, [&](const Move& move) {
-          work->copies.push_back({{part.slot, move.source, move.source_lo},
-                                  {part.slot, move.destination, move.destination_lo},
-                                  move.extents});
-        });
-  }
-
-  void add(const FillStep& step) {
-    for (const FillStep::Part& part : step.parts)
-      if (auto* work = work_of<LocalWork>(part.slot))
-        work->fills.push_back({{part.slot, part.buffer, part.box.lo}, part.box.extents()});
-  }
-
-  void add(const ReduceStep& step) {
-    for (const ReduceStep::Part& part : step.parts)
-      if (auto* work = work_of<LocalWork>(part.slot)) {
-        work->op = step.op;
-        work->divisor = step.divisor;
-        LocalWork::Fold& fold = work->folds.emplace_back();
-        fold.to = {part.slot, part.destination, part.destination_lo};
-        fold.extents = part.extents;
-        for (std::uint32_t k = 0; k < part.operand_count; ++k) {
-          const ReduceStep::Operand& operand = step.operands[part.first_operand + k];
-          fold.operands.push_back({part.slot, operand.buffer, operand.lo});
-        }
-      }
-  }
-
-  void add(const ExchangeStep& step) {
-    for (const ExchangeStep::Message& message : step.messages) {
-      if (auto* work = work_of<Messages>(message.source))
-        add_message(step, message, message.destination, work->sends);
-      if (auto* work = work_of<Messages>(message.destination))
-        add_message(step, message, message.source, work->receives);
+  void copy(const Place& from, const Place& to, const DimVector& extents) override {
+    PlacedMove move{from, to, extents};
+    if (from.slot == to.slot) {
+      if (auto* work = work_of<LocalWork>(from.slot)) work->copies.push_back(std::move(move));
+      return;
     }
+    if (auto* work = work_of<Messages>(from.slot)) message_with(to.slot, work->sends, move);
+    if (auto* work = work_of<Messages>(to.slot)) message_with(from.slot, work->receives, move);
   }
 
-  static void add_message(const ExchangeStep& step, const ExchangeStep::Message& message, Slot peer,
-                          std::vector<Messages::Message>& out) {
-    std::vector<PlacedMove>& moves = out.emplace_back(Messages::Message{peer, {}}).moves;
-    moves.reserve(message.moves.count);
-    for_each_move(step.moves, message.moves, [&](const Move& move) {
-      moves.push_back({{message.source, move.source, move.source_lo},
-                       {message.destination, move.destination, move.destination_lo},
-                       move.extents});
-    });
+  void fill(const Place& to, const DimVector& extents) override {
+    if (auto* work = work_of<LocalWork>(to.slot)) work->fills.push_back({to, extents});
+  }
+
+  void fold(ReduceOp op, std::int64_t divisor, std::span<const Place> operands, const Place& to,
+            const DimVector& extents) override {
+    auto* work = work_of<LocalWork>(to.slot);
+    if (!work) return;
+    work->op = op;
+    work->divisor = divisor;
+    work->folds.push_back({{operands.begin(), operands.end()}, to, extents});
+  }
+
+  // The moves of one message come one behind the other.
+  static void message_with(Slot peer, std::vector<Messages::Message>& out, const PlacedMove& move) {
+    if (out.empty() || out.back().peer != peer) out.push_back({peer, {}});
+    out.back().moves.push_back(move);
   }
 
   void add(const CollectiveStep& step) {
@@ -237,13 +218,13 @@ void for_each_box(const Launch& launch,
 
 void for_each_collective(const Plan& plan, const VisitCollective& visit) {
   for (std::size_t s = 0; s < plan.steps.size(); ++s)
-    if (const auto* step = std::get_if<CollectiveStep>(&plan.steps[s].body))
+    if (const CollectiveStep* step = collective_of(plan.steps[s]))
       visit(StepId{static_cast<std::int32_t>(s)}, facts_of(plan, *step));
 }
 
 std::vector<std::vector<Rank>> groups_of(const Plan& plan, StepId step) {
   std::vector<std::vector<Rank>> out;
-  const auto* collective = std::get_if<CollectiveStep>(&plan.steps[step].body);
+  const CollectiveStep* collective = collective_of(plan.steps[step]);
   for (std::size_t g = 0; collective != nullptr && g < collective->group_count(); ++g) {
     std::vector<Rank>& group = out.emplace_back();
     for (Slot slot : collective->group(g)) group.push_back(plan.rank_of(slot));

@@ -40,7 +40,7 @@ Before steps_before(const Plan& plan, const std::vector<TemporaryLayout>& tempor
         temporaries[slot],
         [&](const UseBuffer& use) {
           for (std::size_t s = 0; s < plan.steps.size(); ++s)
-            for_each_access(plan.steps[s], [&](BufferId buffer, Slot on, bool is_write) {
+            for_each_access(plan, plan.steps[s], [&](BufferId buffer, Slot on, bool is_write) {
               if (on == static_cast<Slot>(slot))
                 use(static_cast<std::int32_t>(s), buffer, is_write);
             });

@@ -34,7 +34,7 @@ Lives lives_of(const Plan& plan) {
   Lives lives{std::vector<std::int32_t>(plan.buffers.size() * slots, -1),
               std::vector<std::int32_t>(plan.buffers.size() * slots, -1)};
   for (std::size_t s = 0; s < plan.steps.size(); ++s)
-    for_each_access(plan.steps[s], [&](BufferId buffer, Slot slot, bool is_write) {
+    for_each_access(plan, plan.steps[s], [&](BufferId buffer, Slot slot, bool is_write) {
       RESHARD_CHECK(to_index(buffer) < plan.buffers.size(),
                     "step " + std::to_string(s) + " names a buffer that is not there");
       std::size_t at = to_index(buffer) * slots + to_index(slot);

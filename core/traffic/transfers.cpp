@@ -6,6 +6,7 @@
 
 #include "core/base/errors.h"
 #include "core/base/integers.h"
+#include "core/schedule/lowering.h"
 
 namespace reshard {
 namespace {
@@ -31,24 +32,23 @@ std::int64_t expansion_elements(const Plan& plan, const CollectiveStep& step, st
   return operand.volume() / (step.kind == CollectiveKind::AllToAll ? step.group_size : 1);
 }
 
-Transfers::Transfers(const Plan& plan, const Step& step) : plan_(&plan) {
+Transfers::Transfers(const Plan& plan, const Step& step) {
   Index index;
-  if (const auto* collective = std::get_if<CollectiveStep>(&step.body)) {
+  if (const CollectiveStep* collective = collective_of(step)) {
     index.slots = collective->members;
     unit_bytes_ = plan.element_bytes(collective->input);
     for (std::size_t g = 0; g < collective->group_count(); ++g)
       add_expansion(expansion_of(plan, *collective, g));
   } else {
     index.slots = slots_of(step);
-    exchange_ = std::get_if<ExchangeStep>(&step.body);
-  }
-  if (exchange_ != nullptr) {
     std::vector<std::int32_t> part_of_slot = parts_by_slot(plan, index.slots);
-    for (const ExchangeStep::Message& message : exchange_->messages) {
-      index.source_parts.push_back(part_of_slot[to_index(message.source)]);
-      index.destination_parts.push_back(part_of_slot[to_index(message.destination)]);
-    }
-    index.add_sends_and_receives();
+    reshard::for_each_message(
+        plan, step, [&](Slot source, Slot destination, std::int64_t bytes, std::int64_t) {
+          index.source_parts.push_back(part_of_slot[to_index(source)]);
+          index.destination_parts.push_back(part_of_slot[to_index(destination)]);
+          index.bytes.push_back(bytes);
+        });
+    if (!index.source_parts.empty()) index.add_sends_and_receives();
   }
   index_ = std::make_shared<const Index>(std::move(index));
 }
@@ -126,12 +126,6 @@ void Transfers::Index::add_sends_and_receives() {
     receives[next[to_index(destination_parts[message])]++] = message;
 }
 
-std::int64_t Transfers::message_bytes(std::uint32_t message) const {
-  if (!index_->bytes.empty()) return index_->bytes[message];
-  if (exchange_ == nullptr) return single_bytes_;
-  return reshard::message_bytes(*plan_, *exchange_, exchange_->messages[message]);
-}
-
 bool Transfers::rounds_alike() const {
   return std::all_of(expansions_.begin(), expansions_.end(),
                      [](const Expansion& expansion) { return expansion.rounds_alike(); });
@@ -139,61 +133,51 @@ bool Transfers::rounds_alike() const {
 
 std::optional<StepTraffic> step_traffic(const Plan& plan, const Step& step) {
   StepTraffic out;
-  if (const auto* exchange = std::get_if<ExchangeStep>(&step.body)) {
-    if (exchange->messages.empty()) return std::nullopt;
-    out.slots = slots_of(step);
-    std::vector<std::int32_t> part_of = parts_by_slot(plan, out.slots);
-    for (const ExchangeStep::Message& message : exchange->messages)
-      out.flows.push_back({part_of[to_index(message.source)],
-                           part_of[to_index(message.destination)],
-                           message_bytes(plan, *exchange, message),
-                           {},
-                           message.moves.count});
+  if (const CollectiveStep* collective = collective_of(step)) {
+    if (collective->group_size < 2) return std::nullopt;
+    out.slots = collective->members;
+    out.kind = collective->kind;
+    out.group_size = collective->group_size;
+    for (std::size_t g = 0; g < collective->group_count(); ++g)
+      out.group_bytes.push_back(expansion_elements(plan, *collective, g) *
+                                plan.element_bytes(collective->input));
     return out;
   }
-  const auto* collective = std::get_if<CollectiveStep>(&step.body);
-  if (collective == nullptr || collective->group_size < 2) return std::nullopt;
-  out.slots = collective->members;
-  out.kind = collective->kind;
-  out.group_size = collective->group_size;
-  for (std::size_t g = 0; g < collective->group_count(); ++g)
-    out.group_bytes.push_back(expansion_elements(plan, *collective, g) *
-                              plan.element_bytes(collective->input));
+  out.slots = slots_of(step);
+  std::vector<std::int32_t> part_of = parts_by_slot(plan, out.slots);
+  for_each_message(
+      plan, step, [&](Slot source, Slot destination, std::int64_t bytes, std::int64_t boxes) {
+        out.flows.push_back(
+            {part_of[to_index(source)], part_of[to_index(destination)], bytes, {}, boxes});
+      });
+  if (out.flows.empty()) return std::nullopt;
   return out;
-}
-
-std::int64_t message_bytes(const Plan& plan, const ExchangeStep& step,
-                           const ExchangeStep::Message& message) {
-  std::int64_t bytes = 0;
-  for (std::uint32_t i = message.moves.first; i < message.moves.first + message.moves.count; ++i)
-    add_bytes(bytes, step.moves.elements(i) * plan.element_bytes(step.moves.source(i)));
-  return bytes;
 }
 
 void for_each_receipt(const Plan& plan, const Step& step,
                       const std::function<void(Slot, std::int64_t)>& visit) {
-  if (const auto* exchange = std::get_if<ExchangeStep>(&step.body)) {
-    for (const ExchangeStep::Message& message : exchange->messages)
-      visit(message.destination, message_bytes(plan, *exchange, message));
-  } else if (const auto* collective = std::get_if<CollectiveStep>(&step.body)) {
-    std::int64_t size = plan.element_bytes(collective->input);
-    for (std::size_t g = 0; g < collective->group_count(); ++g) {
-      Expansion expansion = expansion_of(plan, *collective, g);
-      for (std::int32_t m = 0; m < collective->group_size; ++m)
-        visit(collective->group(g)[to_index(m)], expansion.received(m) * size);
-    }
+  const CollectiveStep* collective = collective_of(step);
+  if (collective == nullptr)
+    return for_each_message(plan, step,
+                            [&](Slot, Slot destination, std::int64_t bytes, std::int64_t) {
+                              visit(destination, bytes);
+                            });
+  std::int64_t size = plan.element_bytes(collective->input);
+  for (std::size_t g = 0; g < collective->group_count(); ++g) {
+    Expansion expansion = expansion_of(plan, *collective, g);
+    for (std::int32_t m = 0; m < collective->group_size; ++m)
+      visit(collective->group(g)[to_index(m)], expansion.received(m) * size);
   }
 }
 
 void for_each_pair(const Plan& plan, const Step& step,
                    const std::function<void(Slot, Slot, std::int64_t)>& visit) {
-  if (const auto* exchange = std::get_if<ExchangeStep>(&step.body)) {
-    for (const ExchangeStep::Message& message : exchange->messages)
-      visit(message.source, message.destination, message_bytes(plan, *exchange, message));
-    return;
-  }
-  const auto* collective = std::get_if<CollectiveStep>(&step.body);
-  if (collective == nullptr) return;
+  const CollectiveStep* collective = collective_of(step);
+  if (collective == nullptr)
+    return for_each_message(plan, step,
+                            [&](Slot source, Slot destination, std::int64_t bytes, std::int64_t) {
+                              visit(source, destination, bytes);
+                            });
   std::int64_t size = plan.element_bytes(collective->input);
   for (std::size_t g = 0; g < collective->group_count(); ++g) {
     Expansion expansion = expansion_of(plan, *collective, g);

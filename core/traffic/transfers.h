@@ -52,7 +52,7 @@ struct RingPlace {
 
 class Transfers {
  public:
-  // Of a plan's step by the default expansion. The plan must outlive this.
+  // Of a plan's step by the default expansion.
   Transfers(const Plan& plan, const Step& step);
   // `parts` parts that send nothing.
   static Transfers none(std::int32_t parts);
@@ -111,15 +111,13 @@ class Transfers {
     std::vector<Slot> slots;
     std::vector<std::int32_t> source_parts, destination_parts;
     std::vector<std::uint32_t> first_send, first_receive, receives;
-    // Of flows().
-    std::vector<std::int64_t> bytes;
-    std::vector<Terms> terms;
+    std::vector<std::int64_t> bytes;  // empty: `single_bytes_`
+    std::vector<Terms> terms;         // of flows()
     void add_sends_and_receives();
   };
 
   explicit Transfers(std::shared_ptr<const Index> index) : index_(std::move(index)) {}
   void add_expansion(const Expansion& expansion);
-  std::int64_t message_bytes(std::uint32_t message) const;
 
   template <class Visit>
   void for_each_of_part(std::int32_t part, std::int32_t round, bool received, Visit&& visit) const {
@@ -136,7 +134,8 @@ class Transfers {
     auto at = to_index(part);
     const Index& index = *index_;
     auto add = [&](std::uint32_t message) {
-      visit(index.source_parts[message], index.destination_parts[message], message_bytes(message),
+      visit(index.source_parts[message], index.destination_parts[message],
+            index.bytes.empty() ? single_bytes_ : index.bytes[message],
             single_terms_         ? &*single_terms_
             : index.terms.empty() ? nullptr
                                   : &index.terms[message]);
@@ -188,9 +187,6 @@ class Transfers {
 
   // Shared by all single messages, of which a job may have a million.
   std::shared_ptr<const Index> index_;
-  // The bytes of messages are those of the plan's moves, or `single_bytes_`.
-  const Plan* plan_ = nullptr;
-  const ExchangeStep* exchange_ = nullptr;
   std::int64_t single_bytes_ = 0;
   std::optional<Terms> single_terms_;
   // A collective: parts are members, group after group.
@@ -215,10 +211,6 @@ std::optional<StepTraffic> step_traffic(const Plan& plan, const Step& step);
 
 // The count that Expansion takes for a group of a collective.
 std::int64_t expansion_elements(const Plan& plan, const CollectiveStep& step, std::size_t group);
-
-// Bytes of one message: of all its moves.
-std::int64_t message_bytes(const Plan& plan, const ExchangeStep& step,
-                           const ExchangeStep::Message& message);
 
 // Calls visit(slot, bytes) for what every rank receives in a step, in one or several calls.
 void for_each_receipt(const Plan& plan, const Step& step,

@@ -24,7 +24,7 @@ class SlowReaders {
     for (std::size_t s = 0; s < plan.steps.size(); ++s) {
       bool takes_part = false;
       RankStep step;
-      for_each_access(plan.steps[s], [&](BufferId buffer, Slot at, bool) {
+      for_each_access(plan, plan.steps[s], [&](BufferId buffer, Slot at, bool) {
         takes_part |= at == slot;
         if (at == slot && plan.buffer(buffer).role() == BufferRole::Temporary)
           step.uses.push_back(to_index(buffer));

@@ -38,7 +38,10 @@ std::map<std::pair<Slot, Slot>, std::int64_t> slow_traffic(const Plan& plan) {
   for (const Step& step : plan.steps) {
     if (const auto* exchange = std::get_if<ExchangeStep>(&step.body))
       for (const ExchangeStep::Message& message : exchange->messages)
-        out[{message.source, message.destination}] += message_bytes(plan, *exchange, message);
+        for_each_move(exchange->moves, message.moves, [&](const Move& move) {
+          out[{message.source, message.destination}] +=
+              element_count(move.extents) * plan.element_bytes(move.source);
+        });
     const auto* collective = std::get_if<CollectiveStep>(&step.body);
     if (collective == nullptr) continue;
     for (std::size_t g = 0; g < collective->group_count(); ++g) {

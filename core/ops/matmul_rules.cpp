@@ -193,7 +193,15 @@ std::string lettered(int dims, const std::string& tail, char first_batch) {
   return out + tail;
 }
 
-// torch.matmul without broadcasting of batches but by leaving them out.
+// Batches of one element that meet more are letters of their own, which cut nothing.
+void name_broadcast(const Shape& shape, const Shape& other, char first, std::string& letters) {
+  int shift = other.size() - shape.size();
+  for (int d = 0; d < shape.size() - 2; ++d)
+    if (shape[d] == 1 && d + shift >= 0 && d + shift < other.size() - 2 && other[d + shift] != 1)
+      letters[to_index(d)] = static_cast<char>(first + d);
+}
+
+// torch.matmul.
 Equation matmul_equation(const OpSite& site) {
   int left = site.shape(0).size(), right = site.shape(1).size();
   if (left == 0 || right == 0) throw InputError("matmul: expected tensors of at least one dim");
@@ -210,6 +218,8 @@ Equation matmul_equation(const OpSite& site) {
   };
   align(l);
   align(r);
+  name_broadcast(site.shape(0), site.shape(1), 'A', l);
+  name_broadcast(site.shape(1), site.shape(0), 'N', r);
   return {{l, r}, batch + (left > 1 ? "x" : "") + (right > 1 ? "z" : "")};
 }
 

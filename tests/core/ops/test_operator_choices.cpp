@@ -159,6 +159,21 @@ TEST_CASE("a triangle's batch goes with that of the right sides") {
   CHECK(in_text(solve({3, 3}, "R"), 1) == "S(0)");
 }
 
+TEST_CASE("a batch of one element meets a larger one and is cut nowhere") {
+  Decision left = decided({"matmul", "4", {{{8, 4, 6}, "S(0)"}, {{1, 6, 2}, "R"}}});
+  CHECK(in_text(left, 0) == "S(0)");
+  CHECK(in_text(left, 1) == "R");
+  CHECK(text(left.outputs[0]->placements) == "S(0)");
+  CHECK(left.outputs[0]->meta.shape == Shape{8, 4, 2});
+  Decision right = decided({"matmul", "4", {{{3, 1, 4, 6}, "R"}, {{8, 6, 2}, "S(0)"}}});
+  CHECK(in_text(right, 0) == "R");
+  CHECK(in_text(right, 1) == "S(0)");
+  CHECK(text(right.outputs[0]->placements) == "S(1)");
+  CHECK(right.outputs[0]->meta.shape == Shape{3, 8, 4, 2});
+  CHECK_THROWS_WITH(decided({"matmul", "4", {{{8, 4, 6}, "R"}, {{2, 6, 2}, "R"}}}),
+                    Catch::Contains("do not fit"));
+}
+
 TEST_CASE("as_strided is a permutation or refused") {
   auto strided = [](const Shape& shape, std::vector<std::int64_t> size,
                     std::vector<std::int64_t> stride, std::int64_t offset = 0) {

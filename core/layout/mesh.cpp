@@ -86,6 +86,7 @@ std::optional<std::int32_t> Mesh::position_of(Rank rank) const {
 }
 
 MeshCoordinate Mesh::coordinate(std::int32_t position) const {
+  RESHARD_CHECK(position >= 0 && position < size(), "a position of the mesh");
   MeshCoordinate out{};
   for (std::size_t axis = 0; axis < shape_.size(); ++axis)
     out[axis] = position / strides_[axis] % shape_[axis];

@@ -176,8 +176,34 @@ TEST_CASE("partial sums over many nodes are limited between nodes, not by what o
   CHECK(bound.cut_ps == bound.volume_ps);
 }
 
-// A flat all-to-all over p = 1024 ranks in q = 128 nodes, T = 4 GiB: 10^6 atoms. In(rank) = T/p (1
-// - 1/p), In(node) = T/q (1 - 1/q), and as much leaves each.
+TEST_CASE("elements of twice the width take twice as long on links without latency") {
+  Topology topology = eights(2, false);
+  MeshRef mesh = std::make_shared<const Mesh>(parse_mesh("2x8"));
+  auto bound = [&](const char* dtype, const std::string& from, const std::string& to) {
+    return bound_of(Request(parse_layout("1024,1024", dtype, mesh, from),
+                            parse_layout("1024,1024", dtype, mesh, to)),
+                    topology);
+  };
+  const std::vector<std::string> on_axis{"R", "S(0)", "S(1)", "P(sum)"};
+  std::int64_t priced = 0;
+  auto is_twice = [](std::int64_t wide, std::int64_t narrow) {
+    return std::abs(wide - 2 * narrow) <= 2;
+  };
+  for (const std::string& a : on_axis)
+    for (const std::string& b : on_axis)
+      for (const std::string c : {"R", "S(0)", "S(1)"})
+        for (const std::string d : {"R", "S(0)", "S(1)"}) {
+          CAPTURE(a + b + " -> " + c + d);
+          Bound wide = bound("f64", a + b, c + d), narrow = bound("f32", a + b, c + d);
+          CHECK(is_twice(wide.cut_ps, narrow.cut_ps));
+          CHECK(is_twice(wide.volume_ps, narrow.volume_ps));
+          CHECK(is_twice(wide.price_ps, narrow.price_ps));
+          CHECK(is_twice(wide.holder_ps, narrow.holder_ps));
+          priced += wide.price_ps > 0 ? 1 : 0;
+        }
+  CHECK(priced > 20);
+}
+
 // 1 GiB on 16 ranks of two nodes, all of it needed by all.
 TEST_CASE("switches that reduce on the way leave each rank one receipt, and each node one") {
   auto on = [](const std::string& lines) {
@@ -213,6 +239,8 @@ TEST_CASE("switches that reduce on the way leave each rank one receipt, and each
   CHECK(printed_us(bound.volume_ps) == row.volume_us);
 }
 
+// A flat all-to-all over p = 1024 ranks in q = 128 nodes, T = 4 GiB: 10^6 atoms. In(rank) = T/p (1
+// - 1/p), In(node) = T/q (1 - 1/q), and as much leaves each.
 TEST_CASE("a thousand ranks and a million atoms") {
   Topology topology = eights(128);
   MeshRef mesh = std::make_shared<const Mesh>(parse_mesh("32x32"));

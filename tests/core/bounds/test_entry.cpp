@@ -60,6 +60,8 @@ TEST_CASE("a node's entry of a request is from its holders at first, to its need
   CHECK(near(cut_ps("S(0)S(1)", "S(1)S(1)"), 3'705'360));
   // All eight hold what four need.
   CHECK(near(cut_ps("S(0)S(1)", "S(2)S(0)"), 3'705'360));
+  CHECK(cut_ps("RR", "S(0)S(1)") == 0);
+  CHECK(cut_ps("S(0)R", "S(0)S(1)") == 0);
 }
 
 TEST_CASE("what has few holders leaves by others when it may be with them, over whatever route") {

@@ -151,6 +151,30 @@ TEST_CASE("rank schedule: a rank out of its place in its group is refuted") {
   CHECK(check_schedules(plan, schedules).has_value());
 }
 
+TEST_CASE("rank schedule: a launch that reads what it writes is refuted") {
+  Plan plan = planned("2", "4", "R", "R", "p2p");
+  plan.steps.clear();
+  BufferId temporary = plan.add_temporary();
+  CopyStep in{{}, MoveList(1)}, out = in;
+  for (Slot slot : {0, 1}) {
+    plan.buffer(temporary).set_shape(slot, Shape{4});
+    auto at = static_cast<std::uint32_t>(slot);
+    in.parts.push_back({slot, {at, 1}});
+    out.parts.push_back({slot, {at, 1}});
+    in.moves.push_back({kSourceBuffer, temporary, DimVector{0}, DimVector{0}, DimVector{4}});
+    out.moves.push_back({temporary, kDestinationBuffer, DimVector{0}, DimVector{0}, DimVector{4}});
+  }
+  plan.add_step(out, {plan.add_step(in, {})});
+  std::vector<RankSchedule> schedules = rank_schedules(plan, all_slots(plan), {});
+  REQUIRE(!check_schedules(plan, schedules));
+  std::vector<Launch>& launches = schedules[1].launches;
+  auto& first = std::get<LocalWork>(launches.at(0).work);
+  const auto& second = std::get<LocalWork>(launches.at(1).work);
+  first.copies.push_back(second.copies.at(0));
+  launches.pop_back();
+  CHECK(check_schedules(plan, schedules).has_value());
+}
+
 TEST_CASE("rank schedule: messages ascend by peer whatever the order of the group") {
   Plan plan = planned("[2,1,0]", "3", "S(0)", "R", "rule");
   std::vector<RankSchedule> all = rank_schedules(plan, all_slots(plan), no_native_collectives());

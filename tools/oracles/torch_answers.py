@@ -13,7 +13,7 @@ from torch.distributed.tensor import _dispatch as dispatch
 from torch.distributed.tensor import _redistribute as redistribute
 from torch.distributed.tensor._dtensor_spec import DTensorSpec, TensorMeta
 from torch.distributed.tensor.debug import CommDebugMode, _clear_sharding_prop_cache
-from torch.distributed.tensor.parallel import loss_parallel
+from torch.distributed.tensor.parallel import loss
 from torch_arguments import arguments_of, flat, mesh_of, operator_of, tensors_of, text_of
 from torch_decide import (
     DISPATCHER,
@@ -52,12 +52,22 @@ def redistributions():
         redistribute.redistribute_local_tensor = dispatch.redistribute_local_tensor = original
 
 
+@contextlib.contextmanager
+def losses_in_parts():
+    """PyTorch's own stays on when the call is refused."""
+    loss._enable_custom_loss_ops()
+    try:
+        yield
+    finally:
+        loss._disable_custom_loss_ops()
+
+
 def run(call):
     """Runs the call on rank 0: its result, the redistributions and the collectives."""
     torch.manual_seed(0)
     _clear_sharding_prop_cache()
     op, args, kwargs = arguments_of(call, real=True)
-    context = loss_parallel() if call.get("loss_parallel") else contextlib.nullcontext()
+    context = losses_in_parts() if call.get("loss_parallel") else contextlib.nullcontext()
     with redistributions() as seen, CommDebugMode() as comm, context, torch.no_grad():
         out = op(*args, **kwargs)
     counts = {}

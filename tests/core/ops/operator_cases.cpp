@@ -91,6 +91,8 @@ OperatorCase operator_case(const std::string& line) {
     out.cost_us = expect["cost_us"].get<double>();
   for (const nlohmann::json& shape : expect.value("out_shape", nlohmann::json::array()))
     out.shapes.push_back(shape.is_null() ? "-" : shape.dump());
+  for (const nlohmann::json& dtype : expect.value("out_dtype", nlohmann::json::array()))
+    out.dtypes.emplace_back(dtype.is_null() ? "-" : text(call_dtype(dtype.get<std::string>())));
   return out;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Calls of operators and what PyTorch decides for them: tests/torch/data/operators.jsonl.
+// Calls of operators and what PyTorch decides for them: tests/torch/data/operators.jsonl. Those
+// that are decided otherwise on purpose stand in operators_apart.jsonl, with what is right and why.
 #pragma once
 
 #include <memory>
@@ -21,7 +22,7 @@ struct OperatorCase {
   // Of PyTorch: placements as it prints them, "-" for none; or a refusal.
   std::vector<std::string> in, out;
   std::optional<double> cost_us;  // none: infinite
-  std::vector<std::string> shapes;
+  std::vector<std::string> shapes, dtypes;
   bool refused = false;
   bool handled = false;  // outside PyTorch's choice, without cost
 };

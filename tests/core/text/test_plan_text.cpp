@@ -4,6 +4,7 @@
 #include "core/base/errors.h"
 #include "core/planners/planner.h"
 #include "core/text/plan_text.h"
+#include "tests/support/halved.h"
 
 using namespace reshard;
 
@@ -57,6 +58,55 @@ TEST_CASE("plan text round trips byte for byte") {
     std::string text = to_text(plan);
     CHECK(to_text(parse_plan(text, "plan.txt")) == text);
   }
+}
+
+TEST_CASE("plan text round trips with boxes of collectives and temporaries of every tensor") {
+  auto mesh = std::make_shared<const Mesh>(parse_mesh("2x2"));
+  auto ruled = [&](const char* shape, const char* dtype, const char* from, const char* to) {
+    return find_planner("rule").make(
+        Request(parse_layout(shape, dtype, mesh, from), parse_layout(shape, dtype, mesh, to)), {});
+  };
+  std::vector<Plan> plans{ruled("8,6", "f32", "S(0)P(sum)", "RS(1)"),
+                          ruled("5,7", "bf16", "P(sum)S(1)", "S(0)R"),
+                          ruled("4,4", "f64", "S(1)S(0)", "RR")};
+  plans.push_back(join(plans));
+  for (const Plan& plan : plans) {
+    std::string whole = to_text(plan);
+    CHECK(to_text(parse_plan(whole, "plan.txt")) == whole);
+    Plan halved = test::with_halved_collectives(plan);
+    std::string text = to_text(halved);
+    CHECK(text.find("group 0-1 b") != std::string::npos);
+    Plan read = parse_plan(text, "plan.txt");
+    CHECK(to_text(read) == text);
+    REQUIRE(read.steps.size() == halved.steps.size());
+    for (std::size_t s = 0; s < read.steps.size(); ++s)
+      if (const auto* was = std::get_if<CollectiveStep>(&halved.steps[s].body)) {
+        const auto& is = std::get<CollectiveStep>(read.steps[s].body);
+        CHECK(is.input_boxes == was->input_boxes);
+        CHECK(is.output_boxes == was->output_boxes);
+        CHECK(is.group_size == was->group_size);
+        CHECK(is.members == was->members);
+      }
+  }
+}
+
+TEST_CASE("numbers in plans are bounded where they stand") {
+  auto refused = [](const std::string& text, const char* what) {
+    INFO(text);
+    CHECK_THROWS_WITH(parse_plan(text, "p"), Catch::Contains(what));
+  };
+  refused(edited("2 -> 1", "2 -> 1048575"), "a rank of the plan instead of 1048575");
+  refused(edited("2 -> 1", "2 -> 1048576"), "a rank between 0 and 1048575");
+  refused(edited("step 0 copy", "temporary 2 tensor 1\n  0: 2,2\nstep 0 copy"),
+          "a tensor of the plan");
+  refused(edited("step 1 exchange\n  1 -> 2: b0[0:2,0:2] -> b1[0:2,0:2]\n"
+                 "  2 -> 1: b0[0:2,0:2] -> b1[0:2,0:2]\n",
+                 "step 1 all_gather b0 dim 0 -> b1 dim 0\n  group 0-1\n  group 2-3\n  group 0-1\n"),
+          "in one group only");
+  refused(edited("step 1 exchange\n  1 -> 2: b0[0:2,0:2] -> b1[0:2,0:2]\n"
+                 "  2 -> 1: b0[0:2,0:2] -> b1[0:2,0:2]\n",
+                 "step 1 all_gather b0 dim 0 -> b1 dim 0\n  group 0-1\n  group 2,3,0\n"),
+          "groups of equal size");
 }
 
 TEST_CASE("a plan edited by hand is refused at its line") {

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <fmt/format.h>
 
+#include <tuple>
+
+#include "core/topology/gpu_figures.h"
+#include "core/topology/machine_lines.h"
 #include "tests/core/topology/topology_cases.h"
 #include "tests/support/prng.h"
 
@@ -319,6 +323,40 @@ TEST_CASE("nodes of thousands of like devices need no table") {
   CHECK(build_topology(parse_topology(text, "m.topo"), 5).name() == "n:5");
   CHECK_THROWS_WITH(build_topology(parse_topology(text, "m.topo"), 1048577),
                     "topology n: expected 1 to 1048576 devices, found 1048577");
+}
+
+// ---- figures, as traces/topologies/README.md lists them
+
+TEST_CASE("figures: the page has every one with its range") {
+  std::string page = file_text("traces/topologies/README.md");
+  for (const FigureRow& row : figure_rows())
+    CHECK_THAT(page, Catch::Contains(fmt::format("| `{}` | {} .. {} | ", row.name,
+                                                 figure_text(row.unit, row.least),
+                                                 figure_text(row.unit, row.most))));
+}
+
+TEST_CASE("figures: the page has what GPUs of a class reach, up to the next class") {
+  std::string page = file_text("traces/topologies/README.md");
+  int classes = 0;
+  GpuFigures before{};
+  for (std::int32_t capability = 0; capability < 200; ++capability) {
+    Machine machine;
+    machine.compute_capability = capability;
+    GpuFigures now = *gpu_figures(machine);
+    std::string values =
+        fmt::format(" | {} |", figure_text(FigureUnit::Rate, now.memory_bytes_per_s));
+    for (std::int64_t mega : {now.mega_f64, now.mega_f32, now.mega_f16})
+      values += fmt::format(" {} |", figure_text(FigureUnit::Ratio, mega));
+    auto all = [](const GpuFigures& f) {
+      return std::tuple(f.memory_bytes_per_s, f.mega_f64, f.mega_f32, f.mega_f16);
+    };
+    if (all(now) == all(before)) continue;
+    before = now;
+    ++classes;
+    if (capability == 0) capability = 60;  // and all below
+    CHECK_THAT(page, Catch::Contains(fmt::format("| {}{}\n", capability, values)));
+  }
+  CHECK(classes == 10);
 }
 
 }  // namespace

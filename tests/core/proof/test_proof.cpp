@@ -3,48 +3,13 @@
 // be found.
 #include <catch2/catch.hpp>
 
-#include <limits>
-
 #include "core/planners/planner.h"
-#include "core/proof/proof.h"
+#include "tests/core/proof/hand_plans.h"
 
 using namespace reshard;
+using namespace reshard::test;
 
 namespace {
-
-Request request(const char* shape, const char* mesh, const char* from, const char* to,
-                const char* dtype = "f32") {
-  auto ref = std::make_shared<const Mesh>(parse_mesh(mesh));
-  return Request(parse_layout(shape, dtype, ref, from), parse_layout(shape, dtype, ref, to));
-}
-
-std::optional<std::size_t> wrong_part(const Plan& plan) {
-  ProofResult result = check_plan(plan);
-  REQUIRE(result.refutation);
-  return result.refutation->part;
-}
-
-std::string fault(const Plan& plan) {
-  ProofResult result = check_plan(plan);
-  return result.refutation ? result.refutation->what : "";
-}
-
-// S(0) -> R on two ranks, four elements, as one all_gather.
-Plan gather() {
-  Plan plan(request("4", "2", "S(0)", "R"), "hand");
-  CollectiveStep step{};
-  step.kind = CollectiveKind::AllGather;
-  step.divisor = 1;
-  step.input = kSourceBuffer;
-  step.output = kDestinationBuffer;
-  step.group_size = 2;
-  step.members = {0, 1};
-  plan.add_step(step, {}, {0});
-  return plan;
-}
-CollectiveStep& collective(Plan& plan, std::size_t step = 0) {
-  return std::get<CollectiveStep>(plan.steps[step].body);
-}
 
 // P -> S(0) on two ranks with 3 elements: pad to 4 through temporary 2, reduce_scatter to temporary
 // 3, trim.
@@ -74,27 +39,6 @@ Plan padded_reduce_scatter() {
   plan.add_step(trim, {c});
   return plan;
 }
-
-// P -> S(0) on two ranks with 4 elements by messages and folds.
-Plan folded() {
-  Plan plan(request("4", "2", "P(sum)", "S(0)"), "hand");
-  BufferId landing = plan.add_temporary();
-  ExchangeStep exchange;
-  ReduceStep reduce;
-  for (Slot slot : {0, 1}) {
-    plan.buffer(landing).set_shape(slot, {2});
-    exchange.messages.push_back({slot, 1 - slot, {static_cast<std::uint32_t>(slot), 1}});
-    exchange.moves.push_back({kSourceBuffer, landing, {2 * (1 - slot)}, {0}, {2}});
-    reduce.parts.push_back(
-        {slot, kDestinationBuffer, {0}, {2}, static_cast<std::uint32_t>(2 * slot), 2});
-    reduce.operands.push_back({kSourceBuffer, {2 * slot}});
-    reduce.operands.push_back({landing, {0}});
-  }
-  StepId sent = plan.add_step(exchange, {});
-  plan.add_step(reduce, {sent});
-  return plan;
-}
-ReduceStep& reduce_of(Plan& plan) { return std::get<ReduceStep>(plan.steps[1].body); }
 
 // S(0) -> P(sum) on two ranks with 4 elements, the values of rank 0 and the zeros of rank 1 in one
 // half and the others in the other.
@@ -298,67 +242,6 @@ TEST_CASE("wrong folds are refuted") {
     reduce_of(plan).op = ReduceOp::Avg;
     CHECK_THAT(fault(plan), Catch::Contains("avg"));
   }
-}
-
-TEST_CASE("what is wrong is named down to a rank's part, a message or a group") {
-  Plan plan(request("4", "4", "P(sum)", "R"), "hand");
-  CollectiveStep reduce{};
-  reduce.kind = CollectiveKind::AllReduce;
-  reduce.divisor = 1;
-  reduce.input = kSourceBuffer;
-  reduce.output = plan.add_temporary();
-  reduce.group_size = 2;
-  reduce.members = {0, 1, 2, 3};
-  for (Slot slot : {0, 1, 2, 3}) plan.buffer(reduce.output).set_shape(slot, {4});
-  plan.add_step(reduce, {}, {0});
-  SECTION("a group whose buffers differ") {
-    plan.buffer(reduce.output).set_shape(3, {5});
-    CHECK_THAT(fault(plan), Catch::Contains("different shapes on ranks 2 and 3"));
-    CHECK(wrong_part(plan) == 1U);
-  }
-  SECTION("a group with a member that writes what another step has written") {
-    FillStep fill;
-    fill.parts.push_back({3, reduce.output, Box{{1}, {2}}});
-    plan.steps.clear();
-    plan.add_step(fill, {});
-    plan.add_step(reduce, {StepId{0}}, {0});
-    CHECK_THAT(fault(plan), Catch::Contains("writes [1:2] of buffer 2 on rank 3"));
-    CHECK(wrong_part(plan) == 1U);
-  }
-  SECTION("a part that lies outside, and operands of none") {
-    plan = folded();
-    reduce_of(plan).operands[3].lo = {1};
-    CHECK(wrong_part(plan) == 1U);
-    plan = folded();
-    reduce_of(plan).operands.push_back(reduce_of(plan).operands[0]);
-    CHECK_THAT(fault(plan), Catch::Contains("operands that nothing folds"));
-    CHECK(wrong_part(plan) == std::nullopt);
-  }
-}
-
-TEST_CASE("a rank far outside the plan is refused before anything of it is looked up") {
-  for (Slot slot : {-1, std::numeric_limits<Slot>::min(), std::numeric_limits<Slot>::max()}) {
-    Plan plan = gather();
-    collective(plan).members = {0, slot};
-    CHECK_THAT(fault(plan), Catch::Contains("not in the plan"));
-    plan = folded();
-    reduce_of(plan).parts[1].slot = slot;
-    CHECK_THAT(fault(plan), Catch::Contains("not in the plan"));
-  }
-}
-
-TEST_CASE("a fold of one operand is a copy, whatever the operator and the dtype") {
-  Plan plan(request("4", "2", "R", "R", "c64"), "hand");
-  ReduceStep copy;
-  copy.op = ReduceOp::Max;
-  for (Slot slot : {0, 1}) {
-    copy.parts.push_back({slot, kDestinationBuffer, {0}, {4}, static_cast<std::uint32_t>(slot), 1});
-    copy.operands.push_back({kSourceBuffer, {0}});
-  }
-  plan.add_step(copy, {});
-  CHECK(fault(plan).empty());
-  std::get<ReduceStep>(plan.steps[0].body).divisor = 2;
-  CHECK_THAT(fault(plan), Catch::Contains("which c64 does not have"));
 }
 
 TEST_CASE("an average of which one addend is divided before the fold is refuted") {

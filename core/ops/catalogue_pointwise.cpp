@@ -121,7 +121,7 @@ pointwise=float        ldexp.Tensor,ldexp_,ldexp.out>        self other
 pointwise=bool         le.Scalar,le_.Scalar,le.Scalar_out>   self ; other
 pointwise=bool         le.Tensor,le_.Tensor,le.Tensor_out>   self other
 pointwise              leaky_relu,leaky_relu_,leaky_relu.out> self ; negative_slope
-pointwise              leaky_relu_backward grad_output self ; negative_slope self_is_result
+pointwise_even         leaky_relu_backward grad_output self ; negative_slope self_is_result
 pointwise              lerp.Scalar,lerp_.Scalar,lerp.Scalar_out> self end ; weight
 pointwise              lerp.Tensor,lerp_.Tensor,lerp.Tensor_out> self end weight
 pointwise=float        lgamma,lgamma_,lgamma.out>            self
@@ -144,7 +144,7 @@ pointwise=bool         lt.Scalar,lt_.Scalar,lt.Scalar_out>   self ; other
 pointwise=bool         lt.Tensor,lt_.Tensor,lt.Tensor_out>   self other
 pointwise              masked_fill.Scalar,masked_fill_.Scalar,masked_fill.Scalar_out> self mask ;
                        value
-pointwise              masked_fill.Tensor,masked_fill_.Tensor self mask value
+pointwise_even         masked_fill.Tensor,masked_fill_.Tensor self mask value
 pointwise              max.other,max.out>                    self other
 pointwise+largest      maximum,maximum.out>                  self other
 pointwise              min.other,min.out>                    self other

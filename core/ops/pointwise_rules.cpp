@@ -151,9 +151,12 @@ Rows optimizer(const OpSite& site) {
   return rows;
 }
 
+constexpr std::string_view kReads = "other: self: exponent: min: max: scalar: rounding_mode";
+
 constexpr Rule kRules[]{
-    {"pointwise", pointwise, pointwise_metas,
-     "other: self: exponent: min: max: scalar: rounding_mode", true},
+    {"pointwise", pointwise, pointwise_metas, kReads, true},
+    // What PyTorch takes apart to decide it.
+    {"pointwise_even", pointwise, pointwise_metas, kReads, false},
     {"threshold", pointwise, pointwise_metas, "threshold value", true},
     {"frexp", pointwise, frexp_metas, "", true},
     {"optimizer", optimizer, optimizer_metas, "", true},

@@ -159,10 +159,21 @@ def wide():
         yield from systematic(row, "2x2", min(4, 1 + tensors))
 
 
+def short(every=torch_rows.every):
+    """Every letter followed by all tensors, on more ranks than it has elements."""
+    for row in rows(every):
+        entries = parsed(row[1])
+        for letter in letters_of(entries):
+            where = [alike(t, letter) for t in flat(entries)]
+            if "S(" in "".join(where):
+                yield made(row, "8", {**EVEN, letter: 3}, where)
+
+
 def images():
     for row in rows(torch_rows_images.images):
         yield from systematic(row, "4", 4)
         yield from systematic(row, "2x2", 2)
+    yield from short(torch_rows_images.images)
     yield from drawn(150, "images", torch_rows_images.images)
 
 

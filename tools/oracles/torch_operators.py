@@ -47,7 +47,7 @@ import torch_composite
 import torch_decide
 from torch.testing._internal.distributed.fake_pg import FakeStore
 from torch_calls_composite import composite
-from torch_calls_drawn import drawn, images, wide
+from torch_calls_drawn import drawn, images, short, wide
 from torch_calls_fixed import fixed
 from torch_calls_more import more
 
@@ -74,6 +74,8 @@ def for_tests():
             yield calls[(first + i * step) % len(calls)]
     yield from itertools.islice(more(), 0, None, 3)
     yield from itertools.islice(drawn(), DRAWN)
+    yield from short()
+    yield from images()
 
 
 SETS = {

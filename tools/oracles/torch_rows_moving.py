@@ -107,6 +107,7 @@ def joining(row):
     row("select_backward", "ac", input_sizes=lambda z: [z.a, z.b, z.c], dim=1, index=0)
     row("slice_scatter", "ab {1}b", start=0, end=1)
     row("select_scatter", "ab b", dim=0, index=0)
+    row("select_scatter", "abc ac", dim=1, index=0)
     row("narrow", "ab", dim=0, start=0, length=1)
     row("constant_pad_nd", "ab", pad=[1, 2])
     row("constant_pad_nd", "ab", pad=[1, 2], value=1.0)

@@ -102,11 +102,21 @@ std::string trace_of(const nlohmann::json& asked) {
   return declared ? text + call.dump() + "\n" : std::string();
 }
 
+// A fold by product that is divided afterwards: PyTorch's steps do it, a request does not.
+bool divides_products(const nlohmann::json& expect) {
+  for (const nlohmann::json& moved : expect["implicit"])
+    if (moved["from"].get<std::string>().find("P(product)") != std::string::npos &&
+        moved["to"].get<std::string>().find("P(sum)") != std::string::npos)
+      return true;
+  return false;
+}
+
 // Not decided, or with moves that there are none of; not computed, or of other shapes than on a
 // GPU, or of too much work for a test.
 bool is_left_out(const nlohmann::json& asked) {
   const nlohmann::json& expect = asked["expect"];
-  if (expect.contains("refused") || expect.contains("raises")) return true;
+  if (expect.contains("refused") || expect.contains("raises") || divides_products(expect))
+    return true;
   if (expect.contains("cost_us") && expect["cost_us"].is_null()) return true;
   static const std::set<std::string> names{"view.dtype", "_scaled_dot_product_cudnn_attention",
                                            "_scaled_dot_product_efficient_attention"};
@@ -133,7 +143,7 @@ TEST_CASE("every operator computes on every rank what it computes as a whole") {
     calls += run.report.calls_computed;
     names.insert(asked["call"]);
   }
-  CHECK(calls > 4200);
+  CHECK(calls > 6000);
   CHECK(names.size() > 400);
 }
 

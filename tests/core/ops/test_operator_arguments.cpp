@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What calls make of their arguments where PyTorch's answers have nothing to say: dtypes that meet,
+// arguments left out, and those just inside and just outside of their range.
+#include <fmt/format.h>
+#include <catch2/catch.hpp>
+
+#include "core/base/errors.h"
+#include "core/ops/decision.h"
+#include "tests/core/ops/operator_cases.h"
+
+namespace reshard::test {
+namespace {
+
+// "f32[4,8] S(0)" of each input of a call; those behind are attributes as JSON.
+Decision decided(const std::string& op, const std::vector<std::string>& inputs,
+                 const std::string& attributes = "{}") {
+  nlohmann::json in = nlohmann::json::array();
+  for (const std::string& input : inputs) {
+    std::size_t open = input.find('['), close = input.find(']');
+    in.push_back({{"dtype", input.substr(0, open)},
+                  {"shape", nlohmann::json::parse(input.substr(open, close + 1 - open))},
+                  {"placements", input.substr(close + 2)}});
+  }
+  nlohmann::json line{{"call", op}, {"mesh", "4"}, {"in", in}, {"expect", {{"refused", ""}}}};
+  line["attr"] = nlohmann::json::parse(attributes);
+  OperatorCase asked = operator_case(line.dump());
+  return decide(asked.call, std::vector<std::int32_t>{4},
+                [](const TensorSpec& from, const OpPlacements& to) {
+                  return from.placements == to ? 0.0 : 1.0;
+                });
+}
+
+std::string outputs_of(const Decision& decision) {
+  std::string out;
+  for (const auto& output : decision.outputs)
+    out += fmt::format(
+        "{}{}", out.empty() ? "" : " ",
+        output ? fmt::format("{}[{}]", text(output->meta.dtype), text(output->meta.shape)) : "-");
+  return out;
+}
+
+TEST_CASE("arguments: two dtypes meet in the least that holds both") {
+  struct Meeting {
+    const char *a, *b, *both;
+  };
+  for (auto [a, b, both] : std::initializer_list<Meeting>{{"f16", "bf16", "f32"},
+                                                          {"f16", "f32", "f32"},
+                                                          {"bf16", "bf16", "bf16"},
+                                                          {"f64", "bf16", "f64"},
+                                                          {"f32", "f64", "f64"},
+                                                          {"bool", "u8", "u8"},
+                                                          {"u8", "i8", "i16"},
+                                                          {"u8", "i32", "i32"},
+                                                          {"u8", "i64", "i64"},
+                                                          {"i8", "i32", "i32"},
+                                                          {"i64", "i32", "i64"},
+                                                          {"i64", "f16", "f16"},
+                                                          {"bool", "f32", "f32"},
+                                                          {"f64", "c64", "c64"}}) {
+    CAPTURE(a, b);
+    for (auto [x, y] : {std::pair(a, b), std::pair(b, a)})
+      CHECK(outputs_of(
+                decided("add.Tensor", {fmt::format("{}[4] R", x), fmt::format("{}[4] R", y)})) ==
+            fmt::format("{}[4]", both));
+  }
+}
+
+TEST_CASE("arguments: derivatives are all asked for where nothing is said") {
+  std::vector<std::string> inputs{"f32[8,4,2] R", "f32[8,4,2] R", "f32[4] R"};
+  CHECK(outputs_of(decided("native_batch_norm_backward", inputs)) == "f32[8,4,2] f32[4] f32[4]");
+  CHECK(outputs_of(decided("native_batch_norm_backward", inputs,
+                           R"({"output_mask": [false, true, false]})")) == "- f32[4] -");
+}
+
+TEST_CASE("arguments: an index counts from either end, and not beyond") {
+  for (int index : {-8, -1, 0, 7})
+    CHECK(outputs_of(decided("select.int", {"f32[4,8] R"},
+                             fmt::format(R"({{"dim": 1, "index": {}}})", index))) == "f32[4]");
+  for (int index : {-9, 8})
+    CHECK_THROWS_WITH(
+        decided("select.int", {"f32[4,8] R"}, fmt::format(R"({{"dim": 1, "index": {}}})", index)),
+        Catch::Contains("is out of range for a dim of 8"));
+}
+
+TEST_CASE("arguments: a part is put back along the dims that it has") {
+  auto in = [](const Decision& decision) {
+    return text(*decision.wanted[0]) + " " + text(*decision.wanted[1]) + " -> " +
+           text(decision.outputs[0]->placements);
+  };
+  std::string dims = R"({"dim1": 0, "dim2": 2})";
+  CHECK(in(decided("diagonal_scatter", {"f32[4,8,4] S(1)", "f32[8,4] S(0)"}, dims)) ==
+        "S(1) S(0) -> S(1)");
+  dims = R"({"dim1": 1, "dim2": 2})";
+  CHECK(in(decided("diagonal_scatter", {"f32[8,4,4] S(0)", "f32[8,4] S(0)"}, dims)) ==
+        "S(0) S(0) -> S(0)");
+  CHECK(in(decided("select_scatter", {"f32[4,8,4] S(2)", "f32[4,4] S(1)"}, R"({"dim": 1})")) ==
+        "S(2) S(1) -> S(2)");
+}
+
+}  // namespace
+}  // namespace reshard::test

@@ -2,9 +2,13 @@
 // Decisions depend on what their rule reads and on nothing else; few are kept.
 #include <catch2/catch.hpp>
 
+#include <fstream>
+#include <map>
+
 #include "core/ops/decision_cache.h"
 #include "core/ops/operator.h"
 #include "core/ops/torch_moves.h"
+#include "tests/core/ops/operator_cases.h"
 
 namespace reshard::test {
 namespace {
@@ -80,6 +84,51 @@ TEST_CASE("what a rule reads does miss") {
             ->meta.dtype == DType::I64);
   CHECK(deciding.cache.statistics().hits == 0);
   CHECK(deciding.cache.statistics().misses == 8);
+}
+
+bool alike(const Decision& a, const Decision& b) {
+  return a.wanted == b.wanted && a.outputs == b.outputs && a.cost_us == b.cost_us;
+}
+
+TEST_CASE("calls of every kind get their own decision from one cache") {
+  std::ifstream file("tests/torch/data/operators.jsonl");
+  DecisionCache cache(20'000);
+  std::map<std::string, std::pair<std::uint64_t, TorchMoves>> meshes;
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with("{\"call\"")) continue;
+    OperatorCase asked = operator_case(line);
+    if (asked.refused || asked.call.loss_parallel) continue;
+    CAPTURE(line);
+    auto mesh = std::make_shared<const Mesh>(parse_mesh(asked.mesh));
+    auto& [number, moves] =
+        meshes.try_emplace(asked.mesh, meshes.size(), TorchMoves(mesh, 1)).first->second;
+    auto made = [&, &costs = moves] {
+      return decide(asked.call, mesh->shape(), [&](const TensorSpec& from, const OpPlacements& to) {
+        return costs.cost_us(from, to);
+      });
+    };
+    CHECK(alike(cache.of(asked.call, number, made), made()));
+  }
+  CHECK(cache.statistics().misses > 6'000);
+  CHECK(cache.statistics().hits > 50);
+}
+
+TEST_CASE("numbers, texts and lists that a rule reads tell calls apart") {
+  TensorSpec x = spec({16, 8}, OpPlacement::partial(ReduceOp::Max));
+  Deciding deciding;
+  OpAttributes attributes = with("threshold", OpValue(0.5));
+  for (double value : {0.25, 0.75}) {
+    attributes.set("value", OpValue(value));
+    CHECK(text(*deciding.of("threshold", {&x}, attributes).wanted[0]) ==
+          (value < 0.5 ? "P(max)" : "R"));
+  }
+  TensorSpec y = spec({16, 8}, OpPlacement::shard(0));
+  for (const char* mode : {"trunc", "floor"})
+    (void)deciding.of("div.Tensor_mode", {&y, &y},
+                      with("rounding_mode", OpValue(std::string(mode))));
+  for (std::int64_t dim : {0, 1})
+    (void)deciding.of("amax", {&y}, with("dim", OpValue(std::vector<std::int64_t>{dim})));
+  CHECK(deciding.cache.statistics().hits == 0);
 }
 
 TEST_CASE("the least recently used decision is dropped") {

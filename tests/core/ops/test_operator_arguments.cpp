@@ -82,6 +82,15 @@ TEST_CASE("arguments: an index counts from either end, and not beyond") {
         Catch::Contains("is out of range for a dim of 8"));
 }
 
+TEST_CASE("arguments: windows of a convolution and of its transposed make these lengths") {
+  auto lengths = [](const char* attributes) {
+    return outputs_of(decided("convolution", {"f32[8,4,7,9] R", "f32[4,4,3,2] R"}, attributes));
+  };
+  CHECK(lengths(R"({"stride": [2, 1], "padding": [1, 0], "dilation": [1, 2]})") == "f32[8,4,4,7]");
+  CHECK(lengths(R"({"stride": [2, 1], "padding": [1, 0], "dilation": [1, 2],
+                    "transposed": true, "output_padding": [1, 0]})") == "f32[8,4,14,11]");
+}
+
 TEST_CASE("arguments: a part is put back along the dims that it has") {
   auto in = [](const Decision& decision) {
     return text(*decision.wanted[0]) + " " + text(*decision.wanted[1]) + " -> " +

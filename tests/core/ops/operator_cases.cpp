@@ -87,6 +87,7 @@ OperatorCase operator_case(const std::string& line) {
   out.in = texts(expect["in"]);
   out.out = texts(expect["out"]);
   out.handled = expect.value("handler", false);
+  if (out.handled) out.collectives = expect["collectives"].get<std::map<std::string, int>>();
   if (expect.contains("cost_us") && !expect["cost_us"].is_null())
     out.cost_us = expect["cost_us"].get<double>();
   for (const nlohmann::json& shape : expect.value("out_shape", nlohmann::json::array()))

@@ -3,6 +3,7 @@
 // that are decided otherwise on purpose stand in operators_apart.jsonl, with what is right and why.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -24,7 +25,8 @@ struct OperatorCase {
   std::optional<double> cost_us;  // none: infinite
   std::vector<std::string> shapes, dtypes;
   bool refused = false;
-  bool handled = false;  // outside PyTorch's choice, without cost
+  bool handled = false;                    // outside PyTorch's choice, without cost
+  std::map<std::string, int> collectives;  // of those handled, with the redistributions
 };
 
 // "R", "S(0)_S(1, 2)", "MaskP(sum, torch.Size([32, 12]), 0)", "_NormP(2)".

@@ -2,7 +2,9 @@
 // What calls make of their arguments where PyTorch's answers have nothing to say: dtypes that meet,
 // arguments left out, and those just inside and just outside of their range.
 #include <fmt/format.h>
+
 #include <catch2/catch.hpp>
+#include <tuple>
 
 #include "core/base/errors.h"
 #include "core/ops/decision.h"
@@ -11,9 +13,10 @@
 namespace reshard::test {
 namespace {
 
-// "f32[4,8] S(0)" of each input of a call; those behind are attributes as JSON.
+// "f32[4,8] S(0)" of each input of a call, as arguments or as the one list that it takes; those
+// behind are attributes as JSON.
 Decision decided(const std::string& op, const std::vector<std::string>& inputs,
-                 const std::string& attributes = "{}") {
+                 const std::string& attributes = "{}", bool as_list = false) {
   nlohmann::json in = nlohmann::json::array();
   for (const std::string& input : inputs) {
     std::size_t open = input.find('['), close = input.find(']');
@@ -21,6 +24,7 @@ Decision decided(const std::string& op, const std::vector<std::string>& inputs,
                   {"shape", nlohmann::json::parse(input.substr(open, close + 1 - open))},
                   {"placements", input.substr(close + 2)}});
   }
+  if (as_list) in = nlohmann::json::array({in});
   nlohmann::json line{{"call", op}, {"mesh", "4"}, {"in", in}, {"expect", {{"refused", ""}}}};
   line["attr"] = nlohmann::json::parse(attributes);
   OperatorCase asked = operator_case(line.dump());
@@ -89,6 +93,28 @@ TEST_CASE("arguments: windows of a convolution and of its transposed make these 
   CHECK(lengths(R"({"stride": [2, 1], "padding": [1, 0], "dilation": [1, 2]})") == "f32[8,4,4,7]");
   CHECK(lengths(R"({"stride": [2, 1], "padding": [1, 0], "dilation": [1, 2],
                     "transposed": true, "output_padding": [1, 0]})") == "f32[8,4,14,11]");
+}
+
+TEST_CASE("arguments: an equation may name tensors without dims") {
+  for (auto [equation, a, b] : {std::tuple(",i->i", "f32[] R", "f32[8] S(0)"),
+                                std::tuple("i,->i", "f32[8] S(0)", "f32[] R")}) {
+    Decision made = decided("einsum", {a, b}, nlohmann::json{{"equation", equation}}.dump(), true);
+    CHECK(outputs_of(made) == "f32[8]");
+    CHECK(text(made.outputs[0]->placements) == "S(0)");
+  }
+}
+
+TEST_CASE("arguments: scales lie as what they scale") {
+  auto in = [](const char* a, const char* b, const char* scale_a, const char* scale_b) {
+    Decision made = decided("_scaled_mm", {a, b, scale_a, scale_b}, R"({"out_dtype": "bf16"})");
+    std::string out;
+    for (const auto& wanted : made.wanted) out += text(*wanted) + " ";
+    return out + "-> " + text(made.outputs[0]->placements);
+  };
+  const char *a = "f8e4m3fn[16,32] S(0)", *b = "f8e4m3fn[32,16] S(1)";
+  CHECK(in(a, "f8e4m3fn[32,16] R", "f32[16,1] S(0)", "f32[1,16] R") == "S(0) R S(0) R -> S(0)");
+  CHECK(in("f8e4m3fn[16,32] R", b, "f32[16,1] R", "f32[1,16] S(1)") == "R S(1) R S(1) -> S(1)");
+  CHECK(in(a, "f8e4m3fn[32,16] R", "f32[] R", "f32[] R") == "S(0) R R R -> S(0)");
 }
 
 TEST_CASE("arguments: a part is put back along the dims that it has") {

@@ -35,7 +35,13 @@ void join(Prng& prng, Sizes& sizes) {
 Sizes reshaped(Prng& prng, const Shape& shape) {
   Sizes out(shape.begin(), shape.end());
   std::int64_t elements = element_count(shape), way = prng.below(4);
-  if (elements == 0) return out;
+  if (elements == 0) {
+    if (prng.one_in(2)) return out;
+    out.resize(to_index(prng.between(1, 4)));
+    for (std::int64_t& size : out) size = prng.below(4);
+    out[to_index(prng.below(static_cast<std::int64_t>(out.size())))] = 0;
+    return out;
+  }
   if (way == 0) return factors(prng, elements, prng.between(1, 4));
   if (way != 1)
     for (std::int64_t i = prng.between(1, 2); i > 0; --i)

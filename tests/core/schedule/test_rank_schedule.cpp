@@ -175,6 +175,33 @@ TEST_CASE("rank schedule: a launch that reads what it writes is refuted") {
   CHECK(check_schedules(plan, schedules).has_value());
 }
 
+TEST_CASE("rank schedule: local work is its copies, then its fills, then its folds") {
+  struct Seen : Operations {
+    std::string out;
+    void copy(const Place& from, const Place& to, const DimVector&) override {
+      out += text(from.lo) + ">" + text(to.lo) + " ";
+    }
+    void fill(const Place& to, const DimVector&) override { out += "0>" + text(to.lo) + " "; }
+    void fold(ReduceOp, std::int64_t divisor, std::span<const Place> operands, const Place& to,
+              const DimVector&) override {
+      for (const Place& operand : operands) out += text(operand.lo) + "+";
+      out += "/" + std::to_string(divisor) + ">" + text(to.lo) + " ";
+    }
+  };
+  auto place = [](std::int64_t lo) { return Place{0, kSourceBuffer, {lo}}; };
+  LocalWork work;
+  work.divisor = 2;
+  work.copies = {{place(1), place(2), {1}}};
+  work.fills = {{place(3), {1}}, {place(4), {1}}};
+  work.folds = {{{place(5), place(6)}, place(7), {1}}, {{place(8)}, place(9), {1}}};
+  REQUIRE(work.size() == 5);
+  Seen all, one_by_one;
+  work.run(all);
+  CHECK(all.out == "1>2 0>3 0>4 5+6+/2>7 8+/2>9 ");
+  for (std::size_t i = 0; i < work.size(); ++i) work.run_one(i, one_by_one);
+  CHECK(one_by_one.out == all.out);
+}
+
 TEST_CASE("rank schedule: messages ascend by peer whatever the order of the group") {
   Plan plan = planned("[2,1,0]", "3", "S(0)", "R", "rule");
   std::vector<RankSchedule> all = rank_schedules(plan, all_slots(plan), no_native_collectives());

@@ -86,6 +86,8 @@ OperatorCase operator_case(const std::string& line) {
   };
   out.in = texts(expect["in"]);
   out.out = texts(expect["out"]);
+  out.candidates = expect.value("candidates", std::int64_t{0});
+  out.ties = expect.value("ties", std::int64_t{0});
   out.handled = expect.value("handler", false);
   if (out.handled) out.collectives = expect["collectives"].get<std::map<std::string, int>>();
   if (expect.contains("cost_us") && !expect["cost_us"].is_null())

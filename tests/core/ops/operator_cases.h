@@ -24,6 +24,7 @@ struct OperatorCase {
   std::vector<std::string> in, out;
   std::optional<double> cost_us;  // none: infinite
   std::vector<std::string> shapes, dtypes;
+  std::int64_t candidates = 0, ties = 0;  // 0: not said
   bool refused = false;
   bool handled = false;                    // outside PyTorch's choice, without cost
   std::map<std::string, int> collectives;  // of those handled, with the redistributions

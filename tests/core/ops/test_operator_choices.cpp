@@ -73,16 +73,21 @@ void check_choice(const Decision& found) {
   }));
 }
 
-int check_decisions(const char* path) {
+struct Checked {
+  int calls = 0;
+  int other_counts = 0;  // of candidates, or of ties, than PyTorch's
+};
+
+Checked check_decisions(const char* path) {
   std::ifstream file(path);
   REQUIRE(file);
-  int checked = 0;
+  Checked out;
   for (std::string line; std::getline(file, line);) {
     if (!line.starts_with("{\"call\"")) continue;
     OperatorCase asked = operator_case(line);
     if (asked.handled) continue;
     CAPTURE(line);
-    ++checked;
+    ++out.calls;
     if (asked.refused) {
       CHECK_THROWS_AS(decision_of(asked), InputError);
       continue;
@@ -90,8 +95,11 @@ int check_decisions(const char* path) {
     Decision found = decision_of(asked);
     check_answer(found, asked);
     check_choice(found);
+    // Of lists PyTorch counts all positions' together.
+    if (asked.candidates == 0 || asked.call.op->each) continue;
+    out.other_counts += found.candidates != asked.candidates || found.ties != asked.ties;
   }
-  return checked;
+  return out;
 }
 
 // Those that PyTorch moves whole or refuses when they run are decided otherwise.
@@ -116,11 +124,14 @@ TEST_CASE("handled calls give what PyTorch's give, with as many collectives") {
 }
 
 TEST_CASE("calls are decided as PyTorch decides them") {
-  CHECK(check_decisions("tests/torch/data/operators.jsonl") > 7'200);
+  Checked checked = check_decisions("tests/torch/data/operators.jsonl");
+  CHECK(checked.calls > 7'200);
+  // One in thirty: there PyTorch has rows twice, or has some that cannot be the least.
+  CHECK(checked.other_counts == 252);
 }
 
 TEST_CASE("calls are decided otherwise where PyTorch is wrong or has no answer") {
-  CHECK(check_decisions("tests/torch/data/operators_apart.jsonl") > 90);
+  CHECK(check_decisions("tests/torch/data/operators_apart.jsonl").calls > 90);
 }
 
 // ---- where PyTorch is wrong

@@ -244,11 +244,6 @@ Rows select_scatter(const OpSite& site) {
   return rows;
 }
 
-Metas first_metas(const OpSite& site) {
-  (void)site.meta(1);
-  return like_first(site);
-}
-
 // ---- pad, flip, roll
 
 Rows pad(const OpSite& site) {
@@ -295,9 +290,9 @@ constexpr Rule kRules[]{
     {"slice", slice, slice_metas, "dim start end step length", true},
     {"slice_backward", slice_backward, put_into_metas, "input_sizes dim", true},
     {"select_backward", select_backward, put_into_metas, "input_sizes dim", true},
-    {"slice_scatter", slice_scatter, first_metas, "dim", true},
-    {"diagonal_scatter", diagonal_scatter, first_metas, "dim1 dim2", false},
-    {"select_scatter", select_scatter, first_metas, "dim", false},
+    {"slice_scatter", slice_scatter, like_first, "dim", true},
+    {"diagonal_scatter", diagonal_scatter, like_first, "dim1 dim2", false},
+    {"select_scatter", select_scatter, like_first, "dim", false},
     {"pad", pad, pad_metas, "pad value", false},
     {"turn", turn, like_first, "dims", false},
 };

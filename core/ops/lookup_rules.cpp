@@ -45,7 +45,6 @@ Rows embedding_backward(const OpSite& site) {
 
 Metas embedding_backward_metas(const OpSite& site) {
   const Shape& grad = site.shape(0);
-  (void)site.meta(1);
   return {TensorMeta{Shape{site.attributes.integer("num_weights"), grad[grad.size() - 1]},
                      site.meta(0).dtype}};
 }
@@ -152,7 +151,6 @@ Rows bucketize(const OpSite& site) {
 }
 
 Metas bucketize_metas(const OpSite& site) {
-  (void)site.meta(1);
   DType dtype = site.attributes.boolean("out_int32", false) ? DType::I32 : DType::I64;
   return {TensorMeta{site.shape(0), dtype}};
 }
@@ -257,7 +255,6 @@ Rows index_put(const OpSite& site) {
 
 Metas index_put_metas(const OpSite& site) {
   (void)indexing_of(site);
-  (void)site.meta(2);
   return like_first(site);
 }
 

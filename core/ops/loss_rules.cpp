@@ -83,7 +83,6 @@ Rows nll_loss_backward(const OpSite& site) {
 
 Metas nll_loss_backward_metas(const OpSite& site) {
   (void)reduction_of(site);
-  (void)site.meta(2);
   return {site.meta(1)};
 }
 

@@ -107,8 +107,6 @@ Shape output_shape(const Equation& equation, const std::vector<const TensorMeta*
 
 Metas product_metas(const OpSite& site, const Equation& equation, std::size_t first = 0) {
   std::vector<const TensorMeta*> inputs = site.inputs();
-  if (inputs.size() < first + equation.inputs.size())
-    (void)site.meta(static_cast<int>(inputs.size()));
   std::vector<const TensorMeta*> factors(
       inputs.begin() + static_cast<std::ptrdiff_t>(first),
       inputs.begin() + static_cast<std::ptrdiff_t>(first + equation.inputs.size()));
@@ -169,7 +167,6 @@ Metas scaled_metas(const OpSite& site) {
   if (site.has(4) || site.has(5))
     throw InputError(
         fmt::format("{}: a bias and a scale of the result have no rule", site.op.name));
-  (void)site.meta(2), (void)site.meta(3);
   Metas out = product_metas(site, kMm);
   if (site.attributes.has("out_dtype"))
     out[0]->dtype = parse_dtype(site.attributes.text("out_dtype", ""), "attr out_dtype");
@@ -242,10 +239,7 @@ Rows linear(const OpSite& site) {
   return rows;
 }
 
-Metas linear_metas(const OpSite& site) {
-  (void)site.meta(1);
-  return product_metas(site, linear_equation(site));
-}
+Metas linear_metas(const OpSite& site) { return product_metas(site, linear_equation(site)); }
 
 Equation written_equation(const OpSite& site) {
   std::string all = site.attributes.text("equation", "");

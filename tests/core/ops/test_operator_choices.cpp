@@ -356,6 +356,17 @@ TEST_CASE("calls without the tensors that they need are refused, whatever rule d
       CAPTURE(op, arguments.size());
       CHECK(refusal(op, arguments).find(" needs a tensor") != std::string::npos);
     }
+  for (const Operator& op : all_operators()) {
+    CAPTURE(op.name);
+    for (std::size_t missing = 0; missing < op.tensors.size(); ++missing) {
+      std::vector<OpArgument> arguments;
+      for (const OpTensor& tensor : op.tensors) arguments.push_back({tensor.list, {&x}});
+      if (op.tensors[missing].optional || op.tensors[missing].list) continue;
+      arguments[missing] = none;
+      CHECK(refusal(std::string(op.name).c_str(), arguments).find(" needs a tensor") !=
+            std::string::npos);
+    }
+  }
   CHECK(refusal("_log_softmax", {}, true).find(" needs a tensor") != std::string::npos);
   CHECK(refusal("nll_loss_forward", {}, true).find(" needs a tensor") != std::string::npos);
   CHECK(refusal("stack", {{true, {&x, nullptr}}}) != "none");

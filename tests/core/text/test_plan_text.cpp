@@ -97,6 +97,11 @@ TEST_CASE("numbers in plans are bounded where they stand") {
   };
   refused(edited("2 -> 1", "2 -> 1048575"), "a rank of the plan instead of 1048575");
   refused(edited("2 -> 1", "2 -> 1048576"), "a rank between 0 and 1048575");
+  for (const char* head :
+       {"step 0 all_gather b0 dim 8 -> b1 dim 0", "step 0 all_gather b0 dim 0 -> b1 dim 8"})
+    refused(edited("step 0 copy", head), "a dim between 0 and 7");
+  refused(edited("step 0 copy", "step 0 copy axes 5"), "a mesh axis between 0 and 4");
+  refused(edited("step 0 copy", "step 0 reduce sum divisor 0"), "a divisor between 1 and");
   refused(edited("step 0 copy", "temporary 2 tensor 1\n  0: 2,2\nstep 0 copy"),
           "a tensor of the plan");
   refused(edited("step 1 exchange\n  1 -> 2: b0[0:2,0:2] -> b1[0:2,0:2]\n"

@@ -44,6 +44,27 @@ TEST_CASE("what is wrong is named down to a rank's part, a message or a group") 
     CHECK_THAT(fault(plan), Catch::Contains("writes [1:2] of buffer 2 on rank 3"));
     CHECK(wrong_part(plan) == 1U);
   }
+  SECTION("the second of a step's copies, fills, messages") {
+    plan = Plan(request("4", "2", "R", "R"), "hand");
+    CopyStep copy;
+    FillStep fill;
+    ExchangeStep exchange;
+    for (Slot slot : {0, 1}) {
+      MoveRange range{static_cast<std::uint32_t>(slot), 1};
+      std::int64_t lo = slot == 0 ? 0 : 1;  // of 4 elements: beyond the buffer by one
+      copy.parts.push_back({slot, range});
+      copy.moves.push_back({kSourceBuffer, kDestinationBuffer, {lo}, {0}, {4}});
+      fill.parts.push_back({slot, kDestinationBuffer, Box{{lo}, {lo + 4}}});
+      exchange.messages.push_back({slot, 1 - slot, range});
+      exchange.moves.push_back({kSourceBuffer, kDestinationBuffer, {0}, {lo}, {4}});
+    }
+    for (const StepBody& body : {StepBody(copy), StepBody(fill), StepBody(exchange)}) {
+      plan.steps.clear();
+      plan.add_step(body, {});
+      CHECK_THAT(fault(plan), Catch::Contains("outside buffer"));
+      CHECK(wrong_part(plan) == 1U);
+    }
+  }
   SECTION("a part that lies outside, and operands of none") {
     plan = folded();
     reduce_of(plan).operands[3].lo = {1};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Pooling, resampling, batch norm; linear algebra.
-#include "core/ops/catalogue.h"
+#include "core/ops/rules.h"
 
 namespace reshard {
 

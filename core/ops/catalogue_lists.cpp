@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operators on lists of tensors, position by position, and fused optimisers.
-#include "core/ops/catalogue.h"
+#include "core/ops/rules.h"
 
 namespace reshard {
 

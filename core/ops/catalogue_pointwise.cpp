@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operators that work element by element.
-#include "core/ops/catalogue.h"
+#include "core/ops/rules.h"
 
 namespace reshard {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Views, joins, cuts, look-ups, copies, fills.
-#include "core/ops/catalogue.h"
+#include "core/ops/rules.h"
 
 namespace reshard {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Products, reductions, normalisations, attention, losses, convolutions.
-#include "core/ops/catalogue.h"
+#include "core/ops/rules.h"
 
 namespace reshard {
 

@@ -8,8 +8,7 @@
 
 #include "core/base/errors.h"
 #include "core/ops/candidates.h"
-#include "core/ops/handled_rules.h"
-#include "core/ops/stack_rule.h"
+#include "core/ops/rules.h"
 #include "core/ops/view_rule.h"
 
 namespace reshard {

@@ -1,18 +1,32 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Decisions that were made, by what they depend on: the operator, the mesh, every tensor's shape,
-// dtype and placements, and the attributes that the operator's rule reads, no others. A scalar that
-// changes from step to step changes nothing.
+// A cache of decisions.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <list>
 #include <unordered_map>
 #include <vector>
 
+#include "core/ops/call.h"
 #include "core/ops/decision.h"
-#include "core/ops/spec_key.h"
 
 namespace reshard {
+
+// How tensors lie, in words by which it is looked up.
+
+using SpecKey = std::vector<std::uint64_t>;
+struct SpecKeyHash {
+  std::size_t operator()(const SpecKey& key) const;
+};
+
+// Null is none.
+void add_tensor(const TensorSpec* tensor, SpecKey& key);
+void add_placements(const OpPlacements& placements, SpecKey& key);
+
+// Decisions that were made, by what they depend on: the operator, the mesh, every tensor's shape,
+// dtype and placements, and the attributes that the operator's rule reads, no others. A scalar that
+// changes from step to step changes nothing.
 
 struct DecisionCacheStatistics {
   std::int64_t hits = 0, misses = 0, entries = 0, capacity = 0, evictions = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "core/ops/handled_rules.h"
+#include "core/ops/rules.h"
 
 #include <fmt/format.h>
 

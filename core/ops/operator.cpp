@@ -9,7 +9,6 @@
 #include <map>
 
 #include "core/base/errors.h"
-#include "core/ops/catalogue.h"
 #include "core/ops/rules.h"
 #include "core/ops/view_map.h"
 

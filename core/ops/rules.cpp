@@ -5,6 +5,10 @@
 
 namespace reshard {
 
+std::array<std::string_view, 5> catalogue() {
+  return {kPointwiseOperators, kListOperators, kTensorOperators, kShapeOperators, kImageOperators};
+}
+
 const Rule& find_rule(std::string_view name) {
   for (std::span<const Rule> rules :
        {pointwise_rules(), matmul_rules(), reduction_rules(), norm_rules(), attention_rules(),

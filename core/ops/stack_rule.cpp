@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "core/ops/stack_rule.h"
+#include "core/ops/rules.h"
 
 #include <algorithm>
 

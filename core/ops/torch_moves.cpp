@@ -6,9 +6,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "core/torch/min_cost.h"
 #include "core/torch/redistribution.h"
-#include "core/torch/shard_order.h"
 
 namespace reshard {
 namespace {

@@ -7,7 +7,7 @@
 // axis that cuts evenly takes digits off it: the rank's coordinate is their value. So two shards
 // agree where they take the same digits in the same order. An uneven cut has no digits; it is told
 // by the list that it cuts, and what it leaves is cut by nobody else.
-#include "core/ops/view_exact.h"
+#include "core/ops/view_rule.h"
 
 #include "core/base/errors.h"
 

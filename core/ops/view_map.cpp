@@ -9,7 +9,6 @@
 
 #include "core/base/errors.h"
 #include "core/base/integers.h"
-#include "core/ops/as_strided.h"
 
 namespace reshard {
 

@@ -7,7 +7,10 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "core/layout/box.h"
+#include "core/ops/attributes.h"
 #include "core/ops/call.h"
 
 namespace reshard {
@@ -65,5 +68,10 @@ LocalView local_view(const ViewMap& map, const Shape& local);
 // Joins and cuts dims so that `input` becomes `output`, of equally many elements: the least groups
 // of neighbouring dims with equal products, from the left.
 void group_dims(const Shape& input, const Shape& output, ViewMap& map);
+
+// as_strided on a tensor that lies in order: which dim of the tensor each of its result is. PyTorch
+// takes no others than permutations, and those only where size and stride of every dim are those of
+// one dim of the tensor. Throws InputError for all else.
+std::vector<int> strided_order(const Shape& shape, const OpAttributes& attributes);
 
 }  // namespace reshard

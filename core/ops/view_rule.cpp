@@ -6,8 +6,6 @@
 #include <fmt/format.h>
 
 #include "core/base/errors.h"
-#include "core/ops/view_exact.h"
-#include "core/ops/view_torch_rule.h"
 
 namespace reshard {
 

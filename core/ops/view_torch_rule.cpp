@@ -3,7 +3,7 @@
 // on which axes; what may not is replicated or refused. The second places the shards that are left,
 // axis by axis. A later dim can overrule what an earlier one of the same group said: PyTorch's
 // answers depend on it, so the order of assignments here is its order.
-#include "core/ops/view_torch_rule.h"
+#include "core/ops/view_rule.h"
 
 #include <bit>
 

@@ -14,7 +14,6 @@
 #include "core/base/errors.h"
 #include "core/planners/emit.h"
 #include "core/torch/merge.h"
-#include "core/torch/min_cost.h"
 #include "core/torch/placement_state.h"
 #include "core/torch/redistribution.h"
 

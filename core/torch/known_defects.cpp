@@ -11,7 +11,6 @@
 
 #include "core/base/integers.h"
 #include "core/torch/merge.h"
-#include "core/torch/min_cost.h"
 #include "core/torch/placement_state.h"
 #include "core/torch/redistribution.h"
 

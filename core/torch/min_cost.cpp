@@ -2,7 +2,7 @@
 // PyTorch pushes every step it sees and drops states that are closed by the time they come up. Here
 // a step is pushed only if no way at most as costly is known: the dropped ones would have come
 // later, since they cost no less and were found later, and the others keep their order.
-#include "core/torch/min_cost.h"
+#include "core/torch/redistribution.h"
 
 #include <algorithm>
 #include <queue>

@@ -4,9 +4,61 @@
 #include <algorithm>
 #include <limits>
 
-#include "core/torch/min_cost.h"
-
 namespace reshard {
+
+namespace {
+
+// Puts `axis` where the product of the sizes before it is the split factor; false: nowhere.
+bool insert_by_factor(const Mesh& mesh, int axis, std::int64_t split_factor,
+                      std::vector<int>& order) {
+  std::int64_t before = 1;
+  for (std::size_t at = 0;; ++at) {
+    if (before == split_factor) {
+      order.insert(order.begin() + static_cast<std::ptrdiff_t>(at), axis);
+      return true;
+    }
+    if (at == order.size()) return false;
+    before *= mesh.axis_size(order[at]);
+  }
+}
+
+std::optional<Layout> decoded(const Layout& layout) {
+  if (!layout.has_strided()) return layout;
+  if (!layout.has_default_order()) return std::nullopt;
+  std::vector<Placement> placements = layout.placements();
+  ShardStacks stacks(to_index(layout.dims()));
+  for (int axis = layout.mesh().axes(); axis-- > 0;) {
+    const Placement& placement = layout.placement(axis);
+    if (!placement.is_shard_like()) continue;
+    if (!insert_by_factor(layout.mesh(), axis, placement.split_factor, stacks[placement.dim]))
+      return std::nullopt;
+    placements[to_index(axis)] = Placement::shard(placement.dim);
+  }
+  return Layout(layout.shape(), layout.dtype(), layout.mesh_ref(), std::move(placements),
+                std::move(stacks));
+}
+
+// Whether every rank holds the same elements in both.
+bool hold_the_same(const Layout& a, const Layout& b) {
+  for (int dim = 0; dim < a.dims(); ++dim)
+    for (std::int32_t position = 0; position < a.mesh().size(); ++position)
+      if (!std::ranges::equal(a.runs(dim, position), b.runs(dim, position))) return false;
+  return true;
+}
+
+}  // namespace
+
+std::optional<OrderedRequest> as_shard_orders(const Request& request) {
+  if (!request.same_mesh()) return std::nullopt;
+  std::optional<Layout> source = decoded(request.source()), target = decoded(request.destination());
+  if (!source || !target) return std::nullopt;
+  auto exact = [](const Layout& own, const Layout& order) {
+    return !own.has_strided() || hold_the_same(own, order);
+  };
+  bool both = exact(request.source(), *source) && exact(request.destination(), *target);
+  return OrderedRequest{std::move(*source), std::move(*target), both};
+}
+
 namespace {
 
 constexpr double kInfinite = std::numeric_limits<double>::infinity();

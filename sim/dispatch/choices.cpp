@@ -9,7 +9,7 @@
 #include <tuple>
 
 #include "core/base/errors.h"
-#include "sim/dispatch/moves.h"
+#include "sim/dispatch/dispatched.h"
 
 namespace reshard::sim {
 namespace {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One line of a trace after the other: how its tensors lie when it is reached, what it may take
-// them as, and how they lie then.
+// What lines take: the choices of each, and of all together.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +11,13 @@
 #include <vector>
 
 #include "core/layout/request.h"
-#include "core/ops/spec_key.h"
+#include "core/ops/decision_cache.h"
 #include "sim/dispatch/dispatched.h"
 
 namespace reshard::sim {
+
+// One line of a trace after the other: how its tensors lie when it is reached, what it may take
+// them as, and how they lie then.
 
 enum class DispatchMode : std::uint8_t {
   Torch,  // what PyTorch chooses, by its own costs
@@ -97,5 +99,23 @@ class Choices {
   // By mesh, tensor and where it goes; looked up only, never iterated.
   std::unordered_map<SpecKey, double, SpecKeyHash> times_us_;
 };
+
+// What every line of a trace takes so that all of them together move for the least time: the
+// shortest path over how tensors may lie, line by line, with the few best states kept.
+//
+// A state is how the values that later lines name lie, copies included. One that another could
+// still become in the time that it is ahead, by bringing what it holds to how it lies there, is not
+// followed: what is moved early without need is never cheaper than the same move later. On a chain
+// with few states the rest has the shortest path itself. Where many values are alive, kStates of
+// the states are followed, and after kLag lines the best one's choice holds; so the work grows with
+// the length of the trace alone.
+
+inline constexpr std::size_t kStates = 12, kLag = 64;
+
+// `declared`: by ValueId, what lines declare. `file` for messages. Throws InputError
+// "FILE:LINE: ..." for a line that can be done in no state.
+std::vector<Taken> look_ahead(const std::vector<DispatchLine>& lines,
+                              const std::vector<std::optional<Held>>& declared,
+                              const std::string& file, Choices& choices);
 
 }  // namespace reshard::sim

@@ -6,9 +6,9 @@
 #include <algorithm>
 
 #include "core/base/errors.h"
+#include "sim/dispatch/choices.h"
+#include "sim/dispatch/dispatched.h"
 #include "sim/dispatch/emission.h"
-#include "sim/dispatch/look_ahead.h"
-#include "sim/dispatch/moves.h"
 #include "sim/dispatch/random_offsets.h"
 
 namespace reshard::sim {

@@ -18,7 +18,6 @@
 #include "core/ops/decision_cache.h"
 #include "sim/dispatch/choices.h"
 #include "sim/dispatch/dispatched.h"
-#include "sim/dispatch/regret.h"
 #include "sim/dispatch/work.h"
 #include "sim/trace/trace.h"
 

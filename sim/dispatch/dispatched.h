@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What became of a line on named tensors: a call with its decision and what moves for it, or a
-// redistribution.
+// What became of lines on named tensors: calls with their decisions, redistributions, and how much
+// less would have been enough.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/base/ids.h"
+#include "core/layout/request.h"
 #include "core/ops/decision.h"
 #include "core/ops/torch_moves.h"
 #include "sim/trace/operator_line.h"
@@ -56,5 +58,42 @@ struct DispatchedCall {
 
 // "forward", "backward" or "optimizer": what counts are kept by.
 std::string_view pass_key(const std::string& pass);
+
+// What a redistribution of an operator's input is to a planner, and to CommDebugMode.
+
+// What must be carried: a look-up's indices are masked where they lie, and what norms and look-ups
+// leave are addends of a sum. None where every rank has all that it needs.
+std::optional<Request> request_of(const TensorSpec& from, const OpPlacements& to,
+                                  const MeshRef& mesh);
+
+// "all_gather", "all_reduce", "reduce_scatter", "all_to_all"; null for a step within each rank, as
+// along an axis of one rank.
+const char* collective_of(const OpStep& step, std::span<const std::int32_t> sizes);
+
+// What PyTorch's choices cost more than those by time over the whole trace, call by call.
+
+// Of redistributions, each alone: their times and bytes summed.
+struct Moved {
+  std::int64_t count = 0, time_ps = 0, bytes = 0;
+  Moved& operator+=(const Moved& more);
+};
+// What a call moves, copies that serve again left out.
+Moved moved_by(const DispatchedCall& call);
+
+struct RegretRow {
+  std::int64_t line;
+  std::string call, module;
+  Moved torch, best;
+  std::string why;
+};
+
+struct Regret {
+  // Implicit and explicit together; of these implicit.
+  Moved torch, best, torch_implicit, best_implicit;
+  std::vector<RegretRow> rows;  // lines that move otherwise, in the order of the trace
+};
+
+// Both lists have the same lines, and figures.
+Regret regret_of(const std::vector<DispatchedCall>& torch, const std::vector<DispatchedCall>& best);
 
 }  // namespace reshard::sim

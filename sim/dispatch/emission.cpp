@@ -7,7 +7,7 @@
 #include <map>
 
 #include "core/base/errors.h"
-#include "sim/dispatch/moves.h"
+#include "sim/dispatch/dispatched.h"
 #include "sim/dispatch/work.h"
 
 namespace reshard::sim {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "sim/dispatch/look_ahead.h"
+#include "sim/dispatch/choices.h"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 
 #include "core/base/errors.h"
 #include "core/ops/decision_cache.h"
-#include "core/ops/handled_rules.h"
+#include "core/ops/rules.h"
 
 namespace reshard::sim {
 namespace {

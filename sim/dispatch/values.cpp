@@ -10,8 +10,6 @@
 
 #include "core/base/errors.h"
 #include "core/ops/view_map.h"
-#include "sim/dispatch/declared.h"
-#include "sim/dispatch/masks.h"
 #include "sim/dispatch/random_offsets.h"
 #include "sim/dispatch/work.h"
 #include "sim/operators/operators.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "sim/page/compare_page.h"
+#include "sim/page/pages.h"
 
 #include <algorithm>
 #include <array>
@@ -8,9 +8,6 @@
 #include <fmt/format.h>
 
 #include "core/base/units.h"
-#include "sim/page/headline.h"
-#include "sim/page/html_table.h"
-#include "sim/page/legend.h"
 #include "sim/page/page.h"
 
 namespace reshard::sim {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "sim/page/links_picture.h"
+#include "sim/page/panels.h"
 
 #include <algorithm>
 #include <map>
@@ -9,8 +9,6 @@
 #include <fmt/format.h>
 
 #include "core/base/units.h"
-#include "sim/page/html_table.h"
-#include "sim/page/legend.h"
 #include "sim/page/page.h"
 #include "sim/page/time_axis.h"
 #include "sim/study/run_facts.h"

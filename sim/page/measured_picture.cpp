@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "sim/page/measured_picture.h"
+#include "sim/page/panels.h"
 
 #include <algorithm>
 #include <string>
@@ -8,10 +8,8 @@
 #include <fmt/format.h>
 
 #include "core/base/units.h"
-#include "sim/page/html_table.h"
-#include "sim/page/legend.h"
 #include "sim/page/page.h"
-#include "sim/report/common_facts.h"
+#include "sim/report/facts.h"
 #include "sim/report/time_tables.h"
 
 namespace reshard::sim {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "sim/page/memory_picture.h"
+#include "sim/page/panels.h"
 
 #include <algorithm>
 #include <array>
@@ -13,10 +13,7 @@
 
 #include "core/base/units.h"
 #include "core/layout/mesh.h"
-#include "sim/page/html_table.h"
-#include "sim/page/legend.h"
 #include "sim/page/page.h"
-#include "sim/page/rank_names.h"
 
 namespace reshard::sim {
 

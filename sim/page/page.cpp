@@ -8,6 +8,11 @@
 #include <fmt/format.h>
 
 #include "core/base/errors.h"
+#include "core/base/units.h"
+#include "core/layout/mesh.h"
+#include "sim/page/time_axis.h"
+#include "sim/report/table.h"
+#include "sim/report/time_tables.h"
 
 namespace reshard::sim {
 
@@ -95,6 +100,118 @@ Node add_chart(Node panel, double width, double height, std::string_view title) 
   Node svg = add_svg(add_frame(panel), width, height, title);
   svg.append_attribute("class") = "chart";
   return svg;
+}
+
+namespace {
+
+constexpr double kBarWidth = 1000, kBarHeight = 24;
+
+}  // namespace
+
+void draw_figures(Node parent, const std::vector<Figure>& figures) {
+  Node list = add(parent, "dl", {{"class", "figures"}});
+  for (const Figure& figure : figures) {
+    Node one = add(list, "div");
+    add(one, "dt", {}, figure.name);
+    add(one, "dd", {}, figure.value);
+    if (!figure.note.empty()) add(one, "dd", {{"class", "note"}}, figure.note);
+  }
+}
+
+void draw_facts(Node parent, const std::vector<Fact>& facts) {
+  Node list = add(parent, "dl", {{"class", "facts"}});
+  for (const Fact& fact : facts) {
+    add(list, "dt", {}, fact.name);
+    add(list, "dd", {}, fact.value);
+  }
+}
+
+void draw_causes(Node parent, const PathFacts& path) {
+  if (path.causes.empty()) return;
+  std::int64_t end_ps = path.parts.back().end_ps;
+  add(parent, "p", {{"class", "sentence"}}, path_sentence(path));
+  Node svg = add_svg(parent, kBarWidth, kBarHeight, "what the critical path waits for");
+  svg.append_attribute("class") = "bar";
+  svg.append_attribute("preserveAspectRatio") = "none";
+  Legend legend(parent);
+  double x = 0;
+  for (const CauseShare& share : shares_of(path)) {
+    std::string tip = fmt::format("{}: {}, {}", share.name, duration_text(share.time_ps),
+                                  share_text(share.time_ps, end_ps));
+    double width = kBarWidth * static_cast<double>(share.time_ps) / static_cast<double>(end_ps);
+    add_tip(add(svg, "rect",
+                {{"class", share.colour},
+                 {"x", x},
+                 {"y", 0},
+                 {"width", width},
+                 {"height", kBarHeight}}),
+            tip);
+    x += width;
+    legend.add_entry(share.colour, share.name, share_text(share.time_ps, end_ps));
+  }
+}
+
+Cell Cell::count(std::int64_t number) { return {std::to_string(number), number}; }
+
+Cell Cell::bytes(std::int64_t number) { return {bytes_text(number), number}; }
+
+Cell Cell::time(std::optional<std::int64_t> ps) {
+  return ps ? Cell(duration_text(*ps), *ps) : Cell("-");
+}
+
+Cell Cell::ratio(std::optional<std::int64_t> ratio_e4) {
+  return ratio_e4 ? Cell(ratio_text(ratio_e4), *ratio_e4) : Cell("-");
+}
+
+HtmlTable::HtmlTable(Node parent, std::string_view caption,
+                     const std::vector<std::string>& titles) {
+  Node table = add(add(parent, "div", {{"class", "scrolled"}, {"tabindex", 0}}), "table");
+  add(table, "caption", {}, caption);
+  Node row = add(add(table, "thead"), "tr");
+  for (const std::string& title : titles) {
+    figures_.push_back(title.starts_with('>'));
+    Node head = add(row, "th", {{"scope", "col"}}, title.substr(figures_.back() ? 1 : 0));
+    if (figures_.back()) head.append_attribute("class") = "figure";
+  }
+  body_ = add(table, "tbody");
+}
+
+Node HtmlTable::add_row(const std::vector<Cell>& cells) {
+  RESHARD_CHECK(cells.size() == figures_.size(), "a row of another width than its table");
+  Node row = add(body_, "tr");
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    Node cell = add(row, "td", {}, cells[i].text);
+    if (figures_[i]) cell.append_attribute("class") = "figure";
+    if (cells[i].order)
+      cell.append_attribute("data-order") = std::to_string(*cells[i].order).c_str();
+  }
+  return row;
+}
+
+Node add_folded(Node panel, std::string_view heading) {
+  Node folded = add(panel, "details");
+  add(folded, "summary", {}, heading);
+  return folded;
+}
+
+void Legend::add_entry(std::string_view colour, std::string_view text, std::string_view value) {
+  Node entry = add(list_, "li");
+  add(entry, "span", {{"class", fmt::format("swatch {}", colour)}});
+  add(entry, "span", {}, text);
+  if (!value.empty()) add(entry, "span", {{"class", "value"}}, value);
+}
+
+namespace {
+
+constexpr std::size_t kLongest = 11;
+
+}  // namespace
+
+std::string ranks_name(const std::vector<Rank>& ranks) {
+  if (ranks.size() == 1) return fmt::format("rank {}", to_int(ranks.front()));
+  std::string all = ranks_text(ranks);
+  if (all.size() > kLongest) all = fmt::format("{}, {}, ..", to_int(ranks[0]), to_int(ranks[1]));
+  return fmt::format("ranks {} ({})", all, ranks.size());
 }
 
 }  // namespace reshard::sim

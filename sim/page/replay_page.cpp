@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "sim/page/replay_page.h"
+#include "sim/page/pages.h"
 
 #include <algorithm>
 #include <span>
@@ -7,17 +7,10 @@
 #include <fmt/format.h>
 
 #include "core/base/units.h"
-#include "sim/page/headline.h"
-#include "sim/page/html_table.h"
-#include "sim/page/links_picture.h"
-#include "sim/page/memory_picture.h"
 #include "sim/page/page.h"
-#include "sim/page/timeline_picture.h"
-#include "sim/page/traffic_picture.h"
-#include "sim/picture/topology_picture.h"
-#include "sim/report/common_facts.h"
-#include "sim/report/replay_facts.h"
-#include "sim/report/request_kinds.h"
+#include "sim/page/panels.h"
+#include "sim/picture/pictures.h"
+#include "sim/report/facts.h"
 
 namespace reshard::sim {
 

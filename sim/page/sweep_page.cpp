@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "sim/page/sweep_page.h"
+#include "sim/page/pages.h"
 
 #include <algorithm>
 
@@ -7,11 +7,9 @@
 #include <fmt/ranges.h>
 
 #include "core/base/units.h"
-#include "sim/page/headline.h"
-#include "sim/page/html_table.h"
 #include "sim/page/page.h"
-#include "sim/picture/matrix_picture.h"
-#include "sim/report/common_facts.h"
+#include "sim/picture/pictures.h"
+#include "sim/report/facts.h"
 
 namespace reshard::sim {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "sim/page/timeline_picture.h"
+#include "sim/page/panels.h"
 
 #include <algorithm>
 #include <array>
@@ -9,14 +9,10 @@
 
 #include "core/base/units.h"
 #include "core/layout/mesh.h"
-#include "sim/page/cause_colours.h"
-#include "sim/page/legend.h"
 #include "sim/page/page.h"
-#include "sim/page/path_strip.h"
-#include "sim/page/rank_names.h"
 #include "sim/page/time_axis.h"
 #include "sim/page/timeline_lanes.h"
-#include "sim/report/part_names.h"
+#include "sim/report/time_tables.h"
 
 namespace reshard::sim {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "sim/page/traffic_picture.h"
+#include "sim/page/panels.h"
 
 #include <algorithm>
 #include <map>
@@ -11,7 +11,6 @@
 
 #include "core/base/units.h"
 #include "core/layout/mesh.h"
-#include "sim/page/html_table.h"
 #include "sim/page/page.h"
 
 namespace reshard::sim {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "sim/picture/palette.h"
-#include "sim/picture/topology_picture.h"
+#include "sim/picture/pictures.h"
 #include "sim/picture/wiring.h"
 
 namespace reshard::sim {

@@ -39,4 +39,8 @@ void add_tip(Node of, std::string_view text);
 // "12.5", "-0.25", "3"; -0 is 0.
 std::string coordinate_text(double value);
 
+// Names come from files of others; XML has room for less than they may hold. `text` with every byte
+// sequence that is no character of XML 1.0 in UTF-8 (control characters among them) as one U+FFFD.
+std::string xml_text(std::string_view text);
+
 }  // namespace reshard::sim

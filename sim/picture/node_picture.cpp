@@ -78,7 +78,7 @@ void NodePicture::sort_joins() {
 
 bool NodePicture::can_fold() const {
   if (wiring_.devices <= kMostInRow || !arcs_.empty()) return false;
-  return std::all_of(places_.begin() + wiring_.devices, places_.end(), [&](const Place& place) {
+  return std::all_of(places_.begin() + wiring_.devices, places_.end(), [&](const SpotPlace& place) {
     return place.low == 0 && place.high == wiring_.devices;
   });
 }
@@ -132,7 +132,7 @@ double NodePicture::bar_y(std::int32_t track, int row) const {
 
 double NodePicture::slot_x(std::int32_t spot, const std::vector<Join>& joins,
                            std::size_t index) const {
-  const Place& place = places_[to_index(spot)];
+  const SpotPlace& place = places_[to_index(spot)];
   double part = (static_cast<double>(index) + 1) / (static_cast<double>(joins.size()) + 1);
   if (spot < wiring_.devices) {
     double column = folded_ ? spot % columns_ : spot;
@@ -149,7 +149,7 @@ std::string NodePicture::name_of(std::int32_t spot) const {
   if (what.kind == Kind::Shared)
     return topology_.hop_name(topology_.hop_of(what.link->in(topology_, 0)));
   if (what.outside) return "network";
-  const Place& place = places_[to_index(spot)];
+  const SpotPlace& place = places_[to_index(spot)];
   if (*what.path_class == PathClass::NET) return place.touches_all ? "NICs" : "leaf switch";
   if (*what.path_class <= PathClass::NVB) return place.high - place.low > 2 ? "NVSwitch" : "NVLink";
   for (const DeviceGroup& group : topology_.node().groups)
@@ -203,11 +203,11 @@ void NodePicture::draw_join(Node parent, const Join& join, std::int32_t node,
 // All that leads up from a spot, and from devices to bars below.
 void NodePicture::draw_joins(Node parent, std::int32_t node, std::int32_t spot) const {
   int row = row_of(spot);
-  const Place& place = places_[to_index(spot)];
+  const SpotPlace& place = places_[to_index(spot)];
   double top = place.track == 0 ? device_y(row) : bar_y(place.track, row);
   const std::vector<Join>& up = up_[to_index(spot)];
   for (std::size_t i = 0; i < up.size(); ++i) {
-    const Place& other = places_[to_index(up[i].other)];
+    const SpotPlace& other = places_[to_index(up[i].other)];
     double x = slot_x(spot, up, i), to = bar_y(other.track, row) + kBar;
     double left = kPadding + std::min(place.high, other.high) * pitch_ - 5,
            right = kPadding + std::max(place.low, other.low) * pitch_ + 5;
@@ -293,7 +293,7 @@ void NodePicture::draw_trunk(Node parent, std::int32_t spot) const {
 
 void NodePicture::draw_bar(Node parent, std::int32_t node, std::int32_t spot) const {
   const Wiring::Spot& what = wiring_.spots[to_index(spot)];
-  const Place& place = places_[to_index(spot)];
+  const SpotPlace& place = places_[to_index(spot)];
   Node group = add(parent, "g", {{"class", "bar"}});
   add_tip(group, what.link ? ink_.tip(what.link->in(topology_, node)) : name_of(spot));
   if (rows_ > 1) draw_trunk(group, spot);

@@ -11,7 +11,6 @@
 
 #include "sim/picture/link_ink.h"
 #include "sim/picture/wiring.h"
-#include "sim/picture/wiring_places.h"
 
 namespace reshard::sim {
 
@@ -66,7 +65,7 @@ class NodePicture {
   const Topology& topology_;
   const Wiring& wiring_;
   const LinkInk& ink_;
-  const std::vector<Place> places_;
+  const std::vector<SpotPlace> places_;
   std::vector<std::vector<Join>> up_, down_;       // by spot
   std::vector<std::int32_t> arcs_;                 // cables from device to device
   std::int32_t inside_ = 0, top_ = 0, below_ = 0;  // tracks

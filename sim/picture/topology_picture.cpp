@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "sim/picture/topology_picture.h"
+#include "sim/picture/pictures.h"
 
 #include <algorithm>
 #include <numeric>

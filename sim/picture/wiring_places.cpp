@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "sim/picture/wiring_places.h"
+#include "sim/picture/wiring.h"
 
 #include <algorithm>
 #include <deque>
@@ -29,7 +29,7 @@ class Placing {
       places_[s].touches_all = touching[s] == wiring.devices;
   }
 
-  std::vector<Place> run() {
+  std::vector<SpotPlace> run() {
     find_levels();
     std::vector<std::int32_t> order(places_.size());
     std::iota(order.begin(), order.end(), 0);
@@ -37,7 +37,7 @@ class Placing {
     find_those_above_all();
     std::sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) {
       auto key = [&](std::int32_t s) {
-        const Place& place = places_[to_index(s)];
+        const SpotPlace& place = places_[to_index(s)];
         return std::tuple(wiring_.spots[to_index(s)].outside, above_all_[to_index(s)], place.level,
                           place.high - place.low, s);
       };
@@ -86,7 +86,7 @@ class Placing {
 
   // Spots come here in any order, so each looks down to the devices itself.
   void find_span(std::int32_t spot) {
-    Place& place = places_[to_index(spot)];
+    SpotPlace& place = places_[to_index(spot)];
     if (place.level == 0) return;
     place.low = wiring_.devices, place.high = 0;
     std::vector<bool> seen(places_.size(), false);
@@ -95,7 +95,7 @@ class Placing {
       std::int32_t at = below.back();
       below.pop_back();
       for (std::int32_t next : joined_[to_index(at)]) {
-        const Place& lower = places_[to_index(next)];
+        const SpotPlace& lower = places_[to_index(next)];
         if (seen[to_index(next)] || lower.level >= places_[to_index(at)].level) continue;
         seen[to_index(next)] = true;
         below.push_back(next);
@@ -117,14 +117,14 @@ class Placing {
 
   // The nearest to the devices that is beyond all lower spots and has room.
   void find_track(std::int32_t spot) {
-    Place& place = places_[to_index(spot)];
+    SpotPlace& place = places_[to_index(spot)];
     std::int32_t way = is_below(spot) ? -1 : 1, track = way;
     for (std::int32_t other : joined_[to_index(spot)])
       if (places_[to_index(other)].level < place.level)
         track = std::max(track * way, places_[to_index(other)].track * way + 1) * way;
     if (place.touches_all || wiring_.spots[to_index(spot)].outside)
-      for (const Place& other : places_) track = std::max(track, other.track + 1);
-    auto taken = [&](const Place& other) {
+      for (const SpotPlace& other : places_) track = std::max(track, other.track + 1);
+    auto taken = [&](const SpotPlace& other) {
       return &other != &place && other.level > 0 && other.track == track &&
              other.low < place.high && place.low < other.high;
     };
@@ -133,7 +133,7 @@ class Placing {
   }
 
   const Wiring& wiring_;
-  std::vector<Place> places_;
+  std::vector<SpotPlace> places_;
   std::vector<std::vector<std::int32_t>> joined_;
   std::vector<std::int32_t> by_level_;  // all but devices
   std::vector<bool> above_all_;
@@ -141,6 +141,6 @@ class Placing {
 
 }  // namespace
 
-std::vector<Place> places_of(const Wiring& wiring) { return Placing(wiring).run(); }
+std::vector<SpotPlace> places_of(const Wiring& wiring) { return Placing(wiring).run(); }
 
 }  // namespace reshard::sim

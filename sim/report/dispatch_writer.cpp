@@ -8,7 +8,7 @@
 #include <map>
 
 #include "core/base/units.h"
-#include "sim/report/dispatch_facts.h"
+#include "sim/report/facts.h"
 #include "sim/report/table.h"
 
 namespace reshard::sim {

@@ -4,7 +4,6 @@
 
 #include "core/torch/cost_model.h"
 #include "sim/report/json.h"
-#include "sim/report/json_parts.h"
 #include "sim/report/report.h"
 
 namespace reshard::sim {

@@ -14,7 +14,7 @@
 
 #include "core/base/errors.h"
 #include "core/base/units.h"
-#include "sim/report/part_names.h"
+#include "sim/report/time_tables.h"
 
 namespace reshard::sim {
 

@@ -5,12 +5,10 @@
 #include <fmt/format.h>
 
 #include "core/base/units.h"
-#include "sim/report/common_facts.h"
 #include "sim/report/dispatch_writer.h"
-#include "sim/report/json_parts.h"
-#include "sim/report/replay_facts.h"
+#include "sim/report/facts.h"
+#include "sim/report/json.h"
 #include "sim/report/report.h"
-#include "sim/report/request_kinds.h"
 #include "sim/report/table.h"
 #include "sim/report/time_tables.h"
 

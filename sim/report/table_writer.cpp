@@ -7,7 +7,7 @@
 
 #include "core/base/units.h"
 #include "core/torch/cost_model.h"
-#include "sim/report/common_facts.h"
+#include "sim/report/facts.h"
 #include "sim/report/report.h"
 #include "sim/report/table.h"
 #include "sim/report/time_tables.h"

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where the time goes, as tables that several reports share: the most used links, and the critical
-// path.
+// Where the time goes, as tables that several reports share: the most used links, the critical
+// path, what parts of a timeline are called.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "core/traffic/workload.h"
 #include "sim/study/run_facts.h"
 
 namespace reshard::sim {
@@ -29,5 +31,16 @@ std::string path_sentence(const PathFacts& path);
 std::string path_tables(const PathFacts& path, const std::string& title,
                         const std::function<std::string(const PathFacts::Part&)>& what,
                         std::size_t width);
+
+// What pictures of a timeline call a rank's part of an operation.
+
+// Of a step of a plan its kind; of an operation without steps "compute", "message", "setup", or its
+// collective's kind. `step`: -1 where there is none.
+std::string_view part_kind(const Workload& workload, OpId op, std::int32_t step);
+
+// "wq.weight: all_gather", "all_gather" without a label, "operation 7" without label and step.
+// `labels` by operation; may be shorter.
+std::string part_name(const Workload& workload, const std::vector<std::string>& labels, OpId op,
+                      std::int32_t step);
 
 }  // namespace reshard::sim

@@ -10,7 +10,6 @@
 #include <fmt/format.h>
 
 #include "core/torch/merge.h"
-#include "core/torch/min_cost.h"
 #include "core/torch/redistribution.h"
 #include "tests/torch/expectations.h"
 

@@ -8,7 +8,7 @@
 
 #include "core/base/errors.h"
 #include "sim/machines/presets.h"
-#include "sim/page/compare_page.h"
+#include "sim/page/pages.h"
 #include "sim/report/comparison.h"
 #include "tools/cli/commands.h"
 #include "tools/cli/options.h"

@@ -16,7 +16,7 @@
 #include "core/torch/redistribution.h"
 #include "core/traffic/accounting.h"
 #include "core/traffic/workload.h"
-#include "sim/page/run_page.h"
+#include "sim/page/pages.h"
 #include "sim/report/perfetto.h"
 #include "sim/report/report.h"
 #include "tools/cli/commands.h"

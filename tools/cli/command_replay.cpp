@@ -9,7 +9,7 @@
 #include "core/base/errors.h"
 #include "sim/dispatch/values.h"
 #include "sim/machines/presets.h"
-#include "sim/page/replay_page.h"
+#include "sim/page/pages.h"
 #include "sim/replay/replay.h"
 #include "sim/report/perfetto.h"
 #include "sim/report/report.h"

@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "core/base/errors.h"
-#include "sim/page/sweep_page.h"
+#include "sim/page/pages.h"
 #include "sim/report/report.h"
 #include "tools/cli/commands.h"
 #include "tools/cli/options.h"

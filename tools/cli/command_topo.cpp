@@ -14,7 +14,7 @@
 #include "sim/machines/plausible.h"
 #include "sim/machines/presets.h"
 #include "sim/picture/drawing.h"
-#include "sim/picture/topology_picture.h"
+#include "sim/picture/pictures.h"
 #include "sim/report/json.h"
 #include "sim/report/report.h"
 #include "sim/report/table.h"

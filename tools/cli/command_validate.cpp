@@ -13,7 +13,7 @@
 #include "core/base/errors.h"
 #include "core/base/units.h"
 #include "core/text/plan_text.h"
-#include "sim/page/validate_page.h"
+#include "sim/page/pages.h"
 #include "sim/report/measurements.h"
 #include "sim/report/perfetto.h"
 #include "sim/report/report.h"

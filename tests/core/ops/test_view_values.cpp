@@ -5,7 +5,6 @@
 
 #include "core/base/digest.h"
 #include "core/ops/view_rule.h"
-#include "core/ops/view_torch_rule.h"
 #include "tests/core/ops/drawn_views.h"
 #include "tests/core/ops/view_arrays.h"
 #include "tests/support/part.h"

@@ -9,9 +9,9 @@
 #include <sstream>
 
 #include "core/base/errors.h"
+#include "sim/dispatch/choices.h"
 #include "sim/dispatch/dispatch.h"
-#include "sim/dispatch/look_ahead.h"
-#include "sim/dispatch/moves.h"
+#include "sim/dispatch/dispatched.h"
 
 namespace reshard::sim {
 namespace {

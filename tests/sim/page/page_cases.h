@@ -10,7 +10,7 @@
 #include <pugixml.hpp>
 
 #include "sim/machines/presets.h"
-#include "sim/page/run_page.h"
+#include "sim/page/pages.h"
 #include "sim/report/report.h"
 #include "sim/study/study.h"
 #include "tests/core/planners/planner_cases.h"

@@ -6,13 +6,9 @@
 #include <fmt/format.h>
 
 #include "core/base/units.h"
-#include "sim/page/alternatives_picture.h"
-#include "sim/page/compare_page.h"
-#include "sim/page/measured_picture.h"
-#include "sim/page/replay_page.h"
-#include "sim/page/sweep_page.h"
-#include "sim/page/validate_page.h"
-#include "sim/report/common_facts.h"
+#include "sim/page/pages.h"
+#include "sim/page/panels.h"
+#include "sim/report/facts.h"
 #include "tests/sim/page/page_cases.h"
 #include "tests/sim/replay/replay_case.h"
 

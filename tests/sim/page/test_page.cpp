@@ -6,7 +6,7 @@
 
 #include "core/base/units.h"
 #include "sim/page/page.h"
-#include "sim/picture/xml_text.h"
+#include "sim/picture/markup.h"
 #include "tests/sim/page/page_cases.h"
 
 using namespace reshard;

@@ -10,15 +10,9 @@
 #include <fmt/format.h>
 
 #include "core/base/units.h"
-#include "sim/page/cause_colours.h"
-#include "sim/page/headline.h"
-#include "sim/page/links_picture.h"
-#include "sim/page/memory_picture.h"
-#include "sim/page/path_strip.h"
-#include "sim/page/rank_names.h"
+#include "sim/page/page.h"
+#include "sim/page/panels.h"
 #include "sim/page/time_axis.h"
-#include "sim/page/timeline_picture.h"
-#include "sim/page/traffic_picture.h"
 #include "tests/sim/page/page_cases.h"
 
 using namespace reshard;

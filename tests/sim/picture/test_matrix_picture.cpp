@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <set>
 
-#include "sim/picture/matrix_picture.h"
+#include "sim/picture/pictures.h"
 #include "tests/sim/picture/read_back.h"
 
 using namespace reshard;

@@ -6,7 +6,7 @@
 
 #include "core/base/errors.h"
 #include "core/layout/request.h"
-#include "sim/picture/sharding_picture.h"
+#include "sim/picture/pictures.h"
 #include "tests/sim/picture/read_back.h"
 
 using namespace reshard;

@@ -5,9 +5,8 @@
 #include <set>
 
 #include "sim/machines/presets.h"
-#include "sim/picture/topology_picture.h"
+#include "sim/picture/pictures.h"
 #include "sim/picture/wiring.h"
-#include "sim/picture/wiring_places.h"
 #include "tests/sim/picture/machine_by_lot.h"
 #include "tests/sim/picture/read_back.h"
 
@@ -135,7 +134,7 @@ TEST_CASE("bars on one track do not overlap, and lead up to what they join") {
   for (const Topology& topology : machines()) {
     CAPTURE(topology.name());
     Wiring wiring = wiring_of(topology, 128);
-    std::vector<Place> places = places_of(wiring);
+    std::vector<SpotPlace> places = places_of(wiring);
     auto devices = to_index(wiring.devices);
     for (std::size_t i = devices; i < places.size(); ++i) {
       CHECK(places[i].track != 0);
@@ -146,7 +145,7 @@ TEST_CASE("bars on one track do not overlap, and lead up to what they join") {
       }
     }
     for (const Wiring::Cable& cable : wiring.cables) {
-      const Place *low = &places[to_index(cable.from)], *high = &places[to_index(cable.to)];
+      const SpotPlace *low = &places[to_index(cable.from)], *high = &places[to_index(cable.to)];
       if (low->level > high->level) std::swap(low, high);
       if (low->level == high->level) continue;
       CHECK(high->low <= low->low);
@@ -226,7 +225,7 @@ TEST_CASE("switches, hosts and NICs are found where routes meet") {
 
 TEST_CASE("the way out of a node leads upwards") {
   Wiring wiring = wiring_of(find_topology("dgx-h100:4,nics=2,oversubscription=4"), 128);
-  std::vector<Place> places = places_of(wiring);
+  std::vector<SpotPlace> places = places_of(wiring);
   std::int32_t nics = 0, leaf = 0, network = 0;
   for (std::size_t s = to_index(wiring.devices); s < places.size(); ++s) {
     if (wiring.spots[s].path_class != PathClass::NET) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "sim/report/json_parts.h"
+#include "sim/report/json.h"
 
 namespace reshard::sim {
 

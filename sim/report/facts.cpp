@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "sim/report/facts.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/base/units.h"
+#include "sim/dispatch/dispatched.h"
+#include "sim/report/report.h"
+#include "sim/report/time_tables.h"
+
+namespace reshard::sim {
+
+std::string ratio_of(std::int64_t time_ps, std::int64_t to_ps) {
+  return ratio_text(ratio_e4(time_ps, to_ps));
+}
+
+void add_cache(const std::optional<CacheStatistics>& cache, Facts& facts) {
+  if (cache)
+    facts.add("plan cache",
+              fmt::format("{}, {} missed, {} of {} entries", counted(cache->hits, "hit"),
+                          cache->misses, cache->size, cache->capacity));
+}
+
+void add_classes(const std::vector<ClassUse>& classes, bool with_flows, Facts& facts) {
+  std::string out = joined(classes, ", ", [&](const ClassUse& use) {
+    std::string out = fmt::format("{} {}", text(use.transport), bytes_text(use.bytes));
+    return with_flows ? fmt::format("{} in {} flows", out, use.flows) : out;
+  });
+  if (!out.empty()) facts.add("by link class", out);
+}
+
+void add_path(const std::optional<PathFacts>& path, Facts& facts) {
+  if (path && !path_sentence(*path).empty()) facts.add("critical path", path_sentence(*path));
+}
+
+void add_phases(const std::vector<PhaseTime>& phases, Facts& facts) {
+  if (!phases.empty()) facts.add("phases", text(phases));
+}
+
+void add_transport(std::string_view transport, std::int64_t time_ps, std::int64_t ideal_time_ps,
+                   Facts& facts) {
+  if (transport == text(TransportKind::Ideal) || time_ps == 0) return;
+  std::int64_t more_ps = time_ps - ideal_time_ps;
+  facts.add("transport", fmt::format("{}: {} {} than links alone, {}", transport,
+                                     duration_text(more_ps < 0 ? -more_ps : more_ps),
+                                     more_ps < 0 ? "less" : "more", duration_text(ideal_time_ps)));
+}
+
+std::string proof_text(const ReplayReport& report) {
+  if (report.requests.empty()) return "no redistributions";
+  auto count = static_cast<std::int64_t>(report.requests.size());
+  return fmt::format("{}, at full size, from index sets", counted(count, "redistribution"));
+}
+
+std::string data_text(const ReplayReport& report) {
+  if (report.data_checked == 0)
+    return report.requests.empty() ? "no redistributions" : "no bytes moved (--data proof)";
+  std::string full = "all at full size";
+  if (report.data_full_size < report.data_checked)
+    full = fmt::format("{} at full size and {}, above the data budget, at a reduced one",
+                       report.data_full_size, report.data_checked - report.data_full_size);
+  return fmt::format("{} of {} different requests, {}, {} elements compared", report.data_checked,
+                     report.different_requests, full, report.elements_checked);
+}
+
+std::string faults_text(const ReplayReport& report) {
+  if (!report.fault_cost) return {};
+  constexpr std::size_t kShown = 4;
+  std::int64_t without = report.fault_cost->without_ps, cost = report.time_ps - without;
+  std::string out =
+      fmt::format("{} {} than without them, {}", duration_text(cost < 0 ? -cost : cost),
+                  cost < 0 ? "less" : "more", duration_text(without));
+  std::size_t shown = 0;
+  for (const Grown& grown : report.fault_cost->grown) {
+    if (shown == kShown) break;
+    out += fmt::format("{}line {} ({} longer)", shown == 0 ? "; most of it at " : ", ",
+                       report.lines[to_index(grown.op)], duration_text(grown.ps));
+    ++shown;
+  }
+  return out;
+}
+
+std::string late_text(const ReplayReport& report) {
+  if (report.late.empty()) return {};
+  const LateArrival& late = report.late.front();
+  std::string more =
+      report.late.size() == 1 ? "" : fmt::format(" (and {} more)", report.late.size() - 1);
+  return fmt::format("rank {}, {} behind all others at line {}; together they waited {}{}",
+                     to_int(late.rank), duration_text(late.late_ps),
+                     report.lines[to_index(late.op)], duration_text(late.waited_ps), more);
+}
+
+std::vector<Delayed> delayed_by_gain(const ReplayReport& report) {
+  if (!report.reordered) return {};
+  std::vector<Delayed> list = report.reordered->delayed;
+  std::stable_sort(list.begin(), list.end(),
+                   [](const Delayed& a, const Delayed& b) { return a.gain_ps > b.gain_ps; });
+  std::erase_if(list, [](const Delayed& pair) { return pair.gain_ps <= 0; });
+  return list;
+}
+
+std::vector<RequestKind> kinds_of(const std::vector<ReplayRow>& rows) {
+  std::vector<RequestKind> kinds;
+  std::map<std::pair<std::string, std::string>, std::size_t> index;
+  for (const ReplayRow& row : rows) {
+    auto [at, added] = index.try_emplace({row.text, row.planner}, kinds.size());
+    if (added) kinds.push_back({&row});
+    RequestKind& kind = kinds[at->second];
+    ++kind.count;
+    kind.bytes += row.bytes_received;
+    if (row.start_ps && row.end_ps) kind.time_ps += *row.end_ps - *row.start_ps;
+  }
+  return kinds;
+}
+
+namespace {
+
+std::string name_of(const DispatchedCall& call) { return call.op ? call.op->name : "redistribute"; }
+
+std::int64_t bound_of(const DispatchedCall& call) {
+  std::int64_t out = 0;
+  for (const DispatchedMove& move : call.moves)
+    if (!move.again && move.figures) out += move.figures->bound_ps;
+  return out;
+}
+
+std::string steps_of(const DispatchedMove& move, const Mesh& mesh) {
+  std::string out;
+  for (const OpStep& step : move.steps) {
+    const char* kind = collective_of(step, mesh.shape());
+    if (!kind) continue;
+    std::string axis =
+        mesh.names().empty() ? fmt::format("axis {}", step.axis) : mesh.names()[step.axis];
+    out += fmt::format("{}{} on {}", out.empty() ? "" : ", ", kind, axis);
+  }
+  return out.empty() ? "each rank alone" : out;
+}
+
+}  // namespace
+
+OperatorFacts& OperatorFacts::operator+=(const OperatorFacts& more) {
+  calls += more.calls;
+  implicit += more.implicit;
+  explicit_ones += more.explicit_ones;
+  compute_ps += more.compute_ps;
+  moved += more.moved;
+  bound_ps += more.bound_ps;
+  return *this;
+}
+
+std::vector<OperatorFacts> operator_facts(const DispatchReport& report) {
+  std::map<std::pair<std::string, std::string>, OperatorFacts> rows;
+  for (const DispatchedCall& call : report.calls) {
+    OperatorFacts& row = rows[{call.module, name_of(call)}];
+    if (call.op) ++row.calls;
+    row.compute_ps += call.duration_ps;
+    row.moved += moved_by(call);
+    row.bound_ps += bound_of(call);
+    for (const DispatchedMove& move : call.moves)
+      if (!move.again) ++(call.op ? row.implicit : row.explicit_ones);
+  }
+  std::vector<OperatorFacts> out;
+  for (auto& [key, row] : rows) {
+    std::tie(row.module, row.op) = key;
+    out.push_back(std::move(row));
+  }
+  return out;
+}
+
+std::vector<CollectiveFacts> collective_facts(const DispatchReport& report) {
+  std::vector<CollectiveFacts> out;
+  for (std::string_view pass : {"forward", "backward", "optimizer"})
+    for (const DispatchedCall& call : report.calls) {
+      if (pass_key(call.pass) != pass) continue;
+      for (const DispatchedMove& move : call.moves) {
+        if (move.again || !move.figures) continue;
+        std::string steps = steps_of(move, *call.said->mesh);
+        auto row = std::find_if(out.begin(), out.end(), [&](const CollectiveFacts& known) {
+          return known.pass == pass && known.steps == steps && known.cause == name_of(call);
+        });
+        if (row == out.end())
+          row = out.insert(out.end(), {std::string(pass), steps, name_of(call), {}, 0});
+        row->moved += {1, move.figures->time_ps, move.figures->bytes};
+        row->bound_ps += move.figures->bound_ps;
+      }
+    }
+  return out;
+}
+
+}  // namespace reshard::sim

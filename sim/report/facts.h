@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What tables and pages say alike of runs, replays and dispatched traces.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "sim/dispatch/dispatch.h"
+#include "sim/replay/replay.h"
+#include "sim/report/table.h"
+#include "sim/study/run_facts.h"
+#include "sim/study/study.h"
+
+namespace reshard::sim {
+
+// Lines of facts that several tables share.
+
+template <class Values, class Text>
+std::string joined(const Values& values, const char* separator, Text&& text_of) {
+  std::string out;
+  for (const auto& value : values)
+    out += fmt::format("{}{}", out.empty() ? "" : separator, text_of(value));
+  return out;
+}
+
+std::string ratio_of(std::int64_t time_ps, std::int64_t to_ps);
+
+// Each adds nothing where there is nothing to say.
+void add_cache(const std::optional<CacheStatistics>& cache, Facts& facts);
+void add_classes(const std::vector<ClassUse>& classes, bool with_flows, Facts& facts);
+void add_path(const std::optional<PathFacts>& path, Facts& facts);
+void add_phases(const std::vector<PhaseTime>& phases, Facts& facts);
+// What links cost and what the software that drives them does.
+void add_transport(std::string_view transport, std::int64_t time_ps, std::int64_t ideal_time_ps,
+                   Facts& facts);
+
+// What tables and pages say alike of a replayed trace. Texts are empty where there is nothing to
+// say.
+std::string proof_text(const ReplayReport& report);
+std::string data_text(const ReplayReport& report);
+// "3.2 ms more than without them, 25.6 ms; most of it at line 7 (3 ms longer)".
+std::string faults_text(const ReplayReport& report);
+// "rank 3, 10 ms behind all others at line 7; together they waited 70 ms (and 2 more)".
+std::string late_text(const ReplayReport& report);
+// Launches whose turn came late: those that would gain by a swap, most first.
+std::vector<Delayed> delayed_by_gain(const ReplayReport& report);
+
+// A trace repeats itself: tensors of the same layer kind differ in name only.
+
+// Redistributions of one request by one planner; from start to end of each in the run, summed.
+struct RequestKind {
+  const ReplayRow* first = nullptr;
+  std::int64_t count = 0, bytes = 0, time_ps = 0;
+};
+
+// In order of first appearance; points into `rows`.
+std::vector<RequestKind> kinds_of(const std::vector<ReplayRow>& rows);
+
+// What a dispatched trace comes to by module and operator, and by what moves.
+
+// Calls of one operator in one module; times of redistributions each alone.
+struct OperatorFacts {
+  std::string module, op;  // op: "redistribute" where it was asked for
+  std::int64_t calls = 0, implicit = 0, explicit_ones = 0;
+  std::int64_t compute_ps = 0;  // of the calls, one after the other
+  Moved moved;
+  std::int64_t bound_ps = 0;
+  OperatorFacts& operator+=(const OperatorFacts& more);  // counts, bytes and times
+};
+// By module, then by operator.
+std::vector<OperatorFacts> operator_facts(const DispatchReport& report);
+
+// Redistributions of one pass for one operator by the same collectives.
+struct CollectiveFacts {
+  std::string pass;
+  std::string steps;  // "all_gather on tp", "all_gather on dp, all_to_all on tp"
+  std::string cause;  // the operator; "redistribute" where it was asked for
+  Moved moved;
+  std::int64_t bound_ps = 0;
+};
+// By pass, then as they first come.
+std::vector<CollectiveFacts> collective_facts(const DispatchReport& report);
+
+}  // namespace reshard::sim

@@ -21,7 +21,7 @@ function(reshard_api target output map)
     "LINKER:--version-script=${PROJECT_SOURCE_DIR}/tools/capi/${map}")
 endfunction()
 
-reshard_api(reshard_shared reshard reshard.map command.cpp execute.cpp execute_all.cpp guard.cpp
+reshard_api(reshard_shared reshard reshard.map command.cpp execute.cpp guard.cpp
   host_run.cpp lent_memory.cpp plan_facts.cpp planning.cpp program_questions.cpp)
 target_link_libraries(reshard_shared PRIVATE reshard_core reshard_host reshard_store reshard_study
   reshard_machines reshard_network reshard_commands ${RESHARD_FMT} CLI11::CLI11 reshard_flags)

@@ -8,8 +8,8 @@
 
 #include "core/base/errors.h"
 #include "core/ops/candidates.h"
-#include "core/ops/rules.h"
-#include "core/ops/view_rule.h"
+#include "core/ops/rules/rules.h"
+#include "core/ops/views/view_rule.h"
 
 namespace reshard {
 namespace {

@@ -9,8 +9,8 @@
 #include <map>
 
 #include "core/base/errors.h"
-#include "core/ops/rules.h"
-#include "core/ops/view_map.h"
+#include "core/ops/rules/rules.h"
+#include "core/ops/views/view_map.h"
 
 namespace reshard {
 namespace {

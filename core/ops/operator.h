@@ -2,7 +2,7 @@
 // Operators: their names and arguments, and the rule of each: which rows of placements are valid on
 // one axis, and what comes out.
 //
-// The catalogue (catalogue.h) has one row per operator:
+// The catalogue (rules.h) has one row per operator:
 //
 //   RULE[+PARTIALS][=DTYPE]  NAMES  TENSORS ; ATTRIBUTES
 //

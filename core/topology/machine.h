@@ -17,7 +17,7 @@ enum class Cpu : std::uint8_t { Intel, Amd, Other };
 std::string_view text(Cpu cpu);  // "intel", "amd", "other"
 
 // Figures of NCCL and of copy engines on this machine. What each means in which formula:
-// sim/transport/nccl_costs.h, copy_carrier.h, setup_costs.h, sim/network/interference.h.
+// sim/transport/nccl/nccl_costs.h, copy_carrier.h, setup_costs.h, sim/network/interference.h.
 enum class Figure : std::uint8_t {
   Launch,            // of a kernel that does a collective
   HopNvlink,         // one step of a ring in the LL protocol: over NVLink,

@@ -14,7 +14,7 @@
 #include "core/base/errors.h"
 #include "core/traffic/workload.h"
 #include "sim/network/engine.h"
-#include "sim/transport/nccl_costs.h"
+#include "sim/transport/nccl/nccl_costs.h"
 
 namespace reshard::sim {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "core/base/errors.h"
 #include "core/ops/decision_cache.h"
-#include "core/ops/rules.h"
+#include "core/ops/rules/rules.h"
 
 namespace reshard::sim {
 namespace {

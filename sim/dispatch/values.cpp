@@ -9,7 +9,7 @@
 #include <map>
 
 #include "core/base/errors.h"
-#include "core/ops/view_map.h"
+#include "core/ops/views/view_map.h"
 #include "sim/dispatch/random_offsets.h"
 #include "sim/dispatch/work.h"
 #include "sim/operators/operators.h"

@@ -2,8 +2,8 @@
 // Tensors made after another one: constants, and copies in its or another dtype.
 #include <array>
 
-#include "sim/operators/pointwise.h"
-#include "sim/operators/shapes.h"
+#include "sim/operators/moving/shapes.h"
+#include "sim/operators/pointwise/pointwise.h"
 
 namespace reshard::sim {
 namespace {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "sim/operators/operators.h"
-#include "sim/operators/pointwise_loop.h"
+#include "sim/operators/pointwise/pointwise_loop.h"
 
 namespace reshard::sim {
 

@@ -9,8 +9,8 @@
 #include <string>
 
 #include "core/base/errors.h"
-#include "sim/operators/foreach.h"
 #include "sim/operators/operator_row.h"
+#include "sim/operators/pointwise/foreach.h"
 
 namespace reshard::sim {
 namespace {

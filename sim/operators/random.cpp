@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "sim/operators/pointwise.h"
+#include "sim/operators/pointwise/pointwise.h"
 #include "sim/operators/random_stream.h"
 
 namespace reshard::sim {

@@ -10,7 +10,7 @@
 #include "core/base/errors.h"
 #include "core/base/units.h"
 #include "core/layout/mesh.h"
-#include "sim/page/time_axis.h"
+#include "sim/page/panels/time_axis.h"
 #include "sim/report/table.h"
 #include "sim/report/time_tables.h"
 

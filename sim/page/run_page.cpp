@@ -8,7 +8,7 @@
 #include "core/base/units.h"
 #include "core/traffic/workload.h"
 #include "sim/page/page.h"
-#include "sim/page/panels.h"
+#include "sim/page/panels/panels.h"
 #include "sim/picture/pictures.h"
 #include "sim/report/facts.h"
 

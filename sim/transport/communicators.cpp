@@ -13,8 +13,8 @@
 #include "core/traffic/transfers.h"
 #include "core/traffic/workload.h"
 #include "sim/network/order.h"
-#include "sim/transport/nccl_costs.h"
-#include "sim/transport/nccl_graph.h"
+#include "sim/transport/nccl/nccl_costs.h"
+#include "sim/transport/nccl/nccl_graph.h"
 
 namespace reshard::sim {
 namespace {

@@ -21,7 +21,7 @@
 
 #include <vector>
 
-#include "sim/transport/nccl_carrier.h"
+#include "sim/transport/nccl/nccl_carrier.h"
 
 namespace reshard::sim {
 

@@ -9,7 +9,7 @@
 #include "core/base/errors.h"
 #include "sim/transport/copy_carrier.h"
 #include "sim/transport/ideal_carrier.h"
-#include "sim/transport/nccl_carrier.h"
+#include "sim/transport/nccl/nccl_carrier.h"
 
 namespace reshard::sim {
 

@@ -13,8 +13,8 @@
 #include "core/bytes/block.h"
 #include "core/proof/proof.h"
 #include "sim/report/report.h"
-#include "tools/cli/carriers.h"
-#include "tools/cli/executor_run.h"
+#include "tools/cli/validate/carriers.h"
+#include "tools/cli/validate/executor_run.h"
 
 namespace {
 

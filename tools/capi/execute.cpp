@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The C API: a rank's program over the caller's exchange function and buffers.
+// The C API: a rank's program over the caller's exchange function and buffers; and a plan for all
+// its ranks. There every rank's memory is within reach, so nothing is packed or sent: boxes are
+// copied and folded from where they lie by the store, which is how `reshard simulate` moves data.
 #include <vector>
 
+#include "sim/store/store.h"
 #include "tools/capi/guard.h"
 #include "tools/capi/handles.h"
 #include "tools/capi/host_run.h"
@@ -49,6 +52,26 @@ std::byte* arena_of(const reshard_program& program, const reshard_run& run) {
   return static_cast<std::byte*>(run.arena);
 }
 
+// All ranks', as the caller has them: rank by rank.
+void check(const Plan& plan, const std::vector<CallerShards>& shards) {
+  std::vector<LentMemory> all;
+  std::size_t tensors = plan.tensors.size();
+  for (std::size_t i = 0; i < shards.size(); ++i)
+    check_shards(plan, static_cast<Slot>(i / tensors), id_of<TensorId>(i % tensors), shards[i],
+                 true, all);
+  require_apart(all);
+}
+
+void lend(const Plan& plan, const std::vector<CallerShards>& shards, sim::StoreMemory& memory) {
+  std::size_t tensors = plan.tensors.size();
+  for (std::size_t i = 0; i < shards.size(); ++i) {
+    auto slot = static_cast<Slot>(i / tensors);
+    auto tensor = id_of<TensorId>(i % tensors);
+    memory.lend_source(source_of(tensor), slot, shards[i].source);
+    memory.lend_destination(destination_of(tensor), slot, shards[i].destination);
+  }
+}
+
 }  // namespace
 
 extern "C" int32_t reshard_execute(const reshard_program* program, const reshard_run* run) {
@@ -80,5 +103,23 @@ extern "C" int32_t reshard_execute(const reshard_program* program, const reshard
         throw BackendError("caller", "exchange", "it returned " + std::to_string(code), rank);
     };
     run_schedule(*handle.plan, memory, exchange);
+  });
+}
+
+extern "C" int32_t reshard_execute_all(const reshard_plan* plan, const reshard_shards* shards,
+                                       int64_t count) {
+  return guarded([&] {
+    const Plan& run = *given(plan, "plan").plan;
+    std::size_t expected = run.slot_count() * run.tensors.size();
+    if (count < 0 || to_index(count) != expected)
+      throw InputError("count: expected " + std::to_string(expected) + ", shards of " +
+                       std::to_string(run.tensors.size()) + " tensors on " +
+                       std::to_string(run.slot_count()) + " ranks, found " + std::to_string(count));
+    std::vector<CallerShards> lent = shards_of(shards, expected);
+    check(run, lent);
+    sim::StoreMemory memory(run);
+    lend(run, lent, memory);
+    Forwarding forwarding(run);
+    sim::run_steps(run, forwarding, memory);
   });
 }

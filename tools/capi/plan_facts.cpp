@@ -4,7 +4,7 @@
 
 #include "tools/capi/guard.h"
 #include "tools/capi/handles.h"
-#include "tools/cli/commands.h"
+#include "tools/cli/commands/commands.h"
 
 namespace reshard::capi {
 

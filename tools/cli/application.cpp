@@ -9,7 +9,7 @@
 
 #include "core/base/cursor.h"
 #include "core/base/errors.h"
-#include "tools/cli/commands.h"
+#include "tools/cli/commands/commands.h"
 #include "tools/cli/failure.h"
 #include "tools/cli/help.h"
 #include "tools/cli/output.h"

@@ -9,10 +9,10 @@
 #include <string>
 
 #include "core/base/errors.h"
-#include "tools/cli/agreement.h"
 #include "tools/cli/application.h"
-#include "tools/cli/commands.h"
+#include "tools/cli/commands/commands.h"
 #include "tools/cli/output.h"
+#include "tools/cli/validate/agreement.h"
 
 namespace reshard::tools {
 namespace {

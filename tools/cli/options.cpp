@@ -13,7 +13,7 @@
 #include "core/base/units.h"
 #include "core/layout/request.h"
 #include "core/torch/debug_line.h"
-#include "sim/transport/nccl_constants.h"
+#include "sim/transport/nccl/nccl_constants.h"
 
 namespace reshard::tools {
 

@@ -4,7 +4,7 @@
 
 #include "core/base/errors.h"
 #include "core/ops/decision.h"
-#include "core/ops/view_rule.h"
+#include "core/ops/views/view_rule.h"
 
 namespace reshard {
 namespace {

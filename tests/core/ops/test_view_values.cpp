@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include "core/base/digest.h"
-#include "core/ops/view_rule.h"
+#include "core/ops/views/view_rule.h"
 #include "tests/core/ops/drawn_views.h"
 #include "tests/core/ops/view_arrays.h"
 #include "tests/support/part.h"

@@ -7,7 +7,7 @@
 #include "core/base/errors.h"
 #include "sim/calibrate/links.h"
 #include "sim/machines/presets.h"
-#include "sim/transport/nccl_graph.h"
+#include "sim/transport/nccl/nccl_graph.h"
 
 namespace reshard::sim {
 namespace {

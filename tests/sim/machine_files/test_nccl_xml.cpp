@@ -6,7 +6,7 @@
 #include "sim/machine_files/writers.h"
 #include "sim/machines/plausible.h"
 #include "sim/machines/presets.h"
-#include "sim/transport/nccl_graph.h"
+#include "sim/transport/nccl/nccl_graph.h"
 #include "tests/sim/machine_files/machine_files.h"
 
 namespace reshard::sim {

@@ -7,7 +7,7 @@
 
 #include "core/base/units.h"
 #include "sim/page/pages.h"
-#include "sim/page/panels.h"
+#include "sim/page/panels/panels.h"
 #include "sim/report/facts.h"
 #include "tests/sim/page/page_cases.h"
 #include "tests/sim/replay/replay_case.h"

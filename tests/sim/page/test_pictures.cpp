@@ -11,8 +11,8 @@
 
 #include "core/base/units.h"
 #include "sim/page/page.h"
-#include "sim/page/panels.h"
-#include "sim/page/time_axis.h"
+#include "sim/page/panels/panels.h"
+#include "sim/page/panels/time_axis.h"
 #include "tests/sim/page/page_cases.h"
 
 using namespace reshard;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 
-#include "sim/page/timeline_lanes.h"
+#include "sim/page/panels/timeline_lanes.h"
 
 using namespace reshard;
 using namespace reshard::sim;

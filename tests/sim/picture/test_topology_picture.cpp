@@ -6,7 +6,7 @@
 
 #include "sim/machines/presets.h"
 #include "sim/picture/pictures.h"
-#include "sim/picture/wiring.h"
+#include "sim/picture/topology/wiring.h"
 #include "tests/sim/picture/machine_by_lot.h"
 #include "tests/sim/picture/read_back.h"
 

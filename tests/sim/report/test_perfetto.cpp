@@ -11,7 +11,7 @@
 
 #include "sim/machines/presets.h"
 #include "sim/network/engine.h"
-#include "sim/report/perfetto.h"
+#include "sim/report/writers/perfetto.h"
 #include "sim/study/link_rates.h"
 #include "sim/study/run_facts.h"
 #include "tests/core/planners/planner_cases.h"

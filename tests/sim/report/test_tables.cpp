@@ -3,9 +3,9 @@
 #include <catch2/catch.hpp>
 
 #include "core/base/errors.h"
-#include "sim/report/perfetto.h"
 #include "sim/report/report.h"
 #include "sim/report/table.h"
+#include "sim/report/writers/perfetto.h"
 
 using namespace reshard;
 using namespace reshard::sim;

@@ -11,7 +11,7 @@
 #include "core/planners/planner.h"
 #include "core/topology/topology_text.h"
 #include "sim/network/engine.h"
-#include "sim/transport/nccl_constants.h"
+#include "sim/transport/nccl/nccl_constants.h"
 #include "tests/core/planners/planner_cases.h"
 
 using namespace reshard;

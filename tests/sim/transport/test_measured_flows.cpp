@@ -12,7 +12,7 @@
 #include "core/topology/topology_text.h"
 #include "sim/machines/presets.h"
 #include "sim/network/engine.h"
-#include "sim/transport/nccl_costs.h"
+#include "sim/transport/nccl/nccl_costs.h"
 #include "sim/transport/transport.h"
 
 using namespace reshard;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Steps as NCCL carries them, run by the engine: alone an operation takes what its form says, to
 // the picosecond; two on one link slow each other.
-#include "sim/transport/nccl_carrier.h"
+#include "sim/transport/nccl/nccl_carrier.h"
 
 #include <cmath>
 #include <vector>

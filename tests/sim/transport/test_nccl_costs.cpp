@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What collectives take, beside tables that others measured.
-#include "sim/transport/nccl_costs.h"
+#include "sim/transport/nccl/nccl_costs.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The channels that NCCL's search finds, on machines whose outcome is known.
-#include "sim/transport/nccl_graph.h"
+#include "sim/transport/nccl/nccl_graph.h"
 
 #include <vector>
 

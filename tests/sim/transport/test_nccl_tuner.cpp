@@ -3,7 +3,7 @@
 //
 // Expected: worked out by hand from NCCL 2.30.7's formulas for the channels that its search finds
 // on these machines; two figures per algorithm and protocol, latency in us and rate in GB/s.
-#include "sim/transport/nccl_tuner.h"
+#include "sim/transport/nccl/nccl_tuner.h"
 
 #include <array>
 #include <optional>

@@ -4,8 +4,8 @@
 
 #include "core/base/errors.h"
 #include "tests/support/threaded_processes.h"
-#include "tools/cli/agreement.h"
-#include "tools/cli/commands.h"
+#include "tools/cli/commands/commands.h"
+#include "tools/cli/validate/agreement.h"
 
 using namespace reshard;
 using namespace reshard::tools;

@@ -11,8 +11,8 @@
 
 #include "tests/support/split_store.h"
 #include "tests/support/threaded_processes.h"
-#include "tools/cli/agreement.h"
-#include "tools/cli/validate.h"
+#include "tools/cli/validate/agreement.h"
+#include "tools/cli/validate/validate.h"
 
 using namespace reshard;
 using namespace reshard::tools;

@@ -8,7 +8,7 @@
 #include "tests/support/split_store.h"
 #include "tests/support/star.h"
 #include "tests/support/threaded_processes.h"
-#include "tools/cli/executor_run.h"
+#include "tools/cli/validate/executor_run.h"
 
 using namespace reshard;
 using namespace reshard::tools;

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Convolutions: batches may be cut, and the last dim where windows neither overlap nor reach beyond
+// it. PyTorch's handler takes any other layout as if it were that, and is wrong; here it moves.
+#include <fmt/format.h>
+
+#include "core/base/errors.h"
+#include "core/ops/metas.h"
+#include "core/ops/rules/rules.h"
+
+namespace reshard {
+namespace {
+
+bool is_backward(const OpSite& site) { return site.op.name.find("backward") != std::string::npos; }
+int input_of(const OpSite& site) { return is_backward(site) ? 1 : 0; }
+int weight_of(const OpSite& site) { return is_backward(site) ? 2 : 1; }
+
+std::vector<std::int64_t> per_dim(const OpSite& site, std::string_view name, std::int64_t absent) {
+  std::size_t dims = to_index(site.shape(input_of(site)).size() - 2);
+  std::vector<std::int64_t> out =
+      site.attributes.optional_integers(name).value_or(std::vector<std::int64_t>{absent});
+  if (out.size() == 1) out.resize(dims, out[0]);
+  if (out.size() != dims)
+    throw InputError(fmt::format("attr {}: expected {} numbers, found {}", name, dims, out.size()));
+  return out;
+}
+
+bool cuts_last_dim(const OpSite& site) {
+  const Shape &input = site.shape(input_of(site)), &weight = site.shape(weight_of(site));
+  return input.size() == weight.size() && !site.attributes.boolean("transposed", false) &&
+         per_dim(site, "padding", 0).back() == 0 && per_dim(site, "dilation", 1).back() == 1 &&
+         per_dim(site, "stride", 1).back() == weight[weight.size() - 1];
+}
+
+Rows convolution(const OpSite& site) {
+  Rows rows;
+  auto add = [&](Mark mark) {
+    Row row{mark, mark};
+    row.insert(row.end(), site.inputs().size() - 1, Mark::replicate());
+    rows.push_back(std::move(row));
+  };
+  add(Mark::shard(0));
+  if (cuts_last_dim(site)) add(Mark::plain_shard(site.shape(0).size() - 1));
+  return rows;
+}
+
+Rows convolution_backward(const OpSite& site) {
+  Rows rows;
+  auto add = [&](Mark mark) {
+    Row row;
+    for (std::size_t i = 0; i < site.outputs.size(); ++i)
+      row.push_back(!site.outputs[i] ? Mark::absent()
+                    : i == 0         ? mark
+                                     : Mark::partial(ReduceOp::Sum));
+    row.insert(row.end(), {mark, mark, Mark::replicate()});
+    rows.push_back(std::move(row));
+  };
+  add(Mark::shard(0));
+  if (cuts_last_dim(site)) add(Mark::plain_shard(site.shape(1).size() - 1));
+  return rows;
+}
+
+// No window may lie on two ranks.
+bool keeps_windows(const Placing& placing) {
+  const OpSite& site = placing.site;
+  int last = site.shape(input_of(site)).size() - 1;
+  std::int64_t parts = 1;
+  int cuts = 0;
+  for (std::size_t axis = 0; axis < placing.sizes.size(); ++axis) {
+    const OpPlacement& placement = placing.to[to_index(input_of(site))]->at(axis);
+    if (!placement.is_shard_like() || placement.dim != last) continue;
+    if (placement.kind == OpPlacement::Kind::StridedShard) return false;
+    parts *= placing.sizes[axis];
+    ++cuts;
+  }
+  if (cuts == 0) return true;
+  return cuts == 1 &&
+         site.shape(input_of(site))[last] % (per_dim(site, "stride", 1).back() * parts) == 0;
+}
+
+Metas convolution_metas(const OpSite& site) {
+  const TensorMeta& input = site.meta(0);
+  const Shape& weight = site.shape(1);
+  if (input.shape.size() < 3 || weight.size() != input.shape.size())
+    throw InputError(
+        fmt::format("convolution: expected an input and a weight of 3 to 5 dims, found "
+                    "[{}] and [{}]",
+                    text(input.shape), text(weight)));
+  std::int64_t groups = site.attributes.integer("groups", 1);
+  bool transposed = site.attributes.boolean("transposed", false);
+  if (groups < 1 || input.shape[1] != (transposed ? weight[0] : weight[1] * groups))
+    throw InputError(fmt::format("convolution: [{}] has not the channels of [{}] in {} groups",
+                                 text(input.shape), text(weight), groups));
+  std::vector<std::int64_t> stride = per_dim(site, "stride", 1),
+                            padding = per_dim(site, "padding", 0),
+                            dilation = per_dim(site, "dilation", 1),
+                            more = per_dim(site, "output_padding", 0);
+  Shape out{input.shape[0], transposed ? weight[1] * groups : weight[0]};
+  for (std::size_t i = 0; i < stride.size(); ++i) {
+    std::int64_t size = input.shape[static_cast<int>(i) + 2];
+    std::int64_t window = dilation[i] * (weight[static_cast<int>(i) + 2] - 1);
+    if (stride[i] < 1 || dilation[i] < 1 || (!transposed && size + 2 * padding[i] - window < 1))
+      throw InputError("convolution: the windows do not fit the input");
+    out.push_back(transposed ? (size - 1) * stride[i] - 2 * padding[i] + window + more[i] + 1
+                             : (size + 2 * padding[i] - window - 1) / stride[i] + 1);
+  }
+  return {TensorMeta{out, input.dtype}};
+}
+
+Metas convolution_backward_metas(const OpSite& site) {
+  std::vector<bool> mask = site.attributes.booleans("output_mask", {true, true, true});
+  mask.resize(3, true);
+  std::optional<std::vector<std::int64_t>> bias = site.attributes.optional_integers("bias_sizes");
+  Metas out(3);
+  if (mask[0]) out[0] = site.meta(1);
+  if (mask[1]) out[1] = site.meta(2);
+  if (mask[2] && bias) out[2] = TensorMeta{Shape{site.shape(0)[1]}, site.meta(0).dtype};
+  return out;
+}
+
+constexpr std::string_view kReads =
+    "stride padding dilation transposed output_padding groups "
+    "bias_sizes output_mask";
+constexpr Rule kRules[]{
+    {"convolution", convolution, convolution_metas, kReads, false, keeps_windows},
+    {"convolution_backward", convolution_backward, convolution_backward_metas, kReads, false,
+     keeps_windows},
+};
+
+}  // namespace
+
+std::span<const Rule> convolution_rules() { return kRules; }
+
+}  // namespace reshard

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Softmax and normalisations: whole along what is normalised, cut along anything else; what weights
+// get back are addends.
+#include <fmt/format.h>
+
+#include "core/base/errors.h"
+#include "core/ops/metas.h"
+#include "core/ops/rules/rules.h"
+
+namespace reshard {
+namespace {
+
+Rows softmax(const OpSite& site) {
+  Rows rows;
+  cut_alike(site, {site.dim("dim", -1)}, static_cast<int>(site.inputs().size()) + 1, rows);
+  return rows;
+}
+
+Metas softmax_metas(const OpSite& site) {
+  (void)site.attributes.integer("dim");
+  TensorMeta out = site.meta(0);
+  if (site.attributes.boolean("half_to_float", false)) out.dtype = DType::F32;
+  out.dtype = dtype_or(site.attributes, out.dtype);
+  if (site.attributes.has("input_dtype"))
+    out.dtype = parse_dtype(site.attributes.text("input_dtype", ""), "attr input_dtype");
+  return {out};
+}
+
+// How many dims come before those that are normalised, of argument `input`.
+int leading_dims(const OpSite& site, int input) {
+  const Shape& shape = site.shape(input);
+  std::vector<std::int64_t> normalized = site.attributes.integers("normalized_shape");
+  int lead = shape.size() - static_cast<int>(normalized.size());
+  bool fits = lead >= 0;
+  for (std::size_t i = 0; fits && i < normalized.size(); ++i)
+    fits = normalized[i] == shape[lead + static_cast<int>(i)];
+  if (!fits)
+    throw InputError(
+        fmt::format("attr normalized_shape: expected the last dims of [{}]", text(shape)));
+  return lead;
+}
+
+// Per leading dim: `outputs` cut along it, then inputs that it cuts, then weights, which are whole.
+Rows norm_rows(const OpSite& site, int lead, const Row& weights_back, std::size_t cut_inputs) {
+  Rows rows;
+  std::size_t inputs = site.inputs().size();
+  for (int d = 0; d < lead; ++d) {
+    Row row = weights_back;
+    for (Mark& mark : row)
+      if (mark.kind == Mark::Kind::Shard) mark.dim = static_cast<std::int8_t>(d);
+    row.insert(row.end(), cut_inputs, Mark::shard(d));
+    row.insert(row.end(), inputs - cut_inputs, Mark::replicate());
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+Rows norm_forward(const OpSite& site) {
+  return norm_rows(site, leading_dims(site, 0), Row(site.outputs.size(), Mark::shard(0)), 1);
+}
+
+// The statistics have the leading dims, and 1 for each that is normalised.
+Metas norm_forward_metas(const OpSite& site) {
+  TensorMeta input = site.meta(0), statistics = input;
+  for (int d = leading_dims(site, 0); d < input.shape.size(); ++d) statistics.shape[d] = 1;
+  if (statistics.dtype == DType::BF16 || statistics.dtype == DType::F16)
+    statistics.dtype = site.op.name.starts_with("_fused_rms") ? DType::F32 : statistics.dtype;
+  Metas out{input, statistics};
+  if (site.op.name.starts_with("native_layer_norm")) out.push_back(statistics);
+  return out;
+}
+
+bool wanted(const OpSite& site, std::size_t output) {
+  std::vector<bool> mask = site.attributes.booleans("output_mask", {true, true, true});
+  return output < mask.size() && mask[output];
+}
+
+// grad_out, input, statistics, then weights; back come the input's gradient and those of weights.
+Rows norm_backward(const OpSite& site) {
+  Row back;
+  for (std::size_t i = 0; i < site.outputs.size(); ++i)
+    back.push_back(!site.outputs[i] ? Mark::absent()
+                   : i == 0         ? Mark::shard(0)
+                                    : Mark::partial(ReduceOp::Sum));
+  return norm_rows(site, leading_dims(site, 1), back,
+                   site.op.name.starts_with("_fused_rms") ? 3 : 4);
+}
+
+Metas norm_backward_metas(const OpSite& site) {
+  (void)leading_dims(site, 1);
+  int first_weight = site.op.name.starts_with("_fused_rms") ? 3 : 4;
+  Metas out{wanted(site, 0) ? std::optional(site.meta(1)) : std::nullopt};
+  for (int i = 0; first_weight + i < static_cast<int>(site.op.tensors.size()); ++i) {
+    bool made = site.has(first_weight + i) && wanted(site, to_index(i + 1));
+    out.push_back(made ? std::optional(site.meta(first_weight + i)) : std::nullopt);
+  }
+  return out;
+}
+
+// Of a batch, a channel dim and what is behind it: only the batch is cut.
+Rows group_norm(const OpSite& site) {
+  Row row(site.outputs.size() + 1, Mark::shard(0));
+  row.insert(row.end(), site.inputs().size() - 1, Mark::replicate());
+  return {row};
+}
+
+Metas group_norm_metas(const OpSite& site) {
+  const TensorMeta& input = site.meta(0);
+  std::int64_t groups = site.attributes.integer("group");
+  if (input.shape.size() < 2 || groups < 1 || input.shape[1] % groups != 0)
+    throw InputError(fmt::format("attr group: expected a divisor of the channels of [{}], found {}",
+                                 text(input.shape), groups));
+  TensorMeta statistics{Shape{input.shape[0], groups}, input.dtype};
+  return {input, statistics, statistics};
+}
+
+constexpr Rule kRules[]{
+    {"softmax", softmax, softmax_metas, "dim half_to_float dtype input_dtype", true},
+    {"norm_forward", norm_forward, norm_forward_metas, "normalized_shape", true},
+    {"norm_backward", norm_backward, norm_backward_metas, "normalized_shape output_mask", false},
+    {"group_norm", group_norm, group_norm_metas, "group", false},
+};
+
+}  // namespace
+
+std::span<const Rule> norm_rules() { return kRules; }
+
+}  // namespace reshard

@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Reductions, scans, sorts. Where the whole is the reduction of its parts, a cut of what is reduced
+// gives a partial; else only other dims may be cut.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <map>
+
+#include "core/base/errors.h"
+#include "core/ops/metas.h"
+#include "core/ops/rules/rules.h"
+
+namespace reshard {
+namespace {
+
+// No dims are all dims; so is an empty list, but for amax and amin of PyTorch, where it is all,
+// too.
+std::vector<int> reduced_dims(const OpSite& site) {
+  std::optional<std::vector<int>> dims = site.dims("dim");
+  return dims && !dims->empty() ? *dims : all_dims(site.shape(0).size());
+}
+
+bool keeps_dim(const OpSite& site) { return site.attributes.boolean("keepdim", false); }
+
+// Cuts of what stays, in all outputs alike, and of what goes, where `gone` says what they give.
+void reduce_rows(const OpSite& site, const std::vector<int>& reduced, std::optional<Mark> gone,
+                 Rows& rows) {
+  for (int d = 0; d < site.shape(0).size(); ++d) {
+    if (contains(reduced, d) && !gone) continue;
+    Mark out = contains(reduced, d) ? *gone : Mark::shard(reduced_dim(d, reduced, keeps_dim(site)));
+    Row row(site.outputs.size(), out);
+    row.push_back(Mark::shard(d));
+    rows.push_back(std::move(row));
+  }
+}
+
+ReduceOp reduction_of(const OpSite& site) {
+  static const std::map<std::string_view, ReduceOp> by_name{{"sum", ReduceOp::Sum},
+                                                            {"product", ReduceOp::Product},
+                                                            {"max", ReduceOp::Max},
+                                                            {"min", ReduceOp::Min}};
+  return by_name.at(site.op.partials);
+}
+
+Rows reduce(const OpSite& site) {
+  Rows rows;
+  Mark partial = Mark::partial(reduction_of(site));
+  reduce_rows(site, reduced_dims(site), partial, rows);
+  rows.push_back({partial, partial});
+  return rows;
+}
+
+Rows reduce_whole(const OpSite& site) {
+  Rows rows;
+  reduce_rows(site, reduced_dims(site), std::nullopt, rows);
+  return rows;
+}
+
+Rows mean(const OpSite& site) {
+  Rows rows;
+  Mark partial = Mark::partial(ReduceOp::Avg);
+  reduce_rows(site, reduced_dims(site), partial, rows);
+  rows.push_back({partial, partial});
+  return rows;
+}
+
+// Sums and products of integers are i64; of bools, too.
+Metas reduce_metas(const OpSite& site) {
+  const TensorMeta& input = site.meta(0);
+  bool adds = site.op.partials == "sum" || site.op.partials == "product";
+  bool counts = adds && !is_floating(input.dtype) && input.dtype != DType::C64;
+  DType dtype = dtype_or(site.attributes, counts ? DType::I64 : input.dtype);
+  return {TensorMeta{reduced_shape(input.shape, reduced_dims(site), keeps_dim(site)), dtype}};
+}
+
+// var, std, var_mean, logsumexp, any, all, mean.
+Metas same_dtype_metas(const OpSite& site) {
+  const TensorMeta& input = site.meta(0);
+  std::string_view name = site.op.name;
+  bool boolean = name.starts_with("any") || name.starts_with("all");
+  DType dtype = boolean ? (input.dtype == DType::U8 ? DType::U8 : DType::Bool)
+                        : dtype_or(site.attributes, input.dtype);
+  if (name.starts_with("logsumexp")) dtype = as_floating(dtype);
+  TensorMeta out{reduced_shape(input.shape, reduced_dims(site), keeps_dim(site)), dtype};
+  Metas outs{out};
+  if (name.starts_with("var_mean")) outs.push_back(out);
+  return outs;
+}
+
+// ---- norms
+
+std::string_view order_name(const OpSite& site) { return site.attributes.find("p") ? "p" : "ord"; }
+double order_of(const OpSite& site) { return site.attributes.number(order_name(site), 2.0); }
+
+std::vector<int> norm_dims(const OpSite& site) { return reduced_dims(site); }
+
+// Powers of addends are no addends of powers, and of the largest element's partials there is no
+// largest norm: the magnitude of what is most negative is lost. (PyTorch takes both for such.)
+Rows norm(const OpSite& site) {
+  double order = order_of(site);
+  const OpValue* written = site.attributes.find(order_name(site));
+  bool is_number = written && written->kind == OpValue::Kind::Number;
+  bool is_sum = site.op.name.find("powsum") != std::string::npos;  // without the root
+  Mark gone = is_sum || order == 0 ? Mark::partial(ReduceOp::Sum)
+              : order == INFINITY  ? Mark::partial(ReduceOp::Max)
+              : order == -INFINITY ? Mark::partial(ReduceOp::Min)
+                                   : Mark::of_norm(order, is_number);
+  Rows rows;
+  reduce_rows(site, norm_dims(site), gone, rows);
+  return rows;
+}
+
+// A mean of means is one where all have as many elements.
+bool averages_evenly(const Placing& placing) {
+  for (int dim : reduced_dims(placing.site))
+    if (!is_even(placing, 0, dim)) return false;
+  return true;
+}
+
+Metas norm_metas(const OpSite& site) {
+  const TensorMeta& input = site.meta(0);
+  DType dtype = dtype_or(site.attributes, as_floating(input.dtype));
+  return {TensorMeta{reduced_shape(input.shape, norm_dims(site), keeps_dim(site)), dtype}};
+}
+
+// ---- values with their indices
+
+// kthvalue, mode and median work along the last dim unless told otherwise.
+int index_dim(const OpSite& site) {
+  bool last = site.op.name.starts_with("kthvalue") || site.op.name.starts_with("mode") ||
+              site.op.name.starts_with("sort") || site.op.name.starts_with("topk");
+  return last || site.attributes.has("dim") ? site.dim("dim", -1) : site.dim("dim", 0);
+}
+
+Rows reduce_indices(const OpSite& site) {
+  Rows rows;
+  reduce_rows(site, {index_dim(site)}, std::nullopt, rows);
+  return rows;
+}
+
+Metas indices_metas(const OpSite& site) {
+  const TensorMeta& input = site.meta(0);
+  Shape shape = reduced_shape(input.shape, {index_dim(site)}, keeps_dim(site));
+  return {TensorMeta{shape, input.dtype}, TensorMeta{shape, DType::I64}};
+}
+
+std::vector<int> argmax_dims(const OpSite& site) {
+  if (!site.attributes.has("dim")) return all_dims(site.shape(0).size());
+  return {site.dim("dim", 0)};
+}
+
+Rows argmax(const OpSite& site) {
+  Rows rows;
+  reduce_rows(site, argmax_dims(site), std::nullopt, rows);
+  return rows;
+}
+
+// PyTorch's handler makes whole what is reduced, and nothing else.
+bool only_makes_whole(const Placing& placing) {
+  std::vector<int> reduced = argmax_dims(placing.site);
+  for (std::size_t axis = 0; axis < placing.sizes.size(); ++axis) {
+    const OpPlacement& from = placing.from[0]->placements[axis];
+    bool reduces = from.is_partial() || (from.is_shard_like() && contains(reduced, from.dim));
+    if (reduces && !placing.to[0]->at(axis).is_replicate()) return false;
+  }
+  return true;
+}
+
+Metas argmax_metas(const OpSite& site) {
+  return {TensorMeta{reduced_shape(site.shape(0), argmax_dims(site), keeps_dim(site)), DType::I64}};
+}
+
+Rows sort(const OpSite& site) {
+  Rows rows;
+  cut_alike(site, {index_dim(site)}, 3, rows);
+  return rows;
+}
+
+Metas sort_metas(const OpSite& site) {
+  TensorMeta values = site.meta(0);
+  if (site.op.name.starts_with("topk") && values.shape.size() > 0) {
+    std::int64_t k = site.attributes.integer("k");
+    int dim = index_dim(site);
+    if (k < 0 || k > values.shape[dim])
+      throw InputError(fmt::format("attr k: expected 0 to {}, found {}", values.shape[dim], k));
+    values.shape[dim] = k;
+  }
+  return {values, TensorMeta{values.shape, DType::I64}};
+}
+
+// ---- scans
+
+Rows scan(const OpSite& site) {
+  Rows rows;
+  cut_alike(site, {site.dim("dim", 0)}, 2, rows);
+  if (site.op.name.starts_with("cumsum")) keep_partials({ReduceOp::Sum, ReduceOp::Avg}, 2, rows);
+  return rows;
+}
+
+Metas scan_metas(const OpSite& site) {
+  (void)site.attributes.integer("dim");
+  const TensorMeta& input = site.meta(0);
+  bool counts = !is_floating(input.dtype) && !site.op.name.starts_with("logcumsumexp");
+  bool in_place = site.op.in_place;
+  return {TensorMeta{
+      input.shape,
+      in_place ? input.dtype : dtype_or(site.attributes, counts ? DType::I64 : input.dtype)}};
+}
+
+Rows scan_indices(const OpSite& site) {
+  Rows rows;
+  cut_alike(site, {site.dim("dim", 0)}, 3, rows);
+  return rows;
+}
+
+Metas scan_indices_metas(const OpSite& site) {
+  (void)site.attributes.integer("dim");
+  return {site.meta(0), TensorMeta{site.shape(0), DType::I64}};
+}
+
+// ---- what only the whole can give
+
+Rows nothing(const OpSite&) { return {}; }
+
+// median of all; tril and triu; item.
+Metas whole_metas(const OpSite& site) {
+  if (site.op.name.find("median") == std::string::npos) return like_first(site);
+  return {TensorMeta{Shape{}, site.meta(0).dtype}};
+}
+
+Metas no_metas(const OpSite&) { return {}; }
+
+Metas diagonal_metas(const OpSite& site) {
+  const Shape& shape = site.shape(0);
+  std::int64_t offset =
+      site.attributes.integer(site.attributes.find("diagonal") ? "diagonal" : "offset", 0);
+  std::int64_t away = offset < 0 ? -offset : offset;
+  bool embeds =
+      site.op.name.starts_with("diag_embed") || (site.op.name == "diag" && shape.size() == 1);
+  Shape out;
+  if (embeds) {
+    int dim1 = site.dim("dim1", -2, shape.size() + 1),
+        dim2 = site.dim("dim2", -1, shape.size() + 1);
+    for (int d = 0, from = 0; d < shape.size() + 1; ++d)
+      add_dim(out, d == dim1 || d == dim2 ? shape[shape.size() - 1] + away : shape[from++]);
+    return {TensorMeta{out, site.meta(0).dtype}};
+  }
+  int dim1 = site.dim("dim1", 0), dim2 = site.dim("dim2", 1);
+  if (dim1 == dim2) throw InputError("attr dim2: expected another dim than dim1");
+  for (int d = 0; d < shape.size(); ++d)
+    if (d != dim1 && d != dim2) out.push_back(shape[d]);
+  std::int64_t rows = shape[dim1] + std::min<std::int64_t>(offset, 0),
+               columns = shape[dim2] - std::max<std::int64_t>(offset, 0);
+  out.push_back(std::max<std::int64_t>(std::min(rows, columns), 0));
+  return {TensorMeta{out, site.meta(0).dtype}};
+}
+
+// How many fall into each bin, whose ends must be the same on all ranks.
+Rows histc(const OpSite& site) {
+  Rows rows;
+  bool ends = site.attributes.number("min", 0) != site.attributes.number("max", 0);
+  for (int d = 0; d < site.shape(0).size() && ends; ++d)
+    rows.push_back({Mark::partial(ReduceOp::Sum), Mark::shard(d)});
+  return rows;
+}
+
+Metas histc_metas(const OpSite& site) {
+  return {TensorMeta{Shape{site.attributes.integer("bins", 100)}, site.meta(0).dtype}};
+}
+
+Rows equal_rows(const OpSite& site) {
+  Rows rows;
+  for (int d = 0; d < std::min(site.shape(0).size(), site.shape(1).size()); ++d)
+    rows.push_back({Mark::shard(d), Mark::shard(d)});
+  return rows;
+}
+
+constexpr Rule kRules[]{
+    {"reduce", reduce, reduce_metas, "dim keepdim dtype", true},
+    {"reduce_whole", reduce_whole, same_dtype_metas, "dim keepdim", true},
+    {"mean", mean, same_dtype_metas, "dim keepdim dtype", false, averages_evenly},
+    {"norm", norm, norm_metas, "ord p dim keepdim dtype", true},
+    {"reduce_indices", reduce_indices, indices_metas, "dim keepdim", true},
+    {"argmax", argmax, argmax_metas, "dim keepdim", true, only_makes_whole},
+    {"sort", sort, sort_metas, "dim k", true},
+    {"scan", scan, scan_metas, "dim dtype", true},
+    {"scan_indices", scan_indices, scan_indices_metas, "dim", true},
+    {"whole", nothing, whole_metas, "", false},
+    {"item", nothing, no_metas, "", false},
+    {"diagonal", nothing, diagonal_metas, "diagonal offset dim1 dim2", false},
+    {"histc", histc, histc_metas, "bins min max", true},
+    {"equal", equal_rows, no_metas, "", true},
+};
+
+}  // namespace
+
+std::span<const Rule> reduction_rules() { return kRules; }
+
+}  // namespace reshard

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "core/ops/rules/rules.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "core/base/errors.h"
+
+namespace reshard {
+namespace {
+
+using Tensors = std::vector<const TensorSpec*>;
+
+// A shard wins over a partial and both over a replica; two that differ become replicas, which a
+// later tensor may change again.
+OpPlacement common(const OpPlacement& a, const OpPlacement& b) {
+  if (a == b || b.is_replicate()) return a;
+  if (a.is_replicate() || (a.is_partial() && b.is_shard_like())) return b;
+  return a.is_shard_like() && b.is_partial() ? a : OpPlacement::replicate();
+}
+
+// Whether all tensors can be made to lie so: a replica becomes any partial but a product, a shard
+// a sum, another partial none.
+bool can_follow(const Tensors& tensors, std::size_t axis, const OpPlacement& wanted) {
+  if (!wanted.is_partial()) return true;
+  return std::all_of(tensors.begin(), tensors.end(), [&](const TensorSpec* tensor) {
+    const OpPlacement& has = tensor->placements[axis];
+    return has == wanted || (has.is_replicate() && !wanted.is_partial(ReduceOp::Product)) ||
+           (has.is_shard_like() && wanted.is_partial(ReduceOp::Sum));
+  });
+}
+
+// Sums and means may meet in one list, no other two kinds of partial.
+bool may_meet(const OpPlacement& a, const OpPlacement& b) {
+  auto is_linear = [](const OpPlacement& p) {
+    return p.is_partial(ReduceOp::Sum) || p.is_partial(ReduceOp::Avg);
+  };
+  return !a.is_partial() || !b.is_partial() || a == b || (is_linear(a) && is_linear(b));
+}
+
+// Axes along which tensors cannot lie as PyTorch wants are replicated.
+OpPlacements followed(const Tensors& tensors, bool& corrected) {
+  OpPlacements out = tensors.front()->placements;
+  for (std::size_t axis = 0; axis < out.size(); ++axis) {
+    for (const TensorSpec* tensor : tensors)
+      out[axis] = common(out[axis], tensor->placements[axis]);
+    bool fits = can_follow(tensors, axis, out[axis]);
+    for (std::size_t before = 0; before < axis; ++before)
+      fits = fits && may_meet(out[before], out[axis]);
+    if (fits) continue;
+    out[axis] = OpPlacement::replicate();
+    corrected = true;
+  }
+  return out;
+}
+
+}  // namespace
+
+Decision decide_stack(const OpCall& call, std::span<const std::int32_t>, const MoveCost& cost) {
+  const Tensors& tensors = call.arguments[0].tensors;
+  if (tensors.empty() || std::find(tensors.begin(), tensors.end(), nullptr) != tensors.end())
+    throw InputError("stack needs tensors, none of them absent");
+  const TensorMeta& meta = tensors.front()->meta;
+  for (const TensorSpec* tensor : tensors)
+    if (tensor->meta.shape != meta.shape)
+      throw InputError(
+          fmt::format("stack: [{}] and [{}] differ", text(meta.shape), text(tensor->meta.shape)));
+  int dims = meta.shape.size() + 1;
+  std::int64_t dim = call.attributes.integer("dim", 0);
+  if (dim < -dims || dim >= dims || dims > kMaxDims)
+    throw InputError(fmt::format("attr dim: {} is out of range for {} dims", dim, dims));
+  if (dim < 0) dim += dims;
+  Decision out;
+  bool corrected = false;
+  OpPlacements follow = followed(tensors, corrected);
+  if (corrected) out.corrected = "PyTorch wants partials here that it cannot make";
+  TensorSpec output{{{}, meta.dtype}, follow};
+  output.of_view = has_strided(output.placements) &&
+                   std::all_of(tensors.begin(), tensors.end(), [](const TensorSpec* tensor) {
+                     return tensor->of_view || !has_strided(tensor->placements);
+                   });
+  for (int d = 0; d < dims; ++d)
+    output.meta.shape.push_back(d == dim ? static_cast<std::int64_t>(tensors.size())
+                                         : meta.shape[d < dim ? d : d - 1]);
+  for (OpPlacement& placement : output.placements)
+    if (placement.is_shard_like() && placement.dim >= dim) ++placement.dim;
+  for (const TensorSpec* tensor : tensors) {
+    out.wanted.emplace_back(follow);
+    out.cost_us += cost(*tensor, follow);
+  }
+  out.outputs.emplace_back(std::move(output));
+  return out;
+}
+
+}  // namespace reshard

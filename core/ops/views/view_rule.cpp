@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "core/ops/views/view_rule.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "core/base/errors.h"
+
+namespace reshard {
+
+namespace {
+
+std::string refusal_of(int dim) {
+  return fmt::format(
+      "This operation would remove or reshape sharded dimension {}, which requires "
+      "redistribution; redistribute the input first",
+      dim);
+}
+
+}  // namespace
+
+AxisShard shard_of(const OpPlacement& placement) {
+  if (!placement.is_shard_like()) return {};
+  bool plain = placement.kind == OpPlacement::Kind::Shard;
+  return {plain ? AxisShard::Kind::Plain : AxisShard::Kind::Strided, placement.dim,
+          plain ? 1 : placement.split_factor};
+}
+
+OpPlacements placements_of(const OpPlacements& before, const AxisShards& shards) {
+  OpPlacements out = before;
+  for (std::size_t axis = 0; axis < before.size(); ++axis) {
+    if (!before[axis].is_shard_like()) continue;
+    const AxisShard& shard = shards[axis];
+    out[axis] = {};
+    if (!shard.cuts()) continue;
+    out[axis].kind = shard.kind == AxisShard::Kind::Plain ? OpPlacement::Kind::Shard
+                                                          : OpPlacement::Kind::StridedShard;
+    out[axis].dim = shard.dim;
+    out[axis].split_factor = shard.split_factor;
+  }
+  return out;
+}
+
+ViewResult propagate(const ViewMap& map, const TensorSpec& input, AxisSizes sizes) {
+  RESHARD_CHECK(input.placements.size() == sizes.size() && sizes.size() <= kMaxAxes,
+                "one placement per axis");
+  AxisShards shards;
+  for (std::size_t axis = 0; axis < sizes.size(); ++axis)
+    shards[axis] = shard_of(input.placements[axis]);
+  ViewResult result;
+  while (true) {
+    TorchViewShards torch = torch_view_shards(map, shards, sizes);
+    AxisSet lost = torch.lost_axis >= 0 ? only(torch.lost_axis) : AxisSet{0};
+    if (!torch.refusal.empty()) {
+      result.refusal = std::move(torch.refusal);
+      return result;
+    }
+    if (lost == 0) lost = moved_axes(map, torch.wanted, torch.out, sizes);
+    if (lost == 0) {
+      result.wanted = placements_of(input.placements, torch.wanted);
+      result.output = placements_of(input.placements, torch.out);
+      result.of_view =
+          has_strided(result.output) && (input.of_view || !has_strided(input.placements));
+      return result;
+    }
+    result.corrected = true;
+    for (std::size_t axis = 0; axis < sizes.size(); ++axis) {
+      if (!has(lost, static_cast<int>(axis))) continue;
+      if (map.kind == ViewKind::Strict) {
+        result.refusal = refusal_of(shards[axis].dim);
+        return result;
+      }
+      shards[axis] = {};
+    }
+  }
+}
+
+Shape local_sizes(const ViewMap& map, const OpPlacements& output, MeshRef mesh,
+                  std::int32_t position) {
+  std::vector<Placement> placements(output.size());
+  for (std::size_t axis = 0; axis < output.size(); ++axis)
+    if (output[axis].is_shard_like()) {
+      AxisShard shard = shard_of(output[axis]);
+      placements[axis] = shard.kind == AxisShard::Kind::Plain
+                             ? Placement::shard(shard.dim)
+                             : Placement::strided_shard(shard.dim, shard.split_factor);
+    }
+  return Layout(map.output, DType::I8, std::move(mesh), std::move(placements))
+      .local_shape(position);
+}
+
+}  // namespace reshard

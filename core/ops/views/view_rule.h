@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How views carry placements: which axis cuts which dim, what PyTorch makes of it, whether that is
+// right, what is decided.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/base/limits.h"
+#include "core/ops/views/view_map.h"
+
+namespace reshard {
+
+// What view operators need of placements: which axis cuts which dim.
+
+struct AxisShard {
+  enum class Kind : std::uint8_t { None, Plain, Strided };
+  Kind kind = Kind::None;
+  std::int8_t dim = 0;
+  std::int64_t split_factor = 1;  // Strided
+
+  bool cuts() const { return kind != Kind::None; }
+  bool cuts(int d) const { return cuts() && dim == d; }
+  friend bool operator==(const AxisShard&, const AxisShard&) = default;
+};
+using AxisShards = std::array<AxisShard, kMaxAxes>;  // None beyond the mesh's axes
+
+using AxisSizes = std::span<const std::int32_t>;
+
+// Sets of axes and of dims.
+using AxisSet = std::uint8_t;
+using DimSet = std::uint8_t;
+static_assert(kMaxAxes <= 8 && kMaxDims <= 8);
+constexpr std::uint8_t only(int index) { return static_cast<std::uint8_t>(1u << index); }
+constexpr bool has(std::uint8_t set, int index) { return (set >> index & 1u) != 0; }
+
+// How PyTorch 2.15 carries shards through a view, as it is: it may be wrong.
+
+struct TorchViewShards {
+  AxisShards wanted, out;
+  std::string refusal;  // empty: none
+  int lost_axis = -1;   // whose shard PyTorch finds no place for: it fails inside
+};
+
+TorchViewShards torch_view_shards(const ViewMap& map, const AxisShards& in, AxisSizes sizes);
+
+// Whether a view leaves every element on its rank. The axes whose shards of the output are not what
+// their shards of the input become; 0 where each rank's part of the output holds the elements of
+// its part of the input, in their order. Never 0 where one is elsewhere; may name an axis of shards
+// that agree only by accident of short lengths.
+AxisSet moved_axes(const ViewMap& map, const AxisShards& in, const AxisShards& out,
+                   AxisSizes sizes);
+
+// What a view operator makes of placements.
+
+struct ViewResult {
+  OpPlacements wanted, output;
+  bool of_view = false;    // a view made the output's _StridedShard
+  std::string refusal;     // empty: none. Else wanted and output are, too
+  bool corrected = false;  // PyTorch fails inside here or takes elements for others
+};
+
+// `sizes`: of the mesh's axes. Partials pass. What PyTorch decides, save where it would be wrong or
+// fails inside: there a strict operator refuses, another one replicates what cannot follow.
+ViewResult propagate(const ViewMap& map, const TensorSpec& input, AxisSizes sizes);
+
+AxisShard shard_of(const OpPlacement& placement);
+// `before` with these shards for its own, replicated where there is none.
+OpPlacements placements_of(const OpPlacements& before, const AxisShards& shards);
+
+// The shape of a rank's part of the output, by its position in the mesh.
+Shape local_sizes(const ViewMap& map, const OpPlacements& output, MeshRef mesh,
+                  std::int32_t position);
+
+}  // namespace reshard

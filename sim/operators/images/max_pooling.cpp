@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The largest of every window and where it is: its number among the spatial elements.
+#include <array>
+#include <cmath>
+#include <functional>
+
+#include "sim/operators/images/windows.h"
+#include "sim/operators/pointwise/arithmetic.h"
+
+namespace reshard::sim {
+namespace {
+
+using namespace arithmetic;
+
+// By spatial dim, those that are not there one window of one element.
+struct Pooled {
+  std::array<std::int64_t, 3> sizes{1, 1, 1};
+  std::array<std::vector<Window>, 3> windows;
+};
+
+using WindowsOf = std::function<std::vector<Window>(int, std::int64_t)>;
+
+Pooled pooled(const Shape& shape, int dims, const WindowsOf& windows_of) {
+  Pooled out;
+  for (int d = 0; d < 3; ++d) {
+    int own = d - (3 - dims);
+    if (own >= 0) out.sizes[as_size(d)] = shape[shape.size() - dims + own];
+    out.windows[as_size(d)] =
+        own >= 0 ? windows_of(own, out.sizes[as_size(d)]) : std::vector<Window>{{0, 1, 1}};
+  }
+  return out;
+}
+
+// Calls visit(number among the spatial elements) for a window's.
+template <class Visit>
+void for_each_in(const Pooled& of, const Window& a, const Window& b, const Window& c,
+                 Visit&& visit) {
+  for (std::int64_t x = a.start; x < a.end; x += a.step)
+    for (std::int64_t y = b.start; y < b.end; y += b.step)
+      for (std::int64_t z = c.start; z < c.end; z += c.step)
+        visit((x * of.sizes[1] + y) * of.sizes[2] + z);
+}
+
+ArrayResults largest(const LocalCall& call, int dims, const WindowsOf& windows_of) {
+  const Array& in = call.tensor(0);
+  std::int64_t outer = outer_count(call, in.shape, dims);
+  Pooled of = pooled(in.shape, dims, windows_of);
+  std::int64_t inner = of.sizes[0] * of.sizes[1] * of.sizes[2];
+  Shape shape = in.shape;
+  for (int d = 0; d < dims; ++d)
+    shape[shape.size() - dims + d] = std::ssize(of.windows[as_size(3 - dims + d)]);
+  computable_count(shape);
+  std::vector<double> x = values<double>(in), out;
+  std::vector<std::int64_t> places;
+  for (std::int64_t i = 0; i < outer; ++i)
+    for (const Window& a : of.windows[0])
+      for (const Window& b : of.windows[1])
+        for (const Window& c : of.windows[2]) {
+          double best = -kInfinity;
+          std::int64_t place = -1;
+          for_each_in(of, a, b, c, [&](std::int64_t at) {
+            double value = x[as_size(i * inner + at)];
+            if (place < 0 || value > best || std::isnan(value)) best = value, place = at;
+          });
+          call.expect(place >= 0, "expected windows that are not empty");
+          out.push_back(best);
+          places.push_back(place);
+        }
+  return results(Array::of(in.dtype, shape, out), Array::of(DType::I64, shape, places));
+}
+
+template <int kDims>
+ArrayResults max_pool(const LocalCall& call) {
+  PoolWindows pool(call, kDims);
+  return largest(call, kDims, [&](int d, std::int64_t n) { return pool.windows(d, n); });
+}
+
+template <int kDims>
+ArrayResults adaptive_max_pool(const LocalCall& call) {
+  std::vector<std::int64_t> sizes = spatial_sizes(call, "output_size", kDims);
+  return largest(call, kDims,
+                 [&](int d, std::int64_t n) { return adaptive_windows(n, sizes[as_size(d)]); });
+}
+
+// Values to where indices say, of `shape`: added, or the last one put.
+Array placed(const LocalCall& call, const Array& from, const Array& indices, const Shape& shape,
+             bool adds) {
+  call.expect(from.shape == indices.shape, "expected an index for every value");
+  std::int64_t outer = outer_count(call, shape, 2),
+               inner = shape[shape.size() - 2] * shape[shape.size() - 1],
+               each = outer > 0 ? from.count() / outer : 0;
+  std::vector<double> x = values<double>(from), out(as_size(computable_count(shape)), 0);
+  std::vector<std::int64_t> places = values<std::int64_t>(indices);
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    call.expect(places[i] >= 0 && places[i] < inner, "expected indices of spatial elements");
+    double& to = out[i / as_size(each) * as_size(inner) + as_size(places[i])];
+    to = adds ? to + x[i] : x[i];
+  }
+  return Array::of(from.dtype, shape, out);
+}
+
+ArrayResults max_pool2d_backward(const LocalCall& call) {
+  return results(placed(call, call.tensor(0), call.tensor(2), call.tensor(1).shape, true));
+}
+
+ArrayResults max_unpool2d(const LocalCall& call) {
+  Shape shape = call.tensor(0).shape;
+  std::vector<std::int64_t> sizes = spatial_sizes(call, "output_size", 2);
+  call.expect(shape.size() > 2, "expected a tensor of 3 dims or more");
+  for (int d = 0; d < 2; ++d) shape[shape.size() - 2 + d] = sizes[as_size(d)];
+  return results(placed(call, call.tensor(0), call.tensor(1), shape, false));
+}
+
+constexpr std::array kRows{
+    OperatorRow{"max_pool1d_with_indices", max_pool<1>, 2},
+    OperatorRow{"max_pool2d_with_indices", max_pool<2>, 2},
+    OperatorRow{"max_pool3d_with_indices", max_pool<3>, 2},
+    OperatorRow{"adaptive_max_pool1d", adaptive_max_pool<1>, 2},
+    OperatorRow{"adaptive_max_pool2d", adaptive_max_pool<2>, 2},
+    OperatorRow{"adaptive_max_pool3d", adaptive_max_pool<3>, 2},
+    OperatorRow{"max_pool2d_with_indices_backward", max_pool2d_backward},
+    OperatorRow{"max_unpool2d", max_unpool2d},
+};
+
+}  // namespace
+
+std::span<const OperatorRow> max_pooling_rows() { return kRows; }
+
+}  // namespace reshard::sim

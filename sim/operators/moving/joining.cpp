@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Tensors joined, and a tensor in a larger or mirrored one.
+#include <array>
+
+#include "sim/operators/moving/shapes.h"
+#include "sim/operators/pointwise/pointwise.h"
+#include "sim/operators/rearranged.h"
+
+namespace reshard::sim {
+namespace {
+
+constexpr std::int64_t kMostPadding = std::int64_t{1} << 40;
+
+Array joined(const LocalCall& call, const std::vector<Array>& parts, int dim) {
+  Shape shape = parts[0].shape;
+  DType dtype = parts[0].dtype;
+  shape[dim] = 0;
+  for (const Array& part : parts) {
+    Shape other = part.shape;
+    call.expect(other.size() == shape.size(), "expected tensors of equal numbers of dims");
+    std::int64_t extent = other[dim];
+    other[dim] = shape[dim];
+    call.expect(other == shape, "expected tensors of equal sizes but in the joined dim");
+    shape[dim] += extent;
+    dtype = promoted(dtype, part.dtype);
+  }
+  Array out = Array::zeros(dtype, shape);
+  DimVector strides = dense_strides(shape);
+  std::int64_t offset = 0;
+  for (const Array& part : parts) {
+    write_view(out, cast(part, dtype), strides, offset);
+    offset += part.shape[dim] * strides[dim];
+  }
+  return out;
+}
+
+// A tensor of shape (0,) joins all.
+ArrayResults cat(const LocalCall& call) {
+  const auto& tensors = call.full_list(0);
+  std::vector<Array> parts;
+  for (const Array* tensor : tensors)
+    if (tensor->shape != Shape{0}) parts.push_back(*tensor);
+  if (parts.empty()) return results(*tensors[0]);
+  call.expect(parts[0].shape.size() > 0, "expected tensors of 1 dim at least");
+  return results(joined(call, parts, call.dim("dim", 0, parts[0].shape.size())));
+}
+
+ArrayResults stack(const LocalCall& call) {
+  std::vector<Array> parts;
+  const auto& tensors = call.full_list(0);
+  int dim = call.dim("dim", 0, tensors[0]->shape.size() + 1);
+  for (const Array* tensor : tensors) {
+    call.expect(tensor->shape == tensors[0]->shape, "expected tensors of one shape");
+    parts.push_back(reshaped(*tensor, with_dim(call, tensor->shape, dim, 1)));
+  }
+  return results(joined(call, parts, dim));
+}
+
+// From the last dim on: places before and behind; a negative number cuts.
+ArrayResults constant_pad_nd(const LocalCall& call) {
+  const Array& in = call.tensor(0);
+  std::vector<std::int64_t> pad = call.attributes.integers("pad");
+  int rank = in.shape.size();
+  call.expect(call.attributes.text("mode", "constant") == "constant", "expected the mode constant");
+  for (std::int64_t places : pad)
+    call.expect(places >= -kMostPadding && places <= kMostPadding, "expected fewer places to pad");
+  call.expect(pad.size() % 2 == 0 && std::ssize(pad) <= 2 * rank,
+              "expected pairs of numbers, at most one pair for each dim");
+  Array kept = in;
+  Shape shape = in.shape;
+  DimVector at(rank, 0);
+  for (int i = 0; 2 * i < static_cast<int>(pad.size()); ++i) {
+    int d = rank - 1 - i;
+    std::int64_t before = pad[as_size(2 * i)], behind = pad[as_size(2 * i + 1)];
+    std::int64_t cut = std::max<std::int64_t>(-before, 0);
+    std::int64_t rest = kept.shape[d] - cut - std::max<std::int64_t>(-behind, 0);
+    call.expect(rest >= 0, "expected that no more is cut than there is");
+    if (rest != kept.shape[d]) kept = narrowed(kept, d, cut, rest);
+    at[d] = std::max<std::int64_t>(before, 0);
+    shape[d] = rest + at[d] + std::max<std::int64_t>(behind, 0);
+  }
+  Array out = Array::zeros(in.dtype, shape);
+  double value = call.number("value", 0);
+  if (value != 0)
+    out = Array::of(in.dtype, shape, std::vector<double>(as_size(out.count()), value));
+  DimVector strides = dense_strides(shape);
+  std::int64_t offset = 0;
+  for (int d = 0; d < rank; ++d) offset += at[d] * strides[d];
+  write_view(out, kept, strides, offset);
+  return results(std::move(out));
+}
+
+ArrayResults flip(const LocalCall& call) {
+  const Array& in = call.tensor(0);
+  if (in.count() == 0) return results(in);
+  DimVector strides = dense_strides(in.shape);
+  std::int64_t offset = 0;
+  for (std::int64_t dim : call.attributes.integers("dims")) {
+    int d = call.dim_of(dim, in.shape.size());
+    if (in.shape.size() == 0) continue;
+    call.expect(strides[d] > 0 || in.shape[d] < 2, "expected every dim once");
+    offset += (in.shape[d] - 1) * strides[d];
+    strides[d] = -strides[d];
+  }
+  return results(viewed(in, in.shape, strides, offset));
+}
+
+Array rolled(const Array& in, int dim, std::int64_t by) {
+  if (in.count() == 0) return in;
+  std::int64_t extent = in.shape[dim], first = (by % extent + extent) % extent;
+  Array out = Array::zeros(in.dtype, in.shape);
+  DimVector strides = dense_strides(in.shape);
+  write_view(out, narrowed(in, dim, 0, extent - first), strides, first * strides[dim]);
+  write_view(out, narrowed(in, dim, extent - first, first), strides, 0);
+  return out;
+}
+
+// Without dims: of all elements in order.
+ArrayResults roll(const LocalCall& call) {
+  Array out = call.tensor(0);
+  std::vector<std::int64_t> shifts = call.attributes.integers("shifts");
+  auto dims = call.attributes.optional_integers("dims");
+  if (!dims || dims->empty()) {
+    call.expect(shifts.size() == 1, "expected one shift where there are no dims");
+    return results(reshaped(rolled(reshaped(out, {out.count()}), 0, shifts[0]), out.shape));
+  }
+  call.expect(shifts.size() == dims->size(), "expected as many shifts as dims");
+  for (std::size_t i = 0; i < shifts.size(); ++i) {
+    int dim = call.dim_of((*dims)[i], out.shape.size());
+    if (out.shape.size() > 0) out = rolled(out, dim, shifts[i]);
+  }
+  return results(std::move(out));
+}
+
+constexpr std::array kRows{
+    OperatorRow{"cat", cat},     OperatorRow{"concat", cat},
+    OperatorRow{"stack", stack}, OperatorRow{"constant_pad_nd", constant_pad_nd},
+    OperatorRow{"flip", flip},   OperatorRow{"pad", constant_pad_nd},
+    OperatorRow{"roll", roll},
+};
+
+}  // namespace
+
+std::span<const OperatorRow> joining_rows() { return kRows; }
+
+}  // namespace reshard::sim

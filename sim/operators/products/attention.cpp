@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Scaled dot product attention in all of its forms: one forward and one backward, arguments and
+// outputs in each form's order. Dropout is not done: its probability must be 0.
+#include <array>
+#include <cmath>
+
+#include "sim/operators/pointwise/arithmetic.h"
+#include "sim/operators/pointwise/pointwise.h"
+#include "sim/operators/products/product.h"
+#include "sim/operators/rearranged.h"
+
+namespace reshard::sim {
+namespace {
+
+using namespace arithmetic;
+
+// (batch ..., queries, width) by (batch ..., keys, width).
+struct Attention {
+  Shape batch;
+  std::int64_t count = 1, queries = 0, keys = 0, width = 0, value_width = 0;
+  std::int64_t group = 1;  // query heads that share a head of key and value
+  double scale = 1;
+  bool is_causal = false;
+  std::vector<double> q, k, v, bias;  // bias: for every score, or none
+
+  std::int64_t key_head(std::int64_t i) const { return i / group; }
+};
+
+Attention attention(const LocalCall& call, const Array& q, const Array& k, const Array& v,
+                    const Array* bias) {
+  int rank = q.shape.size();
+  call.expect(rank >= 2 && k.shape.size() == rank && v.shape.size() == rank,
+              "expected query, key and value of one number of dims, 2 at least");
+  call.expect(call.number("dropout_p", 0) == 0, "expected dropout_p 0");
+  Attention out;
+  for (int d = 0; d + 2 < rank; ++d) {
+    bool is_head = d == rank - 3 && call.attributes.boolean("enable_gqa", false);
+    call.expect(k.shape[d] == v.shape[d], "expected key and value of one batch");
+    if (is_head && k.shape[d] > 0 && q.shape[d] % k.shape[d] == 0)
+      out.group = q.shape[d] / k.shape[d];
+    else
+      call.expect(k.shape[d] == q.shape[d], "expected query and key of one batch");
+    out.batch.push_back(q.shape[d]);
+  }
+  out.count = element_count(out.batch);
+  out.queries = q.shape[rank - 2], out.keys = k.shape[rank - 2];
+  out.width = q.shape[rank - 1], out.value_width = v.shape[rank - 1];
+  call.expect(k.shape[rank - 1] == out.width && v.shape[rank - 2] == out.keys,
+              "expected query, key and value that fit");
+  computable_count({out.count, out.queries, out.keys});
+  computable_count({out.count, out.queries, out.value_width});
+  out.scale = call.number("scale", 1 / std::sqrt(static_cast<double>(out.width)));
+  out.is_causal = call.attributes.boolean("is_causal", false);
+  out.q = values<double>(q), out.k = values<double>(k), out.v = values<double>(v);
+  if (!bias) return out;
+  Shape scores = out.batch;
+  scores.push_back(out.queries), scores.push_back(out.keys);
+  out.bias = values<double>(broadcast_to(call, *bias, scores));
+  if (bias->dtype == DType::Bool)
+    for (double& x : out.bias) x = x != 0 ? 0 : -kInfinity;
+  return out;
+}
+
+// The scores of one batch, masked and biased: queries x keys.
+std::vector<double> scores_of(const Attention& of, std::int64_t i) {
+  std::vector<double> out(as_size(of.queries * of.keys));
+  const double *q = of.q.data() + i * of.queries * of.width,
+               *k = of.k.data() + of.key_head(i) * of.keys * of.width;
+  for (std::int64_t a = 0; a < of.queries; ++a)
+    for (std::int64_t b = 0; b < of.keys; ++b) {
+      double dot = 0;
+      for (std::int64_t c = 0; c < of.width; ++c) dot += q[a * of.width + c] * k[b * of.width + c];
+      double& score = out[as_size(a * of.keys + b)];
+      score = dot * of.scale;
+      if (!of.bias.empty()) score += of.bias[as_size((i * of.queries + a) * of.keys + b)];
+      if (of.is_causal && b > a) score = -kInfinity;
+    }
+  return out;
+}
+
+struct Attended {
+  Array out, log_sum;
+};
+
+Attended attend(const Attention& of, DType dtype) {
+  Shape shape = of.batch, sums = of.batch;
+  shape.push_back(of.queries), shape.push_back(of.value_width), sums.push_back(of.queries);
+  std::vector<double> out(as_size(element_count(shape)), 0), log_sum(as_size(element_count(sums)));
+  for (std::int64_t i = 0; i < of.count; ++i) {
+    std::vector<double> scores = scores_of(of, i);
+    for (std::int64_t a = 0; a < of.queries; ++a) {
+      std::span<double> row(scores.data() + a * of.keys, as_size(of.keys));
+      double high = -kInfinity, total = 0;
+      for (double x : row) high = larger(high, x);
+      bool is_masked = high == -kInfinity;
+      for (double& x : row) total += x = is_masked ? 0 : std::exp(x - high);
+      for (double& x : row) x = is_masked ? 0 : x / total;
+      log_sum[as_size(i * of.queries + a)] = high + std::log(total);
+    }
+    add_product(scores.data(), of.v.data() + of.key_head(i) * of.keys * of.value_width, of.queries,
+                of.keys, of.value_width, out.data() + i * of.queries * of.value_width);
+  }
+  return {Array::of(dtype, shape, out),
+          Array::of(dtype == DType::F64 ? dtype : DType::F32, sums, log_sum)};
+}
+
+// dq, dk, dv and the bias's, from the gradient, the output and logsumexp.
+struct Slopes {
+  std::vector<double> q, k, v, bias;
+};
+
+Slopes attend_backward(const Attention& of, const std::vector<double>& grad,
+                       const std::vector<double>& out, const std::vector<double>& log_sum) {
+  Slopes d{std::vector<double>(of.q.size(), 0),
+           std::vector<double>(of.k.size(), 0),
+           std::vector<double>(of.v.size(), 0),
+           {}};
+  for (std::int64_t i = 0; i < of.count; ++i) {
+    std::vector<double> scores = scores_of(of, i);
+    std::int64_t query0 = i * of.queries, key0 = of.key_head(i) * of.keys;
+    for (std::int64_t a = 0; a < of.queries; ++a) {
+      const double *g = grad.data() + (query0 + a) * of.value_width,
+                   *o = out.data() + (query0 + a) * of.value_width;
+      double own = 0, least = log_sum[as_size(query0 + a)];
+      for (std::int64_t c = 0; c < of.value_width; ++c) own += g[c] * o[c];
+      for (std::int64_t b = 0; b < of.keys; ++b) {
+        double& score = scores[as_size(a * of.keys + b)];
+        double share = score == -kInfinity ? 0 : std::exp(score - least), towards = 0;
+        for (std::int64_t c = 0; c < of.value_width; ++c) {
+          towards += g[c] * of.v[as_size((key0 + b) * of.value_width + c)];
+          d.v[as_size((key0 + b) * of.value_width + c)] += share * g[c];
+        }
+        score = share * (towards - own);  // from here on its derivative
+        for (std::int64_t c = 0; c < of.width; ++c) {
+          std::size_t q = as_size((query0 + a) * of.width + c),
+                      k = as_size((key0 + b) * of.width + c);
+          d.q[q] += score * of.k[k] * of.scale;
+          d.k[k] += score * of.q[q] * of.scale;
+        }
+      }
+    }
+    if (!of.bias.empty()) d.bias.insert(d.bias.end(), scores.begin(), scores.end());
+  }
+  return d;
+}
+
+// Added up over the dims in which it was broadcast.
+Array summed_to(const Array& like, const Shape& scores, const std::vector<double>& d) {
+  DimVector strides(scores.size(), 0), dense = dense_strides(like.shape);
+  int first = scores.size() - like.shape.size();
+  for (int i = 0; i < like.shape.size(); ++i)
+    if (like.shape[i] != 1) strides[first + i] = dense[i];
+  std::vector<double> out(as_size(like.count()), 0);
+  auto from = d.begin();
+  for_each_run(scores, strides, 0, [&](std::int64_t start, std::int64_t step, std::int64_t count) {
+    for (std::int64_t i = 0; i < count; ++i) out[as_size(start + i * step)] += *from++;
+  });
+  return Array::of(like.dtype, like.shape, out);
+}
+
+// To another length of the last dim, which is filled with what adds nothing to a sum of
+// exponentials that it is subtracted from; or back.
+Array with_rows(const Array& log_sum, std::int64_t rows) {
+  Shape shape = log_sum.shape;
+  std::int64_t own = shape[shape.size() - 1], kept = std::min(own, rows);
+  shape[shape.size() - 1] = rows;
+  std::vector<double> from = values<double>(log_sum),
+                      out(as_size(computable_count(shape)), kInfinity);
+  for (std::int64_t i = 0; rows > 0 && i < std::ssize(out) / rows; ++i)
+    std::copy_n(from.begin() + i * own, kept, out.begin() + i * rows);
+  return Array::of(log_sum.dtype, shape, out);
+}
+
+Array empty_of(DType dtype) { return Array::zeros(dtype, Shape{0}); }
+
+const Array* mask_of(const LocalCall& call) { return call.optional_tensor(3); }
+
+Attended attended(const LocalCall& call, const Array* bias) {
+  const Array &q = call.tensor(0), &k = call.tensor(1), &v = call.tensor(2);
+  return attend(attention(call, q, k, v, bias), q.dtype);
+}
+
+ArrayResults composite(const LocalCall& call) { return results(attended(call, mask_of(call)).out); }
+
+ArrayResults of_cpu(const LocalCall& call) {
+  Attended made = attended(call, mask_of(call));
+  return results(std::move(made.out), std::move(made.log_sum));
+}
+
+// Output, logsumexp, sequences and lengths that only nested tensors have, the state of the random
+// generator, debug mask.
+// Without dropout nothing is in it; keys in blocks as the kernel has them.
+Array debug_mask(const LocalCall& call) {
+  const Array& query = call.tensor(0);
+  int rank = query.shape.size();
+  std::int64_t block = query.shape[rank - 1] > 64 ? 128 : 256,
+               keys = call.tensor(1).shape[rank - 2];
+  Shape shape = query.shape;
+  shape[rank - 1] = keys <= 128 ? 128 : (keys + block - 1) / block * block;
+  return Array::zeros(query.dtype, shape);
+}
+
+ArrayResults flash(const LocalCall& call) {
+  Attended made = attended(call, nullptr);
+  ArrayResults out(9);
+  out[8] = empty_of(made.out.dtype);
+  if (call.attributes.boolean("return_debug_mask", false)) out[8] = debug_mask(call);
+  out[0] = std::move(made.out), out[1] = std::move(made.log_sum);
+  out[6] = Array::zeros(DType::I64, {2});
+  return out;
+}
+
+ArrayResults efficient(const LocalCall& call) {
+  Attended made = attended(call, mask_of(call));
+  ArrayResults out(4);
+  out[0] = std::move(made.out);
+  // The kernel writes blocks of 32 rows.
+  std::int64_t rows = made.log_sum.shape[made.log_sum.shape.size() - 1];
+  bool wants_sums = call.attributes.boolean("compute_log_sumexp", true);
+  out[1] = with_rows(made.log_sum, wants_sums ? (rows + 31) / 32 * 32 : 0);
+  return out;
+}
+
+ArrayResults cudnn(const LocalCall& call) {
+  Attended made = attended(call, mask_of(call));
+  ArrayResults out(9);
+  Shape sums = made.log_sum.shape;
+  sums.push_back(1);
+  out[0] = std::move(made.out), out[1] = reshaped(made.log_sum, sums);
+  if (call.attributes.boolean("return_debug_mask", false)) out[8] = empty_of(out[0]->dtype);
+  return out;
+}
+
+// Gradient, query, key, value at 0 to 3; where bias, output and logsumexp stand says the form.
+template <std::size_t kBias, std::size_t kOut, std::size_t kLogSum>
+ArrayResults backward(const LocalCall& call) {
+  const Array &grad = call.tensor(0), &q = call.tensor(1), &k = call.tensor(2), &v = call.tensor(3);
+  const Array* bias = kBias ? call.optional_tensor(kBias) : nullptr;
+  Attention of = attention(call, q, k, v, bias);
+  const Array &out = call.tensor(kOut), &given = call.tensor(kLogSum);
+  bool is_padded = given.shape.size() == q.shape.size() - 1 && of.queries > 0;
+  Array log_sum = is_padded ? with_rows(given, of.queries) : given;
+  call.expect(grad.shape == out.shape && log_sum.count() == of.count * of.queries &&
+                  out.count() == of.count * of.queries * of.value_width,
+              "expected gradient, output and logsumexp of the query's shape");
+  Slopes d =
+      attend_backward(of, values<double>(grad), values<double>(out), values<double>(log_sum));
+  ArrayResults made = results(Array::of(q.dtype, q.shape, d.q), Array::of(k.dtype, k.shape, d.k),
+                              Array::of(v.dtype, v.shape, d.v));
+  if (!call.row->name.starts_with("_scaled_dot_product_efficient")) return made;
+  Shape scores = of.batch;
+  scores.push_back(of.queries), scores.push_back(of.keys);
+  std::vector<bool> mask =
+      call.attributes.booleans("grad_input_mask", {true, true, true, bias != nullptr});
+  made.resize(4);
+  for (std::size_t i = 0; i < std::min<std::size_t>(mask.size(), 3); ++i)
+    if (!mask[i]) made[i].reset();
+  if (bias && mask.size() > 3 && mask[3]) made[3] = summed_to(*bias, scores, d.bias);
+  return made;
+}
+
+constexpr std::array kRows{
+    OperatorRow{"scaled_dot_product_attention", composite},
+    OperatorRow{"_scaled_dot_product_attention_math", of_cpu},
+    OperatorRow{"_scaled_dot_product_flash_attention", flash},
+    OperatorRow{"_scaled_dot_product_flash_attention_for_cpu", of_cpu},
+    OperatorRow{"_scaled_dot_product_efficient_attention", efficient},
+    OperatorRow{"_scaled_dot_product_cudnn_attention", cudnn},
+    OperatorRow{"_scaled_dot_product_flash_attention_backward", backward<0, 4, 5>},
+    OperatorRow{"_scaled_dot_product_flash_attention_for_cpu_backward", backward<6, 4, 5>},
+    OperatorRow{"_scaled_dot_product_efficient_attention_backward", backward<4, 5, 6>},
+    OperatorRow{"_scaled_dot_product_cudnn_attention_backward", backward<8, 4, 5>},
+};
+
+}  // namespace
+
+std::span<const OperatorRow> attention_rows() { return kRows; }
+
+}  // namespace reshard::sim

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How the links of a topology are drawn: wide as their capacity, coloured by kind or by load.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/picture/palette.h"
+#include "sim/picture/pictures.h"
+#include "sim/picture/topology/wiring.h"
+
+namespace reshard::sim {
+
+class LinkInk {
+ public:
+  LinkInk(const Topology& topology, const Wiring& wiring, const LinkLoads& loads);
+
+  bool by_load() const { return !loads_.uses.empty(); }
+  // Of the capacity, in thousandths.
+  std::int64_t used(ResourceId link) const;
+  double width(ResourceId link) const;
+  // None for a link that carried nothing.
+  std::optional<Shade> colour(ResourceId link, PathClass path_class) const;
+  // "node0.gpu2.nic.out: 50 GB/s, carried 1.000 MiB, 12.5 % of what it can".
+  std::string tip(ResourceId link) const;
+
+  // What widths and colours mean.
+  struct Sample {
+    std::string label;
+    double width;
+    Shade colour;
+  };
+  std::vector<Sample> samples() const;
+
+ private:
+  const Topology& topology_;
+  const Wiring& wiring_;
+  const LinkLoads loads_;
+  std::int64_t widest_ = 1;  // bytes per second
+  // Pixels: a link without capacity, and what the widest has beyond it.
+  double narrowest_ = 2, widening_ = 6;
+};
+
+// "450 GB/s".
+std::string short_rate_text(std::int64_t bytes_per_s);
+
+}  // namespace reshard::sim

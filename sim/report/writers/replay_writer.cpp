@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A replayed trace as a table and as JSON.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "core/base/units.h"
+#include "sim/report/facts.h"
+#include "sim/report/json.h"
+#include "sim/report/report.h"
+#include "sim/report/table.h"
+#include "sim/report/time_tables.h"
+#include "sim/report/writers/dispatch_writer.h"
+
+namespace reshard::sim {
+namespace {
+
+constexpr std::size_t kKindsShown = 12;
+
+std::string path_tables(const ReplayReport& report, std::size_t width) {
+  if (!report.path) return {};
+  auto what = [&](const PathFacts::Part& part) {
+    const std::string& label = report.labels[to_index(part.op)];
+    return part.step < 0 ? label : fmt::format("{}, step {}", label, part.step);
+  };
+  return path_tables(*report.path, "operation", what, width);
+}
+
+std::string kinds_table(const std::vector<ReplayRow>& rows, std::size_t width) {
+  std::vector<RequestKind> kinds = kinds_of(rows);
+  Table table({">count", "request", "planner", ">received", ">bound, alone"});
+  for (std::size_t i = 0; i < std::min(kKindsShown, kinds.size()); ++i)
+    table.add_row({std::to_string(kinds[i].count), kinds[i].first->text, kinds[i].first->planner,
+                   bytes_text(kinds[i].bytes), duration_text(kinds[i].first->bound_ps)});
+  std::string out = kinds.empty() ? std::string() : fmt::format("\n{}", table.text(width));
+  if (kinds.size() > kKindsShown)
+    out += fmt::format("(and {} more; -v shows every line)\n", kinds.size() - kKindsShown);
+  return out;
+}
+
+std::string rows_table(const ReplayReport& report, std::size_t width) {
+  std::vector<const ReplayRow*> rows;
+  for (const std::vector<ReplayRow>* part : {&report.requests, &report.others})
+    for (const ReplayRow& row : *part) rows.push_back(&row);
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const ReplayRow* a, const ReplayRow* b) { return a->line < b->line; });
+  Table table({">line", "op", "name", "planner", ">start", ">end", ">received", "what"});
+  for (const ReplayRow* row : rows)
+    table.add_row({std::to_string(row->line), row->op, row->name.empty() ? row->id : row->name,
+                   row->planner, time_text(row->start_ps), time_text(row->end_ps),
+                   bytes_text(row->bytes_received), row->text});
+  return fmt::format("\n{}", table.text(width));
+}
+
+Json rows_json(const std::vector<ReplayRow>& rows) {
+  return list_json(rows, [](const ReplayRow& row) -> Json {
+    return {{"line", row.line},
+            {"op", row.op},
+            {"id", or_null(row.id)},
+            {"name", or_null(row.name)},
+            {"text", row.text},
+            {"planner", or_null(row.planner)},
+            {"transport", or_null(row.transport)},
+            {"start_ps", or_null(row.start_ps)},
+            {"end_ps", or_null(row.end_ps)},
+            {"bytes_received", row.bytes_received},
+            {"bound_ps", row.bound_ps}};
+  });
+}
+
+Json late_json(const ReplayReport& report) {
+  return list_json(report.late, [&](const LateArrival& late) -> Json {
+    return {{"line", report.lines[to_index(late.op)]},
+            {"rank", to_int(late.rank)},
+            {"arrival_ps", late.arrival_ps},
+            {"late_ps", late.late_ps},
+            {"waited_ps", late.waited_ps}};
+  });
+}
+
+Json reordered_json(const ReplayReport& report) {
+  if (!report.reordered) return nullptr;
+  auto pairs = [&](const std::vector<Delayed>& list) {
+    return list_json(list, [&](const Delayed& pair) -> Json {
+      return {{"rank", to_int(pair.rank)},
+              {"line", report.lines[to_index(pair.op)]},
+              {"behind_line", report.lines[to_index(pair.behind)]},
+              {"waited_ps", pair.waited_ps},
+              {"gain_ps", pair.gain_ps}};
+    });
+  };
+  const Reordered& reordered = *report.reordered;
+  return {{"searched", report.searched},
+          {"time_ps", report.searched ? Json(reordered.time_ps) : Json(nullptr)},
+          {"tried", reordered.tried},
+          {"delayed", pairs(reordered.delayed)},
+          {"swaps", report.searched ? pairs(reordered.swaps) : Json(nullptr)}};
+}
+
+std::string delayed_table(const ReplayReport& report, std::size_t width) {
+  constexpr std::size_t kShown = 5;
+  std::vector<Delayed> list = delayed_by_gain(report);
+  Table table(
+      {"delayed by its turn", ">rank", ">line", ">behind line", ">waited", ">gain of a swap"});
+  for (std::size_t i = 0; i < std::min(kShown, list.size()); ++i)
+    table.add_row({list[i].name, std::to_string(to_int(list[i].rank)),
+                   std::to_string(report.lines[to_index(list[i].op)]),
+                   std::to_string(report.lines[to_index(list[i].behind)]),
+                   duration_text(list[i].waited_ps), duration_text(list[i].gain_ps)});
+  return list.empty() ? std::string() : fmt::format("\n{}", table.text(width));
+}
+
+std::string swaps_table(const ReplayReport& report, std::size_t width) {
+  if (!report.searched) return {};
+  const Reordered& reordered = *report.reordered;
+  std::string out = fmt::format("\nreordered: {} instead of {}, {} of {} orders\n",
+                                duration_text(reordered.time_ps), duration_text(report.time_ps),
+                                counted(static_cast<std::int64_t>(reordered.swaps.size()), "swap"),
+                                reordered.tried);
+  if (reordered.swaps.empty()) return out;
+  Table table({"first", ">line", "on rank", "then", ">line", ">gain"});
+  for (const Delayed& pair : reordered.swaps)
+    table.add_row({pair.name, std::to_string(report.lines[to_index(pair.op)]),
+                   std::to_string(to_int(pair.rank)), pair.behind_name,
+                   std::to_string(report.lines[to_index(pair.behind)]),
+                   duration_text(pair.gain_ps)});
+  return out + table.text(width);
+}
+
+Json faults_json(const ReplayReport& report) {
+  if (!report.fault_cost) return nullptr;
+  return {{"time_without_ps", report.fault_cost->without_ps},
+          {"cost_ps", report.time_ps - report.fault_cost->without_ps},
+          {"grown", list_json(report.fault_cost->grown, [&](const Grown& grown) -> Json {
+             return {{"line", report.lines[to_index(grown.op)]}, {"ps", grown.ps}};
+           })}};
+}
+
+Json communicators_json(const CommunicatorResult& result) {
+  auto seconds = [](std::int64_t ps) { return static_cast<double>(ps) / 1e12; };
+  bool runs = result.hang.empty();
+  return {{"policy", text(result.use.policy)},
+          {"created", result.use.created},
+          {"seconds", seconds(result.use.making_ps)},
+          {"connected", result.use.connected},
+          {"first_use_seconds", seconds(result.use.connecting_ps)},
+          {"bytes", result.use.bytes},
+          {"serialised_launches", runs ? Json(result.serialised_launches) : Json(nullptr)},
+          {"end_ps", runs ? Json(result.end_ps) : Json(nullptr)},
+          {"warning", or_null(result.use.warning)},
+          {"hang", or_null(result.hang)}};
+}
+
+// The policy that ran; the others behind it.
+Json communicators_json(const std::vector<CommunicatorResult>& results, bool cold) {
+  if (results.empty()) return nullptr;
+  Json out = communicators_json(results.front());
+  out["cold"] = cold;
+  out["others"] =
+      list_json(std::vector(results.begin() + 1, results.end()),
+                [](const CommunicatorResult& other) { return communicators_json(other); });
+  return out;
+}
+
+std::string communicators_table(const ReplayReport& report, std::size_t width) {
+  if (report.communicators.empty()) return {};
+  Table table({"policy", ">made", ">making", ">pairs", ">first use", ">held", ">waited",
+               report.cold ? ">end, cold" : ">end"});
+  for (const CommunicatorResult& result : report.communicators) {
+    bool runs = result.hang.empty();
+    table.add_row({std::string(text(result.use.policy)), std::to_string(result.use.created),
+                   duration_text(result.use.making_ps), std::to_string(result.use.connected),
+                   duration_text(result.use.connecting_ps), bytes_text(result.use.bytes),
+                   runs ? std::to_string(result.serialised_launches) : "-",
+                   runs ? duration_text(result.end_ps) : "hangs"});
+  }
+  return fmt::format("\n{}", table.text(width));
+}
+
+}  // namespace
+
+std::string replay_json(const ReplayReport& report) {
+  Json out = {{"schema", "reshard.replay/1"},
+              {"trace", report.trace},
+              {"topology", report.topology},
+              {"operations", report.operations},
+              {"transport", report.transport},
+              {"time_ps", report.time_ps},
+              {"ideal_time_ps", report.ideal_time_ps},
+              {"bytes_received_total", report.bytes_received_total},
+              {"bound",
+               {{"path_ps", report.path_bound_ps},
+                {"cut_ps", report.cut_bound_ps},
+                {"time_ps", report.bound_ps},
+                {"limited_by", report.limited_by()}}},
+              {"ratio_to_bound", decimal_json(ratio_e4(report.time_ps, report.bound_ps))},
+              {"proof", true},  // an unproved plan never gets as far as a report
+              {"data",
+               {{"checked", report.data_checked == report.different_requests},
+                {"requests_different", report.different_requests},
+                {"requests_checked", report.data_checked},
+                {"requests_full_size", report.data_full_size},
+                {"elements", report.elements_checked},
+                {"budget_bytes", report.data_budget_bytes}}},
+              {"requests", rows_json(report.requests)},
+              {"others", rows_json(report.others)},
+              {"links", links_json(report.links, report.time_ps, 1'000'000)},
+              {"bytes_by_class", classes_json(report.classes)},
+              {"late", late_json(report)},
+              {"faults", faults_json(report)},
+              {"order", reordered_json(report)},
+              {"communicators", communicators_json(report.communicators, report.cold)},
+              {"plan_cache", report.cache ? cache_json(*report.cache) : Json(nullptr)},
+              {"digest", report.digest.hex()}};
+  auto operation = [&](const PathFacts::Part& part) -> Json {
+    // A setup of a policy is of no line.
+    std::size_t op = to_index(part.op);
+    return {{"line", op < report.lines.size() ? Json(report.lines[op]) : Json(nullptr)},
+            {"operation", report.labels[op]}};
+  };
+  add_path(report.path, operation, out);
+  add_phases(report.phases, out);
+  if (report.dispatch) add_dispatch(*report.dispatch, out);
+  return written(out);
+}
+
+std::string replay_table(const ReplayReport& report, bool verbose, std::size_t width) {
+  Facts head, facts;
+  head.add("trace", fmt::format("{}: {}, {} of them redistributions", report.trace,
+                                counted(report.operations, "operation"), report.requests.size()));
+  head.add("topology", report.topology);
+  facts.add("received",
+            bytes_text(report.bytes_received_total) + " from other ranks, padding included");
+  add_classes(report.classes, true, facts);
+  facts.add("proof", proof_text(report));
+  facts.add("data checked", data_text(report));
+  facts.add("time", duration_text(report.time_ps));
+  add_transport(report.transport, report.time_ps, report.ideal_time_ps, facts);
+  facts.add("bound",
+            fmt::format("{} (longest path {}, cut {}; limited by {})",
+                        duration_text(report.bound_ps), duration_text(report.path_bound_ps),
+                        duration_text(report.cut_bound_ps), report.limited_by()));
+  facts.add("ratio to bound", ratio_of(report.time_ps, report.bound_ps));
+  for (const auto& [name, text] :
+       {std::pair("faults", faults_text(report)), std::pair("late", late_text(report))})
+    if (!text.empty()) facts.add(name, text);
+  if (!report.communicators.empty() && !report.communicators.front().use.warning.empty())
+    facts.add("warning", report.communicators.front().use.warning);
+  if (verbose) add_path(report.path, facts);
+  add_cache(report.cache, facts);
+  add_phases(report.phases, facts);
+  facts.add("digest", report.digest.hex());
+  return head.text(width) + kinds_table(report.requests, width) + "\n" + facts.text(width) +
+         communicators_table(report, width) + delayed_table(report, width) +
+         swaps_table(report, width) + link_table(report.links, report.time_ps, 1'000'000, width) +
+         (report.dispatch ? dispatch_tables(*report.dispatch, verbose, width) : "") +
+         (verbose ? path_tables(report, width) + rows_table(report, width) : "");
+}
+
+}  // namespace reshard::sim

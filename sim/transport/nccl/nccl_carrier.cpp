@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "sim/transport/nccl/nccl_carrier.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <numeric>
+
+#include "core/base/errors.h"
+#include "core/base/integers.h"
+#include "core/base/limits.h"
+#include "core/base/units.h"
+#include "core/traffic/workload.h"
+#include "sim/transport/ideal_carrier.h"
+
+namespace reshard::sim::nccl {
+namespace {
+
+// us -> ps, to the nearest.
+std::int64_t ps_of(double us) {
+  double ps = us * 1e6 + 0.5;
+  return ps < 4e18 ? static_cast<std::int64_t>(ps) : std::int64_t{4'000'000'000'000'000'000};
+}
+
+// Terms under which `bytes`, alone, take `time_ps` in all, the last `moving_ps` of it on the way.
+Terms terms_for(std::int64_t bytes, std::int64_t moving_ps, std::int64_t time_ps) {
+  moving_ps = std::clamp<std::int64_t>(moving_ps, 1, std::max<std::int64_t>(1, time_ps));
+  Int128 work = Int128{bytes} * kPsPerSecond;
+  Int128 rate = std::clamp<Int128>((work + moving_ps - 1) / moving_ps, 1, kMaxBytes);
+  auto taken = static_cast<std::int64_t>((work + rate - 1) / rate);
+  return {std::max<std::int64_t>(0, time_ps - taken), static_cast<std::int64_t>(rate)};
+}
+
+Function function_of(CollectiveKind kind) {
+  switch (kind) {
+    case CollectiveKind::AllGather:
+      return Function::AllGather;
+    case CollectiveKind::ReduceScatter:
+      return Function::ReduceScatter;
+    default:
+      return Function::AllReduce;
+  }
+}
+
+// What one rank of a group sends within its node and, where the group has several, what leaves a
+// node in all: over the whole operation, by how the algorithm goes. `bytes` as nccl-tests counts.
+struct Sent {
+  Int128 within, between;
+};
+Sent sent_by(const Choice& choice, Function function, const Communicator& comm, Int128 bytes) {
+  int n = comm.ranks, per_node = comm.ranks_per_node();
+  bool all = function == Function::AllReduce;
+  Int128 ring = bytes * (n - 1) / n * (all ? 2 : 1);
+  // Up a tree and down again; a node in its midst has two below.
+  Int128 tree = bytes * (comm.nodes > 2 ? 2 : 1);
+  switch (choice.algorithm) {
+    case Algorithm::Nvls:
+      return {all ? bytes * (per_node + 1) / per_node : bytes, 0};
+    case Algorithm::NvlsTree:
+      return {bytes * (per_node + 1) / per_node, tree};
+    case Algorithm::Tree:
+      return {bytes, tree};
+    default:
+      return {ring, ring};
+  }
+}
+
+// What goes along the rings of a group in all; each carries its share.
+std::vector<Flow> ring_flows(const std::vector<RingPlace>& places, const Sent& sent) {
+  auto share = [](Int128 bytes, std::int64_t count, std::int64_t of) {
+    return static_cast<std::int64_t>(bytes * count / of);
+  };
+  std::vector<Flow> out;
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const RingPlace& place = places[i];
+    auto source = static_cast<std::int32_t>(i);
+    std::int64_t rings = place.rings, leaving = place.next_out >= 0 ? 1 : 0;
+    if (place.next >= 0)
+      out.push_back({source, place.next, share(sent.within, rings - leaving, rings), {}});
+    if (place.next_out >= 0)
+      out.push_back({source, place.next_out, share(sent.between, 1, rings), {}});
+  }
+  return out;
+}
+
+// What each member sends to the next, to all others alike.
+constexpr std::int64_t kMaxMeshed = 32;
+std::vector<Flow> spread(const std::vector<Flow>& ring, std::int32_t n) {
+  std::vector<Flow> out;
+  for (const Flow& flow : ring)
+    for (std::int32_t k = 1; k < n; ++k) {
+      std::int64_t from = flow.bytes / (n - 1) * (k - 1) + flow.bytes % (n - 1) * (k - 1) / (n - 1),
+                   to = flow.bytes / (n - 1) * k + flow.bytes % (n - 1) * k / (n - 1);
+      out.push_back({flow.source, (flow.source + k) % n, to - from, {}});
+    }
+  return out;
+}
+
+}  // namespace
+
+Transfers in_order(std::span<const Slot> slots, std::vector<Flow>& flows) {
+  std::stable_sort(flows.begin(), flows.end(),
+                   [](const Flow& a, const Flow& b) { return a.source < b.source; });
+  return Transfers::flows(slots, flows);
+}
+
+bool too_many(std::size_t n, std::size_t groups) {
+  return static_cast<Int128>(n) * static_cast<Int128>(n) * static_cast<Int128>(groups) >
+         kMaxInFlight;
+}
+
+NcclCarrier::NcclCarrier(const Topology& topology, const Constants& constants)
+    : topology_(topology), constants_(constants), parameters_(parameters_of(topology)) {}
+
+std::size_t NcclCarrier::Hash::operator()(const std::vector<Rank>& ranks) const {
+  std::size_t hash = ranks.size();
+  for (Rank rank : ranks) hash = (hash ^ to_index(to_int(rank))) * std::size_t{0x9E3779B97F4A7C15};
+  return hash;
+}
+
+const Costs& NcclCarrier::costs_of(std::vector<Rank> ranks) {
+  std::sort(ranks.begin(), ranks.end());
+  auto found = known_.find(ranks);
+  if (found == known_.end()) {
+    Costs costs(constants_, parameters_, communicator_of(topology_, ranks));
+    found = known_.emplace(std::move(ranks), std::move(costs)).first;
+  }
+  return found->second;
+}
+
+void NcclCarrier::hold_to_route(Terms& terms, Rank source, Rank destination) const {
+  const RouteRule& rule = topology_.rule(source, destination);
+  terms.latency_ps = std::max(terms.latency_ps, rule.latency_ps);
+  if (rule.transport != Transport::Host) return;
+  if (std::optional<std::int64_t> rate = topology_.machine().figure(Figure::HostRate))
+    terms.cap_bytes_per_s = std::min(terms.cap_bytes_per_s, *rate);
+}
+
+void NcclCarrier::add_collective(CollectiveKind kind, std::span<const Rank> ranks,
+                                 std::int32_t first_part, std::int64_t bytes,
+                                 std::vector<Flow>& flows) {
+  const Costs& costs = costs_of({ranks.begin(), ranks.end()});
+  auto n = static_cast<std::int64_t>(ranks.size());
+  if (kind == CollectiveKind::AllToAll) {
+    std::vector<Flow> messages;
+    for (std::int32_t from = 0; from < n; ++from)
+      for (std::int32_t to = 0; to < n; ++to)
+        if (from != to) messages.push_back({from, to, bytes, {}});
+    price_messages(ranks, ranks, messages);
+    for (Flow flow : messages) {
+      flow.source += first_part;
+      flow.destination += first_part;
+      flows.push_back(flow);
+    }
+    return;
+  }
+  // As nccl-tests counts them: the whole of what is gathered, scattered or reduced.
+  bool reduces_all = kind == CollectiveKind::AllReduce;
+  Int128 whole = Int128{bytes} * (reduces_all ? 1 : n);
+  if (whole > kMaxBytes) throw InputError("collective: expected at most 2^62 bytes, found more");
+  auto size = static_cast<std::int64_t>(whole);
+  Function function = function_of(kind);
+  Choice choice = costs.choose(function, size);
+  std::int64_t time_ps = ps_of(costs.time_us(function, choice, size)),
+               latency_ps = std::min(time_ps, ps_of(costs.time_us(function, choice, 0)));
+  std::vector<Flow> ring = ring_flows(rings_of(topology_, ranks, static_cast<std::int32_t>(n)),
+                                      sent_by(choice, function, costs.communicator(), whole));
+  std::int64_t least_ps = least_moving_ps(ring, ranks);
+  // Where each pair has a link, several rings together use all of them.
+  if (least_ps > time_ps && costs.communicator().nodes == 1 && n <= kMaxMeshed) {
+    std::vector<Flow> mesh = spread(ring, static_cast<std::int32_t>(n));
+    if (std::int64_t meshed_ps = least_moving_ps(mesh, ranks); meshed_ps < least_ps) {
+      least_ps = meshed_ps;
+      ring = std::move(mesh);
+    }
+  }
+  std::int64_t moving_ps = std::max(time_ps - latency_ps, least_ps);
+  // A thread block for each channel, shared by all that a rank sends.
+  auto sent = std::max<std::int64_t>(1, static_cast<std::int64_t>(ring.size()) / n);
+  auto blocks = static_cast<std::int32_t>(
+      std::max<std::int64_t>(1, costs.communicator().ring.channels / sent));
+  for (Flow flow : ring) {
+    flow.terms = terms_for(flow.bytes, moving_ps, time_ps);
+    flow.terms.mover = Mover::Kernels;
+    flow.terms.blocks = blocks;
+    hold_to_route(flow.terms, ranks[to_index(flow.source)], ranks[to_index(flow.destination)]);
+    flow.source += first_part;
+    flow.destination += first_part;
+    flows.push_back(flow);
+  }
+}
+
+// What the flows of an operation need on the resources that they share, all at rates in proportion
+// to their bytes, with room for rates rounded up.
+std::int64_t NcclCarrier::least_moving_ps(const std::vector<Flow>& flows,
+                                          std::span<const Rank> ranks) const {
+  struct Load {
+    Int128 bytes = 0;
+    std::int64_t flows = 0;
+  };
+  std::map<ResourceId, Load> loads;
+  Int128 least = 0;
+  for (const Flow& flow : flows) {
+    Rank source = ranks[to_index(flow.source)], destination = ranks[to_index(flow.destination)];
+    const RouteRule& rule = topology_.rule(source, destination);
+    for (const Hop& hop : rule.hops) {
+      Load& load = loads[topology_.resource(hop, source, destination)];
+      load.bytes += flow.bytes;
+      ++load.flows;
+    }
+    if (rule.cap_bytes_per_s)
+      least = std::max(least, Int128{flow.bytes} * kPsPerSecond / *rule.cap_bytes_per_s + 1);
+  }
+  for (const auto& [resource, load] : loads) {
+    std::int64_t rate = topology_.resource_bytes_per_s(resource) - load.flows;
+    least = std::max(least, load.bytes * kPsPerSecond / std::max<std::int64_t>(1, rate) + 1);
+  }
+  return static_cast<std::int64_t>(std::min<Int128>(least, kMaxTimePs));
+}
+
+void NcclCarrier::price_messages(std::span<const Rank> communicator, std::span<const Rank> ranks,
+                                 std::span<Flow> flows) {
+  const Costs& costs = costs_of({communicator.begin(), communicator.end()});
+  // Per part, sends and receives apart: bytes, thread blocks, messages.
+  struct Load {
+    std::int64_t bytes = 0;
+    int channels = 0, messages = 0;
+  };
+  std::vector<Load> out(ranks.size()), in(ranks.size());
+  auto rank = [&](std::int32_t part) { return ranks[to_index(part)]; };
+  auto between_nodes = [&](const Flow& flow) {
+    return topology_.node_of(rank(flow.source)) != topology_.node_of(rank(flow.destination));
+  };
+  for (const Flow& flow : flows) {
+    int channels = costs.channels_per_message(flow.bytes, between_nodes(flow));
+    for (Load* load : {&out[to_index(flow.source)], &in[to_index(flow.destination)]}) {
+      add_bytes(load->bytes, flow.bytes);
+      load->channels = std::min(32, load->channels + channels);
+      ++load->messages;
+    }
+  }
+  auto messages = [&](std::int32_t part) {
+    return out[to_index(part)].messages + in[to_index(part)].messages;
+  };
+  for (Flow& flow : flows) {
+    Costs::Message taken{0, 0};
+    if (messages(flow.source) == 1 && messages(flow.destination) == 1) {
+      taken = costs.lone_message(flow.bytes, between_nodes(flow));
+    } else {
+      for (const Load* load : {&out[to_index(flow.source)], &in[to_index(flow.destination)]})
+        taken.moving_us = std::max(taken.moving_us, costs.transfer_us(load->bytes, load->channels));
+      taken.time_us = taken.moving_us + costs.message_latency_us(flow.bytes, between_nodes(flow));
+    }
+    taken.time_us += costs.packing_us(flow.ranges);
+    flow.terms = terms_for(flow.bytes, ps_of(taken.moving_us), ps_of(taken.time_us));
+    flow.terms.mover = Mover::Kernels;
+    flow.terms.blocks = costs.channels_per_message(flow.bytes, between_nodes(flow));
+    hold_to_route(flow.terms, rank(flow.source), rank(flow.destination));
+  }
+}
+
+Transfers NcclCarrier::step(const Plan& plan, const Step& step) {
+  std::optional<StepTraffic> sent = step_traffic(plan, step);
+  auto size = sent ? to_index(sent->group_size) : 0;
+  if (!sent || (sent->kind == CollectiveKind::AllToAll && too_many(size, sent->group_bytes.size())))
+    return Transfers(plan, step);
+  std::vector<Rank> ranks;
+  for (Slot slot : sent->slots) ranks.push_back(plan.rank_of(slot));
+  if (!sent->kind) {
+    price_messages(plan.ranks, ranks, sent->flows);
+    return Transfers::flows(sent->slots, sent->flows);
+  }
+  for (std::size_t g = 0; g < sent->group_bytes.size(); ++g)
+    add_collective(*sent->kind, std::span(ranks).subspan(g * size, size),
+                   static_cast<std::int32_t>(g * size), sent->group_bytes[g], sent->flows);
+  Transfers transfers = in_order(sent->slots, sent->flows);
+  if (sent->kind != CollectiveKind::AllToAll) transfers.gather(sent->group_size);
+  return transfers;
+}
+
+Transfers NcclCarrier::message(const Message& message) {
+  std::array<Rank, 2> ranks{message.source, message.destination};
+  Flow flow{0, 1, message.bytes, {}};
+  price_messages(ranks, ranks, {&flow, 1});
+  flow.terms.cap_bytes_per_s =
+      std::min(flow.terms.cap_bytes_per_s, message.cap_bytes_per_s.value_or(kMaxBytes));
+  return Transfers::message(message.bytes, flow.terms);
+}
+
+Transfers NcclCarrier::collective(const BareCollective& collective) {
+  auto n = static_cast<std::int32_t>(collective.ranks.size());
+  if (collective.kind == CollectiveKind::AllToAll && too_many(collective.ranks.size(), 1))
+    return Transfers::collective(collective.kind, collective.algorithm, n, collective.bytes);
+  std::vector<Flow> flows;
+  add_collective(collective.kind, collective.ranks, 0, collective.bytes, flows);
+  std::vector<Slot> slots(collective.ranks.size());
+  std::iota(slots.begin(), slots.end(), 0);
+  Transfers transfers = in_order(slots, flows);
+  if (collective.kind != CollectiveKind::AllToAll) transfers.gather(n);
+  return transfers;
+}
+
+}  // namespace reshard::sim::nccl

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// `reshard compare`: two reports side by side, and what differs.
+#include <iostream>
+#include <limits>
+#include <memory>
+
+#include <CLI/CLI.hpp>
+
+#include "core/base/errors.h"
+#include "sim/machines/presets.h"
+#include "sim/page/pages.h"
+#include "sim/report/comparison.h"
+#include "tools/cli/commands/commands.h"
+#include "tools/cli/options.h"
+#include "tools/cli/output.h"
+
+namespace reshard::tools {
+namespace {
+
+constexpr std::size_t kMaxReportBytes = std::size_t{1} << 30;
+constexpr std::size_t kRowsShown = 8;
+
+struct CompareOptions {
+  std::string a, b;
+  OutputOptions output;
+};
+
+std::string report_text(const std::string& path) {
+  if (path != "-") return sim::read_text_file(path, kMaxReportBytes);
+  require_standard_input();
+  return sim::read_text(std::cin, "standard input", kMaxReportBytes);
+}
+
+void run_compare(const CompareOptions& options) {
+  if (options.a == "-" && options.b == "-")
+    throw InputError("compare: expected one report on standard input, found '-' twice");
+  require_outputs({{options.output.html, "--html"}},
+                  {{options.a, "compare"}, {options.b, "compare"}});
+  refuse_unprinted(options.output, options.output.html, "--html -");
+  sim::Comparison comparison =
+      sim::compare_reports(report_text(options.a), options.a, report_text(options.b), options.b);
+  if (!options.output.html.empty())
+    write_file(options.output.html, "--html",
+               [&](std::ostream& out) { out << sim::compare_page(comparison); });
+  if (options.output.html == "-") return;
+  std::size_t rows = options.output.verbose ? std::numeric_limits<std::size_t>::max() : kRowsShown;
+  print(options.output.json ? sim::comparison_json(comparison)
+                            : sim::comparison_table(comparison, rows, screen_width()));
+}
+
+}  // namespace
+
+void add_compare_command(CLI::App& app) {
+  auto options = std::make_shared<CompareOptions>();
+  CLI::App* command =
+      app.add_subcommand("compare", "set two reports side by side and say what differs");
+  command->add_option("A", options->a, "a report printed with --json; '-': standard input")
+      ->required()
+      ->check(not_empty);
+  command->add_option("B", options->b, "another one of the same command")
+      ->required()
+      ->check(not_empty);
+  add_report_options(*command, options->output);
+  add_html_option(*command, options->output);
+  command->footer(
+      "Example:\n  reshard simulate --mesh 4x4 --shape 4096,4096 --from 'S(0)R' --to 'RS(1)' "
+      "--planner p2p --json > a.json\n"
+      "  reshard simulate --mesh 4x4 --shape 4096,4096 --from 'S(0)R' --to 'RS(1)' --planner "
+      "packed --json > b.json\n"
+      "  reshard compare a.json b.json --html compare.html");
+  command->callback([options] { run_compare(*options); });
+}
+
+}  // namespace reshard::tools

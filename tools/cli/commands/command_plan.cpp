@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The two commands on one request. `reshard plan`: what must move, and how; prints the steps, bytes
+// and memory per rank and what they cost, or the plan itself as text. `reshard simulate`: plan,
+// prove, move every rank's bytes in this process and compare them, time it on the topology, set it
+// beside the bound.
+#include <cmath>
+#include <cstdio>
+#include <memory>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include "core/base/errors.h"
+#include "core/text/plan_text.h"
+#include "core/torch/known_defects.h"
+#include "core/torch/redistribution.h"
+#include "core/traffic/accounting.h"
+#include "core/traffic/workload.h"
+#include "sim/page/pages.h"
+#include "sim/report/report.h"
+#include "sim/report/writers/perfetto.h"
+#include "tools/cli/commands/commands.h"
+#include "tools/cli/options.h"
+#include "tools/cli/output.h"
+#include "tools/cli/pipeline.h"
+
+namespace reshard::tools {
+
+namespace {
+
+struct PlanOptions {
+  RequestOptions request;
+  MachineOptions machine;
+  OutputOptions output;
+  bool explain = false;
+  std::string emit = "report";
+};
+
+// The min-cost planner's figure for a plan of `graph`, else that of the planner PyTorch would take.
+void add_torch_facts(const Request& request, std::int32_t devices_per_host,
+                     sim::RunReport& report) {
+  bool greedy = report.planner != "graph" && torch_plans_greedily(request);
+  report.torch_planner = greedy ? "greedy" : "min-cost";
+  double cost_us = greedy ? torch_redistribute_cost_us(request, devices_per_host)
+                          : torch_min_cost_us(request, devices_per_host);
+  if (std::isfinite(cost_us)) report.torch_cost_us = cost_us;
+  report.torch_defects = torch_known_defects(request, devices_per_host);
+}
+
+void write_page(const std::string& file, std::string_view kind, const sim::RunReport& report,
+                const sim::Study& study) {
+  write_file(file, "--html", [&](std::ostream& out) { out << sim::run_page(kind, report, study); });
+}
+
+void run_plan(const PlanOptions& options) {
+  if (options.emit != "report") {
+    std::string emit = "--emit " + options.emit;
+    refuse_both(options.output.json, "--json", emit);
+    refuse_both(options.explain, "--explain", emit);
+    refuse_both(options.output.verbose, "--verbose", emit);
+    refuse_both(!options.output.html.empty(), "--html", emit);
+  }
+  require_outputs({{options.output.html, "--html"}}, inputs_of(options.request, options.machine));
+  refuse_unprinted(options.output, options.output.html, "--html -");
+  bool has_page = !options.output.html.empty();
+  Subject subject = subject_of(options.request, options.machine);
+  const Request& request = subject.asked();
+  sim::StudyOptions wanted = study_options(options.machine);
+  wanted.explain = options.explain || options.output.json || has_page;
+  wanted.record_timelines = options.emit == "report";
+  Progress progress;
+  wanted.on_stage = [&](std::string_view what) { progress.stage(what); };
+  Studied studied(subject, options.machine, wanted);
+  const Plan& plan = studied.study->plan();
+  if (options.emit == "plan") {
+    progress.stage("writing");
+    std::string plan_text = to_text(plan);
+    progress.clear();
+    print(plan_text);
+    return;
+  }
+  if (options.emit == "alltoallv-matrix") {
+    AlltoallvMatrix matrix = alltoallv_matrix(plan);
+    progress.clear();
+    std::int64_t size_bytes = (matrix.size_bytes + 15) / 16 * 16;
+    // -a 3: the slowest rank's time.
+    fmt::print(stderr,
+               "reshard: with this in traffic.txt: NCCL_TESTS_ALLTOALLV_MATRIX_FILE=traffic.txt "
+               "mpirun -np {0} alltoallv_perf -b {1} -e {1} -a 3\n",
+               to_int(plan.ranks.back()) + 1, size_bytes);
+    print(matrix.text);
+    return;
+  }
+
+  progress.stage("timing");
+  sim::RunReport report = studied.report();
+  if (options.output.json || options.output.verbose || options.explain || has_page)
+    report.path = studied.study->critical_path();
+  progress.clear();
+  if (options.output.verbose) report.phases = progress.times();
+  add_torch_facts(request, studied.study->topology().node().devices, report);
+  if (has_page) write_page(options.output.html, "plan", report, *studied.study);
+  if (options.output.html == "-") return;
+  print(options.output.json
+            ? sim::plan_json(report)
+            : sim::plan_table(report, options.explain, options.output.verbose, screen_width()));
+}
+
+struct SimulateOptions {
+  RequestOptions request;
+  MachineOptions machine;
+  DataOptions data;
+  OutputOptions output;
+};
+
+void run_simulate(const SimulateOptions& options) {
+  const std::string &perfetto = options.output.perfetto, &html = options.output.html;
+  require_outputs({{perfetto, "--perfetto"}, {html, "--html"}},
+                  inputs_of(options.request, options.machine));
+  refuse_unprinted(options.output, perfetto, "--perfetto -");
+  refuse_unprinted(options.output, html, "--html -");
+  std::int64_t budget = data_budget_of(options.data);
+  Subject subject = subject_of(options.request, options.machine);
+  sim::StudyOptions wanted = study_options(options.machine);
+  wanted.record_timelines = true;
+  wanted.explain = !html.empty();
+  Progress progress;
+  wanted.on_stage = [&](std::string_view what) { progress.stage(what); };
+  Studied studied(subject, options.machine, wanted);
+
+  progress.stage("timing");
+  sim::RunReport report = studied.report();
+  if (options.output.json || options.output.verbose || !html.empty())
+    report.path = studied.study->critical_path();
+  if (options.data.how == "full") {
+    progress.stage("moving and comparing bytes");
+    report.data = studied.moved(budget);
+  } else {
+    report.data = not_moved(studied.study->plan(), "--data proof");
+  }
+  progress.clear();
+  if (options.output.verbose) report.phases = progress.times();
+
+  if (!perfetto.empty())
+    write_file(perfetto, "--perfetto",
+               [&](std::ostream& out) { sim::write_perfetto(out, *studied.study); });
+  if (!html.empty()) write_page(html, "simulation", report, *studied.study);
+  if (perfetto == "-" || html == "-") return;
+  print(options.output.json ? sim::simulate_json(report)
+                            : sim::simulate_table(report, options.output.verbose, screen_width()));
+}
+
+}  // namespace
+
+void add_plan_command(CLI::App& app) {
+  auto options = std::make_shared<PlanOptions>();
+  CLI::App* command = app.add_subcommand(
+      "plan", "print the plan of a redistribution: steps, bytes per rank, peak memory, cost");
+  add_request_options(*command, options->request);
+  add_machine_options(*command, options->machine);
+  add_cold_option({*command, kMachineHeading}, options->machine);
+  add_report_options(*command, options->output);
+  add_html_option(*command, options->output);
+  OptionGroup output(*command, "Output");
+  output.add_flag(
+      "--explain", options->explain,
+      "say why each step is there, and which known defects of PyTorch the request meets");
+  output.add_choice("--emit", "WHAT", options->emit, {"report", "plan", "alltoallv-matrix"},
+                    "report; plan: the plan's own text, which --plan reads; or alltoallv-matrix: "
+                    "bytes between ranks, which nccl-tests measures");
+  command->footer(
+      "Example:\n  reshard plan --mesh 4x4 --shape 32,8192,4096 --from 'S(0)S(1)' --to 'S(1)S(0)' "
+      "--explain\n"
+      "  reshard plan --mesh 8 --shape 4096,4096 --dtype bf16 --from 'S(0)' --to R --emit plan > "
+      "gather.plan\n"
+      "  reshard plan --mesh 8 --shape 4096,4096 --from 'S(0)' --to 'S(1)' --emit alltoallv-matrix "
+      "> traffic.txt\n\n"
+      "The last is the file of NCCL_TESTS_ALLTOALLV_MATRIX_FILE: cell [i][j] is what rank i sends "
+      "to rank j, for ranks 0 to the greatest. alltoallv_perf cuts "
+      "cells to "
+      "multiples of 16 bytes and must be given -b and -e alike, at least the largest sum of a row "
+      "or column; that number is printed on standard error.");
+  command->callback([options] { run_plan(*options); });
+}
+
+void add_simulate_command(CLI::App& app) {
+  auto options = std::make_shared<SimulateOptions>();
+  CLI::App* command = app.add_subcommand(
+      "simulate", "plan, prove, move the bytes, time it, and compare with the physical bound");
+  add_request_options(*command, options->request);
+  add_machine_options(*command, options->machine);
+  add_cold_option({*command, kMachineHeading}, options->machine);
+  add_data_options(*command, options->data,
+                   "full: move and compare every byte; proof: index sets only");
+  add_report_options(*command, options->output);
+  add_perfetto_option(*command, options->output);
+  add_html_option(*command, options->output);
+  command->footer(
+      "Example:\n  reshard simulate --mesh 8x2 --shape 32,8192,4096 --from 'S(0)R' --to 'RS(1)' "
+      "--topology dgx-h100:2\n"
+      "  reshard simulate --mesh 4 --to-mesh 4 --to-ranks 4-7 --shape 8192,8192 --dtype bf16 "
+      "--from 'S(0)' --to 'S(1)' --planner p2p --perfetto move.json");
+  command->callback([options] { run_simulate(*options); });
+}
+
+}  // namespace reshard::tools

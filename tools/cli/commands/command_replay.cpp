@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// `reshard replay`: a whole trace of redistributions, compute, messages and collectives, planned,
+// proved, moved and timed together.
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "core/base/errors.h"
+#include "sim/dispatch/values.h"
+#include "sim/machines/presets.h"
+#include "sim/page/pages.h"
+#include "sim/replay/replay.h"
+#include "sim/report/report.h"
+#include "sim/report/writers/perfetto.h"
+#include "tools/cli/commands/commands.h"
+#include "tools/cli/failure.h"
+#include "tools/cli/options.h"
+#include "tools/cli/output.h"
+#include "tools/cli/pipeline.h"
+
+namespace reshard::tools {
+
+namespace {
+
+struct ReplayOptions {
+  std::string trace, format;
+  bool implicit_launch_order = false, cold = false, reorder = false;
+  std::string communicators, dispatch = "torch";
+  std::int64_t cache_size = DecisionCache::kDefaultCapacity;
+  bool explicit_only = false;
+  std::int64_t prefetch = 0;
+  MachineOptions machine;
+  DataOptions data;
+  OutputOptions output;
+};
+
+// The option's topology, else the header's, else the default that holds all ranks.
+Topology topology_of(const ReplayOptions& options, const sim::Trace& trace) {
+  const std::string& spec =
+      options.machine.topology.empty() ? trace.topology : options.machine.topology;
+  std::int64_t highest = sim::highest_rank(trace);
+  if (spec.empty()) return sim::default_topology(std::max<std::int64_t>(highest + 1, 1));
+  try {
+    Topology topology = sim::find_topology(spec);
+    sim::require_devices(topology, highest);
+    return topology;
+  } catch (const InputError& error) {
+    // What the header says is wrong at the header's line; what the option says, at the option.
+    throw error.in(options.machine.topology.empty() ? trace.file + ":1" : "--topology");
+  }
+}
+
+sim::ReplayHooks hooks_for(sim::Studies& studies, Progress& progress, bool move_data) {
+  sim::ReplayHooks hooks;
+  hooks.study = [&studies](const Request& request, std::optional<TransportKind> transport) {
+    return studies.of(request, transport);
+  };
+  if (move_data)
+    hooks.check_data = [&studies](const Request& request, const std::shared_ptr<const Plan>& plan,
+                                  std::int64_t budget_bytes) {
+      return moved(studies, request, plan, budget_bytes);
+    };
+  hooks.cache_statistics = [&studies] { return studies.cache_statistics(); };
+  hooks.carriage = [&studies](std::optional<TransportKind> kind) {
+    return studies.transport(kind);
+  };
+  hooks.progress = [&progress](std::string_view stage, std::int64_t done, std::int64_t total) {
+    progress.show(stage, done, total);
+  };
+  return hooks;
+}
+
+void refuse(const std::vector<sim::TraceFinding>& findings) {
+  if (findings.empty()) return;
+  CheckNotHeld check;
+  for (const sim::TraceFinding& finding : findings) check.findings.push_back(finding.what);
+  throw check;
+}
+
+// What calls may take is looked at thousands of times: on more ranks by plans that are made at
+// once, which take longer but rank the ways alike; what is chosen is planned as all else.
+constexpr std::int32_t kRanksPlannedFully = 16;
+
+sim::StudyOptions quick_options(const MachineOptions& machine) {
+  sim::StudyOptions out = study_options(machine);
+  out.memory_limit_bytes.reset();
+  return out;
+}
+
+void check_values(sim::DispatchReport& report, sim::Studies& studies, const sim::Trace& trace,
+                  Progress& progress) {
+  std::int64_t effort = sim::values_effort(report);
+  if (effort > sim::kMostValuesEffort) {
+    report.values_left_out =
+        fmt::format("some {:.1e} operations, more than {:.0e}; smaller tensors show the same",
+                    static_cast<double>(effort), static_cast<double>(sim::kMostValuesEffort));
+    return;
+  }
+  auto plan_of = [&studies](const Request& request) { return studies.of(request)->shared_plan(); };
+  sim::check_values(trace, report, plan_of, [&](std::int64_t done, std::int64_t total) {
+    progress.show("computing calls", done, total);
+  });
+}
+
+// Decides the trace's calls, where it has some.
+std::shared_ptr<const sim::DispatchReport> dispatched(const ReplayOptions& options,
+                                                      sim::Studies& studies, sim::Trace& trace,
+                                                      Progress& progress) {
+  if (!sim::has_operators(trace) && !sim::has_places(trace)) return nullptr;
+  sim::DispatchOptions dispatch;
+  dispatch.mode = options.dispatch == "best" ? sim::DispatchMode::Best : sim::DispatchMode::Torch;
+  dispatch.cache_size = options.cache_size;
+  dispatch.devices_per_host = studies.topology()->devices() / studies.topology()->nodes();
+  dispatch.explicit_only = options.explicit_only;
+  dispatch.prefetch = options.prefetch;
+  dispatch.gpu = gpu_figures(studies.topology()->machine());
+  sim::Studies quick(studies.topology(), find_planner("rule"), quick_options(options.machine));
+  dispatch.time_ps = [&](const Request& request) {
+    bool few = request.source().mesh().size() <= kRanksPlannedFully;
+    return (few ? studies : quick).unproved_time_ps(request);
+  };
+  dispatch.figures = [&studies](const Request& request) -> sim::MoveFigures {
+    std::shared_ptr<sim::Study> study = studies.of(request);
+    return {study->time_ps(), study->bound().time_ps(), study->bytes().received_total};
+  };
+  auto report = std::make_shared<sim::DispatchReport>(sim::dispatch(trace, dispatch));
+  refuse(report->findings);
+  if (options.data.how == "full") check_values(*report, studies, trace, progress);
+  refuse(report->findings);
+  return report;
+}
+
+sim::ReplayReport replayed(const ReplayOptions& options, sim::Trace& trace,
+                           const std::shared_ptr<const Topology>& topology,
+                           std::int64_t budget_bytes) {
+  sim::Studies studies(topology, planner_of(options.machine), study_options(options.machine));
+  Progress progress;
+  std::shared_ptr<const sim::DispatchReport> decided =
+      dispatched(options, studies, trace, progress);
+  sim::ReplayHooks hooks = hooks_for(studies, progress, options.data.how == "full");
+  bool has_page = !options.output.html.empty();
+  hooks.critical_path = options.output.json || options.output.verbose || has_page;
+  hooks.work = !options.output.perfetto.empty() || has_page;
+  hooks.details = options.output.json || options.output.verbose || hooks.work;
+  hooks.implicit_launch_order = options.implicit_launch_order;
+  if (!options.communicators.empty())
+    hooks.communicators = parse_communicators(options.communicators, "--communicators");
+  hooks.cold = options.cold;
+  hooks.reorder = options.reorder;
+  sim::ReplayReport report = sim::replay(trace, *topology, hooks, budget_bytes);
+  report.dispatch = decided;
+  progress.clear();
+  if (options.output.verbose) report.phases = progress.times();
+  return report;
+}
+
+void run_replay(const ReplayOptions& options) {
+  const std::string &perfetto = options.output.perfetto, &html = options.output.html;
+  const std::vector<NamedFile> outputs = {{perfetto, "--perfetto"}, {html, "--html"}};
+  std::vector<NamedFile> inputs = inputs_of({}, options.machine);
+  inputs.push_back({options.trace, "TRACE"});
+  require_outputs(outputs, inputs);
+  refuse_unprinted(options.output, perfetto, "--perfetto -");
+  refuse_unprinted(options.output, html, "--html -");
+  std::int64_t budget_bytes = data_budget_of(options.data);
+  if (options.trace == "-") require_standard_input();
+  sim::Trace trace = sim::read_trace(options.trace, options.format);
+  require_outputs(outputs, {{sim::file_of(trace.topology), "TRACE"}});
+  auto topology = std::make_shared<const Topology>(topology_of(options, trace));
+  sim::ReplayReport report = replayed(options, trace, topology, budget_bytes);
+  refuse(report.findings);
+  if (!perfetto.empty())
+    write_file(perfetto, "--perfetto", [&](std::ostream& out) {
+      sim::write_perfetto(out, report.workload, report.labels, report.timeline, *topology);
+    });
+  if (!html.empty())
+    write_file(html, "--html",
+               [&](std::ostream& out) { out << sim::replay_page(report, *topology); });
+  if (perfetto == "-" || html == "-") return;
+  print(options.output.json ? sim::replay_json(report)
+                            : sim::replay_table(report, options.output.verbose, screen_width()));
+}
+
+std::string format_names() {
+  std::string out;
+  for (const sim::TraceFormat& row : sim::trace_formats())
+    out += fmt::format("{}{} ({})", out.empty() ? "" : ", ", row.name, row.what);
+  return out;
+}
+
+}  // namespace
+
+void add_replay_command(CLI::App& app) {
+  auto options = std::make_shared<ReplayOptions>();
+  CLI::App* command = app.add_subcommand(
+      "replay",
+      "run a whole trace: redistributions, compute, messages; timeline, totals, hot links");
+  command
+      ->add_option("TRACE", options->trace,
+                   "a trace in one of the formats (traces/README.md); '-': standard input")
+      ->required()
+      ->check(not_empty);
+  command
+      ->add_option("--format", options->format,
+                   format_names() + "; left out, the content of TRACE decides")
+      ->type_name("NAME")
+      ->check(not_empty);
+  command->add_flag("--launch-order-implicit", options->implicit_launch_order,
+                    "operations of several communicators start in the order in which each rank "
+                    "launches them (NCCL_LAUNCH_ORDER_IMPLICIT=1)");
+  command->add_flag("--reorder", options->reorder,
+                    "swap neighbouring launches of which one waits for the other as long as that "
+                    "ends sooner, and print the order");
+  auto* communicators =
+      command
+          ->add_option("--communicators", options->communicators,
+                       "which communicator messages that name none are of: eager, cached, "
+                       "pairwise, stream-per-pair or split (docs/communicators.md); the report "
+                       "says what the others would give")
+          ->type_name("POLICY")
+          ->check(not_empty);
+  command
+      ->add_flag("--cold", options->cold,
+                 "count the time of making communicators and of the first use of peers")
+      ->needs(communicators);
+  command
+      ->add_option("--dispatch", options->dispatch,
+                   "who chooses the placements of a call's inputs: torch (as PyTorch " +
+                       std::string(kTorchVersion) +
+                       " does, by its own costs) or best (by the time of our plans)")
+      ->check(CLI::IsMember({"torch", "best"}))
+      ->capture_default_str();
+  command
+      ->add_option("--cache-size", options->cache_size,
+                   "decisions on calls that are kept, the least recently used are dropped")
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 32))
+      ->capture_default_str();
+  command->add_flag("--explicit", options->explicit_only,
+                    "a redistribution that a call needs and no line asks for is an error");
+  command
+      ->add_option("--prefetch", options->prefetch,
+                   "what brings tensors that no call has made starts so many calls early, on a "
+                   "stream of its own, as FSDP gathers parameters")
+      ->type_name("N")
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 20))
+      ->capture_default_str();
+  add_machine_options(*command, options->machine);
+  add_data_options(
+      *command, options->data,
+      "full: move and compare the bytes of every different request; proof: index sets only");
+  add_report_options(*command, options->output);
+  add_perfetto_option(*command, options->output);
+  add_html_option(*command, options->output);
+  command->footer(
+      "Example:\n  reshard replay traces/llama3-70b-fsdp-to-tp.jsonl\n  reshard replay "
+      "traces/mlp-tp.jsonl --planner rule --perfetto mlp.json");
+  command->callback([options] { run_replay(*options); });
+}
+
+}  // namespace reshard::tools

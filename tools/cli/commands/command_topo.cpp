@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// `reshard topo`: machines by name and file. `list` the names, `show` one, `convert` it to another
+// format, `check` whether it can be so.
+#include <memory>
+#include <string_view>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <CLI/CLI.hpp>
+
+#include "core/base/errors.h"
+#include "core/base/units.h"
+#include "sim/machine_files/writers.h"
+#include "sim/machines/plausible.h"
+#include "sim/machines/presets.h"
+#include "sim/picture/drawing.h"
+#include "sim/picture/pictures.h"
+#include "sim/report/json.h"
+#include "sim/report/report.h"
+#include "sim/report/table.h"
+#include "sim/transport/nccl/nccl_graph.h"
+#include "tools/cli/commands/commands.h"
+#include "tools/cli/failure.h"
+#include "tools/cli/options.h"
+#include "tools/cli/output.h"
+
+namespace reshard::tools {
+
+std::string presets_table() {
+  sim::Table table({"topology", "summary"});
+  for (const sim::PresetInfo& preset : sim::presets()) table.add_row({preset.name, preset.summary});
+  return table.text(screen_width());
+}
+
+sim::Json presets_json() {
+  return sim::list_json(sim::presets(), [](const sim::PresetInfo& preset) -> sim::Json {
+    return {{"name", preset.name}, {"summary", preset.summary}};
+  });
+}
+
+namespace {
+
+struct TopoOptions {
+  OutputOptions output;
+  std::string name, output_file = "-";
+  std::string emit = "report", to = "text", svg;
+};
+
+// What the file did not say stands above what it said.
+std::string text_of(const TopologyDescription& description) {
+  std::string text = to_text(description), assumed;
+  for (const std::string& line : description.assumed) assumed += "# assumed: " + line + "\n";
+  return text.insert(text.find('\n') + 1, assumed);
+}
+
+void run_show(const TopoOptions& options) {
+  refuse_both(options.output.json && options.emit != "report", "--json", "--emit topology");
+  refuse_both(!options.svg.empty() && options.emit != "report", "--svg", "--emit topology");
+  if (options.emit == "topology") {
+    print(text_of(sim::find_description(options.name).description));
+    return;
+  }
+  require_outputs({{options.svg, "--svg"}}, {{sim::file_of(options.name), "TOPOLOGY"}});
+  refuse_unprinted(options.output, options.svg, "--svg -");
+  Topology topology = sim::find_topology(options.name);
+  if (!options.svg.empty())
+    write_file(options.svg, "--svg", [&](std::ostream& out) {
+      sim::write_picture(out, [&](sim::Node parent) { sim::draw_topology(parent, topology); });
+    });
+  if (options.svg == "-") return;
+  print(options.output.json ? sim::topology_json(topology)
+                            : sim::topology_table(topology, screen_width()));
+}
+
+void run_convert(const TopoOptions& options) {
+  require_outputs({{options.output_file, "--output"}}, {{sim::file_of(options.name), "IN"}});
+  sim::NamedTopology named = sim::find_description(options.name);
+  Topology topology = build_topology(named.description, named.count);
+  TopologyDescription& description = named.description;
+  if (named.count && description.counts == TopologyDescription::Counts::Nodes)
+    description.nodes = static_cast<std::int32_t>(*named.count);
+  else if (named.count)
+    description.devices = static_cast<std::int32_t>(*named.count);
+  std::string text =
+      options.to == "nccl-xml"
+          ? sim::to_nccl_xml(description, sim::nccl::gpus_of(topology).compute_capability)
+      : options.to == "dot" ? sim::to_dot(description)
+                            : text_of(description);
+  write_file(options.output_file, "--output", [&](std::ostream& out) { out << text; });
+}
+
+void run_check(const TopoOptions& options) {
+  sim::NamedTopology named = sim::find_description(options.name);
+  std::string name = build_topology(named.description, named.count).name(),
+              file = sim::file_of(options.name);
+  std::vector<std::string> doubts = std::move(named.doubts);
+  for (std::string& doubt : sim::doubts_about(named.description, file.empty() ? name : file))
+    doubts.push_back(std::move(doubt));
+  if (options.output.json)
+    print(sim::written({{"schema", "reshard.topology_check/1"},
+                        {"topology", name},
+                        {"plausible", doubts.empty()},
+                        {"doubts", doubts},
+                        {"assumed", named.description.assumed}}));
+  else
+    print(doubts.empty() ? name + ": nothing implausible\n"
+                         : fmt::format("{}\n", fmt::join(doubts, "\n")));
+  if (!doubts.empty())
+    throw CheckNotHeld{{fmt::format(
+        "{}: {}", name, counted(static_cast<std::int64_t>(doubts.size()), "implausible thing"))}};
+}
+
+void add_name(CLI::App& command, const char* name, TopoOptions& options) {
+  command
+      .add_option(
+          name, options.name,
+          "preset, preset:count, or a file: a topology, NCCL's XML, what nvidia-smi topo -m "
+          "or p2pBandwidthLatencyTest printed")
+      ->required()
+      ->check(not_empty);
+}
+
+void add_list(CLI::App& topo) {
+  auto options = std::make_shared<OutputOptions>();
+  CLI::App* list = topo.add_subcommand("list", "the machines that are known by name");
+  add_json_option(*list, *options);
+  list->footer("Example:\n  reshard topo list");
+  list->callback([options] {
+    print(options->json
+              ? sim::written({{"schema", "reshard.topologies/1"}, {"topologies", presets_json()}})
+              : presets_table());
+  });
+}
+
+void add_show(CLI::App& topo) {
+  auto options = std::make_shared<TopoOptions>();
+  CLI::App* show = topo.add_subcommand("show", "devices, links and routes of a machine");
+  add_name(*show, "TOPOLOGY", *options);
+  OptionGroup group(*show, "Output");
+  group.add_choice("--emit", "WHAT", options->emit, {"report", "topology"},
+                   "report, or topology: a file to start an own machine from");
+  group.add_file("--svg", options->svg,
+                 "draw the machine into FILE as SVG ('-': to standard output, without the report)");
+  add_json_option(*show, options->output);
+  show->footer(
+      "Example:\n  reshard topo show dgx-h100:2\n  reshard topo show pcie-8x3090 --emit topology > "
+      "mine.topo");
+  show->callback([options] { run_show(*options); });
+}
+
+void add_convert(CLI::App& topo) {
+  auto options = std::make_shared<TopoOptions>();
+  CLI::App* convert = topo.add_subcommand("convert", "a machine in another format");
+  add_name(*convert, "IN", *options);
+  OptionGroup group(*convert, "Output");
+  group.add_choice("--to", "FORMAT", options->to, {"text", "nccl-xml", "dot"},
+                   "text: a topology file; nccl-xml: for NCCL_TOPO_FILE; dot: for Graphviz");
+  group.add_file("--output", options->output_file,
+                 "write to FILE ('-', the default: to standard output)");
+  convert->footer(
+      "Example:\n  reshard topo convert dump.xml --output mine.topo\n"
+      "  reshard topo convert dgx-h200 --to dot | dot -Tsvg > machine.svg");
+  convert->callback([options] { run_convert(*options); });
+}
+
+}  // namespace
+
+void add_topo_command(CLI::App& app) {
+  CLI::App* topo = app.add_subcommand("topo", "list, show, convert and check machines");
+  topo->require_subcommand(1);
+  add_list(*topo);
+  add_show(*topo);
+  add_convert(*topo);
+  auto options = std::make_shared<TopoOptions>();
+  CLI::App* check = topo->add_subcommand("check", "what of a machine cannot be so");
+  add_name(*check, "TOPOLOGY", *options);
+  add_json_option(*check, options->output);
+  check->footer(
+      "Exit code 1 where something is implausible.\nExample:\n  reshard topo check dump.xml");
+  check->callback([options] { run_check(*options); });
+  topo->footer("Example:\n  reshard topo show dgx-h100:2");
+}
+
+}  // namespace reshard::tools

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tools/cli/commands/commands.h"
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <set>
+
+#include <unistd.h>
+#include <CLI/CLI.hpp>
+
+#include "core/base/digest.h"
+#include "core/base/errors.h"
+#include "core/base/units.h"
+#include "core/text/plan_text.h"
+#include "sim/page/pages.h"
+#include "sim/report/measurements.h"
+#include "sim/report/report.h"
+#include "sim/report/writers/perfetto.h"
+#include "sim/store/data_check.h"
+#include "tools/cli/options.h"
+#include "tools/cli/output.h"
+#include "tools/cli/pipeline.h"
+#include "tools/cli/validate/agreement.h"
+#include "tools/cli/validate/validate.h"
+
+namespace reshard::tools {
+
+namespace {
+
+// What all processes know before they run anything.
+struct Setup {
+  std::optional<Studied> studied;
+  std::int64_t data_budget_bytes = 0;
+  std::unique_ptr<PreparedPlan> prepared;
+  std::optional<Progress> progress = {};  // at the root
+  void stage(std::string_view what) {
+    if (progress) progress->stage(what);
+  }
+  const Plan& plan() const { return studied->study->plan(); }
+};
+
+void refuse_ignored(const ValidateOptions& options) {
+  refuse_unprinted(options.output, options.output.perfetto, "--perfetto -");
+  refuse_unprinted(options.output, options.output.html, "--html -");
+  refuse_unprinted(options.output, options.measurements, "--measurements -");
+  const CarrierOptions& carrier = options.carrier;
+  bool has_devices = carrier.backend == "cuda" || carrier.backend == "nccl";
+  std::string backend = "--backend " + carrier.backend;
+  refuse_both(carrier.device >= 0 && !has_devices, "--device", backend);
+  refuse_both(!carrier.rendezvous.empty() && carrier.backend != "nccl", "--rendezvous", backend);
+}
+
+// Returns the plan's digest. The planning of a later reshard, or of another topology file on one
+// host, would show here.
+std::string plan_all(const ValidateOptions& options, bool is_root, Setup& setup) {
+  if (is_root) {
+    require_outputs({{options.output.perfetto, "--perfetto"},
+                     {options.output.html, "--html"},
+                     {options.measurements, "--measurements"}},
+                    inputs_of(options.request, options.machine));
+  }
+  setup.data_budget_bytes = data_budget_of({.budget = options.data_budget});
+  Subject subject = subject_of(options.request, options.machine);
+  sim::StudyOptions wanted = study_options(options.machine);
+  wanted.record_timelines = is_root;  // who reports
+  wanted.explain = is_root && !options.output.html.empty();
+  wanted.on_stage = [&](std::string_view what) { setup.stage(what); };
+  if (is_root) setup.progress.emplace();
+  setup.studied.emplace(subject, options.machine, wanted);
+  if (options.carrier.backend == "local") {
+    std::int64_t needed = sim::store_bytes(setup.plan()), memory = memory_of_machine_bytes();
+    if (needed > memory)
+      throw InputError("--backend local: running this plan needs " + bytes_text(needed) +
+                       ", above the memory limit of " + bytes_text(memory));
+  }
+  return digest_of(to_text(setup.plan())).hex();
+}
+
+// A refusal is said together; where a call fails the others may be waiting inside theirs.
+void prepare_all(Executor& executor, Setup& setup) {
+  std::optional<InputError> refusal;
+  waiting_for_others(executor.processes(), [&] {
+    try {
+      setup.prepared = executor.prepare(setup.plan());
+    } catch (const InputError& error) {
+      refusal = error;
+    }
+  });
+  together(executor.processes(), "preparation", [&] {
+    if (refusal) throw *refusal;
+    return std::string();
+  });
+}
+
+std::int32_t count_hosts(Processes& processes) {
+  std::array<char, 256> name{};
+  gethostname(name.data(), name.size() - 1);
+  std::string_view mine(name.data());
+  std::set<std::string> hosts;
+  for (const std::vector<std::byte>& host :
+       processes.gather(std::as_bytes(std::span(mine.data(), mine.size()))))
+    hosts.emplace(reinterpret_cast<const char*>(host.data()), host.size());
+  return static_cast<std::int32_t>(hosts.size());
+}
+
+// What the run showed, at the root.
+struct Findings {
+  std::vector<Timeline> runs;
+  sim::ValueFacts values;
+  std::int32_t hosts = 1;
+};
+
+Findings run_all(const ValidateOptions& options, Processes& processes, Setup& setup) {
+  const Plan& plan = setup.plan();
+  Pattern pattern(plan.request());
+  setup.stage("filling");
+  setup.prepared->fill(pattern_fill(plan.request(), pattern));
+  const RunCounts& counts = options.carrier.counts;
+  OnRun on_run = [&](std::int64_t done) {
+    if (setup.progress) setup.progress->show("running", done, counts.warm_up + counts.iterations);
+  };
+  Findings out;
+  out.runs = gathered_runs(processes, plan, timed_runs(*setup.prepared, counts, on_run));
+  setup.stage("comparing");
+  CheckedShards checked = checked_shards(*setup.prepared, plan.request(), pattern);
+  setup.prepared.reset();  // its memory is free before the root runs the store
+  out.values.shards = gathered_shards(processes, plan, checked.shards);
+  if (processes.count() == 1 && out.values.hold()) out.values.digest = checked.digest;
+  out.hosts = count_hosts(processes);
+  return out;
+}
+
+sim::ValidateReport report_of(const ValidateOptions& options, const BackendInfo& backend,
+                              Executor& executor, const Setup& setup, const Findings& found) {
+  sim::ValidateReport report(setup.studied->report());
+  if (!options.output.html.empty()) report.predicted.path = setup.studied->study->critical_path();
+  report.backend = backend.name;
+  report.library = backend.status.what;
+  report.processes = executor.processes().count();
+  report.hosts = found.hosts;
+  // Ranks in one process or on one host's memory do not use the links that a topology describes;
+  // GPUs under NCCL, or hosts, may.
+  report.models_this_machine = backend.name == "nccl" || found.hosts > 1;
+  report.sums_in_own_order = executor.folds_in_own_order(setup.plan());
+  report.iterations = options.carrier.counts.iterations;
+  report.warm_up = options.carrier.counts.warm_up;
+  report.measured = sim::times_of(found.runs, setup.plan().steps.size());
+  report.values = found.values;
+  return report;
+}
+
+void write_outputs(const ValidateOptions& options, const Setup& setup,
+                   const sim::ValidateReport& report, std::vector<Timeline>&& runs) {
+  if (!options.output.perfetto.empty()) {
+    sim::MeasuredRun measured{report.backend, runs[report.measured.median_run]};
+    write_file(options.output.perfetto, "--perfetto", [&](std::ostream& out) {
+      sim::write_perfetto(out, *setup.studied->study, &measured);
+    });
+  }
+  if (!options.output.html.empty())
+    write_file(options.output.html, "--html", [&](std::ostream& out) {
+      out << sim::validate_page(report, *setup.studied->study, runs[report.measured.median_run]);
+    });
+  if (options.measurements.empty()) return;
+  const Plan& plan = setup.plan();
+  sim::Measurements measurements{kVersion,
+                                 report.backend,
+                                 report.library,
+                                 plan.request().text(),
+                                 plan.planner,
+                                 setup.studied->study->topology().name(),
+                                 plan.ranks,
+                                 report.warm_up,
+                                 sim::parts_of(plan),
+                                 std::move(runs)};
+  write_file(options.measurements, "--measurements",
+             [&](std::ostream& out) { sim::write_measurements(out, measurements); });
+}
+
+// The root's work after all have run. Throws CheckNotHeld, after the report, where values are
+// wrong.
+void conclude(const ValidateOptions& options, const BackendInfo& backend, Executor& executor,
+              Setup& setup, Findings&& found) {
+  Progress& progress = *setup.progress;
+  progress.stage("comparing with the store");
+  compare_with_store(setup.plan(), setup.data_budget_bytes, memory_of_machine_bytes(),
+                     found.values);
+  progress.stage("timing");
+  sim::ValidateReport report = report_of(options, backend, executor, setup, found);
+  progress.clear();
+  if (options.output.verbose) report.predicted.phases = progress.times();
+  write_outputs(options, setup, report, std::move(found.runs));
+  if (options.output.perfetto != "-" && options.output.html != "-" && options.measurements != "-")
+    print(options.output.json
+              ? sim::validate_json(report)
+              : sim::validate_table(report, options.output.verbose, screen_width()));
+  std::vector<std::string> faults = faults_of(report);
+  if (!faults.empty()) throw CheckNotHeld{faults};
+}
+
+void run_validate(const ValidateOptions& options) {
+  try {
+    refuse_ignored(options);
+  } catch (const InputError&) {
+    fail_together(options.carrier.backend, std::current_exception());
+  }
+  BackendInfo backend = backend_info(options.carrier.backend);
+  if (!backend.status.usable)
+    fail_together(backend.name, std::make_exception_ptr(InputError("--backend " + text(backend))));
+  backends::BackendOptions carrier = backend_options(options.carrier);
+  // One process without a launcher drives all ranks that the request names, also where they share a
+  // GPU.
+  if (backend.name == "nccl" && launch_of(backend.name).launcher.empty())
+    carrier.world_size =
+        to_int(subject_of(options.request, options.machine).asked().ranks().back()) + 1;
+  std::unique_ptr<Executor> executor = make_executor(backend, carrier);
+  validate_on(*executor, backend, options);
+}
+
+std::string validate_footer() {
+  std::string out =
+      "Example:\n  reshard validate --mesh 4 --shape 4096,4096 --from 'S(0)' --to 'S(1)'\n"
+      "  mpirun -np 4 reshard validate --mesh 4 --shape 4096,4096 --from 'S(0)' --to 'S(1)' "
+      "--backend mpi --perfetto both.json\n"
+      "  torchrun --no-python --nproc-per-node 4 reshard validate --mesh 4 --shape 4096,4096 "
+      "--from 'S(0)' --to 'S(1)' --backend nccl\n\nBackends here:";
+  for (const BackendInfo& backend : backend_infos()) out += "\n- " + text(backend);
+  return out;
+}
+
+}  // namespace
+
+void validate_on(Executor& executor, const BackendInfo& backend, const ValidateOptions& options) {
+  Processes& processes = executor.processes();
+  Setup setup;
+  together(processes, "the plan's digest",
+           [&] { return plan_all(options, processes.is_root(), setup); });
+  setup.stage("preparing");
+  prepare_all(executor, setup);
+  Findings found;
+  waiting_for_others(processes, [&] { found = run_all(options, processes, setup); });
+  together(processes, "the report", [&] {
+    if (processes.is_root()) conclude(options, backend, executor, setup, std::move(found));
+    return std::string();
+  });
+}
+
+void add_validate_command(CLI::App& app) {
+  auto options = std::make_shared<ValidateOptions>();
+  CLI::App* command = app.add_subcommand(
+      "validate",
+      "run the plan on real ranks, compare bytes with the store and time with the prediction");
+  add_request_options(*command, options->request);
+  add_machine_options(*command, options->machine);
+  add_carrier_options(*command, options->carrier);
+  OptionGroup(*command, "Data")
+      .add(
+          "--data-budget", "BYTES", options->data_budget,
+          "bytes that the store may take when the root runs the plan in it for comparison (default "
+          "2GiB)");
+  add_report_options(*command, options->output);
+  add_perfetto_option(*command, options->output);
+  add_html_option(*command, options->output);
+  OptionGroup(*command, "Output")
+      .add_file("--measurements", options->measurements,
+                "write what was measured (traces/measurements-format.md; '-': to standard output)");
+  command->footer(std::function<std::string()>(validate_footer));
+  command->callback([options] { run_validate(*options); });
+}
+
+}  // namespace reshard::tools

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Backends as options name them and as the user sees them: `local`, which is the store in this
+// process, and those of the registry.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backends/registry/backend.h"
+#include "core/plan/executor.h"
+#include "tools/cli/validate/executor_run.h"
+
+namespace CLI {
+class App;
+}  // namespace CLI
+
+namespace reshard::tools {
+
+// Which backend runs plans, how often, and what the backend itself is told.
+struct CarrierOptions {
+  std::string backend = "local", rendezvous;
+  RunCounts counts;
+  std::int64_t time_limit_s = 300;
+  int device = -1;
+  bool declared_order = false;
+  std::string communicators;
+};
+
+void add_carrier_options(CLI::App& command, CarrierOptions& options);
+
+// Warnings go to standard error, from the first process.
+backends::BackendOptions backend_options(const CarrierOptions& options);
+
+struct BackendInfo {
+  std::string name, purpose;
+  backends::BackendStatus status;
+};
+
+// Looks at every backend now.
+std::vector<BackendInfo> backend_infos();
+BackendInfo backend_info(const std::string& name);
+// "mpi: usable, Open MPI 4.1.4", "mpi: not usable, reshard was built without MPI (apt install
+// ...)".
+std::string text(const BackendInfo& backend);
+
+// Throws InputError naming --backend with the reason where it is not usable; what the backend
+// throws.
+std::unique_ptr<Executor> make_executor(const BackendInfo& backend,
+                                        const backends::BackendOptions& options);
+
+// Picoseconds on a clock that never goes back.
+std::int64_t steady_ps();
+
+}  // namespace reshard::tools

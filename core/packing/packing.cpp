@@ -165,7 +165,8 @@ class TreeGrower {
   Grown try_root(const Commodity& commodity, Slot root, const std::vector<Slot>& needers) {
     Grown grown{0, {Branch{root, {}, {}, {}}}};
     Branch& branch = grown.branches[0];
-    grown.paid = gather(branch, commodity) + reach(branch, {root}, needers);
+    grown.paid = gather(branch, commodity);  // first: it hangs on the tree what reaching goes by
+    grown.paid += reach(branch, {root}, needers);
     carry(branch, true);
     return grown;
   }

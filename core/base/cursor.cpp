@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "core/base/errors.h"
+#include "core/base/ids.h"
 
 namespace reshard {
 namespace {
@@ -82,7 +83,7 @@ std::int64_t Cursor::integer(std::string_view what, std::int64_t low, std::int64
   if (error == std::errc::invalid_argument) fail(fmt::format("{} (an integer)", what));
   if (error != std::errc() || value < low || value > high)
     fail(fmt::format("{} between {} and {}", what, low, high));
-  position_ += static_cast<std::size_t>(end - begin);
+  position_ += to_index(end - begin);
   return value;
 }
 

@@ -79,7 +79,7 @@ void OwnerLatency::add(std::size_t holder_list, std::size_t needer_list) {
       nearest = std::min(nearest, from == rank ? 0 : latencies_.within_node_ps(from, rank));
     }
     if (nearest == kLongest) continue;
-    if (static_cast<std::size_t>(owner - first) < owners.size())
+    if (to_index(owner - first) < owners.size())
       nearest = std::min(nearest, latencies_.between_nodes_ps());
     greatest_ = std::max(greatest_, nearest);
   }

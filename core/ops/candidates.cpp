@@ -109,7 +109,7 @@ class Tensor {
     for (const PlacedRow& row : rows) {
       OpPlacement placement = row[at].value_or(OpPlacement::replicate());
       auto found = std::find(different_.begin(), different_.end(), placement);
-      by_row_.push_back(static_cast<std::size_t>(found - different_.begin()));
+      by_row_.push_back(to_index(found - different_.begin()));
       if (found == different_.end()) different_.push_back(placement);
     }
     std::size_t count = 1;

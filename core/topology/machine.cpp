@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "core/topology/machine.h"
 
+#include "core/base/ids.h"
 #include "core/base/limits.h"
 #include "core/base/units.h"
 
@@ -73,12 +74,12 @@ constexpr std::array<FigureRow, kFigures> kRows{{
 
 std::string_view text(Cpu cpu) {
   constexpr std::array<std::string_view, 3> kWords{"intel", "amd", "other"};
-  return kWords[static_cast<std::size_t>(cpu)];
+  return kWords[to_index(cpu)];
 }
 
 std::string_view text(TransportKind kind) {
   constexpr std::array<std::string_view, kTransportKinds> kNames{"ideal", "nccl", "copy-engine"};
-  return kNames[static_cast<std::size_t>(kind)];
+  return kNames[to_index(kind)];
 }
 
 std::optional<TransportKind> find_transport(std::string_view name) {

@@ -25,7 +25,7 @@ std::size_t alike_steps(std::span<const TorchStep> steps) {
   if (!gathers(steps[0]) && !scatters(steps[0]) && !reduces(steps[0])) return 1;
   auto other = std::ranges::find_if_not(
       steps, [&](const TorchStep& step) { return are_alike(step, steps[0]); });
-  return static_cast<std::size_t>(other - steps.begin());
+  return to_index(other - steps.begin());
 }
 
 bool every_extent_divides(const Layout& layout, int dim, std::int64_t divisor) {

@@ -5,13 +5,14 @@
 
 #include "core/base/cursor.h"
 #include "core/base/errors.h"
+#include "core/base/ids.h"
 
 namespace reshard {
 
 std::string_view text(CommunicatorPolicy policy) {
   constexpr std::array<std::string_view, kCommunicatorPolicies.size()> kNames{
       "eager", "cached", "pairwise", "stream-per-pair", "split"};
-  return kNames[static_cast<std::size_t>(policy)];
+  return kNames[to_index(policy)];
 }
 
 CommunicatorPolicy parse_communicators(std::string_view name, std::string_view field) {

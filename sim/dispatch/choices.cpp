@@ -44,7 +44,7 @@ std::vector<Candidate> few_best(const std::vector<Candidate>& all,
     auto alike = std::count_if(out.begin(), out.end(), [&](const Candidate& kept) {
       return kept.out == each.candidate->out;
     });
-    if (static_cast<std::size_t>(alike) < kWaysToOutputs) out.push_back(*each.candidate);
+    if (to_index(alike) < kWaysToOutputs) out.push_back(*each.candidate);
     if (out.size() == kWays) break;
   }
   return out;

@@ -166,7 +166,7 @@ class Emission {
 
   // It starts with the call that is so many before.
   Ops begin_of_earlier(Ops waits) const {
-    auto early = static_cast<std::size_t>(prefetch_);
+    auto early = to_index(prefetch_);
     if (begins_.size() >= early) merge(waits, begins_[begins_.size() - early]);
     return waits;
   }

@@ -21,8 +21,6 @@ constexpr TopologyFormat kFormats[] = {
 
 }  // namespace
 
-std::span<const TopologyFormat> topology_formats() { return kFormats; }
-
 ReadTopology read_topology(std::string_view text, const std::string& file) {
   const auto* format = std::find_if(std::begin(kFormats), std::end(kFormats),
                                     [&](const TopologyFormat& row) { return row.recognise(text); });

@@ -4,7 +4,6 @@
 // its content.
 #pragma once
 
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,7 +24,6 @@ struct TopologyFormat {
   // Throws InputError "FILE:LINE: expected ..., found ...".
   ReadTopology (*read)(std::string_view text, const std::string& file);
 };
-std::span<const TopologyFormat> topology_formats();
 
 // By the format that the text has; our own where it has none that is known.
 ReadTopology read_topology(std::string_view text, const std::string& file);

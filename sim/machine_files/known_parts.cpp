@@ -6,6 +6,8 @@
 #include <charconv>
 #include <utility>
 
+#include "core/base/ids.h"
+
 namespace reshard::sim {
 namespace {
 
@@ -46,9 +48,7 @@ constexpr std::array<Pcie, 6> kPcie{{{25, 187'500'000, 250 * kMB},
                                      {320, 3'000 * kMB, 3'938'461'538},
                                      {640, 6'000 * kMB, 7'562'500'000}}};
 
-const Pcie& pcie(int generation) {
-  return kPcie[static_cast<std::size_t>(std::clamp(generation, 1, 6) - 1)];
-}
+const Pcie& pcie(int generation) { return kPcie[to_index(std::clamp(generation, 1, 6) - 1)]; }
 
 }  // namespace
 
@@ -78,7 +78,7 @@ std::optional<int> pcie_generation(std::string_view link_speed) {
   auto [end, error] =
       std::from_chars(link_speed.data(), link_speed.data() + link_speed.size(), whole);
   if (error != std::errc()) return std::nullopt;
-  std::string_view rest = link_speed.substr(static_cast<std::size_t>(end - link_speed.data()));
+  std::string_view rest = link_speed.substr(to_index(end - link_speed.data()));
   if (rest.size() >= 2 && rest[0] == '.' && rest[1] >= '0' && rest[1] <= '9') {
     tenths = rest[1] - '0';
     rest.remove_prefix(2);

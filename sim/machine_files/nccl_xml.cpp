@@ -21,6 +21,7 @@
 
 #include "core/base/cursor.h"
 #include "core/base/errors.h"
+#include "core/base/ids.h"
 #include "core/base/units.h"
 #include "sim/machine_files/formats.h"
 #include "sim/machine_files/known_parts.h"
@@ -49,8 +50,7 @@ class XmlReader {
     pugi::xml_parse_result result = document.load_buffer(text_.data(), text_.size());
     if (!result)
       throw InputError(fmt::format("{}:{}: expected XML, found: {}", file_,
-                                   line_at(static_cast<std::size_t>(result.offset)),
-                                   result.description()));
+                                   line_at(to_index(result.offset)), result.description()));
     pugi::xml_node system = document.document_element();
     if (std::string_view(system.name()) != "system")
       fail(system, "<system>, as NCCL_TOPO_DUMP_FILE writes it",
@@ -69,7 +69,7 @@ class XmlReader {
   }
   std::string place(pugi::xml_node node) const {
     std::ptrdiff_t offset = std::max<std::ptrdiff_t>(0, node.offset_debug());
-    return fmt::format("{}:{}", file_, line_at(static_cast<std::size_t>(offset)));
+    return fmt::format("{}:{}", file_, line_at(to_index(offset)));
   }
   static std::string clean(std::string_view word) {
     std::string out = quoted(word);

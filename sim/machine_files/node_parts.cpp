@@ -275,7 +275,7 @@ class Describer {
     for (std::size_t i = 0; i < from.above.size(); ++i) {
       auto common = std::find(to.above.begin(), to.above.end(), from.above[i]);
       if (common == to.above.end()) continue;
-      std::size_t below = i + static_cast<std::size_t>(common - to.above.begin());
+      std::size_t below = i + to_index(common - to.above.begin());
       return below + to_index(from.single + to.single) == 0 ? PathClass::PIX : PathClass::PXB;
     }
     return PathClass::PHB;

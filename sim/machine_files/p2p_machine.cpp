@@ -148,7 +148,7 @@ class P2pDescriber {
   }
   // All pairs of the machine need no list.
   Where where(const std::vector<Pair>& pairs) const {
-    auto all = static_cast<std::size_t>(in_.gpus) * static_cast<std::size_t>(in_.gpus - 1) / 2;
+    auto all = to_index(in_.gpus) * to_index(in_.gpus - 1) / 2;
     return pairs.size() == all ? Where::Within : Where::Pairs;
   }
   static std::vector<Hop> ports_of(Index port) {
@@ -180,12 +180,12 @@ class P2pDescriber {
 
   void join_by_nvlink() {
     if (linked_.empty()) return;
-    std::vector<Int128> sum(static_cast<std::size_t>(in_.gpus), 0);
+    std::vector<Int128> sum(to_index(in_.gpus), 0);
     bool one_each = true;
     for (Pair pair : linked_)
       for (Index gpu : {pair.first, pair.second}) {
-        one_each = one_each && sum[static_cast<std::size_t>(gpu)] == 0;
-        sum[static_cast<std::size_t>(gpu)] += rate(pair);
+        one_each = one_each && sum[to_index(gpu)] == 0;
+        sum[to_index(gpu)] += rate(pair);
       }
     const GpuClass& gpu = gpu_class(out_.machine.compute_capability.value_or(90));
     bool switched =
@@ -221,19 +221,17 @@ class P2pDescriber {
     std::int64_t fastest = 0;
     for (Pair pair : pcie_) fastest = std::max(fastest, rate(pair));
     std::vector<Pair> fast, slow;
-    std::vector<Index> island(static_cast<std::size_t>(in_.gpus));
-    for (Index gpu = 0; gpu < in_.gpus; ++gpu) island[static_cast<std::size_t>(gpu)] = gpu;
+    std::vector<Index> island(to_index(in_.gpus));
+    for (Index gpu = 0; gpu < in_.gpus; ++gpu) island[to_index(gpu)] = gpu;
     for (Pair pair : pcie_) {
       bool is_fast = rate(pair) >= fastest * kSlowerPercent / 100;
       (is_fast ? fast : slow).push_back(pair);
       if (!is_fast) continue;
-      Index from = island[static_cast<std::size_t>(pair.second)],
-            to = island[static_cast<std::size_t>(pair.first)];
+      Index from = island[to_index(pair.second)], to = island[to_index(pair.first)];
       std::replace(island.begin(), island.end(), std::max(from, to), std::min(from, to));
     }
     bool islands = std::none_of(slow.begin(), slow.end(), [&](Pair pair) {
-      return island[static_cast<std::size_t>(pair.first)] ==
-             island[static_cast<std::size_t>(pair.second)];
+      return island[to_index(pair.first)] == island[to_index(pair.second)];
     });
     Index port = add_port("pcie", mean_rate(fast));
     add_line(where(fast), fast, ports_of(port), Transport::PCIe, PathClass::PIX);
@@ -248,13 +246,11 @@ class P2pDescriber {
 
   void join_islands(Index port, const std::vector<Index>& island, const std::vector<Pair>& slow) {
     std::map<Index, std::vector<Index>> members;
-    for (Index gpu = 0; gpu < in_.gpus; ++gpu)
-      members[island[static_cast<std::size_t>(gpu)]].push_back(gpu);
+    for (Index gpu = 0; gpu < in_.gpus; ++gpu) members[island[to_index(gpu)]].push_back(gpu);
     std::map<Pair, std::vector<Pair>> between;  // islands -> pairs of GPUs
     for (Pair pair : slow)
-      between[std::minmax(island[static_cast<std::size_t>(pair.first)],
-                          island[static_cast<std::size_t>(pair.second)])]
-          .push_back(pair);
+      between[std::minmax(island[to_index(pair.first)], island[to_index(pair.second)])].push_back(
+          pair);
     std::map<Index, Index> group, out, in;
     std::int64_t each = mean_rate(slow);
     for (const auto& [first, gpus] : members) {

@@ -80,7 +80,7 @@ class P2pReader {
       fail("the line D\\D or GPU of a matrix", quoted(line_));
     std::size_t size = words.size() - 1;
     if (size < 2 || size > kMaxGpus) fail("2 to 256 columns", std::to_string(size));
-    if (out_.gpus > 0 && static_cast<std::size_t>(out_.gpus) != size)
+    if (out_.gpus > 0 && to_index(out_.gpus) != size)
       fail(fmt::format("{} columns, as above", out_.gpus), std::to_string(size));
     out_.gpus = matrix.size = static_cast<std::int32_t>(size);
     for (std::size_t row = 0; row < size; ++row) {

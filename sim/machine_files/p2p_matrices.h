@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/ids.h"
+
 namespace reshard::sim {
 
 // Square; bytes/s, ps, or 0 and 1.
@@ -18,8 +20,7 @@ struct P2pMatrix {
   std::vector<std::int64_t> cells;  // row by row: from row to column
   std::int64_t line = 0;            // of its heading
   std::int64_t at(std::int32_t from, std::int32_t to) const {
-    return cells[static_cast<std::size_t>(from) * static_cast<std::size_t>(size) +
-                 static_cast<std::size_t>(to)];
+    return cells[to_index(from) * to_index(size) + to_index(to)];
   }
 };
 

@@ -69,7 +69,7 @@ Array Array::zeros(DType dtype, const Shape& shape) {
   if (!is_real(dtype) && !is_integer(dtype) && dtype != DType::Bool)
     throw InputError(
         fmt::format("dtype: expected one that operators compute with, found {}", text(dtype)));
-  std::size_t count = static_cast<std::size_t>(computable_count(shape));
+  std::size_t count = to_index(computable_count(shape));
   Array out{dtype, shape, {}};
   if (dtype == DType::F64) {
     out.elements = std::vector<double>(count);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/base/dtype.h"
+#include "core/base/ids.h"
 #include "core/layout/box.h"
 
 namespace reshard::sim {

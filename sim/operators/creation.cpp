@@ -11,7 +11,7 @@ namespace {
 Array filled(const LocalCall& call, const Shape& shape, const Term& value) {
   DType dtype = call.dtype().value_or(call.tensor(0).dtype);
   if (!Array::zeros(dtype, shape).count()) return Array::zeros(dtype, shape);
-  std::size_t count = as_size(element_count(shape));
+  std::size_t count = to_index(element_count(shape));
   if (value.scalar_kind == DType::F64)
     return Array::of(dtype, shape, std::vector<double>(count, value.number));
   return Array::of(dtype, shape, std::vector<std::int64_t>(count, value.integer));

@@ -87,8 +87,6 @@ std::span<const OperatorRow> scan_rows();
 std::span<const OperatorRow> softmax_rows();
 std::span<const OperatorRow> view_rows();
 
-inline std::size_t as_size(std::int64_t value) { return static_cast<std::size_t>(value); }
-
 // A list of results, and lists with tensors that may be left out.
 template <class... Arrays>
 ArrayResults results(Arrays&&... arrays) {

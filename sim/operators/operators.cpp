@@ -112,7 +112,7 @@ ArrayResults run_row(const LocalCall& call, bool in_place, bool out) {
     return made;
   }
   if (!out) return call.row->run(call);
-  std::size_t outputs = static_cast<std::size_t>(call.row->outputs), all = call.arguments.size();
+  std::size_t outputs = to_index(call.row->outputs), all = call.arguments.size();
   call.expect(all > outputs, "expected tensors to write to as its last ones");
   LocalCall plain = call;
   plain.arguments = call.arguments.first(all - outputs);

@@ -14,7 +14,7 @@ namespace {
 template <class Draw>
 Array drawn(const LocalCall& call, DType dtype, const Shape& shape, Draw draw) {
   Array out = Array::zeros(dtype, shape);
-  std::vector<double> numbers(as_size(out.count()));
+  std::vector<double> numbers(to_index(out.count()));
   for (std::size_t i = 0; i < numbers.size(); ++i)
     numbers[i] = draw(
         random_number(call.random.seed, static_cast<std::uint64_t>(call.random.offset) + i), i);
@@ -136,8 +136,9 @@ ArrayResults multinomial(const LocalCall& call) {
   shape[rank - 1] = count;
   std::vector<double> all = values<double>(weights), row;
   Array out = drawn(call, DType::I64, shape, [&](RandomNumber n, std::size_t i) {
-    if (i % as_size(count) == 0) {
-      auto first = all.begin() + static_cast<std::ptrdiff_t>(i / as_size(count) * as_size(places));
+    if (i % to_index(count) == 0) {
+      auto first =
+          all.begin() + static_cast<std::ptrdiff_t>(i / to_index(count) * to_index(places));
       row.assign(first, first + places);
       for (double& weight : row) weight = weight > 0 ? weight : 0;
     }

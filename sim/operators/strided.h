@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "core/base/ids.h"
 #include "core/layout/box.h"
 
 namespace reshard::sim {
@@ -39,7 +40,7 @@ void for_each_run(const Shape& shape, const DimVector& strides, std::int64_t off
 template <class T>
 std::vector<T> strided_copy(const std::vector<T>& from, const Shape& shape,
                             const DimVector& strides, std::int64_t offset = 0) {
-  std::vector<T> out(static_cast<std::size_t>(element_count(shape)));
+  std::vector<T> out(to_index(element_count(shape)));
   T* to = out.data();
   for_each_run(shape, strides, offset,
                [&](std::int64_t start, std::int64_t step, std::int64_t count) {

@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "core/base/ids.h"
+
 namespace reshard::sim {
 namespace {
 
@@ -47,7 +49,7 @@ void paint(Node of, const char* what, const Shade& shade) {
   set(of, {"style", "--night:" + text(shade.night)});
 }
 
-const ToneRow& row_of(Tone tone) { return kTones[static_cast<std::size_t>(tone)]; }
+const ToneRow& row_of(Tone tone) { return kTones[to_index(tone)]; }
 
 }  // namespace
 

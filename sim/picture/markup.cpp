@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "core/base/ids.h"
+
 namespace reshard::sim {
 
 Attribute::Attribute(const char* name_in, double number)
@@ -55,7 +57,7 @@ bool is_character(std::uint32_t code) {
 // Bytes of the character that `text` begins with; 0 where it begins with none.
 std::size_t character_bytes(std::string_view text) {
   auto first = static_cast<unsigned char>(text[0]);
-  auto length = static_cast<std::size_t>(std::countl_one(first));
+  auto length = to_index(std::countl_one(first));
   if (length == 0) return is_character(first) ? 1 : 0;
   if (length < 2 || length > 4 || text.size() < length) return 0;
   std::uint32_t code = first & (0x7Fu >> length);

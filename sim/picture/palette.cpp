@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "core/base/ids.h"
+
 namespace reshard::sim {
 namespace {
 
@@ -51,7 +53,7 @@ Colour cividis(double place) {
   constexpr std::int64_t steps = 8, fine = 1000;
   auto at = static_cast<std::int64_t>(place * double{steps * fine});
   if (at == steps * fine) return kHeat.back();
-  auto step = static_cast<std::size_t>(at / fine);
+  auto step = to_index(at / fine);
   return between(kHeat[step], kHeat[step + 1], at % fine, fine);
 }
 

@@ -165,7 +165,7 @@ class Studies {
   const PlannerRow& planner() const { return planner_; }
   const std::shared_ptr<const Carriage>& transport(
       std::optional<TransportKind> kind = std::nullopt) const {
-    return transports_[static_cast<std::size_t>(kind.value_or(usual_))];
+    return transports_[to_index(kind.value_or(usual_))];
   }
   CacheStatistics cache_statistics() const { return cache_.statistics(); }
 

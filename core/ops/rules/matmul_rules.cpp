@@ -209,7 +209,7 @@ Equation matmul_equation(const OpSite& site) {
     if (letter < 'x') batch += letter;
   // Batches are aligned at their ends.
   auto align = [&](std::string& letters) {
-    std::size_t own = static_cast<std::size_t>(
+    std::size_t own = to_index(
         std::count_if(letters.begin(), letters.end(), [](char letter) { return letter < 'x'; }));
     letters = batch.substr(batch.size() - own) + letters.substr(own);
   };

@@ -11,14 +11,14 @@ namespace {
 
 SliceDims by_channel(const LocalCall& call, const Array& in) {
   call.expect(in.shape.size() >= 2 && is_real(in.dtype), "expected floats of 2 dims at least");
-  std::vector<bool> in_slice(as_size(in.shape.size()), true);
+  std::vector<bool> in_slice(to_index(in.shape.size()), true);
   in_slice[1] = false;
   return slice_dims(in.shape, in_slice);
 }
 
 std::vector<double> per_channel(const LocalCall& call, const Array* array, std::int64_t channels,
                                 double absent) {
-  if (!array) return std::vector<double>(as_size(channels), absent);
+  if (!array) return std::vector<double>(to_index(channels), absent);
   call.expect(array->count() == channels, "expected one number a channel");
   return values<double>(*array);
 }
@@ -63,7 +63,7 @@ ArrayResults batch_norm(const LocalCall& call) {
   std::vector<double> weight = per_channel(call, call.optional_tensor(1), channels, 1),
                       bias = per_channel(call, call.optional_tensor(2), channels, 0);
   for (std::int64_t c = 0; c < channels; ++c) {
-    std::size_t at = as_size(c);
+    std::size_t at = to_index(c);
     for (double& value : x.slice(c))
       value = (value - of.mean[at]) * of.scale[at] * weight[at] + bias[at];
   }
@@ -90,7 +90,7 @@ ArrayResults batch_norm_backward(const LocalCall& call) {
                            : given(call, 3, 4, channels, eps);
   std::vector<double> w = per_channel(call, weight, channels, 1), dw, db;
   for (std::int64_t c = 0; c < channels; ++c) {
-    double mean = of.mean[as_size(c)], scale = of.scale[as_size(c)], sum = 0, product = 0;
+    double mean = of.mean[to_index(c)], scale = of.scale[to_index(c)], sum = 0, product = 0;
     std::span<double> values = x.slice(c), slopes = g.slice(c);
     for (std::size_t i = 0; i < values.size(); ++i) {
       values[i] = (values[i] - mean) * scale;
@@ -101,7 +101,7 @@ ArrayResults batch_norm_backward(const LocalCall& call) {
     db.push_back(sum);
     if (!training) sum = product = 0;  // statistics do not depend on the input
     for (std::size_t i = 0; i < values.size(); ++i)
-      values[i] = w[as_size(c)] * scale * (slopes[i] - sum / n - values[i] * product / n);
+      values[i] = w[to_index(c)] * scale * (slopes[i] - sum / n - values[i] * product / n);
   }
   std::vector<bool> mask = call.attributes.booleans("output_mask", {true, true, true});
   mask.resize(3, false);

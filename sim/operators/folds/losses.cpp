@@ -41,11 +41,11 @@ Scored scored(const LocalCall& call, const Array& x, const Array& target, const 
   call.expect(target.count() == out.scores.dims.count && !is_real(target.dtype),
               "expected a target of integers, one for each score");
   call.expect(!weight || weight->count() == classes, "expected a weight for each class");
-  out.class_weights = weight ? values<double>(*weight) : std::vector<double>(as_size(classes), 1);
+  out.class_weights = weight ? values<double>(*weight) : std::vector<double>(to_index(classes), 1);
   for (std::int64_t c : out.targets) {
     if (c != ignored && (c < 0 || c >= classes))
       call.refuse(fmt::format("expected targets from 0 to {}, found {}", classes - 1, c));
-    out.weights.push_back(c == ignored ? 0 : out.class_weights[as_size(c)]);
+    out.weights.push_back(c == ignored ? 0 : out.class_weights[to_index(c)]);
   }
   return out;
 }
@@ -66,7 +66,7 @@ ArrayResults nll_loss_forward(const LocalCall& call) {
   double weight = 0;
   for (std::size_t i = 0; i < each.size(); ++i) {
     if (of.targets[i] < 0 || of.weights[i] == 0) continue;
-    each[i] = -of.weights[i] * of.scores.slice(static_cast<Int>(i))[as_size(of.targets[i])];
+    each[i] = -of.weights[i] * of.scores.slice(static_cast<Int>(i))[to_index(of.targets[i])];
     weight += of.weights[i];
   }
   std::int64_t kind = reduction(call);
@@ -92,7 +92,8 @@ ArrayResults nll_loss_backward(const LocalCall& call) {
   std::fill(of.scores.values.begin(), of.scores.values.end(), 0);
   for (std::size_t i = 0; i < g.size(); ++i)
     if (of.weights[i] != 0)
-      of.scores.slice(static_cast<Int>(i))[as_size(of.targets[i])] = -of.weights[i] * g[i] / weight;
+      of.scores.slice(static_cast<Int>(i))[to_index(of.targets[i])] =
+          -of.weights[i] * g[i] / weight;
   return results(unsliced(x.dtype, std::move(of.scores)));
 }
 
@@ -109,12 +110,12 @@ ArrayResults cross_entropy_of_shares(const LocalCall& call, double smoothing) {
   SliceDims dims = slice_dim(x.shape, x.shape.size() == 1 ? 0 : 1);
   Slices<double> scores = slices<double>(x, dims), shares = slices<double>(target, dims);
   std::vector<double> by = weight ? values<double>(*weight)
-                                  : std::vector<double>(as_size(dims.length), 1),
+                                  : std::vector<double>(to_index(dims.length), 1),
                       each;
   double classes = static_cast<double>(dims.length);
   for (std::int64_t i = 0; i < dims.count; ++i) {
     double least = log_total(scores.slice(i)), loss = 0;
-    for (std::size_t c = 0; c < as_size(dims.length); ++c) {
+    for (std::size_t c = 0; c < to_index(dims.length); ++c) {
       double share = shares.slice(i)[c] * (1 - smoothing) + smoothing / classes;
       loss -= by[c] * share * (scores.slice(i)[c] - least);
     }
@@ -138,7 +139,7 @@ ArrayResults cross_entropy_loss(const LocalCall& call) {
     double least = log_total(slice), smooth = 0;
     for (std::size_t c = 0; c < slice.size(); ++c)
       smooth += of.class_weights[c] * (least - slice[c]);
-    each[i] = (1 - smoothing) * of.weights[i] * (least - slice[as_size(of.targets[i])]);
+    each[i] = (1 - smoothing) * of.weights[i] * (least - slice[to_index(of.targets[i])]);
     if (smoothing > 0) each[i] += smoothing / classes * smooth;
     weight += of.weights[i];
   }

@@ -30,19 +30,19 @@ std::vector<double> optional_values(const Array* array) {
 Statistics normalize(const Normalized& form, std::vector<double>& x, const Array* weight,
                      const Array* bias, double eps) {
   std::vector<double> w = optional_values(weight), b = optional_values(bias);
-  Statistics out{std::vector<double>(as_size(form.count), 0),
-                 std::vector<double>(as_size(form.count), 0)};
+  Statistics out{std::vector<double>(to_index(form.count), 0),
+                 std::vector<double>(to_index(form.count), 0)};
   double n = static_cast<double>(form.length);
   for (std::int64_t i = 0; i < form.count; ++i) {
-    std::span<double> slice(x.data() + i * form.length, as_size(form.length));
-    double &mean = out.mean[as_size(i)], &rstd = out.rstd[as_size(i)], total = 0;
+    std::span<double> slice(x.data() + i * form.length, to_index(form.length));
+    double &mean = out.mean[to_index(i)], &rstd = out.rstd[to_index(i)], total = 0;
     for (double v : slice) mean += form.shifts ? v : 0;
     mean /= n;
     for (double v : slice) total += (v - mean) * (v - mean);
     rstd = 1 / std::sqrt(total / n + eps);
     for (std::int64_t k = 0; k < form.length; ++k) {
-      std::size_t c = as_size(form.channel(i, k));
-      double& v = slice[as_size(k)];
+      std::size_t c = to_index(form.channel(i, k));
+      double& v = slice[to_index(k)];
       v = (v - mean) * rstd * (w.empty() ? 1 : w[c]) + (b.empty() ? 0 : b[c]);
     }
   }
@@ -56,25 +56,25 @@ struct Gradients {
 Gradients normalize_backward(const Normalized& form, const std::vector<double>& grad,
                              const std::vector<double>& x, const Statistics& of,
                              const std::vector<double>& weight, std::int64_t channels) {
-  Gradients out{std::vector<double>(x.size()), std::vector<double>(as_size(channels), 0),
-                std::vector<double>(as_size(channels), 0)};
+  Gradients out{std::vector<double>(x.size()), std::vector<double>(to_index(channels), 0),
+                std::vector<double>(to_index(channels), 0)};
   double n = static_cast<double>(form.length);
   for (std::int64_t i = 0; i < form.count; ++i) {
-    double mean = of.mean.empty() ? 0 : of.mean[as_size(i)], rstd = of.rstd[as_size(i)];
+    double mean = of.mean.empty() ? 0 : of.mean[to_index(i)], rstd = of.rstd[to_index(i)];
     double sum = 0, product = 0;
     auto normal = [&](std::size_t at) { return (x[at] - mean) * rstd; };
     auto weighted = [&](std::size_t at, std::size_t c) {
       return grad[at] * (weight.empty() ? 1 : weight[c]);
     };
     for (std::int64_t k = 0; k < form.length; ++k) {
-      std::size_t at = as_size(i * form.length + k), c = as_size(form.channel(i, k));
+      std::size_t at = to_index(i * form.length + k), c = to_index(form.channel(i, k));
       out.weight[c] += grad[at] * normal(at);
       out.bias[c] += grad[at];
       sum += form.shifts ? weighted(at, c) : 0;
       product += weighted(at, c) * normal(at);
     }
     for (std::int64_t k = 0; k < form.length; ++k) {
-      std::size_t at = as_size(i * form.length + k), c = as_size(form.channel(i, k));
+      std::size_t at = to_index(i * form.length + k), c = to_index(form.channel(i, k));
       out.input[at] = rstd * (weighted(at, c) - sum / n - normal(at) * product / n);
     }
   }
@@ -100,7 +100,7 @@ Normalized over_last(const LocalCall& call, const Array& x, bool shifts, Shape& 
   int rank = x.shape.size(), dims = static_cast<int>(sizes.size());
   call.expect(dims >= 1 && dims <= rank, "expected a normalized_shape of the input's last dims");
   for (int d = 0; d < dims; ++d) {
-    normalized.push_back(sizes[as_size(d)]);
+    normalized.push_back(sizes[to_index(d)]);
     call.expect(x.shape[rank - dims + d] == normalized[d],
                 "expected a normalized_shape of the input's last sizes");
   }

@@ -19,8 +19,8 @@ template <class T, class Function>
 Array reduced(const LocalCall& call, const Array& in, DType dtype, Function function) {
   Slices<T> of = slices<T>(in, slice_dims(call, in.shape));
   using Result = decltype(function(of.slice(0)));
-  std::vector<Result> out(as_size(of.dims.count));
-  for (std::int64_t i = 0; i < of.dims.count; ++i) out[as_size(i)] = function(of.slice(i));
+  std::vector<Result> out(to_index(of.dims.count));
+  for (std::int64_t i = 0; i < of.dims.count; ++i) out[to_index(i)] = function(of.slice(i));
   return Array::of(dtype, of.dims.reduced(call.attributes.boolean("keepdim", false)),
                    std::move(out));
 }

@@ -25,7 +25,7 @@ SliceDims slice_dims(const Shape& shape, const std::vector<bool>& in_slice) {
   out.shape = shape;
   for (bool sliced : {false, true}) {
     for (int d = 0; d < shape.size(); ++d) {
-      if (in_slice[as_size(d)] != sliced) continue;
+      if (in_slice[to_index(d)] != sliced) continue;
       out.order.push_back(d);
       (sliced ? out.length : out.count) *= shape[d];
     }
@@ -37,27 +37,27 @@ SliceDims slice_dims(const Shape& shape, const std::vector<bool>& in_slice) {
 SliceDims slice_dims(const LocalCall& call, const Shape& shape, std::string_view name) {
   auto wanted = call.attributes.optional_integers(name);
   int rank = shape.size();
-  std::vector<bool> in_slice(as_size(rank), !wanted || wanted->empty());
+  std::vector<bool> in_slice(to_index(rank), !wanted || wanted->empty());
   if (wanted)
     for (std::int64_t dim : *wanted) {
       int d = call.dim_of(dim, rank);
       if (d < rank) {
-        call.expect(!in_slice[as_size(d)], "expected every dim once");
-        in_slice[as_size(d)] = true;
+        call.expect(!in_slice[to_index(d)], "expected every dim once");
+        in_slice[to_index(d)] = true;
       }
     }
   return slice_dims(shape, in_slice);
 }
 
 SliceDims slice_dim(const Shape& shape, int dim) {
-  std::vector<bool> in_slice(as_size(shape.size()));
-  if (dim < shape.size()) in_slice[as_size(dim)] = true;
+  std::vector<bool> in_slice(to_index(shape.size()));
+  if (dim < shape.size()) in_slice[to_index(dim)] = true;
   return slice_dims(shape, in_slice);
 }
 
 SliceDims last_dims(const Shape& shape, int dims) {
-  std::vector<bool> in_slice(as_size(shape.size()));
-  for (int d = shape.size() - dims; d < shape.size(); ++d) in_slice[as_size(d)] = true;
+  std::vector<bool> in_slice(to_index(shape.size()));
+  for (int d = shape.size() - dims; d < shape.size(); ++d) in_slice[to_index(d)] = true;
   return slice_dims(shape, in_slice);
 }
 

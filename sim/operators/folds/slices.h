@@ -43,7 +43,7 @@ struct Slices {
   std::vector<T> values;
 
   std::span<T> slice(std::int64_t i) {
-    return {values.data() + i * dims.length, as_size(dims.length)};
+    return {values.data() + i * dims.length, to_index(dims.length)};
   }
 };
 

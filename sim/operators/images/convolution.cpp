@@ -62,7 +62,7 @@ Numbers to_narrow(const Windows& of, const Numbers& wide, const Numbers& weight,
   for_each_tap(of, [&](std::int64_t x, std::int64_t w, std::int64_t y, std::int64_t length,
                        std::int64_t step) {
     for (std::int64_t k = 0; k < length; ++k)
-      out[as_size(y + k)] += wide[as_size(x + k * step)] * weight[as_size(w)];
+      out[to_index(y + k)] += wide[to_index(x + k * step)] * weight[to_index(w)];
   });
   return out;
 }
@@ -73,7 +73,7 @@ Numbers to_wide(const Windows& of, const Numbers& narrow, const Numbers& weight,
   for_each_tap(of, [&](std::int64_t x, std::int64_t w, std::int64_t y, std::int64_t length,
                        std::int64_t step) {
     for (std::int64_t k = 0; k < length; ++k)
-      out[as_size(x + k * step)] += narrow[as_size(y + k)] * weight[as_size(w)];
+      out[to_index(x + k * step)] += narrow[to_index(y + k)] * weight[to_index(w)];
   });
   return out;
 }
@@ -85,8 +85,8 @@ Numbers to_weight(const Windows& of, const Numbers& wide, const Numbers& narrow,
                        std::int64_t step) {
     double total = 0;
     for (std::int64_t k = 0; k < length; ++k)
-      total += wide[as_size(x + k * step)] * narrow[as_size(y + k)];
-    out[as_size(w)] += total;
+      total += wide[to_index(x + k * step)] * narrow[to_index(y + k)];
+    out[to_index(w)] += total;
   });
   return out;
 }
@@ -99,12 +99,12 @@ void set_dims(const LocalCall& call, const char* name, int dims,
   call.expect(given.size() == 1 || static_cast<int>(given.size()) == dims,
               "expected stride, padding and dilation of one number or one a dim");
   for (int d = 0; d < dims; ++d)
-    into[as_size(3 - dims + d)] = given[given.size() == 1 ? 0 : as_size(d)];
+    into[to_index(3 - dims + d)] = given[given.size() == 1 ? 0 : to_index(d)];
 }
 
 std::array<std::int64_t, 5> as_3d(const Shape& shape) {
   std::array<std::int64_t, 5> out{shape[0], shape[1], 1, 1, 1};
-  for (int d = 2; d < shape.size(); ++d) out[as_size(5 - shape.size() + d)] = shape[d];
+  for (int d = 2; d < shape.size(); ++d) out[to_index(5 - shape.size() + d)] = shape[d];
   return out;
 }
 
@@ -132,7 +132,7 @@ Windows windows(const LocalCall& call, const Shape& input, const Shape& weight, 
   output = input;
   output[1] = transposed ? weight[1] * out.groups : weight[0];
   for (int d = 0; d < dims; ++d) {
-    std::size_t at = as_size(3 - dims + d);
+    std::size_t at = to_index(3 - dims + d);
     std::int64_t stride = out.stride[at], padding = out.padding[at], dilation = out.dilation[at];
     call.expect(stride > 0 && dilation > 0 && padding >= 0 && stride <= kMostPlaces &&
                     padding <= kMostPlaces && dilation <= kMostPlaces && weight[d + 2] > 0,
@@ -153,13 +153,13 @@ ArrayResults convolve(const LocalCall& call, bool transposed) {
   call.expect(is_real(input.dtype), "expected floating tensors");
   Shape shape;
   Windows of = windows(call, input.shape, weight.shape, transposed, shape);
-  std::size_t count = as_size(Array::zeros(input.dtype, shape).count());
+  std::size_t count = to_index(Array::zeros(input.dtype, shape).count());
   Numbers x = values<double>(input), w = values<double>(weight);
   Numbers out = transposed ? to_wide(of, x, w, count) : to_narrow(of, x, w, count);
   if (bias) {
     Numbers b = values<double>(*bias);
     call.expect(std::ssize(b) == shape[1], "expected a bias for each channel");
-    std::size_t inner = count ? count / as_size(shape[0] * shape[1]) : 1;
+    std::size_t inner = count ? count / to_index(shape[0] * shape[1]) : 1;
     for (std::size_t i = 0; i < count; ++i) out[i] += b[i / inner % b.size()];
   }
   return results(Array::of(input.dtype, shape, out));
@@ -188,8 +188,8 @@ ArrayResults convolution_backward(const LocalCall& call) {
     out[1] = Array::of(weight.dtype, weight.shape,
                        transposed ? to_weight(of, g, x, w.size()) : to_weight(of, x, g, w.size()));
   if (mask[2]) {
-    Numbers b(as_size(shape[1]), 0);
-    std::size_t inner = g.empty() ? 1 : g.size() / as_size(shape[0] * shape[1]);
+    Numbers b(to_index(shape[1]), 0);
+    std::size_t inner = g.empty() ? 1 : g.size() / to_index(shape[0] * shape[1]);
     for (std::size_t i = 0; i < g.size(); ++i) b[i / inner % b.size()] += g[i];
     out[2] = Array::of(grad.dtype, Shape{shape[1]}, b);
   }

@@ -24,9 +24,9 @@ Pooled pooled(const Shape& shape, int dims, const WindowsOf& windows_of) {
   Pooled out;
   for (int d = 0; d < 3; ++d) {
     int own = d - (3 - dims);
-    if (own >= 0) out.sizes[as_size(d)] = shape[shape.size() - dims + own];
-    out.windows[as_size(d)] =
-        own >= 0 ? windows_of(own, out.sizes[as_size(d)]) : std::vector<Window>{{0, 1, 1}};
+    if (own >= 0) out.sizes[to_index(d)] = shape[shape.size() - dims + own];
+    out.windows[to_index(d)] =
+        own >= 0 ? windows_of(own, out.sizes[to_index(d)]) : std::vector<Window>{{0, 1, 1}};
   }
   return out;
 }
@@ -48,7 +48,7 @@ ArrayResults largest(const LocalCall& call, int dims, const WindowsOf& windows_o
   std::int64_t inner = of.sizes[0] * of.sizes[1] * of.sizes[2];
   Shape shape = in.shape;
   for (int d = 0; d < dims; ++d)
-    shape[shape.size() - dims + d] = std::ssize(of.windows[as_size(3 - dims + d)]);
+    shape[shape.size() - dims + d] = std::ssize(of.windows[to_index(3 - dims + d)]);
   computable_count(shape);
   std::vector<double> x = values<double>(in), out;
   std::vector<std::int64_t> places;
@@ -59,7 +59,7 @@ ArrayResults largest(const LocalCall& call, int dims, const WindowsOf& windows_o
           double best = -kInfinity;
           std::int64_t place = -1;
           for_each_in(of, a, b, c, [&](std::int64_t at) {
-            double value = x[as_size(i * inner + at)];
+            double value = x[to_index(i * inner + at)];
             if (place < 0 || value > best || std::isnan(value)) best = value, place = at;
           });
           call.expect(place >= 0, "expected windows that are not empty");
@@ -79,7 +79,7 @@ template <int kDims>
 ArrayResults adaptive_max_pool(const LocalCall& call) {
   std::vector<std::int64_t> sizes = spatial_sizes(call, "output_size", kDims);
   return largest(call, kDims,
-                 [&](int d, std::int64_t n) { return adaptive_windows(n, sizes[as_size(d)]); });
+                 [&](int d, std::int64_t n) { return adaptive_windows(n, sizes[to_index(d)]); });
 }
 
 // Values to where indices say, of `shape`: added, or the last one put.
@@ -89,11 +89,11 @@ Array placed(const LocalCall& call, const Array& from, const Array& indices, con
   std::int64_t outer = outer_count(call, shape, 2),
                inner = shape[shape.size() - 2] * shape[shape.size() - 1],
                each = outer > 0 ? from.count() / outer : 0;
-  std::vector<double> x = values<double>(from), out(as_size(computable_count(shape)), 0);
+  std::vector<double> x = values<double>(from), out(to_index(computable_count(shape)), 0);
   std::vector<std::int64_t> places = values<std::int64_t>(indices);
   for (std::size_t i = 0; i < x.size(); ++i) {
     call.expect(places[i] >= 0 && places[i] < inner, "expected indices of spatial elements");
-    double& to = out[i / as_size(each) * as_size(inner) + as_size(places[i])];
+    double& to = out[i / to_index(each) * to_index(inner) + to_index(places[i])];
     to = adds ? to + x[i] : x[i];
   }
   return Array::of(from.dtype, shape, out);
@@ -107,7 +107,7 @@ ArrayResults max_unpool2d(const LocalCall& call) {
   Shape shape = call.tensor(0).shape;
   std::vector<std::int64_t> sizes = spatial_sizes(call, "output_size", 2);
   call.expect(shape.size() > 2, "expected a tensor of 3 dims or more");
-  for (int d = 0; d < 2; ++d) shape[shape.size() - 2 + d] = sizes[as_size(d)];
+  for (int d = 0; d < 2; ++d) shape[shape.size() - 2 + d] = sizes[to_index(d)];
   return results(placed(call, call.tensor(0), call.tensor(1), shape, false));
 }
 

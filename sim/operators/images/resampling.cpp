@@ -35,7 +35,7 @@ void for_each_tap(const Sampling& of, Visit&& visit) {
           for (Tap x : a)
             for (Tap y : b)
               for (Tap z : c)
-                visit(as_size(((i * of.wide[0] + x.at) * of.wide[1] + y.at) * of.wide[2] + z.at),
+                visit(to_index(((i * of.wide[0] + x.at) * of.wide[1] + y.at) * of.wide[2] + z.at),
                       out, x.weight * y.weight * z.weight);
           ++out;
         }
@@ -44,13 +44,13 @@ void for_each_tap(const Sampling& of, Visit&& visit) {
 // The input's shape with the sampled sizes.
 Shape sampled_shape(Shape shape, int dims, const Sampling& of) {
   for (int d = 0; d < dims; ++d)
-    shape[shape.size() - dims + d] = std::ssize(of.taps[as_size(3 - dims + d)]);
+    shape[shape.size() - dims + d] = std::ssize(of.taps[to_index(3 - dims + d)]);
   return shape;
 }
 
 Array sampled(const Array& in, int dims, const Sampling& of) {
   Shape shape = sampled_shape(in.shape, dims, of);
-  std::vector<double> x = values<double>(in), out(as_size(computable_count(shape)), 0);
+  std::vector<double> x = values<double>(in), out(to_index(computable_count(shape)), 0);
   for_each_tap(of, [&](std::size_t from, std::size_t to, double w) { out[to] += w * x[from]; });
   return Array::of(in.dtype, shape, out);
 }
@@ -58,7 +58,7 @@ Array sampled(const Array& in, int dims, const Sampling& of) {
 Array sampled_back(const LocalCall& call, const Array& grad, const Shape& shape, int dims,
                    const Sampling& of) {
   call.expect(grad.shape == sampled_shape(shape, dims, of), "expected a gradient of the result");
-  std::vector<double> g = values<double>(grad), out(as_size(computable_count(shape)), 0);
+  std::vector<double> g = values<double>(grad), out(to_index(computable_count(shape)), 0);
   for_each_tap(of, [&](std::size_t from, std::size_t to, double w) { out[from] += w * g[to]; });
   return Array::of(grad.dtype, shape, out);
 }
@@ -69,7 +69,7 @@ Sampling sampling(const LocalCall& call, const Shape& shape, int dims, Make&& ma
   Sampling out;
   out.outer = outer_count(call, shape, dims);
   for (int d = 0; d < dims; ++d) {
-    std::size_t at = as_size(3 - dims + d);
+    std::size_t at = to_index(3 - dims + d);
     out.wide[at] = shape[shape.size() - dims + d];
     out.taps[at] = make(d, out.wide[at]);
   }
@@ -107,7 +107,7 @@ ArrayResults adaptive_avg_pool(const LocalCall& call) {
   const Array& in = call.tensor(0);
   std::vector<std::int64_t> sizes = spatial_sizes(call, "output_size", kDims);
   return results(sampled(in, kDims, sampling(call, in.shape, kDims, [&](int d, std::int64_t n) {
-                           return averages(adaptive_windows(n, sizes[as_size(d)]), 0, false);
+                           return averages(adaptive_windows(n, sizes[to_index(d)]), 0, false);
                          })));
 }
 
@@ -169,8 +169,8 @@ Sampling image_sampling(const LocalCall& call, const Shape& shape, int dims, Fil
                         const std::vector<std::int64_t>& sizes) {
   static constexpr std::array<const char*, 3> kScales{"scales_d", "scales_h", "scales_w"};
   return sampling(call, shape, dims, [&](int d, std::int64_t n) {
-    const char* name = dims == 1 ? "scales" : kScales[as_size(3 - dims + d)];
-    std::int64_t to = sizes[as_size(d)];
+    const char* name = dims == 1 ? "scales" : kScales[to_index(3 - dims + d)];
+    std::int64_t to = sizes[to_index(d)];
     call.expect(n > 0 && to > 0, "expected images that are not empty");
     Position position{n, to, call.number(name, 0), call.attributes.boolean("align_corners", false)};
     Taps taps;
@@ -195,7 +195,7 @@ ArrayResults upsample_backward(const LocalCall& call) {
               "expected an input_size of as many dims as the gradient");
   Shape shape = grad.shape;
   for (int d = 0; d < kDims; ++d) {
-    shape[d + 2] = input[as_size(d + 2)];
+    shape[d + 2] = input[to_index(d + 2)];
     sizes.push_back(grad.shape[d + 2]);
   }
   return results(

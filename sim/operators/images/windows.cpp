@@ -12,7 +12,7 @@ std::vector<std::int64_t> per_dim(const LocalCall& call, const char* name, int d
                                   std::vector<std::int64_t> absent) {
   auto given = call.attributes.optional_integers(name);
   std::vector<std::int64_t> out = given && !given->empty() ? *given : std::move(absent);
-  if (out.size() == 1) out.resize(as_size(dims), out[0]);
+  if (out.size() == 1) out.resize(to_index(dims), out[0]);
   call.expect(std::ssize(out) == dims, "expected one number, or one for each dim of a window");
   for (std::int64_t number : out)
     call.expect(number >= 0 && number <= kMostPlaces, "expected numbers from 0 to 2^20");
@@ -56,7 +56,7 @@ PoolWindows::PoolWindows(const LocalCall& call, int dims)
 }
 
 std::vector<Window> PoolWindows::windows(int dim, std::int64_t length) const {
-  std::size_t d = as_size(dim);
+  std::size_t d = to_index(dim);
   std::int64_t reach = dilation_[d] * (kernel_[d] - 1) + 1, room = length + 2 * padding_[d] - reach;
   call_.expect(room >= 0, "expected an input not smaller than the kernel");
   bool up = call_.attributes.boolean("ceil_mode", false);

@@ -34,7 +34,7 @@ ArrayResults histc(const LocalCall& call) {
   std::int64_t bins = call.attributes.integer("bins", 100);
   call.expect(bins > 0 && bins <= (1 << 24) && is_real(in.dtype), "expected floats and bins");
   double low = call.number("min", 0), high = call.number("max", 0);
-  std::vector<double> x = values<double>(in), out(as_size(bins), 0);
+  std::vector<double> x = values<double>(in), out(to_index(bins), 0);
   if (low == high && !x.empty()) {
     auto [least, most] = std::minmax_element(x.begin(), x.end());
     low = *least, high = *most;
@@ -44,7 +44,7 @@ ArrayResults histc(const LocalCall& call) {
   for (double value : x) {
     if (!(value >= low && value <= high)) continue;
     auto bin = static_cast<std::int64_t>((value - low) / (high - low) * static_cast<double>(bins));
-    out[as_size(std::min(bin, bins - 1))] += 1;
+    out[to_index(std::min(bin, bins - 1))] += 1;
   }
   return results(Array::of(in.dtype, Shape{bins}, out));
 }

@@ -58,7 +58,7 @@ ArrayResults chunk(const LocalCall& call) {
   int dim = cut_dim(call, in);
   std::int64_t chunks = call.attributes.integer("chunks"), extent = in.shape[dim];
   call.expect(chunks > 0 && chunks <= (1 << 20), "expected a number of chunks above 0");
-  if (extent == 0) return split_into(call, in, dim, std::vector<std::int64_t>(as_size(chunks), 0));
+  if (extent == 0) return split_into(call, in, dim, std::vector<std::int64_t>(to_index(chunks), 0));
   return split_into(call, in, dim, pieces(call, extent, (extent - 1) / chunks + 1));
 }
 
@@ -253,7 +253,7 @@ ArrayResults triangle(const LocalCall& call) {
       [&](auto& elements) {
         for (std::int64_t i = 0; i < std::ssize(elements); ++i) {
           std::int64_t row = i / columns % rows, column = i % columns;
-          if (kLower ? column - row > by : column - row < by) elements[as_size(i)] = 0;
+          if (kLower ? column - row > by : column - row < by) elements[to_index(i)] = 0;
         }
       },
       out.elements);

@@ -46,15 +46,15 @@ ArrayResults embedding_dense_backward(const LocalCall& call) {
   call.expect(grad.count() == index.count() * width, "expected a gradient row for each index");
   Shape shape{count, width};
   Array out = Array::zeros(grad.dtype, shape);
-  std::vector<std::int64_t> times(as_size(count), 0);
-  for (std::int64_t row : rows) ++times[as_size(row)];
+  std::vector<std::int64_t> times(to_index(count), 0);
+  for (std::int64_t row : rows) ++times[to_index(row)];
   bool scales = call.attributes.boolean("scale_grad_by_freq", false);
-  std::vector<double> from = values<double>(grad), to(as_size(out.count()), 0);
+  std::vector<double> from = values<double>(grad), to(to_index(out.count()), 0);
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (rows[i] == padding) continue;
-    double by = scales ? static_cast<double>(times[as_size(rows[i])]) : 1;
+    double by = scales ? static_cast<double>(times[to_index(rows[i])]) : 1;
     for (std::int64_t k = 0; k < width; ++k)
-      to[as_size(rows[i] * width + k)] += from[i * as_size(width) + as_size(k)] / by;
+      to[to_index(rows[i] * width + k)] += from[i * to_index(width) + to_index(k)] / by;
   }
   return results(Array::of(grad.dtype, shape, to));
 }

@@ -34,7 +34,7 @@ Offsets indices(const LocalCall& call, const Array& index, std::int64_t extent,
 Array taken(const Array& from, const Shape& shape, const Offsets& offsets) {
   Array out = Array::zeros(from.dtype, shape);
   visit_both(from, out, [&](const auto& elements, auto& to) {
-    for (std::size_t i = 0; i < offsets.size(); ++i) to[i] = elements[as_size(offsets[i])];
+    for (std::size_t i = 0; i < offsets.size(); ++i) to[i] = elements[to_index(offsets[i])];
   });
   return out;
 }
@@ -46,7 +46,7 @@ Array folded_into(const Array& whole, const Array& part, const Offsets& offsets,
     using T = decltype(t);
     std::vector<T> out = values<T>(whole), more = values<T>(part);
     for (std::size_t i = 0; i < offsets.size(); ++i)
-      out[as_size(offsets[i])] = fold(out[as_size(offsets[i])], more[i]);
+      out[to_index(offsets[i])] = fold(out[to_index(offsets[i])], more[i]);
     return Array::of(whole.dtype, whole.shape, std::move(out));
   });
 }
@@ -95,7 +95,7 @@ Array scattered(const LocalCall& call, const Array& self, const Array& index) {
       call.expect(index.shape[d] <= src.shape[d], "expected an index no longer than the source");
     return cast(viewed(src, index.shape, dense_strides(src.shape)), self.dtype);
   }
-  std::size_t count = as_size(index.count());
+  std::size_t count = to_index(index.count());
   if (term.scalar_kind == DType::F64)
     return Array::of(self.dtype, index.shape, std::vector<double>(count, term.number));
   return Array::of(self.dtype, index.shape, std::vector<std::int64_t>(count, term.integer));
@@ -133,7 +133,7 @@ Offsets slice_offsets(const LocalCall& call, const Shape& shape, const Array& in
   do {
     std::int64_t offset = 0;
     for (int d = 0; d < shape.size(); ++d)
-      offset += (d == dim ? places[as_size(at[d])] : at[d]) * strides[d];
+      offset += (d == dim ? places[to_index(at[d])] : at[d]) * strides[d];
     out.push_back(offset);
   } while (next_index(at, [&](int d) { return part[d]; }));
   return out;
@@ -207,8 +207,8 @@ ArrayResults index_reduce(const LocalCall& call) {
     std::vector<T> out = values<T>(in), more = values<T>(part);
     std::vector<std::int64_t> count(out.size(), include ? 1 : 0);
     for (std::size_t i = 0; i < offsets.size(); ++i) {
-      T& to = out[as_size(offsets[i])];
-      bool first = count[as_size(offsets[i])]++ == 0;
+      T& to = out[to_index(offsets[i])];
+      bool first = count[to_index(offsets[i])]++ == 0;
       to = first              ? more[i]
            : reduce == "prod" ? times(to, more[i])
            : reduce == "mean" ? plus(to, more[i])
@@ -232,20 +232,20 @@ Advanced advanced(const LocalCall& call, const Array& in, const std::vector<cons
   call.expect(count <= rank, "expected no more indices than dims");
   Shape common;
   for (int d = 0; d < count; ++d) {
-    if (!index[as_size(d)]) continue;
-    common = broadcast(call, common, index[as_size(d)]->shape);
+    if (!index[to_index(d)]) continue;
+    common = broadcast(call, common, index[to_index(d)]->shape);
     if (first < 0) first = d;
     last = d;
   }
   call.expect(first >= 0, "expected one index at least");
   bool together = true;
-  for (int d = first; d <= last; ++d) together = together && index[as_size(d)];
+  for (int d = first; d <= last; ++d) together = together && index[to_index(d)];
   DimVector strides = dense_strides(in.shape);
-  Offsets of_common(as_size(element_count(common)), 0);
+  Offsets of_common(to_index(element_count(common)), 0);
   std::vector<std::int64_t> before, behind;
   DimVector strides_before, strides_behind;
   for (int d = 0; d < rank; ++d) {
-    const Array* here = d < count ? index[as_size(d)] : nullptr;
+    const Array* here = d < count ? index[to_index(d)] : nullptr;
     bool in_front = together && d < first;
     if (!here) {
       (in_front ? before : behind).push_back(in.shape[d]);

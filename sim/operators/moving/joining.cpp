@@ -71,7 +71,7 @@ ArrayResults constant_pad_nd(const LocalCall& call) {
   DimVector at(rank, 0);
   for (int i = 0; 2 * i < static_cast<int>(pad.size()); ++i) {
     int d = rank - 1 - i;
-    std::int64_t before = pad[as_size(2 * i)], behind = pad[as_size(2 * i + 1)];
+    std::int64_t before = pad[to_index(2 * i)], behind = pad[to_index(2 * i + 1)];
     std::int64_t cut = std::max<std::int64_t>(-before, 0);
     std::int64_t rest = kept.shape[d] - cut - std::max<std::int64_t>(-behind, 0);
     call.expect(rest >= 0, "expected that no more is cut than there is");
@@ -82,7 +82,7 @@ ArrayResults constant_pad_nd(const LocalCall& call) {
   Array out = Array::zeros(in.dtype, shape);
   double value = call.number("value", 0);
   if (value != 0)
-    out = Array::of(in.dtype, shape, std::vector<double>(as_size(out.count()), value));
+    out = Array::of(in.dtype, shape, std::vector<double>(to_index(out.count()), value));
   DimVector strides = dense_strides(shape);
   std::int64_t offset = 0;
   for (int d = 0; d < rank; ++d) offset += at[d] * strides[d];

@@ -25,7 +25,7 @@ std::vector<Int> sorted_places(std::span<const T> slice, bool descending) {
   std::vector<Int> places(slice.size());
   std::iota(places.begin(), places.end(), Int{0});
   std::stable_sort(places.begin(), places.end(), [&](Int a, Int b) {
-    T x = slice[as_size(a)], y = slice[as_size(b)];
+    T x = slice[to_index(a)], y = slice[to_index(b)];
     return descending ? before(y, x) : before(x, y);
   });
   return places;
@@ -42,9 +42,9 @@ ArrayResults picked_of(const LocalCall& call, int dim, std::int64_t length, Pick
     std::span<const T> slice = of.slice(i);
     std::vector<Int> chosen = pick(slice);
     for (std::int64_t k = 0; k < length; ++k) {
-      Int place = chosen[as_size(k)];
+      Int place = chosen[to_index(k)];
       places.push_back(place);
-      found.push_back(slice[as_size(place)]);
+      found.push_back(slice[to_index(place)]);
     }
   }
   return results(unsliced(in.dtype, of.dims, std::move(found), length),
@@ -82,12 +82,12 @@ template <class T, class Choose>
 ArrayResults chosen_of(const LocalCall& call, const SliceDims& dims, T absent, Choose choose) {
   const Array& in = call.tensor(0);
   Slices<T> of = slices<T>(in, dims);
-  std::vector<T> found(as_size(dims.count), absent);
-  std::vector<Int> places(as_size(dims.count), 0);
+  std::vector<T> found(to_index(dims.count), absent);
+  std::vector<Int> places(to_index(dims.count), 0);
   for (std::int64_t i = 0; i < dims.count && dims.length > 0; ++i) {
     std::span<const T> slice = of.slice(i);
-    places[as_size(i)] = choose(slice);
-    found[as_size(i)] = slice[as_size(places[as_size(i)])];
+    places[to_index(i)] = choose(slice);
+    found[to_index(i)] = slice[to_index(places[to_index(i)])];
   }
   Shape shape = dims.reduced(call.attributes.boolean("keepdim", false));
   return results(Array::of(in.dtype, shape, std::move(found)),
@@ -140,7 +140,7 @@ Int kth(std::span<const T> slice, std::int64_t k, bool nan_wins) {
   if (nan_wins)
     for (std::size_t i = 0; i < slice.size(); ++i)
       if (is_nan(slice[i])) return static_cast<Int>(i);
-  return sorted_places(slice, false)[as_size(k - 1)];
+  return sorted_places(slice, false)[to_index(k - 1)];
 }
 
 ArrayResults kthvalue(const LocalCall& call) {
@@ -181,7 +181,7 @@ ArrayResults mode(const LocalCall& call) {
       std::vector<Int> places = sorted_places(slice, false);
       std::size_t most = 0, best = 0;
       for (std::size_t i = 0, run = 0; i < places.size(); ++i) {
-        bool goes_on = i > 0 && slice[as_size(places[i])] == slice[as_size(places[i - 1])];
+        bool goes_on = i > 0 && slice[to_index(places[i])] == slice[to_index(places[i - 1])];
         run = goes_on ? run + 1 : 1;
         if (run > most) most = run, best = i;
       }

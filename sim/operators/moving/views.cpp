@@ -120,19 +120,19 @@ ArrayResults movedim(const LocalCall& call) {
   int rank = in.shape.size();
   auto from = call.attributes.integers("source"), to = call.attributes.integers("destination");
   call.expect(from.size() == to.size(), "expected as many sources as destinations");
-  std::vector<int> at(as_size(rank), -1);
-  std::vector<bool> moves(as_size(rank), false);
+  std::vector<int> at(to_index(rank), -1);
+  std::vector<bool> moves(to_index(rank), false);
   for (std::size_t i = 0; i < from.size(); ++i) {
     int source = call.dim_of(from[i], rank), target = call.dim_of(to[i], rank);
-    call.expect(rank > 0 && !moves[as_size(source)] && at[as_size(target)] < 0,
+    call.expect(rank > 0 && !moves[to_index(source)] && at[to_index(target)] < 0,
                 "expected every dim once");
-    at[as_size(target)] = source;
-    moves[as_size(source)] = true;
+    at[to_index(target)] = source;
+    moves[to_index(source)] = true;
   }
   DimVector dims;
   for (int d = 0, next = 0; d < rank; ++d) {
-    while (at[as_size(d)] < 0 && moves[as_size(next)]) ++next;
-    dims.push_back(at[as_size(d)] < 0 ? next++ : at[as_size(d)]);
+    while (at[to_index(d)] < 0 && moves[to_index(next)]) ++next;
+    dims.push_back(at[to_index(d)] < 0 ? next++ : at[to_index(d)]);
   }
   return permuted(in, dims);
 }
@@ -157,12 +157,12 @@ ArrayResults expand_as(const LocalCall& call) {
 ArrayResults squeeze(const LocalCall& call) {
   const Array& in = call.tensor(0);
   auto dims = call.attributes.optional_integers("dim");
-  std::vector<bool> drops(as_size(std::max(in.shape.size(), 1)), !dims);
+  std::vector<bool> drops(to_index(std::max(in.shape.size(), 1)), !dims);
   if (dims)
-    for (std::int64_t dim : *dims) drops[as_size(call.dim_of(dim, in.shape.size()))] = true;
+    for (std::int64_t dim : *dims) drops[to_index(call.dim_of(dim, in.shape.size()))] = true;
   Shape shape;
   for (int d = 0; d < in.shape.size(); ++d)
-    if (in.shape[d] != 1 || !drops[as_size(d)]) shape.push_back(in.shape[d]);
+    if (in.shape[d] != 1 || !drops[to_index(d)]) shape.push_back(in.shape[d]);
   return results(reshaped(in, shape));
 }
 
@@ -203,7 +203,7 @@ ArrayResults flatten(const LocalCall& call) {
 ArrayResults repeated(const LocalCall& call, const Array& in, std::vector<std::int64_t> times) {
   int rank = in.shape.size();
   call.expect(std::ssize(times) >= rank, "expected a number of repeats for every dim");
-  std::size_t more = times.size() - as_size(rank);
+  std::size_t more = times.size() - to_index(rank);
   Shape shape, own = shape_of(call, times);
   for (int d = 0; d < own.size(); ++d) {
     std::int64_t extent = d < static_cast<int>(more) ? 1 : in.shape[d - static_cast<int>(more)];
@@ -217,13 +217,13 @@ ArrayResults repeated(const LocalCall& call, const Array& in, std::vector<std::i
   if (out.count() == 0) return results(std::move(out));
   for (int d = 0; d < shape.size(); ++d) {
     std::vector<std::int64_t> next;
-    next.reserve(offsets.size() * as_size(shape[d]));
+    next.reserve(offsets.size() * to_index(shape[d]));
     for (std::int64_t offset : offsets)
       for (std::int64_t i = 0; i < shape[d]; ++i) next.push_back(offset + i % own[d] * strides[d]);
     offsets = std::move(next);
   }
   visit_both(in, out, [&](const auto& from, auto& to) {
-    for (std::size_t i = 0; i < offsets.size(); ++i) to[i] = from[as_size(offsets[i])];
+    for (std::size_t i = 0; i < offsets.size(); ++i) to[i] = from[to_index(offsets[i])];
   });
   return results(std::move(out));
 }

@@ -45,13 +45,13 @@ T scalar_as(const Term& term, DType dtype) {
 // The operand's elements as many as the result has.
 template <class T>
 std::vector<T> operand(const Term& term, DType dtype, const Shape& shape, std::int64_t count) {
-  if (!term.array) return std::vector<T>(as_size(count), scalar_as<T>(term, dtype));
+  if (!term.array) return std::vector<T>(to_index(count), scalar_as<T>(term, dtype));
   const Array& array = *term.array;
   bool rounds = is_real(dtype) && dtype != DType::F64 && array.dtype != dtype &&
                 !std::holds_alternative<std::vector<float>>(array.elements);
   std::vector<T> own = values<T>(rounds ? cast(array, DType::F32) : array);
   if (array.shape == shape) return own;
-  if (own.size() == 1) return std::vector<T>(as_size(count), own[0]);
+  if (own.size() == 1) return std::vector<T>(to_index(count), own[0]);
   DimVector strides(shape.size(), 0), dense = dense_strides(array.shape);
   int first = shape.size() - array.shape.size();
   for (int d = 0; d < array.shape.size(); ++d)
@@ -72,7 +72,7 @@ Array evaluate_in(const Pointwise& op, PointwiseLoop<T> loop, std::span<const Te
   std::array<T, kMaxParameters> fixed{};
   for (std::size_t i = 0; i < parameters.size(); ++i)
     fixed[i] = scalar_as<T>(Term{nullptr, DType::F64, parameters[i], 0}, computing);
-  std::vector<T> out(as_size(count));
+  std::vector<T> out(to_index(count));
   loop(starts.data(), fixed.data(), out.data(), count);
   return Array::of(op.promotion == Promotion::Truth ? DType::Bool : computing, shape,
                    std::move(out));
@@ -146,20 +146,20 @@ Array evaluate(const LocalCall& call, const Pointwise& op) {
   std::array<Term, kMaxOperands> found;
   std::size_t position = 0;
   for (int i = 0; i < op.operand_count; ++i)
-    found[as_size(i)] = term_of(call, op.operands[as_size(i)], position);
+    found[to_index(i)] = term_of(call, op.operands[to_index(i)], position);
   for (std::size_t i = position; i < call.arguments.size(); ++i)
     if (call.arguments[i].is_list || call.optional_tensor(i))
       call.refuse(fmt::format("expected {} tensors, found {}", position, call.arguments.size()));
-  std::span<const Term> terms(found.data(), as_size(op.operand_count));
+  std::span<const Term> terms(found.data(), to_index(op.operand_count));
   DType computing = op.promotion == Promotion::Double ? DType::F64 : common_dtype(terms);
   if (op.promotion == Promotion::Floating && !is_real(computing)) computing = DType::F32;
   Shape shape;
   for (const Term& term : terms)
     if (term.array) shape = broadcast(call, shape, term.array->shape);
   std::array<double, kMaxParameters> parameters{};
-  for (std::size_t i = 0; i < as_size(op.parameter_count); ++i)
+  for (std::size_t i = 0; i < to_index(op.parameter_count); ++i)
     parameters[i] = call.number(op.parameters[i].name, op.parameters[i].absent);
-  std::span<const double> fixed(parameters.data(), as_size(op.parameter_count));
+  std::span<const double> fixed(parameters.data(), to_index(op.parameter_count));
   if (is_real(computing)) {
     call.expect(op.real, "expected integers or bool, found floating tensors");
     return evaluate_in<double>(op, op.real, terms, fixed, computing, shape);

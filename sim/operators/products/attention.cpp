@@ -63,16 +63,16 @@ Attention attention(const LocalCall& call, const Array& q, const Array& k, const
 
 // The scores of one batch, masked and biased: queries x keys.
 std::vector<double> scores_of(const Attention& of, std::int64_t i) {
-  std::vector<double> out(as_size(of.queries * of.keys));
+  std::vector<double> out(to_index(of.queries * of.keys));
   const double *q = of.q.data() + i * of.queries * of.width,
                *k = of.k.data() + of.key_head(i) * of.keys * of.width;
   for (std::int64_t a = 0; a < of.queries; ++a)
     for (std::int64_t b = 0; b < of.keys; ++b) {
       double dot = 0;
       for (std::int64_t c = 0; c < of.width; ++c) dot += q[a * of.width + c] * k[b * of.width + c];
-      double& score = out[as_size(a * of.keys + b)];
+      double& score = out[to_index(a * of.keys + b)];
       score = dot * of.scale;
-      if (!of.bias.empty()) score += of.bias[as_size((i * of.queries + a) * of.keys + b)];
+      if (!of.bias.empty()) score += of.bias[to_index((i * of.queries + a) * of.keys + b)];
       if (of.is_causal && b > a) score = -kInfinity;
     }
   return out;
@@ -85,17 +85,18 @@ struct Attended {
 Attended attend(const Attention& of, DType dtype) {
   Shape shape = of.batch, sums = of.batch;
   shape.push_back(of.queries), shape.push_back(of.value_width), sums.push_back(of.queries);
-  std::vector<double> out(as_size(element_count(shape)), 0), log_sum(as_size(element_count(sums)));
+  std::vector<double> out(to_index(element_count(shape)), 0),
+      log_sum(to_index(element_count(sums)));
   for (std::int64_t i = 0; i < of.count; ++i) {
     std::vector<double> scores = scores_of(of, i);
     for (std::int64_t a = 0; a < of.queries; ++a) {
-      std::span<double> row(scores.data() + a * of.keys, as_size(of.keys));
+      std::span<double> row(scores.data() + a * of.keys, to_index(of.keys));
       double high = -kInfinity, total = 0;
       for (double x : row) high = larger(high, x);
       bool is_masked = high == -kInfinity;
       for (double& x : row) total += x = is_masked ? 0 : std::exp(x - high);
       for (double& x : row) x = is_masked ? 0 : x / total;
-      log_sum[as_size(i * of.queries + a)] = high + std::log(total);
+      log_sum[to_index(i * of.queries + a)] = high + std::log(total);
     }
     add_product(scores.data(), of.v.data() + of.key_head(i) * of.keys * of.value_width, of.queries,
                 of.keys, of.value_width, out.data() + i * of.queries * of.value_width);
@@ -121,19 +122,19 @@ Slopes attend_backward(const Attention& of, const std::vector<double>& grad,
     for (std::int64_t a = 0; a < of.queries; ++a) {
       const double *g = grad.data() + (query0 + a) * of.value_width,
                    *o = out.data() + (query0 + a) * of.value_width;
-      double own = 0, least = log_sum[as_size(query0 + a)];
+      double own = 0, least = log_sum[to_index(query0 + a)];
       for (std::int64_t c = 0; c < of.value_width; ++c) own += g[c] * o[c];
       for (std::int64_t b = 0; b < of.keys; ++b) {
-        double& score = scores[as_size(a * of.keys + b)];
+        double& score = scores[to_index(a * of.keys + b)];
         double share = score == -kInfinity ? 0 : std::exp(score - least), towards = 0;
         for (std::int64_t c = 0; c < of.value_width; ++c) {
-          towards += g[c] * of.v[as_size((key0 + b) * of.value_width + c)];
-          d.v[as_size((key0 + b) * of.value_width + c)] += share * g[c];
+          towards += g[c] * of.v[to_index((key0 + b) * of.value_width + c)];
+          d.v[to_index((key0 + b) * of.value_width + c)] += share * g[c];
         }
         score = share * (towards - own);  // from here on its derivative
         for (std::int64_t c = 0; c < of.width; ++c) {
-          std::size_t q = as_size((query0 + a) * of.width + c),
-                      k = as_size((key0 + b) * of.width + c);
+          std::size_t q = to_index((query0 + a) * of.width + c),
+                      k = to_index((key0 + b) * of.width + c);
           d.q[q] += score * of.k[k] * of.scale;
           d.k[k] += score * of.q[q] * of.scale;
         }
@@ -150,10 +151,10 @@ Array summed_to(const Array& like, const Shape& scores, const std::vector<double
   int first = scores.size() - like.shape.size();
   for (int i = 0; i < like.shape.size(); ++i)
     if (like.shape[i] != 1) strides[first + i] = dense[i];
-  std::vector<double> out(as_size(like.count()), 0);
+  std::vector<double> out(to_index(like.count()), 0);
   auto from = d.begin();
   for_each_run(scores, strides, 0, [&](std::int64_t start, std::int64_t step, std::int64_t count) {
-    for (std::int64_t i = 0; i < count; ++i) out[as_size(start + i * step)] += *from++;
+    for (std::int64_t i = 0; i < count; ++i) out[to_index(start + i * step)] += *from++;
   });
   return Array::of(like.dtype, like.shape, out);
 }
@@ -165,7 +166,7 @@ Array with_rows(const Array& log_sum, std::int64_t rows) {
   std::int64_t own = shape[shape.size() - 1], kept = std::min(own, rows);
   shape[shape.size() - 1] = rows;
   std::vector<double> from = values<double>(log_sum),
-                      out(as_size(computable_count(shape)), kInfinity);
+                      out(to_index(computable_count(shape)), kInfinity);
   for (std::int64_t i = 0; rows > 0 && i < std::ssize(out) / rows; ++i)
     std::copy_n(from.begin() + i * own, kept, out.begin() + i * rows);
   return Array::of(log_sum.dtype, shape, out);

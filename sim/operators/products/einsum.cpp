@@ -122,7 +122,7 @@ T summed(const std::vector<Factor<T>>& factors, const Letters& of, std::size_t l
   if (letter == of.order.size()) {
     T product = 1;
     for (std::size_t f = 0; f < factors.size(); ++f)
-      product = times(product, factors[f].values[as_size(at[f])]);
+      product = times(product, factors[f].values[to_index(at[f])]);
     return product;
   }
   T total = 0;
@@ -159,7 +159,8 @@ ArrayResults einsum(const LocalCall& call) {
     if (element_count(shape) > 0) do {
         std::vector<std::int64_t> at(factors.size(), 0);
         for (std::size_t f = 0; f < factors.size(); ++f)
-          for (int d = 0; d < index.size(); ++d) at[f] += index[d] * factors[f].strides[as_size(d)];
+          for (int d = 0; d < index.size(); ++d)
+            at[f] += index[d] * factors[f].strides[to_index(d)];
         out.push_back(summed(factors, of, parts.output.size(), at));
       } while (next_index(index, [&](int d) { return shape[d]; }));
     return results(Array::of(dtype, shape, std::move(out)));

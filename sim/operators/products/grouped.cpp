@@ -36,7 +36,7 @@ ArrayResults scaled_product(const LocalCall& call) {
                       right = scaled(call, b, call.tensor(3));
   call.expect(a.shape[1] == b.shape[0], "expected matrices that fit");
   Shape shape{a.shape[0], b.shape[1]};
-  std::vector<double> out(as_size(computable_count(shape)), 0);
+  std::vector<double> out(to_index(computable_count(shape)), 0);
   add_product(left.data(), right.data(), a.shape[0], a.shape[1], b.shape[1], out.data());
   return results(Array::of(dtype_of(call, a.dtype), shape, out));
 }
@@ -80,14 +80,14 @@ ArrayResults grouped_product(const LocalCall& call) {
   std::int64_t rows = a.shape[left - 2], columns = b.shape[right - 1];
   std::vector<Part> of = parts(offsets, left == 2 ? a.shape[cut_left] : b.shape[cut_right]);
   call.expect(!offsets || std::ssize(of) == groups, "expected an offset for each group");
-  of.resize(as_size(groups), {0, 0});
+  of.resize(to_index(groups), {0, 0});
   bool apart = left == right;  // the result has a matrix a group
   Array out = Array::zeros(dtype_of(call, a.dtype),
                            apart ? Shape{groups, rows, columns} : Shape{rows, columns});
-  for (std::size_t i = 0; i < as_size(groups); ++i) {
+  for (std::size_t i = 0; i < to_index(groups); ++i) {
     Array x = group_of(a, i, cut_left, of[i]), y = group_of(b, i, cut_right, of[i]);
     call.expect(x.shape[1] == y.shape[0], "expected matrices that fit");
-    std::vector<double> made(as_size(x.shape[0] * y.shape[1]), 0);
+    std::vector<double> made(to_index(x.shape[0] * y.shape[1]), 0);
     add_product(values<double>(x).data(), values<double>(y).data(), x.shape[0], x.shape[1],
                 y.shape[1], made.data());
     std::int64_t start = apart       ? static_cast<std::int64_t>(i) * rows * columns

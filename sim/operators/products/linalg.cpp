@@ -262,13 +262,13 @@ ArrayResults lu_solve(const LocalCall& call) {
   call.expect(call.attributes.boolean("left", true) && !call.attributes.boolean("adjoint", false),
               "expected left, and no adjoint");
   std::vector<double> pivots = values<double>(call.tensor(1));
-  auto n = as_size(lu.rows());
+  auto n = to_index(lu.rows());
   call.expect(
-      b.rows() == lu.rows() && b.count() == lu.count() && pivots.size() == n * as_size(lu.count()),
+      b.rows() == lu.rows() && b.count() == lu.count() && pivots.size() == n * to_index(lu.count()),
       "expected pivots and right sides that fit");
   Collected out;
   for (std::int64_t i = 0; i < b.count(); ++i) {
-    auto first = pivots.begin() + static_cast<std::ptrdiff_t>(as_size(i) * n);
+    auto first = pivots.begin() + static_cast<std::ptrdiff_t>(to_index(i) * n);
     std::vector<double> own(first, first + static_cast<std::ptrdiff_t>(n));
     for (double& pivot : own) pivot = std::clamp<double>(pivot, 1, static_cast<double>(n));
     out.add(solved(lu.at(i), own, b.at(i)));

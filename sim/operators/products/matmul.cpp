@@ -43,7 +43,7 @@ Array product(const LocalCall& call, DType dtype, const Array& a, const Array& b
   };
   std::vector<T> x = batched(a, left), y = batched(b, right);
   shape.push_back(left.rows), shape.push_back(right.columns);
-  std::vector<T> out(as_size(computable_count(shape)), 0);
+  std::vector<T> out(to_index(computable_count(shape)), 0);
   std::int64_t of_left = left.rows * left.columns, of_right = right.rows * right.columns,
                of_out = left.rows * right.columns;
   for (std::int64_t i = 0; i < element_count(batch); ++i)

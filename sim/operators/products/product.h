@@ -20,7 +20,7 @@ void add_product_columns(const Number* a, const Number* b, std::int64_t rows, st
   constexpr std::int64_t kDepth = 512;  // of b's columns at a time: 64 KiB of f32
   using Tile = Eigen::Array<Number, kWidth, 1>;
   const std::int64_t width = std::min<std::int64_t>(kWidth, columns - from);
-  std::vector<Number> panel(static_cast<std::size_t>(std::min(kDepth, inner) * kWidth));
+  std::vector<Number> panel(to_index(std::min(kDepth, inner) * kWidth));
   for (std::int64_t first = 0; first < inner; first += kDepth) {
     const std::int64_t depth = std::min(kDepth, inner - first);
     for (std::int64_t k = 0; k < depth; ++k)

@@ -63,7 +63,7 @@ std::int64_t end_of(const Alike& lane) {
 
 void keep_some(std::vector<Alike>& lanes, std::size_t most) {
   if (lanes.size() <= most) return;
-  auto last = static_cast<std::size_t>(
+  auto last = to_index(
       std::max_element(lanes.begin(), lanes.end(),
                        [](const Alike& a, const Alike& b) { return end_of(a) < end_of(b); }) -
       lanes.begin());

@@ -5,6 +5,7 @@
 
 #include "core/base/cursor.h"
 #include "core/base/errors.h"
+#include "core/base/ids.h"
 
 namespace reshard::sim::nccl {
 namespace {
@@ -77,12 +78,12 @@ constexpr std::array<Version, 4> kVersions{
 std::string_view text(Algorithm algorithm) {
   constexpr std::array<std::string_view, kAlgorithms> kNames{
       "tree", "ring", "collnet_direct", "collnet_chain", "nvls", "nvls_tree", "pat"};
-  return kNames[static_cast<std::size_t>(algorithm)];
+  return kNames[to_index(algorithm)];
 }
 
 std::string_view text(Protocol protocol) {
   constexpr std::array<std::string_view, kProtocols> kNames{"LL", "LL128", "Simple"};
-  return kNames[static_cast<std::size_t>(protocol)];
+  return kNames[to_index(protocol)];
 }
 
 Generation generation_of(int compute_capability) {

@@ -52,7 +52,7 @@ double Parameters::hop_us(PathClass path_class) const {
 }
 
 std::int64_t default_figure(Figure which, int compute_capability) {
-  const Defaults& of = kDefaults[static_cast<std::size_t>(generation_of(compute_capability))];
+  const Defaults& of = kDefaults[to_index(generation_of(compute_capability))];
   auto us = [](double value) { return static_cast<std::int64_t>(value * 1e6 + 0.5); };
   auto ratio = us;
   switch (which) {
@@ -132,17 +132,16 @@ Parameters parameters_of(const Topology& topology) {
 }
 
 double Costs::ring_us(Function function, Protocol protocol, double bytes) const {
-  auto f = static_cast<std::size_t>(function);
+  auto f = to_index(function);
   double n = comm_.ranks, part = bytes / n, steps = n - 1;
   if (function == Function::AllReduce) steps *= 2;
   double launch = machine_.launch_us, hop = machine_.hop_us(comm_.ring.within);
   double rate = ring_gb_per_s() * kPerUs, x = part / rate;
   double copy =
-      part / (kDefaults[static_cast<std::size_t>(generation_of(comm_.compute_capability))].copy_gb *
-              kPerUs);
+      part / (kDefaults[to_index(generation_of(comm_.compute_capability))].copy_gb * kPerUs);
   switch (protocol) {
     case Protocol::LL: {
-      auto generation = static_cast<std::size_t>(generation_of(comm_.compute_capability));
+      auto generation = to_index(generation_of(comm_.compute_capability));
       double ll = 0.92 * std::min(constants_.ll_total[generation][0], 0.5 * bus()) * kPerUs;
       double grown = 1 + kKappa[f] * std::clamp(part / (4 * kKiB) - 1, 0.0, 1.0);
       return grown * launch + steps * hyp(grown * hop, part / ll);

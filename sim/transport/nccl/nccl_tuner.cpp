@@ -9,8 +9,6 @@
 namespace reshard::sim::nccl {
 namespace {
 
-constexpr auto index_of = [](auto value) { return static_cast<std::size_t>(value); };
-
 // floor(log2(value)) for value >= 1; 0 for 0.
 int log2_floor(std::uint64_t value) {
   return value == 0 ? 0 : static_cast<int>(std::bit_width(value)) - 1;
@@ -74,9 +72,9 @@ bool Tuner::exists(Function function, Algorithm algorithm, Protocol protocol) co
 double Tuner::ring_rate(Protocol protocol) const {
   const Graph& ring = comm_.ring;
   double bus = ring.channels * (comm_.nodes <= 2 ? ring.intra : ring.inter);
-  auto generation = index_of(generation_of(comm_.compute_capability));
+  auto generation = to_index(generation_of(comm_.compute_capability));
   // Between nodes the processors copy what is low in latency.
-  auto ll = comm_.nodes == 1 ? generation : index_of(comm_.cpu == Cpu::Amd ? 1 : 0);
+  auto ll = comm_.nodes == 1 ? generation : to_index(comm_.cpu == Cpu::Amd ? 1 : 0);
   switch (protocol) {
     case Protocol::LL:
       return std::min(constants_.ll_total[ll][nodes_index()], 0.5 * bus);
@@ -89,10 +87,10 @@ double Tuner::ring_rate(Protocol protocol) const {
 
 double Tuner::tree_rate(Protocol protocol) const {
   const Graph& tree = comm_.tree;
-  auto generation = index_of(generation_of(comm_.compute_capability));
+  auto generation = to_index(generation_of(comm_.compute_capability));
   double bus = std::min(0.92 * (tree.channels * (comm_.nodes <= 2 ? tree.intra : tree.inter)),
                         tree.channels * constants_.tree[generation][nodes_index()]);
-  auto ll = comm_.nodes == 1 ? generation : index_of(comm_.cpu == Cpu::Amd ? 1 : 0);
+  auto ll = comm_.nodes == 1 ? generation : to_index(comm_.cpu == Cpu::Amd ? 1 : 0);
   switch (protocol) {
     case Protocol::LL:
       return std::min(bus / 3.8, constants_.ll_total[ll][nodes_index()]);
@@ -106,7 +104,7 @@ double Tuner::tree_rate(Protocol protocol) const {
 
 double Tuner::nvls_rate(Function function, Algorithm algorithm) const {
   const Graph& nvls = *comm_.nvls;
-  auto generation = index_of(generation_of(comm_.compute_capability));
+  auto generation = to_index(generation_of(comm_.compute_capability));
   double intra = nvls.intra * constants_.nvls_efficiency[generation] * (nvls.channels - 1) /
                  nvls.channels,
          inter = nvls.inter;
@@ -122,12 +120,12 @@ double Tuner::nvls_rate(Function function, Algorithm algorithm) const {
 }
 
 double Tuner::latency_us(Function function, Algorithm algorithm, Protocol protocol) const {
-  auto a = index_of(algorithm), p = index_of(protocol);
+  auto a = to_index(algorithm), p = to_index(protocol);
   const Graph& found = graph(algorithm);
   Hardware within = found.within <= PathClass::NVL ? Hardware::NvLink : Hardware::Pci;
-  double base = constants_.base_us[a][p], intra = constants_.step_us[index_of(within)][a][p];
+  double base = constants_.base_us[a][p], intra = constants_.step_us[to_index(within)][a][p];
   // A receiver flushes what came in the simple protocol.
-  double inter = constants_.step_us[index_of(Hardware::Net)][a][p] +
+  double inter = constants_.step_us[to_index(Hardware::Net)][a][p] +
                  found.network_us * (protocol == Protocol::Simple ? 2 : 1);
   int nodes = comm_.nodes, log_nodes = log2_floor(static_cast<std::uint64_t>(nodes));
   switch (algorithm) {
@@ -182,9 +180,9 @@ std::optional<double> Tuner::time_us(Function function, Algorithm algorithm, Pro
   if (!known) return std::nullopt;
   auto [latency, rate] = *known;
   if (algorithm == Algorithm::Tree) {
-    const auto& share = constants_.tree_share[index_of(protocol)];
+    const auto& share = constants_.tree_share[to_index(protocol)];
     int size = log2_floor(static_cast<std::uint64_t>(bytes) / 64);
-    if (size < static_cast<int>(share.size())) rate *= share[index_of(size)];
+    if (size < static_cast<int>(share.size())) rate *= share[to_index(size)];
   }
   // A plateau of long rings.
   if (algorithm == Algorithm::Ring && protocol == Protocol::Simple && comm_.nodes > 1 &&

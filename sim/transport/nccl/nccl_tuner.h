@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "core/base/ids.h"
 #include "core/topology/machine.h"
 #include "core/topology/path_class.h"
 #include "sim/transport/nccl/nccl_constants.h"
@@ -73,8 +74,7 @@ class Tuner {
   double tree_rate(Protocol protocol) const;
   double nvls_rate(Function function, Algorithm algorithm) const;
   int steps(Function function) const;
-  std::size_t nodes_index() const { return comm_.nodes <= 2 ? to_size(comm_.nodes - 1) : 2; }
-  static std::size_t to_size(int value) { return static_cast<std::size_t>(value); }
+  std::size_t nodes_index() const { return comm_.nodes <= 2 ? to_index(comm_.nodes - 1) : 2; }
 
   const Constants& constants_;
   Communicator comm_;

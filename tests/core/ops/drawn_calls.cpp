@@ -112,14 +112,34 @@ std::string other_equation(Prng& prng, std::string equation) {
   return equation;
 }
 
+// One dim less or one more, anywhere.
 void change_rank(Prng& prng, Shape& shape) {
-  if (shape.size() > 0 && prng.one_in(2)) {
-    Shape shorter(shape.size() - 1);
-    for (int d = 0; d < shorter.size(); ++d) shorter[d] = shape[d];
-    shape = shorter;
+  std::vector<std::int64_t> sizes(shape.begin(), shape.end());
+  std::int64_t at = prng.below(std::ssize(sizes) + 1);
+  if (at < std::ssize(sizes) && prng.one_in(2)) {
+    sizes.erase(sizes.begin() + at);
   } else if (shape.size() < kMaxDims) {
-    shape.push_back(other_size(prng));
+    sizes.insert(sizes.begin() + at, prng.one_in(3) ? 1 : other_size(prng));
   }
+  shape = Shape();
+  for (std::int64_t size : sizes) shape.push_back(size);
+}
+
+// An argument that is there no longer, once more, of the other kind, or a number.
+void vary_presence(Prng& prng, DrawnCall& call) {
+  if (call.arguments.empty()) return;
+  std::size_t at = to_index(prng.below(std::ssize(call.arguments)));
+  std::vector<std::optional<TensorSpec>>& tensors = call.arguments[at].tensors;
+  bool& is_list = call.arguments[at].is_list;
+  std::int64_t way = tensors.empty() ? 1 : prng.below(7);
+  if (way == 0) is_list = !is_list;
+  if (way == 0 && !is_list) tensors.resize(1);
+  if (way == 3 && is_list) tensors.push_back(tensors[0]);
+  if (way > 3) tensors.back().reset();
+  if (way > 4 && at < call.op->tensors.size())
+    call.attributes.set(std::string(call.op->tensors[at].name), OpValue(prng.between(-1, 3)));
+  if (way == 1) call.arguments.pop_back();
+  if (way == 2) call.arguments.push_back(call.arguments.back());
 }
 
 }  // namespace
@@ -203,9 +223,10 @@ CallDrawer::CallDrawer() {
 }
 
 DrawnCall CallDrawer::usual(Prng& prng, const Operator& op) const {
-  if (auto own = by_name_.find(op.name); own != by_name_.end()) return prng.pick(own->second);
   DrawnCall out;
-  if (auto like = by_rule_.find(rule_text(op)); like != by_rule_.end()) {
+  if (auto own = by_name_.find(op.name); own != by_name_.end()) {
+    out = prng.pick(own->second);
+  } else if (auto like = by_rule_.find(rule_text(op)); like != by_rule_.end()) {
     out = prng.pick(like->second);
   } else {
     out.mesh = "4";
@@ -224,6 +245,7 @@ DrawnCall CallDrawer::usual(Prng& prng, const Operator& op) const {
     if (std::find(op.attributes.begin(), op.attributes.end(), name) != op.attributes.end())
       own.set(name, value);
   out.attributes = own;
+  out.loss_parallel = prng.one_in(3);
   return out;
 }
 
@@ -326,18 +348,7 @@ DrawnCall CallDrawer::varied(Prng& prng, DrawnCall call) const {
   if (way < 4) {
     vary_attribute(prng, call);
   } else if (way == 4) {
-    // An argument that is there no longer, once more, or of the other kind.
-    if (call.arguments.empty()) return call;
-    DrawnCall::Argument& argument =
-        call.arguments[to_index(prng.below(std::ssize(call.arguments)))];
-    std::int64_t how = prng.below(6);
-    if (how == 0) argument.is_list = !argument.is_list;
-    if (how == 0 && !argument.is_list) argument.tensors.resize(1);
-    if (how == 1) call.arguments.pop_back();
-    if (how == 2) call.arguments.push_back(call.arguments.back());
-    if (how == 3 && argument.is_list && !argument.tensors.empty())
-      argument.tensors.push_back(argument.tensors[0]);
-    if (how > 3 && !argument.tensors.empty()) argument.tensors.back().reset();
+    vary_presence(prng, call);
   } else if (way == 5) {
     call.loss_parallel = !call.loss_parallel;
   } else if (way < 12) {

@@ -69,6 +69,7 @@ std::vector<TensorSpec*> tensors_of(DrawnCall& call) {
 }
 
 std::int64_t other_size(Prng& prng) {
+  if (prng.one_in(8)) return prng.pick<std::int64_t>({64, 65, 128, 129, 256, 257, 300});
   return prng.pick<std::int64_t>({0, 1, 1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 16, 16, 24, 32});
 }
 
@@ -104,7 +105,7 @@ void resize(Prng& prng, DrawnCall& call) {
 
 // One letter is another one, or more, or gone.
 std::string other_equation(Prng& prng, std::string equation) {
-  const std::string letters = "abcijkABYZz,,->> @[";
+  const std::string letters = "abcijkzABYZ,,->> @[`{";
   std::size_t at = to_index(prng.below(std::ssize(equation) + 1));
   std::size_t gone = to_index(prng.below(2)), more = to_index(prng.below(2));
   if (prng.one_in(3)) return equation.substr(0, equation.find("->"));
@@ -279,7 +280,8 @@ DrawnCall CallDrawer::written(Prng& prng, DrawnCall call) const {
   return call;
 }
 
-OpValue CallDrawer::other_value(Prng& prng, const std::string& name, const OpValue* value) const {
+OpValue CallDrawer::other_value(Prng& prng, const std::string& name, const OpValue* value,
+                                std::int64_t size) const {
   auto known = values_.find(name);
   if (known != values_.end() && prng.one_in(2)) return prng.pick(known->second);
   std::int64_t way = prng.below(12);
@@ -293,7 +295,8 @@ OpValue CallDrawer::other_value(Prng& prng, const std::string& name, const OpVal
   }
   auto vary_integer = [&](std::int64_t& integer) {
     const std::int64_t near = integer > 1 << 30 ? 4 : integer;  // slices end so
-    integer = prng.pick<std::int64_t>({near + 1, near - 1, -near, 0, 1, 2, 3, -1, -2});
+    integer = prng.pick<std::int64_t>(
+        {near + 1, near - 1, -near, 0, 1, 2, 3, -1, -2, size, size + 1, -size, -size - 1});
   };
   switch (out.kind) {
     case OpValue::Kind::Boolean:
@@ -337,7 +340,11 @@ void CallDrawer::vary_attribute(Prng& prng, DrawnCall& call) const {
   if (prng.one_in(8)) {
     call.attributes.erase(name);
   } else {
-    call.attributes.set(name, other_value(prng, name, call.attributes.find(name)));
+    std::int64_t size = 2;  // numbers are often compared to one
+    if (std::vector<TensorSpec*> tensors = tensors_of(call); !tensors.empty())
+      if (const Shape& shape = prng.pick(tensors)->meta.shape; shape.size() > 0)
+        size = shape[static_cast<int>(prng.below(shape.size()))];
+    call.attributes.set(name, other_value(prng, name, call.attributes.find(name), size));
   }
 }
 

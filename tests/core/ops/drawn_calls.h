@@ -46,7 +46,8 @@ class CallDrawer {
   DrawnCall written(Prng& prng, DrawnCall call) const;
 
  private:
-  OpValue other_value(Prng& prng, const std::string& name, const OpValue* value) const;
+  OpValue other_value(Prng& prng, const std::string& name, const OpValue* value,
+                      std::int64_t size) const;
   void vary_attribute(Prng& prng, DrawnCall& call) const;
 
   std::map<std::string, std::vector<DrawnCall>, std::less<>> by_name_, by_rule_;

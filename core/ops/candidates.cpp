@@ -366,6 +366,12 @@ bool can_lie(const Shape& shape, const OpPlacements& placements,
 Decision choose(const OpSite& site, const std::vector<const TensorSpec*>& inputs, const Rows& rows,
                 std::span<const std::int32_t> sizes, const MoveCost& cost,
                 const Choosing& choosing) {
+  auto expect = [&](std::size_t tensors) {
+    if (inputs.size() != tensors)
+      throw InputError(fmt::format("{}: expected {} tensors, found {}", site.op.name, tensors,
+                                   inputs.size()));
+  };
+  expect(site.inputs().size() + (site.op.writes_out ? site.outputs.size() : 0));
   Rows all = rows;
   if (site.op.writes_out)
     for (Row& row : all)
@@ -373,8 +379,7 @@ Decision choose(const OpSite& site, const std::vector<const TensorSpec*>& inputs
                  row.begin() + static_cast<std::ptrdiff_t>(site.outputs.size()));
   add_whole_row(site, inputs.size(), all);
   for (const Row& row : all)
-    RESHARD_CHECK(row.size() == site.outputs.size() + inputs.size(),
-                  "a row of " + site.op.name + " has not its tensors");
+    expect(row.size() - site.outputs.size());
   return Search(site, inputs, place_rows(site, all, inputs, choosing.cuts_plainly), sizes, cost)
       .run(choosing);
 }

@@ -30,7 +30,8 @@ void check_arguments(const OpCall& call) {
       throw InputError(fmt::format("{}: {} is {}", op.name, tensor.name,
                                    tensor.list ? "a list of tensors" : "one tensor"));
     if (tensor.optional || tensor.list) continue;
-    bool is_number = call.attributes.has(tensor.name);
+    bool is_number =
+        op.rule && op.rule->name.starts_with("pointwise") && call.attributes.has(tensor.name);
     if (!is_number && (!there || !call.arguments[i].tensors.front()))
       throw InputError(fmt::format("{} needs a tensor {}", op.name, tensor.name));
   }
@@ -79,7 +80,6 @@ OpSite site_of(const OpCall& call, const Part& part) {
   std::size_t read = call.op->writes_out ? call.op->tensors.size() : part.arguments.size();
   for (std::size_t i = 0; i < std::min(read, part.arguments.size()); ++i) {
     OpSite::Argument& argument = out.arguments.emplace_back();
-    argument.is_list = part.arguments[i].is_list;
     for (const TensorSpec* tensor : part.arguments[i].tensors)
       argument.tensors.push_back(tensor ? &tensor->meta : nullptr);
   }

@@ -132,6 +132,12 @@ void add_dim(Shape& shape, std::int64_t size) {
   shape.push_back(size);
 }
 
+std::vector<int> diagonal_dims(const OpSite& site, std::int64_t dim1, std::int64_t dim2, int dims) {
+  std::vector<int> out{site.dim("dim1", dim1, dims), site.dim("dim2", dim2, dims)};
+  if (out[0] == out[1]) throw InputError("attr dim2: expected another dim than dim1");
+  return out;
+}
+
 Metas like_first(const OpSite& site) { return {site.meta(0)}; }
 
 void cut_alike(const OpSite& site, const std::vector<int>& but, int count, Rows& rows) {

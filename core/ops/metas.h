@@ -34,6 +34,9 @@ bool contains(const std::vector<int>& dims, int dim);
 // One more dim at the end. Throws InputError beyond kMaxDims.
 void add_dim(Shape& shape, std::int64_t size);
 
+// The attributes dim1 and dim2, of `dims` dims. Throws InputError where they are the same.
+std::vector<int> diagonal_dims(const OpSite& site, std::int64_t dim1, std::int64_t dim2, int dims);
+
 // The meta of argument 0, once per output.
 Metas like_first(const OpSite& site);
 

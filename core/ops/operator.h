@@ -58,7 +58,6 @@ using Rows = std::vector<Row>;
 // A call as rules see it: no placements, no mesh.
 struct OpSite {
   struct Argument {
-    bool is_list = false;
     std::vector<const TensorMeta*> tensors;  // null: absent
   };
   const Operator& op;

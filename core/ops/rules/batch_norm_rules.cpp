@@ -11,7 +11,6 @@ namespace reshard {
 namespace {
 
 bool trains(const OpSite& site) {
-  if (site.op.name.find("no_training") != std::string::npos) return false;
   return site.op.name.starts_with("_batch_norm_with_update") ||
          site.attributes.boolean("training", false);
 }

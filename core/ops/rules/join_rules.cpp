@@ -227,7 +227,7 @@ Rows slice_scatter(const OpSite& site) {
 
 // Dims that the diagonal does not span; the part has it as its last.
 Rows diagonal_scatter(const OpSite& site) {
-  std::vector<int> gone{site.dim("dim1", 0), site.dim("dim2", 1)};
+  std::vector<int> gone = diagonal_dims(site, 0, 1, site.shape(0).size());
   Rows rows;
   for (int d = 0; d < site.shape(0).size(); ++d)
     if (!contains(gone, d))

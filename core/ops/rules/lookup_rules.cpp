@@ -44,7 +44,11 @@ Rows embedding_backward(const OpSite& site) {
 }
 
 Metas embedding_backward_metas(const OpSite& site) {
-  const Shape& grad = site.shape(0);
+  const Shape &grad = site.shape(0), &indices = site.shape(1);
+  if (grad.size() != indices.size() + 1)
+    throw InputError(
+        fmt::format("{}: expected a gradient of one dim more than the indices, found [{}] and [{}]",
+                    site.op.name, text(grad), text(indices)));
   return {TensorMeta{Shape{site.attributes.integer("num_weights"), grad[grad.size() - 1]},
                      site.meta(0).dtype}};
 }

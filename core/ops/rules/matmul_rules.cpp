@@ -105,11 +105,10 @@ Shape output_shape(const Equation& equation, const std::vector<const TensorMeta*
   return out;
 }
 
-Metas product_metas(const OpSite& site, const Equation& equation, std::size_t first = 0) {
-  std::vector<const TensorMeta*> inputs = site.inputs();
-  std::vector<const TensorMeta*> factors(
-      inputs.begin() + static_cast<std::ptrdiff_t>(first),
-      inputs.begin() + static_cast<std::ptrdiff_t>(first + equation.inputs.size()));
+Metas product_metas(const OpSite& site, const Equation& equation, int first = 0) {
+  std::vector<const TensorMeta*> factors;
+  for (std::size_t i = 0; i < equation.inputs.size(); ++i)
+    factors.push_back(&site.meta(first + static_cast<int>(i)));
   return {TensorMeta{output_shape(equation, factors, site.op.name), factors[0]->dtype}};
 }
 
@@ -280,7 +279,10 @@ Equation written_equation(const OpSite& site) {
 }
 
 Rows einsum(const OpSite& site) { return equation_rows(written_equation(site)); }
-Metas einsum_metas(const OpSite& site) { return product_metas(site, written_equation(site)); }
+Metas einsum_metas(const OpSite& site) {
+  std::vector<const TensorMeta*> inputs = site.inputs();
+  return {TensorMeta{output_shape(written_equation(site), inputs, site.op.name), inputs[0]->dtype}};
+}
 
 constexpr Rule kRules[]{
     {"product", product, plain_product_metas},

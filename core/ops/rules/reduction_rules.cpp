@@ -239,18 +239,16 @@ Metas diagonal_metas(const OpSite& site) {
       site.op.name.starts_with("diag_embed") || (site.op.name == "diag" && shape.size() == 1);
   Shape out;
   if (embeds) {
-    int dim1 = site.dim("dim1", -2, shape.size() + 1),
-        dim2 = site.dim("dim2", -1, shape.size() + 1);
+    std::vector<int> of = diagonal_dims(site, -2, -1, shape.size() + 1);
     for (int d = 0, from = 0; d < shape.size() + 1; ++d)
-      add_dim(out, d == dim1 || d == dim2 ? shape[shape.size() - 1] + away : shape[from++]);
+      add_dim(out, contains(of, d) ? shape[shape.size() - 1] + away : shape[from++]);
     return {TensorMeta{out, site.meta(0).dtype}};
   }
-  int dim1 = site.dim("dim1", 0), dim2 = site.dim("dim2", 1);
-  if (dim1 == dim2) throw InputError("attr dim2: expected another dim than dim1");
+  std::vector<int> of = diagonal_dims(site, 0, 1, shape.size());
   for (int d = 0; d < shape.size(); ++d)
-    if (d != dim1 && d != dim2) out.push_back(shape[d]);
-  std::int64_t rows = shape[dim1] + std::min<std::int64_t>(offset, 0),
-               columns = shape[dim2] - std::max<std::int64_t>(offset, 0);
+    if (!contains(of, d)) out.push_back(shape[d]);
+  std::int64_t rows = shape[of[0]] + std::min<std::int64_t>(offset, 0),
+               columns = shape[of[1]] - std::max<std::int64_t>(offset, 0);
   out.push_back(std::max<std::int64_t>(std::min(rows, columns), 0));
   return {TensorMeta{out, site.meta(0).dtype}};
 }

@@ -58,7 +58,7 @@ OpPlacements followed(const Tensors& tensors, bool& corrected) {
 }  // namespace
 
 Decision decide_stack(const OpCall& call, std::span<const std::int32_t>, const MoveCost& cost) {
-  const Tensors& tensors = call.arguments[0].tensors;
+  const Tensors tensors = call.arguments.empty() ? Tensors{} : call.arguments[0].tensors;
   if (tensors.empty() || std::find(tensors.begin(), tensors.end(), nullptr) != tensors.end())
     throw InputError("stack needs tensors, none of them absent");
   const TensorMeta& meta = tensors.front()->meta;

@@ -132,5 +132,39 @@ TEST_CASE("arguments: a part is put back along the dims that it has") {
         "S(2) S(1) -> S(2)");
 }
 
+TEST_CASE("arguments: tensors that are missing, or of other ranks than the call's others") {
+  const struct {
+    const char* op;
+    std::vector<std::string> inputs;
+    const char *attributes, *refusal;
+  } rows[] = {
+      {"mm", {"f32[8,4] R"}, R"({"mat2": 2.0})", "mm needs a tensor mat2"},
+      {"add.out", {"f32[8] R", "f32[8] R"}, "{}", "add.out: expected 3 tensors, found 2"},
+      {"_linalg_eigh.eigenvalues",
+       {"f32[4,4] R"},
+       "{}",
+       "_linalg_eigh.eigenvalues: expected 3 tensors, found 1"},
+      {"stack", {}, "{}", "stack needs tensors, none of them absent"},
+      {"embedding_dense_backward",
+       {"f32[] R", "i64[8] S(0)"},
+       R"({"num_weights": 16})",
+       "embedding_dense_backward: expected a gradient of one dim more than the indices, found [] "
+       "and [8]"},
+  };
+  for (const auto& row : rows)
+    CHECK_THROWS_WITH(decided(row.op, row.inputs, row.attributes), row.refusal);
+}
+
+TEST_CASE("arguments: a diagonal spans two dims") {
+  for (const char* op : {"diagonal_copy", "diagonal_scatter", "diag_embed"}) {
+    std::vector<std::string> inputs{"f32[8,4,2] S(1)", "f32[2,4] R"};
+    inputs.resize(std::string(op) == "diagonal_scatter" ? 2 : 1);
+    CAPTURE(op);
+    CHECK_NOTHROW(decided(op, inputs, R"({"dim1": 0, "dim2": 1})"));
+    CHECK_THROWS_WITH(decided(op, inputs, R"({"dim1": 1, "dim2": 1})"),
+                      "attr dim2: expected another dim than dim1");
+  }
+}
+
 }  // namespace
 }  // namespace reshard::test

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What drawn views, some of them mistaken, are read as, and how shards go through them by each of
+// the rules, stays what it was. What is changed on purpose:
+//
+//   RESHARD_UPDATE_FIGURES=1 build/release/test_ops "drawn views*"
+//
+// writes tests/core/ops/data/drawn_views.txt anew; RESHARD_SHOW=view prints what it says.
+#include <fmt/format.h>
+#include <catch2/catch.hpp>
+
+#include <cstdlib>
+#include <fstream>
+
+#include "core/base/digest.h"
+#include "core/base/errors.h"
+#include "core/ops/views/view_rule.h"
+#include "tests/core/ops/drawn_views.h"
+#include "tests/support/part.h"
+
+namespace reshard::test {
+namespace {
+
+constexpr const char* kPath = "tests/core/ops/data/drawn_views.txt";
+constexpr int kLines = 150, kViewsOfLine = 400;
+
+// One number of one argument is otherwise.
+void mistake(Prng& prng, OpAttributes& attributes) {
+  if (attributes.all().empty()) return;
+  auto [name, value] = prng.pick(attributes.all());
+  OpValue& number =
+      value.list.empty() ? value : value.list[to_index(prng.below(std::ssize(value.list)))];
+  number.integer = prng.pick<std::int64_t>({number.integer + 1, number.integer - 1, -1, -2, 0, 1});
+  attributes.set(name, value);
+}
+
+std::string words_of(const AxisShards& shards, std::size_t axes) {
+  std::string out;
+  for (std::size_t axis = 0; axis < axes; ++axis)
+    out += fmt::format(" {}.{}.{}", static_cast<int>(shards[axis].kind), shards[axis].dim,
+                       shards[axis].split_factor);
+  return out;
+}
+
+// As the output could lie, mostly as `near` has it.
+AxisShards drawn_shards(Prng& prng, AxisShards near, std::size_t axes, int dims) {
+  for (std::size_t axis = 0; axis < axes && dims > 0; ++axis) {
+    if (!prng.one_in(3)) continue;
+    near[axis] = {prng.one_in(3) ? AxisShard::Kind::Strided : AxisShard::Kind::Plain,
+                  static_cast<std::int8_t>(prng.below(dims)), 1};
+    if (near[axis].kind == AxisShard::Kind::Strided)
+      near[axis].split_factor = prng.pick<std::int64_t>({1, 2, 3, 4, 6, 8});
+  }
+  return near;
+}
+
+std::string answer(Prng& prng, DrawnView& view) {
+  if (prng.one_in(5)) mistake(prng, view.attributes);
+  std::size_t axes = view.mesh.size();
+  try {
+    TensorSpec input{{view.shape, DType::F32}, view.placements, prng.one_in(2)};
+    ViewMap map = view_map(view.name, input.meta, view.attributes);
+    std::string out = fmt::format("[{}]", text(map.output));
+    for (int d = 0; d < map.output.size(); ++d)
+      out += fmt::format(" {}.{}.{}.{}.{}.{}.{}", static_cast<int>(map.dim(d).kind),
+                         map.dim(d).first, map.dim(d).last, map.dim(d).piece, map.dim(d).is_last,
+                         map.dim(d).left, map.dim(d).right);
+    AxisShards shards;
+    for (std::size_t axis = 0; axis < axes; ++axis) shards[axis] = shard_of(view.placements[axis]);
+    TorchViewShards torch = torch_view_shards(map, shards, view.mesh);
+    out += fmt::format(" |{} ->{} {} {}", words_of(torch.wanted, axes), words_of(torch.out, axes),
+                       torch.lost_axis, torch.refusal);
+    for (int i = 0; i < 3; ++i) {
+      AxisShards to = drawn_shards(prng, torch.out, axes, map.output.size());
+      out += fmt::format(" {}", moved_axes(map, torch.wanted, to, view.mesh));
+    }
+    ViewResult result = propagate(map, input, view.mesh);
+    out += fmt::format(" | {} -> {} {} {} {}", text(result.wanted), text(result.output),
+                       result.of_view, result.corrected, result.refusal);
+    if (!result.refusal.empty()) return out;
+    MeshRef mesh = std::make_shared<const Mesh>(Mesh::row_major(view.mesh));
+    auto position = static_cast<std::int32_t>(prng.below(mesh->size()));
+    Shape local = local_sizes(map, result.output, mesh, position);
+    LocalView as = local_view(map, local);
+    out += fmt::format(" | [{}] {}", text(local), as.name);
+    for (const auto& [name, value] : as.attributes.all())
+      out += fmt::format(" {}={}", name, text(value));
+    return out;
+  } catch (const InputError& error) {
+    return error.what();
+  }
+}
+
+std::string line_of(int number) {
+  Prng prng(static_cast<std::uint64_t>(number));
+  Hasher all;
+  std::string first;
+  for (int i = 0; i < kViewsOfLine; ++i) {
+    DrawnView view = drawn_view(prng);
+    std::string said = answer(prng, view);
+    all.add(said);
+    if (i == 0) first = text(view);
+    if (std::getenv("RESHARD_SHOW")) fmt::print("{}\n  {}\n", text(view), said);
+  }
+  return fmt::format("{} {} ... {}", number, first, all.digest().hex().substr(0, 8));
+}
+
+TEST_CASE("drawn views carry shards as they did") {
+  if (std::getenv("RESHARD_UPDATE_FIGURES")) {
+    std::ofstream file(kPath);
+    for (int number = 0; number < kLines; ++number) file << line_of(number) << '\n';
+  }
+  std::ifstream file(kPath);
+  int number = 0;
+  for (std::string line; std::getline(file, line); ++number)
+    if (number % kOneOf == 0) CHECK(line_of(number) == line);
+  CHECK(number == kLines);
+}
+
+}  // namespace
+}  // namespace reshard::test

@@ -86,9 +86,6 @@ std::string mesh_said(std::string text) {
 }
 
 std::string placements_said(std::string text) {
-  if (text.size() < 4 || text[1] != '\n' || text[3] != '\n' || text[0] < '1' || text[0] > '5' ||
-      text[2] < '0' || text[2] > '8')
-    return "no such case";
   int axes = take_line(text).front() - '0', dims = take_line(text).front() - '0';
   std::vector<std::string> names{"a", "b", "c", "d", "e"};
   names.resize(to_index(axes));

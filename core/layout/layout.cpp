@@ -16,9 +16,11 @@ namespace {
 ShardStacks stacks_from_order(int dims, const std::vector<Placement>& placements,
                               const IndexVector<int, int>& order) {
   ShardStacks stacks(to_index(dims));
+  // A dim out of range is refused later, by check().
   for (std::size_t axis = 0; axis < placements.size(); ++axis)
-    if (placements[axis].is_shard_like() && placements[axis].dim < dims)
-      stacks[placements[axis].dim].push_back(static_cast<int>(axis));
+    if (const Placement& placement = placements[axis];
+        placement.is_shard_like() && placement.dim >= 0 && placement.dim < dims)
+      stacks[placement.dim].push_back(static_cast<int>(axis));
   if (order.empty()) return stacks;
   for (std::vector<int>& stack : stacks) {
     auto written = [&](int axis) { return order[axis]; };

@@ -271,7 +271,6 @@ class Reader {
   static CollectiveStep collective(Cursor& cursor, CollectiveKind kind) {
     CollectiveStep step{};
     step.kind = kind;
-    step.divisor = 1;
     cursor.expect(" ");
     step.input = buffer(cursor);
     cursor.expect(" dim ");

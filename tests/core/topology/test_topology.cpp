@@ -100,6 +100,9 @@ TEST_CASE("contradictions in a template are refused") {
   CHECK(
       changed([](NodeTemplate& n) { n.rule_within = {-1}; }) ==
       "topology t: expected a route for every pair of devices of a node, found a pair without one");
+  CHECK(changed([](NodeTemplate& n) {
+          n.class_of = {0, 0, 2, 1};
+        }) == "topology t: expected 9 rules within a node, one per pair of classes, found 1");
   // A class of one device has no pair with itself, but one with every other class.
   CHECK(changed([](NodeTemplate& n) {
           n.class_of = {0, 0, 0, 1};

@@ -193,6 +193,17 @@ TEST_CASE("of two lines between nodes the first counts, the very first line of a
   CHECK(error_of(kHead + "count nothing\n" + between + between + kWithin) ==
         "m.topo:9: expected a route that some pair of devices takes (the first line that matches "
         "counts), found another");
+  // A node of one device may have lines that it never takes; a line between nodes may come first.
+  const std::string one = "reshard-topology 1\nname m\ndevices 1\nnodes 2\nport a 5GB/s\n";
+  CHECK(error_of(one + between) == "no error");
+  CHECK(error_of(one + between + kWithin + kWithin) == "no error");
+  CHECK(error_of(one + kWithin + between + between) ==
+        "m.topo:8: expected a route that some pair of devices takes (the first line that matches "
+        "counts), found another");
+  CHECK(error_of(one + "group g 0\n" + between + "route g via a.in latency 0 transport pcie\n") ==
+        "m.topo:8: expected a route that some pair of devices takes (the first line that matches "
+        "counts), found another");
+  CHECK(error_of(kHead + "nodes 2\n" + between + kWithin) == "no error");
 }
 
 TEST_CASE("what would take absurd work or memory is refused") {

@@ -130,7 +130,6 @@ class LevelCount {
   std::int64_t add(std::size_t holder_list, std::size_t needer_list, std::int64_t elements) {
     const HoldingList& holding = holdings_[holder_list];
     std::span<const std::int32_t> needs = needs_.list(needer_list);
-    if (needs.empty()) return 0;
     std::int64_t lacking = 0;
     bool packed_need = false;
     auto at = holding.holdings.begin(), end = holding.holdings.end();

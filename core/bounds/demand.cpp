@@ -264,7 +264,7 @@ class RequestCount {
 
   RequestDemand demand() const {
     RequestDemand demand;
-    demand.in_bytes.assign(sets_.size(), 0);
+    demand.in_bytes.resize(sets_.size());
     std::int64_t width = size_bytes(request_.dtype());
     for (std::size_t l = 0; l < levels_.size(); ++l) {
       const CutLevel& level = sets_.levels()[l];
@@ -347,11 +347,7 @@ class RequestCount {
 }  // namespace
 
 RequestDemand demand_of(const Request& request, const CutSets& sets) {
-  if (sets.levels().empty()) {
-    RequestDemand nothing;
-    nothing.in_bytes.assign(sets.size(), 0);
-    return nothing;
-  }
+  if (sets.levels().empty()) return {};
   RequestCount count(request, sets);
   count.run();
   return count.demand();

@@ -33,10 +33,10 @@ TEST_CASE("what gets through a passage takes whole picoseconds, rounded up, what
 }
 
 TEST_CASE("holders in jobs of more than 128 ranks a node") {
-  auto holder_ps = [](const char* machine, const char* axes, const char* length) {
+  auto holder_ps = [](const char* machine, const char* axes, const char* length,
+                      const char* to = "R,S0") {
     MeshRef mesh = std::make_shared<const Mesh>(parse_mesh(axes));
-    Request request(parse_layout(length, "u8", mesh, "S0,R"),
-                    parse_layout(length, "u8", mesh, "R,S0"));
+    Request request(parse_layout(length, "u8", mesh, "S0,R"), parse_layout(length, "u8", mesh, to));
     return bound_of(request, sim::find_topology(machine)).holder_ps;
   };
   // Every rank holds half of all, as 49 or 99 others do; of each part one needer lacks it.
@@ -44,6 +44,8 @@ TEST_CASE("holders in jobs of more than 128 ranks a node") {
         700'000 + transfer_ps(10'000'000, Int128{100} * 450'000'000'000));
   CHECK(holder_ps("nvswitch:200", "2x100", "20000000") ==
         700'000 + transfer_ps(20'000'000, Int128{200} * 450'000'000'000));
+  // Who needs a part is who holds it.
+  CHECK(holder_ps("nvswitch:200", "2x100", "20000000", "S0,R") == 0);
 }
 
 // 130 ranks of a node hold what the other 10 need, and have no need of the other node.
@@ -58,11 +60,16 @@ TEST_CASE("ranks that lack nothing keep their way in out of a large node's count
   MeshRef holders = std::make_shared<const Mesh>(parse_mesh("130", "10-139")),
           needers = std::make_shared<const Mesh>(parse_mesh("150", "0-9,140-279"));
   // A row for each of the ten, none for the other node's ranks.
-  Request request(parse_layout("10,64000000", "u8", holders, "R"),
-                  parse_layout("10,64000000", "u8", needers, "S0"));
+  auto holder_ps = [&](const char* shape) {
+    return bound_of(Request(parse_layout(shape, "u8", holders, "R"),
+                            parse_layout(shape, "u8", needers, "S0")),
+                    topology)
+        .holder_ps;
+  };
   // Into 140 ranks by NVLink and into ten by their NICs.
-  CHECK(bound_of(request, topology).holder_ps ==
-        1'000'000 + transfer_ps(640'000'000, Int128{140 + 10 * 50} * 1'000'000'000));
+  Int128 rate = Int128{140 + 10 * 50} * 1'000'000'000;
+  CHECK(holder_ps("10,64000000") == 1'000'000 + transfer_ps(640'000'000, rate));
+  CHECK(holder_ps("10") == 1'000'000 + transfer_ps(10, rate));
 }
 
 }  // namespace reshard

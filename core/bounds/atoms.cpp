@@ -2,7 +2,6 @@
 #include "core/bounds/atoms.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "core/base/errors.h"
 
@@ -135,13 +134,7 @@ Atoms::Atoms(const Request& request) {
 
 std::int64_t Atoms::count() const {
   std::int64_t count = 1;
-  for (const Dim& dim : dims_) {
-    auto here = static_cast<std::int64_t>(dim.overlaps.size());
-    if (here == 0) return 0;
-    count = count > std::numeric_limits<std::int64_t>::max() / here
-                ? std::numeric_limits<std::int64_t>::max()
-                : count * here;
-  }
+  for (const Dim& dim : dims_) count *= static_cast<std::int64_t>(dim.overlaps.size());
   return count;
 }
 

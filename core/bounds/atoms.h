@@ -60,7 +60,7 @@ class Atoms {
  public:
   explicit Atoms(const Request& request);
 
-  // Number of atoms, cut to int64's greatest.
+  // Number of atoms: at most 2^40, one per cell of the source and of the destination.
   std::int64_t count() const;
   // Calls visit(source cell, destination cell, elements) for each.
   template <typename Visit>

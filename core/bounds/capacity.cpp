@@ -166,14 +166,14 @@ struct ClassHere {
   auto operator<=>(const ClassHere&) const = default;
 };
 
-// Nodes with the same classes in the same sets, numbered from the node's lowest set, are one kind;
-// with the number of such nodes.
+// Nodes with the same classes in the same sets, numbered from that of the node's first rank, are
+// one kind; with the number of such nodes.
 std::map<std::vector<ClassHere>, std::int64_t> kinds_of_node(
     const Topology& topology, const std::vector<Rank>& ranks,
     const std::vector<std::int32_t>& set_of) {
   std::map<std::vector<ClassHere>, std::int64_t> kinds;
   for (std::size_t i = 0; i < ranks.size();) {
-    std::int32_t node = topology.node_of(ranks[i]), lowest = set_of[i];
+    std::int32_t node = topology.node_of(ranks[i]), first = set_of[i];
     std::map<std::int32_t, ClassHere> classes;
     for (; i < ranks.size() && topology.node_of(ranks[i]) == node; ++i) {
       std::int32_t device_class = topology.class_of(ranks[i]);
@@ -183,12 +183,10 @@ std::map<std::vector<ClassHere>, std::int64_t> kinds_of_node(
       ++here.ranks;
       here.least_set = std::min(here.least_set, set_of[i]);
       here.greatest_set = std::max(here.greatest_set, set_of[i]);
-      lowest = std::min(lowest, set_of[i]);
     }
     std::vector<ClassHere> kind;
     for (auto& [device_class, here] : classes)
-      kind.push_back(
-          {device_class, here.ranks, here.least_set - lowest, here.greatest_set - lowest});
+      kind.push_back({device_class, here.ranks, here.least_set - first, here.greatest_set - first});
     ++kinds[kind];
   }
   return kinds;
@@ -264,7 +262,7 @@ JobCapacities::Ways JobCapacities::ways_into(std::int32_t node,
   // The one rule between nodes does not ask for the class.
   End far{kElsewhere, 0, -1, elsewhere(here), static_cast<std::int64_t>(by_node_.size()) - 1};
   return {passage_around(topology_, inside, {}, far, false),
-          passage_around(topology_, inside, beside, End{kElsewhere, 0, -1, 0, 0}, false),
+          passage_around(topology_, inside, beside, End{}, false),
           passage_around(topology_, beside, {}, far, false)};
 }
 
@@ -296,8 +294,8 @@ LevelPassages JobCapacities::of_level(const std::vector<std::int32_t>& set_of,
     ++place;
   }
 
-  LevelPassages out{between.passage(), 0, {}};
-  out.latency_ps = std::min(out.between.latency_ps, inside.passage().latency_ps);
+  Passage across_sets = between.passage();
+  LevelPassages out{across_sets, std::min(across_sets.latency_ps, inside.passage().latency_ps), {}};
   if (!inside.shows_receipts(switches) || !between.shows_receipts(switches)) return out;
   auto inner = inside.choices(), outer = between.choices();
   for (std::size_t in = 0; in < inner.size(); ++in)

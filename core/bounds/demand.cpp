@@ -130,7 +130,6 @@ class LevelCount {
   std::int64_t add(std::size_t holder_list, std::size_t needer_list, std::int64_t elements) {
     const HoldingList& holding = holdings_[holder_list];
     std::span<const std::int32_t> needs = needs_.list(needer_list);
-    if (needs.empty()) return 0;
     std::int64_t lacking = 0;
     bool packed_need = false;
     auto at = holding.holdings.begin(), end = holding.holdings.end();
@@ -265,7 +264,7 @@ class RequestCount {
 
   RequestDemand demand() const {
     RequestDemand demand;
-    demand.in_bytes.assign(sets_.size(), 0);
+    demand.in_bytes.resize(sets_.size());
     std::int64_t width = size_bytes(request_.dtype());
     for (std::size_t l = 0; l < levels_.size(); ++l) {
       const CutLevel& level = sets_.levels()[l];
@@ -348,11 +347,7 @@ class RequestCount {
 }  // namespace
 
 RequestDemand demand_of(const Request& request, const CutSets& sets) {
-  if (sets.levels().empty()) {
-    RequestDemand nothing;
-    nothing.in_bytes.assign(sets.size(), 0);
-    return nothing;
-  }
+  if (sets.levels().empty()) return {};
   RequestCount count(request, sets);
   count.run();
   return count.demand();

@@ -47,7 +47,7 @@ std::int64_t entry_bound_ps(Int128 bytes, const EntryWays& ways) {
   // Bytes that may have come straight when the first relayed one is there, rounded up: the bound
   // stays a bound.
   Int128 early = ceil_div(ways.straight.bytes_per_s * ways.inside_ps, Int128{kPsPerSecond});
-  if (bytes <= early || ways.relayed_bytes_per_s == 0) return ways.straight.least_ps(bytes);
+  if (bytes <= early) return ways.straight.least_ps(bytes);
   Passage both{ways.straight.bytes_per_s + ways.relayed_bytes_per_s,
                ways.straight.latency_ps + ways.inside_ps};
   return both.least_ps(bytes - early);
@@ -57,7 +57,6 @@ std::int64_t node_entry_bound_ps(std::span<const Int128> by_needers, const NodeE
   if (std::all_of(by_needers.begin(), by_needers.end(), [](Int128 bytes) { return bytes == 0; }))
     return 0;
   std::int64_t too_soon = entrance.between_ps, enough = std::numeric_limits<std::int64_t>::max();
-  if (!can_enter(by_needers, entrance, enough)) return enough;
   while (enough - too_soon > 1) {
     std::int64_t middle = too_soon + (enough - too_soon) / 2;
     (can_enter(by_needers, entrance, middle) ? enough : too_soon) = middle;

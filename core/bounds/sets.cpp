@@ -83,7 +83,6 @@ CutSets::CutSets(const Topology& topology, std::vector<Rank> ranks, Switches use
     throw InputError(
         fmt::format("topology {}: expected a device for every rank, found {} devices and rank {}",
                     topology.name(), topology.devices(), to_int(ranks_.back())));
-  if (ranks_.size() < 2) return;
   levels_.push_back(rank_level(topology, ranks_));
   const NodeTemplate& node = topology.node();
   levels_.push_back(grouped_level(

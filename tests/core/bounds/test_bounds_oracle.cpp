@@ -220,6 +220,7 @@ TEST_CASE("sets need a device for every rank") {
     Rank last{topology.devices() - 1}, beyond{topology.devices()};
     CHECK(CutSets(topology, {Rank{0}, last}).ranks().back() == last);
     CHECK_THROWS_AS(CutSets(topology, {last}).name(0), CheckFailure);  // one rank has no sets
+    CHECK(CutSets(topology, {}).size() == 0);
     CHECK_THROWS_WITH(CutSets(topology, {Rank{0}, beyond}),
                       Catch::Contains("expected a device for every rank, found 12 devices and "
                                       "rank 12"));

@@ -280,6 +280,14 @@ TEST_CASE("what a bound cannot be worked out for is refused, not tried") {
   Request request(parse_layout("1048576,1048576", "u8", mesh, "S0"),
                   parse_layout("1048576,1048576", "u8", mesh, "S1"));
   CHECK_THROWS_AS(least_volume_bytes(request), InputError);
+  // Three times 2^32 pairs, and three times 2^30 in each of 16 addends that are kept.
+  auto moved = [](const char* axes, const char* from, const char* to) {
+    MeshRef ranks = std::make_shared<const Mesh>(parse_mesh(axes));
+    return least_volume_bytes(Request(parse_layout("65536,65536", "u8", ranks, from),
+                                      parse_layout("65536,65536", "u8", ranks, to)));
+  };
+  CHECK_THROWS_AS(moved("65536", "S0", "S1"), InputError);
+  CHECK_THROWS_AS(moved("16x32768", "P,S0", "P,S1"), InputError);
   Topology topology = sim::find_topology("dgx-h100");
   MeshRef sixteen = std::make_shared<const Mesh>(parse_mesh("16"));
   Request large(parse_layout("16", "u8", sixteen, "S0"), parse_layout("16", "u8", sixteen, "R"));

@@ -58,6 +58,8 @@ std::string of_step(const Plan& plan, const Step& step) {
 std::string of_traffic(const Plan& plan) {
   std::string out;
   for (const Step& step : plan.steps) out += of_step(plan, step);
+  for (std::size_t s = 0; s < plan.steps.size(); ++s)
+    for (const std::vector<Rank>& group : groups_of(plan, id_of<StepId>(s))) out += words(group);
   PlanBytes bytes = count_bytes(plan);
   out += words(bytes.received_per_step) + words(bytes.received_per_slot) +
          word(bytes.received_max) + word(bytes.received_total) + words(bytes.peak_per_slot) +
@@ -70,7 +72,6 @@ std::string of_traffic(const Plan& plan) {
     out += word(static_cast<std::int64_t>(to_index(step))) + word(text(facts.kind)) +
            word(text(facts.op)) + word(facts.divisor) + word(text(facts.dtype)) +
            word(facts.group_size) + word(facts.operand_bytes) + (facts.contiguous ? "one " : "");
-    for (const std::vector<Rank>& group : groups_of(plan, step)) out += words(group);
   });
   return out;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
+#include <limits>
 
 #include "tests/support/drawn_plans.h"
 
@@ -52,14 +53,16 @@ class Break {
     if (prng_.one_in(16)) at = prng_.one_in(2) ? -1 : static_cast<Slot>(plan_.slot_count());
     return "slot";
   }
+  void nudge_one_of(DimVector& values) {
+    std::int64_t& value = values[static_cast<int>(prng_.below(values.size()))];
+    if (!prng_.one_in(30)) return nudge(value);
+    value = prng_.one_in(2) ? std::numeric_limits<std::int64_t>::max()
+                            : std::numeric_limits<std::int64_t>::min();
+  }
   std::string box(DimVector& lo, DimVector& extents) {
-    int d = static_cast<int>(prng_.below(lo.size()));
-    if (prng_.one_in(3)) {
-      nudge(extents[d]);
-      return "extent";
-    }
-    nudge(lo[d]);
-    return "lo";
+    bool of_extents = prng_.one_in(3);
+    nudge_one_of(of_extents ? extents : lo);
+    return of_extents ? "extent" : "lo";
   }
   std::string op(ReduceOp& op) {
     op = static_cast<ReduceOp>(prng_.below(kReduceOpCount));
@@ -142,24 +145,56 @@ class Break {
     return what;
   }
 
+  // One of a list, of which ranges into another list may speak.
+  template <class T>
+  std::string list(std::vector<T>& of) {
+    auto at = of.begin() + prng_.below(static_cast<std::int64_t>(of.size()));
+    if (prng_.one_in(3)) {
+      of.erase(at);
+      return "one left out";
+    }
+    if (prng_.one_in(2)) {
+      T again = *at;
+      of.insert(at, again);
+      return "one twice";
+    }
+    std::swap(*at, any(of));
+    return "two swapped";
+  }
+
   std::string in(CopyStep& step) {
+    if (prng_.one_in(8)) return list(step.parts);
     CopyStep::Part& part = any(step.parts);
     return prng_.one_in(6) ? slot(part.slot) : prng_.one_in(6) ? range(part.moves) : in(step.moves);
   }
   std::string in(ExchangeStep& step) {
+    if (prng_.one_in(8)) return list(step.messages);
     ExchangeStep::Message& message = any(step.messages);
     if (prng_.one_in(4)) return slot(prng_.one_in(2) ? message.source : message.destination);
     return prng_.one_in(6) ? range(message.moves) : in(step.moves);
   }
   std::string in(FillStep& step) {
+    if (prng_.one_in(8)) return list(step.parts);
     FillStep::Part& part = any(step.parts);
     if (prng_.one_in(4)) return slot(part.slot);
     if (prng_.one_in(4)) return buffer(part.buffer);
-    int d = static_cast<int>(prng_.below(part.box.dims()));
-    nudge(prng_.one_in(2) ? part.box.lo[d] : part.box.hi[d]);
+    return ends(part.box);
+  }
+  // Whose distance is a number still.
+  std::string ends(Box& box) {
+    if (prng_.one_in(20) && box.dims() < kMaxDims) {
+      box.lo.push_back(0);
+      box.hi.push_back(1);
+      return "dims of a box";
+    }
+    int d = static_cast<int>(prng_.below(box.dims()));
+    std::int64_t by = prng_.one_in(30) ? std::int64_t{1} << 62 : prng_.one_in(4) ? 2 : 1;
+    if (prng_.one_in(2)) by = -by;
+    (prng_.one_in(2) ? box.hi[d] : box.lo[d]) += by;
     return "box";
   }
   std::string in(ReduceStep& step) {
+    if (prng_.one_in(8)) return prng_.one_in(2) ? list(step.parts) : list(step.operands);
     ReduceStep::Part& part = any(step.parts);
     ReduceStep::Operand& operand = any(step.operands);
     switch (prng_.below(9)) {
@@ -175,10 +210,10 @@ class Break {
         nudge(prng_.one_in(2) ? part.first_operand : part.operand_count);
         return "range of operands";
       case 5:
-        nudge(operand.lo[static_cast<int>(prng_.below(operand.lo.size()))]);
+        nudge_one_of(operand.lo);
         return "lo of an operand";
       case 6:
-        if (!prng_.one_in(4)) return box(operand.lo, part.extents);
+        if (!prng_.one_in(4) || operand.lo.size() == kMaxDims) return box(operand.lo, part.extents);
         for (DimVector* values : {&operand.lo, &part.destination_lo, &part.extents})
           if (prng_.one_in(2)) values->push_back(1);
         return "dims of a box";
@@ -187,6 +222,17 @@ class Break {
     }
   }
   std::string in(CollectiveStep& step) {
+    if (!step.input_boxes.empty() && prng_.one_in(3)) {
+      std::vector<Box>& boxes = prng_.one_in(2) ? step.input_boxes : step.output_boxes;
+      if (!prng_.one_in(6)) return ends(any(boxes));
+      if (prng_.one_in(2)) return list(boxes);
+      boxes.clear();
+      return "all boxes left out";
+    }
+    if (prng_.one_in(40)) {
+      step.members.clear();
+      return "no members";
+    }
     switch (prng_.below(9)) {
       case 0:
         step.kind = static_cast<CollectiveKind>(prng_.below(4));

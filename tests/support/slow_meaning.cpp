@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What a request means, read off its placements axis by axis.
+#include <algorithm>
 #include <functional>
 #include <set>
 #include <stdexcept>
@@ -110,11 +111,12 @@ ReduceOp op_of(const Request& request) {
 }
 
 std::vector<SlowMeaning::Shard> shards_of(
-    const Layout& layout, const std::function<void(std::int32_t, SlowValue&)>& describe) {
+    const Layout& layout, int dims, const std::function<void(std::int32_t, SlowValue&)>& describe) {
   std::vector<SlowMeaning::Shard> out;
   for (std::int32_t p = 0; p < layout.mesh().size(); ++p) {
-    Shape shape = layout.local_shape(p);
-    SlowMeaning::Shard shard{layout.mesh().rank_at(p), shape.size() == 0 ? Shape{1} : shape, {}};
+    Shape local = layout.local_shape(p), shape(std::max(0, dims - local.size()), 1);
+    for (int d = 0; d < local.size(); ++d) shape.push_back(local[d]);
+    SlowMeaning::Shard shard{layout.mesh().rank_at(p), shape, {}};
     for (std::int64_t element : held_elements(layout, p)) {
       SlowValue value{State::Value, -1, element, 0, 1};
       describe(p, value);
@@ -127,14 +129,15 @@ std::vector<SlowMeaning::Shard> shards_of(
 
 }  // namespace
 
-SlowMeaning::SlowMeaning(const Request& request) : op_(op_of(request)), dtype_(request.dtype()) {
-  source_ = shards_of(request.source(), [&](std::int32_t p, SlowValue& value) {
+SlowMeaning::SlowMeaning(const Request& request, int dims)
+    : op_(op_of(request)), dtype_(request.dtype()) {
+  source_ = shards_of(request.source(), dims, [&](std::int32_t p, SlowValue& value) {
     value.addends = std::uint64_t{1} << addend_at(request.source(), p);
   });
   std::vector<std::set<std::int64_t>> valued;
   for (std::int32_t p = 0; p < request.destination().mesh().size(); ++p)
     valued.push_back(valued_at(request, p));
-  destination_ = shards_of(request.destination(), [&](std::int32_t p, SlowValue& value) {
+  destination_ = shards_of(request.destination(), dims, [&](std::int32_t p, SlowValue& value) {
     if (!valued[static_cast<std::size_t>(p)].contains(value.element)) {
       value = {State::Padding, -1, -1, 0, 1};
       return;

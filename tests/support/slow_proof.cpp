@@ -23,22 +23,28 @@ std::size_t place(const Shape& shape, const DimVector& lo, const DimVector& exte
 
 }  // namespace
 
-SlowRun::SlowRun(const SlowMeaning& meaning, const Plan& plan)
-    : meaning_(meaning), plan_(plan), before_(plan.slot_count()), takes_part_(plan.slot_count()) {
-  for (const auto* shards : {&meaning.source(), &meaning.destination()}) {
-    BufferId buffer = shards == &meaning.source() ? kSourceBuffer : kDestinationBuffer;
+SlowRun::SlowRun(const SlowMeanings& meanings, const Plan& plan)
+    : meanings_(meanings), plan_(plan), before_(plan.slot_count()), takes_part_(plan.slot_count()) {
+  auto fits = [&](BufferId buffer, const std::vector<SlowMeaning::Shard>& shards) {
     std::size_t there = 0;
     for (Slot slot = 0; slot < static_cast<Slot>(plan.slot_count()); ++slot)
       there += plan.buffer(buffer).exists(slot) ? 1 : 0;
-    bool fits = there == shards->size();
-    for (const SlowMeaning::Shard& shard : *shards)
-      fits &= plan.buffer(buffer).exists(plan.slot_of(shard.rank)) &&
-              plan.buffer(buffer).shape(plan.slot_of(shard.rank)) == shard.shape;
-    if (!fits) fault_ = "a buffer of the request has another shape";
+    bool out = there == shards.size();
+    for (const SlowMeaning::Shard& shard : shards)
+      out &= plan.buffer(buffer).exists(plan.slot_of(shard.rank)) &&
+             plan.buffer(buffer).shape(plan.slot_of(shard.rank)) == shard.shape;
+    return out;
+  };
+  for (std::size_t t = 0; t < meanings.size(); ++t) {
+    TensorId tensor{static_cast<std::int32_t>(t)};
+    if (!fits(source_of(tensor), meanings[t].source()) ||
+        !fits(destination_of(tensor), meanings[t].destination())) {
+      fault_ = "a buffer of a request has another shape";
+      return;
+    }
+    for (const SlowMeaning::Shard& shard : meanings[t].source())
+      values(source_of(tensor), plan.slot_of(shard.rank)) = shard.values;
   }
-  if (!fault_.empty()) return;
-  for (const SlowMeaning::Shard& shard : meaning.source())
-    values(kSourceBuffer, plan.slot_of(shard.rank)) = shard.values;
 }
 
 Values& SlowRun::values(BufferId buffer, Slot slot) {
@@ -75,9 +81,9 @@ SlowValue SlowRun::joined(const SlowValue& a, const SlowValue& b) const {
   return out;
 }
 
-SlowValue SlowRun::folded(const std::vector<SlowValue>& operands, ReduceOp op,
+SlowValue SlowRun::folded(const std::vector<SlowValue>& operands, BufferId of, ReduceOp op,
                           std::int64_t divisor) const {
-  demand(operands.size() == 1 || op == meaning_.op(), "folds by another operator");
+  demand(operands.size() == 1 || op == meaning(of).op(), "folds by another operator");
   SlowValue out = operands[0];
   for (std::size_t i = 1; i < operands.size(); ++i) out = joined(out, operands[i]);
   if (out.state != State::Value) return out;
@@ -141,10 +147,20 @@ void SlowRun::demand_box(BufferId buffer, Slot slot, const DimVector& lo,
            "has a box outside its buffer");
 }
 
-void SlowRun::demand_operator(ReduceOp op, std::int64_t divisor) const {
-  demand(op != ReduceOp::Avg && can_reduce(op, meaning_.dtype()), "has no such operator");
+void SlowRun::demand_operator(ReduceOp op, std::int64_t divisor, DType dtype) const {
+  demand(op != ReduceOp::Avg && can_reduce(op, dtype), "has no such operator");
   demand(divisor >= 1 && divisor <= std::int64_t{1} << 62, "has no such divisor");
-  demand(divisor == 1 || can_divide(meaning_.dtype()), "divides what has no division");
+  demand(divisor == 1 || can_divide(dtype), "divides what has no division");
+}
+
+// Sources and destinations come first, in turn.
+void SlowRun::demand_ends(BufferId from, BufferId to) const {
+  demand(to_index(to) >= 2 * meanings_.size() || to_index(to) % 2 == 1, "writes a source");
+  demand(&meaning(from) == &meaning(to), "moves into another tensor");
+}
+
+const SlowMeaning& SlowRun::meaning(BufferId buffer) const {
+  return meanings_[to_index(plan_.buffer(buffer).tensor())];
 }
 
 // Ranges take all moves, one after the other, none empty.
@@ -161,7 +177,7 @@ void SlowRun::demand_ranges(const std::vector<MoveRange>& ranges, const MoveList
 void SlowRun::move(const Move& move, Slot from, Slot to) {
   demand_box(move.source, from, move.source_lo, move.extents);
   demand_box(move.destination, to, move.destination_lo, move.extents);
-  demand_target(move.destination);
+  demand_ends(move.source, move.destination);
   Shape source = plan_.buffer(move.source).shape(from),
         destination = plan_.buffer(move.destination).shape(to);
   for (std::int64_t i = 0; i < element_count(move.extents); ++i)
@@ -201,9 +217,9 @@ void SlowRun::run(const FillStep& step) {
   for (const auto& [slot, buffer, box] : step.parts) {
     demand(last <= slot, "has parts out of order");
     last = slot;
-    demand_target(buffer);
     demand(box.lo.size() == box.hi.size(), "has boxes of other dims");
     demand_box(buffer, slot, box.lo, box.extents());
+    demand_ends(buffer, buffer);
     Shape shape = plan_.buffer(buffer).shape(slot);
     for (std::int64_t i = 0; i < box.volume(); ++i)
       write(buffer, slot, place(shape, box.lo, box.extents(), i), {State::Padding, -1, -1, 0, 1});
@@ -221,12 +237,13 @@ void SlowRun::run(const ReduceStep& step) {
   }
   demand(next == step.operands.size(), "has parts that do not take all operands");
   for (const ReduceStep::Part& part : step.parts) {
-    if (part.operand_count > 1 || step.divisor != 1) demand_operator(step.op, step.divisor);
-    demand_target(part.destination);
     demand_box(part.destination, part.slot, part.destination_lo, part.extents);
+    if (part.operand_count > 1 || step.divisor != 1)
+      demand_operator(step.op, step.divisor, meaning(part.destination).dtype());
     for (std::uint32_t k = 0; k < part.operand_count; ++k) {
       const ReduceStep::Operand& operand = step.operands[part.first_operand + k];
       demand_box(operand.buffer, part.slot, operand.lo, part.extents);
+      demand_ends(operand.buffer, part.destination);
     }
     for (std::int64_t i = 0; i < element_count(part.extents); ++i) {
       std::vector<SlowValue> operands;
@@ -238,7 +255,7 @@ void SlowRun::run(const ReduceStep& step) {
       }
       Shape shape = plan_.buffer(part.destination).shape(part.slot);
       write(part.destination, part.slot, place(shape, part.destination_lo, part.extents, i),
-            folded(operands, step.op, step.divisor));
+            folded(operands, part.destination, step.op, step.divisor));
     }
   }
 }
@@ -249,23 +266,32 @@ void SlowRun::run(const CollectiveStep& step) {
          "has no groups of one size");
   std::set<Slot> all(step.members.begin(), step.members.end());
   demand(all.size() == step.members.size(), "names a rank twice");
-  demand_target(step.output);
-  if (step.kind == CollectiveKind::ReduceScatter || step.kind == CollectiveKind::AllReduce)
-    demand_operator(step.op, step.divisor);
   for (Slot slot : step.members)
     for (BufferId buffer : {step.input, step.output}) demand_buffer(buffer, slot);
-  for (std::size_t g = 0; g < step.group_count(); ++g) run_group(step, step.group(g));
+  demand_ends(step.input, step.output);
+  if (step.kind == CollectiveKind::ReduceScatter || step.kind == CollectiveKind::AllReduce)
+    demand_operator(step.op, step.divisor, meaning(step.input).dtype());
+  demand(step.input_boxes.size() == step.output_boxes.size() &&
+             (step.input_boxes.empty() || step.input_boxes.size() == step.group_count()),
+         "has boxes of some groups");
+  for (std::size_t g = 0; g < step.group_count(); ++g) run_group(step, g);
 }
 
 // Block i of n along a dim with nothing but 1 before it is the i-th n-th of the row-major elements.
-void SlowRun::run_group(const CollectiveStep& step, std::span<const Slot> group) {
-  Shape input = plan_.buffer(step.input).shape(group[0]),
-        output = plan_.buffer(step.output).shape(group[0]), input_block = input,
-        output_block = output;
-  for (Slot slot : group)
-    demand(plan_.buffer(step.input).shape(slot) == input &&
-               plan_.buffer(step.output).shape(slot) == output,
-           "has a group of different shapes");
+void SlowRun::run_group(const CollectiveStep& step, std::size_t g) {
+  std::span<const Slot> group = step.group(g);
+  auto operand = [&](BufferId buffer, const std::vector<Box>& boxes) {
+    for (Slot slot : group)
+      if (boxes.empty())
+        demand(plan_.buffer(buffer).shape(slot) == plan_.buffer(buffer).shape(group[0]),
+               "has a group of different shapes");
+      else
+        demand_box(buffer, slot, boxes[g].lo, boxes[g].extents());
+    return boxes.empty() ? box_of(plan_.buffer(buffer).shape(group[0])) : boxes[g];
+  };
+  Box input = operand(step.input, step.input_boxes),
+      output = operand(step.output, step.output_boxes);
+  Shape input_block = input.extents(), output_block = output.extents();
   bool gathers = step.kind == CollectiveKind::AllGather,
        swaps = step.kind == CollectiveKind::AllToAll,
        scatters = step.kind == CollectiveKind::ReduceScatter;
@@ -281,23 +307,31 @@ void SlowRun::run_group(const CollectiveStep& step, std::span<const Slot> group)
   auto block = static_cast<std::size_t>(element_count(input_block)), n = group.size();
   demand(block > 0, "moves nothing");
 
+  auto taken = [&](Slot member, std::size_t index) {
+    return read(step.input, member,
+                place(plan_.buffer(step.input).shape(member), input.lo, input.extents(),
+                      static_cast<std::int64_t>(index)));
+  };
   auto fold = [&](std::size_t index) {
     std::vector<SlowValue> operands;
-    for (Slot member : group) operands.push_back(read(step.input, member, index));
-    return folded(operands, step.op, step.divisor);
+    for (Slot member : group) operands.push_back(taken(member, index));
+    return folded(operands, step.input, step.op, step.divisor);
   };
   std::vector<Values> results(n);
   for (std::size_t i = 0; i < n; ++i)
-    for (std::size_t e = 0; e < static_cast<std::size_t>(element_count(output)); ++e) {
+    for (std::size_t e = 0; e < static_cast<std::size_t>(output.volume()); ++e) {
       std::size_t j = e / block, rest = e % block;
-      results[i].push_back(gathers    ? read(step.input, group[j], rest)
-                           : swaps    ? read(step.input, group[j], i * block + rest)
+      results[i].push_back(gathers    ? taken(group[j], rest)
+                           : swaps    ? taken(group[j], i * block + rest)
                            : scatters ? fold(i * block + rest)
                                       : fold(e));
     }
   for (std::size_t i = 0; i < n; ++i)
     for (std::size_t e = 0; e < results[i].size(); ++e)
-      write(step.output, group[i], e, results[i][e]);
+      write(step.output, group[i],
+            place(plan_.buffer(step.output).shape(group[i]), output.lo, output.extents(),
+                  static_cast<std::int64_t>(e)),
+            results[i][e]);
 }
 
 bool SlowRun::run_step(std::size_t number) {
@@ -319,18 +353,20 @@ bool SlowRun::run_step(std::size_t number) {
 
 bool SlowRun::check_destination() {
   if (!fault_.empty()) return false;
-  for (const SlowMeaning::Shard& shard : meaning_.destination()) {
-    const Values& found = values(kDestinationBuffer, plan_.slot_of(shard.rank));
-    for (std::size_t e = 0; e < shard.values.size(); ++e)
-      if (!found[e].holds(shard.values[e]))
-        fault_ = "rank " + std::to_string(to_int(shard.rank)) + " ends with a wrong element " +
-                 std::to_string(e);
-  }
+  for (std::size_t t = 0; t < meanings_.size(); ++t)
+    for (const SlowMeaning::Shard& shard : meanings_[t].destination()) {
+      const Values& found =
+          values(destination_of(TensorId{static_cast<std::int32_t>(t)}), plan_.slot_of(shard.rank));
+      for (std::size_t e = 0; e < shard.values.size(); ++e)
+        if (!found[e].holds(shard.values[e]))
+          fault_ = "rank " + std::to_string(to_int(shard.rank)) + " ends with a wrong element " +
+                   std::to_string(e);
+    }
   return fault_.empty();
 }
 
-std::string slow_fault(const SlowMeaning& meaning, const Plan& plan) {
-  SlowRun run(meaning, plan);
+std::string slow_fault(const SlowMeanings& meanings, const Plan& plan) {
+  SlowRun run(meanings, plan);
   for (std::size_t s = 0; s < plan.steps.size(); ++s)
     if (!run.run_step(s)) return run.fault();
   run.check_destination();

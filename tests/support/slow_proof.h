@@ -33,11 +33,11 @@ struct SlowValue {
   }
 };
 
-// What a plan of one request starts from and must end with; worked out once for many plans.
+// What one tensor of a plan starts from and must end with; worked out once for many plans.
 class SlowMeaning {
  public:
-  // At most 64 addends.
-  explicit SlowMeaning(const Request& request);
+  // At most 64 addends. Shapes lead with 1 up to `dims`.
+  explicit SlowMeaning(const Request& request, int dims = 1);
   struct Shard {
     Rank rank;
     Shape shape;
@@ -54,10 +54,13 @@ class SlowMeaning {
   DType dtype_;
 };
 
+// By tensor.
+using SlowMeanings = std::vector<SlowMeaning>;
+
 // Every buffer of a plan while its steps run one by one.
 class SlowRun {
  public:
-  SlowRun(const SlowMeaning& meaning, const Plan& plan);
+  SlowRun(const SlowMeanings& meanings, const Plan& plan);
 
   // Runs the plan's step, which must be the next one; false where it is wrong, and then fault()
   // says why. `plan` may have got steps and temporaries since.
@@ -78,18 +81,19 @@ class SlowRun {
   const SlowValue& read(BufferId buffer, Slot slot, std::size_t index);
   void write(BufferId buffer, Slot slot, std::size_t index, SlowValue value);
   SlowValue joined(const SlowValue& a, const SlowValue& b) const;
-  SlowValue folded(const std::vector<SlowValue>& operands, ReduceOp op, std::int64_t divisor) const;
+  SlowValue folded(const std::vector<SlowValue>& operands, BufferId of, ReduceOp op,
+                   std::int64_t divisor) const;
   void follow_order(const Step& step);
   void demand(bool holds, const char* what) const {
     if (!holds) throw Wrong{what};
   }
   void demand_buffer(BufferId buffer, Slot slot) const;
   void demand_box(BufferId buffer, Slot slot, const DimVector& lo, const DimVector& extents) const;
-  void demand_target(BufferId buffer) const {
-    demand(buffer != kSourceBuffer, "writes the source");
-  }
+  // Both exist.
+  void demand_ends(BufferId from, BufferId to) const;
+  const SlowMeaning& meaning(BufferId buffer) const;
   void demand_slot(Slot slot) const;
-  void demand_operator(ReduceOp op, std::int64_t divisor) const;
+  void demand_operator(ReduceOp op, std::int64_t divisor, DType dtype) const;
   void demand_ranges(const std::vector<MoveRange>& ranges, const MoveList& moves) const;
   void move(const Move& move, Slot from, Slot to);
   void run(const CopyStep& step);
@@ -97,9 +101,9 @@ class SlowRun {
   void run(const ExchangeStep& step);
   void run(const ReduceStep& step);
   void run(const CollectiveStep& step);
-  void run_group(const CollectiveStep& step, std::span<const Slot> group);
+  void run_group(const CollectiveStep& step, std::size_t g);
 
-  const SlowMeaning& meaning_;
+  const SlowMeanings& meanings_;
   const Plan& plan_;
   std::vector<Values> memory_;  // [buffer * slots + slot]
   // Per slot and step the steps that must be done on the slot before its part of it starts.
@@ -110,6 +114,6 @@ class SlowRun {
 };
 
 // Why the plan is wrong; empty where it is right.
-std::string slow_fault(const SlowMeaning& meaning, const Plan& plan);
+std::string slow_fault(const SlowMeanings& meanings, const Plan& plan);
 
 }  // namespace reshard::test

@@ -13,9 +13,9 @@ class Wanderer {
  public:
   Wanderer(Prng& prng, const Request& request, const SlowMeaning& meaning)
       : prng_(prng),
-        meaning_(meaning),
+        meanings_{meaning},
         plan_(request, "drawn"),
-        run_(std::make_unique<SlowRun>(meaning, plan_)) {}
+        run_(std::make_unique<SlowRun>(meanings_, plan_)) {}
 
   std::optional<Plan> walk() {
     if (prng_.one_in(2)) try_step(fold_all());
@@ -32,6 +32,7 @@ class Wanderer {
     DimVector lo, extents;
   };
 
+  const SlowMeaning& meaning() const { return meanings_.front(); }
   std::int64_t slots() const { return static_cast<std::int64_t>(plan_.slot_count()); }
   Slot any_slot() { return static_cast<Slot>(prng_.below(slots())); }
   int dims() const { return plan_.dims(); }
@@ -129,19 +130,23 @@ class Wanderer {
     return step;
   }
 
-  // Two boxes of one rank that can be folded, else one as it is.
+  // Two or three boxes of one rank that can be folded, else one as it is.
   std::optional<StepBody> reduce() {
     ReduceStep step;
-    step.op = meaning_.op();
+    step.op = meaning().op();
     for (Slot slot = 0; slot < slots(); ++slot) {
       std::optional<Place> first = any_box(slot);
       if (!first) continue;
       Place to = landing(slot, first->extents);
       auto begin = static_cast<std::uint32_t>(step.operands.size());
       step.operands.push_back({first->buffer, first->lo});
-      for (int tries = 0; tries < 20 && step.operands.size() == begin + 1; ++tries)
-        if (std::optional<Place> second = any_box(slot); second && can_join(*first, *second))
-          step.operands.push_back({second->buffer, second->lo});
+      std::uint64_t addends = first_of(*first).addends;
+      for (int tries = 0; tries < 20 && step.operands.size() < begin + 3; ++tries)
+        if (std::optional<Place> other = any_box(slot);
+            other && can_join(*first, addends, *other)) {
+          step.operands.push_back({other->buffer, other->lo});
+          addends |= first_of(*other).addends;
+        }
       step.parts.push_back({slot, to.buffer, to.lo, first->extents, begin,
                             static_cast<std::uint32_t>(step.operands.size()) - begin});
     }
@@ -154,20 +159,20 @@ class Wanderer {
     for (int d = 0; d < dims(); ++d) at = at * shape[d] + place.lo[d];
     return run_->held(place.buffer, place.slot)[static_cast<std::size_t>(at)];
   }
-  bool can_join(const Place& a, Place& b) {
+  bool can_join(const Place& a, std::uint64_t addends, Place& b) {
     Shape shape = plan_.buffer(b.buffer).shape(b.slot);
     for (int d = 0; d < dims(); ++d)
       if (b.lo[d] + a.extents[d] > shape[d]) return false;
     b.extents = a.extents;
     const SlowValue &x = first_of(a), &y = first_of(b);
-    return x.element == y.element && (x.addends & y.addends) == 0;
+    return x.element == y.element && (addends & y.addends) == 0;
   }
 
-  // Groups of the ranks that have `input` in one shape.
+  // Groups of the ranks that have `input` in one shape; of whole buffers or of a box for each.
   std::optional<StepBody> collective() {
     CollectiveStep step{};
     step.kind = static_cast<CollectiveKind>(prng_.below(4));
-    step.op = meaning_.op();
+    step.op = meaning().op();
     auto b = prng_.below(static_cast<std::int64_t>(plan_.buffers.size()));
     step.input = BufferId{static_cast<std::int32_t>(b == 1 ? 0 : b)};
     std::vector<Slot> slots_left;
@@ -183,9 +188,22 @@ class Wanderer {
     auto all = static_cast<std::int32_t>(step.members.size());
     step.group_size = prng_.one_in(2) ? all : static_cast<std::int32_t>(prng_.between(2, all));
     step.members.resize(static_cast<std::size_t>(all / step.group_size * step.group_size));
-    std::optional<Shape> output = output_shape(step, input);
+    Shape taken = input;
+    bool boxed = prng_.one_in(3);
+    for (int d = 0; boxed && d < dims(); ++d) taken[d] = prng_.between(1, input[d]);
+    std::optional<Shape> output = output_shape(step, taken);
     if (!output) return std::nullopt;
     step.output = plan_.add_temporary();
+    for (std::size_t g = 0; boxed && g < step.group_count(); ++g) {
+      DimVector from(dims()), to(dims());
+      for (int d = 0; d < dims(); ++d) {
+        from[d] = prng_.between(0, input[d] - taken[d]);
+        to[d] = prng_.below(2);
+      }
+      step.input_boxes.push_back(box_at(from, taken));
+      step.output_boxes.push_back(box_at(to, *output));
+    }
+    for (int d = 0; boxed && d < dims(); ++d) (*output)[d] += prng_.between(1, 2);
     for (Slot slot : step.members) plan_.buffer(step.output).set_shape(slot, *output);
     return step;
   }
@@ -210,9 +228,9 @@ class Wanderer {
   std::optional<StepBody> fold_all() {
     CollectiveStep step{};
     step.kind = CollectiveKind::AllReduce;
-    step.op = meaning_.op();
-    if (!meaning_.destination().empty() && !meaning_.destination()[0].values.empty())
-      step.divisor = meaning_.destination()[0].values[0].divisor;
+    step.op = meaning().op();
+    if (!meaning().destination().empty() && !meaning().destination()[0].values.empty())
+      step.divisor = meaning().destination()[0].values[0].divisor;
     step.input = kSourceBuffer;
     for (Slot slot = 0; slot < slots(); ++slot)
       if (plan_.buffer(kSourceBuffer).elements(slot) > 0) step.members.push_back(slot);
@@ -251,7 +269,7 @@ class Wanderer {
   bool finish() {
     std::vector<std::vector<Move>> moves(plan_.slot_count() * plan_.slot_count());
     FillStep fill;
-    for (const SlowMeaning::Shard& shard : meaning_.destination()) {
+    for (const SlowMeaning::Shard& shard : meaning().destination()) {
       Slot to = plan_.slot_of(shard.rank);
       for (std::size_t e = 0; e < shard.values.size(); ++e) {
         std::vector<Place> from = holders(shard.values[e]);
@@ -324,7 +342,7 @@ class Wanderer {
   }
 
   Prng& prng_;
-  const SlowMeaning& meaning_;
+  SlowMeanings meanings_;  // of the one tensor
   Plan plan_;
   std::unique_ptr<SlowRun> run_;
 };

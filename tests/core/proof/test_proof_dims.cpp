@@ -80,6 +80,16 @@ TEST_CASE("what a collective leaves alike on two ranks is looked at for each") {
           "[0:2,0:1] of the destination on rank 1 holds the elements at [0:2,0:1] instead of "
           "[0:2,1:2]");
   }
+  SECTION("ranks that want other rows") {
+    Plan plan = plan_of("2,2", "2", "P(sum)", "S(0)");
+    BufferId row = temporary(plan, {1, 2});
+    StepId packed =
+        plan.add_step(copy_on_all(plan, {kSourceBuffer, row, {0, 0}, {0, 0}, {1, 2}}), {});
+    plan.add_step(over_all(plan, CollectiveKind::AllReduce, row, kDestinationBuffer), {packed});
+    CHECK(fault(plan) ==
+          "[0:1,0:2] of the destination on rank 1 holds the elements at [0:1,0:2] instead of "
+          "[1:2,0:2]");
+  }
   SECTION("ranks that want other addends") {
     // Halves of rank 0's addend, gathered on both.
     Plan plan = plan_of("2", "2", "P(sum)", "P(sum)");

@@ -8,6 +8,7 @@
 #include "core/planners/planner.h"
 #include "core/proof/proof.h"
 #include "core/schedule/forwarding.h"
+#include "core/schedule/step_order.h"
 #include "core/schedule/temporaries.h"
 #include "tests/support/cases.h"
 #include "tests/support/star.h"
@@ -215,4 +216,14 @@ TEST_CASE(
     }
   }
   CHECK(pairs_reused > 100);
+}
+
+TEST_CASE("an order of too many steps is refused before memory is taken") {
+  // 92,682^2 bits are more than 2^33.
+  auto mesh = std::make_shared<const Mesh>(parse_mesh("2"));
+  Plan plan(Request(parse_layout("4", "u8", mesh, "R"), parse_layout("4", "u8", mesh, "R")),
+            "hand");
+  for (int s = 0; s < 92'682; ++s)
+    plan.add_step(FillStep{{{1, kDestinationBuffer, Box{{0}, {1}}}}}, {});
+  CHECK_THROWS_AS(StepOrder(plan), InputError);
 }

@@ -167,6 +167,36 @@ TEST_CASE("transfers, seen from a part") {
     }
 }
 
+TEST_CASE("rings that were laid over nodes cut what leaves them") {
+  // Two nodes of two: 0 > 1 > 2 > 3 > 0, and the other way within the nodes, 1 > 0 > 3 > 2 > 1.
+  Transfers rings = Transfers::collective(CollectiveKind::AllGather, Algorithm::Ring, 4, 7);
+  CHECK((rings.count() == 12 && rings.at_once() == 4));
+  rings.lay_rings({{0, 2, 1, 1, 3, 3}, {1, 2, 0, 0, 2, 2}, {2, 2, 3, 3, 1, 1}, {3, 2, 2, 2, 0, 0}});
+  CHECK((rings.rounds() == 3 && rings.count() == 24 && rings.at_once() == 8));
+  auto seen = [](const Transfers& transfers, std::int32_t part, bool sent) {
+    std::string out;
+    auto add = [&](std::int32_t from, std::int32_t to, std::int64_t bytes, const Terms*) {
+      out += std::to_string(from) + ">" + std::to_string(to) + ":" + std::to_string(bytes) + " ";
+    };
+    sent ? transfers.for_each_sent(part, 2, add) : transfers.for_each(part, 2, add);
+    return out;
+  };
+  CHECK(seen(rings, 0, false) == "0>1:3 0>3:4 1>0:3 3>0:4 ");
+  CHECK(seen(rings, 3, true) == "3>2:3 3>0:4 ");
+  // Nodes of one, and one that nothing leaves.
+  Transfers alone = Transfers::collective(CollectiveKind::AllGather, Algorithm::Ring, 2, 7);
+  alone.lay_rings({{0, 1, -1, -1, 1, 1}, {1, 1, -1, -1, 0, 0}});
+  CHECK((alone.count() == 2 && alone.at_once() == 2));
+  CHECK(seen(alone, 0, false) == "0>1:7 1>0:7 ");
+  Transfers inside = Transfers::collective(CollectiveKind::AllGather, Algorithm::Ring, 2, 7);
+  inside.lay_rings({{0, 1, 1, 1, -1, -1}, {1, 1, 0, 0, -1, -1}});
+  CHECK((inside.count() == 2 && inside.at_once() == 2));
+  CHECK(seen(inside, 1, false) == "1>0:7 0>1:7 ");
+  CHECK_THROWS_AS(inside.lay_rings({}), CheckFailure);
+  Transfers direct = Transfers::collective(CollectiveKind::AllGather, Algorithm::Direct, 2, 7);
+  CHECK_THROWS_AS(direct.lay_rings({{}, {}}), CheckFailure);
+}
+
 TEST_CASE("the matrix has a row and a column for every rank up to the greatest") {
   // Ranks 1 and 3 swap halves of 4 x 4 f32: each sends 2 x 2 elements.
   AlltoallvMatrix matrix =

@@ -167,7 +167,7 @@ TEST_CASE("bytes moved are what steps write, of every kind of step") {
     std::optional<Request> request = draw_request(prng);
     if (!request) continue;
     Plan plan = find_planner(request->same_mesh() ? "rule" : "p2p").make(*request, input);
-    SlowMeaning meaning(*request);
+    SlowMeanings meaning{SlowMeaning(*request)};
     SlowRun slow(meaning, plan);
     for (std::size_t s = 0; s < plan.steps.size(); ++s) {
       REQUIRE(slow.run_step(s));

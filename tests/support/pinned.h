@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the program says of many drawn things, against what it said: a file of some lines in full
+// and, on its last line, digests of all the others, so many together. The first that differs fails
+// the test. With RESHARD_UPDATE_FIGURES=1 the file is written anew; read the difference before you
+// accept it.
+//
+// Of a draw that is cut short (part.h) the beginning is compared.
+#pragma once
+
+#include <catch2/catch.hpp>
+
+#include <cstdint>
+#include <cstdlib>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/base/digest.h"
+#include "tests/support/part.h"
+
+namespace reshard::test {
+
+class Pinned {
+ public:
+  Pinned(std::string path, std::int64_t together) : path_(std::move(path)), together_(together) {
+    if (std::getenv("RESHARD_UPDATE_FIGURES") != nullptr) return;
+    std::ifstream file(path_);
+    for (std::string line; std::getline(file, line);) lines_were_.push_back(line);
+    REQUIRE(!lines_were_.empty());
+    digests_were_ = lines_were_.back();
+  }
+
+  void add_line(const std::string& line) {
+    lines_.push_back(line);
+    if (lines_were_.empty()) return;
+    REQUIRE(lines_.size() < lines_were_.size());
+    REQUIRE(line == lines_were_[lines_.size() - 1]);
+  }
+
+  void add(std::string_view text) {
+    hasher_->add(text);
+    hasher_->add("\n");
+    if (++number_ % together_ != 0) return;
+    std::string digest = hasher_->digest().hex().substr(0, kDigits);
+    if (!lines_were_.empty()) {
+      INFO("one of the " << together_ << " that end with number " << number_);
+      REQUIRE(digests_.size() < digests_were_.size());
+      REQUIRE(digest == digests_were_.substr(digests_.size(), kDigits));
+    }
+    digests_ += digest;
+    hasher_ = std::make_unique<Hasher>();
+  }
+  std::int64_t number() const { return number_; }
+  std::size_t lines() const { return lines_.size(); }
+
+  void finish() const {
+    if (lines_were_.empty()) {
+      std::ofstream file(path_);
+      for (const std::string& line : lines_) file << line << '\n';
+      file << digests_ << '\n';
+    } else if (kOneOf == 1) {
+      CHECK(lines_.size() + 1 == lines_were_.size());
+      CHECK(digests_.size() == digests_were_.size());
+    }
+  }
+
+ private:
+  static constexpr std::size_t kDigits = 4;
+
+  std::string path_;
+  std::int64_t together_, number_ = 0;
+  std::vector<std::string> lines_, lines_were_;
+  std::string digests_, digests_were_;
+  std::unique_ptr<Hasher> hasher_ = std::make_unique<Hasher>();
+};
+
+}  // namespace reshard::test

@@ -166,5 +166,40 @@ TEST_CASE("arguments: a diagonal spans two dims") {
   }
 }
 
+TEST_CASE("arguments: letters, lengths and numbers at the edge of what is taken") {
+  for (const char* equation : {"az,zA->aA", "AZ,Zz", "ij,jk->ki"})
+    CHECK_NOTHROW(decided("einsum", {"f32[4,8] R", "f32[8,2] R"},
+                          fmt::format(R"({{"equation": "{}"}})", equation), true));
+  for (const char* equation : {"a`,`c", "a{,{c", "a@,@c", "a[,[c", "aab,bc"})
+    CHECK_THROWS_WITH(decided("einsum", {"f32[4,8] R", "f32[8,2] R"},
+                              fmt::format(R"({{"equation": "{}"}})", equation), true),
+                      Catch::Contains("one list of different letters per tensor"));
+  CHECK(outputs_of(decided("einsum", {"f32[4,8] R", "f32[8,2] R", "f32[2,5] R"},
+                           R"({"equation": "ij,jk,kl->il"})", true)) == "f32[4,5]");
+  for (const auto& inputs : {std::vector<std::string>{"f32[4] R", "f32[] R"},
+                             std::vector<std::string>{"f32[] R", "f32[4] R"}})
+    CHECK_THROWS_WITH(decided("matmul", inputs), "matmul: expected tensors of at least one dim");
+  CHECK(outputs_of(decided("topk", {"f32[4,8] R"}, R"({"k": 8})")) == "f32[4,8] i64[4,8]");
+  CHECK_THROWS_WITH(decided("topk", {"f32[4,8] R"}, R"({"k": 9})"),
+                    "attr k: expected 0 to 8, found 9");
+  for (const char* dtype : {"f16", "bf16"})
+    CHECK(outputs_of(decided("_fused_rms_norm", {fmt::format("{}[4,8] R", dtype)},
+                             R"({"normalized_shape": [8]})")) ==
+          fmt::format("{}[4,8] f32[4,1]", dtype));
+}
+
+TEST_CASE("arguments: a mask of what attention dropped is as long as its kernel's blocks") {
+  for (auto [width, keys, blocks] : std::initializer_list<std::tuple<int, int, int>>{
+           {64, 128, 128}, {64, 129, 256}, {64, 257, 512}, {65, 256, 256}, {65, 257, 384}}) {
+    CAPTURE(width, keys);
+    const std::string query = fmt::format("f32[2,2,6,{}] R", width),
+                      key = fmt::format("f32[2,2,{},{}] R", keys, width);
+    CHECK(text(decided("_scaled_dot_product_flash_attention", {query, key, key},
+                       R"({"return_debug_mask": true})")
+                   .outputs.back()
+                   ->meta.shape) == fmt::format("2,2,6,{}", blocks));
+  }
+}
+
 }  // namespace
 }  // namespace reshard::test

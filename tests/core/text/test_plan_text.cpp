@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <fmt/format.h>
 #include <catch2/catch.hpp>
 
 #include "core/base/errors.h"
@@ -104,6 +105,12 @@ TEST_CASE("numbers in plans are bounded where they stand") {
   refused(edited("step 0 copy", "step 0 reduce sum divisor 0"), "a divisor between 1 and");
   refused(edited("step 0 copy", "temporary 2 tensor 1\n  0: 2,2\nstep 0 copy"),
           "a tensor of the plan");
+  for (const char* extents : {"4611686018427387904,1", "1,1152921504606846977"})
+    refused(edited("step 0 copy", fmt::format("temporary 2\n  0: {}\nstep 0 copy", extents)),
+            "a temporary of at most 2^62 bytes");
+  CHECK_NOTHROW(parse_plan(
+      edited("step 0 copy", "temporary 2\n  0: 1,1152921504606846976\nstep 0 copy"), "p"));
+  refused(edited("step 0 copy", "temporary 2\n  0: 4\nstep 0 copy"), "2 extents before this");
   refused(edited("step 1 exchange\n  1 -> 2: b0[0:2,0:2] -> b1[0:2,0:2]\n"
                  "  2 -> 1: b0[0:2,0:2] -> b1[0:2,0:2]\n",
                  "step 1 all_gather b0 dim 0 -> b1 dim 0\n  group 0-1\n  group 2-3\n  group 0-1\n"),
@@ -112,6 +119,21 @@ TEST_CASE("numbers in plans are bounded where they stand") {
                  "  2 -> 1: b0[0:2,0:2] -> b1[0:2,0:2]\n",
                  "step 1 all_gather b0 dim 0 -> b1 dim 0\n  group 0-1\n  group 2,3,0\n"),
           "groups of equal size");
+}
+
+TEST_CASE("ranks between those of a plan are none of it") {
+  const std::string head =
+      "reshard-plan 1\nplanner x\nshape 4\ndtype f32\nsource mesh 2 ranks 0,2 placements S(0)\n"
+      "destination mesh 2 ranks 0,2 placements R\n";
+  CHECK_THROWS_WITH(
+      parse_plan(head + "step 0 all_gather b0 dim 0 -> b1 dim 0\n  group 0-1\nend\n", "p"),
+      "p:8: expected ranks of the plan before this, found the end");
+  CHECK_NOTHROW(
+      parse_plan(head + "step 0 all_gather b0 dim 0 -> b1 dim 0\n  group 0,2\nend\n", "p"));
+  CHECK_THROWS_WITH(
+      parse_plan(head + "step 0 copy\n  1: b0[0:2] -> b1[0:2]\nend\n", "p"),
+      "p:8: expected a rank of the plan instead of 1 before this, found ': b0[0:2] -> "
+      "b1[0:2]'");
 }
 
 TEST_CASE("a plan edited by hand is refused at its line") {

@@ -212,6 +212,16 @@ TEST_CASE("what would take absurd work or memory is refused") {
   CHECK(error_of(text + "group x 0-1048575\ngroup y 0-1048575\n") ==
         "m.topo:6: expected at most 2^20 members of groups and pairs in all, found 'group y "
         "0-1048575'");
+  // Their last halves may twice, and a pair counts as two.
+  CHECK(error_of(text + "group x 524288-1048575\ngroup y 524288-1048575\ngroup z 0\n") ==
+        "m.topo:7: expected at most 2^20 members of groups and pairs in all, found 'group z 0'");
+  std::string pairs = text + "group x 0-1048573\nroute pairs 0-1 ";
+  CHECK(error_of(pairs + "1-2 via") ==
+        "m.topo:6: expected at most 2^20 members of groups and pairs in all, found 'route pairs "
+        "0-1 1-2 via'");
+  CHECK(error_of(pairs + "via") ==
+        "m.topo:6: expected a hop such as nvlink.out, found the end of "
+        "the line");
   std::string star = "reshard-topology 1\nname m\ndevices 2000\nport a 1GB/s\nroute pairs";
   for (int d = 1; d < 2000; ++d) star += fmt::format(" 0-{}", d);
   CHECK(error_of(star + " via a.out latency 0 transport pcie\n" + kWithin) ==

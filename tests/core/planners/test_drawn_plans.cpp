@@ -23,6 +23,7 @@
 #include "core/planners/planner.h"
 #include "core/text/plan_text.h"
 #include "core/traffic/accounting.h"
+#include "sim/machines/presets.h"
 #include "tests/support/cases.h"
 #include "tests/support/odd_machine.h"
 #include "tests/support/part.h"
@@ -219,6 +220,18 @@ TEST_CASE("drawn plans are what they were") {
   for (std::string line; std::getline(file, line); ++seed)
     if (seed % kOneOf == 0) CHECK(line_of(seed) == line);
   CHECK(seed == kMachines);
+}
+
+TEST_CASE("of more items than a packing takes packed makes the plan of p2p") {
+  Topology topology = sim::find_topology("nvswitch:256");
+  MeshRef mesh = std::make_shared<const Mesh>(parse_mesh("256"));
+  Request request(parse_layout("256,256", "u8", mesh, "S0"),
+                  parse_layout("256,256", "u8", mesh, "S1"));
+  PlannerInput input;
+  input.topology = &topology;
+  Plan packed = plan_packed(request, input);
+  CHECK(packed.planner == "packed");
+  CHECK((packed.steps == plan_p2p(request, input).steps));
 }
 
 }  // namespace reshard::test

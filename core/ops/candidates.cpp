@@ -368,8 +368,8 @@ Decision choose(const OpSite& site, const std::vector<const TensorSpec*>& inputs
                 const Choosing& choosing) {
   auto expect = [&](std::size_t tensors) {
     if (inputs.size() != tensors)
-      throw InputError(fmt::format("{}: expected {} tensors, found {}", site.op.name, tensors,
-                                   inputs.size()));
+      throw InputError(
+          fmt::format("{}: expected {} tensors, found {}", site.op.name, tensors, inputs.size()));
   };
   expect(site.inputs().size() + (site.op.writes_out ? site.outputs.size() : 0));
   Rows all = rows;
@@ -378,8 +378,7 @@ Decision choose(const OpSite& site, const std::vector<const TensorSpec*>& inputs
       row.insert(row.end(), row.begin(),
                  row.begin() + static_cast<std::ptrdiff_t>(site.outputs.size()));
   add_whole_row(site, inputs.size(), all);
-  for (const Row& row : all)
-    expect(row.size() - site.outputs.size());
+  for (const Row& row : all) expect(row.size() - site.outputs.size());
   return Search(site, inputs, place_rows(site, all, inputs, choosing.cuts_plainly), sizes, cost)
       .run(choosing);
 }

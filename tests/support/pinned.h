@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the program says of many drawn things, against what it said: a file of some lines in full
-// and, on its last line, digests of all the others, so many together. The first that differs fails
-// the test. With RESHARD_UPDATE_FIGURES=1 the file is written anew; read the difference before you
-// accept it.
-//
-// Of a draw that is cut short (part.h) the beginning is compared.
+// What the program says of many drawn things, against what it said: a file that is written anew
+// with RESHARD_UPDATE_FIGURES=1; read the difference before you accept it.
 #pragma once
 
 #include <catch2/catch.hpp>
@@ -21,10 +17,29 @@
 
 namespace reshard::test {
 
+inline bool writes_anew() { return std::getenv("RESHARD_UPDATE_FIGURES") != nullptr; }
+
+// Line i of the file is line_of(i), and there are `count`. Of a draw that is cut short (part.h)
+// every kOneOf-th is compared.
+template <class Number, class LineOf>
+void check_lines(const std::string& path, Number count, const LineOf& line_of) {
+  if (writes_anew()) {
+    std::ofstream file(path);
+    for (Number i = 0; i < count; ++i) file << line_of(i) << '\n';
+  }
+  std::ifstream file(path);
+  Number i = 0;
+  for (std::string line; std::getline(file, line); ++i)
+    if (i < count && i % kOneOf == 0) CHECK(line_of(i) == line);
+  CHECK(i == count);
+}
+
+// A file of some lines in full and, on its last line, digests of all the others, so many together.
+// The first that differs fails the test. Of a draw that is cut short the beginning is compared.
 class Pinned {
  public:
   Pinned(std::string path, std::int64_t together) : path_(std::move(path)), together_(together) {
-    if (std::getenv("RESHARD_UPDATE_FIGURES") != nullptr) return;
+    if (writes_anew()) return;
     std::ifstream file(path_);
     for (std::string line; std::getline(file, line);) lines_were_.push_back(line);
     REQUIRE(!lines_were_.empty());

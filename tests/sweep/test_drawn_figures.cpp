@@ -9,16 +9,13 @@
 #include <fmt/format.h>
 #include <catch2/catch.hpp>
 
-#include <cstdlib>
-#include <fstream>
-
 #include "core/base/digest.h"
 #include "core/base/errors.h"
 #include "core/text/plan_text.h"
 #include "sim/machines/presets.h"
 #include "sim/study/study.h"
 #include "tests/core/bounds/bounds_cases.h"
-#include "tests/support/part.h"
+#include "tests/support/pinned.h"
 
 namespace reshard::test {
 namespace {
@@ -119,15 +116,7 @@ std::string line_of(std::uint64_t seed, const std::vector<std::shared_ptr<const 
 
 TEST_CASE("drawn figures are what they were") {
   std::vector<std::shared_ptr<const Topology>> all = all_machines();
-  if (std::getenv("RESHARD_UPDATE_FIGURES") != nullptr) {
-    std::ofstream file(kPath);
-    for (std::uint64_t seed = 0; seed < kDraws; ++seed) file << line_of(seed, all) << '\n';
-  }
-  std::ifstream file(kPath);
-  std::uint64_t seed = 0;
-  for (std::string line; std::getline(file, line); ++seed)
-    if (seed % kOneOf == 0) CHECK(line_of(seed, all) == line);
-  CHECK(seed == kDraws);
+  check_lines(kPath, kDraws, [&](std::uint64_t seed) { return line_of(seed, all); });
 }
 
 }  // namespace reshard::test

@@ -9,8 +9,6 @@
 #include <fmt/format.h>
 #include <catch2/catch.hpp>
 
-#include <cstdlib>
-#include <fstream>
 #include <string>
 
 #include "core/base/digest.h"
@@ -18,7 +16,7 @@
 #include "tests/core/bounds/bounds_cases.h"
 #include "tests/support/cases.h"
 #include "tests/support/odd_machine.h"
-#include "tests/support/part.h"
+#include "tests/support/pinned.h"
 
 namespace reshard::test {
 namespace {
@@ -120,16 +118,6 @@ std::string line_of(std::uint64_t seed) {
 
 }  // namespace
 
-TEST_CASE("parts of bounds are what they were") {
-  if (std::getenv("RESHARD_UPDATE_FIGURES") != nullptr) {
-    std::ofstream file(kPath);
-    for (std::uint64_t seed = 0; seed < kMachines; ++seed) file << line_of(seed) << '\n';
-  }
-  std::ifstream file(kPath);
-  std::uint64_t seed = 0;
-  for (std::string line; std::getline(file, line); ++seed)
-    if (seed % kOneOf == 0) CHECK(line_of(seed) == line);
-  CHECK(seed == kMachines);
-}
+TEST_CASE("parts of bounds are what they were") { check_lines(kPath, kMachines, line_of); }
 
 }  // namespace reshard::test

@@ -12,7 +12,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <fstream>
 #include <map>
 
 #include "core/base/digest.h"
@@ -20,7 +19,7 @@
 #include "core/ops/decision_cache.h"
 #include "core/ops/torch_moves.h"
 #include "tests/core/ops/drawn_calls.h"
-#include "tests/support/part.h"
+#include "tests/support/pinned.h"
 
 namespace reshard::test {
 namespace {
@@ -144,19 +143,8 @@ std::string line_of(const CallDrawer& drawer, const Operator& op) {
 
 TEST_CASE("drawn calls are decided as they were") {
   CallDrawer drawer;
-  if (std::getenv("RESHARD_UPDATE_FIGURES")) {
-    std::ofstream file(kPath);
-    for (const Operator& op : all_operators()) file << line_of(drawer, op) << '\n';
-  }
-  std::ifstream file(kPath);
-  REQUIRE(file);
-  int number = 0;
-  for (const Operator& op : all_operators()) {
-    std::string line;
-    std::getline(file, line);
-    if (number++ % kOneOf == 0) CHECK(line_of(drawer, op) == line);
-  }
-  CHECK(file.peek() == std::ifstream::traits_type::eof());
+  std::span<const Operator> all = all_operators();
+  check_lines(kPath, all.size(), [&](std::size_t i) { return line_of(drawer, all[i]); });
 }
 
 }  // namespace

@@ -9,13 +9,12 @@
 #include <catch2/catch.hpp>
 
 #include <cstdlib>
-#include <fstream>
 
 #include "core/base/digest.h"
 #include "core/base/errors.h"
 #include "core/ops/views/view_rule.h"
 #include "tests/core/ops/drawn_views.h"
-#include "tests/support/part.h"
+#include "tests/support/pinned.h"
 
 namespace reshard::test {
 namespace {
@@ -104,17 +103,7 @@ std::string line_of(int number) {
   return fmt::format("{} {} ... {}", number, first, all.digest().hex().substr(0, 8));
 }
 
-TEST_CASE("drawn views carry shards as they did") {
-  if (std::getenv("RESHARD_UPDATE_FIGURES")) {
-    std::ofstream file(kPath);
-    for (int number = 0; number < kLines; ++number) file << line_of(number) << '\n';
-  }
-  std::ifstream file(kPath);
-  int number = 0;
-  for (std::string line; std::getline(file, line); ++number)
-    if (number % kOneOf == 0) CHECK(line_of(number) == line);
-  CHECK(number == kLines);
-}
+TEST_CASE("drawn views carry shards as they did") { check_lines(kPath, kLines, line_of); }
 
 }  // namespace
 }  // namespace reshard::test

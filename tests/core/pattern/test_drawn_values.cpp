@@ -10,15 +10,12 @@
 #include <fmt/format.h>
 #include <catch2/catch.hpp>
 
-#include <cstdlib>
-#include <fstream>
-
 #include "core/base/digest.h"
 #include "core/base/errors.h"
 #include "core/planners/planner.h"
 #include "core/text/plan_text.h"
 #include "tests/support/cases.h"
-#include "tests/support/part.h"
+#include "tests/support/pinned.h"
 
 namespace reshard::test {
 namespace {
@@ -179,19 +176,10 @@ std::string line_of(DType dtype) {
 }  // namespace
 
 TEST_CASE("drawn values are what they were") {
-  if (std::getenv("RESHARD_UPDATE_FIGURES") != nullptr) {
-    std::ofstream file(kPath);
-    for (std::uint64_t seed = 0; seed < kLines; ++seed) file << line_of(seed) << '\n';
-    for (int dtype = 0; dtype < kDTypeCount; ++dtype)
-      file << line_of(static_cast<DType>(dtype)) << '\n';
-  }
-  std::ifstream file(kPath);
-  std::string line;
-  for (std::uint64_t seed = 0; seed < kLines && std::getline(file, line); ++seed)
-    if (seed % kOneOf == 0) CHECK(line_of(seed) == line);
-  for (int dtype = 0; dtype < kDTypeCount && std::getline(file, line); ++dtype)
-    if (dtype % kOneOf == 0) CHECK(line_of(static_cast<DType>(dtype)) == line);
-  CHECK(line.starts_with(text(DType::C64)));
+  check_lines(kPath, kLines + kDTypeCount, [](int i) {
+    return i < kLines ? line_of(static_cast<std::uint64_t>(i))
+                      : line_of(static_cast<DType>(i - kLines));
+  });
 }
 
 }  // namespace reshard::test

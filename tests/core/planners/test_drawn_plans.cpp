@@ -11,8 +11,6 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
-#include <cstdlib>
-#include <fstream>
 #include <string>
 
 #include "core/base/digest.h"
@@ -26,7 +24,7 @@
 #include "sim/machines/presets.h"
 #include "tests/support/cases.h"
 #include "tests/support/odd_machine.h"
-#include "tests/support/part.h"
+#include "tests/support/pinned.h"
 
 namespace reshard::test {
 namespace {
@@ -210,17 +208,7 @@ std::string line_of(std::uint64_t seed) {
 
 }  // namespace
 
-TEST_CASE("drawn plans are what they were") {
-  if (std::getenv("RESHARD_UPDATE_FIGURES") != nullptr) {
-    std::ofstream file(kPath);
-    for (std::uint64_t seed = 0; seed < kMachines; ++seed) file << line_of(seed) << '\n';
-  }
-  std::ifstream file(kPath);
-  std::uint64_t seed = 0;
-  for (std::string line; std::getline(file, line); ++seed)
-    if (seed % kOneOf == 0) CHECK(line_of(seed) == line);
-  CHECK(seed == kMachines);
-}
+TEST_CASE("drawn plans are what they were") { check_lines(kPath, kMachines, line_of); }
 
 TEST_CASE("of more items than a packing takes packed makes the plan of p2p") {
   Topology topology = sim::find_topology("nvswitch:256");

@@ -24,7 +24,7 @@
 #include "core/topology/topology_text.h"
 #include "tests/core/text/texts_said.h"
 #include "tests/support/halved.h"
-#include "tests/support/part.h"
+#include "tests/support/pinned.h"
 #include "tests/support/text_changes.h"
 
 namespace reshard::test {
@@ -335,20 +335,11 @@ std::string line_of(const Reader& reader, std::size_t at) {
 TEST_CASE("drawn texts are read or refused as they were") {
   Fingerprints requests, topologies;
   std::vector<Reader> all = readers(requests, topologies);
-  if (std::getenv("RESHARD_UPDATE_FIGURES") != nullptr) {
-    std::ofstream file(kPath);
-    for (const Reader& reader : all)
-      for (std::size_t at = 0; at < reader.texts.size(); ++at) file << line_of(reader, at) << '\n';
-  }
-  std::ifstream file(kPath);
-  std::size_t lines = 0;
+  std::vector<std::pair<const Reader*, std::size_t>> lines;
   for (const Reader& reader : all)
-    for (std::size_t at = 0; at < reader.texts.size(); ++at, ++lines) {
-      std::string line;
-      std::getline(file, line);
-      if (lines % kOneOf == 0) CHECK(line_of(reader, at) == line);
-    }
-  CHECK(file.peek() == std::ifstream::traits_type::eof());
+    for (std::size_t at = 0; at < reader.texts.size(); ++at) lines.emplace_back(&reader, at);
+  check_lines(kPath, lines.size(),
+              [&](std::size_t i) { return line_of(*lines[i].first, lines[i].second); });
 }
 
 }  // namespace reshard::test

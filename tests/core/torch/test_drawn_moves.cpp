@@ -10,7 +10,6 @@
 #include <catch2/catch.hpp>
 
 #include <cstdlib>
-#include <fstream>
 
 #include "core/base/digest.h"
 #include "core/base/errors.h"
@@ -18,26 +17,13 @@
 #include "core/torch/known_defects.h"
 #include "core/torch/merge.h"
 #include "core/torch/redistribution.h"
-#include "tests/support/part.h"
+#include "tests/support/pinned.h"
 #include "tests/support/prng.h"
 
 namespace reshard::test {
 namespace {
 
 constexpr int kLines = 200, kMovesOfLine = 80, kDebugLines = 60, kDebugOfLine = 60;
-
-// Compares lines to those of a file, or writes them there.
-void check_lines(const char* path, int count, std::string (*line_of)(int number)) {
-  if (std::getenv("RESHARD_UPDATE_FIGURES")) {
-    std::ofstream file(path);
-    for (int number = 0; number < count; ++number) file << line_of(number) << '\n';
-  }
-  std::ifstream file(path);
-  int number = 0;
-  for (std::string line; std::getline(file, line); ++number)
-    if (number % kOneOf == 0) CHECK(line_of(number) == line);
-  CHECK(number == count);
-}
 
 std::string short_digest(std::string_view text) { return digest_of(text).hex().substr(0, 8); }
 

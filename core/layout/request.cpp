@@ -233,7 +233,9 @@ Request parse_request(const RequestTexts& texts, std::string_view prefix) {
   parse_shape(texts.shape, start + "shape");
   std::string dtype = texts.dtype.empty() ? "f32" : texts.dtype;
   parse_dtype(dtype, start + "dtype");
-  return Request(parse_layout(texts.shape, dtype, source_mesh, texts.from, start + "from"),
+  // One after the other: which of two wrong ones is told does not depend on the compiler.
+  Layout from = parse_layout(texts.shape, dtype, source_mesh, texts.from, start + "from");
+  return Request(std::move(from),
                  parse_layout(texts.shape, dtype, destination_mesh, texts.to, start + "to"));
 }
 

@@ -184,7 +184,8 @@ class Reader {
     if (!known) {
       MeshRef source = mesh_of("mesh", mesh), destination = mesh_of("to_mesh", to_mesh);
       known = builder_.placed([&] {
-        return std::make_shared<const Request>(parse_layout(shape, dtype, source, from, "from"),
+        Layout before = parse_layout(shape, dtype, source, from, "from");
+        return std::make_shared<const Request>(std::move(before),
                                                parse_layout(shape, dtype, destination, to, "to"));
       });
     }

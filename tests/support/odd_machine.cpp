@@ -83,7 +83,10 @@ std::string machine_text(Prng& prng) {
       out += fmt::format("route pairs {}-{}", first, second);
     } else {
       out += "route " + prng.pick(groups);
-      if (!prng.one_in(3)) out += (prng.one_in(2) ? " to " : " ") + prng.pick(groups);
+      if (!prng.one_in(3)) {
+        out += prng.one_in(2) ? " to " : " ";
+        out += prng.pick(groups);
+      }
     }
     out += via(prng, inside);
   }

@@ -22,6 +22,12 @@ std::vector<int> reduced_dims(const OpSite& site) {
 
 bool keeps_dim(const OpSite& site) { return site.attributes.boolean("keepdim", false); }
 
+// What is left of the first tensor. Its dims are read before keepdim: which of two wrong ones is
+// told does not depend on the compiler.
+Shape left_of(const OpSite& site, const std::vector<int>& reduced) {
+  return reduced_shape(site.shape(0), reduced, keeps_dim(site));
+}
+
 // Cuts of what stays, in all outputs alike, and of what goes, where `gone` says what they give.
 void reduce_rows(const OpSite& site, const std::vector<int>& reduced, std::optional<Mark> gone,
                  Rows& rows) {
@@ -70,7 +76,7 @@ Metas reduce_metas(const OpSite& site) {
   bool adds = site.op.partials == "sum" || site.op.partials == "product";
   bool counts = adds && !is_floating(input.dtype) && input.dtype != DType::C64;
   DType dtype = dtype_or(site.attributes, counts ? DType::I64 : input.dtype);
-  return {TensorMeta{reduced_shape(input.shape, reduced_dims(site), keeps_dim(site)), dtype}};
+  return {TensorMeta{left_of(site, reduced_dims(site)), dtype}};
 }
 
 // var, std, var_mean, logsumexp, any, all, mean.
@@ -81,7 +87,7 @@ Metas same_dtype_metas(const OpSite& site) {
   DType dtype = boolean ? (input.dtype == DType::U8 ? DType::U8 : DType::Bool)
                         : dtype_or(site.attributes, input.dtype);
   if (name.starts_with("logsumexp")) dtype = as_floating(dtype);
-  TensorMeta out{reduced_shape(input.shape, reduced_dims(site), keeps_dim(site)), dtype};
+  TensorMeta out{left_of(site, reduced_dims(site)), dtype};
   Metas outs{out};
   if (name.starts_with("var_mean")) outs.push_back(out);
   return outs;
@@ -120,7 +126,7 @@ bool averages_evenly(const Placing& placing) {
 Metas norm_metas(const OpSite& site) {
   const TensorMeta& input = site.meta(0);
   DType dtype = dtype_or(site.attributes, as_floating(input.dtype));
-  return {TensorMeta{reduced_shape(input.shape, norm_dims(site), keeps_dim(site)), dtype}};
+  return {TensorMeta{left_of(site, norm_dims(site)), dtype}};
 }
 
 // ---- values with their indices
@@ -140,7 +146,7 @@ Rows reduce_indices(const OpSite& site) {
 
 Metas indices_metas(const OpSite& site) {
   const TensorMeta& input = site.meta(0);
-  Shape shape = reduced_shape(input.shape, {index_dim(site)}, keeps_dim(site));
+  Shape shape = left_of(site, {index_dim(site)});
   return {TensorMeta{shape, input.dtype}, TensorMeta{shape, DType::I64}};
 }
 
@@ -167,7 +173,7 @@ bool only_makes_whole(const Placing& placing) {
 }
 
 Metas argmax_metas(const OpSite& site) {
-  return {TensorMeta{reduced_shape(site.shape(0), argmax_dims(site), keeps_dim(site)), DType::I64}};
+  return {TensorMeta{left_of(site, argmax_dims(site)), DType::I64}};
 }
 
 Rows sort(const OpSite& site) {

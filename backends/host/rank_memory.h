@@ -16,7 +16,7 @@
 
 namespace reshard::backends::host {
 
-class RankMemory : public HostOperations {
+class RankMemory : public HostOperations<RankMemory> {
  public:
   // `shards` by tensor; none: memory of our own. They and the schedule must outlive this. Throws
   // InputError where a shard's size is not the plan's or there is no memory.
@@ -33,12 +33,13 @@ class RankMemory : public HostOperations {
   }
 
  private:
-  const std::byte* read(const Place& from) const override { return of(from.buffer); }
-  std::byte* write(const Place& to) override { return of(to.buffer); }
-  Shape shape(const Place& place, const DimVector&) const override {
+  friend class HostOperations<RankMemory>;
+  const std::byte* read(const Place& from) const { return of(from.buffer); }
+  std::byte* write(const Place& to) { return of(to.buffer); }
+  const Shape& shape(const Place& place, const DimVector&) const {
     return schedule_.buffer(place.buffer).shape;
   }
-  DType dtype(BufferId buffer) const override { return schedule_.buffer(buffer).dtype; }
+  DType dtype(BufferId buffer) const { return schedule_.buffer(buffer).dtype; }
   Block& own(std::int64_t bytes);
 
   const RankSchedule& schedule_;

@@ -86,6 +86,7 @@ void MpiPrepared::run_parts() {
 // A step's launches are one span.
 Timeline MpiPrepared::timeline() const {
   Timeline out;
+  out.spans.reserve(times_.size());
   for (std::size_t i = 0; i < times_.size(); ++i) {
     auto step = static_cast<std::int32_t>(schedule_.launches[i].step);
     if (out.spans.empty() || out.spans.back().step != step)

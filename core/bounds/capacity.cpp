@@ -111,12 +111,6 @@ std::int32_t rule_within(const Topology& topology, std::int32_t from, std::int32
   return topology.node().rule_within[to_index(from * topology.classes() + to)];
 }
 
-ClassCounts classes_of(const Topology& topology, const std::vector<Rank>& ranks) {
-  std::map<std::int32_t, std::int64_t> counts;
-  for (Rank rank : ranks) ++counts[topology.class_of(rank)];
-  return {counts.begin(), counts.end()};
-}
-
 // Per class: how many of `all` are not in `part`.
 ClassCounts without(const ClassCounts& all, const ClassCounts& part) {
   ClassCounts out;
@@ -212,6 +206,12 @@ std::int64_t transfer_time_ps(Int128 bytes, Int128 rate) {
 
 }  // namespace
 
+ClassCounts classes_of(const Topology& topology, std::span<const Rank> ranks) {
+  std::map<std::int32_t, std::int64_t> counts;
+  for (Rank rank : ranks) ++counts[topology.class_of(rank)];
+  return {counts.begin(), counts.end()};
+}
+
 std::int64_t Passage::least_ps(Int128 bytes) const {
   if (bytes == 0) return 0;
   std::int64_t moving_ps = transfer_time_ps(bytes, bytes_per_s);
@@ -220,12 +220,9 @@ std::int64_t Passage::least_ps(Int128 bytes) const {
 
 JobCapacities::JobCapacities(const Topology& topology, std::vector<Rank> ranks)
     : topology_(topology), ranks_(std::move(ranks)) {
-  for (std::size_t i = 0; i < ranks_.size();) {
-    std::vector<Rank> here;
-    std::int32_t node = topology.node_of(ranks_[i]);
-    for (; i < ranks_.size() && topology.node_of(ranks_[i]) == node; ++i) here.push_back(ranks_[i]);
-    by_node_.emplace(node, classes_of(topology, here));
-  }
+  for_each_node(topology, ranks_, [this](std::int32_t node, std::span<const Rank> here) {
+    by_node_.emplace_hint(by_node_.end(), node, classes_of(topology_, here));
+  });
 }
 
 std::int64_t JobCapacities::elsewhere(const ClassCounts& here) const {
@@ -249,10 +246,15 @@ std::pair<Passage, Passage> JobCapacities::into(std::int32_t node,
   return entry->second;
 }
 
-Passage JobCapacities::from_elsewhere(std::int64_t givers, const std::vector<Rank>& members) const {
-  // The one rule between nodes does not ask for the class.
-  End far{kElsewhere, 0, -1, givers, static_cast<std::int64_t>(by_node_.size()) - 1};
-  return passage_around(topology_, classes_of(topology_, members), {}, far, false);
+Passage JobCapacities::from_elsewhere(std::int64_t givers, const std::vector<Rank>& members) {
+  ClassCounts inside = classes_of(topology_, members);
+  auto [entry, is_new] = known_from_elsewhere_.try_emplace({givers, inside});
+  if (is_new) {
+    // The one rule between nodes does not ask for the class.
+    End far{kElsewhere, 0, -1, givers, static_cast<std::int64_t>(by_node_.size()) - 1};
+    entry->second = passage_around(topology_, inside, {}, far, false);
+  }
+  return entry->second;
 }
 
 JobCapacities::Ways JobCapacities::ways_into(std::int32_t node,

@@ -22,6 +22,7 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <span>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -45,6 +46,17 @@ struct Reducing {
 
 // Ranks of one node by class of device, ascending, only classes that occur.
 using ClassCounts = std::vector<std::pair<std::int32_t, std::int64_t>>;
+ClassCounts classes_of(const Topology& topology, std::span<const Rank> ranks);
+
+// visit(node, its ranks) for every node, of ascending ranks.
+template <class Visit>
+void for_each_node(const Topology& topology, std::span<const Rank> ranks, const Visit& visit) {
+  for (std::size_t first = 0, last = 0; first < ranks.size(); first = last) {
+    std::int32_t node = topology.node_of(ranks[first]);
+    while (last < ranks.size() && topology.node_of(ranks[last]) == node) ++last;
+    visit(node, ranks.subspan(first, last - first));
+  }
+}
 
 // What a set of routes lets through: no more than this rate, and nothing before this latency.
 struct Passage {
@@ -93,7 +105,7 @@ class JobCapacities {
   };
   Ways ways_into(std::int32_t node, const std::vector<Rank>& members) const;
   // From `givers` ranks on other nodes into `members`, all on one.
-  Passage from_elsewhere(std::int64_t givers, const std::vector<Rank>& members) const;
+  Passage from_elsewhere(std::int64_t givers, const std::vector<Rank>& members);
 
   // Of all routes, each resource once; `set_of` per rank of the job, every set on one node.
   LevelPassages of_level(const std::vector<std::int32_t>& set_of, Reducing switches) const;
@@ -111,6 +123,7 @@ class JobCapacities {
   // classes, members' classes) -> into both.
   std::map<std::pair<ClassCounts, ClassCounts>, std::pair<Passage, Passage>> known_;
   std::map<std::pair<ClassCounts, ScopeParts>, Passage> known_scopes_;
+  std::map<std::pair<std::int64_t, ClassCounts>, Passage> known_from_elsewhere_;
 };
 
 }  // namespace reshard

@@ -1,14 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// In(X), the least receipts and what they cost at other prices, level by level.
-//
-// At one level (single ranks, nodes, ...) a list of holders becomes a short list of sets, each with
-// three facts about the addends: does the set hold all of them, is it the only holder of one, does
-// it hold one of the packed ones. A list of needers becomes a list of sets. Both are worked out
-// once per list; an atom then merges two short lists:
-//
-//   X must receive                 X needs, and does not hold all addends
-//   the complement of X must       another set needs, and X is the only holder of some addend
-//   receipts                       see bounds.h; their prices, price.h
+// All that bounds ask of a request, counted in one walk over its atoms.
 #include <algorithm>
 #include <limits>
 #include <optional>
@@ -23,185 +14,10 @@
 #include "core/bounds/entry.h"
 #include "core/bounds/holder.h"
 #include "core/bounds/latency.h"
+#include "core/bounds/level.h"
 
 namespace reshard {
 namespace {
-
-// One set among those that hold a list's addends.
-struct Holding {
-  std::int32_t set;
-  bool complete = false;  // holds every addend
-  bool sole = false;      // some addend is held here only
-  bool packed = false;    // holds an addend of the packing
-};
-
-struct HoldingList {
-  std::vector<Holding> holdings;  // ascending sets
-  std::int64_t packing = 0;       // addends with pairwise disjoint holders
-};
-
-// `set_of` per rank of the job; ranks outside every set share one further set.
-struct LevelView {
-  std::vector<std::int32_t> set_of;
-  std::int32_t sets = 0;  // the further set not counted
-  bool reduced_on_the_way = false;
-  bool folds_dearly = false;  // a price above 1 is worth a try
-};
-
-HoldingList holding_list(std::span<const Member> members, std::int64_t addends,
-                         const LevelView& level) {
-  std::vector<std::pair<std::int64_t, std::int32_t>> held;  // (addend, set), distinct
-  for (const Member& member : members)
-    held.push_back({member.addend, level.set_of[to_index(member.rank)]});
-  std::sort(held.begin(), held.end());
-  held.erase(std::unique(held.begin(), held.end()), held.end());
-
-  HoldingList out;
-  for (auto [addend, set] : held) out.holdings.push_back({set});
-  auto by_set = [](const Holding& a, const Holding& b) { return a.set < b.set; };
-  std::sort(out.holdings.begin(), out.holdings.end(), by_set);
-  std::vector<std::int64_t> counts;  // addends per set
-  for (std::size_t i = 0; i < out.holdings.size(); ++i) {
-    if (i == 0 || out.holdings[i].set != out.holdings[i - 1].set) counts.push_back(0);
-    ++counts.back();
-  }
-  out.holdings.erase(std::unique(out.holdings.begin(), out.holdings.end(),
-                                 [](const Holding& a, const Holding& b) { return a.set == b.set; }),
-                     out.holdings.end());
-  for (std::size_t i = 0; i < counts.size(); ++i) out.holdings[i].complete = counts[i] == addends;
-  auto holding = [&](std::int32_t set) -> Holding& {
-    return *std::lower_bound(out.holdings.begin(), out.holdings.end(), Holding{set}, by_set);
-  };
-
-  // Of `held`, one per addend: (holders, begin).
-  std::vector<std::pair<std::size_t, std::size_t>> spans;
-  for (std::size_t i = 0; i < held.size();) {
-    std::size_t j = i;
-    while (j < held.size() && held[j].first == held[i].first) ++j;
-    spans.push_back({j - i, i});
-    if (j - i == 1) holding(held[i].second).sole = true;
-    i = j;
-  }
-  // Addends with few holders first: they leave the most room.
-  std::sort(spans.begin(), spans.end());
-  for (auto [size, begin] : spans) {
-    bool is_free = true;
-    for (std::size_t i = begin; i < begin + size; ++i)
-      is_free = is_free && !holding(held[i].second).packed;
-    if (!is_free) continue;
-    ++out.packing;
-    for (std::size_t i = begin; i < begin + size; ++i) holding(held[i].second).packed = true;
-  }
-  return out;
-}
-
-// Sets per list, one after the other.
-struct NeedLists {
-  std::vector<std::int32_t> sets;
-  std::vector<std::size_t> begins{0};
-  std::span<const std::int32_t> list(std::size_t i) const {
-    return std::span(sets).subspan(begins[i], begins[i + 1] - begins[i]);
-  }
-};
-
-class LevelCount {
- public:
-  LevelCount(const MemberLists& holders, const MemberLists& needers, std::int64_t addends,
-             LevelView level)
-      : in_(to_index(level.sets) + 1),
-        in_complement_(in_),
-        reduced_on_the_way_(level.reduced_on_the_way),
-        needers_(&needers) {
-    if (level.folds_dearly) price_.fold_price = addends - 1;
-    for (std::size_t i = 0; i < holders.size(); ++i)
-      holdings_.push_back(holding_list(holders.list(i), addends, level));
-    for (std::size_t i = 0; i < needers.size(); ++i) {
-      std::size_t first = needs_.sets.size();
-      for (const Member& member : needers.list(i))
-        needs_.sets.push_back(level.set_of[to_index(member.rank)]);
-      auto begin = needs_.sets.begin() + static_cast<std::ptrdiff_t>(first);
-      std::sort(begin, needs_.sets.end());
-      needs_.sets.erase(std::unique(begin, needs_.sets.end()), needs_.sets.end());
-      needs_.begins.push_back(needs_.sets.size());
-    }
-  }
-
-  // The least receipts of one element, by this level's sets.
-  std::int64_t add(std::size_t holder_list, std::size_t needer_list, std::int64_t elements) {
-    const HoldingList& holding = holdings_[holder_list];
-    std::span<const std::int32_t> needs = needs_.list(needer_list);
-    std::int64_t lacking = 0;
-    bool packed_need = false;
-    auto at = holding.holdings.begin(), end = holding.holdings.end();
-    for (std::int32_t set : needs) {
-      while (at != end && at->set < set) ++at;
-      bool holds = at != end && at->set == set;
-      if (holds && at->packed) packed_need = true;
-      if (holds && at->complete) continue;
-      ++lacking;
-      in_[to_index(set)] += elements;
-    }
-    for (const Holding& h : holding.holdings)
-      if (h.sole && (needs.size() > 1 || needs.front() != h.set))
-        in_complement_[to_index(h.set)] += elements;
-    auto needing = static_cast<std::int64_t>(needs.size());
-    std::int64_t receipts = reduced_on_the_way_ || holding.packing == 1
-                                ? lacking
-                                : holding.packing - 1 + needing - (packed_need ? 1 : 0);
-    receipts_ += Int128{elements} * receipts;
-    return receipts;
-  }
-
-  // Prices what `add` counted here: `by_rank` receipts of one element by ranks, `by_set` by sets.
-  void add_price(std::size_t holder_list, std::size_t needer_list, std::int64_t elements,
-                 std::int64_t by_rank, std::int64_t by_set) {
-    if (by_rank == 0) return;
-    const std::vector<Holding>& holdings = holdings_[holder_list].holdings;
-    std::span<const std::int32_t> needs = needs_.list(needer_list);
-    if (holdings.size() == 1 && needs.size() == 1 && holdings.front().set == needs.front()) {
-      if (to_index(by_rank) >= price_.alone_bytes.size())
-        price_.alone_bytes.resize(to_index(by_rank) + 1, 0);
-      price_.alone_bytes[to_index(by_rank)] += elements;
-    } else {
-      price_.other_receipts_bytes += Int128{elements} * by_rank;
-    }
-    if (price_.fold_price == 0) return;
-    auto needing_ranks = static_cast<std::int64_t>(needers_->list(needer_list).size()),
-         needing_sets = static_cast<std::int64_t>(needs.size());
-    price_.fold_cost_bytes +=
-        Int128{elements} * std::max(needing_ranks + needing_sets * (price_.fold_price - 1),
-                                    by_rank + (price_.fold_price - 1) * by_set);
-  }
-
-  // In bytes of `width` per element.
-  PriceDemand price(std::int64_t width) const {
-    PriceDemand out = price_;
-    for (Int128& bytes : out.alone_bytes) bytes *= width;
-    out.other_receipts_bytes *= width;
-    out.fold_cost_bytes *= width;
-    return out;
-  }
-  // Whether the set holds every addend of the list.
-  bool complete(std::size_t holder_list, std::int32_t set) const {
-    const std::vector<Holding>& holdings = holdings_[holder_list].holdings;
-    auto at =
-        std::lower_bound(holdings.begin(), holdings.end(), set,
-                         [](const Holding& holding, std::int32_t s) { return holding.set < s; });
-    return at != holdings.end() && at->set == set && at->complete;
-  }
-  const std::vector<Int128>& in() const { return in_; }
-  const std::vector<Int128>& in_complement() const { return in_complement_; }
-  Int128 receipts() const { return receipts_; }
-
- private:
-  std::vector<HoldingList> holdings_;
-  NeedLists needs_;
-  std::vector<Int128> in_, in_complement_;  // elements per set
-  bool reduced_on_the_way_;
-  Int128 receipts_ = 0;
-  const MemberLists* needers_;
-  PriceDemand price_;  // of elements
-};
 
 // Calls visit(list of holders, list of needers, elements) for every atom.
 template <typename Visit>
@@ -275,10 +91,11 @@ class RequestCount {
       demand.receipts_bytes.push_back(levels_[l].receipts() * width);
       demand.prices.push_back(levels_[l].price(width));
     }
-    demand.holder_ps = holder_ps(width);
+    JobCapacities capacities(sets_.topology(), sets_.ranks());
+    demand.holder_ps = holder_ps(capacities, width);
     if (far_)
-      demand.entry_ps =
-          far_->bound_ps(width, sets_.topology(), sets_.ranks(), sets_.reducing().network);
+      demand.entry_ps = far_->bound_ps(width, sets_.topology(), sets_.ranks(), capacities,
+                                       sets_.reducing().network);
     demand.owner_latency_ps = owner_latency_ps();
     return demand;
   }
@@ -308,11 +125,10 @@ class RequestCount {
     return out;
   }
 
-  std::int64_t holder_ps(std::int64_t width) const {
+  std::int64_t holder_ps(JobCapacities& capacities, std::int64_t width) const {
     std::vector<bool> lacks;
     for (std::size_t rank = 0; rank < sets_.ranks().size(); ++rank)
       lacks.push_back(levels_.front().in()[rank] > 0);
-    JobCapacities capacities(sets_.topology(), sets_.ranks());
     std::int64_t bound = 0;
     for (const HeldCount& held : held_)
       bound =

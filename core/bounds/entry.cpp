@@ -83,14 +83,17 @@ void FarCount::add_far(std::size_t holder_list, std::int32_t node, std::span<con
 }
 
 std::int64_t FarCount::bound_ps(std::int64_t width, const Topology& topology,
-                                const std::vector<Rank>& ranks, bool network_multicasts) const {
+                                const std::vector<Rank>& ranks, JobCapacities& capacities,
+                                bool network_multicasts) const {
   if (by_needers_.empty()) return 0;
-  std::int64_t of_ranks = rank_bound_ps(width, topology, ranks);
-  return network_multicasts ? of_ranks : std::max(of_ranks, node_bound_ps(width, topology, ranks));
+  std::int64_t of_ranks = rank_bound_ps(width, topology, ranks, capacities);
+  return network_multicasts ? of_ranks
+                            : std::max(of_ranks, node_bound_ps(width, topology, ranks, capacities));
 }
 
 std::int64_t FarCount::rank_bound_ps(std::int64_t width, const Topology& topology,
-                                     const std::vector<Rank>& ranks) const {
+                                     const std::vector<Rank>& ranks,
+                                     const JobCapacities& capacities) const {
   // Ranks of one class in one node have the same ways; the one that lacks most decides.
   std::map<std::pair<std::int32_t, std::int32_t>, std::size_t> most;  // (node, class) -> rank
   for (std::size_t rank = 0; rank < of_rank_.size(); ++rank) {
@@ -99,7 +102,6 @@ std::int64_t FarCount::rank_bound_ps(std::int64_t width, const Topology& topolog
     std::size_t& best = most.try_emplace(key, rank).first->second;
     if (of_rank_[rank] > of_rank_[best]) best = rank;
   }
-  JobCapacities capacities(topology, ranks);
   std::int64_t bound = 0;
   for (const auto& [key, rank] : most) {
     auto [straight, beside, gate] = capacities.ways_into(key.first, {ranks[rank]});
@@ -111,7 +113,8 @@ std::int64_t FarCount::rank_bound_ps(std::int64_t width, const Topology& topolog
 }
 
 std::int64_t FarCount::node_bound_ps(std::int64_t width, const Topology& topology,
-                                     const std::vector<Rank>& ranks) const {
+                                     const std::vector<Rank>& ranks,
+                                     JobCapacities& capacities) const {
   std::vector<bool> gives(ranks.size(), false);
   for (std::size_t list = 0; list < gives_.size(); ++list)
     if (gives_[list])
@@ -130,8 +133,10 @@ std::int64_t FarCount::node_bound_ps(std::int64_t width, const Topology& topolog
   }
   std::int64_t all_givers = std::accumulate(givers.begin(), givers.end(), std::int64_t{0});
 
-  JobCapacities capacities(topology, ranks);
   std::int64_t bound = 0;
+  // Of the last node: most are like the one before.
+  std::vector<Int128> last_bytes;
+  NodeEntrance last_entrance{};
   for (std::size_t node = 0; node < by_needers_.size(); ++node) {
     if (by_needers_[node].empty()) continue;
     std::vector<Int128> bytes = by_needers_[node];
@@ -143,9 +148,17 @@ std::int64_t FarCount::node_bound_ps(std::int64_t width, const Topology& topolog
     };
     auto [first, later] = entering(of_node[node]);
     auto [first_at_need, later_at_need] = entering(in_need[node]);
-    bound = std::max(
-        bound, node_entry_bound_ps(bytes, {first, first_at_need, later, later_at_need, between_ps,
-                                           inside_ps, std::min(inside_ps, between_ps)}));
+    NodeEntrance entrance{first,
+                          first_at_need,
+                          later,
+                          later_at_need,
+                          between_ps,
+                          inside_ps,
+                          std::min(inside_ps, between_ps)};
+    if (bytes == last_bytes && entrance == last_entrance) continue;
+    bound = std::max(bound, node_entry_bound_ps(bytes, entrance));
+    last_bytes = std::move(bytes);
+    last_entrance = entrance;
   }
   return bound;
 }

@@ -51,6 +51,7 @@ std::int64_t entry_bound_ps(Int128 bytes, const EntryWays& ways);
 struct NodeEntrance {
   Int128 first, first_at_need, later, later_at_need;
   std::int64_t between_ps, inside_ps, spread_ps;  // L, l, min(l, L)
+  bool operator==(const NodeEntrance&) const = default;
 };
 
 // `by_needers[n]`: bytes that n ranks of the node need. 0 without bytes; cut to int64.
@@ -78,16 +79,17 @@ class FarCount {
 
   // The greatest over ranks and nodes; elements have `width` bytes. `ranks`: of the job.
   std::int64_t bound_ps(std::int64_t width, const Topology& topology,
-                        const std::vector<Rank>& ranks, bool network_multicasts) const;
+                        const std::vector<Rank>& ranks, JobCapacities& capacities,
+                        bool network_multicasts) const;
 
  private:
   std::int32_t node_at(const Member& member) const { return node_of_[to_index(member.rank)]; }
   void add_far(std::size_t holder_list, std::int32_t node, std::span<const Member> needers,
                std::int64_t elements);
   std::int64_t rank_bound_ps(std::int64_t width, const Topology& topology,
-                             const std::vector<Rank>& ranks) const;
+                             const std::vector<Rank>& ranks, const JobCapacities& capacities) const;
   std::int64_t node_bound_ps(std::int64_t width, const Topology& topology,
-                             const std::vector<Rank>& ranks) const;
+                             const std::vector<Rank>& ranks, JobCapacities& capacities) const;
 
   const MemberLists &holders_, &needers_;
   std::vector<std::int32_t> node_of_;

@@ -12,9 +12,9 @@ JobLatencies::JobLatencies(const Topology& topology, const std::vector<Rank>& ra
     : topology_(topology),
       ranks_(static_cast<std::int64_t>(ranks.size())),
       least_within_(kLongest) {
-  for (Rank rank : ranks) ++counts_[topology_.node_of(rank)][topology_.class_of(rank)];
-  for (const auto& [node, classes] : counts_)
-    for (auto [device_class, count] : classes) node_ranks_[node] += count;
+  for_each_node(topology, ranks, [this](std::int32_t node, std::span<const Rank> here) {
+    counts_.emplace_hint(counts_.end(), node, classes_of(topology_, here));
+  });
   for (std::int32_t rule : topology_.node().rule_within) {
     if (rule < 0) continue;
     std::int64_t latency_ps = topology_.node().rules[rule].latency_ps;
@@ -45,12 +45,14 @@ std::int64_t JobLatencies::least_ps(Rank rank, bool into) {
   auto [known, is_new] = known_.try_emplace({node, mine, into}, kLongest);
   if (!is_new) return known->second;
   const NodeTemplate& shape = topology_.node();
-  for (auto [other, count] : counts_[node]) {
+  std::int64_t here = 0;
+  for (auto [other, count] : counts_.at(node)) {
+    here += count;
     if (other == mine && count == 1) continue;
     std::int32_t rule = shape.rule_within[into ? other * classes + mine : mine * classes + other];
     known->second = std::min(known->second, shape.rules[rule].latency_ps);
   }
-  if (node_ranks_[node] < ranks_) known->second = std::min(known->second, between_nodes_ps());
+  if (here < ranks_) known->second = std::min(known->second, between_nodes_ps());
   return known->second;
 }
 

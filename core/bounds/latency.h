@@ -15,6 +15,7 @@
 
 #include "core/base/ids.h"
 #include "core/bounds/atoms.h"
+#include "core/bounds/capacity.h"
 #include "core/topology/topology.h"
 
 namespace reshard {
@@ -40,9 +41,7 @@ class JobLatencies {
 
   const Topology& topology_;
   std::int64_t ranks_, least_within_, greatest_within_ = 0;
-  // node -> class -> ranks
-  std::map<std::int32_t, std::map<std::int32_t, std::int64_t>> counts_;
-  std::map<std::int32_t, std::int64_t> node_ranks_;
+  std::map<std::int32_t, ClassCounts> counts_;  // by node
   std::map<std::tuple<std::int32_t, std::int32_t, bool>, std::int64_t> known_;
 };
 

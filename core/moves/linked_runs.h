@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -104,47 +105,51 @@ class LinkedRuns {
 
   // Appends what the product of the runs leaves out of a destination of this shape, as disjoint
   // boxes, `shift` added along dim 0.
-  void push_rest(const Shape& shape, std::int64_t shift, std::vector<Box>& rest) const {
+  void push_rest(const Shape& shape, std::int64_t shift, std::vector<Box>& rest) {
     if (fill(shape)) return;
-    std::size_t first = rest.size();
-    std::vector<Box> within{box_of(shape)};
     for (int d = 0; d < dims_; ++d) {
-      std::vector<Box> next;
-      for (Box& box : within) {
-        auto push = [&](std::vector<Box>& to, std::int64_t lo, std::int64_t hi) {
-          box.lo[d] = lo;
-          box.hi[d] = hi;
-          if (!box.empty()) to.push_back(box);
-        };
-        std::int64_t end = 0;
-        for (auto [lo, hi] : reached(d)) {
-          push(rest, end, lo);
-          push(next, lo, hi);
-          end = hi;
+      join(d);
+      const std::vector<std::pair<std::int64_t, std::int64_t>>& reached = reached_[at(d)];
+      if (reached.size() == 1 && reached[0] == std::pair(std::int64_t{0}, shape[d])) continue;
+      DimVector before(d);
+      do {
+        Box box = box_of(shape);
+        for (int e = 0; e < d; ++e)
+          std::tie(box.lo[e], box.hi[e]) = reached_[at(e)][to_index(before[e])];
+        box.lo[d] = 0;
+        for (auto [lo, hi] : reached) {
+          box.hi[d] = lo;
+          push_shifted(box, shift, rest);
+          box.lo[d] = hi;
         }
-        push(rest, end, shape[d]);
-      }
-      within = std::move(next);
+        box.hi[d] = shape[d];
+        push_shifted(box, shift, rest);
+      } while (next_index(before, [this](int e) { return reached_[at(e)].size(); }));
+      if (reached.empty()) return;
     }
-    DimVector by(dims_);
-    by[0] = shift;
-    for (; first < rest.size(); ++first) rest[first] = shifted(rest[first], by);
   }
 
  private:
+  static void push_shifted(Box box, std::int64_t shift, std::vector<Box>& out) {
+    if (box.empty()) return;
+    box.lo[0] += shift;
+    box.hi[0] += shift;
+    out.push_back(box);
+  }
   // Where the runs lie in the destination, neighbours joined.
-  std::vector<std::pair<std::int64_t, std::int64_t>> reached(int d) const {
-    std::vector<std::pair<std::int64_t, std::int64_t>> out;
+  void join(int d) {
+    std::vector<std::pair<std::int64_t, std::int64_t>>& out = reached_[at(d)];
+    out.clear();
     for (const LinkedRun& run : of(d)) {
       if (out.empty() || out.back().second != run.destination_lo)
         out.emplace_back(run.destination_lo, run.destination_lo);
       out.back().second += run.size;
     }
-    return out;
   }
   static std::size_t at(int d) { return to_index(d); }
   int dims_;
   std::array<std::vector<LinkedRun>, kMaxDims> runs_;
+  std::array<std::vector<std::pair<std::int64_t, std::int64_t>>, kMaxDims> reached_;
 };
 
 }  // namespace reshard

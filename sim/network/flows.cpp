@@ -32,11 +32,16 @@ Flows::Flows(const Topology& topology, FlowObserver* observer, bool soles)
     : topology_(topology),
       observer_(observer),
       soles_allowed_(soles),
-      shares_(capacities_of(topology), longest_route(topology)),
       sole_on_(to_index(topology.resource_count()), kNone),
       uses_(to_index(topology.resource_count())),
       route_uses_(topology.node().rules.size()),
-      busy_since_ps_(uses_.size(), 0) {}
+      busy_since_ps_(uses_.size(), 0) {
+  if (observer_) begin_sharing();
+}
+
+void Flows::begin_sharing() {
+  if (!shares_) shares_.emplace(capacities_of(topology_), longest_route(topology_));
+}
 
 void Flows::add_use(ResourceId resource, const ResourceUse& use) {
   ResourceUse& sum = uses_[resource];
@@ -53,6 +58,7 @@ void Flows::add_route_use(std::size_t rule, const RouteUse& use) {
 }
 
 Flows::Opened Flows::open(const Transit& transit, std::int64_t now_ps) {
+  begin_sharing();
   if (free_.empty()) {
     if (transits_.size() >= to_index(kMaxInFlight))
       throw InputError(fmt::format(
@@ -119,7 +125,7 @@ std::int64_t Flows::cap_of(std::int32_t flow) const {
   std::int64_t cap = rules_[flow]->cap_bytes_per_s.value_or(FairShare::kNoCap);
   if (const Terms* terms = transit(flow).terms) cap = std::min(cap, terms->cap_bytes_per_s);
   if (allowed_[flow] == kRatioOne) return cap;
-  for (ResourceId resource : path_) cap = std::min(cap, shares_.capacity(resource));
+  for (ResourceId resource : path_) cap = std::min(cap, shares_->capacity(resource));
   return std::max<std::int64_t>(
       1, static_cast<std::int64_t>(Int128{cap} * allowed_[flow] / kRatioOne));
 }
@@ -127,13 +133,13 @@ std::int64_t Flows::cap_of(std::int32_t flow) const {
 // Takes the flow from those that share; what is left of its work.
 Int128 Flows::take_out(std::int32_t flow, std::int64_t now_ps) {
   Int128 left =
-      shares_since_ps_[flow] == now_ps ? shares_work_[flow] : -shares_.excess(flow, now_ps);
-  shares_.remove(flow, now_ps);
+      shares_since_ps_[flow] == now_ps ? shares_work_[flow] : -shares_->excess(flow, now_ps);
+  shares_->remove(flow, now_ps);
   shares_since_ps_[flow] = kNone;
-  if (observer_) observer_->finished(now_ps, shares_, flow, 0);
+  if (observer_) observer_->finished(now_ps, *shares_, flow, 0);
   find_path(flow);
   for (ResourceId resource : path_)
-    if (shares_.load(resource) == 0) uses_[resource].busy_ps += now_ps - busy_since_ps_[resource];
+    if (shares_->load(resource) == 0) uses_[resource].busy_ps += now_ps - busy_since_ps_[resource];
   return left;
 }
 
@@ -148,6 +154,7 @@ void Flows::set_share(std::int32_t flow, std::int64_t share, std::int64_t now_ps
 // ---- faults
 
 void Flows::happen(const Fault& fault, std::int64_t now_ps) {
+  begin_sharing();
   if (fault.kind == Fault::Kind::RankLatency) rank_delays_ps_[fault.rank] = fault.amount;
   if (fault.kind == Fault::Kind::LinkLatency) {
     delays_ps_.resize(uses_.size(), 0);
@@ -163,7 +170,7 @@ void Flows::set_capacity(ResourceId resource, std::int64_t share, std::int64_t n
   for (std::size_t i = 0; i < transits_.size(); ++i) {
     auto flow = static_cast<std::int32_t>(i);
     if (shares_since_ps_[flow] == kNone) continue;
-    std::span<const ResourceId> path = shares_.path(flow);
+    std::span<const ResourceId> path = shares_->path(flow);
     if (std::find(path.begin(), path.end(), resource) != path.end()) anew.push_back(flow);
   }
   std::sort(anew.begin(), anew.end(),
@@ -171,7 +178,7 @@ void Flows::set_capacity(ResourceId resource, std::int64_t share, std::int64_t n
   for (std::int32_t flow : anew) shares_work_[flow] = take_out(flow, now_ps);
   down_[resource] = share == 0;
   std::int64_t full = topology_.resource_bytes_per_s(resource);
-  shares_.set_capacity(
+  shares_->set_capacity(
       resource,
       std::max<std::int64_t>(1, static_cast<std::int64_t>(Int128{full} * share / kRatioOne)));
   for (std::int32_t flow : stopped_) {
@@ -222,14 +229,14 @@ void Flows::end_sole_on(ResourceId resource, std::int64_t now_ps) {
 bool Flows::is_alone(std::int64_t now_ps) const {
   return std::all_of(path_.begin(), path_.end(), [&](ResourceId resource) {
     std::int32_t sole = sole_on_[resource];
-    return shares_.load(resource) == 0 && (sole == kNone || soles_[sole].end_ps == now_ps);
+    return shares_->load(resource) == 0 && (sole == kNone || soles_[sole].end_ps == now_ps);
   });
 }
 
 std::int64_t Flows::begin_sole(std::int32_t flow, std::int64_t cap, std::int64_t now_ps) {
   std::int64_t rate = cap, bytes = transit(flow).bytes;
   for (ResourceId resource : path_) {
-    rate = std::min(rate, shares_.capacity(resource));
+    rate = std::min(rate, shares_->capacity(resource));
     if (sole_on_[resource] == kNone) busy_since_ps_[resource] = now_ps;
     sole_on_[resource] = flow;
   }
@@ -252,7 +259,7 @@ void Flows::end_sole(std::int32_t flow, std::int64_t now_ps) {
   for (ResourceId resource : path_) {
     if (sole_on_[resource] != flow) continue;
     sole_on_[resource] = kNone;
-    if (shares_.load(resource) == 0) uses_[resource].busy_ps += now_ps - busy_since_ps_[resource];
+    if (shares_->load(resource) == 0) uses_[resource].busy_ps += now_ps - busy_since_ps_[resource];
   }
 }
 
@@ -261,35 +268,37 @@ void Flows::share(std::int32_t flow, std::int64_t cap, Int128 work, std::int64_t
   shares_work_[flow] = work;
   if (waits_for_link(flow)) return;
   for (ResourceId resource : path_)
-    if (shares_.load(resource) >= shares_.capacity(resource))
+    if (shares_->load(resource) >= shares_->capacity(resource))
       throw InputError(
           fmt::format("resource {}: expected at most one flow per byte/s, found more than {} flows",
-                      topology_.resource_name(resource), shares_.capacity(resource)));
-  shares_.add(flow, path_, cap, work);
+                      topology_.resource_name(resource), shares_->capacity(resource)));
+  shares_->add(flow, path_, cap, work);
   shares_since_ps_[flow] = now_ps;
   for (ResourceId resource : path_)
-    if (shares_.load(resource) == 1 && sole_on_[resource] == kNone)
+    if (shares_->load(resource) == 1 && sole_on_[resource] == kNone)
       busy_since_ps_[resource] = now_ps;
 }
 
 void Flows::solve(std::int64_t now_ps) {
-  shares_.solve(now_ps, observer_ ? &changed_ : nullptr);
-  if (observer_) observer_->solved(now_ps, shares_, changed_);
+  if (!shares_) return;
+  shares_->solve(now_ps, observer_ ? &changed_ : nullptr);
+  if (observer_) observer_->solved(now_ps, *shares_, changed_);
 }
 
 void Flows::retire(std::int64_t now_ps, std::vector<std::int32_t>& finished) {
   finished.clear();
-  shares_.find_finished(now_ps, finished);
+  shares_->find_finished(now_ps, finished);
   auto earlier = [this](std::int32_t a, std::int32_t b) { return sequences_[a] < sequences_[b]; };
   if (!std::is_sorted(finished.begin(), finished.end(), earlier))
     std::sort(finished.begin(), finished.end(), earlier);
   for (std::int32_t flow : finished) {
-    Int128 excess = observer_ ? shares_.excess(flow, now_ps) : 0;
-    shares_.remove(flow, now_ps);
+    Int128 excess = observer_ ? shares_->excess(flow, now_ps) : 0;
+    shares_->remove(flow, now_ps);
     shares_since_ps_[flow] = kNone;
-    if (observer_) observer_->finished(now_ps, shares_, flow, excess);
-    for (ResourceId resource : shares_.path(flow))
-      if (shares_.load(resource) == 0) uses_[resource].busy_ps += now_ps - busy_since_ps_[resource];
+    if (observer_) observer_->finished(now_ps, *shares_, flow, excess);
+    for (ResourceId resource : shares_->path(flow))
+      if (shares_->load(resource) == 0)
+        uses_[resource].busy_ps += now_ps - busy_since_ps_[resource];
   }
 }
 

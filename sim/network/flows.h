@@ -64,7 +64,9 @@ class Flows {
   // Brings rates and finish times up to date after joins and retirements.
   void solve(std::int64_t now_ps);
   // MinimumTree::kNever when nothing shares.
-  std::int64_t next_finish_ps() { return shares_.next_finish_ps(); }
+  std::int64_t next_finish_ps() {
+    return shares_ ? shares_->next_finish_ps() : MinimumTree::kNever;
+  }
   // Flows that share and finish at the next finish, which is now, in the order in which they were
   // opened. They share no more; they are still open.
   void retire(std::int64_t now_ps, std::vector<std::int32_t>& finished);
@@ -86,6 +88,7 @@ class Flows {
   };
   static constexpr std::int32_t kNone = -1;
 
+  void begin_sharing();
   void find_path(std::int32_t flow);
   std::int64_t cap_of(std::int32_t flow) const;
   bool is_down(ResourceId resource) const { return !down_.empty() && down_[resource]; }
@@ -102,7 +105,9 @@ class Flows {
   const Topology& topology_;
   FlowObserver* observer_;
   bool soles_allowed_;
-  FairShare shares_;
+  // None before the first flow: it is as large as the network, and where all steps are taken whole
+  // (whole_steps.h) there never is a flow.
+  std::optional<FairShare> shares_;
   // By flow.
   IndexVector<std::int32_t, Transit> transits_;
   IndexVector<std::int32_t, const RouteRule*> rules_;

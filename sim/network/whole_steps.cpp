@@ -11,13 +11,14 @@ namespace reshard::sim {
 WholeSteps::WholeSteps(const Topology& topology)
     : topology_(topology),
       stride_(longest_route(topology)),
-      links_(to_index(topology.resource_count())),
       round_routes_(topology.node().rules.size()),
-      uses_(links_.size()),
+      link_of_(to_index(topology.resource_count()), kNone),
       routes_(round_routes_.size()) {}
 
 bool WholeSteps::takes(const Transfers& transfers, std::span<const Rank> ranks) {
-  std::fill(uses_.begin(), uses_.end(), ResourceUse{});
+  for (const Link& link : links_) link_of_[link.resource] = kNone;
+  links_.clear();
+  crossed_.clear();
   std::fill(routes_.begin(), routes_.end(), RouteUse{});
   durations_ps_.assign(ranks.size(), 0);
   bool taken = run(transfers, ranks);
@@ -50,7 +51,7 @@ bool WholeSteps::run_round(const Transfers& transfers, std::int32_t round,
 void WholeSteps::clear_round(std::size_t parts) {
   sent_.clear();
   paths_.clear();
-  for (ResourceId id : crossed_) links_[id] = {};
+  for (LinkIndex at : crossed_) links_[at] = {links_[at].resource, links_[at].use};
   crossed_.clear();
   ends_.assign(parts, {});
   std::fill(round_routes_.begin(), round_routes_.end(), RouteUse{});
@@ -77,21 +78,30 @@ bool WholeSteps::collect(const Transfers& transfers, std::int32_t round,
     if (terms) cap = std::min(cap, terms->cap_bytes_per_s);
     sent_.push_back({source, destination, bytes, cap});
     for (const Hop& hop : rule.hops) {
-      paths_.push_back(topology_.resource(hop, from, to));
+      paths_.push_back(link_of(topology_.resource(hop, from, to)));
       ok = cross(paths_.back(), bytes, latency_ps) && ok;
     }
-    paths_.resize(sent_.size() * stride_, kCap);
+    paths_.resize(sent_.size() * stride_, kNone);
   };
   for (std::int32_t part = 0; ok && part < static_cast<std::int32_t>(ranks.size()); ++part)
     transfers.for_each_sent(part, round, add);
   return ok;
 }
 
+inline WholeSteps::LinkIndex WholeSteps::link_of(ResourceId resource) {
+  LinkIndex& at = link_of_[resource];
+  if (at == kNone) {
+    at = static_cast<LinkIndex>(links_.size());
+    links_.push_back({resource});
+  }
+  return at;
+}
+
 // False where transfers come to the resource at different times.
-inline bool WholeSteps::cross(ResourceId id, std::int64_t bytes, std::int64_t latency_ps) {
-  Link& link = links_[id];
+inline bool WholeSteps::cross(LinkIndex at, std::int64_t bytes, std::int64_t latency_ps) {
+  Link& link = links_[at];
   if (link.flows == 0) {
-    crossed_.push_back(id);
+    crossed_.push_back(at);
     link.latency_ps = latency_ps;
     link.each_bytes = bytes;
   }
@@ -102,31 +112,33 @@ inline bool WholeSteps::cross(ResourceId id, std::int64_t bytes, std::int64_t la
 }
 
 bool WholeSteps::share() {
-  for (ResourceId id : crossed_) {
-    links_[id].share = topology_.resource_bytes_per_s(id) / links_[id].flows;
-    if (links_[id].share == 0) return false;
+  for (LinkIndex at : crossed_) {
+    Link& link = links_[at];
+    link.share = topology_.resource_bytes_per_s(link.resource) / link.flows;
+    if (link.share == 0) return false;
   }
   return true;
 }
 
-inline std::span<const ResourceId> WholeSteps::path(std::size_t sent) const {
-  const ResourceId* first = &paths_[sent * stride_];
-  return {first, std::find(first, first + stride_, kCap)};
+inline std::span<const WholeSteps::LinkIndex> WholeSteps::path(std::size_t sent) const {
+  const LinkIndex* first = &paths_[sent * stride_];
+  return {first, std::find(first, first + stride_, kNone)};
 }
 
 // Of every transfer what it keeps, and of every resource whether it is limiting.
 void WholeSteps::find_limits() {
   for (std::size_t i = 0; i < sent_.size(); ++i) {
     Sent& sent = sent_[i];
-    std::span<const ResourceId> hops = path(i);
-    ResourceId least = *std::min_element(hops.begin(), hops.end(), [&](ResourceId a, ResourceId b) {
-      return std::tie(links_[a].share, a) < std::tie(links_[b].share, b);
+    std::span<const LinkIndex> hops = path(i);
+    LinkIndex least = *std::min_element(hops.begin(), hops.end(), [&](LinkIndex a, LinkIndex b) {
+      return std::tie(links_[a].share, links_[a].resource) <
+             std::tie(links_[b].share, links_[b].resource);
     });
     if (links_[least].share < sent.rate) {
       sent.rate = links_[least].share;
       sent.limit = least;
     }
-    for (ResourceId hop : hops)
+    for (LinkIndex hop : hops)
       if (hop != sent.limit) links_[hop].limiting = false;
   }
 }
@@ -148,12 +160,12 @@ bool WholeSteps::find_ends() {
       rate = sent.rate;
       moving_ps = ceil_div(Int128{bytes} * kUnitsPerByte, Int128{rate});
     }
-    bool exact = sent.limit == kCap || links_[sent.limit].limiting;
-    std::span<const ResourceId> hops = path(i);
+    bool exact = sent.limit == kNone || links_[sent.limit].limiting;
+    std::span<const LinkIndex> hops = path(i);
     if (moving_ps > kMaxTimePs - links_[hops[0]].latency_ps) return false;
     std::int64_t end_ps = links_[hops[0]].latency_ps + static_cast<std::int64_t>(moving_ps);
     for (std::int32_t part : {sent.source, sent.destination}) ends_[part].add(end_ps, exact);
-    for (ResourceId hop : hops) links_[hop].end.add(end_ps, exact);
+    for (LinkIndex hop : hops) links_[hop].end.add(end_ps, exact);
   }
   return true;
 }
@@ -162,17 +174,17 @@ bool WholeSteps::all_known() const {
   auto known = [](const End& end) { return end.latest == end.exact; };
   return std::all_of(ends_.begin(), ends_.end(), known) &&
          std::all_of(crossed_.begin(), crossed_.end(),
-                     [&](ResourceId id) { return known(links_[id].end); });
+                     [&](LinkIndex at) { return known(links_[at].end); });
 }
 
 // False where a sum is too large to be one: whoever runs the step says so.
 bool WholeSteps::add_round(std::int64_t times) {
-  for (ResourceId id : crossed_) {
-    const Link& link = links_[id];
-    Int128 bytes = link.bytes * times + uses_[id].bytes;
+  for (LinkIndex at : crossed_) {
+    Link& link = links_[at];
+    Int128 bytes = link.bytes * times + link.use.bytes;
     if (bytes > kMaxBytes) return false;
-    uses_[id].bytes = static_cast<std::int64_t>(bytes);
-    uses_[id].busy_ps += (link.end.latest - link.latency_ps) * times;
+    link.use.bytes = static_cast<std::int64_t>(bytes);
+    link.use.busy_ps += (link.end.latest - link.latency_ps) * times;
   }
   for (std::size_t rule = 0; rule < routes_.size(); ++rule) {
     routes_[rule].bytes += round_routes_[rule].bytes * times;
@@ -188,8 +200,7 @@ bool WholeSteps::add_round(std::int64_t times) {
 }
 
 void WholeSteps::add_uses(Flows& flows) const {
-  for (std::size_t id = 0; id < uses_.size(); ++id)
-    if (uses_[id].bytes > 0) flows.add_use(id_of<ResourceId>(id), uses_[id]);
+  for (const Link& link : links_) flows.add_use(link.resource, link.use);
   for (std::size_t rule = 0; rule < routes_.size(); ++rule)
     flows.add_route_use(rule, routes_[rule]);
 }

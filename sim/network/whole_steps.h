@@ -51,45 +51,50 @@ class WholeSteps {
     std::int64_t latest = -1, exact = -1;
     void add(std::int64_t end, bool is_exact);
   };
+  // A resource that the step crosses; what follows `use` is of the round.
   struct Link {
+    ResourceId resource;
+    ResourceUse use = {};  // of the rounds before
+    bool limiting = true;
     std::int64_t flows = 0;                       // of bytes
     std::int64_t latency_ps = 0, each_bytes = 0;  // of the first
     std::int64_t share = 0;                       // what each keeps at least
-    bool limiting = true;
     Int128 bytes = 0;
-    End end;
+    End end = {};
   };
+  using LinkIndex = std::int32_t;
+  static constexpr LinkIndex kNone = -1;
   struct Sent {
     std::int32_t source, destination;
     std::int64_t bytes, rate;  // the cap, then what it keeps at least
-    ResourceId limit = kCap;   // on account of which
+    LinkIndex limit = kNone;   // on account of which; none: the cap
   };
-  static constexpr ResourceId kCap{-1};
 
   bool run(const Transfers& transfers, std::span<const Rank> ranks);
   bool run_round(const Transfers& transfers, std::int32_t round, std::span<const Rank> ranks);
   void clear_round(std::size_t parts);
   bool collect(const Transfers& transfers, std::int32_t round, std::span<const Rank> ranks);
-  bool cross(ResourceId id, std::int64_t bytes, std::int64_t latency_ps);
+  LinkIndex link_of(ResourceId resource);
+  bool cross(LinkIndex at, std::int64_t bytes, std::int64_t latency_ps);
   bool share();
   void find_limits();
   bool find_ends();
   bool all_known() const;
   bool add_round(std::int64_t times);
-  std::span<const ResourceId> path(std::size_t sent) const;
+  std::span<const LinkIndex> path(std::size_t sent) const;
 
   const Topology& topology_;
   std::size_t stride_;  // resources of the longest route
   // Of a round.
   IndexVector<std::size_t, Sent> sent_;  // those with bytes
-  std::vector<ResourceId> paths_;        // `stride_` per transfer, filled up with kCap
-  IndexVector<ResourceId, Link> links_;
-  std::vector<ResourceId> crossed_;
+  std::vector<LinkIndex> paths_;         // `stride_` per transfer, filled up with kNone
+  std::vector<LinkIndex> crossed_;
   IndexVector<std::int32_t, End> ends_;  // by part
   IndexVector<std::size_t, RouteUse> round_routes_;
   // Of the step.
   std::vector<std::int64_t> durations_ps_;
-  IndexVector<ResourceId, ResourceUse> uses_;
+  IndexVector<ResourceId, LinkIndex> link_of_;
+  IndexVector<LinkIndex, Link> links_;
   IndexVector<std::size_t, RouteUse> routes_;
 };
 

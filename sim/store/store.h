@@ -26,7 +26,7 @@ namespace reshard::sim {
 // Source shards that hold the same elements of the same addend share one allocation. Sharing is
 // copy-on-write in the plain sense that a write needs memory of its own: plans never write the
 // source, so a write to it is refused instead of copied.
-class StoreMemory : public HostOperations {
+class StoreMemory : public HostOperations<StoreMemory> {
  public:
   // `poison`: new memory is filled with 0xa5, so that a read of what was never written shows in
   // tests. The plan must outlive this.
@@ -58,10 +58,11 @@ class StoreMemory : public HostOperations {
   }
   std::byte* allocate(BufferId buffer, Slot slot);
   void lend(BufferId buffer, Slot slot, std::byte* data, std::size_t bytes);
-  const std::byte* read(const Place& from) const override { return read(from.buffer, from.slot); }
-  std::byte* write(const Place& to) override { return write(to.buffer, to.slot); }
-  Shape shape(const Place& place, const DimVector& extents) const override;
-  DType dtype(BufferId buffer) const override { return plan_.dtype(buffer); }
+  friend class HostOperations<StoreMemory>;
+  const std::byte* read(const Place& from) const { return read(from.buffer, from.slot); }
+  std::byte* write(const Place& to) { return write(to.buffer, to.slot); }
+  Shape shape(const Place& place, const DimVector& extents) const;
+  DType dtype(BufferId buffer) const { return plan_.dtype(buffer); }
 
   const Plan& plan_;
   bool poison_;

@@ -29,7 +29,7 @@ inline std::vector<Slot> all_slots(const Plan& plan) {
 using Memories = std::vector<std::unique_ptr<backends::host::RankMemory>>;
 
 // All ranks' memories as one, for what collectives mean.
-class AllMemory : public HostOperations {
+class AllMemory : public HostOperations<AllMemory> {
  public:
   explicit AllMemory(const Memories& memories) : memories_(memories) {}
 
@@ -48,13 +48,14 @@ class AllMemory : public HostOperations {
   }
 
  private:
+  friend class HostOperations<AllMemory>;
   const backends::host::RankMemory& of(Slot slot) const { return *memories_[to_index(slot)]; }
-  const std::byte* read(const Place& from) const override { return of(from.slot).of(from.buffer); }
-  std::byte* write(const Place& to) override { return of(to.slot).of(to.buffer); }
-  Shape shape(const Place& place, const DimVector&) const override {
+  const std::byte* read(const Place& from) const { return of(from.slot).of(from.buffer); }
+  std::byte* write(const Place& to) { return of(to.slot).of(to.buffer); }
+  const Shape& shape(const Place& place, const DimVector&) const {
     return of(place.slot).schedule().buffer(place.buffer).shape;
   }
-  DType dtype(BufferId buffer) const override { return of(0).schedule().buffer(buffer).dtype; }
+  DType dtype(BufferId buffer) const { return of(0).schedule().buffer(buffer).dtype; }
 
   const Memories& memories_;
 };

@@ -99,8 +99,9 @@ Timeline MpiPrepared::timeline() const {
 }
 
 bool MpiPrepared::ready(std::size_t launch) const {
-  return std::all_of(after_[launch].begin(), after_[launch].end(),
-                     [&](std::int32_t before) { return states_[to_index(before)] == State::Done; });
+  for (std::int32_t before : after_[launch])
+    if (states_[to_index(before)] != State::Done) return false;
+  return true;
 }
 
 bool MpiPrepared::issue_ready() {

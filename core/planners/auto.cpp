@@ -23,6 +23,8 @@ struct Candidate {
   Explanation explanation;
   PlanFindings found = {};  // no time: over the memory limit
   std::int64_t first_use_ps = 0;
+  // An earlier one with the same plan: this one is never taken, and its plan is let go.
+  const Candidate* like = nullptr;
 
   std::int64_t peak_bytes() const { return found.bytes->peak_max; }
   std::int64_t total_ps() const { return found.timing->time_ps + first_use_ps; }
@@ -41,7 +43,7 @@ struct Candidates {
 
 Candidates candidates_of(const Request& request, const PlannerInput& input) {
   Candidates out;
-  out.made.reserve(planners().size());  // p2p's plan stays where it is
+  out.made.reserve(planners().size());  // they are pointed at
   const Plan* p2p = nullptr;
   for (const PlannerRow& row : planners()) {
     if (row.make == plan_auto) continue;
@@ -53,8 +55,18 @@ Candidates candidates_of(const Request& request, const PlannerInput& input) {
     own.p2p = p2p;
     try {
       Plan plan = made_by(row, request, own);
+      auto like = std::find_if(out.made.begin(), out.made.end(), [&](const Candidate& other) {
+        return other.plan.steps == plan.steps && other.plan.buffers == plan.buffers;
+      });
+      bool is_new = like == out.made.end();
       out.made.push_back({row.name, std::move(plan), std::move(explanation), std::move(found)});
-      if (row.make == plan_p2p) p2p = &out.made.back().plan;
+      Candidate& made = out.made.back();
+      if (!is_new) {
+        made.like = &*like;
+        made.plan.steps = {};
+        made.plan.buffers = {};
+      }
+      if (row.make == plan_p2p) p2p = is_new ? &made.plan : &like->plan;
     } catch (const InputError& error) {
       // This planner does not do such requests; the others may.
       out.refusals.push_back({row.name, error.what()});
@@ -69,16 +81,12 @@ Candidates candidates_of(const Request& request, const PlannerInput& input) {
   return out;
 }
 
-// Planners may agree on a plan; then it is counted and timed once. What takes longer than the best
-// so far need not be timed to its end, where nobody asks for the time.
+// What takes longer than the best so far need not be timed to its end, where nobody asks for the
+// time.
 void find_out(Candidate& own, std::span<Candidate* const> before, const PlannerInput& input) {
   std::int64_t limit_ps = kNoTimeLimit;
   if (input.first_use_ps) own.first_use_ps = input.first_use_ps(own.plan);
   for (const Candidate* other : before) {
-    if (other->plan.steps == own.plan.steps && other->plan.buffers == own.plan.buffers) {
-      own.found = other->found;
-      return;
-    }
     if (other->found.timing && input.explanation == nullptr)
       limit_ps =
           std::min(limit_ps, std::max<std::int64_t>(1, other->total_ps() - own.first_use_ps));
@@ -89,14 +97,24 @@ void find_out(Candidate& own, std::span<Candidate* const> before, const PlannerI
     own.found.timing = input.plan_time(own.plan, *input.topology, limit_ps);
 }
 
-// p2p first: it is often the fastest, and never slow to time.
+// Planners may agree on a plan; then it is counted and timed once. p2p's first: it is often the
+// fastest, and never slow to time.
 void find_out_all(std::vector<Candidate>& candidates, const PlannerInput& input) {
   std::vector<Candidate*> order;
-  for (Candidate& candidate : candidates) order.push_back(&candidate);
+  const Candidate* first = nullptr;
+  for (Candidate& candidate : candidates) {
+    if (candidate.like == nullptr) order.push_back(&candidate);
+    if (candidate.planner == "p2p") first = candidate.like != nullptr ? candidate.like : &candidate;
+  }
   std::stable_partition(order.begin(), order.end(),
-                        [](const Candidate* candidate) { return candidate->planner == "p2p"; });
+                        [&](const Candidate* candidate) { return candidate == first; });
   for (std::size_t i = 0; i < order.size(); ++i)
     find_out(*order[i], std::span(order).first(i), input);
+  for (Candidate& candidate : candidates) {
+    if (candidate.like == nullptr) continue;
+    candidate.found = candidate.like->found;
+    candidate.first_use_ps = candidate.like->first_use_ps;
+  }
 }
 
 // In the order of the registry, whoever made a plan and whoever refused.

@@ -95,6 +95,63 @@ TEST_CASE("arguments: windows of a convolution and of its transposed make these 
                     "transposed": true, "output_padding": [1, 0]})") == "f32[8,4,14,11]");
 }
 
+TEST_CASE("arguments: a convolution's channels, groups and windows at the edge of what fits") {
+  auto made = [](const char* input, const char* weight, const char* attributes) {
+    return outputs_of(decided("convolution", {input, weight}, attributes));
+  };
+  CHECK(made("f32[8,4,7] R", "f32[6,2,3] R", R"({"groups": 2})") == "f32[8,6,5]");
+  CHECK(made("f32[8,6,7] R", "f32[6,2,3] R", R"({"groups": 2, "transposed": true})") ==
+        "f32[8,4,9]");
+  for (const char* groups : {"0", "1", "3"})
+    CHECK_THROWS_WITH(
+        made("f32[8,4,7] R", "f32[6,2,3] R", fmt::format(R"({{"groups": {}}})", groups).c_str()),
+        Catch::Contains("has not the channels"));
+  CHECK_THROWS_WITH(made("f32[8,4,7] R", "f32[6,2,3] R", R"({"groups": 2, "transposed": true})"),
+                    Catch::Contains("has not the channels"));
+  CHECK_THROWS_WITH(made("f32[8,4] R", "f32[6,4] R", "{}"), Catch::Contains("3 to 5 dims"));
+  CHECK_THROWS_WITH(made("f32[8,4,7] R", "f32[6,4,3,3] R", "{}"), Catch::Contains("3 to 5 dims"));
+  CHECK_THROWS_WITH(made("f32[8,4,7] R", "f32[6,4,3] R", R"({"stride": [1, 1]})"),
+                    Catch::Contains("expected 1 numbers, found 2"));
+  // A window of 1 + 2 * 4 and a padded input of as many and of one fewer.
+  CHECK(made("f32[8,4,7] R", "f32[6,4,5] R", R"({"dilation": [2], "padding": [1]})") ==
+        "f32[8,6,1]");
+  for (const char* too_much :
+       {R"({"dilation": [2]})", R"({"stride": [0]})", R"({"dilation": [0]})"})
+    CHECK_THROWS_WITH(made("f32[8,4,8] R", "f32[6,4,5] R", too_much),
+                      Catch::Contains("do not fit the input"));
+}
+
+TEST_CASE("arguments: a pool's kernel, stride and padding at the edge of what fits") {
+  auto made = [](int kernel, int stride, int padding, int dilation, bool up = false) {
+    return outputs_of(decided(
+        "max_pool2d_with_indices", {"f32[2,3,9,9] R"},
+        fmt::format(R"({{"kernel_size": [{0}, {0}], "stride": [{1}, {1}], "padding": [{2}, {2}],
+                        "dilation": [{3}, {3}], "ceil_mode": {4}}})",
+                    kernel, stride, padding, dilation, up)));
+  };
+  auto both = [](int size) { return fmt::format("f32[2,3,{0},{0}] i64[2,3,{0},{0}]", size); };
+  CHECK(made(4, 2, 2, 1) == both(5));
+  CHECK(made(5, 2, 2, 1) == both(5));
+  CHECK(made(1, 1, 0, 1) == both(9));
+  // A window of all nine; rounding up adds a last one, but for one that starts behind the input.
+  CHECK(made(5, 1, 0, 2) == both(1));
+  CHECK(made(2, 2, 0, 1, true) == both(5));
+  CHECK(made(2, 2, 0, 1, false) == both(4));
+  CHECK(made(2, 5, 1, 1, true) == both(2));
+  CHECK(made(3, 10, 1, 1, true) == both(1));
+  struct Wrong {
+    int kernel, stride, padding, dilation;
+  };
+  for (auto [kernel, stride, padding, dilation] :
+       {Wrong{4, 2, 3, 1}, Wrong{5, 2, 3, 1}, Wrong{1, 1, 1, 1}, Wrong{3, 2, -1, 1},
+        Wrong{0, 2, 0, 1}, Wrong{3, 0, 0, 1}, Wrong{3, 2, 0, 0}}) {
+    CAPTURE(kernel, stride, padding, dilation);
+    CHECK_THROWS_WITH(made(kernel, stride, padding, dilation),
+                      Catch::Contains("at most half the kernel"));
+  }
+  CHECK_THROWS_WITH(made(10, 1, 0, 1), Catch::Contains("do not fit the input"));
+}
+
 TEST_CASE("arguments: an equation may name tensors without dims") {
   for (auto [equation, a, b] : {std::tuple(",i->i", "f32[] R", "f32[8] S(0)"),
                                 std::tuple("i,->i", "f32[8] S(0)", "f32[] R")}) {

@@ -15,6 +15,7 @@
 #include "tests/support/cases.h"
 #include "tests/support/part.h"
 #include "tests/support/slow_readers.h"
+#include "tests/support/star.h"
 
 namespace reshard {
 namespace {
@@ -190,6 +191,30 @@ TEST_CASE("small messages take the way of fewest latencies") {
   auto study =
       studied(request_on("2x8", "16384", "S(0)R", "RS(0)"), sim::find_topology("dgx-h100:2"));
   CHECK(study->time_ps() < 3'500'000);
+}
+
+TEST_CASE("other trees are tried where a pipeline lags, small ones where latencies count") {
+  // Half of 8 MiB into either rank at 10^9 B/s: the busiest link is under way for 4,194,304,000 ps,
+  // and some millionths, since trees carry whole parts.
+  constexpr std::int64_t kLatency = 1'000'000, kBusy = 4'194'304'000,
+                         kSlow = kBusy / 50 * 51 + 4 * kLatency, kSmall = 32 * kLatency;
+  Topology topology = test::star(2, 1'000'000'000, kLatency);
+  Request request = request_on("2", "2097152", "S(0)", "R");
+  auto plans_timed = [&](std::int64_t time_ps) {
+    int count = 0;
+    PlannerInput input;
+    input.topology = &topology;
+    input.plan_time = [&](const Plan&, const Topology&, std::int64_t) {
+      ++count;
+      return PlanTiming(time_ps);
+    };
+    plan_packed(request, input);
+    return count;
+  };
+  int usual = plans_timed(kSlow);
+  CHECK(plans_timed(kSlow + kBusy / 100'000) > usual);
+  CHECK(plans_timed(kSmall) == usual);
+  CHECK(plans_timed(kSmall - 1) > usual);
 }
 
 TEST_CASE("drawn requests are proved, and not slower than the bound says they can be") {

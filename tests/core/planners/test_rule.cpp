@@ -207,8 +207,11 @@ TEST_CASE("rule refuses two meshes and says who does not") {
 
 TEST_CASE("a collective of too many packed blocks is refused before it is worked out") {
   CHECK_THAT(message_of(request_on("32768", "32769", "S0", "R")), Catch::Contains("blocks"));
+  CHECK_THAT(message_of(request_on("32768", "32769", "P(sum)", "S0")), Catch::Contains("blocks"));
   // Nothing to pack: no limit.
   CHECK(step_kinds(plan_rule(request_on("32768", "32768", "S0", "R"), {})) == "all_gather[0]");
+  CHECK(step_kinds(plan_rule(request_on("32768", "32768", "P(sum)", "S0"), {})) ==
+        "reduce_scatter[0]");
 }
 
 TEST_CASE("padding that would leave 2^62 bytes is refused") {

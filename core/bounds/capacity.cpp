@@ -125,6 +125,12 @@ ClassCounts without(const ClassCounts& all, const ClassCounts& part) {
 constexpr std::int32_t kHere = 0, kElsewhere = 1;  // places
 constexpr std::int32_t kInside = 0, kBeside = 1;   // sides
 
+// `ranks` on the other ones of a job's nodes. The one rule between nodes does not ask for the
+// class.
+End far_end(std::int64_t ranks, std::size_t nodes_of_job) {
+  return {kElsewhere, 0, -1, ranks, static_cast<std::int64_t>(nodes_of_job) - 1};
+}
+
 // Into A from B and R, or the other way.
 Passage passage_around(const Topology& topology, const ClassCounts& inside,
                        const ClassCounts& beside, const End& elsewhere, bool outwards) {
@@ -238,8 +244,7 @@ std::pair<Passage, Passage> JobCapacities::into(std::int32_t node,
   auto [entry, is_new] = known_.try_emplace({here, inside});
   if (is_new) {
     ClassCounts beside = without(here, inside);
-    // The one rule between nodes does not ask for the class.
-    End far{kElsewhere, 0, -1, elsewhere(here), static_cast<std::int64_t>(by_node_.size()) - 1};
+    End far = far_end(elsewhere(here), by_node_.size());
     entry->second = {passage_around(topology_, inside, beside, far, false),
                      passage_around(topology_, inside, beside, far, true)};
   }
@@ -250,8 +255,7 @@ Passage JobCapacities::from_elsewhere(std::int64_t givers, const std::vector<Ran
   ClassCounts inside = classes_of(topology_, members);
   auto [entry, is_new] = known_from_elsewhere_.try_emplace({givers, inside});
   if (is_new) {
-    // The one rule between nodes does not ask for the class.
-    End far{kElsewhere, 0, -1, givers, static_cast<std::int64_t>(by_node_.size()) - 1};
+    End far = far_end(givers, by_node_.size());
     entry->second = passage_around(topology_, inside, {}, far, false);
   }
   return entry->second;
@@ -261,8 +265,7 @@ JobCapacities::Ways JobCapacities::ways_into(std::int32_t node,
                                              const std::vector<Rank>& members) const {
   const ClassCounts& here = by_node_.at(node);
   ClassCounts inside = classes_of(topology_, members), beside = without(here, inside);
-  // The one rule between nodes does not ask for the class.
-  End far{kElsewhere, 0, -1, elsewhere(here), static_cast<std::int64_t>(by_node_.size()) - 1};
+  End far = far_end(elsewhere(here), by_node_.size());
   return {passage_around(topology_, inside, {}, far, false),
           passage_around(topology_, inside, beside, End{}, false),
           passage_around(topology_, beside, {}, far, false)};
@@ -316,7 +319,7 @@ Passage JobCapacities::of_scope(std::int32_t node, const ScopeParts& parts) {
   const ClassCounts* sides[] = {&parts.others, &parts.givers, &parts.idle_givers};
   ClassCounts beside = here;
   for (const ClassCounts* side : sides) beside = without(beside, *side);
-  End far{kElsewhere, 0, -1, elsewhere(here), static_cast<std::int64_t>(by_node_.size()) - 1};
+  End far = far_end(elsewhere(here), by_node_.size());
   for (std::int32_t to = 0; to < 3; ++to)
     for (auto [to_class, to_count] : *sides[to]) {
       End receiver{kHere, to, to_class, to_count, 1};

@@ -217,6 +217,20 @@ TEST_CASE("other trees are tried where a pipeline lags, small ones where latenci
   CHECK(plans_timed(kSmall - 1) > usual);
 }
 
+TEST_CASE("pipelines have more chunks the more bytes there are for a latency, up to 128") {
+  auto chunks = [](std::int64_t latency_ps) {
+    Topology topology = test::star(2, 1'000'000'000, latency_ps);
+    PlannerInput input;
+    input.topology = &topology;
+    // What a rank holds it copies; then a step for each chunk.
+    return plan_packed(request_on("2", "2097152", "S(0)", "R"), input).steps.size() - 1;
+  };
+  // The least whose square is no less than 4.194 ms by the latency.
+  CHECK(chunks(1'000'000) == 65);
+  CHECK(chunks(262'000) == 127);
+  CHECK(chunks(1000) == 128);
+}
+
 TEST_CASE("drawn requests are proved, and not slower than the bound says they can be") {
   test::Prng prng(20261125);
   int planned = 0, chunked = 0;

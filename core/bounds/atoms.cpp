@@ -78,25 +78,17 @@ MemberLists lists_of(const Request& request, const Layout& layout, const std::ve
   return out;
 }
 
-std::vector<PieceOverlap> overlaps_of(const PieceTable& source, const PieceTable& destination) {
-  auto a = sorted_runs(source), b = sorted_runs(destination);
-  std::vector<PieceOverlap> found;
-  for (std::size_t i = 0, j = 0; i < a.size() && j < b.size();) {
-    const auto& [from, from_piece] = a[i];
-    const auto& [to, to_piece] = b[j];
-    std::int64_t lo = std::max(from.global_lo, to.global_lo),
-                 hi = std::min(from.global_hi(), to.global_hi());
-    if (lo < hi) found.push_back({from_piece, to_piece, hi - lo});
-    if (from.global_hi() < to.global_hi())
-      ++i;
-    else
-      ++j;
-  }
-  auto key = [](const PieceOverlap& o) { return std::pair(o.source, o.destination); };
+std::vector<SharedPieces> shared_pieces(const PieceTable& source, const PieceTable& destination) {
+  std::vector<SharedPieces> found;
+  for_each_meeting(sorted_runs(source), sorted_runs(destination),
+                   [&](const PieceRun& from, const PieceRun& to, std::int64_t lo, std::int64_t hi) {
+                     found.push_back({from.second, to.second, hi - lo});
+                   });
+  auto key = [](const SharedPieces& o) { return std::pair(o.source, o.destination); };
   std::sort(found.begin(), found.end(),
-            [&](const PieceOverlap& x, const PieceOverlap& y) { return key(x) < key(y); });
-  std::vector<PieceOverlap> out;
-  for (const PieceOverlap& overlap : found) {
+            [&](const SharedPieces& x, const SharedPieces& y) { return key(x) < key(y); });
+  std::vector<SharedPieces> out;
+  for (const SharedPieces& overlap : found) {
     if (!out.empty() && key(out.back()) == key(overlap))
       out.back().size += overlap.size;
     else
@@ -128,7 +120,7 @@ Atoms::Atoms(const Request& request) {
   for (int dim = 0; dim < request.source().dims(); ++dim) {
     const PieceTable& source = request.source().pieces(dim);
     const PieceTable& destination = request.destination().pieces(dim);
-    dims_.push_back({overlaps_of(source, destination), source.count(), destination.count()});
+    dims_.push_back({shared_pieces(source, destination), source.count(), destination.count()});
   }
 }
 

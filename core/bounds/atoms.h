@@ -51,7 +51,7 @@ MemberLists needers_of(const Request& request, const std::vector<Rank>& job);
 std::vector<std::int64_t> zero_coordinates(const Request& request);
 
 // Elements that piece `source` and piece `destination` of one dim share. size > 0.
-struct PieceOverlap {
+struct SharedPieces {
   std::int64_t source, destination, size;
 };
 
@@ -70,7 +70,7 @@ class Atoms {
 
  private:
   struct Dim {
-    std::vector<PieceOverlap> overlaps;
+    std::vector<SharedPieces> overlaps;
     std::int64_t source_pieces, destination_pieces;
   };
 
@@ -79,7 +79,7 @@ class Atoms {
             const Visit& visit) const {
     if (dim == dims_.size()) return visit(source, destination, elements);
     const Dim& here = dims_[dim];
-    for (const PieceOverlap& overlap : here.overlaps)
+    for (const SharedPieces& overlap : here.overlaps)
       walk(dim + 1, source * here.source_pieces + overlap.source,
            destination * here.destination_pieces + overlap.destination, elements * overlap.size,
            visit);

@@ -81,8 +81,8 @@ void PieceTable::add_slice(Runs from, std::int64_t local_lo, std::int64_t local_
   }
 }
 
-std::vector<std::pair<Run, std::int64_t>> sorted_runs(const PieceTable& pieces) {
-  std::vector<std::pair<Run, std::int64_t>> out;
+std::vector<PieceRun> sorted_runs(const PieceTable& pieces) {
+  std::vector<PieceRun> out;
   for (std::int64_t piece = 0; piece < pieces.count(); ++piece)
     for (const Run& run : pieces.runs(piece)) out.emplace_back(run, piece);
   std::sort(out.begin(), out.end(),

@@ -127,8 +127,30 @@ class PieceTable {
   IndexVector<std::int64_t, std::size_t> begins_;
 };
 
-// The runs of all pieces, ascending by global index, each with its piece.
-std::vector<std::pair<Run, std::int64_t>> sorted_runs(const PieceTable& pieces);
+// A run and the piece that it is of.
+using PieceRun = std::pair<Run, std::int64_t>;
+
+// The runs of all pieces, ascending by global index.
+std::vector<PieceRun> sorted_runs(const PieceTable& pieces);
+
+inline const Run& run_of(const Run& run) { return run; }
+inline const Run& run_of(const PieceRun& run) { return run.first; }
+
+// Calls meet(an entry of a, an entry of b, lo, hi) for the global indices [lo, hi) that both have,
+// ascending. Lists of Run or PieceRun, ascending and disjoint.
+template <class A, class B, class Meet>
+void for_each_meeting(const A& a, const B& b, Meet&& meet) {
+  for (std::size_t i = 0, j = 0; i < a.size() && j < b.size();) {
+    const Run &x = run_of(a[i]), &y = run_of(b[j]);
+    std::int64_t lo = std::max(x.global_lo, y.global_lo),
+                 hi = std::min(x.global_hi(), y.global_hi());
+    if (lo < hi) meet(a[i], b[j], lo, hi);
+    if (x.global_hi() < y.global_hi())
+      ++i;
+    else
+      ++j;
+  }
+}
 
 // torch.chunk: piece r of `length` over n starts at min(r*c, length) with c = ceil(length/n) and
 // holds at most c. n >= 1, 0 <= r < n.

@@ -20,7 +20,7 @@ void add_fills(FillStep& fill, Slot slot, BufferId buffer, const std::vector<Box
   for (const Box& box : boxes) fill.parts.push_back({slot, buffer, box});
 }
 
-ExchangeStep Messages::take() {
+ExchangeStep MessageSorter::take() {
   // Ascending by source, then by destination, then as they came.
   Grouped<std::uint32_t> by_destination(slots_, [this](auto put) {
     for (std::uint32_t i = 0; i < ends_.size(); ++i) put(to_index(ends_[i].destination), i);

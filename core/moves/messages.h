@@ -13,9 +13,9 @@ void check_size(const MoveList& moves);
 // Appends the boxes as parts of `slot`; throws as above.
 void add_fills(FillStep& fill, Slot slot, BufferId buffer, const std::vector<Box>& boxes);
 
-class Messages {
+class MessageSorter {
  public:
-  Messages(int dims, std::size_t slots) : slots_(slots), moves_(dims) {}
+  MessageSorter(int dims, std::size_t slots) : slots_(slots), moves_(dims) {}
 
   // source != destination; keeps the order of moves of one pair.
   void add(Slot source, Slot destination, const Move& move) {

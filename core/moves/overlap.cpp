@@ -38,7 +38,7 @@ DimOverlap::DimOverlap(const Request& request, const ZeroAxes& zero_axes, int di
     add_piece(one.runs(0), sorted_runs(one), zero_axes, dim);
     return;
   }
-  std::vector<std::pair<Run, std::int64_t>> source_runs = sorted_runs(request.source().pieces(dim));
+  std::vector<PieceRun> source_runs = sorted_runs(request.source().pieces(dim));
   const PieceTable& pieces = request.destination().pieces(dim);
   begins_.reserve(to_index(pieces.count() * shares_) + 1);
   for (std::int64_t piece = 0; piece < pieces.count(); ++piece)
@@ -46,7 +46,7 @@ DimOverlap::DimOverlap(const Request& request, const ZeroAxes& zero_axes, int di
 }
 
 void DimOverlap::add_piece(Runs destination,
-                           const std::vector<std::pair<Run, std::int64_t>>& source_runs,
+                           const std::vector<PieceRun>& source_runs,
                            const ZeroAxes& zero_axes, int dim) {
   struct Met {
     std::int64_t source_piece, share;

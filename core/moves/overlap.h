@@ -52,16 +52,9 @@ bool same_cut(const Layout& a, const Layout& b, int dim);
 // Calls f(a_local_lo, b_local_lo, size) for the indices that a and b share, ascending.
 template <class F>
 void each_shared(Runs a, Runs b, F&& f) {
-  for (std::size_t i = 0, j = 0; i < a.size() && j < b.size();) {
-    std::int64_t lo = std::max(a[i].global_lo, b[j].global_lo),
-                 hi = std::min(a[i].global_hi(), b[j].global_hi());
-    if (lo < hi)
-      f(a[i].local_lo + (lo - a[i].global_lo), b[j].local_lo + (lo - b[j].global_lo), hi - lo);
-    if (a[i].global_hi() < b[j].global_hi())
-      ++i;
-    else
-      ++j;
-  }
+  for_each_meeting(a, b, [&](const Run& x, const Run& y, std::int64_t lo, std::int64_t hi) {
+    f(x.local_lo + (lo - x.global_lo), y.local_lo + (lo - y.global_lo), hi - lo);
+  });
 }
 
 inline std::int64_t shared_size(Runs a, Runs b) {
@@ -101,7 +94,7 @@ class DimOverlap {
   }
 
  private:
-  void add_piece(Runs destination, const std::vector<std::pair<Run, std::int64_t>>& source_runs,
+  void add_piece(Runs destination, const std::vector<PieceRun>& source_runs,
                  const ZeroAxes& zero_axes, int dim);
 
   std::int64_t shares_;  // per destination piece

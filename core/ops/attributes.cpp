@@ -154,10 +154,4 @@ std::vector<bool> OpAttributes::booleans(std::string_view name, std::vector<bool
   return value ? list_of<bool>(name, *value, boolean_of) : absent;
 }
 
-std::vector<double> OpAttributes::numbers(std::string_view name) const {
-  const OpValue* value = present(name);
-  if (!value) refuse(name, "a list of numbers", value);
-  return list_of<double>(name, *value, number_of);
-}
-
 }  // namespace reshard

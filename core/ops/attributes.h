@@ -58,7 +58,6 @@ class OpAttributes {
   std::vector<std::int64_t> integers(std::string_view name) const;
   std::optional<std::vector<std::int64_t>> optional_integers(std::string_view name) const;
   std::vector<bool> booleans(std::string_view name, std::vector<bool> absent) const;
-  std::vector<double> numbers(std::string_view name) const;
 
   const std::vector<std::pair<std::string, OpValue>>& all() const { return values_; }
   friend bool operator==(const OpAttributes&, const OpAttributes&) = default;

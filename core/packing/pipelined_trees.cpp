@@ -110,7 +110,7 @@ class ParcelSender {
 
   void hop(const Parcel& parcel, Slot from, Slot to, const Held& sent, const Held& got) {
     steps_.follows(got.stage, sent.stage, sent.where == Held::Where::Waiting);
-    Messages& messages = steps_.messages(got.stage, parcel.chunk);
+    MessageSorter& messages = steps_.messages(got.stage, parcel.chunk);
     for (const Piece& piece : parcel.pieces) {
       auto [source, source_lo] = sent.at(piece);
       auto [destination, destination_lo] = got.at(piece);

@@ -47,7 +47,7 @@ StagedSteps::Cell& StagedSteps::cell(std::int32_t stage, std::int32_t chunk) {
   Cell*& out = known[to_index(chunk)];
   if (out != nullptr) return *out;
   auto [at, is_new] = cells_.try_emplace(
-      place(stage, chunk), Cell{stage, chunk, Messages(plan_.dims(), plan_.slot_count()), {}});
+      place(stage, chunk), Cell{stage, chunk, MessageSorter(plan_.dims(), plan_.slot_count()), {}});
   out = &at->second;
   for (ReduceStep& fold : out->folds) fold.op = op_;
   out->folds[1].divisor = divisor_;

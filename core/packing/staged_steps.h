@@ -52,7 +52,9 @@ class StagedSteps {
   // kNoStage: nothing to wait for. `waiting`: what the producer brought waits in a temporary.
   void follows(std::int32_t stage, std::int32_t producer, bool waiting);
 
-  Messages& messages(std::int32_t stage, std::int32_t chunk) { return cell(stage, chunk).messages; }
+  MessageSorter& messages(std::int32_t stage, std::int32_t chunk) {
+    return cell(stage, chunk).messages;
+  }
   ReduceStep& fold(std::int32_t stage, std::int32_t chunk) {
     return cell(stage, chunk).folds[stages_[to_index(stage)].key.last ? 1 : 0];
   }
@@ -77,7 +79,7 @@ class StagedSteps {
   };
   struct Cell {
     std::int32_t stage, chunk;
-    Messages messages;
+    MessageSorter messages;
     ReduceStep folds[2];  // on the way, complete
     std::set<Place> after = {};
     std::vector<StepId> ids = {};

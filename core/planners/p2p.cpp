@@ -157,7 +157,7 @@ class MovePlanner {
   }
 
   Crossing& crossing_;
-  Messages remote_;
+  MessageSorter remote_;
   LocalMoves local_;
   Senders senders_;
   std::int64_t divisor_;

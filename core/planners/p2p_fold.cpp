@@ -167,7 +167,7 @@ class FoldPlanner {
   }
 
   Crossing& crossing_;
-  Messages addends_, results_;
+  MessageSorter addends_, results_;
   Senders senders_;
   std::vector<std::int64_t> owned_;        // elements each slot folds so far
   std::vector<std::vector<Fold>> folds_;   // per slot

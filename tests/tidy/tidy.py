@@ -226,6 +226,34 @@ def unordered_walks(path, text):
                 yield f"{path}:{number}: walks the unordered map {name}"
 
 
+def types_of(text):
+    """Full names of the types that a file defines for others to see."""
+    spaces = []
+    for line in text.splitlines():
+        if opened := re.match(r"namespace ?([\w:]*) {$", line):
+            spaces.append(opened[1])
+        elif re.match(r"}  // namespace", line) and spaces:
+            spaces.pop()
+        elif (made := re.match(r"(?:struct|class|enum class) (\w+)(?: [^;(]*)?{", line)) and all(
+            spaces
+        ):
+            yield "::".join(spaces + [made[1]])
+
+
+def type_problems(files):
+    """Two types of one name in one program are undefined behaviour that no compiler reports. The
+    C++ header is compiled by users only, beside a library that hides its own.
+    """
+    seen = {}
+    for path, text in files:
+        if path.suffix not in SOURCES or path.parts[0] == "tests" or path.suffix == ".hpp":
+            continue
+        for name in types_of(text):
+            if name in seen:
+                yield f"{path}: {name} is also a type of {seen[name]}"
+            seen[name] = path
+
+
 def files_of(root):
     tops = ("core", "sim", "backends", "tools", "tests", "cmake", "traces", "docs")
     inside = [p for top in tops for p in sorted((root / top).rglob("*"))]
@@ -249,6 +277,7 @@ def problems_of(root):
     seen = {}
     files = list(files_of(root))
     yield from folder_problems(path for path, _ in files)
+    yield from type_problems(files)
     for path, text in files:
         yield from width_problems(path, text)
         if path.suffix not in CODE:
@@ -297,6 +326,9 @@ BAD = {
     "sim/report/q.cpp": SPDX + "static int count = 0;\n",
     "core/plan/r.h": SPDX + "#pragma once\n//" + " wide" * 20 + "\n",
     "cmake/s.cmake": "set(x" + " wide" * 20 + ")\n",
+    "core/layout/x.cpp": SPDX
+    + "namespace reshard {\nstruct Twice {\n  int x;\n};\n}  // namespace reshard\n",
+    "core/moves/y.cpp": SPDX + "namespace reshard {\nstruct Twice {};\n}  // namespace reshard\n",
     "traces/t.md": "```\n" + "shown " * 20 + "\n```\n" + "wide " * 21 + "\n",
 }
 

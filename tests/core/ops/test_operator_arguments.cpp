@@ -152,6 +152,15 @@ TEST_CASE("arguments: a pool's kernel, stride and padding at the edge of what fi
   CHECK_THROWS_WITH(made(10, 1, 0, 1), Catch::Contains("do not fit the input"));
 }
 
+TEST_CASE("arguments: batches of a matmul meet from the end, those of one element with any") {
+  auto made = [](const char* a, const char* b) { return outputs_of(decided("matmul", {a, b})); };
+  CHECK(made("f32[1,4,8] R", "f32[1,3,8,2] R") == "f32[1,3,4,2]");
+  CHECK(made("f32[1,4,8] R", "f32[3,1,8,2] R") == "f32[3,1,4,2]");
+  CHECK(made("f32[5,1,4,8] R", "f32[3,8,2] R") == "f32[5,3,4,2]");
+  CHECK(made("f32[1,3,4,8] R", "f32[5,1,8,2] R") == "f32[5,3,4,2]");
+  CHECK_THROWS_WITH(made("f32[2,4,8] R", "f32[1,3,8,2] R"), Catch::Contains("do not fit"));
+}
+
 TEST_CASE("arguments: an equation may name tensors without dims") {
   for (auto [equation, a, b] : {std::tuple(",i->i", "f32[] R", "f32[8] S(0)"),
                                 std::tuple("i,->i", "f32[8] S(0)", "f32[] R")}) {

@@ -45,8 +45,7 @@ DimOverlap::DimOverlap(const Request& request, const ZeroAxes& zero_axes, int di
     add_piece(pieces.runs(piece), source_runs, zero_axes, dim);
 }
 
-void DimOverlap::add_piece(Runs destination,
-                           const std::vector<PieceRun>& source_runs,
+void DimOverlap::add_piece(Runs destination, const std::vector<PieceRun>& source_runs,
                            const ZeroAxes& zero_axes, int dim) {
   struct Met {
     std::int64_t source_piece, share;

@@ -38,10 +38,12 @@ class HostOperations : public Operations {
 
   void fold(ReduceOp op, std::int64_t divisor, std::span<const Place> operands, const Place& to,
             const DimVector& extents) final {
-    BoxFold fold(memory().write(to), memory().shape(to, extents), to.lo, extents);
+    const Shape& whole = memory().shape(to, extents);
+    BoxFold fold(memory().write(to), whole, to.lo, extents);
     for (const Place& operand : operands) {
       check_apart(operand, to);
-      fold.add_operand(memory().read(operand), memory().shape(operand, extents), operand.lo);
+      const Shape& shape = memory().shape(operand, extents);
+      fold.add_operand(memory().read(operand), shape, operand.lo);
     }
     DType dtype = memory().dtype(to.buffer);
     fold.run(op, dtype, divisor);

@@ -8,6 +8,7 @@
 // computed once per dim (at most one per rank) and a rank's index set is a product of pieces.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <span>

@@ -10,10 +10,10 @@ namespace {
 class LocalPart : public Part {
  public:
   LocalPart(const PartContext& context, const LocalWork& work)
-      : memory_(context.memory), work_(work), size_(work.size()) {}
+      : memory_(context.memory), work_(work) {}
 
   Work work() override {
-    if (next_ == size_) {
+    if (next_ == work_.size()) {
       next_ = 0;  // ready for the next run
       return Work::Done;
     }
@@ -24,7 +24,7 @@ class LocalPart : public Part {
  private:
   host::RankMemory& memory_;
   const LocalWork& work_;
-  std::size_t size_, next_ = 0;
+  std::size_t next_ = 0;
 };
 
 // All receives are begun before the first send, so that MPI can put bytes where they belong instead

@@ -172,23 +172,25 @@ std::map<std::vector<ClassHere>, std::int64_t> kinds_of_node(
     const Topology& topology, const std::vector<Rank>& ranks,
     const std::vector<std::int32_t>& set_of) {
   std::map<std::vector<ClassHere>, std::int64_t> kinds;
-  for (std::size_t i = 0; i < ranks.size();) {
-    std::int32_t node = topology.node_of(ranks[i]), first = set_of[i];
-    std::map<std::int32_t, ClassHere> classes;
-    for (; i < ranks.size() && topology.node_of(ranks[i]) == node; ++i) {
-      std::int32_t device_class = topology.class_of(ranks[i]);
-      ClassHere& here =
-          classes.try_emplace(device_class, ClassHere{device_class, 0, set_of[i], set_of[i]})
-              .first->second;
-      ++here.ranks;
-      here.least_set = std::min(here.least_set, set_of[i]);
-      here.greatest_set = std::max(here.greatest_set, set_of[i]);
-    }
-    std::vector<ClassHere> kind;
-    for (auto& [device_class, here] : classes)
-      kind.push_back({device_class, here.ranks, here.least_set - first, here.greatest_set - first});
-    ++kinds[kind];
-  }
+  for_each_node(
+      topology, ranks, [&](std::int32_t, std::size_t begin, std::span<const Rank> of_node) {
+        std::int32_t first = set_of[begin];
+        std::map<std::int32_t, ClassHere> classes;
+        for (std::size_t i = begin; i < begin + of_node.size(); ++i) {
+          std::int32_t device_class = topology.class_of(ranks[i]);
+          ClassHere& here =
+              classes.try_emplace(device_class, ClassHere{device_class, 0, set_of[i], set_of[i]})
+                  .first->second;
+          ++here.ranks;
+          here.least_set = std::min(here.least_set, set_of[i]);
+          here.greatest_set = std::max(here.greatest_set, set_of[i]);
+        }
+        std::vector<ClassHere> kind;
+        for (auto& [device_class, here] : classes)
+          kind.push_back(
+              {device_class, here.ranks, here.least_set - first, here.greatest_set - first});
+        ++kinds[kind];
+      });
   return kinds;
 }
 
@@ -226,9 +228,10 @@ std::int64_t Passage::least_ps(Int128 bytes) const {
 
 JobCapacities::JobCapacities(const Topology& topology, std::vector<Rank> ranks)
     : topology_(topology), ranks_(std::move(ranks)) {
-  for_each_node(topology, ranks_, [this](std::int32_t node, std::span<const Rank> here) {
-    by_node_.emplace_hint(by_node_.end(), node, classes_of(topology_, here));
-  });
+  for_each_node(topology, ranks_,
+                [this](std::int32_t node, std::size_t, std::span<const Rank> here) {
+                  by_node_.emplace_hint(by_node_.end(), node, classes_of(topology_, here));
+                });
 }
 
 std::int64_t JobCapacities::elsewhere(const ClassCounts& here) const {

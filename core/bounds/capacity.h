@@ -48,13 +48,13 @@ struct Reducing {
 using ClassCounts = std::vector<std::pair<std::int32_t, std::int64_t>>;
 ClassCounts classes_of(const Topology& topology, std::span<const Rank> ranks);
 
-// visit(node, its ranks) for every node, of ascending ranks.
+// visit(node, index of its first rank, its ranks) for every node, of ascending ranks.
 template <class Visit>
 void for_each_node(const Topology& topology, std::span<const Rank> ranks, const Visit& visit) {
   for (std::size_t first = 0, last = 0; first < ranks.size(); first = last) {
     std::int32_t node = topology.node_of(ranks[first]);
     while (last < ranks.size() && topology.node_of(ranks[last]) == node) ++last;
-    visit(node, ranks.subspan(first, last - first));
+    visit(node, first, ranks.subspan(first, last - first));
   }
 }
 

@@ -61,7 +61,7 @@ class RequestCount {
   }
 
   void run() {
-    bool by_owner = !folds_ && !JobLatencies(sets_.topology(), sets_.ranks()).alike_within();
+    bool by_owner = !folds_ && !latency_.of_job().alike_within();
     for_each_atom(request_, holders_, needers_,
                   [&](std::size_t holders, std::size_t needers, std::int64_t elements) {
                     std::int64_t by_rank = levels_.front().add(holders, needers, elements);
@@ -143,8 +143,7 @@ class RequestCount {
       const std::vector<Int128>& in = levels_[l].in();
       auto must_receive = [](Int128 elements) { return elements > 0; };
       if (sets_.levels()[l].of_nodes && std::any_of(in.begin(), in.end(), must_receive))
-        latency =
-            std::max(latency, JobLatencies(sets_.topology(), sets_.ranks()).between_nodes_ps());
+        latency = std::max(latency, latency_.of_job().between_nodes_ps());
     }
     return latency;
   }

@@ -12,9 +12,10 @@ JobLatencies::JobLatencies(const Topology& topology, const std::vector<Rank>& ra
     : topology_(topology),
       ranks_(static_cast<std::int64_t>(ranks.size())),
       least_within_(kLongest) {
-  for_each_node(topology, ranks, [this](std::int32_t node, std::span<const Rank> here) {
-    counts_.emplace_hint(counts_.end(), node, classes_of(topology_, here));
-  });
+  for_each_node(topology, ranks,
+                [this](std::int32_t node, std::size_t, std::span<const Rank> here) {
+                  counts_.emplace_hint(counts_.end(), node, classes_of(topology_, here));
+                });
   for (std::int32_t rule : topology_.node().rule_within) {
     if (rule < 0) continue;
     std::int64_t latency_ps = topology_.node().rules[rule].latency_ps;

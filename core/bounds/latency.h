@@ -55,6 +55,7 @@ class OwnerLatency {
 
   void add(std::size_t holder_list, std::size_t needer_list);
   std::int64_t greatest_ps() const { return greatest_; }
+  const JobLatencies& of_job() const { return latencies_; }
 
  private:
   const Topology& topology_;

@@ -105,9 +105,7 @@ struct CacheStatistics {
 class StudyCache {
  public:
   // capacity 0 keeps nothing.
-  explicit StudyCache(std::int64_t capacity) : capacity_(capacity) {
-    by_key_.max_load_factor(0.5F);  // most hits compare one key
-  }
+  explicit StudyCache(std::int64_t capacity) : capacity_(capacity) {}
 
   // The cached study, or what `make` returns (then kept, the least recently used dropped). `make`
   // may throw; nothing is kept then and the miss counts.

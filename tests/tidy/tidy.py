@@ -234,10 +234,10 @@ def types_of(text):
             spaces.append(opened[1])
         elif re.match(r"}  // namespace", line) and spaces:
             spaces.pop()
-        elif (made := re.match(r"(?:struct|class|enum class) (\w+)(?: [^;(]*)?{", line)) and all(
-            spaces
-        ):
-            yield "::".join(spaces + [made[1]])
+        elif made := re.match(r"(?:struct|class|enum class) (\w+)( .*)?$", line):
+            declared = line.endswith(";") and "{" not in line
+            if all(spaces) and not declared:
+                yield "::".join(spaces + [made[1]])
 
 
 def type_problems(files):

@@ -189,22 +189,22 @@ TEST_CASE("as many factors are powers of two as a dtype has exponents; of more, 
     std::int32_t count;
     std::uint64_t one;
   };
-  for (auto [dtype, count, one] : {Exponents{DType::F16, 14, 0x3c00},
-                                   {DType::BF16, 120, 0x3f80},
-                                   {DType::F32, 120, 0x3f800000},
-                                   {DType::F64, 1020, 0x3ff0000000000000}}) {
-    std::uint64_t sign = std::uint64_t{1} << (8 * size_bytes(dtype) - 1);
-    for (std::int32_t n : {count, count + 1}) {
-      CAPTURE(text(dtype), n);
-      Pattern pattern(fold_request({n}, dtype, {ReduceOp::Product}, {Placement::replicate()}));
+  for (const Exponents& of : {Exponents{DType::F16, 14, 0x3c00},
+                              {DType::BF16, 120, 0x3f80},
+                              {DType::F32, 120, 0x3f800000},
+                              {DType::F64, 1020, 0x3ff0000000000000}}) {
+    std::uint64_t sign = std::uint64_t{1} << (8 * size_bytes(of.dtype) - 1);
+    for (std::int32_t n : {of.count, of.count + 1}) {
+      CAPTURE(text(of.dtype), n);
+      Pattern pattern(fold_request({n}, of.dtype, {ReduceOp::Product}, {Placement::replicate()}));
       std::int64_t most = 0;
       for (std::int64_t index = 0; index < 64; ++index) {
         std::vector<std::uint64_t> factors = addends_of(pattern, index, n);
         most = std::max<std::int64_t>(
             most, std::count_if(factors.begin(), factors.end(),
-                                [&](std::uint64_t bits) { return (bits & ~sign) != one; }));
+                                [&](std::uint64_t bits) { return (bits & ~sign) != of.one; }));
       }
-      if (n == count)
+      if (n == of.count)
         CHECK(most > n / 2 + 1);
       else
         CHECK((most > 0 && most <= n / 2 + 1));

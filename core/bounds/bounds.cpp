@@ -3,6 +3,8 @@
 #include "core/bounds/bounds.h"
 
 #include <algorithm>
+#include <functional>
+#include <set>
 
 #include "core/base/errors.h"
 #include "core/bounds/latency.h"
@@ -37,6 +39,19 @@ std::int64_t latency_bound_ps(const RequestDemand& demand, const CutSets& sets) 
     if (demand.in_bytes[sets.levels().front().first_set + 2 * i] > 0)
       bound = std::max(bound, latencies.into_ps(sets.ranks()[i]));
   return bound;
+}
+
+// Of the same sets.
+void add(RequestDemand& sum, const RequestDemand& more) {
+  auto add_all = [](std::vector<Int128>& to, const std::vector<Int128>& from) {
+    std::transform(from.begin(), from.end(), to.begin(), to.begin(), std::plus<>());
+  };
+  add_all(sum.in_bytes, more.in_bytes);
+  add_all(sum.receipts_bytes, more.receipts_bytes);
+  for (std::size_t l = 0; l < sum.prices.size(); ++l) add(sum.prices[l], more.prices[l]);
+  sum.holder_ps = std::max(sum.holder_ps, more.holder_ps);
+  sum.entry_ps = std::max(sum.entry_ps, more.entry_ps);
+  sum.owner_latency_ps = std::max(sum.owner_latency_ps, more.owner_latency_ps);
 }
 
 }  // namespace
@@ -88,8 +103,17 @@ Bound bound_of(const RequestDemand& demand, const CutSets& sets) {
 }
 
 Bound bound_of(const Request& request, const Topology& topology, Switches use) {
-  CutSets sets(topology, request.ranks(), use);
-  return bound_of(demand_of(request, sets), sets);
+  return bound_of(std::span(&request, 1), topology, use);
+}
+
+Bound bound_of(std::span<const Request> requests, const Topology& topology, Switches use) {
+  std::set<Rank> job;
+  for (const Request& request : requests)
+    job.insert(request.ranks().begin(), request.ranks().end());
+  CutSets sets(topology, {job.begin(), job.end()}, use);
+  RequestDemand sum = demand_of(requests.front(), sets);
+  for (const Request& request : requests.subspan(1)) add(sum, demand_of(request, sets));
+  return bound_of(sum, sets);
 }
 
 }  // namespace reshard

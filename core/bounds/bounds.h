@@ -40,6 +40,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -128,6 +129,10 @@ void add_transfer(std::vector<Int128>& in_bytes, const CutSets& sets, Rank sourc
 Bound bound_of(const Request& request, const Topology& topology, Switches use = Switches::Reduce);
 // The same from parts already at hand.
 Bound bound_of(const RequestDemand& demand, const CutSets& sets);
+// Of several requests that one job of all their ranks does together, in any order: a byte is of one
+// of them, so what they bring into sets, receive and pay adds up; of the rest the greatest holds.
+Bound bound_of(std::span<const Request> requests, const Topology& topology,
+               Switches use = Switches::Reduce);
 
 // Cut bound of a summed demand (RequestDemand::in_bytes added set by set) of what begins at any
 // time from 0.

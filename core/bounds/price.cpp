@@ -16,7 +16,30 @@ std::int64_t bound_at(Int128 cost_times_q, Int128 p, Int128 q, const LevelPassag
   return bound;
 }
 
+Int128 receipts_bytes(const PriceDemand& demand) {
+  Int128 sum = demand.other_receipts_bytes;
+  for (std::size_t r = 0; r < demand.alone_bytes.size(); ++r)
+    sum += demand.alone_bytes[r] * static_cast<std::int64_t>(r);
+  return sum;
+}
+
+// At a beta above 1.
+Int128 fold_cost_bytes(const PriceDemand& demand, std::int64_t beta) {
+  return beta == demand.fold_price ? demand.fold_cost_bytes : receipts_bytes(demand);
+}
+
 }  // namespace
+
+void add(PriceDemand& sum, const PriceDemand& more) {
+  std::int64_t beta = sum.fold_cost_bytes < more.fold_cost_bytes ? more.fold_price : sum.fold_price;
+  sum.fold_cost_bytes = fold_cost_bytes(sum, beta) + fold_cost_bytes(more, beta);
+  sum.fold_price = beta;
+  if (sum.alone_bytes.size() < more.alone_bytes.size())
+    sum.alone_bytes.resize(more.alone_bytes.size());
+  for (std::size_t r = 0; r < more.alone_bytes.size(); ++r)
+    sum.alone_bytes[r] += more.alone_bytes[r];
+  sum.other_receipts_bytes += more.other_receipts_bytes;
+}
 
 std::int64_t price_bound_ps(const PriceDemand& demand, const LevelPassages& passages) {
   // Receipts at beta = R/(R+1): elements of R or fewer pay 1 for each, those of more pay beta for

@@ -49,6 +49,10 @@ struct PriceDemand {
   Int128 fold_cost_bytes = 0;       // at beta = k-1
 };
 
+// What both cost together. Where they have different beta > 1, that of the dearer fold stays, at
+// which the other pays 1 for each receipt at least.
+void add(PriceDemand& sum, const PriceDemand& more);
+
 // The greatest over all beta; 0 where none is worth a try.
 std::int64_t price_bound_ps(const PriceDemand& demand, const LevelPassages& passages);
 

@@ -46,8 +46,10 @@ std::int64_t odd_part(std::int64_t n) {
 
 std::uint64_t mix(std::uint64_t index) { return mix_of(index); }
 
-Pattern::Pattern(const Request& request)
-    : dtype_(request.dtype()),
+// Far enough apart that tensors of less than 2^40 elements have no index in common.
+Pattern::Pattern(const Request& request, TensorId tensor)
+    : origin_(static_cast<std::int64_t>(tensor) << 40),
+      dtype_(request.dtype()),
       moves_only_(request.fold().fold_count == 1 && request.fold().divisor == 1),
       op_(request.fold().op),
       divisor_(request.fold().divisor),
@@ -111,7 +113,7 @@ void Pattern::plan_product(const FoldMeaning& fold) {
 
 std::uint64_t Pattern::source_bits(std::int64_t index, std::int64_t addend) const {
   std::uint64_t bits = 0;
-  visit_values(addend, [&](auto value) { bits = value(index); });
+  visit_values(addend, [&](auto value) { bits = value(origin_ + index); });
   return bits;
 }
 
@@ -124,7 +126,7 @@ void Pattern::fill(const Layout& layout, std::int32_t position, std::int64_t add
     std::byte* out = bytes.data();
     for_each_row(layout, position, nullptr, [&](std::int64_t first, std::int64_t count, bool) {
       for (std::int64_t i = 0; i < count; ++i) {
-        auto bits = value(first + i);
+        auto bits = value(origin_ + first + i);
         std::memcpy(out, &bits, sizeof bits);
         out += sizeof bits;
       }

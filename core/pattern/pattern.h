@@ -43,7 +43,8 @@ struct PatternMismatch {
 
 class Pattern {
  public:
-  explicit Pattern(const Request& request);
+  // Tensors of one plan have other values at equal indices.
+  explicit Pattern(const Request& request, TensorId tensor = TensorId{0});
 
   // Little-endian bits of the element `index` (row-major in the global shape) of addend `addend`;
   // size_bytes(dtype) of them, in the low bits. c64: real part low, imaginary part high.
@@ -89,7 +90,7 @@ class Pattern {
   void visit_sum(std::int64_t addend, Visit&& visit) const;
   template <class Visit>
   void visit_product(std::int64_t addend, Visit&& visit) const;
-  // expected_bits of elements first .. first + count - 1, at most a chunk of them.
+  // expected_bits of elements first .. first + count - 1, from origin_ on, at most a chunk of them.
   void expect_row(std::int64_t first, std::int64_t count, std::span<const std::int64_t> addends,
                   std::uint64_t* out) const;
   void expect_sums(std::int64_t first, std::int64_t count, std::span<const std::int64_t> addends,
@@ -98,6 +99,7 @@ class Pattern {
                        std::span<const std::int64_t> addends, std::uint64_t* out) const;
   std::uint64_t expected_product(std::int64_t index, std::span<const std::int64_t> addends) const;
 
+  std::int64_t origin_;  // added to the global index, where values are worked out
   DType dtype_;
   bool moves_only_;
   ReduceOp op_;

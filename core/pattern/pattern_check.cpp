@@ -159,7 +159,7 @@ void Pattern::expect_row(std::int64_t first, std::int64_t count,
 std::uint64_t Pattern::expected_bits(std::int64_t index,
                                      std::span<const std::int64_t> addends) const {
   std::uint64_t bits = 0;
-  expect_row(index, 1, addends, &bits);
+  expect_row(origin_ + index, 1, addends, &bits);
   return bits;
 }
 
@@ -192,7 +192,8 @@ std::optional<PatternMismatch> Pattern::check(const Layout& layout, std::int32_t
     visit_values(addends[0], [&](auto value) {
       auto check_row = [&](std::int64_t first, std::int64_t count, bool has_values) {
         for (std::int64_t i = 0; i < count; ++i) {
-          decltype(value(0)) expected = has_values ? value(first + i) : 0, bits = expected;
+          decltype(value(0)) expected = has_values ? value(origin_ + first + i) : 0,
+                             bits = expected;
           std::memcpy(&bits, in, sizeof bits);
           in += sizeof bits;
           if (bits != expected) differences.add(first + i, expected, bits);
@@ -208,7 +209,7 @@ std::optional<PatternMismatch> Pattern::check(const Layout& layout, std::int32_t
     for (std::int64_t done = 0; done < count; done += kChunk) {
       std::int64_t now = std::min(kChunk, count - done);
       if (has_values)
-        expect_row(first + done, now, addends, expected.data());
+        expect_row(origin_ + first + done, now, addends, expected.data());
       else
         expected.fill(0);
       for (std::int64_t i = 0; i < now; ++i, in += width) {

@@ -98,6 +98,12 @@ std::string requests_text(const Plan& plan) {
   return out;
 }
 
+std::string tensor_text(const IndexVector<TensorId, Request>& tensors, TensorId tensor) {
+  std::string request = tensors[tensor].text();
+  return tensors.size() == 1 ? request
+                             : "tensor " + std::to_string(to_index(tensor)) + ", " + request;
+}
+
 Slot Plan::slot_of(Rank rank) const {
   // Ranks without gaps, the usual case, need no search.
   std::int64_t guess = std::int64_t{to_int(rank)} - to_int(ranks.front());

@@ -298,8 +298,16 @@ struct Plan {
   StepId add_step(StepBody body, std::vector<StepId> after, std::vector<int> axes = {});
 };
 
+// Calls visit(tensor, its request) in order.
+template <class Visit>
+void for_each_tensor(const IndexVector<TensorId, Request>& tensors, Visit&& visit) {
+  for (std::size_t t = 0; t < tensors.size(); ++t) visit(static_cast<TensorId>(t), tensors[t]);
+}
+
 // Request::text of every tensor, "; " between them.
 std::string requests_text(const Plan& plan);
+// Request::text of one; where there are several, "tensor 1, f32[..] ..".
+std::string tensor_text(const IndexVector<TensorId, Request>& tensors, TensorId tensor);
 
 inline constexpr BufferId source_of(TensorId tensor) {
   return BufferId{2 * static_cast<std::int32_t>(tensor)};

@@ -366,12 +366,4 @@ class Reader {
 
 Plan parse_plan(std::string_view text, std::string_view file) { return Reader(text, file).run(); }
 
-Plan parse_plan_of_one(std::string_view text, std::string_view file) {
-  Plan plan = parse_plan(text, file);
-  if (plan.tensors.size() > 1)
-    throw InputError(
-        fmt::format("{}: expected a plan of one tensor, found {}", file, plan.tensors.size()));
-  return plan;
-}
-
 }  // namespace reshard

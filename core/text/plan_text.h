@@ -16,8 +16,4 @@ std::string to_text(const Plan& plan);
 // Throws InputError "FILE:LINE: ..." for malformed text, and at the step's line for a plan that the
 // proof refutes.
 Plan parse_plan(std::string_view text, std::string_view file);
-
-// The same for callers that take one tensor only: another InputError where there are several.
-Plan parse_plan_of_one(std::string_view text, std::string_view file);
-
 }  // namespace reshard

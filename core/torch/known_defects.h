@@ -15,6 +15,7 @@ namespace reshard {
 struct TorchDefect {
   int issue;         // pytorch/pytorch#issue
   std::string what;  // one sentence without its full stop
+  friend bool operator==(const TorchDefect&, const TorchDefect&) = default;
 };
 
 // In ascending order of issues; across meshes none, as PyTorch refuses such a request.

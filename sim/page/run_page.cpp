@@ -50,17 +50,30 @@ void list_steps(Page& page, const RunReport& report) {
   }
 }
 
+constexpr std::size_t kMostTensors = 16;
+
+void draw_shardings(Page& page, const RunReport& report) {
+  std::size_t shown = std::min(kMostTensors, report.tensors.size());
+  Node panel = page.add_panel(
+      "sharding", "Sharding",
+      fmt::format("Where {} before and after; what has one colour is the same data.",
+                  report.tensors.size() == 1 ? "the tensor lies"
+                  : shown < report.tensors.size()
+                      ? fmt::format("the first {} of {} tensors lie", shown, report.tensors.size())
+                      : "each tensor lies"));
+  for (std::size_t t = 0; t < shown; ++t) draw_sharding(add_frame(panel), report.tensors[t]);
+}
+
 }  // namespace
 
 std::string run_title(const RunReport& report) {
-  const Request& request = report.request;
-  return (request.name().empty() ? "" : request.name() + ": ") + request.text();
+  return joined(request_lines(report), "; ", [](const std::string& line) { return line; });
 }
 
 std::vector<Fact> run_facts(const RunReport& report) {
   std::vector<Fact> out{
-      {"topology", fmt::format("{}, {} of {} devices", report.topology,
-                               report.request.ranks().size(), report.topology_devices)},
+      {"topology", fmt::format("{}, {} of {} devices", report.topology, report.ranks.size(),
+                               report.topology_devices)},
       {"planner", report.planner == report.planner_asked
                       ? report.planner
                       : fmt::format("{}, which took {}", report.planner_asked, report.planner)}};
@@ -88,10 +101,7 @@ void add_run_panels(Page& page, const RunReport& report, const Study& study,
     draw_alternatives(page.add_panel("alternatives", "Alternatives",
                                      "The plans that auto weighed against each other."),
                       report.alternatives, report.bound.time_ps());
-  draw_sharding(add_frame(page.add_panel("sharding", "Sharding",
-                                         "Where the tensor lies before and after; what has one "
-                                         "colour is the same data.")),
-                report.request);
+  draw_shardings(page, report);
   if (report.bytes.received_total > 0) {
     draw_topology(
         add_frame(page.add_panel("topology", "Topology", "What each link carries over the time.")),

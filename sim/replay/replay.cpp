@@ -106,8 +106,7 @@ class Replay {
       progress("moving data", i, different_.size());
       Different& different = different_[i];
       try {
-        different.data =
-            hooks_.check_data(*different.request, different.plan, report_.data_budget_bytes);
+        different.data = hooks_.check_data(different.plan, report_.data_budget_bytes);
       } catch (const InputError& error) {
         throw error.in(trace_.place_of(different.first));
       }

@@ -40,8 +40,7 @@ struct ReplayHooks {
       study;
   // Moves and compares the bytes, within the budget; asked once per different request. Not set: no
   // bytes are moved.
-  std::function<DataReport(const Request& request, const std::shared_ptr<const Plan>& plan,
-                           std::int64_t budget_bytes)>
+  std::function<DataReport(const std::shared_ptr<const Plan>& plan, std::int64_t budget_bytes)>
       check_data;
   std::function<CacheStatistics()> cache_statistics;  // may be empty
   // What carries operations that name a transport, and those that name none. Empty: links alone.

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -95,10 +97,23 @@ std::optional<std::int64_t> StepRow::duration_ps() const {
   return *end_ps - *start_ps;
 }
 
+std::vector<std::string> request_lines(const RunReport& report) {
+  constexpr std::size_t kMostLines = 8;
+  std::vector<std::string> out;
+  for_each_tensor(report.tensors, [&](TensorId tensor, const Request& request) {
+    if (out.size() == kMostLines) return;
+    out.push_back((request.name().empty() ? "" : request.name() + ": ") +
+                  tensor_text(report.tensors, tensor));
+  });
+  if (report.tensors.size() > kMostLines)
+    out.push_back(fmt::format("and {} tensors more", report.tensors.size() - kMostLines));
+  return out;
+}
+
 RunReport report_on(Study& study) {
   const Plan& plan = study.plan();
   const Timeline& timeline = study.timeline();
-  RunReport report(plan.request());
+  RunReport report(plan);
   report.topology = study.topology().name();
   report.topology_devices = study.topology().devices();
   report.assumed = study.topology().node().assumed;
@@ -169,6 +184,13 @@ std::int64_t ValueFacts::unlike_store() const {
                        [](const ShardFacts& shard) { return shard.differs_from_store(); });
 }
 
+std::int64_t ValueFacts::ranks_where(const std::function<bool(const ShardFacts&)>& is_true) const {
+  std::set<Rank> ranks;
+  for (const ShardFacts& shard : shards)
+    if (is_true(shard)) ranks.insert(shard.rank);
+  return static_cast<std::int64_t>(ranks.size());
+}
+
 const ShardFacts* ValueFacts::first_wrong() const {
   auto it = std::find_if(shards.begin(), shards.end(),
                          [](const ShardFacts& shard) { return shard.wrong.has_value(); });
@@ -183,12 +205,19 @@ Digest ValueFacts::digest_of_digests() const {
 
 namespace {
 
-std::int64_t largest_shard_bytes(const Request& request) {
+std::int64_t largest_shard_bytes(std::span<const Request> tensors) {
   std::int64_t largest = 0;
-  for (const Layout* layout : {&request.source(), &request.destination()})
-    for (std::int32_t position = 0; position < layout->mesh().size(); ++position)
-      largest = std::max(largest, element_count(layout->local_shape(position)));
-  return largest * size_bytes(request.dtype());
+  for (auto side : {&Request::source, &Request::destination}) {
+    std::map<Rank, std::int64_t> held;
+    for (const Request& request : tensors) {
+      const Layout& layout = (request.*side)();
+      for (std::int32_t position = 0; position < layout.mesh().size(); ++position)
+        largest = std::max(
+            largest, held[layout.mesh().rank_at(position)] +=
+                     element_count(layout.local_shape(position)) * size_bytes(request.dtype()));
+    }
+  }
+  return largest;
 }
 
 std::optional<std::int64_t> rate_of(std::int64_t bytes, std::int64_t time_ps) {
@@ -200,27 +229,29 @@ std::optional<std::int64_t> rate_of(std::int64_t bytes, std::int64_t time_ps) {
 
 }  // namespace
 
-Bandwidths bandwidths_of(const Request& request, std::int64_t bytes_received_max,
+Bandwidths bandwidths_of(std::span<const Request> tensors, std::int64_t bytes_received_max,
                          std::int64_t time_ps) {
-  return {rate_of(largest_shard_bytes(request), time_ps), rate_of(bytes_received_max, time_ps)};
+  return {rate_of(largest_shard_bytes(tensors), time_ps), rate_of(bytes_received_max, time_ps)};
 }
 
 Bandwidths bandwidths_of(const RunReport& report, std::int64_t time_ps) {
-  return bandwidths_of(report.request, report.bytes.received_max, time_ps);
+  return bandwidths_of(report.tensors, report.bytes.received_max, time_ps);
 }
 
 std::vector<std::string> faults_of(const ValidateReport& report) {
   const std::vector<ShardFacts>& shards = report.values.shards;
-  const Request& request = report.predicted.request;
+  const IndexVector<TensorId, Request>& tensors = report.predicted.tensors;
   std::vector<std::string> out;
   if (const ShardFacts* first = report.values.first_wrong()) {
-    out.push_back(fmt::format(
-        "values of {}: rank {} holds a wrong value at global index [{}]: expected "
-        "{}, found {} ({} of its elements are wrong, {} on all ranks)",
-        request.text(), to_int(first->rank), text(index_at(first->wrong->index, request.shape())),
-        bits_text(first->wrong->expected, request.dtype()),
-        bits_text(first->wrong->found, request.dtype()), first->wrong->count,
-        report.values.wrong()));
+    const Request& request = tensors[first->tensor];
+    out.push_back(
+        fmt::format("values of {}: rank {} holds a wrong value at global index [{}]: expected "
+                    "{}, found {} ({} of its elements are wrong, {} on all ranks)",
+                    tensor_text(tensors, first->tensor), to_int(first->rank),
+                    text(index_at(first->wrong->index, request.shape())),
+                    bits_text(first->wrong->expected, request.dtype()),
+                    bits_text(first->wrong->found, request.dtype()), first->wrong->count,
+                    report.values.wrong()));
   }
   auto other = std::find_if(shards.begin(), shards.end(),
                             [](const ShardFacts& shard) { return shard.differs_from_store(); });
@@ -228,7 +259,7 @@ std::vector<std::string> faults_of(const ValidateReport& report) {
     out.push_back(
         fmt::format("values of {}: rank {}'s shard has digest {}, in the store's run of the same "
                     "plan {} ({} of {} shards differ)",
-                    request.text(), to_int(other->rank), other->digest.hex(),
+                    tensor_text(tensors, other->tensor), to_int(other->rank), other->digest.hex(),
                     other->expected->hex(), report.values.unlike_store(), shards.size()));
   return out;
 }

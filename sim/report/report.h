@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -44,9 +45,10 @@ struct StepRow {
 };
 
 struct RunReport {
-  explicit RunReport(Request of) : request(std::move(of)) {}
+  explicit RunReport(const Plan& of) : tensors(of.tensors), ranks(of.ranks) {}
 
-  Request request;
+  IndexVector<TensorId, Request> tensors;  // at least one
+  std::vector<Rank> ranks;                 // ascending: those of all tensors
   std::string topology;
   std::int32_t topology_devices = 0;
   std::vector<std::string> assumed = {};  // of the topology, where its file does not say all
@@ -55,15 +57,16 @@ struct RunReport {
   IndexVector<StepId, StepRow> steps;
   std::vector<std::string> why;                        // reasons for the plan as a whole
   std::vector<Explanation::Alternative> alternatives;  // what `auto` weighed, where asked for
-  PlanBytes bytes;                                     // by rank in the order of Request::ranks
+  PlanBytes bytes;                                     // by rank in the order of `ranks`
   std::int64_t padding_total = 0;
   std::string_view transport;  // whose time this is
   std::int64_t time_ps = 0;
   std::int64_t ideal_time_ps = 0;  // of links alone
   Bound bound;
-  // PyTorch's model of its own planner's steps, and which planner that is; none across meshes.
+  // PyTorch's model of its own planner's steps, of all tensors together, and which planner that is;
+  // none across meshes.
   std::optional<double> torch_cost_us;
-  std::string_view torch_planner;  // "greedy", "min-cost"
+  std::string_view torch_planner;  // "greedy", "min-cost", "greedy and min-cost"
   std::vector<TorchDefect> torch_defects;
   std::vector<ClassUse> classes;
   std::vector<LinkUse> links;                // the most used, descending
@@ -73,6 +76,10 @@ struct RunReport {
   std::optional<CacheStatistics> cache;
   std::vector<PhaseTime> phases;  // of the command; empty where nobody asked
 };
+
+// What was asked for, "name: f32[..] ..", by tensor and numbered where there are several; of many
+// the first, and how many more there are.
+std::vector<std::string> request_lines(const RunReport& report);
 
 // All that a study tells. Critical path, data, cache and PyTorch's cost are added by the caller.
 RunReport report_on(Study& study);
@@ -102,8 +109,9 @@ struct MeasuredTimes {
 // At least one run; spans of all ranks.
 MeasuredTimes times_of(std::span<const Timeline> runs, std::size_t step_count);
 
-// What became of one rank's destination shard.
+// What became of one rank's destination shard of one tensor.
 struct ShardFacts {
+  TensorId tensor;
   Rank rank;
   std::int64_t elements = 0;
   Digest digest;
@@ -113,7 +121,7 @@ struct ShardFacts {
 };
 
 struct ValueFacts {
-  std::vector<ShardFacts> shards;  // ascending by rank
+  std::vector<ShardFacts> shards;  // tensor by tensor, ascending by rank
   bool store_ran = false;
   std::string note;  // why the store did not run
   // Over all destination shards as in simulate; none where they hold nothing, differ, or were never
@@ -121,10 +129,12 @@ struct ValueFacts {
   std::optional<Digest> digest;
 
   std::int64_t elements() const;
-  std::int64_t wrong() const;             // elements
-  std::int64_t unlike_store() const;      // shards
+  std::int64_t wrong() const;         // elements
+  std::int64_t unlike_store() const;  // shards
+  // Ranks with a shard of which this is true.
+  std::int64_t ranks_where(const std::function<bool(const ShardFacts&)>& is_true) const;
   const ShardFacts* first_wrong() const;  // null where none is
-  Digest digest_of_digests() const;       // ascending by rank: what can always be printed
+  Digest digest_of_digests() const;       // in the order of `shards`: what can always be printed
   bool hold() const { return wrong() == 0 && unlike_store() == 0; }
 };
 
@@ -145,12 +155,13 @@ struct ValidateReport {
 std::vector<std::string> faults_of(const ValidateReport& report);
 
 // Bytes per second as nccl-tests prints them, of any plan; none where no time passes. algbw: bytes
-// of the largest shard on either side over the time. busbw: bytes that the fullest rank receives
+// of the largest shard on either side (of all tensors' shards on the rank that holds most) over the
+// time. busbw: bytes that the fullest rank receives
 // over the time. For one collective along a ring they are what nccl-tests' definitions come to.
 struct Bandwidths {
   std::optional<std::int64_t> algorithm_bytes_per_s, bus_bytes_per_s;
 };
-Bandwidths bandwidths_of(const Request& request, std::int64_t bytes_received_max,
+Bandwidths bandwidths_of(std::span<const Request> tensors, std::int64_t bytes_received_max,
                          std::int64_t time_ps);
 Bandwidths bandwidths_of(const RunReport& report, std::int64_t time_ps);
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -83,27 +84,29 @@ std::optional<Request> halved(const Request& request) {
                  resized(request.destination(), best->shape), request.name());
 }
 
-// Checks destination shards as they come, ascending by rank. A rank that must hold what an earlier
-// one holds is compared with that one, byte for byte.
+// Checks destination shards as they come, tensor by tensor and ascending by rank. A rank that must
+// hold what an earlier one holds is compared with that one, byte for byte.
 class DestinationCheck {
  public:
-  explicit DestinationCheck(const Request& request)
-      : request_(request), pattern_(request), layout_(request.destination()) {}
+  explicit DestinationCheck(const Plan& plan) : plan_(plan), patterns_(plan) {}
 
-  const Pattern& pattern() const { return pattern_; }
+  const PlanPatterns& patterns() const { return patterns_; }
 
-  void operator()(Rank rank, std::span<const std::byte> bytes) {
-    std::int32_t position = layout_.mesh().position_of(rank).value();
-    std::vector<std::int64_t> addends = request_.addends_wanted(position), key = addends;
-    key.push_back(request_.zero_coordinate(position));
-    MeshCoordinate coordinate = layout_.mesh().coordinate(position);
-    for (int dim = 0; dim < layout_.dims(); ++dim) key.push_back(layout_.piece_of(dim, coordinate));
+  void operator()(TensorId tensor, Rank rank, std::span<const std::byte> bytes) {
+    const Request& request = plan_.request(tensor);
+    const Layout& layout = request.destination();
+    std::int32_t position = layout.mesh().position_of(rank).value();
+    std::vector<std::int64_t> key = request.addends_wanted(position);
+    key.push_back(request.zero_coordinate(position));
+    MeshCoordinate coordinate = layout.mesh().coordinate(position);
+    for (int dim = 0; dim < layout.dims(); ++dim) key.push_back(layout.piece_of(dim, coordinate));
+    key.push_back(static_cast<std::int64_t>(tensor));
     auto [first, is_new] = checked_.try_emplace(std::move(key), bytes);
     bool equal = !is_new && first->second.size() == bytes.size() &&
                  std::memcmp(first->second.data(), bytes.data(), bytes.size()) == 0;
-    if (!equal) check(rank, position, addends, bytes);
+    if (!equal) check(tensor, rank, bytes);
     hasher_.add(bytes);
-    elements_ += static_cast<std::int64_t>(bytes.size()) / size_bytes(request_.dtype());
+    elements_ += static_cast<std::int64_t>(bytes.size()) / size_bytes(request.dtype());
   }
 
   std::int64_t elements() const { return elements_; }
@@ -112,38 +115,39 @@ class DestinationCheck {
   }
 
  private:
-  void check(Rank rank, std::int32_t position, const std::vector<std::int64_t>& addends,
-             std::span<const std::byte> bytes) const {
-    std::optional<PatternMismatch> wrong = pattern_.check(layout_, position, addends, bytes);
+  void check(TensorId tensor, Rank rank, std::span<const std::byte> bytes) const {
+    std::optional<PatternMismatch> wrong = patterns_.check(tensor, rank, bytes);
     if (!wrong) return;
-    throw CheckFailure(
-        fmt::format("data of {}: rank {} holds a wrong value at global index [{}]: expected "
-                    "{}, found {} ({} of its elements are wrong)",
-                    request_.text(), to_int(rank), text(index_at(wrong->index, request_.shape())),
-                    bits_text(wrong->expected, request_.dtype()),
-                    bits_text(wrong->found, request_.dtype()), wrong->count));
+    const Request& request = plan_.request(tensor);
+    throw CheckFailure(fmt::format(
+        "data of {}: rank {} holds a wrong value at global index [{}]: expected "
+        "{}, found {} ({} of its elements are wrong)",
+        tensor_text(plan_.tensors, tensor), to_int(rank),
+        text(index_at(wrong->index, request.shape())), bits_text(wrong->expected, request.dtype()),
+        bits_text(wrong->found, request.dtype()), wrong->count));
   }
 
-  const Request& request_;
-  Pattern pattern_;
-  const Layout& layout_;
+  const Plan& plan_;
+  PlanPatterns patterns_;
   std::map<std::vector<std::int64_t>, std::span<const std::byte>> checked_;
   Hasher hasher_;
   std::int64_t elements_ = 0;
 };
 
 DataReport move(const Plan& plan) {
-  const Request& request = plan.request();
-  DestinationCheck check(request);
+  DestinationCheck check(plan);
   Store store;
-  store.run(
-      plan,
-      [&](Rank rank, std::span<std::byte> bytes) {
-        std::int32_t position = request.source().mesh().position_of(rank).value();
-        check.pattern().fill(request.source(), position, request.addend_of(position), bytes);
-      },
-      [&](Rank rank, std::span<const std::byte> bytes) { check(rank, bytes); });
-  return {true, true, request.shape(), check.elements(), check.digest(), store.bytes_moved(), {}};
+  std::unique_ptr<PreparedPlan> prepared = store.prepare(plan);
+  check.patterns().fill(*prepared);
+  prepared->run();
+  take_all(*prepared, plan, std::ref(check));
+  DataReport report;
+  report.checked = true;
+  if (plan.tensors.size() == 1) report.shape = plan.request().shape();
+  report.elements = check.elements();
+  report.digest = check.digest();
+  report.bytes_moved = store.bytes_moved();
+  return report;
 }
 
 // Halvings after which `bytes` are within the budget, were they to shrink in proportion.
@@ -156,6 +160,7 @@ int halvings_for(std::int64_t bytes, std::int64_t budget_bytes) {
 // Plans for smaller and smaller tensors until one is within the budget or none is smaller.
 std::shared_ptr<const Plan> within(std::int64_t budget_bytes, std::shared_ptr<const Plan> plan,
                                    const MakePlan& replan) {
+  if (!replan) return plan;
   for (std::int64_t bytes = store_bytes(*plan); bytes > budget_bytes; bytes = store_bytes(*plan)) {
     Request smaller = shrunk(plan->request(), halvings_for(bytes, budget_bytes));
     if (smaller.shape() == plan->request().shape()) return plan;
@@ -184,23 +189,55 @@ std::int64_t store_bytes(const Plan& plan) {
   return sum > Int128{kMaxBytes} ? kMaxBytes : static_cast<std::int64_t>(sum);
 }
 
-DataReport move_and_check(const Request& request, std::shared_ptr<const Plan> plan,
-                          const MakePlan& replan, std::int64_t budget_bytes,
-                          std::int64_t memory_limit_bytes) {
-  plan = within(budget_bytes, std::move(plan), replan);
-  std::int64_t needed = store_bytes(*plan);
+PlanPatterns::PlanPatterns(const Plan& plan) : plan_(plan) {
+  for_each_tensor(plan.tensors, [&](TensorId tensor, const Request& request) {
+    patterns_.emplace_back(request, tensor);
+  });
+}
+
+void PlanPatterns::fill(PreparedPlan& prepared) const {
+  for_each_tensor(plan_.tensors, [&](TensorId tensor, const Request& request) {
+    prepared.fill(
+        [&](Rank rank, std::span<std::byte> bytes) {
+          std::int32_t position = request.source().mesh().position_of(rank).value();
+          patterns_[tensor].fill(request.source(), position, request.addend_of(position), bytes);
+        },
+        tensor);
+  });
+}
+
+std::optional<PatternMismatch> PlanPatterns::check(TensorId tensor, Rank rank,
+                                                   std::span<const std::byte> bytes) const {
+  const Request& request = plan_.request(tensor);
+  std::int32_t position = request.destination().mesh().position_of(rank).value();
+  return patterns_[tensor].check(request.destination(), position, request.addends_wanted(position),
+                                 bytes);
+}
+
+void take_all(PreparedPlan& prepared, const Plan& plan, const TakeShard& take) {
+  for_each_tensor(plan.tensors, [&](TensorId tensor, const Request&) {
+    prepared.take([&](Rank rank, std::span<const std::byte> bytes) { take(tensor, rank, bytes); },
+                  tensor);
+  });
+}
+
+DataReport move_and_check(std::shared_ptr<const Plan> plan, const MakePlan& replan,
+                          std::int64_t budget_bytes, std::int64_t memory_limit_bytes) {
+  std::shared_ptr<const Plan> moved = within(budget_bytes, plan, replan);
+  std::int64_t needed = store_bytes(*moved);
   if (needed > memory_limit_bytes) {
-    std::string advice = "even the smallest tensor of these layouts does not fit";
-    std::shared_ptr<const Plan> fitting = within(memory_limit_bytes, plan, replan);
+    std::string advice = replan ? "even the smallest tensor of these layouts does not fit"
+                                : "a plan from a file cannot be made smaller";
+    std::shared_ptr<const Plan> fitting = within(memory_limit_bytes, moved, replan);
     if (std::int64_t fits = store_bytes(*fitting); fits <= memory_limit_bytes)
       advice = fmt::format("--data-budget {} would do, with shape {}", fits,
                            text(fitting->request().shape()));
     throw InputError(fmt::format("data of {}: moving it needs {}, above the memory limit of {}; {}",
-                                 request.text(), bytes_text(needed), bytes_text(memory_limit_bytes),
-                                 advice));
+                                 requests_text(*plan), bytes_text(needed),
+                                 bytes_text(memory_limit_bytes), advice));
   }
-  DataReport report = move(*plan);
-  report.full_size = report.shape == request.shape();
+  DataReport report = move(*moved);
+  report.full_size = moved == plan;
   return report;
 }
 

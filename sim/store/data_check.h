@@ -6,8 +6,11 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <span>
 
-#include "core/plan/plan.h"
+#include "core/pattern/pattern.h"
+#include "core/plan/executor.h"
 #include "sim/study/run_facts.h"
 
 namespace reshard::sim {
@@ -29,12 +32,33 @@ std::int64_t store_bytes(const Plan& plan);
 // must be the strategy that is used large.
 using MakePlan = std::function<std::shared_ptr<const Plan>(const Request& request)>;
 
+// What the elements of a plan's tensors hold.
+class PlanPatterns {
+ public:
+  // The plan must outlive it.
+  explicit PlanPatterns(const Plan& plan);
+
+  // Fills the sources of all tensors.
+  void fill(PreparedPlan& prepared) const;
+  // Compares a finished destination shard; nothing where all elements agree.
+  std::optional<PatternMismatch> check(TensorId tensor, Rank rank,
+                                       std::span<const std::byte> bytes) const;
+
+ private:
+  const Plan& plan_;
+  IndexVector<TensorId, Pattern> patterns_;
+};
+
+using TakeShard = std::function<void(TensorId tensor, Rank rank, std::span<const std::byte> bytes)>;
+// PreparedPlan::take of all tensors, one after the other.
+void take_all(PreparedPlan& prepared, const Plan& plan, const TakeShard& take);
+
 // Moves the bytes of `plan`, or, where store_bytes is above the budget, of a plan for a shrunk
-// tensor, as small as it takes or as it gets. Throws CheckFailure naming rank, global index,
+// tensor, as small as it takes or as it gets. Without `replan` (a plan from elsewhere, or of
+// several tensors) always of `plan`. Throws CheckFailure naming rank, global index,
 // expected and found bits where an element is wrong; InputError, before any shard is allocated,
 // where what is to be moved needs more than `memory_limit_bytes`.
-DataReport move_and_check(const Request& request, std::shared_ptr<const Plan> plan,
-                          const MakePlan& replan, std::int64_t budget_bytes,
-                          std::int64_t memory_limit_bytes);
+DataReport move_and_check(std::shared_ptr<const Plan> plan, const MakePlan& replan,
+                          std::int64_t budget_bytes, std::int64_t memory_limit_bytes);
 
 }  // namespace reshard::sim

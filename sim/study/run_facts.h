@@ -73,10 +73,10 @@ std::string text(const std::vector<PhaseTime>& phases);  // "planning 1.2 ms, pr
 struct DataReport {
   bool checked = false;
   bool full_size = false;             // else the tensor was shrunk to fit the budget
-  Shape shape = {};                   // of the tensor that was moved
+  std::optional<Shape> shape = {};    // of the tensor that was moved; none where there are several
   std::int64_t elements = 0;          // destination elements compared, all ranks together
-  std::optional<Digest> digest = {};  // XXH3-128 over the destination shards, rank ascending; none
-                                      // where they hold no element
+  std::optional<Digest> digest = {};  // XXH3-128 over the destination shards, tensor by tensor and
+                                      // rank ascending; none where they hold no element
   std::int64_t bytes_moved = 0;       // written by steps
   std::string note = {};              // why nothing was moved
 };

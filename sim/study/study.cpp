@@ -102,14 +102,7 @@ const PathFacts& Study::critical_path() {
 }
 
 const Bound& Study::bound() {
-  if (bound_) return *bound_;
-  // Of several tensors the greatest holds for all.
-  Bound greatest;
-  for (const Request& request : plan_->tensors) {
-    Bound bound = bound_of(request, *topology_, switches_of(transport()));
-    if (bound.time_ps() >= greatest.time_ps()) greatest = bound;
-  }
-  set_bound(greatest);
+  if (!bound_) set_bound(bound_of(plan_->tensors, *topology_, switches_of(transport())));
   return *bound_;
 }
 

@@ -66,9 +66,8 @@ void overhead_per_step(benchmark::State& state, const std::string& name) {
   tools::BackendInfo backend = tools::backend_info(name);
   std::unique_ptr<Executor> executor = tools::make_executor(backend, {});
   Plan plan = row_by_row();
-  Pattern pattern(plan.request());
   std::unique_ptr<PreparedPlan> prepared = executor->prepare(plan);
-  prepared->fill(tools::pattern_fill(plan.request(), pattern));
+  sim::PlanPatterns(plan).fill(*prepared);
   tools::RunCounts counts;
   std::vector<std::int64_t> measured, on_the_wall;
   for (auto _ : state) {

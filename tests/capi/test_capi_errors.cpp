@@ -142,8 +142,9 @@ TEST_CASE("plans are joined, and their shards are asked for by tensor") {
   reshard_times alone = RESHARD_INIT(reshard_times), together = alone;
   REQUIRE(reshard_plan_get_times(c.plan, nullptr, &alone) == RESHARD_OK);
   REQUIRE(reshard_plan_get_times(joined, nullptr, &together) == RESHARD_OK);
+  CHECK((together.bound_ps > alone.bound_ps && together.bound_ps < 2 * alone.bound_ps));
   // Messages so small wait for their launches, side by side.
-  CHECK((together.bound_ps == alone.bound_ps && together.time_ps >= alone.time_ps));
+  CHECK(together.time_ps >= alone.time_ps);
   reshard_program* program = nullptr;
   REQUIRE(reshard_program_create(joined, 0, 0, &program) == RESHARD_OK);
   reshard_run run = RESHARD_INIT(reshard_run);

@@ -13,7 +13,7 @@
 
 namespace reshard::test {
 
-// Flips the lowest bit of some elements of the ranks' destination shards.
+// Flips the lowest bit of some elements of the ranks' destination shards, of the last tensor.
 using Corruption = std::map<Rank, std::vector<std::size_t>>;
 
 // A process of several, holding the ranks whose slot leaves its index over: each runs the whole
@@ -38,15 +38,18 @@ class SplitPrepared : public PreparedPlan {
       if (holds(span.rank) && !loses_spans_) own.spans.push_back(span);
     return own;
   }
-  void take(const TakeDestination& take, TensorId) override {
-    prepared_->take([&](Rank rank, std::span<const std::byte> bytes) {
-      if (!holds(rank)) return;
-      std::vector<std::byte> copy(bytes.begin(), bytes.end());
-      auto width = static_cast<std::size_t>(size_bytes(plan_.request().dtype()));
-      if (auto wrong = corruption_.find(rank); wrong != corruption_.end())
-        for (std::size_t element : wrong->second) copy[element * width] ^= std::byte{1};
-      take(rank, copy);
-    });
+  void take(const TakeDestination& take, TensorId tensor) override {
+    bool is_last = to_index(tensor) + 1 == plan_.tensors.size();
+    auto width = to_index(size_bytes(plan_.request(tensor).dtype()));
+    prepared_->take(
+        [&](Rank rank, std::span<const std::byte> bytes) {
+          if (!holds(rank)) return;
+          std::vector<std::byte> copy(bytes.begin(), bytes.end());
+          if (auto wrong = corruption_.find(rank); is_last && wrong != corruption_.end())
+            for (std::size_t element : wrong->second) copy[element * width] ^= std::byte{1};
+          take(rank, copy);
+        },
+        tensor);
   }
 
  private:

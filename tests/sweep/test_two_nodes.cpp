@@ -41,7 +41,7 @@ int move_all(const char* mesh, const char* planner) {
       INFO(planner << " on " << mesh << ": " << from << " -> " << to);
       Request request = request_on(mesh, "32,32,16", from, to);
       sim::DataReport report =
-          sim::move_and_check(request, studies.of(request)->shared_plan(), {}, 1 << 30, 1 << 30);
+          sim::move_and_check(studies.of(request)->shared_plan(), {}, 1 << 30, 1 << 30);
       REQUIRE(report.full_size);
       CHECK(report.elements >= 32 * 32 * 16);
       ++moved;

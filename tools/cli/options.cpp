@@ -135,8 +135,9 @@ void add_request_options(CLI::App& command, RequestOptions& options) {
   group.add("--debug-line", "LINE", options.debug_line,
             "a redistribute_input line of PyTorch's DebugMode for shape, dtype, from and to");
   group.add(
-      "--plan", "FILE", options.plan_file,
-      "read a plan (from `reshard plan --emit plan`; '-': standard input) in place of a request");
+      "--plan", "FILE", options.plan_files,
+      "read a plan (from `reshard plan --emit plan`; '-': standard input) in place of a request; "
+      "may be repeated: one plan of all the tensors");
 }
 
 void add_topology_option(const OptionGroup& group, MachineOptions& options) {

@@ -50,8 +50,8 @@ class OptionGroup {
 
 struct RequestOptions {
   std::string mesh, to_mesh, ranks, to_ranks, shape, dtype, from, to;  // dtype: empty is f32
-  std::string debug_line;  // --debug-line: takes the place of the last four
-  std::string plan_file;   // --plan: takes the place of all of the above
+  std::string debug_line;               // --debug-line: takes the place of the last four
+  std::vector<std::string> plan_files;  // --plan: takes the place of all of the above
   bool shape_given = false;
 };
 

@@ -17,14 +17,16 @@
 namespace reshard::tools {
 
 std::vector<NamedFile> inputs_of(const RequestOptions& request, const MachineOptions& machine) {
-  return {{request.plan_file, "--plan"}, {sim::file_of(machine.topology), "--topology"}};
+  std::vector<NamedFile> out{{sim::file_of(machine.topology), "--topology"}};
+  for (const std::string& file : request.plan_files) out.push_back({file, "--plan"});
+  return out;
 }
 
 Studied::Studied(const Subject& subject, const MachineOptions& machine,
                  const sim::StudyOptions& options)
     : from_file(subject.plan != nullptr),
       cold(machine.cold),
-      studies(topology_for(machine.topology, subject.asked()), planner_of(machine), options),
+      studies(topology_for(machine.topology, subject.highest_rank()), planner_of(machine), options),
       study(from_file ? studies.of(subject.plan) : studies.of(*subject.request)) {}
 
 sim::RunReport Studied::report() const {
@@ -41,19 +43,20 @@ sim::DataReport Studied::moved(std::int64_t budget_bytes) const {
     return not_moved(plan,
                      "a plan from a file cannot be made smaller, and its full size is above the "
                      "data budget");
-  return tools::moved(studies, plan.request(), study->shared_plan(), budget_bytes);
+  if (!from_file) return tools::moved(studies, study->shared_plan(), budget_bytes);
+  return sim::move_and_check(study->shared_plan(), {}, budget_bytes, memory_of_machine_bytes());
 }
 
-sim::DataReport moved(const sim::Studies& studies, const Request& request,
-                      const std::shared_ptr<const Plan>& plan, std::int64_t budget_bytes) {
+sim::DataReport moved(const sim::Studies& studies, const std::shared_ptr<const Plan>& plan,
+                      std::int64_t budget_bytes) {
   // Plans for shrunk tensors are not the job's: they stay out of its cache.
   sim::MakePlan replan = [&](const Request& smaller) { return studies.like(*plan, smaller); };
-  return sim::move_and_check(request, plan, replan, budget_bytes, memory_of_machine_bytes());
+  return sim::move_and_check(plan, replan, budget_bytes, memory_of_machine_bytes());
 }
 
 sim::DataReport not_moved(const Plan& plan, std::string why) {
   sim::DataReport report;
-  report.shape = plan.request().shape();
+  if (plan.tensors.size() == 1) report.shape = plan.request().shape();
   report.note = std::move(why);
   return report;
 }
@@ -68,11 +71,11 @@ std::int64_t memory_of_machine_bytes() {
   return bytes;
 }
 
-std::shared_ptr<const Topology> topology_for(const std::string& spec, const Request& request) {
-  std::int64_t highest = to_int(request.ranks().back());
-  if (spec.empty()) return std::make_shared<const Topology>(sim::default_topology(highest + 1));
+std::shared_ptr<const Topology> topology_for(const std::string& spec, Rank highest) {
+  if (spec.empty())
+    return std::make_shared<const Topology>(sim::default_topology(to_int(highest) + 1));
   auto topology = std::make_shared<const Topology>(sim::find_topology(spec));
-  sim::require_devices(*topology, highest);
+  sim::require_devices(*topology, to_int(highest));
   return topology;
 }
 
@@ -87,9 +90,19 @@ sim::StudyOptions study_options(const MachineOptions& machine) {
   return options;
 }
 
+namespace {
+
+Plan plan_from(const std::string& file) {
+  if (file != "-") return parse_plan(sim::read_text_file(file, kMaxPlanTextBytes), file);
+  require_standard_input();
+  return parse_plan(sim::read_text(std::cin, "<stdin>", kMaxPlanTextBytes), "<stdin>");
+}
+
+}  // namespace
+
 Subject subject_of(const RequestOptions& options, const MachineOptions& machine) {
   Subject subject;
-  if (options.plan_file.empty()) {
+  if (options.plan_files.empty()) {
     subject.request = request_of(options);
     return subject;
   }
@@ -107,12 +120,10 @@ Subject subject_of(const RequestOptions& options, const MachineOptions& machine)
     if (given)
       throw InputError(std::string(name) +
                        ": the request of --plan FILE stands in the file; give one or the other");
-  bool piped = options.plan_file == "-";
-  std::string file = piped ? "<stdin>" : options.plan_file;
-  if (piped) require_standard_input();
-  std::string text = piped ? sim::read_text(std::cin, file, kMaxPlanTextBytes)
-                           : sim::read_text_file(file, kMaxPlanTextBytes);
-  subject.plan = std::make_shared<const Plan>(parse_plan_of_one(text, file));
+  std::vector<Plan> plans;
+  for (const std::string& file : options.plan_files) plans.push_back(plan_from(file));
+  subject.plan =
+      std::make_shared<const Plan>(plans.size() == 1 ? std::move(plans.front()) : join(plans));
   return subject;
 }
 

@@ -23,8 +23,9 @@ inline constexpr std::int64_t kDefaultDataBudgetBytes = std::int64_t{2} << 30;
 // is less.
 std::int64_t memory_of_machine_bytes();
 
-// The topology that the option names, or the default that holds the ranks; checked to hold them.
-std::shared_ptr<const Topology> topology_for(const std::string& spec, const Request& request);
+// The topology that the option names, or the default that holds the ranks up to this one; checked
+// to hold them.
+std::shared_ptr<const Topology> topology_for(const std::string& spec, Rank highest);
 
 // The files that the options name, for require_outputs.
 std::vector<NamedFile> inputs_of(const RequestOptions& request, const MachineOptions& machine);
@@ -32,11 +33,11 @@ std::vector<NamedFile> inputs_of(const RequestOptions& request, const MachineOpt
 // What the machine options say of the studies of a command.
 sim::StudyOptions study_options(const MachineOptions& machine);
 
-// A request from the options, or the plan of --plan FILE.
+// A request from the options, or the plan of --plan FILE, of any number of tensors.
 struct Subject {
   std::optional<Request> request;
   std::shared_ptr<const Plan> plan;  // set for --plan
-  const Request& asked() const { return plan ? plan->request() : *request; }
+  Rank highest_rank() const { return plan ? plan->ranks.back() : request->ranks().back(); }
 };
 Subject subject_of(const RequestOptions& options, const MachineOptions& machine);
 
@@ -56,8 +57,8 @@ struct Studied {
 
 // Moves the bytes of a plan of one of the studies' requests, or of one like it that fits the
 // budget.
-sim::DataReport moved(const sim::Studies& studies, const Request& request,
-                      const std::shared_ptr<const Plan>& plan, std::int64_t budget_bytes);
+sim::DataReport moved(const sim::Studies& studies, const std::shared_ptr<const Plan>& plan,
+                      std::int64_t budget_bytes);
 sim::DataReport not_moved(const Plan& plan, std::string why);
 
 std::int64_t data_budget_of(const DataOptions& options);

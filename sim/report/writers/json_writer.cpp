@@ -22,7 +22,7 @@ Json values_json(const DimVector& values) {
 }
 
 // What was asked for, in the words of the options.
-Json request_json(const Request& request) {
+Json tensor_json(const Request& request) {
   const Mesh &from = request.source().mesh(), &to = request.destination().mesh();
   return {{"text", request.text()},
           {"shape", values_json(request.shape())},
@@ -33,6 +33,13 @@ Json request_json(const Request& request) {
           {"to_mesh", shape_text(to)},
           {"to_ranks", ranks_text(to.ranks())},
           {"to", request.destination().placements_text()}};
+}
+
+// "request" of one tensor; null of several, and then "tensors".
+void add_request(const RunReport& report, Json& out) {
+  bool alone = report.tensors.size() == 1;
+  out["request"] = alone ? tensor_json(report.tensors.front()) : Json(nullptr);
+  if (!alone) out["tensors"] = list_json(report.tensors, tensor_json);
 }
 
 Json bound_json(const Bound& bound) {
@@ -47,7 +54,7 @@ Json bound_json(const Bound& bound) {
 
 Json data_json(const DataReport& data) {
   return {{"checked", data.checked},
-          {"shape", values_json(data.shape)},
+          {"shape", data.shape ? values_json(*data.shape) : Json(nullptr)},
           {"elements", data.elements},
           {"digest", digest_json(data.digest)},
           {"full_size", data.full_size}};
@@ -62,11 +69,11 @@ Json step_json(const StepRow& step) {
 }
 
 Json start(const RunReport& report, const char* schema) {
-  Json out = {{"schema", schema},
-              {"request", request_json(report.request)},
-              {"topology", report.topology},
-              {"planner", report.planner_asked},
-              {"plan_by", report.planner}};
+  Json out = {{"schema", schema}};
+  add_request(report, out);
+  out["topology"] = report.topology;
+  out["planner"] = report.planner_asked;
+  out["plan_by"] = report.planner;
   if (!report.assumed.empty()) out["assumed"] = report.assumed;
   return out;
 }
@@ -145,14 +152,23 @@ Json measured_steps_json(const ValidateReport& report) {
   return out;
 }
 
+// "rank", and before it "tensor" where there are several.
+Json shard_json(const ValidateReport& report, const ShardFacts& shard) {
+  Json out = Json::object();
+  if (report.predicted.tensors.size() > 1) out["tensor"] = to_index(shard.tensor);
+  out["rank"] = to_int(shard.rank);
+  return out;
+}
+
 Json difference_json(const ValidateReport& report) {
   const ShardFacts* shard = report.values.first_wrong();
   if (shard == nullptr) return nullptr;
-  const Request& request = report.predicted.request;
-  return {{"rank", to_int(shard->rank)},
-          {"index", values_json(index_at(shard->wrong->index, request.shape()))},
-          {"expected", bits_text(shard->wrong->expected, request.dtype())},
-          {"found", bits_text(shard->wrong->found, request.dtype())}};
+  const Request& request = report.predicted.tensors[shard->tensor];
+  Json out = shard_json(report, *shard);
+  out.update({{"index", values_json(index_at(shard->wrong->index, request.shape()))},
+              {"expected", bits_text(shard->wrong->expected, request.dtype())},
+              {"found", bits_text(shard->wrong->found, request.dtype())}});
+  return out;
 }
 
 Json value_facts_json(const ValidateReport& report) {
@@ -165,12 +181,13 @@ Json value_facts_json(const ValidateReport& report) {
           {"store_ran", values.store_ran},
           {"digest", digest_json(values.digest)},
           {"digest_of_digests", values.digest_of_digests().hex()},
-          {"shards", list_json(values.shards, [](const ShardFacts& shard) -> Json {
-             return {{"rank", to_int(shard.rank)},
-                     {"elements", shard.elements},
-                     {"wrong", shard.wrong ? shard.wrong->count : 0},
-                     {"digest", shard.digest.hex()},
-                     {"store_digest", digest_json(shard.expected)}};
+          {"shards", list_json(values.shards, [&](const ShardFacts& shard) -> Json {
+             Json row = shard_json(report, shard);
+             row.update({{"elements", shard.elements},
+                         {"wrong", shard.wrong ? shard.wrong->count : 0},
+                         {"digest", shard.digest.hex()},
+                         {"store_digest", digest_json(shard.expected)}});
+             return row;
            })}};
 }
 
@@ -215,8 +232,8 @@ std::string plan_json(const RunReport& report) {
     return {{"issue", defect.issue}, {"what", defect.what}};
   });
   Json& ranks = out["ranks"] = Json::array();
-  for (std::size_t i = 0; i < report.request.ranks().size(); ++i)
-    ranks.push_back({{"rank", to_int(report.request.ranks()[i])},
+  for (std::size_t i = 0; i < report.ranks.size(); ++i)
+    ranks.push_back({{"rank", to_int(report.ranks[i])},
                      {"bytes_received", report.bytes.received_per_slot[i]},
                      {"peak_bytes", report.bytes.peak_per_slot[i]}});
   add_links(report, out);

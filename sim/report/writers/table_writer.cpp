@@ -2,6 +2,7 @@
 // Tables of the reports, in DTensor's words.
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -26,10 +27,11 @@ std::string shortened(const std::vector<Rank>& ranks) {
 }
 
 void add_head(const RunReport& report, Facts& facts) {
-  const Request& request = report.request;
-  facts.add("request", (request.name().empty() ? "" : request.name() + ": ") + request.text());
-  facts.add("topology", fmt::format("{} ({} of {} devices)", report.topology,
-                                    request.ranks().size(), report.topology_devices));
+  const char* name = "request";
+  for (std::string& line : request_lines(report))
+    facts.add(std::exchange(name, ""), std::move(line));
+  facts.add("topology", fmt::format("{} ({} of {} devices)", report.topology, report.ranks.size(),
+                                    report.topology_devices));
   for (const std::string& assumed : report.assumed) facts.add("assumed", assumed);
   facts.add("planner",
             report.planner == report.planner_asked
@@ -142,7 +144,7 @@ void add_times(const RunReport& report, Facts& facts) {
 std::string data_text(const DataReport& data) {
   if (!data.checked) return "not moved: " + data.note;
   std::string out = fmt::format(
-      "{} elements [{}], {}", data.elements, text(data.shape),
+      "{} elements{}, {}", data.elements, data.shape ? " [" + text(*data.shape) + "]" : "",
       data.full_size ? "full size" : "reduced size (full size is above the data budget)");
   return data.digest ? out + ", digest " + data.digest->hex() : out;
 }
@@ -152,33 +154,35 @@ std::string rank_table(const RunReport& report, std::size_t width) {
   const std::vector<std::int64_t>&received = report.bytes.received_per_slot,
         &peak = report.bytes.peak_per_slot;
   Table table({"ranks", ">received", ">peak memory"});
-  std::size_t count = report.request.ranks().size();
+  std::size_t count = report.ranks.size();
   for (std::size_t i = 0, j = 0; i < count; i = j) {
     std::vector<Rank> alike;
     for (; j < count && received[j] == received[i] && peak[j] == peak[i]; ++j)
-      alike.push_back(report.request.ranks()[j]);
+      alike.push_back(report.ranks[j]);
     table.add_row({shortened(alike), bytes_text(received[i]), bytes_text(peak[i])});
   }
   return fmt::format("\n{}", table.text(width));
 }
 
+bool is_any(const ShardFacts&) { return true; }
+bool is_wrong(const ShardFacts& shard) { return shard.wrong.has_value(); }
+
 std::string values_text(const ValueFacts& values) {
-  std::int64_t wrong_ranks =
-      std::count_if(values.shards.begin(), values.shards.end(),
-                    [](const ShardFacts& shard) { return shard.wrong.has_value(); });
   if (values.wrong() > 0)
     return fmt::format("WRONG: {} of {} elements, on {} of {} ranks", values.wrong(),
-                       values.elements(), wrong_ranks, values.shards.size());
+                       values.elements(), values.ranks_where(is_wrong), values.ranks_where(is_any));
   if (values.unlike_store() > 0) return "each as the request defines it, yet not as in the store";
   return fmt::format("{} elements on {} ranks, each as the request defines it", values.elements(),
-                     values.shards.size());
+                     values.ranks_where(is_any));
 }
 
 std::string store_text(const ValueFacts& values) {
   if (!values.store_ran) return "not run: " + values.note;
   if (values.unlike_store() == 0)
-    return fmt::format("the same bytes on all {} ranks", values.shards.size());
-  return fmt::format("OTHER BYTES on {} of {} ranks", values.unlike_store(), values.shards.size());
+    return fmt::format("the same bytes on all {} ranks", values.ranks_where(is_any));
+  return fmt::format("OTHER BYTES on {} of {} ranks",
+                     values.ranks_where(&ShardFacts::differs_from_store),
+                     values.ranks_where(is_any));
 }
 
 // Least and most over the median.
@@ -226,10 +230,16 @@ std::string backend_text(const ValidateReport& report) {
 }
 
 std::string shard_table(const ValueFacts& values, std::size_t width) {
-  Table table({">rank", ">elements", "digest", "store's digest"});
-  for (const ShardFacts& shard : values.shards)
-    table.add_row({std::to_string(to_int(shard.rank)), std::to_string(shard.elements),
-                   shard.digest.hex(), shard.expected ? shard.expected->hex() : "-"});
+  bool several = !values.shards.empty() && values.shards.back().tensor != TensorId{0};
+  std::vector<std::string> head{">rank", ">elements", "digest", "store's digest"};
+  if (several) head.insert(head.begin(), ">tensor");
+  Table table(head);
+  for (const ShardFacts& shard : values.shards) {
+    std::vector<std::string> row{std::to_string(to_int(shard.rank)), std::to_string(shard.elements),
+                                 shard.digest.hex(), shard.expected ? shard.expected->hex() : "-"};
+    if (several) row.insert(row.begin(), std::to_string(to_index(shard.tensor)));
+    table.add_row(std::move(row));
+  }
   return fmt::format("\n{}", table.text(width));
 }
 

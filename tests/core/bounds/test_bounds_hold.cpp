@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <map>
 #include <string>
+#include <tuple>
 
 #include "core/bounds/bounds.h"
 #include "core/planners/planner.h"
@@ -125,6 +126,53 @@ TEST_CASE("no plan is faster than its bound on meshes that fill two nodes") {
   CHECK(limited_by[LimitedBy::Holder] > 20);
 }
 
+// Joined plans share links, and each may go by ranks that only another names.
+TEST_CASE("no joined plans are faster than the bound of their requests together") {
+  std::vector<Topology> topologies = all_machines();
+  std::int64_t sharper = 0;
+  for (std::uint64_t seed = 0; seed < 600 / kOneOf; ++seed) {
+    Prng prng(seed);
+    const Topology& topology = prng.pick(topologies);
+    std::vector<Request> requests;
+    std::vector<Plan> plans;
+    while (requests.size() < 2 + seed % 3) {
+      requests.push_back(random_request(prng, topology.devices(), prng.one_in(2) ? 17 : 300));
+      const char* names[] = {"p2p", "packed", "rule", "hybrid"};
+      plans.push_back(plan_of(names[prng.below(requests.back().same_mesh() ? 4 : 2)],
+                              requests.back(), topology));
+    }
+    Plan joined = join(plans);
+    CAPTURE(seed, topology.name(), requests_text(joined));
+    Bound bound = bound_of(requests, topology, Switches::Forward);
+    REQUIRE(sim::time_of(joined, topology) >= bound.time_ps());
+    CutSets sets(topology, {joined.ranks.begin(), joined.ranks.end()}, Switches::Forward);
+    std::int64_t greatest = 0;
+    for (const Request& request : requests)
+      greatest = std::max(greatest, bound_of(demand_of(request, sets), sets).time_ps());
+    REQUIRE(bound.time_ps() >= greatest);
+    sharper += bound.time_ps() > greatest;
+    REQUIRE(bound_of(std::vector{requests[0]}, topology, Switches::Forward).time_ps() ==
+            bound_of(requests[0], topology, Switches::Forward).time_ps());
+  }
+  CHECK(sharper > 100 / kOneOf);
+}
+
+TEST_CASE("prices of several requests add up where they are for the same beta") {
+  PriceDemand three{{0, 10}, 5, 3, 40}, none{{0, 0, 4}, 1, 0, 0}, seven{{}, 6, 7, 50};
+  auto sum = [](PriceDemand a, const PriceDemand& b) {
+    add(a, b);
+    return std::tuple(std::vector<std::int64_t>(a.alone_bytes.begin(), a.alone_bytes.end()),
+                      static_cast<std::int64_t>(a.other_receipts_bytes), a.fold_price,
+                      static_cast<std::int64_t>(a.fold_cost_bytes));
+  };
+  using List = std::vector<std::int64_t>;
+  CHECK(sum(three, three) == std::tuple(List{0, 20}, 10, 3, 80));
+  CHECK(sum(three, none) == std::tuple(List{0, 10, 4}, 6, 3, 40 + 2 * 4 + 1));
+  CHECK(sum(none, three) == sum(three, none));
+  CHECK(sum(three, seven) == std::tuple(List{0, 10}, 11, 7, 50 + 10 + 5));
+  CHECK(sum(seven, three) == sum(three, seven));
+}
+
 // 5 ranks on a star of 100e9 bytes/s and 1 us, 1000 x 1000 f32: every rank sends 200 * 200 * 4 B to
 // each of the 4 others, and all ports are busy from the first byte to the last:
 //   latency + 4 * 160,000 B / 100e9 B/s = 1 us + 6.4 us
@@ -137,7 +185,11 @@ TEST_CASE("an even all-to-all on a star takes its bound") {
   CHECK(bound.cut_ps == 7'400'000);
   CHECK(bound.volume_ps == 7'400'000);
   CHECK(bound.latency_ps == 1'000'000);
-  CHECK(sim::time_of(plan_of("p2p", request, topology), topology) == 7'400'000);
+  Plan plan = plan_of("p2p", request, topology);
+  CHECK(sim::time_of(plan, topology) == 7'400'000);
+  // Two of them take twice the bytes' time.
+  CHECK(bound_of(std::vector{request, request}, topology).time_ps() == 13'800'000);
+  CHECK(sim::time_of(join({plan, plan}), topology) == 13'800'000);
 }
 
 // Both directions share the staging: 0 and 2 exchange 64 MiB through 8.604e9 bytes/s. Into either

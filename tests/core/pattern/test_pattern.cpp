@@ -121,6 +121,37 @@ TEST_CASE("fill is source_bits of the elements that the rank holds, for every ki
       }
 }
 
+TEST_CASE("tensors of one plan differ, and each is checked against its own values") {
+  auto mesh = std::make_shared<const Mesh>(parse_mesh("2"));
+  for (const char* placement : {"S(0)", "P(sum)", "P(product)", "P(max)", "P(avg)"})
+    for (const char* dtype : {"f32", "i16", "c64"}) {
+      if (dtype != std::string("f32") &&
+          (placement == std::string("P(max)") || placement == std::string("P(avg)")))
+        continue;
+      Request request(parse_layout("64", dtype, mesh, placement),
+                      parse_layout("64", dtype, mesh, "R"));
+      Pattern first(request), second(request, TensorId{1});
+      std::vector<std::int64_t> addends = request.addends_wanted(0);
+      auto width = static_cast<std::size_t>(size_bytes(request.dtype()));
+      std::vector<std::byte> bytes(64 * width), filled(bytes.size() / 2);
+      int equal = 0;
+      for (std::int64_t i = 0; i < 64; ++i) {
+        equal += first.source_bits(i, 0) == second.source_bits(i, 0);
+        std::uint64_t bits = second.expected_bits(i, addends);
+        std::memcpy(bytes.data() + static_cast<std::size_t>(i) * width, &bits, width);
+      }
+      CAPTURE(placement, dtype);
+      CHECK(equal < 32);
+      CHECK_FALSE(second.check(request.destination(), 0, addends, bytes));
+      CHECK(first.check(request.destination(), 0, addends, bytes));
+      bytes[5 * width] ^= std::byte{1};
+      CHECK(second.check(request.destination(), 0, addends, bytes)->index == 5);
+      if (placement != std::string("S(0)")) continue;
+      second.fill(request.source(), 1, 0, filled);
+      CHECK(std::memcmp(filled.data(), bytes.data() + filled.size(), filled.size()) == 0);
+    }
+}
+
 TEST_CASE("check demands zeros where S -> P(sum) leaves them") {
   auto mesh = std::make_shared<const Mesh>(parse_mesh("2x2"));
   for (const char* from : {"S(0)S(1)", "S(0)P(sum)"}) {

@@ -212,11 +212,6 @@ std::string plan_said(const std::string& text) {
   Plan plan = parse_plan(text, "a.plan");
   std::string out = to_text(plan);
   CHECK(to_text(parse_plan(out, "a.plan")) == out);
-  try {
-    parse_plan_of_one(text, "a.plan");
-  } catch (const InputError& error) {
-    out += error.what();
-  }
   out += requests_text(plan);
   for (const Step& step : plan.steps)
     for (Slot slot : slots_of(step)) out += fmt::format(" {}", to_int(plan.rank_of(slot)));

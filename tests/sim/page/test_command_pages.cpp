@@ -155,7 +155,7 @@ TEST_CASE("a validation's page has predicted beside measured") {
   report.backend = "mpi";
   report.iterations = 3;
   report.measured = times_of(runs, run.report.steps.size());
-  report.values.shards = {{Rank{0}, 1000, Digest{}, std::nullopt, std::nullopt}};
+  report.values.shards = {{TensorId{0}, Rank{0}, 1000, Digest{}, std::nullopt, std::nullopt}};
   report.values.shards[0].wrong =
       PatternMismatch{.count = 5, .index = 0, .expected = 1, .found = 2};
   ReadPage page(validate_page(report, *run.study, runs[1]));

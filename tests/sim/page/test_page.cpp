@@ -114,6 +114,27 @@ TEST_CASE("the figures on top are the report's") {
   CHECK(page.count("//section[@id='steps']//tbody/tr") == run.report.steps.size());
 }
 
+TEST_CASE("of several tensors each has its picture, of many the first") {
+  Request request = request_on("2", "8", "S(0)", "R");
+  Studies studies(std::make_shared<const Topology>(find_topology("dgx-h100:1")),
+                  find_planner("p2p"));
+  std::shared_ptr<const Plan> plan = studies.of(request)->shared_plan();
+  for (std::size_t tensors : {1u, 2u, 17u}) {
+    std::shared_ptr<Study> study =
+        studies.of(std::make_shared<const Plan>(join(std::vector<Plan>(tensors, *plan))));
+    ReadPage page(run_page("simulation", report_on(*study), *study));
+    pugi::xml_node panel = page.panel("sharding");
+    CHECK(panel.select_nodes(".//svg").size() == std::min<std::size_t>(tensors, 16));
+    std::string text = page.document.select_node("//h1").node().text().get(),
+                sentence = panel.child("p").text().get();
+    CHECK(text == (tensors == 1   ? request.text()
+                   : tensors == 2 ? "tensor 0, " + request.text() + "; tensor 1, " + request.text()
+                                  : text));
+    CHECK((tensors < 17 || (text.ends_with("; and 9 tensors more") &&
+                            sentence.starts_with("Where the first 16 of 17 tensors lie"))));
+  }
+}
+
 TEST_CASE("where nothing is to be done a page says so") {
   StudiedRun run = studied(request_on("4", "0", "S(0)", "R"), "dgx-h100:1", "rule");
   ReadPage page(run.page());

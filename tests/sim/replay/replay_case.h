@@ -49,12 +49,10 @@ class Rig {
     hooks.study = [this](const Request& request, std::optional<TransportKind> transport) {
       return studies_.of(request, transport);
     };
-    hooks.check_data = [this](const Request& request, const std::shared_ptr<const Plan>& plan,
-                              std::int64_t budget_bytes) {
+    hooks.check_data = [this](const std::shared_ptr<const Plan>& plan, std::int64_t budget_bytes) {
       budgets.push_back(budget_bytes);
       return sim::move_and_check(
-          request, plan,
-          [this](const Request& smaller) { return studies_.of(smaller)->shared_plan(); },
+          plan, [this](const Request& smaller) { return studies_.of(smaller)->shared_plan(); },
           budget_bytes, std::int64_t{8} << 30);
     };
     hooks.carriage = [this](std::optional<TransportKind> kind) { return studies_.transport(kind); };

@@ -14,8 +14,9 @@ constexpr std::int64_t kUs = 1'000'000;
 
 ValidateReport two_ranks() {
   auto mesh = std::make_shared<const Mesh>(Mesh::row_major({2}));
-  RunReport predicted(
-      Request(parse_layout("2,2", "f16", mesh, "S(0)"), parse_layout("2,2", "f16", mesh, "S(1)")));
+  RunReport predicted(Plan(
+      Request(parse_layout("2,2", "f16", mesh, "S(0)"), parse_layout("2,2", "f16", mesh, "S(1)")),
+      "p2p"));
   predicted.topology = "star";
   predicted.topology_devices = 4;
   predicted.planner = predicted.planner_asked = "p2p";
@@ -32,8 +33,8 @@ ValidateReport two_ranks() {
   report.warm_up = 1;
   report.measured.steps = {Spread{kUs, kUs, 2 * kUs}, Spread{15 * kUs, 14 * kUs, 16 * kUs}};
   report.measured.total = {16 * kUs, 15 * kUs, 18 * kUs};
-  report.values.shards = {{Rank{0}, 2, Digest{1, 2}, std::nullopt, Digest{1, 2}},
-                          {Rank{1}, 2, Digest{3, 4}, std::nullopt, Digest{3, 4}}};
+  report.values.shards = {{TensorId{0}, Rank{0}, 2, Digest{1, 2}, std::nullopt, Digest{1, 2}},
+                          {TensorId{0}, Rank{1}, 2, Digest{3, 4}, std::nullopt, Digest{3, 4}}};
   report.values.store_ran = true;
   report.values.digest = Digest{5, 6};
   return report;

@@ -44,8 +44,8 @@ constexpr std::int64_t kNoLimit = kMaxBytes;
 DataReport checked(const Request& request, std::int64_t budget = kNoLimit,
                    std::int64_t limit = kNoLimit, std::string_view planner = "p2p") {
   return sim::move_and_check(
-      request, planned(request, planner),
-      [&](const Request& smaller) { return planned(smaller, planner); }, budget, limit);
+      planned(request, planner), [&](const Request& smaller) { return planned(smaller, planner); },
+      budget, limit);
 }
 
 }  // namespace
@@ -209,6 +209,39 @@ TEST_CASE("the digest is that of the destination shards, rank after rank") {
     CHECK(checked(request, kNoLimit, kNoLimit, planner).digest == report.digest);
 }
 
+TEST_CASE("of several tensors all are moved, in full or not at all, and each is checked") {
+  Request first = request_of("2x2", "5,3", "S(0)R", "RS(1)", "i16"),
+          second = request_of("3", "7", "P(sum)", "R");
+  auto plan = std::make_shared<const Plan>(join({*planned(first), *planned(second)}));
+  DataReport report = sim::move_and_check(plan, {}, 1, kNoLimit);
+  CHECK((report.checked && report.full_size && !report.shape));
+  CHECK(report.elements == 5 * 3 * 2 + 7 * 3);
+  Hasher hasher;
+  for (const Request& request : plan->tensors) {
+    Pattern pattern(request, static_cast<TensorId>(&request - plan->tensors.data()));
+    for (std::int32_t p = 0; p < request.destination().mesh().size(); ++p)
+      for (std::int64_t index : held_elements(request.destination(), p)) {
+        std::uint64_t bits = pattern.expected_bits(index, request.addends_wanted(p));
+        hasher.add(std::as_bytes(std::span(&bits, 1))
+                       .first(static_cast<std::size_t>(size_bytes(request.dtype()))));
+      }
+  }
+  CHECK(report.digest == hasher.digest());
+  CHECK_THROWS_WITH(sim::move_and_check(plan, {}, 1, 100),
+                    Contains(requests_text(*plan)) && Contains("cannot be made smaller"));
+
+  // Halves of the second change places.
+  Plan wrong({request_of("1", "4", "R", "R"), request_of("1", "4", "R", "R")}, "by hand");
+  CopyStep step{{{0, {0, 3}}}, MoveList(1)};
+  step.moves.push_back({BufferId{0}, BufferId{1}, {0}, {0}, {4}});
+  step.moves.push_back({BufferId{2}, BufferId{3}, {0}, {2}, {2}});
+  step.moves.push_back({BufferId{2}, BufferId{3}, {2}, {0}, {2}});
+  wrong.add_step(std::move(step), {});
+  CHECK_THROWS_WITH(sim::move_and_check(std::make_shared<const Plan>(wrong), {}, 1, kNoLimit),
+                    Contains("data of tensor 1, f32[4] R on 1 -> R: rank 0") && Contains("[0]") &&
+                        Contains("4 of its elements"));
+}
+
 TEST_CASE("nothing to move has no digest") {
   DataReport report = checked(request_of("2", "0,4", "S(1)", "R"));
   CHECK(report.checked);
@@ -264,7 +297,7 @@ TEST_CASE("a wrong value is named with rank, index and bits") {
   wrong.add_step(exchange, {});
   CHECK(check_plan(wrong).refutation.has_value());
   auto run = [&] {
-    sim::move_and_check(request, std::make_shared<const Plan>(wrong), nullptr, kNoLimit, kNoLimit);
+    sim::move_and_check(std::make_shared<const Plan>(wrong), nullptr, kNoLimit, kNoLimit);
   };
   CHECK_THROWS_AS(run(), CheckFailure);
   CHECK_THROWS_WITH(run(),
@@ -282,9 +315,9 @@ TEST_CASE("ranks that share a shard's shape but not its zeros are not taken for 
   wrong.add_step(exchange, {});
   wrong.add_step(
       FillStep{{{0, kDestinationBuffer, {{2}, {4}}}, {1, kDestinationBuffer, {{2}, {4}}}}}, {});
-  CHECK_THROWS_WITH(sim::move_and_check(request, std::make_shared<const Plan>(wrong), nullptr,
-                                        kNoLimit, kNoLimit),
-                    Contains("rank 1") && Contains("[0]") && Contains("4 of its elements"));
+  CHECK_THROWS_WITH(
+      sim::move_and_check(std::make_shared<const Plan>(wrong), nullptr, kNoLimit, kNoLimit),
+      Contains("rank 1") && Contains("[0]") && Contains("4 of its elements"));
   for (const char* planner : {"rule", "p2p", "hybrid", "packed"})
     CHECK(checked(request, kNoLimit, kNoLimit, planner).elements == 8);
 }

@@ -43,12 +43,12 @@ Seen validated(const Plan& plan, int processes, const test::Corruption& corrupti
   Seen out;
   test::run_processes(group, [&](test::ThreadedProcesses& mine) {
     try {
-      Pattern pattern(plan.request());
+      sim::PlanPatterns patterns(plan);
       test::SplitPrepared prepared(plan, mine, corruption,
                                    loses_spans && mine.index() == mine.count() - 1);
-      prepared.fill(pattern_fill(plan.request(), pattern));
+      patterns.fill(prepared);
       std::vector<Timeline> own = timed_runs(prepared, {1, 3});
-      CheckedShards checked = checked_shards(prepared, plan.request(), pattern);
+      CheckedShards checked = checked_shards(prepared, plan, patterns);
       std::vector<sim::ShardFacts> shards = gathered_shards(mine, plan, checked.shards);
       if (mine.is_root()) out.values.shards = shards;
       std::vector<Timeline> runs = gathered_runs(mine, plan, own);
@@ -101,7 +101,7 @@ TEST_CASE("of several wrong elements the first is named, by rank and then index"
   Plan plan = plan_of(request);
   Seen seen = validated(plan, 2, {{Rank{3}, {0}}, {Rank{1}, {4, 2, 5}}});
   CHECK(seen.values.wrong() == 4);
-  sim::ValidateReport report{sim::RunReport(request)};
+  sim::ValidateReport report{sim::RunReport(plan)};
   report.values = seen.values;
   std::vector<std::string> faults = sim::faults_of(report);
   REQUIRE(faults.size() == 2);
@@ -111,6 +111,35 @@ TEST_CASE("of several wrong elements the first is named, by rank and then index"
   CHECK(faults[0].find("(3 of its elements are wrong, 4 on all ranks)") != std::string::npos);
   CHECK(faults[1].rfind("values of " + request.text() + ": rank 1's shard has digest ", 0) == 0);
   CHECK(faults[1].find("(2 of 4 shards differ)") != std::string::npos);
+}
+
+TEST_CASE("shards of several tensors are gathered by tensor and rank, and each is its own") {
+  Request first = request_64();
+  auto mesh = std::make_shared<const Mesh>(Mesh::row_major({2}, Rank{2}));
+  Request second(Layout({3}, DType::I16, mesh, {Placement::shard(0)}),
+                 Layout({3}, DType::I16, mesh, {Placement::replicate()}));
+  Plan plan = join({plan_of(first), plan_of(second)});
+  Seen alone = validated(plan, 1);
+  REQUIRE(alone.values.digest.has_value());
+  for (int processes : {1, 3, 4}) {
+    Seen seen = validated(plan, processes);
+    CHECK(seen.values.hold());
+    CHECK(seen.values.elements() == 24 + 2 * 3);
+    REQUIRE(seen.values.shards.size() == 4 + 2);
+    CHECK((seen.values.shards[4].tensor == TensorId{1} && seen.values.shards[4].rank == Rank{2}));
+    CHECK(seen.values.digest == alone.values.digest);
+  }
+  Seen seen = validated(plan, 2, {{Rank{3}, {2}}, {Rank{2}, {1, 2}}});
+  sim::ValidateReport report{sim::RunReport(plan)};
+  report.values = seen.values;
+  CHECK((seen.values.wrong() == 3 && seen.values.unlike_store() == 2));
+  std::vector<std::string> faults = sim::faults_of(report);
+  REQUIRE(faults.size() == 2);
+  CHECK(faults[0].rfind("values of tensor 1, " + second.text() +
+                            ": rank 2 holds a wrong value at global index [1]: expected 0x",
+                        0) == 0);
+  CHECK(faults[1].rfind("values of tensor 1, " + second.text() + ": rank 2's shard has digest ",
+                        0) == 0);
 }
 
 TEST_CASE("folds are checked against what the request defines") {

@@ -3,9 +3,11 @@
 // and memory per rank and what they cost, or the plan itself as text. `reshard simulate`: plan,
 // prove, move every rank's bytes in this process and compare them, time it on the topology, set it
 // beside the bound.
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <memory>
+#include <set>
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
@@ -36,15 +38,25 @@ struct PlanOptions {
   std::string emit = "report";
 };
 
-// The min-cost planner's figure for a plan of `graph`, else that of the planner PyTorch would take.
-void add_torch_facts(const Request& request, std::int32_t devices_per_host,
-                     sim::RunReport& report) {
-  bool greedy = report.planner != "graph" && torch_plans_greedily(request);
-  report.torch_planner = greedy ? "greedy" : "min-cost";
-  double cost_us = greedy ? torch_redistribute_cost_us(request, devices_per_host)
-                          : torch_min_cost_us(request, devices_per_host);
+// The min-cost planner's figure for a plan of `graph`, else that of the planner PyTorch would take,
+// which redistributes one tensor after the other.
+void add_torch_facts(std::int32_t devices_per_host, sim::RunReport& report) {
+  double cost_us = 0;
+  std::set<bool> greedily;
+  for (const Request& request : report.tensors) {
+    bool greedy = report.planner != "graph" && torch_plans_greedily(request);
+    greedily.insert(greedy);
+    cost_us += greedy ? torch_redistribute_cost_us(request, devices_per_host)
+                      : torch_min_cost_us(request, devices_per_host);
+    for (TorchDefect& defect : torch_known_defects(request, devices_per_host)) {
+      std::vector<TorchDefect>& all = report.torch_defects;
+      if (std::find(all.begin(), all.end(), defect) == all.end()) all.push_back(std::move(defect));
+    }
+  }
+  report.torch_planner = greedily.size() == 2      ? "greedy and min-cost"
+                         : greedily.contains(true) ? "greedy"
+                                                   : "min-cost";
   if (std::isfinite(cost_us)) report.torch_cost_us = cost_us;
-  report.torch_defects = torch_known_defects(request, devices_per_host);
 }
 
 void write_page(const std::string& file, std::string_view kind, const sim::RunReport& report,
@@ -64,7 +76,6 @@ void run_plan(const PlanOptions& options) {
   refuse_unprinted(options.output, options.output.html, "--html -");
   bool has_page = !options.output.html.empty();
   Subject subject = subject_of(options.request, options.machine);
-  const Request& request = subject.asked();
   sim::StudyOptions wanted = study_options(options.machine);
   wanted.explain = options.explain || options.output.json || has_page;
   wanted.record_timelines = options.emit == "report";
@@ -98,7 +109,7 @@ void run_plan(const PlanOptions& options) {
     report.path = studied.study->critical_path();
   progress.clear();
   if (options.output.verbose) report.phases = progress.times();
-  add_torch_facts(request, studied.study->topology().node().devices, report);
+  add_torch_facts(studied.study->topology().node().devices, report);
   if (has_page) write_page(options.output.html, "plan", report, *studied.study);
   if (options.output.html == "-") return;
   print(options.output.json

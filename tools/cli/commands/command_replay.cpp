@@ -57,9 +57,9 @@ sim::ReplayHooks hooks_for(sim::Studies& studies, Progress& progress, bool move_
     return studies.of(request, transport);
   };
   if (move_data)
-    hooks.check_data = [&studies](const Request& request, const std::shared_ptr<const Plan>& plan,
+    hooks.check_data = [&studies](const std::shared_ptr<const Plan>& plan,
                                   std::int64_t budget_bytes) {
-      return moved(studies, request, plan, budget_bytes);
+      return moved(studies, plan, budget_bytes);
     };
   hooks.cache_statistics = [&studies] { return studies.cache_statistics(); };
   hooks.carriage = [&studies](std::optional<TransportKind> kind) {

@@ -79,7 +79,7 @@ sim::SweepRow row_of(const Request& request, const std::string& mesh, const Boun
     progress.phase("timing");
     row.time_ps = study->time_ps();
     row.bytes_received_max = study->bytes().received_max;
-    row.rates = sim::bandwidths_of(request, *row.bytes_received_max, *row.time_ps);
+    row.rates = sim::bandwidths_of(std::span(&request, 1), *row.bytes_received_max, *row.time_ps);
     if (cold) row.first_use_ps = study->first_use().first_use_ps();
   } catch (const InputError& refusal) {
     row.refusal = refusal.what();
@@ -107,9 +107,8 @@ void sweep_mesh(const SweepOptions& options, const std::string& mesh_text, const
   DType dtype = parse_dtype(options.dtype);
   std::int64_t total = pairs_of(choices.size(), mesh->axes());
   std::vector<std::vector<Placement>> sides = combinations(choices, mesh->axes());
-  std::shared_ptr<const Topology> topology =
-      topology_for(options.machine.topology, Request(Layout(shape, dtype, mesh, sides.front()),
-                                                     Layout(shape, dtype, mesh, sides.front())));
+  std::shared_ptr<const Topology> topology = topology_for(
+      options.machine.topology, *std::max_element(mesh->ranks().begin(), mesh->ranks().end()));
   report.topology = topology->name();
 
   std::vector<std::unique_ptr<sim::Studies>> by_planner;

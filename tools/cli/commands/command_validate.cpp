@@ -113,9 +113,9 @@ struct Findings {
 
 Findings run_all(const ValidateOptions& options, Processes& processes, Setup& setup) {
   const Plan& plan = setup.plan();
-  Pattern pattern(plan.request());
+  sim::PlanPatterns patterns(plan);
   setup.stage("filling");
-  setup.prepared->fill(pattern_fill(plan.request(), pattern));
+  patterns.fill(*setup.prepared);
   const RunCounts& counts = options.carrier.counts;
   OnRun on_run = [&](std::int64_t done) {
     if (setup.progress) setup.progress->show("running", done, counts.warm_up + counts.iterations);
@@ -123,7 +123,7 @@ Findings run_all(const ValidateOptions& options, Processes& processes, Setup& se
   Findings out;
   out.runs = gathered_runs(processes, plan, timed_runs(*setup.prepared, counts, on_run));
   setup.stage("comparing");
-  CheckedShards checked = checked_shards(*setup.prepared, plan.request(), pattern);
+  CheckedShards checked = checked_shards(*setup.prepared, plan, patterns);
   setup.prepared.reset();  // its memory is free before the root runs the store
   out.values.shards = gathered_shards(processes, plan, checked.shards);
   if (processes.count() == 1 && out.values.hold()) out.values.digest = checked.digest;
@@ -167,7 +167,7 @@ void write_outputs(const ValidateOptions& options, const Setup& setup,
   sim::Measurements measurements{kVersion,
                                  report.backend,
                                  report.library,
-                                 plan.request().text(),
+                                 requests_text(plan),
                                  plan.planner,
                                  setup.studied->study->topology().name(),
                                  plan.ranks,
@@ -212,8 +212,7 @@ void run_validate(const ValidateOptions& options) {
   // One process without a launcher drives all ranks that the request names, also where they share a
   // GPU.
   if (backend.name == "nccl" && launch_of(backend.name).launcher.empty())
-    carrier.world_size =
-        to_int(subject_of(options.request, options.machine).asked().ranks().back()) + 1;
+    carrier.world_size = to_int(subject_of(options.request, options.machine).highest_rank()) + 1;
   std::unique_ptr<Executor> executor = make_executor(backend, carrier);
   validate_on(*executor, backend, options);
 }

@@ -51,20 +51,20 @@ void require_all_parts(const Plan& plan, const std::vector<Timeline>& runs) {
   }
 }
 
-std::vector<Rank> destination_ranks(const Plan& plan) {
-  std::vector<Rank> out = plan.request().destination().mesh().ranks();
+// Whose the shards are: tensor by tensor, ascending by rank.
+using ShardOwner = std::pair<TensorId, Rank>;
+ShardOwner owner_of(const sim::ShardFacts& shard) { return {shard.tensor, shard.rank}; }
+
+std::vector<ShardOwner> destination_owners(const Plan& plan) {
+  std::vector<ShardOwner> out;
+  for_each_tensor(plan.tensors, [&](TensorId tensor, const Request& request) {
+    for (Rank rank : request.destination().mesh().ranks()) out.emplace_back(tensor, rank);
+  });
   std::sort(out.begin(), out.end());
   return out;
 }
 
 }  // namespace
-
-FillSource pattern_fill(const Request& request, const Pattern& pattern) {
-  return [&](Rank rank, std::span<std::byte> bytes) {
-    std::int32_t position = request.source().mesh().position_of(rank).value();
-    pattern.fill(request.source(), position, request.addend_of(position), bytes);
-  };
-}
 
 std::vector<Timeline> timed_runs(PreparedPlan& prepared, const RunCounts& counts,
                                  const OnRun& on_run) {
@@ -78,23 +78,24 @@ std::vector<Timeline> timed_runs(PreparedPlan& prepared, const RunCounts& counts
   return out;
 }
 
-CheckedShards checked_shards(PreparedPlan& prepared, const Request& request,
-                             const Pattern& pattern) {
+CheckedShards checked_shards(PreparedPlan& prepared, const Plan& plan,
+                             const sim::PlanPatterns& patterns) {
   CheckedShards out;
   Hasher all;
   std::int64_t elements = 0;
-  prepared.take([&](Rank rank, std::span<const std::byte> bytes) {
-    std::int32_t position = request.destination().mesh().position_of(rank).value();
+  auto check = [&](TensorId tensor, Rank rank, std::span<const std::byte> bytes) {
     sim::ShardFacts facts{};
+    facts.tensor = tensor;
     facts.rank = rank;
-    facts.elements = static_cast<std::int64_t>(bytes.size()) / size_bytes(request.dtype());
+    facts.elements =
+        static_cast<std::int64_t>(bytes.size()) / size_bytes(plan.request(tensor).dtype());
     facts.digest = digest_of(bytes);
-    facts.wrong =
-        pattern.check(request.destination(), position, request.addends_wanted(position), bytes);
+    facts.wrong = patterns.check(tensor, rank, bytes);
     all.add(bytes);
     elements += facts.elements;
     out.shards.push_back(facts);
-  });
+  };
+  sim::take_all(prepared, plan, check);
   if (elements > 0) out.digest = all.digest();
   return out;
 }
@@ -137,13 +138,14 @@ std::vector<sim::ShardFacts> gathered_shards(Processes& processes, const Plan& p
   for (const std::vector<sim::ShardFacts>& shards : gathered(processes, mine))
     out.insert(out.end(), shards.begin(), shards.end());
   if (!processes.is_root()) return {};
-  std::sort(out.begin(), out.end(),
-            [](const sim::ShardFacts& a, const sim::ShardFacts& b) { return a.rank < b.rank; });
-  std::vector<Rank> ranks;
-  std::transform(out.begin(), out.end(), std::back_inserter(ranks),
-                 [](const sim::ShardFacts& shard) { return shard.rank; });
-  RESHARD_CHECK(ranks == destination_ranks(plan),
-                "the processes hold shards of ranks " + ranks_text(ranks));
+  std::sort(out.begin(), out.end(), [](const sim::ShardFacts& a, const sim::ShardFacts& b) {
+    return owner_of(a) < owner_of(b);
+  });
+  std::vector<ShardOwner> owners;
+  std::transform(out.begin(), out.end(), std::back_inserter(owners), owner_of);
+  RESHARD_CHECK(
+      owners == destination_owners(plan),
+      fmt::format("the processes hold {} shards, and not those of the plan", owners.size()));
   return out;
 }
 
@@ -158,18 +160,22 @@ void compare_with_store(const Plan& plan, std::int64_t data_budget_bytes, std::i
                                    bytes_text(memory_bytes));
     return;
   }
-  Pattern pattern(plan.request());
   Hasher all;
   std::size_t next = 0;
   std::int64_t elements = 0;
-  sim::Store().run(plan, pattern_fill(plan.request(), pattern),
-                   [&](Rank rank, std::span<const std::byte> bytes) {
-                     RESHARD_CHECK(next < facts.shards.size() && facts.shards[next].rank == rank,
-                                   "the store has other shards");
-                     facts.shards[next++].expected = digest_of(bytes);
-                     elements += static_cast<std::int64_t>(bytes.size());
-                     all.add(bytes);
-                   });
+  auto take = [&](TensorId tensor, Rank rank, std::span<const std::byte> bytes) {
+    RESHARD_CHECK(
+        next < facts.shards.size() && owner_of(facts.shards[next]) == ShardOwner(tensor, rank),
+        "the store has other shards");
+    facts.shards[next++].expected = digest_of(bytes);
+    elements += static_cast<std::int64_t>(bytes.size());
+    all.add(bytes);
+  };
+  sim::Store store;
+  std::unique_ptr<PreparedPlan> prepared = store.prepare(plan);
+  sim::PlanPatterns(plan).fill(*prepared);
+  prepared->run();
+  sim::take_all(*prepared, plan, take);
   facts.store_ran = true;
   facts.digest.reset();
   if (elements > 0 && facts.hold()) facts.digest = all.digest();

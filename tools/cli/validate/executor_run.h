@@ -11,18 +11,15 @@
 #include <optional>
 #include <vector>
 
-#include "core/pattern/pattern.h"
 #include "core/plan/executor.h"
 #include "sim/report/report.h"
+#include "sim/store/data_check.h"
 
 namespace reshard::tools {
 
 struct RunCounts {
   std::int64_t warm_up = 2, iterations = 9;
 };
-
-// Writes the pattern of the request into source shards. Both must outlive it.
-FillSource pattern_fill(const Request& request, const Pattern& pattern);
 
 // Told, between runs, how many are done.
 using OnRun = std::function<void(std::int64_t done)>;
@@ -32,14 +29,14 @@ std::vector<Timeline> timed_runs(PreparedPlan& prepared, const RunCounts& counts
                                  const OnRun& on_run = {});
 
 struct CheckedShards {
-  std::vector<sim::ShardFacts> shards;  // of this process, ascending by rank
+  std::vector<sim::ShardFacts> shards;  // of this process, tensor by tensor, ascending by rank
   std::optional<Digest> digest;  // over their bytes, in this order; none where they hold nothing
 };
-CheckedShards checked_shards(PreparedPlan& prepared, const Request& request,
-                             const Pattern& pattern);
+CheckedShards checked_shards(PreparedPlan& prepared, const Plan& plan,
+                             const sim::PlanPatterns& patterns);
 
-// Collective. At the root: the runs with the spans of all ranks, and all shards ascending by rank;
-// empty elsewhere. CheckFailure where they are not those of the plan.
+// Collective. At the root: the runs with the spans of all ranks, and all shards, tensor by tensor
+// and ascending by rank; empty elsewhere. CheckFailure where they are not those of the plan.
 std::vector<Timeline> gathered_runs(Processes& processes, const Plan& plan,
                                     const std::vector<Timeline>& mine);
 std::vector<sim::ShardFacts> gathered_shards(Processes& processes, const Plan& plan,

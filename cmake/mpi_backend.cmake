@@ -42,11 +42,12 @@ if(RESHARD_HAS_MPI)
   add_dependencies(reshard_backends ${RESHARD_MPI_MODULES})
 endif()
 
-# The overhead of a step, and peers for tests/bench/mpi_peers.py; built when asked for.
+# The overhead of a step, and peers for tests/bench/mpi_peers.py; that of ScaLAPACK is built when
+# asked for.
 if(RESHARD_HAS_OPENMPI AND RESHARD_BUILD_BENCH)
-  add_executable(mpi_step_overhead EXCLUDE_FROM_ALL tests/bench/mpi_step_overhead.cpp)
+  add_executable(mpi_step_overhead tests/bench/mpi_step_overhead.cpp)
   target_link_libraries(mpi_step_overhead PRIVATE reshard_mpi_parts reshard_proof reshard_flags)
-  add_executable(mpi_peer_reshard EXCLUDE_FROM_ALL tests/bench/mpi_peer_reshard.cpp)
+  add_executable(mpi_peer_reshard tests/bench/mpi_peer_reshard.cpp)
   target_link_libraries(mpi_peer_reshard PRIVATE reshard_mpi_parts reshard_pattern
     reshard_planners reshard_proof reshard_flags)
   find_library(SCALAPACK_LIBRARY scalapack-openmpi)

@@ -173,6 +173,11 @@ Studies::Studies(std::shared_ptr<const Topology> topology, const PlannerRow& pla
         TransportOptions{static_cast<TransportKind>(kind), options.transport.nccl_version});
   usual_ = options.transport.kind.value_or(
       topology_->machine().transport.value_or(TransportKind::Ideal));
+  key_ = {{},
+          topology_->fingerprint(),
+          usual_,
+          static_cast<std::int32_t>(&planner - planners().data()),
+          options_.memory_limit_bytes.value_or(-1)};
 }
 
 namespace {
@@ -232,10 +237,10 @@ std::int64_t Studies::unproved_time_ps(const Request& request) const {
 }
 
 std::shared_ptr<Study> Studies::of(const Request& request, std::optional<TransportKind> transport) {
-  auto row = static_cast<std::int32_t>(&planner_ - planners().data());
-  return cache_.get({request.fingerprint(), topology_->fingerprint(), transport.value_or(usual_),
-                     row, options_.memory_limit_bytes.value_or(-1)},
-                    [&] { return made(planner_, request, this->transport(transport)); });
+  StudyKey key = key_;
+  key.request = request.fingerprint();
+  key.transport = transport.value_or(usual_);
+  return cache_.get(key, [&] { return made(planner_, request, this->transport(transport)); });
 }
 
 std::shared_ptr<Study> Studies::of(std::shared_ptr<const Plan> plan) const {

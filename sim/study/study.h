@@ -188,6 +188,7 @@ class Studies {
   TransportKind usual_;
   const PlannerRow& planner_;
   StudyOptions options_;
+  StudyKey key_;  // of all requests: what they do not change
   StudyCache cache_;
 };
 

@@ -47,7 +47,8 @@ int run(std::int64_t n, int repetitions, bool shared_memory) {
   backends::mpi::WorldOptions options;
   options.shared_memory = shared_memory;
   backends::mpi::MpiExecutor executor(MPI_COMM_WORLD, options);
-  auto prepared = executor.prepare(plan, {bytes_of(source), bytes_of(destination)});
+  CallerShards shards{bytes_of(source), bytes_of(destination)};
+  auto prepared = executor.prepare(plan, std::span(&shards, 1));
   std::vector<double> times;
   for (int i = -2; i < repetitions; ++i) {  // two to warm up
     MPI_Barrier(MPI_COMM_WORLD);

@@ -13,12 +13,10 @@ class LocalPart : public Part {
       : memory_(context.memory), work_(work) {}
 
   Work work() override {
-    if (next_ == work_.size()) {
-      next_ = 0;  // ready for the next run
-      return Work::Done;
-    }
-    work_.run_one(next_++, memory_);
-    return Work::Some;
+    if (next_ < work_.size()) work_.run_one(next_++, memory_);
+    if (next_ < work_.size()) return Work::Some;
+    next_ = 0;  // ready for the next run
+    return Work::Done;
   }
 
  private:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "sim/study/study.h"
 
+#include <iterator>
 #include <numeric>
 #include <utility>
 
@@ -137,18 +138,18 @@ std::shared_ptr<Study> StudyCache::get(const StudyKey& key,
                                        const std::function<std::shared_ptr<Study>()>& make) {
   if (auto found = by_key_.find(key); found != by_key_.end()) {
     ++hits_;
-    entries_.splice(entries_.begin(), entries_, found->second);
-    return found->second->study;
+    entries_.splice(entries_.begin(), entries_, *found);
+    return entries_.front().study;
   }
   ++misses_;
   std::shared_ptr<Study> study = make();
   if (capacity_ == 0) return study;
   if (static_cast<std::int64_t>(entries_.size()) >= capacity_) {
-    by_key_.erase(entries_.back().key);
+    by_key_.erase(std::prev(entries_.end()));
     entries_.pop_back();
   }
   entries_.push_front({key, study});
-  by_key_.emplace(key, entries_.begin());
+  by_key_.insert(entries_.begin());
   return study;
 }
 

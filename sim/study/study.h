@@ -13,7 +13,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
+#include <unordered_set>
 
 #include "core/base/digest.h"
 #include "core/bounds/bounds.h"
@@ -119,15 +119,24 @@ class StudyCache {
     StudyKey key;
     std::shared_ptr<Study> study;
   };
+  using Entries = std::list<Entry>;
+  // Of an entry, those of its key, which stands nowhere else.
+  static const StudyKey& key_of(const StudyKey& key) { return key; }
+  static const StudyKey& key_of(Entries::iterator entry) { return entry->key; }
   struct Hash {
-    std::size_t operator()(const StudyKey& key) const {
-      return to_index(key.request.low ^ key.topology.high);
+    using is_transparent = void;
+    std::size_t operator()(const auto& of) const {
+      return to_index(key_of(of).request.low ^ key_of(of).topology.high);
     }
   };
+  struct Equal {
+    using is_transparent = void;
+    bool operator()(const auto& a, const auto& b) const { return key_of(a) == key_of(b); }
+  };
   std::int64_t capacity_, hits_ = 0, misses_ = 0;
-  std::list<Entry> entries_;  // most recent first
+  Entries entries_;  // most recent first
   // Looked up only, never iterated.
-  std::unordered_map<StudyKey, std::list<Entry>::iterator, Hash> by_key_;
+  std::unordered_set<Entries::iterator, Hash, Equal> by_key_;
 };
 
 // Told what is being done: "planning", "proving", "timing".

@@ -69,10 +69,11 @@ void overhead_per_step(benchmark::State& state, const std::string& name) {
   std::unique_ptr<PreparedPlan> prepared = executor->prepare(plan);
   sim::PlanPatterns(plan).fill(*prepared);
   tools::RunCounts counts;
-  std::vector<std::int64_t> measured, on_the_wall;
+  std::vector<std::int64_t> measured, on_the_wall, calls;
   for (auto _ : state) {
     std::int64_t calls_ps = memcpys_ps(counts), start_ps = steady_ps();
     std::vector<Timeline> runs = tools::timed_runs(*prepared, counts);
+    calls.push_back(calls_ps / kSteps);
     on_the_wall.push_back(
         ((steady_ps() - start_ps) / (counts.warm_up + counts.iterations) - calls_ps) / kSteps);
     measured.push_back((sim::times_of(runs, plan.steps.size()).total.median_ps - calls_ps) /
@@ -82,6 +83,7 @@ void overhead_per_step(benchmark::State& state, const std::string& name) {
   // With what happens between runs: meeting, keeping spans.
   state.counters["us_per_step_wall"] =
       static_cast<double>(sim::spread_of(on_the_wall).median_ps) / 1e6;
+  state.counters["us_calls"] = static_cast<double>(sim::spread_of(calls).median_ps) / 1e6;
   state.counters["limit_us"] = kLimitUs;
 }
 

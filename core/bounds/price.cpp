@@ -18,7 +18,7 @@ std::int64_t bound_at(Int128 cost_times_q, Int128 p, Int128 q, const LevelPassag
 
 Int128 receipts_bytes(const PriceDemand& demand) {
   Int128 sum = demand.other_receipts_bytes;
-  for (std::size_t r = 0; r < demand.alone_bytes.size(); ++r)
+  for (std::size_t r = 1; r < demand.alone_bytes.size(); ++r)
     sum += demand.alone_bytes[r] * static_cast<std::int64_t>(r);
   return sum;
 }
@@ -45,7 +45,7 @@ std::int64_t price_bound_ps(const PriceDemand& demand, const LevelPassages& pass
   // Receipts at beta = R/(R+1): elements of R or fewer pay 1 for each, those of more pay beta for
   // each and for one more.
   Int128 paid_one = 0, paid_beta = demand.other_receipts_bytes;
-  for (std::size_t r = 0; r < demand.alone_bytes.size(); ++r)
+  for (std::size_t r = 1; r < demand.alone_bytes.size(); ++r)
     paid_beta += demand.alone_bytes[r] * static_cast<std::int64_t>(r + 1);
   std::int64_t bound = 0;
   for (std::size_t r = 1; r < demand.alone_bytes.size(); ++r) {

@@ -126,6 +126,30 @@ TEST_CASE("no plan is faster than its bound on meshes that fill two nodes") {
   CHECK(limited_by[LimitedBy::Holder] > 20);
 }
 
+// Of levels and sets one by one.
+void check_is_sum(const Bound& bound, const std::vector<RequestDemand>& demands,
+                  const CutSets& sets) {
+  RequestDemand sum = demands[0];
+  for (const RequestDemand& demand : demands) {
+    sum.holder_ps = std::max(sum.holder_ps, demand.holder_ps);
+    sum.entry_ps = std::max(sum.entry_ps, demand.entry_ps);
+    sum.owner_latency_ps = std::max(sum.owner_latency_ps, demand.owner_latency_ps);
+    if (&demand == &demands[0]) continue;
+    for (std::size_t set = 0; set < sum.in_bytes.size(); ++set)
+      sum.in_bytes[set] += demand.in_bytes[set];
+    for (std::size_t level = 0; level < sum.prices.size(); ++level) {
+      sum.receipts_bytes[level] += demand.receipts_bytes[level];
+      add(sum.prices[level], demand.prices[level]);
+    }
+  }
+  Bound expected = bound_of(sum, sets);
+  REQUIRE(bound.cut_ps == expected.cut_ps);
+  REQUIRE(bound.volume_ps == expected.volume_ps);
+  REQUIRE(bound.price_ps == expected.price_ps);
+  REQUIRE(bound.holder_ps == expected.holder_ps);
+  REQUIRE(bound.latency_ps == expected.latency_ps);
+}
+
 // Joined plans share links, and each may go by ranks that only another names.
 TEST_CASE("no joined plans are faster than the bound of their requests together") {
   std::vector<Topology> topologies = all_machines();
@@ -147,9 +171,18 @@ TEST_CASE("no joined plans are faster than the bound of their requests together"
     REQUIRE(sim::time_of(joined, topology) >= bound.time_ps());
     CutSets sets(topology, {joined.ranks.begin(), joined.ranks.end()}, Switches::Forward);
     std::int64_t greatest = 0;
-    for (const Request& request : requests)
-      greatest = std::max(greatest, bound_of(demand_of(request, sets), sets).time_ps());
-    REQUIRE(bound.time_ps() >= greatest);
+    std::vector<RequestDemand> demands;
+    for (const Request& request : requests) {
+      demands.push_back(demand_of(request, sets));
+      Bound alone = bound_of(demands.back(), sets);
+      greatest = std::max(greatest, alone.time_ps());
+      REQUIRE(bound.cut_ps >= alone.cut_ps);
+      REQUIRE(bound.volume_ps >= alone.volume_ps);
+      REQUIRE(bound.price_ps >= alone.price_ps);
+      REQUIRE(bound.holder_ps >= alone.holder_ps);
+      REQUIRE(bound.latency_ps >= alone.latency_ps);
+    }
+    check_is_sum(bound, demands, sets);
     sharper += bound.time_ps() > greatest;
     REQUIRE(bound_of(std::vector{requests[0]}, topology, Switches::Forward).time_ps() ==
             bound_of(requests[0], topology, Switches::Forward).time_ps());

@@ -26,6 +26,8 @@ TEST_CASE("what gets through a passage takes whole picoseconds, rounded up, what
   Int128 whole = Int128{1} << 86;
   CHECK(ps(whole, (Int128{0xd55555} << 64) + 0x5555555555555555, 0) == 300'000'000'001);
   CHECK(ps(whole + 2, (Int128{0xd55555} << 64) + 0x554f39955dd03b87, 0) == 300'000'000'002);
+  CHECK(ps((Int128{5'957'706} << 64) + 5'462'467'537'464'928'321,
+           (Int128{10'655'238} << 64) + Int128{12'687'884'456'468'716'759u}, 0) == 559'134'006'350);
   // Four fifths of a second, at an odd rate.
   Int128 power = 1;
   for (int i = 0; i < 37; ++i) power *= 5;

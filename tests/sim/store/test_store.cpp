@@ -240,6 +240,14 @@ TEST_CASE("of several tensors all are moved, in full or not at all, and each is 
   CHECK_THROWS_WITH(sim::move_and_check(std::make_shared<const Plan>(wrong), {}, 1, kNoLimit),
                     Contains("data of tensor 1, f32[4] R on 1 -> R: rank 0") && Contains("[0]") &&
                         Contains("4 of its elements"));
+
+  // The first in place of the second, which is of its size.
+  CopyStep twice{{{0, {0, 2}}}, MoveList(1)};
+  twice.moves.push_back({BufferId{0}, BufferId{1}, {0}, {0}, {4}});
+  twice.moves.push_back({BufferId{0}, BufferId{3}, {0}, {0}, {4}});
+  wrong.steps[0].body = std::move(twice);
+  CHECK_THROWS_WITH(sim::move_and_check(std::make_shared<const Plan>(wrong), {}, 1, kNoLimit),
+                    Contains("data of tensor 1") && Contains("4 of its elements"));
 }
 
 TEST_CASE("nothing to move has no digest") {

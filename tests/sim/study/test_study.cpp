@@ -140,6 +140,17 @@ TEST_CASE("a study's time, timeline and bound are those of engine and bounds, fo
   }
 }
 
+TEST_CASE("a request has one study per transport, and gets it again") {
+  Studies studies(machine(), find_planner("p2p"), {.cache_capacity = 4});
+  Request request = request_on("4x4", "32,32", "S0,S1", "S1,S0");
+  std::shared_ptr<Study> ideal = studies.of(request, TransportKind::Ideal),
+                         usual = studies.of(request);
+  CHECK((ideal->transport() == TransportKind::Ideal && usual->transport() == TransportKind::Nccl));
+  CHECK(studies.of(request, TransportKind::Ideal) == ideal);
+  CHECK(studies.of(request, TransportKind::Nccl) == usual);
+  CHECK((studies.cache_statistics().hits == 2 && studies.cache_statistics().misses == 2));
+}
+
 TEST_CASE("what auto timed and counted is not timed and counted again") {
   std::shared_ptr<const Topology> topology = machine();
   PlanFindings found;

@@ -156,8 +156,8 @@ std::vector<std::string> faults_of(const ValidateReport& report);
 
 // Bytes per second as nccl-tests prints them, of any plan; none where no time passes. algbw: bytes
 // of the largest shard on either side (of all tensors' shards on the rank that holds most) over the
-// time. busbw: bytes that the fullest rank receives
-// over the time. For one collective along a ring they are what nccl-tests' definitions come to.
+// time. busbw: bytes that the fullest rank receives over the time. For one collective along a ring
+// they are what nccl-tests' definitions come to.
 struct Bandwidths {
   std::optional<std::int64_t> algorithm_bytes_per_s, bus_bytes_per_s;
 };

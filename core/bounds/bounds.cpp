@@ -4,7 +4,8 @@
 
 #include <algorithm>
 #include <functional>
-#include <set>
+#include <iterator>
+#include <utility>
 
 #include "core/base/errors.h"
 #include "core/bounds/latency.h"
@@ -107,10 +108,13 @@ Bound bound_of(const Request& request, const Topology& topology, Switches use) {
 }
 
 Bound bound_of(std::span<const Request> requests, const Topology& topology, Switches use) {
-  std::set<Rank> job;
-  for (const Request& request : requests)
-    job.insert(request.ranks().begin(), request.ranks().end());
-  CutSets sets(topology, {job.begin(), job.end()}, use);
+  std::vector<Rank> job = requests.front().ranks();
+  for (const Request& request : requests.subspan(1)) {
+    std::vector<Rank> before = std::exchange(job, {});
+    std::set_union(before.begin(), before.end(), request.ranks().begin(), request.ranks().end(),
+                   std::back_inserter(job));
+  }
+  CutSets sets(topology, std::move(job), use);
   RequestDemand sum = demand_of(requests.front(), sets);
   for (const Request& request : requests.subspan(1)) add(sum, demand_of(request, sets));
   return bound_of(sum, sets);

@@ -11,12 +11,4 @@ std::vector<std::byte> Processes::broadcast(std::span<const std::byte> mine) {
   return {mine.begin(), mine.end()};
 }
 
-Timeline Executor::run(const Plan& plan, const FillSource& fill, const TakeDestination& take) {
-  std::unique_ptr<PreparedPlan> prepared = prepare(plan);
-  prepared->fill(fill);
-  Timeline timeline = prepared->run();
-  prepared->take(take);
-  return timeline;
-}
-
 }  // namespace reshard

@@ -139,9 +139,6 @@ class Executor {
   // only where the fold is exact in any order.
   virtual bool folds_in_own_order(const Plan& plan) const { return static_cast<void>(plan), false; }
 
-  // Prepares, fills, runs once, takes: a plan of one tensor.
-  Timeline run(const Plan& plan, const FillSource& fill, const TakeDestination& take);
-
  private:
   Processes alone_;
 };

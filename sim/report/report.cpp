@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <map>
 #include <set>
 
 #include <fmt/format.h>
@@ -208,13 +207,20 @@ namespace {
 std::int64_t largest_shard_bytes(std::span<const Request> tensors) {
   std::int64_t largest = 0;
   for (auto side : {&Request::source, &Request::destination}) {
-    std::map<Rank, std::int64_t> held;
+    std::vector<std::pair<Rank, std::int64_t>> held;  // a shard each
     for (const Request& request : tensors) {
       const Layout& layout = (request.*side)();
       for (std::int32_t position = 0; position < layout.mesh().size(); ++position)
-        largest = std::max(
-            largest, held[layout.mesh().rank_at(position)] +=
-                     element_count(layout.local_shape(position)) * size_bytes(request.dtype()));
+        held.emplace_back(
+            layout.mesh().rank_at(position),
+            element_count(layout.local_shape(position)) * size_bytes(request.dtype()));
+    }
+    if (tensors.size() > 1) std::sort(held.begin(), held.end());
+    std::int64_t of_rank = 0;
+    for (std::size_t i = 0; i < held.size(); ++i) {
+      bool same = i > 0 && held[i].first == held[i - 1].first;
+      of_rank = held[i].second + (same ? of_rank : 0);
+      largest = std::max(largest, of_rank);
     }
   }
   return largest;

@@ -86,6 +86,14 @@ void fill(PreparedPlan& prepared, const Shards& sources, TensorId tensor) {
       tensor);
 }
 
+void run_once(Executor& executor, const Plan& plan, const FillSource& fill,
+              const TakeDestination& take) {
+  std::unique_ptr<PreparedPlan> prepared = executor.prepare(plan);
+  prepared->fill(fill);
+  prepared->run();
+  prepared->take(take);
+}
+
 std::vector<Shards> moved(Executor& executor, const Plan& plan,
                           const std::vector<Shards>& sources) {
   std::unique_ptr<PreparedPlan> prepared = executor.prepare(plan);

@@ -26,6 +26,10 @@ Shards pattern_sources(const Request& request);
 // Hands a tensor's source shards to a prepared plan.
 void fill(PreparedPlan& prepared, const Shards& sources, TensorId tensor);
 
+// Prepares, fills, runs once, takes: a plan of one tensor.
+void run_once(Executor& executor, const Plan& plan, const FillSource& fill,
+              const TakeDestination& take);
+
 // The destination shards of a plan, by tensor, run on these source shards; those that the
 // executor's process holds.
 std::vector<Shards> moved(Executor& executor, const Plan& plan, const std::vector<Shards>& sources);

@@ -12,6 +12,7 @@
 #include "core/proof/proof.h"
 #include "core/schedule/forwarding.h"
 #include "core/traffic/accounting.h"
+#include "tests/support/rough_data.h"
 #include "tests/support/star.h"
 
 namespace reshard::test {
@@ -102,8 +103,8 @@ void Sweep::run_planner(const Request& request, const PlannerRow& planner,
 
 void Sweep::compare(const Plan& plan, const SmallLayout& source, const SmallLayout& destination) {
   std::int32_t taken = 0;
-  store_.run(
-      plan,
+  test::run_once(
+      store_, plan,
       [&](Rank rank, std::span<std::byte> bytes) {
         const std::vector<std::byte>& shard =
             sources_[static_cast<std::size_t>(source.layout.mesh().position_of(rank).value())];

@@ -12,6 +12,7 @@
 #include "core/proof/proof.h"
 #include "sim/store/store.h"
 #include "tests/conformance/conformance.h"
+#include "tests/support/rough_data.h"
 
 using namespace reshard;
 using namespace reshard::backends::mpi;
@@ -149,7 +150,7 @@ TEST_CASE("steps that overlap differently on two ranks") {
   };
   std::vector<std::vector<std::byte>> expected(static_cast<std::size_t>(size));
   sim::Store store;
-  store.run(plan, fill, [&](Rank rank, std::span<const std::byte> bytes) {
+  test::run_once(store, plan, fill, [&](Rank rank, std::span<const std::byte> bytes) {
     expected[static_cast<std::size_t>(to_int(rank))].assign(bytes.begin(), bytes.end());
   });
   auto prepared = executor.prepare(plan);

@@ -11,6 +11,7 @@
 #include "sim/machines/presets.h"
 #include "sim/store/store.h"
 #include "tests/core/planners/planner_cases.h"
+#include "tests/support/rough_data.h"
 
 namespace reshard {
 namespace {
@@ -65,8 +66,8 @@ TEST_CASE("a joined all-gather of uneven nested shards loses no row, pytorch #19
       {0, 1, 2, 3, 4, 5}, {6, 7, 8}, {9, 10, 11}, {12, 13, 14}};
   int taken = 0;
   sim::Store store({.poison = true});
-  store.run(
-      plan,
+  test::run_once(
+      store, plan,
       [&](Rank rank, std::span<std::byte> bytes) {
         const std::vector<float>& shard = shards[static_cast<std::size_t>(to_int(rank))];
         REQUIRE(bytes.size() == shard.size() * sizeof(float));

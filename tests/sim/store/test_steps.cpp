@@ -8,6 +8,7 @@
 #include "core/base/errors.h"
 #include "sim/store/store.h"
 #include "tests/support/oracle.h"
+#include "tests/support/rough_data.h"
 
 using namespace reshard;
 using namespace reshard::test;
@@ -15,7 +16,7 @@ using namespace reshard::test;
 namespace {
 
 using Values = std::vector<float>;
-using Shards = std::map<int, Values>;  // by rank
+using ShardValues = std::map<int, Values>;  // by rank
 
 Plan plan_of(const char* shape, int ranks, const char* from, const char* to,
              std::string_view dtype = "f32") {
@@ -25,11 +26,11 @@ Plan plan_of(const char* shape, int ranks, const char* from, const char* to,
 }
 
 // Runs a plan of f32 on the given source shards.
-Shards run(const Plan& plan, const Shards& sources) {
+ShardValues run(const Plan& plan, const ShardValues& sources) {
   sim::Store store({.poison = true});
-  Shards out;
-  store.run(
-      plan,
+  ShardValues out;
+  run_once(
+      store, plan,
       [&](Rank rank, std::span<std::byte> bytes) {
         const Values& values = sources.at(to_int(rank));
         REQUIRE(bytes.size() == values.size() * 4);
@@ -69,7 +70,7 @@ TEST_CASE("copy: boxes between buffers of one rank") {
   step.moves.push_back(
       {kSourceBuffer, kDestinationBuffer, DimVector{0, 2}, DimVector{0, 0}, DimVector{2, 1}});
   plan.add_step(step, {});
-  CHECK(run(plan, {{0, {1, 2, 3, 4, 5, 6}}}) == Shards{{0, {1, 2, 4, 5}}, {1, {3, 6}}});
+  CHECK(run(plan, {{0, {1, 2, 3, 4, 5, 6}}}) == ShardValues{{0, {1, 2, 4, 5}}, {1, {3, 6}}});
 }
 
 TEST_CASE("exchange: messages of several boxes") {
@@ -86,7 +87,7 @@ TEST_CASE("exchange: messages of several boxes") {
       {kSourceBuffer, kDestinationBuffer, DimVector{0, 0}, DimVector{1, 0}, DimVector{1, 1}});
   plan.add_step(own, {});
   plan.add_step(step, {});
-  CHECK(run(plan, {{0, {1, 2}}, {1, {3, 4}}}) == Shards{{0, {1, 3}}, {1, {2, 4}}});
+  CHECK(run(plan, {{0, {1, 2}}, {1, {3, 4}}}) == ShardValues{{0, {1, 3}}, {1, {2, 4}}});
 }
 
 TEST_CASE("fill, all_gather and what padding leaves: 5 elements on 2 ranks") {
@@ -105,7 +106,7 @@ TEST_CASE("fill, all_gather and what padding leaves: 5 elements on 2 ranks") {
   out.moves.push_back({gathered, kDestinationBuffer, DimVector{0}, DimVector{0}, DimVector{5}});
   plan.add_step(out, {StepId{2}});
   CHECK(run(plan, {{0, {1, 2, 3}}, {1, {4, 5}}}) ==
-        Shards{{0, {1, 2, 3, 4, 5}}, {1, {1, 2, 3, 4, 5}}});
+        ShardValues{{0, {1, 2, 3, 4, 5}}, {1, {1, 2, 3, 4, 5}}});
 }
 
 TEST_CASE("filled boxes hold zeros") {
@@ -115,7 +116,7 @@ TEST_CASE("filled boxes hold zeros") {
       {kSourceBuffer, kDestinationBuffer, DimVector{0}, DimVector{0}, DimVector{1}});
   plan.add_step(copy, {});
   plan.add_step(FillStep{{{0, kDestinationBuffer, Box{DimVector{1}, DimVector{4}}}}}, {});
-  CHECK(run(plan, {{0, {7, 8, 9, 10}}}) == Shards{{0, {7, 0, 0, 0}}});
+  CHECK(run(plan, {{0, {7, 8, 9, 10}}}) == ShardValues{{0, {7, 0, 0, 0}}});
 }
 
 TEST_CASE("all_to_all: block i of member j becomes block j of member i") {
@@ -126,7 +127,7 @@ TEST_CASE("all_to_all: block i of member j becomes block j of member i") {
   step.input_dim = 1;
   plan.add_step(step, {});
   CHECK(run(plan, {{0, {1, 2, 3}}, {1, {4, 5, 6}}, {2, {7, 8, 9}}}) ==
-        Shards{{0, {1, 4, 7}}, {1, {2, 5, 8}}, {2, {3, 6, 9}}});
+        ShardValues{{0, {1, 4, 7}}, {1, {2, 5, 8}}, {2, {3, 6, 9}}});
 }
 
 TEST_CASE("collectives follow the order of their group, and groups are apart") {
@@ -149,13 +150,13 @@ TEST_CASE("reducing collectives fold in group order, rounding after every operat
   for (bool big_first : {true, false}) {
     std::vector<Slot> order = big_first ? std::vector<Slot>{0, 1, 2} : std::vector<Slot>{2, 1, 0};
     float sum = big_first ? big : big + 2;
-    Shards sources{{0, {big, 1, 3}}, {1, {1, 1, 3}}, {2, {1, big, 3}}};
+    ShardValues sources{{0, {big, 1, 3}}, {1, {1, 1, 3}}, {2, {1, big, 3}}};
 
     Plan all = plan_of("3", 3, "P(sum)", "R");
     all.add_step(collective(CollectiveKind::AllReduce, kSourceBuffer, kDestinationBuffer, order, 3),
                  {});
     Values expected{sum, big_first ? big + 2 : big, 9};
-    CHECK(run(all, sources) == Shards{{0, expected}, {1, expected}, {2, expected}});
+    CHECK(run(all, sources) == ShardValues{{0, expected}, {1, expected}, {2, expected}});
 
     Plan scatter = plan_of("3", 3, "P(sum)", "S(0)");
     CollectiveStep step =
@@ -163,7 +164,7 @@ TEST_CASE("reducing collectives fold in group order, rounding after every operat
     step.divisor = 2;
     scatter.add_step(step, {});
     // Block i goes to the i-th of the group.
-    Shards halves{{order[0], {sum / 2}}, {order[1], {expected[1] / 2}}, {order[2], {4.5f}}};
+    ShardValues halves{{order[0], {sum / 2}}, {order[1], {expected[1] / 2}}, {order[2], {4.5f}}};
     CHECK(run(scatter, sources) == halves);
   }
 }
@@ -186,9 +187,9 @@ TEST_CASE("reduce: operands in listed order from boxes of several buffers, then 
                   {1, kDestinationBuffer, DimVector{0, 0}, DimVector{2, 2}, 2, 2},
                   {1, kDestinationBuffer, DimVector{0, 2}, DimVector{2, 1}, 4, 2}};
   plan.add_step(reduce, {StepId{0}});
-  Shards out = run(plan, {{0, {1, 2, 3, 4, 5, 6}}, {1, {10, 20, 30, 40, 50, 60}}});
+  ShardValues out = run(plan, {{0, {1, 2, 3, 4, 5, 6}}, {1, {10, 20, 30, 40, 50, 60}}});
   Values expected{5.5f, 11, 16.5f, 22, 27.5f, 33};
-  CHECK(out == Shards{{0, expected}, {1, expected}});
+  CHECK(out == ShardValues{{0, expected}, {1, expected}});
 }
 
 TEST_CASE("a fold does not write the buffer that it reads") {
@@ -204,7 +205,7 @@ TEST_CASE("a fold does not write the buffer that it reads") {
     plan.add_step(fold, {copied});
     return run(plan, {{0, {1, 2, 3, 4}}});
   };
-  CHECK(fold_of(kSourceBuffer) == Shards{{0, {1, 2, 1, 2}}});
+  CHECK(fold_of(kSourceBuffer) == ShardValues{{0, {1, 2, 1, 2}}});
   CHECK_THROWS_WITH(fold_of(kDestinationBuffer), Catch::Contains("written from itself"));
   CHECK_THROWS_AS(fold_of(kDestinationBuffer), CheckFailure);
 }
@@ -220,7 +221,7 @@ TEST_CASE("floating sums in many orders equal the oracle bit for bit") {
         collective(CollectiveKind::AllReduce, kSourceBuffer, kDestinationBuffer, order, 4);
     step.divisor = 4;
     plan.add_step(step, {});
-    Shards out =
+    ShardValues out =
         run(plan, {{0, {addends[0]}}, {1, {addends[1]}}, {2, {addends[2]}}, {3, {addends[3]}}});
     std::vector<std::uint64_t> operands;
     for (Slot slot : order)
@@ -239,7 +240,7 @@ TEST_CASE("a 0-d tensor is one element") {
       collective(CollectiveKind::AllReduce, kSourceBuffer, kDestinationBuffer, {0, 1}, 2);
   step.divisor = 2;
   plan.add_step(step, {});
-  CHECK(run(plan, {{0, {1}}, {1, {4}}}) == Shards{{0, {2.5f}}, {1, {2.5f}}});
+  CHECK(run(plan, {{0, {1}}, {1, {4}}}) == ShardValues{{0, {2.5f}}, {1, {2.5f}}});
 }
 
 TEST_CASE("empty shards come out empty, in rank order") {
@@ -249,7 +250,7 @@ TEST_CASE("empty shards come out empty, in rank order") {
       {kSourceBuffer, kDestinationBuffer, DimVector{0}, DimVector{0}, DimVector{1}});
   plan.add_step(step, {});
   CHECK(run(plan, {{0, {1}}, {1, {2}}, {2, {}}, {3, {}}}) ==
-        Shards{{0, {1}}, {1, {2}}, {2, {}}, {3, {}}});
+        ShardValues{{0, {1}}, {1, {2}}, {2, {}}, {3, {}}});
 }
 
 TEST_CASE("what lies outside a buffer, is not there, or was not written is refused") {

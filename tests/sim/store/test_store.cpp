@@ -14,6 +14,7 @@
 #include "sim/store/store.h"
 #include "tests/support/cases.h"
 #include "tests/support/oracle.h"
+#include "tests/support/rough_data.h"
 #include "tests/support/slow_proof.h"
 #include "tests/support/star.h"
 
@@ -111,8 +112,9 @@ Plan through_temporaries(bool folds) {
 }
 
 void run_and_look(sim::Store& store, const Plan& plan) {
-  store.run(
-      plan, [](Rank, std::span<std::byte> bytes) { std::memset(bytes.data(), 3, bytes.size()); },
+  run_once(
+      store, plan,
+      [](Rank, std::span<std::byte> bytes) { std::memset(bytes.data(), 3, bytes.size()); },
       [](Rank, std::span<const std::byte> bytes) { CHECK(bytes[1023] == std::byte{3}); });
 }
 
@@ -179,8 +181,8 @@ TEST_CASE("bytes moved are what steps write, of every kind of step") {
         if (plan.buffers[b].exists(slot))
           for (const SlowValue& value : slow.held(BufferId{static_cast<std::int32_t>(b)}, slot))
             written += value.writer >= 0 ? size_bytes(request->dtype()) : 0;
-    store.run(
-        plan, [](Rank, std::span<std::byte>) {}, [](Rank, std::span<const std::byte>) {});
+    run_once(
+        store, plan, [](Rank, std::span<std::byte>) {}, [](Rank, std::span<const std::byte>) {});
     INFO("seed " << seed << ": " << request->text());
     CHECK(store.bytes_moved() == written);
   }
@@ -217,15 +219,14 @@ TEST_CASE("of several tensors all are moved, in full or not at all, and each is 
   CHECK((report.checked && report.full_size && !report.shape));
   CHECK(report.elements == 5 * 3 * 2 + 7 * 3);
   Hasher hasher;
-  for (const Request& request : plan->tensors) {
-    Pattern pattern(request, static_cast<TensorId>(&request - plan->tensors.data()));
+  for_each_tensor(plan->tensors, [&](TensorId tensor, const Request& request) {
+    Pattern pattern(request, tensor);
     for (std::int32_t p = 0; p < request.destination().mesh().size(); ++p)
       for (std::int64_t index : held_elements(request.destination(), p)) {
         std::uint64_t bits = pattern.expected_bits(index, request.addends_wanted(p));
-        hasher.add(std::as_bytes(std::span(&bits, 1))
-                       .first(static_cast<std::size_t>(size_bytes(request.dtype()))));
+        hasher.add(std::as_bytes(std::span(&bits, 1)).first(to_index(size_bytes(request.dtype()))));
       }
-  }
+  });
   CHECK(report.digest == hasher.digest());
   CHECK_THROWS_WITH(sim::move_and_check(plan, {}, 1, 100),
                     Contains(requests_text(*plan)) && Contains("cannot be made smaller"));

@@ -9,6 +9,7 @@
 
 #include "core/base/errors.h"
 #include "core/base/ids.h"
+#include "core/base/printable.h"
 
 namespace reshard {
 namespace {
@@ -40,11 +41,7 @@ std::string_view take_line(std::string_view& text) {
 }
 
 std::string quoted(std::string_view text, std::size_t limit) {
-  std::string out = "'";
-  for (char c : text.substr(0, limit))
-    out += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
-  out += text.size() > limit ? "...'" : "'";
-  return out;
+  return fmt::format("'{}'", printable(text, limit));
 }
 
 void Cursor::skip_spaces() {

@@ -21,25 +21,19 @@ struct Unit {
   std::int64_t scale;
 };
 
-constexpr std::int64_t kKi = 1024, kMi = kKi * 1024, kGi = kMi * 1024, kTi = kGi * 1024;
-constexpr std::array<Unit, 17> kByteUnits{{{"", 1},
-                                           {"B", 1},
-                                           {"KB", 1000},
-                                           {"MB", 1000000},
-                                           {"GB", 1000000000},
-                                           {"TB", 1000000000000},
-                                           {"KiB", kKi},
-                                           {"MiB", kMi},
-                                           {"GiB", kGi},
-                                           {"TiB", kTi},
-                                           {"K", kKi},
-                                           {"M", kMi},
-                                           {"G", kGi},
-                                           {"k", kKi},
-                                           {"m", kMi},
-                                           {"g", kGi},
-                                           {"T", kTi}}};
-constexpr std::array<Unit, 10> kRateUnits{{{"", 1},
+constexpr std::int64_t kKi = 1024, kMi = kKi * 1024, kGi = kMi * 1024, kTi = kGi * 1024,
+                       kPi = kTi * 1024, kEi = kPi * 1024, kPeta = 1'000'000'000'000'000,
+                       kExa = kPeta * 1000;
+constexpr std::array<Unit, 23> kByteUnits{
+    {{"", 1},         {"B", 1},           {"KB", 1000},
+     {"MB", 1000000}, {"GB", 1000000000}, {"TB", 1000000000000},
+     {"KiB", kKi},    {"MiB", kMi},       {"GiB", kGi},
+     {"TiB", kTi},    {"PB", kPeta},      {"EB", kExa},
+     {"PiB", kPi},    {"EiB", kEi},       {"K", kKi},
+     {"M", kMi},      {"G", kGi},         {"k", kKi},
+     {"m", kMi},      {"g", kGi},         {"T", kTi},
+     {"P", kPi},      {"E", kEi}}};
+constexpr std::array<Unit, 14> kRateUnits{{{"", 1},
                                            {"B/s", 1},
                                            {"KB/s", 1000},
                                            {"MB/s", 1000000},
@@ -48,7 +42,11 @@ constexpr std::array<Unit, 10> kRateUnits{{{"", 1},
                                            {"KiB/s", kKi},
                                            {"MiB/s", kMi},
                                            {"GiB/s", kGi},
-                                           {"TiB/s", kTi}}};
+                                           {"TiB/s", kTi},
+                                           {"PB/s", kPeta},
+                                           {"EB/s", kExa},
+                                           {"PiB/s", kPi},
+                                           {"EiB/s", kEi}}};
 constexpr std::array<Unit, 5> kTimeUnits{
     {{"ps", 1}, {"ns", 1000}, {"us", 1000000}, {"ms", 1000000000}, {"s", 1000000000000}}};
 
@@ -90,9 +88,11 @@ std::optional<Decimal> read_decimal(std::string_view text) {
       exponent = exponent * 10 + (text[j] - '0');
       if (exponent > 40) return std::nullopt;
     }
-    if (j == begin) return std::nullopt;
-    out.exponent += negative ? -exponent : exponent;
-    i = j;
+    // Without digits it begins a unit, such as EiB.
+    if (j > begin) {
+      out.exponent += negative ? -exponent : exponent;
+      i = j;
+    }
   }
   out.suffix = text.substr(i);
   while (!out.suffix.empty() && out.suffix.front() == ' ') out.suffix.remove_prefix(1);
@@ -189,8 +189,8 @@ std::string counted(std::int64_t count, std::string_view what) {
 }
 
 std::string bytes_text(std::int64_t bytes) {
-  constexpr std::array<Unit, 5> ladder{
-      {{"KiB", kKi}, {"MiB", kMi}, {"GiB", kGi}, {"TiB", kTi}, {"PiB", kTi * 1024}}};
+  constexpr std::array<Unit, 6> ladder{
+      {{"KiB", kKi}, {"MiB", kMi}, {"GiB", kGi}, {"TiB", kTi}, {"PiB", kPi}, {"EiB", kEi}}};
   return with_unit(bytes, ladder, "B");
 }
 

@@ -234,7 +234,8 @@ Shape parse_shape(std::string_view text, std::string_view field) {
   std::string_view closing = cursor.accept("[") ? "]" : cursor.accept("(") ? ")" : "";
   cursor.skip_spaces();
   while (!cursor.at_end() && (closing.empty() || !cursor.rest().starts_with(closing))) {
-    if (shape.size() == kMaxDims) cursor.fail("at most 8 dims");
+    if (shape.size() == kMaxDims)
+      throw InputError(fmt::format("{}: expected at most 8 dims, found more", field));
     shape.push_back(cursor.integer("an extent", 0, kMaxBytes));
     cursor.skip_spaces();
     if (!cursor.accept(",")) break;

@@ -11,6 +11,10 @@ namespace reshard {
 
 namespace {
 
+[[noreturn]] void refuse_more(const Cursor& cursor, std::string_view most) {
+  throw InputError(fmt::format("{}: expected at most {}, found more", cursor.field(), most));
+}
+
 std::int32_t axis_size(Cursor& cursor) {
   return static_cast<std::int32_t>(cursor.integer("an axis size", 1, kMaxRanks));
 }
@@ -19,7 +23,7 @@ std::int32_t axis_size(Cursor& cursor) {
 // extents afterwards.
 void read_nested(Cursor& cursor, std::size_t depth, std::vector<std::int32_t>& shape,
                  std::vector<Rank>& ranks) {
-  if (depth >= kMaxAxes) cursor.fail("at most 5 levels of brackets");
+  if (depth >= kMaxAxes) refuse_more(cursor, "5 levels of brackets");
   cursor.expect("[");
   bool first_visit = shape.size() <= depth;
   if (first_visit) shape.push_back(0);
@@ -32,7 +36,7 @@ void read_nested(Cursor& cursor, std::size_t depth, std::vector<std::int32_t>& s
     } else {
       if (shape.size() != depth + 1) cursor.fail("'['");
       ranks.push_back(Rank{static_cast<std::int32_t>(cursor.integer("a rank", 0, kMaxRanks - 1))});
-      if (static_cast<std::int64_t>(ranks.size()) > kMaxRanks) cursor.fail("at most 2^20 ranks");
+      if (static_cast<std::int64_t>(ranks.size()) > kMaxRanks) refuse_more(cursor, "2^20 ranks");
     }
     ++count;
     cursor.skip_spaces();
@@ -79,7 +83,7 @@ void read_sizes(Cursor& cursor, PrintedMesh& mesh) {
       mesh.names.emplace_back(name);
       cursor.expect("=");
     }
-    if (mesh.shape.size() == kMaxAxes) cursor.fail("at most 5 axes");
+    if (mesh.shape.size() == kMaxAxes) refuse_more(cursor, "5 axes");
     mesh.shape.push_back(axis_size(cursor));
   });
 }
@@ -171,17 +175,20 @@ Mesh read_mesh(Cursor& cursor, std::string_view ranks, std::string_view field) {
     return Mesh(std::move(shape), std::move(listed));
   }
   if (cursor.peek() >= '0' && cursor.peek() <= '9') {
-    do shape.push_back(axis_size(cursor));
-    while (shape.size() <= kMaxAxes && (cursor.accept("x") || cursor.accept("*")));
+    do {
+      if (shape.size() == kMaxAxes) refuse_more(cursor, "5 axes");
+      shape.push_back(axis_size(cursor));
+    } while (cursor.accept("x") || cursor.accept("*"));
   } else {
     do {
+      if (shape.size() == kMaxAxes) refuse_more(cursor, "5 axes");
       cursor.skip_spaces();
       std::string name(cursor.word());
       if (name.empty()) cursor.fail("a mesh such as 4x4, dp=4,tp=4 or [[0,1],[2,3]]");
       names.push_back(std::move(name));
       cursor.expect("=");
       shape.push_back(axis_size(cursor));
-    } while (shape.size() <= kMaxAxes && cursor.accept(","));
+    } while (cursor.accept(","));
   }
   cursor.expect_end();
   return with_ranks(std::move(shape), std::move(names), ranks, field);
@@ -229,7 +236,7 @@ std::vector<Rank> parse_ranks(std::string_view text, std::string_view field) {
     std::int64_t first = cursor.integer("a rank", 0, kMaxRanks - 1), last = first;
     if (cursor.accept("-")) last = cursor.integer("a last rank", first, kMaxRanks - 1);
     if (static_cast<std::int64_t>(ranks.size()) + (last - first + 1) > kMaxRanks)
-      cursor.fail("at most 2^20 ranks");
+      refuse_more(cursor, "2^20 ranks");
     for (std::int64_t rank = first; rank <= last; ++rank)
       ranks.push_back(Rank{static_cast<std::int32_t>(rank)});
     cursor.skip_spaces();

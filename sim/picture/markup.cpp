@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "sim/picture/markup.h"
 
-#include <bit>
 #include <cmath>
-#include <cstdint>
 
 #include <fmt/format.h>
 
-#include "core/base/ids.h"
+#include "core/base/printable.h"
 
 namespace reshard::sim {
 
@@ -49,26 +47,11 @@ namespace {
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
 
-bool is_character(std::uint32_t code) {
-  if (code < 0x20) return code == '\t' || code == '\n' || code == '\r';
-  return code < 0xD800 || (code >= 0xE000 && code < 0xFFFE) || (code >= 0x10000 && code < 0x110000);
-}
-
-// Bytes of the character that `text` begins with; 0 where it begins with none.
+// Of those that XML may hold.
 std::size_t character_bytes(std::string_view text) {
-  auto first = static_cast<unsigned char>(text[0]);
-  auto length = to_index(std::countl_one(first));
-  if (length == 0) return is_character(first) ? 1 : 0;
-  if (length < 2 || length > 4 || text.size() < length) return 0;
-  std::uint32_t code = first & (0x7Fu >> length);
-  for (std::size_t i = 1; i < length; ++i) {
-    auto next = static_cast<unsigned char>(text[i]);
-    if ((next & 0xC0u) != 0x80u) return 0;
-    code = code << 6 | (next & 0x3Fu);
-  }
-  // The shortest form only: the least code of each length.
-  constexpr std::uint32_t kLeast[] = {0x80, 0x800, 0x10000};
-  return code >= kLeast[length - 2] && is_character(code) ? length : 0;
+  auto [bytes, code] = first_character(text);
+  bool control = code < 0x20 && code != '\t' && code != '\n' && code != '\r';
+  return control || code == 0xFFFE || code == 0xFFFF ? 0 : bytes;
 }
 
 }  // namespace

@@ -5,12 +5,15 @@
 
 #include "core/base/errors.h"
 #include "core/base/ids.h"
+#include "core/base/printable.h"
 #include "core/base/units.h"
 
 namespace reshard::sim {
 
 namespace {
 
+// Bytes of a cell: a name of others may be of any length.
+constexpr std::size_t kMostInCell = 4000;
 // Columns of text are not made narrower than this within words.
 constexpr std::size_t kLeastText = 8;
 
@@ -51,13 +54,6 @@ std::string_view first_of(std::string_view text, std::size_t count) {
   for (; end < text.size() && (count > 0 || continues(text[end])); ++end)
     if (!continues(text[end])) --count;
   return text.substr(0, end);
-}
-
-// What others wrote may hold what moves a terminal's cursor.
-std::string printable(std::string text) {
-  for (char& c : text)
-    if (static_cast<unsigned char>(c) < 0x20U || c == 0x7F) c = '?';
-  return text;
 }
 
 void end_line(std::string& out) {
@@ -104,7 +100,7 @@ void Table::add_row(std::vector<std::string> cells) {
   RESHARD_CHECK(cells.size() == right_.size(), "a row of " + std::to_string(cells.size()) +
                                                    " cells in a table of " +
                                                    std::to_string(right_.size()));
-  for (std::string& cell : cells) cell = printable(std::move(cell));
+  for (std::string& cell : cells) cell = printable(cell, kMostInCell);
   rows_.push_back(std::move(cells));
 }
 
@@ -168,7 +164,7 @@ std::string Facts::text(std::size_t width) const {
   for (const Line& line : lines_) {
     std::string name = line.name;
     for (const std::string& part :
-         wrapped(printable(line.value), width - std::min(width, widest + 2))) {
+         wrapped(printable(line.value, kMostInCell), width - std::min(width, widest + 2))) {
       out += name + std::string(widest - width_of(name) + 2, ' ') + part;
       end_line(out);
       name.clear();

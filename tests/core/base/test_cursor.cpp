@@ -18,8 +18,8 @@ TEST_CASE("lines end with either end, the last one without; a mark at the front 
   CHECK(behind_mark("\xef\xbbx") == "\xef\xbbx");
 }
 
-TEST_CASE("quoted text replaces control characters only and has an end at 40 bytes") {
-  CHECK(quoted("\x1f\x20\x7e\x7f\x80") == "'?\x20\x7e?\x80'");
+TEST_CASE("quoted text shows what cannot be printed and has an end at 40 bytes") {
+  CHECK(quoted("\x1f\x20\x7e\x7f\x80") == R"('\x1f ~\x7f\x80')");
   CHECK(quoted("a b\n\x7f", 2) == "'a ...'");
   CHECK(quoted(std::string(40, 'x')) == "'" + std::string(40, 'x') + "'");
   CHECK(quoted(std::string(41, 'x')) == "'" + std::string(40, 'x') + "...'");

@@ -15,6 +15,11 @@ TEST_CASE("sizes are exact") {
   CHECK(parse_bytes("64M", "s") == 64 << 20);
   CHECK(parse_bytes("4096", "s") == 4096);
   CHECK(parse_bytes("0", "s") == 0);
+  // The greatest, in every unit that reaches it; an E without digits is no exponent.
+  for (const char* greatest : {"4EiB", "4 EiB", "4E", "4096PiB", "4.0EiB", "4e0EiB"})
+    CHECK(parse_bytes(greatest, "s") == std::int64_t{1} << 62);
+  for (const char* more : {"4.1EiB", "4097PiB", "5EB", "8E", "4E+", "4Ei", "4E-"})
+    CHECK_THROWS_AS(parse_bytes(more, "s"), InputError);
   // 30 digits are kept, not one more.
   CHECK(parse_bytes("1.00000000000000000000000000000KiB", "s") == 1024);
   CHECK_THROWS_AS(parse_bytes("1.000000000000000000000000000000KiB", "s"), InputError);
@@ -38,7 +43,7 @@ TEST_CASE("rates and times are exact") {
 
 TEST_CASE("every suffix means what it says, with or without a space") {
   std::int64_t decimal = 3, binary = 3, ps = 3;
-  for (std::string letter : {"", "K", "M", "G", "T"}) {
+  for (std::string letter : {"", "K", "M", "G", "T", "P", "E"}) {
     CAPTURE(letter);
     CHECK(parse_bytes("3" + letter + "B", "s") == decimal);
     CHECK(parse_bytes_per_s("3" + letter + "B/s", "r") == decimal);
@@ -46,6 +51,7 @@ TEST_CASE("every suffix means what it says, with or without a space") {
     std::string i = letter.empty() ? "B" : letter + "iB";
     CHECK(parse_bytes("3  " + i, "s") == binary);
     CHECK(parse_bytes_per_s("3 " + i + "/s", "r") == binary);
+    if (letter == "E") break;
     decimal *= 1000;
     binary *= 1024;
   }
@@ -124,10 +130,11 @@ TEST_CASE("quantities for people take the largest unit of which there is one") {
   std::vector<std::string> bytes, times, rates;
   std::int64_t kib = 1024, gib = 1 << 30;
   for (std::int64_t n :
-       {kib - 1, kib, kib * kib - 1, kib * kib, gib, kib * gib, gib << 20, kMaxBytes})
+       {kib - 1, kib, kib * kib - 1, kib * kib, gib, kib * gib, gib << 20, gib << 30, kMaxBytes})
     bytes.push_back(bytes_text(n));
   CHECK(bytes == std::vector<std::string>{"1023 B", "1.000 KiB", "1023.999 KiB", "1.000 MiB",
-                                          "1.000 GiB", "1.000 TiB", "1.000 PiB", "4096.000 PiB"});
+                                          "1.000 GiB", "1.000 TiB", "1.000 PiB", "1.000 EiB",
+                                          "4.000 EiB"});
   for (std::int64_t n : {999L, 1'000L, 999'999L, 1'000'000L, 999'999'999L, 1'000'000'000L,
                          kPsPerSecond - 1, kPsPerSecond}) {
     times.push_back(duration_text(n));

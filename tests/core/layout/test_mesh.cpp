@@ -56,7 +56,7 @@ TEST_CASE("strides say which ranks a printed mesh has, unless the ranks are give
   refused("DeviceMesh((2, 2), stride=(1,))", "0-3", "a stride per axis");
   refused("DeviceMesh((4,), [[0, 1], [2, 3]])", "", "ranks of the shape of the sizes");
   refused("DeviceMesh('cpu', [0, 1])", "0-1", "ranks either in brackets or as a list, found both");
-  refused("DeviceMesh((1, 1, 1, 1, 1, 1))", "", "at most 5 axes, found '1))'");
+  refused("DeviceMesh((1, 1, 1, 1, 1, 1))", "", "at most 5 axes, found more");
   refused("2x2", "0-2", "4 ranks for its shape, found 3");
 }
 
@@ -74,7 +74,7 @@ TEST_CASE("meshes and rank lists at their limits") {
   CHECK(parse_ranks("0-1048575", "r").size() == 1048576);
   CHECK(parse_ranks("1048575-1048575,3", "r") == std::vector<Rank>{Rank{1048575}, Rank{3}});
   CHECK_THROWS_WITH(parse_ranks("0-1048574,3-4", "r"),
-                    "r: expected at most 2^20 ranks, found the end");
+                    "r: expected at most 2^20 ranks, found more");
   CHECK_THROWS_WITH(parse_ranks("1048576", "r"),
                     "r: expected a rank between 0 and 1048575, found '1048576'");
 }
@@ -130,7 +130,10 @@ TEST_CASE("bad meshes are one clear sentence") {
   refused("1048577", "", "an axis size between 1 and 1048576");
   refused("1024x1025", "", "at most 1048576 ranks");
   refused("-4", "", "expected a mesh");
-  refused("2x2x2x2x2x2", "", "at most 5 axes");
+  refused("2x2x2x2x2x2", "", "at most 5 axes, found more");
+  refused("2x2x2x2x2x2x2", "", "at most 5 axes, found more");
+  refused("a=1,b=1,c=1,d=1,e=1,f=1", "", "at most 5 axes, found more");
+  refused("[[[[[[0]]]]]]", "", "at most 5 levels of brackets, found more");
   refused("4x", "", "expected an axis size");
   refused("dp=4,dp=2", "", "'dp' twice");
   refused("dp4", "", "expected '='");

@@ -59,10 +59,10 @@ TEST_CASE("words are broken where they alone are wider, figures never") {
 TEST_CASE("what would move a terminal's cursor is not printed") {
   Table table({"name"});
   table.add_row({"a\x1b[31mb\nc\x7f"});
-  CHECK(table.text() == "name\na?[31mb?c?\n");
+  CHECK(table.text() == "name\na\\x1b[31mb\\nc\\x7f\n");
   Facts facts;
   facts.add("name", "a\tb");
-  CHECK(facts.text() == "name  a?b\n");
+  CHECK(facts.text() == "name  a\\tb\n");
 }
 
 TEST_CASE("facts put their values in one column") {

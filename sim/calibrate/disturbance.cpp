@@ -10,6 +10,7 @@
 #include "core/base/integers.h"
 #include "core/base/limits.h"
 #include "core/base/units.h"
+#include "sim/inputs/json_reader.h"
 
 namespace reshard::sim {
 namespace {
@@ -20,11 +21,12 @@ constexpr std::string_view kKey = "\"reshard_overlap\"";
 
 std::int64_t time_of(const Json& json, const char* key, const std::string& file) {
   auto it = json.find(key);
-  if (it == json.end() || !it->is_number_integer() || it->get<std::int64_t>() < 1 ||
-      it->get<std::int64_t>() > kMaxDurationPs)
+  std::optional<std::int64_t> time_ps;
+  if (it != json.end()) time_ps = integer_in(*it, 1, kMaxDurationPs);
+  if (!time_ps)
     throw InputError(fmt::format("{}: {}: expected a time in ps, at least 1, found {}", file, key,
-                                 it == json.end() ? "no such field" : it->dump()));
-  return it->get<std::int64_t>();
+                                 it == json.end() ? "no such field" : shown(*it)));
+  return *time_ps;
 }
 
 // The share of its rate at which `alone` of work takes `with` beside something that runs for
@@ -42,7 +44,7 @@ bool is_overlap(std::string_view text) {
 }
 
 MeasuredOverlap parse_overlap(std::string_view text, const std::string& file) {
-  Json json = Json::parse(text, nullptr, false);
+  Json json = read_json_or_other<Json>(text, file, kJsonFile);
   if (!json.is_object())
     throw InputError(fmt::format("{}: expected one JSON object, found another text", file));
   auto version = json.find("reshard_overlap");
@@ -54,7 +56,7 @@ MeasuredOverlap parse_overlap(std::string_view text, const std::string& file) {
     kind = find_transport(transport->get_ref<const std::string&>());
   if (!kind || *kind == TransportKind::Ideal)
     throw InputError(fmt::format("{}: transport: expected nccl or copy-engine, found {}", file,
-                                 transport == json.end() ? "no such field" : transport->dump()));
+                                 transport == json.end() ? "no such field" : shown(*transport)));
   return {*kind, time_of(json, "compute_alone_ps", file),
           time_of(json, "communication_alone_ps", file), time_of(json, "compute_ps", file),
           time_of(json, "communication_ps", file)};

@@ -15,6 +15,7 @@
 #include "core/base/limits.h"
 #include "core/base/units.h"
 #include "sim/calibrate/validated.h"
+#include "sim/inputs/json_reader.h"
 
 namespace reshard::sim {
 namespace {
@@ -161,7 +162,7 @@ const Json& member(const Json& of, const char* key, const std::string& place) {
 
 double number(const Json& of, const std::string& place) {
   if (of.is_number()) return of.get<double>();
-  throw InputError(fmt::format("{}: expected a number, found {}", place, quoted(of.dump(), 40)));
+  throw InputError(fmt::format("{}: expected a number, found {}", place, shown(of)));
 }
 
 // {"args": [...] or "...", "devices": [...], "results": [{"size", "out_of_place": {"time"}}]}
@@ -214,7 +215,7 @@ class InspectorReader {
       std::string_view words = take_line(text_);
       if (words.find_first_not_of(" \t\r") == std::string_view::npos) continue;
       place_ = fmt::format("{}:{}", file_, line);
-      Json record = Json::parse(words, nullptr, false);
+      Json record = read_json_or_other<Json>(words, place_, kJsonFile);
       if (record.is_discarded() || !record.is_object())
         throw InputError(place_ +
                          ": expected JSON of nccl-tests -J or lines of NCCL's Inspector, "
@@ -268,7 +269,7 @@ MeasuredTable parse_measured(std::string_view text, const std::string& file) {
   std::string_view body = behind_mark(text);
   std::size_t first = body.find_first_not_of(" \t\r\n");
   if (first == std::string_view::npos || body[first] != '{') return TextReader(text, file).read();
-  Json whole = Json::parse(body, nullptr, false);
+  Json whole = read_json_or_other<Json>(body, file, kJsonFile);
   if (is_validated(whole)) return parse_validated(whole, file);
   bool lines = whole.is_discarded() || whole.contains("coll_perf") || whole.contains("header");
   return lines ? InspectorReader(body, file).read() : parse_json(whole, file);

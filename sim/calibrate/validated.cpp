@@ -8,6 +8,7 @@
 #include "core/base/errors.h"
 #include "core/base/limits.h"
 #include "core/layout/mesh.h"
+#include "sim/inputs/json_reader.h"
 
 namespace reshard::sim {
 namespace {
@@ -56,11 +57,9 @@ class Report {
   }
   std::int64_t number(const Json& of, const std::string& where, std::int64_t low,
                       std::int64_t high) const {
-    const Json& found = at(of, where);
-    if (!found.is_number_integer() || found.get<std::int64_t>() < low ||
-        found.get<std::int64_t>() > high)
-      fail(where, fmt::format("an integer from {} to {}", low, high));
-    return found.get<std::int64_t>();
+    std::optional<std::int64_t> found = integer_in(at(of, where), low, high);
+    if (!found) fail(where, fmt::format("an integer from {} to {}", low, high));
+    return *found;
   }
 
   // The one step that sends, if there is one and all others are copies.

@@ -13,6 +13,7 @@
 #include "core/base/cursor.h"
 #include "core/base/errors.h"
 #include "core/base/units.h"
+#include "sim/inputs/json_reader.h"
 #include "sim/report/json.h"
 
 namespace reshard::sim {
@@ -40,7 +41,7 @@ Unit unit_of(std::string_view field, Unit of_object = Unit::Number) {
 }
 
 Json parsed(std::string_view text, const std::string& name) {
-  Json json = Json::parse(text, nullptr, false);
+  Json json = read_json_or_other<Json>(text, name, kJsonFile);
   if (json.is_discarded() || !json.is_object() || !json.contains("schema") ||
       !json["schema"].is_string() || !json["schema"].get<std::string>().starts_with(kBegin))
     throw InputError(name + ": expected a report as reshard prints it with --json, found " +
@@ -58,11 +59,7 @@ std::string kind_of(const Json& json) {
 
 std::optional<Amount> amount_of(const Json* value, Unit unit) {
   if (value == nullptr) return std::nullopt;
-  if (value->is_number_unsigned() &&
-      value->get<std::uint64_t>() <= std::uint64_t{std::numeric_limits<std::int64_t>::max()})
-    return Amount{unit, static_cast<std::int64_t>(value->get<std::uint64_t>())};
-  if (value->is_number_integer() && !value->is_number_unsigned())
-    return Amount{unit, value->get<std::int64_t>()};
+  if (std::optional<std::int64_t> integer = integer_in(*value)) return Amount{unit, integer};
   if (value->is_number()) return Amount{unit, std::nullopt, value->get<double>()};
   return std::nullopt;
 }

@@ -15,6 +15,7 @@
 #include "core/base/errors.h"
 #include "core/base/integers.h"
 #include "core/schedule/rank_schedule.h"
+#include "sim/inputs/json_reader.h"
 #include "sim/report/json.h"
 #include "sim/trace/line_reader.h"
 
@@ -204,17 +205,14 @@ class MeasurementsReader {
     const TraceJson& list = fields.required(key, kWhat);
     if (!list.is_array()) fields.fail(key, kWhat, list);
     for (const TraceJson& message : list) {
-      if (!message.is_array() || message.size() != 2 || !message[0].is_number_unsigned() ||
-          !message[1].is_number_unsigned())
-        fields.fail(key, kWhat, message);
-      auto peer = message[0].get<std::uint64_t>(), bytes = message[1].get<std::uint64_t>();
-      if (peer >= static_cast<std::uint64_t>(kMaxRanks) || bytes == 0 ||
-          bytes > static_cast<std::uint64_t>(kMaxBytes))
-        fields.fail(key, kWhat, message);
-      Rank rank{static_cast<std::int32_t>(peer)};
+      if (!message.is_array() || message.size() != 2) fields.fail(key, kWhat, message);
+      std::optional<std::int64_t> peer = integer_in(message[0], 0, kMaxRanks - 1),
+                                  bytes = integer_in(message[1], 1, kMaxBytes);
+      if (!peer || !bytes) fields.fail(key, kWhat, message);
+      Rank rank{static_cast<std::int32_t>(*peer)};
       if (!is_rank(rank) || rank == own || (!out.empty() && out.back().first >= rank))
         fields.fail(key, kWhat, message);
-      out.emplace_back(rank, static_cast<std::int64_t>(bytes));
+      out.emplace_back(rank, *bytes);
     }
     return out;
   }

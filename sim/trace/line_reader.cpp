@@ -11,88 +11,9 @@
 #include "core/base/cursor.h"
 #include "core/base/errors.h"
 #include "core/layout/mesh.h"
+#include "sim/inputs/json_reader.h"
 
 namespace reshard::sim {
-namespace {
-
-std::string shown(const TraceJson& value) {
-  if (value.is_array()) return fmt::format("a list of {}", value.size());
-  if (value.is_object()) return "an object";
-  if (value.is_string()) return reshard::quoted(value.get_ref<const std::string&>());
-  return value.dump();
-}
-
-// Builds the value of a line while the parser reads it, so that what a trace does not have is
-// refused before it is held. Its events answer true: go on.
-class LineBuilder final : public TraceJson::json_sax_t {
- public:
-  explicit LineBuilder(const std::string& place) : place_(place) {}
-
-  TraceJson take() { return std::move(root_); }
-
-  bool null() override { return put(nullptr); }
-  bool boolean(bool value) override { return put(value); }
-  bool number_integer(std::int64_t value) override { return put(value); }
-  bool number_unsigned(std::uint64_t value) override { return put(value); }
-  bool number_float(double value, const std::string&) override { return put(value); }
-  bool string(std::string& value) override { return put(std::move(value)); }
-  bool binary(TraceJson::binary_t& value) override { return put(std::move(value)); }
-  bool start_object(std::size_t) override { return open(TraceJson::object()); }
-  bool start_array(std::size_t) override { return open(TraceJson::array()); }
-  bool end_object() override { return close(); }
-  bool end_array() override { return close(); }
-
-  bool key(std::string& key) override {
-    auto [field, fresh] = open_.back()->emplace(std::move(key), nullptr);
-    if (!fresh)
-      throw InputError(fmt::format("{}: expected each field once, found {} twice", place_,
-                                   reshard::quoted(field.key())));
-    field_ = &*field;
-    return true;
-  }
-
-  bool parse_error(std::size_t, const std::string&, const TraceJson::exception& error) override {
-    if (auto* text = dynamic_cast<const TraceJson::parse_error*>(&error)) throw *text;
-    throw InputError(
-        fmt::format("{}: expected one JSON object, found a number beyond any range", place_));
-  }
-
- private:
-  TraceJson& add(TraceJson&& value) {
-    if (++values_ > kMaxJsonValues)
-      throw InputError(
-          fmt::format("{}: expected at most {} values, found more", place_, kMaxJsonValues));
-    TraceJson* in = open_.empty() ? &root_ : open_.back();
-    if (in->is_array()) return in->emplace_back(std::move(value));
-    return *(open_.empty() ? in : field_) = std::move(value);
-  }
-
-  bool put(TraceJson&& value) {
-    add(std::move(value));
-    return true;
-  }
-
-  bool open(TraceJson&& container) {
-    if (open_.size() >= kMaxJsonNesting)
-      throw InputError(fmt::format("{}: expected at most {} levels of nesting, found more", place_,
-                                   kMaxJsonNesting));
-    open_.push_back(&add(std::move(container)));
-    return true;
-  }
-
-  bool close() {
-    open_.pop_back();
-    return true;
-  }
-
-  const std::string& place_;
-  TraceJson root_;
-  TraceJson* field_ = nullptr;    // of the key that was read last
-  std::vector<TraceJson*> open_;  // the containers around it: none moves before it is closed
-  std::int64_t values_ = 0;
-};
-
-}  // namespace
 
 LineReader::LineReader(std::istream& in, std::string file)
     : in_(in), file_(std::move(file)), block_(std::size_t{1} << 16) {}
@@ -137,17 +58,7 @@ bool LineReader::next(std::string& line) {
 }
 
 TraceJson parse_json_line(const std::string& line, const std::string& place) {
-  LineBuilder builder(place);
-  try {
-    TraceJson::sax_parse(line, &builder);
-  } catch (const TraceJson::parse_error& error) {
-    std::size_t at = std::min(error.byte > 0 ? error.byte - 1 : 0, line.size());
-    std::string found = at >= line.size() ? "the end of the line"
-                                          : reshard::quoted(std::string_view(line).substr(at));
-    throw InputError(fmt::format("{}: expected one JSON object, found no JSON at byte {}: {}",
-                                 place, at + 1, found));
-  }
-  TraceJson json = builder.take();
+  TraceJson json = read_json<TraceJson>(line, place, kJsonLine);
   if (!json.is_object())
     throw InputError(fmt::format("{}: expected one JSON object, found {}", place, shown(json)));
   return json;
@@ -203,14 +114,9 @@ std::optional<std::string> TraceFields::optional_string(std::string_view key,
 
 std::int64_t TraceFields::integer_of(const TraceJson& value, std::string_view key, std::int64_t low,
                                      std::int64_t high) const {
-  // Unsigned values above int64 would turn negative.
-  bool fits = value.is_number_integer() &&
-              !(value.is_number_unsigned() &&
-                value.get<std::uint64_t>() >
-                    static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()));
-  if (!fits || value.get<std::int64_t>() < low || value.get<std::int64_t>() > high)
-    fail(key, fmt::format("an integer from {} to {}", low, high), value);
-  return value.get<std::int64_t>();
+  std::optional<std::int64_t> found = integer_in(value, low, high);
+  if (!found) fail(key, fmt::format("an integer from {} to {}", low, high), value);
+  return *found;
 }
 
 std::int64_t TraceFields::integer(std::string_view key, std::int64_t low, std::int64_t high) {

@@ -1,25 +1,31 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// An operator's argument as JSON has it; of objects, which none is, none.
+// An operator's argument as JSON has it.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <vector>
 
+#include "core/base/errors.h"
 #include "core/ops/attributes.h"
+#include "sim/inputs/json_reader.h"
 
 namespace reshard::sim {
 
-// `Json`: nlohmann's, of any kind.
-template <class Json>
-OpValue op_value_of(const Json& json) {
-  if (json.is_boolean()) return OpValue(json.template get<bool>());
-  if (json.is_number_integer()) return OpValue(json.template get<std::int64_t>());
-  if (json.is_number()) return OpValue(json.template get<double>());
-  if (json.is_string()) return OpValue(json.template get<std::string>());
-  if (!json.is_array()) return {};
+// Throws InputError for what no argument is: an object, an integer beyond 64 bits. As deep as JSON
+// is read.
+inline OpValue op_value_of(const nlohmann::json& json) {
+  if (json.is_null()) return {};
+  if (json.is_boolean()) return OpValue(json.get<bool>());
+  if (std::optional<std::int64_t> integer = integer_in(json)) return OpValue(*integer);
+  if (json.is_number_float()) return OpValue(json.get<double>());
+  if (json.is_string()) return OpValue(json.get<std::string>());
+  if (!json.is_array())
+    throw InputError(
+        "expected null, true, false, a number, a text or a list, integers below 2^63, "
+        "found " +
+        shown(json));
   std::vector<OpValue> list;
-  for (const Json& item : json) list.push_back(op_value_of(item));
+  for (const nlohmann::json& item : json) list.push_back(op_value_of(item));
   return OpValue(std::move(list));
 }
 

@@ -156,7 +156,14 @@ std::shared_ptr<const OperatorLine> OperatorLineReader::read_call(TraceFields& f
   if (!line->mesh) builder_.fail("in: expected at least one tensor");
   if (const TraceJson* attr = fields.find("attr")) {
     if (!attr->is_object()) fields.fail("attr", "an object of arguments by ATen's names", *attr);
-    for (const auto& [name, value] : attr->items()) line->attributes.set(name, op_value_of(value));
+    for (const auto& entry : attr->items())
+      line->attributes.set(entry.key(), builder_.placed([&] {
+        try {
+          return op_value_of(entry.value());
+        } catch (const InputError& error) {
+          throw error.in("attr " + reshard::quoted(entry.key()));
+        }
+      }));
   }
   line->loss_parallel = fields.boolean("loss_parallel", false);
   if (fields.has("duration_ps"))

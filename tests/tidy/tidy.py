@@ -43,6 +43,7 @@ CORE = {
 }
 ALL_CORE = list(CORE)
 SIM = {
+    "sim/inputs": ["core/base"],
     "sim/machine_files": ALL_CORE,
     "sim/machines": ALL_CORE + ["sim/machine_files"],
     "sim/operators": ALL_CORE,
@@ -50,15 +51,16 @@ SIM = {
     "sim/network": ALL_CORE + ["sim/sharing"],
     "sim/transport": ALL_CORE + ["sim/network"],
     "sim/calibrate": ALL_CORE
-    + ["sim/machine_files", "sim/machines", "sim/network", "sim/transport"],
+    + ["sim/inputs", "sim/machine_files", "sim/machines", "sim/network", "sim/transport"],
     "sim/study": ALL_CORE + ["sim/network", "sim/sharing", "sim/transport"],
     "sim/store": ALL_CORE + ["sim/study"],  # for the report on its bytes
-    "sim/trace": ALL_CORE,
+    "sim/trace": ALL_CORE + ["sim/inputs"],
     "sim/dispatch": ALL_CORE + ["sim/operators", "sim/store", "sim/trace"],
     # Planner and store are handed in.
     "sim/replay": ALL_CORE + ["sim/network", "sim/study", "sim/trace", "sim/transport"],
     "sim/report": ALL_CORE
-    + ["sim/calibrate", "sim/dispatch", "sim/replay", "sim/study", "sim/trace", "sim/transport"],
+    + ["sim/calibrate", "sim/dispatch", "sim/inputs", "sim/replay", "sim/study", "sim/trace"]
+    + ["sim/transport"],
     "sim/picture": ALL_CORE
     + ["sim/calibrate", "sim/replay", "sim/report", "sim/study", "sim/trace", "sim/transport"],
     "sim/page": ALL_CORE
@@ -85,6 +87,9 @@ STEP_KINDS = (
     "core/proof/structure.cpp",
     "core/schedule/lowering.cpp",
 )
+# JSON that is read anywhere else has no bounds, and integers of it may wrap.
+JSON_READER = ("sim/inputs/json_reader.cpp", "sim/inputs/json_reader.h")
+UNBOUNDED_JSON = r"[Jj]son::(sax_)?parse\(|\.get<(std::u?int\d+_t|int)>\(\)"
 MAX_COLUMNS = 100
 MAX_LINES = 400
 MAX_FUNCTION_LINES = 70
@@ -215,6 +220,14 @@ def step_problems(path, text):
             yield f"{path}:{number}: kinds of steps are asked for in {STEP_KINDS} only"
 
 
+def json_problems(path, text):
+    if path.as_posix() in JSON_READER or path.parts[0] == "tests":
+        return
+    for number, line in enumerate(text.splitlines(), 1):
+        if re.search(UNBOUNDED_JSON, line.split("//")[0]):
+            yield f"{path}:{number}: JSON and its integers are read by {JSON_READER[1]} only"
+
+
 def unordered_walks(path, text):
     """An unordered map or set may be looked up in, never walked."""
     if path.parts[0] not in ("core", "sim"):
@@ -300,6 +313,7 @@ def problems_of(root):
             yield from word_problems(path, text)
             yield from unordered_walks(path, text)
             yield from step_problems(path, text)
+            yield from json_problems(path, text)
             if path.suffix in (".h", ".hpp") and "#pragma once" not in text:
                 yield f"{path}: no #pragma once"
 
@@ -323,6 +337,8 @@ BAD = {
     "core/layout/v.hpp": SPDX,
     "core/layout/o.cpp": "int x;\n",
     "core/layout/p.cpp": SPDX + "// TODO: later\n",
+    "sim/store/ab.cpp": SPDX + "auto j = nlohmann::json::parse(text);\n",
+    "sim/store/ac.cpp": SPDX + "auto n = json.get<std::int64_t>();\n",
     "sim/store/u.cpp": SPDX + "bool c = std::holds_alternative<CopyStep>(step);\n",
     "sim/report/q.cpp": SPDX + "static int count = 0;\n",
     "core/plan/r.h": SPDX + "#pragma once\n//" + " wide" * 20 + "\n",

@@ -29,6 +29,19 @@ std::string not_empty(const std::string& given) {
   return given.empty() ? "expected a value, found ''" : "";
 }
 
+std::function<std::string(const std::string&)> whole_number(std::int64_t low, std::int64_t high) {
+  return [low, high](const std::string& given) {
+    std::int64_t number = 0;
+    const char* end = given.data() + given.size();
+    auto [rest, error] = std::from_chars(given.data(), end, number);
+    bool plain = given == "0" || given.find_first_not_of('-') == given.find_first_not_of("-0");
+    if (error == std::errc() && rest == end && plain && low <= number && number <= high)
+      return std::string();
+    return fmt::format("expected a whole number from {} to {}, found {}", low, high,
+                       reshard::quoted(given));
+  };
+}
+
 // A list is given by naming the option several times: brackets and commas belong to the values.
 template <class Value>
 CLI::Option* OptionGroup::add_maybe_empty(const char* name, const char* value_name, Value& value,
@@ -73,15 +86,7 @@ void OptionGroup::add_choice(const char* name, const char* value_name, std::stri
 template <class Integer>
 void OptionGroup::add_count(const char* name, const char* value_name, Integer& value, Integer low,
                             Integer high, const std::string& help) const {
-  add(name, value_name, value, help)->check([low, high](const std::string& given) {
-    Integer number = 0;
-    const char* end = given.data() + given.size();
-    auto [rest, error] = std::from_chars(given.data(), end, number);
-    if (error == std::errc() && rest == end && low <= number && number <= high)
-      return std::string();
-    return fmt::format("expected a whole number from {} to {}, found {}", low, high,
-                       reshard::quoted(given));
-  });
+  add(name, value_name, value, help)->check(whole_number(low, high));
 }
 
 template void OptionGroup::add_count(const char*, const char*, std::int64_t&, std::int64_t,

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -22,6 +23,8 @@ namespace reshard::tools {
 
 // A check for CLI11: what is wrong, or nothing.
 std::string not_empty(const std::string& given);
+// Of decimal digits only: CLI11 itself reads 010 as 8 and 0x10 as 16.
+std::function<std::string(const std::string&)> whole_number(std::int64_t low, std::int64_t high);
 
 // The options of a command that stand under one heading of its help.
 class OptionGroup {

@@ -12,6 +12,7 @@
 #include "core/base/errors.h"
 #include "core/ops/decision.h"
 #include "core/ops/torch_moves.h"
+#include "sim/inputs/json_reader.h"
 #include "sim/report/json.h"
 #include "sim/report/table.h"
 #include "sim/report/writers/dispatch_writer.h"
@@ -62,10 +63,16 @@ void read_attribute(const std::string& text, OpAttributes& attributes) {
   std::size_t equals = text.find('=');
   if (equals == 0 || equals == std::string::npos)
     throw InputError(fmt::format("--attr: expected NAME=VALUE, found {}", reshard::quoted(text)));
-  std::string value = text.substr(equals + 1);
-  nlohmann::json json = nlohmann::json::parse(value, nullptr, false);
-  attributes.set(text.substr(0, equals),
-                 json.is_discarded() ? OpValue(value) : sim::op_value_of(json));
+  std::string name = text.substr(0, equals), value = text.substr(equals + 1),
+              place = "--attr " + reshard::quoted(name);
+  if (attributes.find(name) != nullptr)
+    throw InputError(place + ": expected once, found several times");
+  auto json = sim::read_json_or_other<nlohmann::json>(value, place, sim::kJsonLine);
+  try {
+    attributes.set(name, json.is_discarded() ? OpValue(value) : sim::op_value_of(json));
+  } catch (const InputError& error) {
+    throw error.in(place);
+  }
 }
 
 // The call, and the tensors that it points to.
@@ -175,7 +182,7 @@ void add_ops_command(CLI::App& app) {
   command
       ->add_option("--devices-per-host", options->devices_per_host,
                    "what PyTorch's costs take for one host")
-      ->check(CLI::Range(1, 1 << 20))
+      ->check(whole_number(1, kMaxRanks))
       ->capture_default_str();
   command->add_flag("--json", options->json, "print JSON");
   command->footer(

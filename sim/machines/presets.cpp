@@ -14,6 +14,7 @@
 #include "core/base/cursor.h"
 #include "core/base/errors.h"
 #include "core/base/integers.h"
+#include "core/base/printable.h"
 #include "core/topology/topology_text.h"
 #include "sim/machine_files/formats.h"
 #include "sim/machines/network_variant.h"
@@ -63,7 +64,7 @@ ReadTopology read_named(std::string_view name) {
   if (name.empty() || name.find('\0') != std::string_view::npos || !is_path(name))
     fail_unknown(name);
   std::string path(name);
-  return read_topology(read_text_file(path, kMaxLineBytes), path);
+  return read_topology(read_text_file(path, kMaxLineBytes), shown_path(path));
 }
 
 }  // namespace
@@ -99,14 +100,14 @@ std::string read_text_file(const std::string& path, std::size_t limit_bytes) {
   std::error_code error;
   std::filesystem::file_status status = std::filesystem::status(path, error);
   if (status.type() == std::filesystem::file_type::not_found)
-    throw InputError(fmt::format("{}: expected a file, found none", path));
+    throw InputError(fmt::format("{}: expected a file, found none", shown_path(path)));
   if (status.type() == std::filesystem::file_type::directory)
-    throw InputError(fmt::format("{}: expected a file, found a directory", path));
+    throw InputError(fmt::format("{}: expected a file, found a directory", shown_path(path)));
   std::ifstream file(path, std::ios::binary);
   if (!file)
-    throw InputError(
-        fmt::format("{}: expected a readable file, found: {}", path, std::strerror(errno)));
-  return read_text(file, path, limit_bytes);
+    throw InputError(fmt::format("{}: expected a readable file, found: {}", shown_path(path),
+                                 std::strerror(errno)));
+  return read_text(file, shown_path(path), limit_bytes);
 }
 
 std::vector<PresetInfo> presets() {

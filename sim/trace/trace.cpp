@@ -13,6 +13,7 @@
 
 #include "core/base/cursor.h"
 #include "core/base/errors.h"
+#include "core/base/printable.h"
 #include "sim/trace/line_reader.h"
 #include "sim/trace/operator_line.h"
 
@@ -57,14 +58,14 @@ Trace read_trace(const std::string& path, std::string_view format) {
   std::error_code error;
   std::filesystem::file_status status = std::filesystem::status(path, error);
   if (status.type() == std::filesystem::file_type::not_found)
-    throw InputError(fmt::format("{}: expected a trace, found no such file", path));
+    throw InputError(fmt::format("{}: expected a trace, found no such file", shown_path(path)));
   if (status.type() == std::filesystem::file_type::directory)
-    throw InputError(fmt::format("{}: expected a trace, found a directory", path));
+    throw InputError(fmt::format("{}: expected a trace, found a directory", shown_path(path)));
   std::ifstream file(path, std::ios::binary);
   if (!file)
-    throw InputError(
-        fmt::format("{}: expected a readable file, found: {}", path, std::strerror(errno)));
-  return parse_trace(file, path, format);
+    throw InputError(fmt::format("{}: expected a readable file, found: {}", shown_path(path),
+                                 std::strerror(errno)));
+  return parse_trace(file, shown_path(path), format);
 }
 
 std::string Trace::place_of(OpId op) const {

@@ -3,10 +3,13 @@
 #include <reshard/reshard.h>
 #include <catch2/catch.hpp>
 
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
@@ -82,6 +85,81 @@ TEST_CASE("a check that does not hold gives its report as well") {
   std::remove(path.c_str());
   CHECK(hangs.code == RESHARD_FINDINGS);
   CHECK_THAT(hangs.error, Contains("has no recv"));
+}
+
+TEST_CASE("what is too deep or too large is refused, and the process goes on") {
+  std::string path = "/tmp/reshard_capi_deep_" + std::to_string(getpid()) + ".json";
+  auto refused = [&](std::vector<const char*> words, const std::string& text, const char* what) {
+    std::ofstream(path) << text;
+    for (const char*& word : words)
+      if (std::string(word) == "FILE") word = path.c_str();
+    Ran found = run(words);
+    CHECK(found.code == RESHARD_INPUT_ERROR);
+    CHECK_THAT(found.error, Contains(what));
+  };
+  constexpr const char* kDeep = "levels of nesting, found more";
+  for (const char* open : {"[", "{\"a\":", "{\"schema\":\"reshard.plan/1\",\"a\":["}) {
+    std::string deep;
+    for (int i = 0; i < 200'000; ++i) deep += open;
+    refused({"compare", "FILE", "FILE"}, deep, kDeep);
+    refused({"calibrate", "--topology", "dgx-h100", "--compare", "FILE"}, "{\"args\":" + deep,
+            kDeep);
+    refused({"calibrate", "--topology", "dgx-h100", "--compare", "FILE"},
+            "{\"reshard_overlap\":" + deep, kDeep);
+    refused({"replay", "FILE"}, "{\"reshard_trace\":" + deep, kDeep);
+    std::string attribute = "dim=" + deep;
+    refused({"ops", "sum.dim_IntList", "--mesh", "2", "--in", "R", "--shape", "4", "--attr",
+             attribute.c_str()},
+            "", kDeep);
+  }
+  std::remove(path.c_str());
+}
+
+TEST_CASE("what went wrong is told in UTF-8, whatever was given") {
+  std::string odd = "a\xff\n\x1b[31m" + std::string(60'000, 'x');
+  for (const std::vector<const char*>& words : {std::vector<const char*>{"replay", odd.c_str()},
+                                                {"plan", "--plan", odd.c_str()},
+                                                {odd.c_str()},
+                                                {"topo", "show", odd.c_str()},
+                                                {"plan", "--mesh", odd.c_str()}}) {
+    Ran found = run(words);
+    CHECK(found.code == RESHARD_INPUT_ERROR);
+    CHECK(found.error.size() < 1'500);
+    CHECK(nlohmann::json(found.error).dump().find("\\u00") == std::string::npos);
+  }
+}
+
+TEST_CASE("threads write one file: it is always one of theirs, whole, and nothing stands beside") {
+  std::string folder = "/tmp/reshard_capi_files_" + std::to_string(getpid()),
+              path = folder + "/out.json";
+  REQUIRE(mkdir(folder.c_str(), 0700) == 0);
+  auto write = [&](const char* shape) {
+    return run({"simulate", "--mesh", "2", "--shape", shape, "--from", "S(0)", "--to", "R",
+                "--perfetto", path.c_str()});
+  };
+  auto text = [&] {
+    std::ifstream file(path);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  const char* shapes[] = {"8", "16,16", "64,4,4", "2,2"};
+  std::vector<std::string> whole;
+  for (const char* shape : shapes) {
+    REQUIRE(write(shape).code == RESHARD_OK);
+    whole.push_back(text());
+  }
+  std::vector<int> wrong(4, 0);
+  std::vector<std::thread> threads;
+  for (std::size_t t = 0; t < 4; ++t)
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 15; ++i) {
+        wrong[t] += write(shapes[t]).code == RESHARD_OK ? 0 : 1;
+        wrong[t] += std::count(whole.begin(), whole.end(), text()) == 1 ? 0 : 1;
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  CHECK(wrong == std::vector<int>(4, 0));
+  std::remove(path.c_str());
+  CHECK(rmdir(folder.c_str()) == 0);  // empty
 }
 
 TEST_CASE("threads run commands side by side") {

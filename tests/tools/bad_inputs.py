@@ -6,7 +6,7 @@ cut and doubled lines, links, full disks, limits of memory and file size, signal
     bad_inputs.py --reshard PROGRAM [--count 1000] [--seed 1]
 
 A run may succeed or refuse. It may not crash, end with 3 (a bug), print a negative number, be
-silent for 20 s, or leave half a file.
+silent for 20 s, leave half a file or one beside those that were named.
 """
 
 import argparse
@@ -46,6 +46,9 @@ COMMANDS = [
     ["topo", "show", "my.topo", "--json"],
     ["topo", "show", "dgx-h100:2"],
     ["topo", "list"],
+    ["compare", "my.json", "my.json", "--html", "out.html"],
+    ["ops", "sum.dim_IntList", "--mesh", "4", "--in", "S(0)", "--shape", "8,4", "--attr",
+     "dim=[0]"],
     ["completion", "bash"],
 ]  # fmt: skip
 VALUES = ["", " ", "-", "--", "-1", "0", "1e9", "0x10", "nan", "99999999999999999999",
@@ -54,10 +57,13 @@ VALUES = ["", " ", "-", "--", "-1", "0", "1e9", "0x10", "nan", "9999999999999999
     "R" * 300, "(" * 200, "[" * 200 + "]" * 200, "é∞", "a\tb", "0-1048575", "3-0", "/", "..",
     ".", "/dev/null", "/dev/full", "loop", "no/such/file", "locked", "out.json", "8EiB", "1.5",
     "auto",
-    "dgx-h100:131073", "pcie-8x3090:0", "f8", "bool", "[[0,1],[1,0]]", "DeviceMesh((2,), 'cuda')",
+    "dgx-h100:131073", "pcie-8x3090:0", "f8", "bool", "[" * 60_000, '{"a":' * 60_000, "010",
+    "18446744073709551615", "18446744073709551616", "-9223372036854775809", "x" * 60_000, "\u202e",
+    "[[0,1],[1,0]]", "DeviceMesh((2,), 'cuda')",
     "torch.Size([8, 6])", "my.jsonl", "my.plan", "my.topo"]  # fmt: skip
-NUMBERS = ["-1", "0", "1", "3", "4611686018427387904", "99999999999999999999", "1e308", "0.5", "x"]
-FILES = ("my.jsonl", "my.plan", "my.topo", "matrix.txt", "nccl.txt")
+NUMBERS = ["-1", "0", "1", "3", "4611686018427387904", "18446744073709551615", "[" * 60_000,
+    "9223372036854775808", "99999999999999999999", "1e308", "0.5", "x"]  # fmt: skip
+FILES = ("my.jsonl", "my.plan", "my.topo", "matrix.txt", "nccl.txt", "my.json")
 # An error in percent may be negative.
 NEGATIVE = re.compile(r"(?<![\w.,:\[(/'\"+-])-\d(?![\d.]* %)")
 
@@ -68,6 +74,7 @@ def good_files(reshard, folder):
     )
     write("my.plan", "plan", *REQUEST, "--planner", "p2p", "--emit", "plan")
     write("my.topo", "topo", "show", "dgx-h100", "--emit", "topology")
+    write("my.json", "simulate", *REQUEST, "--json")
     write("matrix.txt", "plan", *REQUEST, "--emit", "alltoallv-matrix")
     (folder / "nccl.txt").write_text(
         "./all_reduce_perf -g 2\n# nThread 1 nGpus 2\n1024 256 float sum -1 9.6 0.11 0.11\n"
@@ -188,8 +195,11 @@ def run(reshard, case, folder):
     return process.returncode, out or b"", error
 
 
-def faults(case, code, out, error, folder):
+def faults(case, code, out, error, folder, known):
     found = []
+    for name in sorted(set(os.listdir(folder)) - known):
+        if not any(name in word for word in case.words):
+            found.append(f"left over: {name}")
     killed = case.kill_s is not None and code in (-case.signal, 128 + case.signal)
     if code is None:
         found.append(f"silent for {SILENT_S} s")
@@ -239,9 +249,10 @@ def main():
                 name, how = case.broken
                 text = broken_text(random.Random(how), (folder / name).read_text())
                 (folder / name).write_bytes(text.encode(errors="surrogateescape"))
+            known = set(os.listdir(folder))
             code, out, error = run(reshard, case, folder)
             codes[code] = codes.get(code, 0) + 1
-            for fault in faults(case, code, out, error, folder):
+            for fault in faults(case, code, out, error, folder, known):
                 bad.append(f"case {number}: {fault}: {case}\n{error.decode(errors='replace')}")
             shutil.rmtree(folder)
     print("\n".join(bad[:10]))

@@ -8,6 +8,7 @@
 #include <new>
 
 #include "core/base/ids.h"
+#include "core/base/printable.h"
 
 namespace reshard::capi {
 namespace {
@@ -16,9 +17,21 @@ namespace {
 // are cut.
 thread_local std::array<char, 4096> last_error{};
 
+// UTF-8, whatever a caller's text within it was.
 std::int32_t fail(std::int32_t code, std::string_view what) noexcept {
-  std::size_t length = std::min(what.size(), last_error.size() - 1);
-  std::copy_n(what.data(), length, last_error.data());
+  std::size_t length = 0;
+  while (!what.empty()) {
+    auto [bytes, character] = first_character(what);
+    std::size_t taken = std::max<std::size_t>(bytes, 1);
+    if (length + taken >= last_error.size()) break;
+    bool shows = bytes > 0 && (character >= 0x20 || character == '\n') && character != 0x7F;
+    if (shows)
+      std::copy_n(what.data(), taken, last_error.data() + length);
+    else
+      std::fill_n(last_error.data() + length, taken, '?');
+    length += taken;
+    what.remove_prefix(taken);
+  }
   last_error[length] = '\0';
   return code;
 }

@@ -9,6 +9,7 @@
 
 #include "core/base/cursor.h"
 #include "core/base/errors.h"
+#include "core/base/printable.h"
 #include "tools/cli/commands/commands.h"
 #include "tools/cli/failure.h"
 #include "tools/cli/help.h"
@@ -54,8 +55,9 @@ std::string text(const CLI::ParseError& error, const CLI::App& app) {
   if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr)
     return fmt::format("{}: expected no argument {} (--help lists what there is)", at.get_name(),
                        found);
-  std::string what = error.what();
-  what = what.substr(0, what.find('\n'));
+  // CLI11 repeats what was given, whatever that holds.
+  constexpr std::size_t kMost = 400;
+  std::string what = printable(error.what(), kMost);
   if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr &&
       what.find("At Most") != std::string::npos)
     return what.substr(0, what.find(':')) + ": expected once, found several times";

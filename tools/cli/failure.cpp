@@ -5,8 +5,16 @@
 #include <new>
 
 #include "core/base/errors.h"
+#include "core/base/printable.h"
 
 namespace reshard::tools {
+
+namespace {
+
+// Bytes of one sentence, or table of them: what is beyond nobody reads.
+constexpr std::size_t kMostSaid = 16'384;
+
+}  // namespace
 
 Failure failure_of(const std::exception_ptr& exception) {
   constexpr const char* kOutOfMemory =
@@ -33,7 +41,7 @@ Failure failure_of(const std::exception_ptr& exception) {
 
 void say(const std::vector<std::string>& reasons) {
   for (const std::string& reason : reasons)
-    std::fprintf(stderr, "reshard: error: %s\n", reason.c_str());
+    std::fprintf(stderr, "reshard: error: %s\n", printable_lines(reason, kMostSaid).c_str());
 }
 
 }  // namespace reshard::tools

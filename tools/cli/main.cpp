@@ -12,6 +12,7 @@
 #include "tools/cli/application.h"
 #include "tools/cli/commands/commands.h"
 #include "tools/cli/output.h"
+#include "tools/cli/output_files.h"
 #include "tools/cli/validate/agreement.h"
 
 namespace reshard::tools {
@@ -63,6 +64,7 @@ int main(int argc, char** argv) {
   std::signal(SIGPIPE,
               SIG_IGN);  // a reader that has gone ends the program quietly, where it writes
   std::signal(SIGXFSZ, SIG_IGN);  // a limit on the size of files is an error like a full disk
+  reshard::tools::clean_up_on_signals();
   try {
     return reshard::tools::run(argc, argv);
   } catch (...) {

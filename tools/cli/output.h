@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where results go: standard output at once and whole, files beside and renamed, progress on
-// standard error.
+// Where results go: standard output at once and whole, progress on standard error. (Files:
+// output_files.h.)
 #pragma once
 
 #include <chrono>
@@ -19,9 +19,10 @@
 
 namespace reshard::tools {
 
-// Writes all of `text`. A reader that has gone (`| head`) ends the program quietly; other failures
-// are BackendErrors.
+// Writes all of `text`, or all that `write` writes. A reader that has gone (`| head`) misses the
+// rest quietly; other failures are BackendErrors.
 void print(std::string_view text);
+void print(const std::function<void(std::ostream&)>& write);
 
 // As long as it lives, what this thread prints is kept, and nothing is said of progress.
 class Captured {
@@ -31,6 +32,7 @@ class Captured {
   Captured(const Captured&) = delete;
   Captured& operator=(const Captured&) = delete;
   std::string take() { return std::move(text_); }
+  static bool on_this_thread();
 
  private:
   std::string text_;
@@ -40,26 +42,9 @@ class Captured {
 // Columns of the screen: COLUMNS, else those of the terminal, else 80.
 std::size_t screen_width();
 
-// A file as an option names it; empty where it was not given, "-" for standard input or output.
-struct NamedFile {
-  std::string path;
-  std::string_view option;
-};
-
-// Throws InputError naming the option where an output cannot become a file (a directory, a folder
-// that is not there), where it is a file that is read, through links too, or where two outputs are
-// the same; devices and pipes may be. Call before long work.
-void require_outputs(const std::vector<NamedFile>& outputs, const std::vector<NamedFile>& inputs);
-
-// Throws InputError where standard input cannot be read, as where it is closed or a directory.
-void require_standard_input();
-
-// Writes a file under another name beside `path`, then renames it, so that `path` is either the old
-// file or the whole new one, with the old one's mode. What a link points to is replaced. "-" is
-// standard output; devices and pipes are written directly. Throws InputError naming `option` where
-// it cannot be created, BackendError where a write fails.
-void write_file(const std::string& path, std::string_view option,
-                const std::function<void(std::ostream&)>& write);
+// What the last system call that failed says: "No space left on device", "ENOSPC (No space ...)".
+std::string reason();
+std::string errno_name();
 
 // What a command is at, on standard error: on a terminal one line that changes, once two seconds
 // have passed; elsewhere a line now and then, so that a log shows that something goes on. A thread

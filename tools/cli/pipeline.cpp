@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <fstream>
-#include <iostream>
 #include <limits>
 
 #include "core/base/errors.h"
@@ -13,6 +12,7 @@
 #include "core/text/plan_text.h"
 #include "sim/machines/presets.h"
 #include "sim/store/data_check.h"
+#include "tools/cli/input_files.h"
 
 namespace reshard::tools {
 
@@ -93,9 +93,7 @@ sim::StudyOptions study_options(const MachineOptions& machine) {
 namespace {
 
 Plan plan_from(const std::string& file) {
-  if (file != "-") return parse_plan(sim::read_text_file(file, kMaxPlanTextBytes), file);
-  require_standard_input();
-  return parse_plan(sim::read_text(std::cin, "<stdin>", kMaxPlanTextBytes), "<stdin>");
+  return parse_plan(read_input(file, kMaxPlanTextBytes), input_name(file));
 }
 
 }  // namespace

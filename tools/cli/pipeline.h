@@ -12,8 +12,10 @@
 #include "sim/report/report.h"
 #include "sim/study/run_facts.h"
 #include "sim/study/study.h"
+#include "tools/cli/input_files.h"
 #include "tools/cli/options.h"
 #include "tools/cli/output.h"
+#include "tools/cli/output_files.h"
 
 namespace reshard::tools {
 
@@ -27,7 +29,7 @@ std::int64_t memory_of_machine_bytes();
 // to hold them.
 std::shared_ptr<const Topology> topology_for(const std::string& spec, Rank highest);
 
-// The files that the options name, for require_outputs.
+// The files that the options name, for require_files.
 std::vector<NamedFile> inputs_of(const RequestOptions& request, const MachineOptions& machine);
 
 // What the machine options say of the studies of a command.

@@ -3,7 +3,6 @@
 // copies; what the nccl transport takes beside what was measured, before and after, also for rows
 // that were held out.
 #include <algorithm>
-#include <iostream>
 #include <memory>
 
 #include <fmt/format.h>
@@ -20,8 +19,10 @@
 #include "sim/report/report.h"
 #include "sim/transport/nccl/nccl_constants.h"
 #include "tools/cli/commands/commands.h"
+#include "tools/cli/input_files.h"
 #include "tools/cli/options.h"
 #include "tools/cli/output.h"
+#include "tools/cli/output_files.h"
 
 namespace reshard::tools {
 namespace {
@@ -78,14 +79,7 @@ MeasuredFiles read_files(const std::vector<std::string>& files) {
   MeasuredFiles out;
   sim::MeasuredTable& all = out.collectives;
   for (const std::string& file : files) {
-    std::string text;
-    if (file == "-") {
-      require_standard_input();
-      text = sim::read_text(std::cin, "standard input", kMaxLineBytes);
-    } else {
-      text = sim::read_text_file(file, kMaxLineBytes);
-    }
-    std::string name = file == "-" ? "standard input" : file;
+    std::string text = read_input(file, kMaxLineBytes), name = input_name(file);
     if (sim::is_p2p_matrices(text)) {
       out.copies.emplace_back(name, sim::parse_p2p_matrices(text, name));
       continue;
@@ -98,11 +92,11 @@ MeasuredFiles read_files(const std::vector<std::string>& files) {
     all.rows.insert(all.rows.end(), table.rows.begin(), table.rows.end());
     all.passed_over += table.passed_over;
     if (all.rows.size() > kMaxCalibrationRows)
-      throw InputError(fmt::format("{}: expected at most {} rows in all files, found more", file,
+      throw InputError(fmt::format("{}: expected at most {} rows in all files, found more", name,
                                    kMaxCalibrationRows));
   }
   if (all.rows.empty() && out.copies.empty() && out.overlaps.empty())
-    throw InputError(files.front() +
+    throw InputError(input_name(files.front()) +
                      ": expected rows of all_reduce, all_gather, reduce_scatter or all_to_all, "
                      "found none");
   return out;
@@ -122,7 +116,7 @@ TopologyDescription base_of(const std::string& spec) {
 void run_calibrate(const CalibrateOptions& options) {
   std::vector<NamedFile> inputs{{sim::file_of(options.topology), "--topology"}};
   for (const std::string& file : options.files) inputs.push_back({file, "FILE"});
-  require_outputs({{options.output_file, "--output"}}, inputs);
+  require_files({{options.output_file, "--output"}}, inputs);
   refuse_both(options.compare && !options.output_file.empty(), "--output", "--compare");
   refuse_both(options.compare && !options.holdouts.empty(), "--holdout", "--compare");
   refuse_unprinted(options.output, options.output_file, "--output -");
@@ -174,12 +168,15 @@ void run_calibrate(const CalibrateOptions& options) {
   report.held = {sim::errors_on(before, held, options.nccl_version),
                  sim::errors_on(after, held, options.nccl_version)};
   progress.clear();
+  OutputFiles written;
   if (!options.output_file.empty())
-    write_file(options.output_file, "--output", [&](std::ostream& out) { out << to_text(base); });
-  if (options.output_file == "-") return;
-  print(options.output.json
-            ? sim::calibration_json(report)
-            : sim::calibration_table(report, options.output.verbose, screen_width()));
+    written.write(options.output_file, "--output",
+                  [&](std::ostream& out) { out << to_text(base); });
+  if (options.output_file != "-")
+    print(options.output.json
+              ? sim::calibration_json(report)
+              : sim::calibration_table(report, options.output.verbose, screen_width()));
+  written.commit();
 }
 
 }  // namespace

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // `reshard compare`: two reports side by side, and what differs.
-#include <iostream>
 #include <limits>
 #include <memory>
 
 #include <CLI/CLI.hpp>
 
 #include "core/base/errors.h"
-#include "sim/machines/presets.h"
 #include "sim/page/pages.h"
 #include "sim/report/comparison.h"
 #include "tools/cli/commands/commands.h"
+#include "tools/cli/input_files.h"
 #include "tools/cli/options.h"
 #include "tools/cli/output.h"
+#include "tools/cli/output_files.h"
 
 namespace reshard::tools {
 namespace {
@@ -25,27 +25,25 @@ struct CompareOptions {
   OutputOptions output;
 };
 
-std::string report_text(const std::string& path) {
-  if (path != "-") return sim::read_text_file(path, kMaxReportBytes);
-  require_standard_input();
-  return sim::read_text(std::cin, "standard input", kMaxReportBytes);
-}
-
 void run_compare(const CompareOptions& options) {
   if (options.a == "-" && options.b == "-")
     throw InputError("compare: expected one report on standard input, found '-' twice");
-  require_outputs({{options.output.html, "--html"}},
-                  {{options.a, "compare"}, {options.b, "compare"}});
+  require_files({{options.output.html, "--html"}},
+                {{options.a, "compare"}, {options.b, "compare"}});
   refuse_unprinted(options.output, options.output.html, "--html -");
+  std::string a = read_input(options.a, kMaxReportBytes),
+              b = read_input(options.b, kMaxReportBytes);
   sim::Comparison comparison =
-      sim::compare_reports(report_text(options.a), options.a, report_text(options.b), options.b);
+      sim::compare_reports(a, input_name(options.a), b, input_name(options.b));
+  OutputFiles written;
   if (!options.output.html.empty())
-    write_file(options.output.html, "--html",
-               [&](std::ostream& out) { out << sim::compare_page(comparison); });
-  if (options.output.html == "-") return;
+    written.write(options.output.html, "--html",
+                  [&](std::ostream& out) { out << sim::compare_page(comparison); });
   std::size_t rows = options.output.verbose ? std::numeric_limits<std::size_t>::max() : kRowsShown;
-  print(options.output.json ? sim::comparison_json(comparison)
-                            : sim::comparison_table(comparison, rows, screen_width()));
+  if (options.output.html != "-")
+    print(options.output.json ? sim::comparison_json(comparison)
+                              : sim::comparison_table(comparison, rows, screen_width()));
+  written.commit();
 }
 
 }  // namespace

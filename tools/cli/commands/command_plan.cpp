@@ -59,9 +59,10 @@ void add_torch_facts(std::int32_t devices_per_host, sim::RunReport& report) {
   if (std::isfinite(cost_us)) report.torch_cost_us = cost_us;
 }
 
-void write_page(const std::string& file, std::string_view kind, const sim::RunReport& report,
-                const sim::Study& study) {
-  write_file(file, "--html", [&](std::ostream& out) { out << sim::run_page(kind, report, study); });
+void write_page(OutputFiles& written, const std::string& file, std::string_view kind,
+                const sim::RunReport& report, const sim::Study& study) {
+  written.write(file, "--html",
+                [&](std::ostream& out) { out << sim::run_page(kind, report, study); });
 }
 
 void run_plan(const PlanOptions& options) {
@@ -72,7 +73,7 @@ void run_plan(const PlanOptions& options) {
     refuse_both(options.output.verbose, "--verbose", emit);
     refuse_both(!options.output.html.empty(), "--html", emit);
   }
-  require_outputs({{options.output.html, "--html"}}, inputs_of(options.request, options.machine));
+  require_files({{options.output.html, "--html"}}, inputs_of(options.request, options.machine));
   refuse_unprinted(options.output, options.output.html, "--html -");
   bool has_page = !options.output.html.empty();
   Subject subject = subject_of(options.request, options.machine);
@@ -95,10 +96,11 @@ void run_plan(const PlanOptions& options) {
     progress.clear();
     std::int64_t size_bytes = (matrix.size_bytes + 15) / 16 * 16;
     // -a 3: the slowest rank's time.
-    fmt::print(stderr,
-               "reshard: with this in traffic.txt: NCCL_TESTS_ALLTOALLV_MATRIX_FILE=traffic.txt "
-               "mpirun -np {0} alltoallv_perf -b {1} -e {1} -a 3\n",
-               to_int(plan.ranks.back()) + 1, size_bytes);
+    std::string hint = fmt::format(
+        "reshard: with this in traffic.txt: NCCL_TESTS_ALLTOALLV_MATRIX_FILE=traffic.txt "
+        "mpirun -np {0} alltoallv_perf -b {1} -e {1} -a 3\n",
+        to_int(plan.ranks.back()) + 1, size_bytes);
+    std::fputs(hint.c_str(), stderr);
     print(matrix.text);
     return;
   }
@@ -110,11 +112,13 @@ void run_plan(const PlanOptions& options) {
   progress.clear();
   if (options.output.verbose) report.phases = progress.times();
   add_torch_facts(studied.study->topology().node().devices, report);
-  if (has_page) write_page(options.output.html, "plan", report, *studied.study);
-  if (options.output.html == "-") return;
-  print(options.output.json
-            ? sim::plan_json(report)
-            : sim::plan_table(report, options.explain, options.output.verbose, screen_width()));
+  OutputFiles written;
+  if (has_page) write_page(written, options.output.html, "plan", report, *studied.study);
+  if (options.output.html != "-")
+    print(options.output.json
+              ? sim::plan_json(report)
+              : sim::plan_table(report, options.explain, options.output.verbose, screen_width()));
+  written.commit();
 }
 
 struct SimulateOptions {
@@ -126,8 +130,8 @@ struct SimulateOptions {
 
 void run_simulate(const SimulateOptions& options) {
   const std::string &perfetto = options.output.perfetto, &html = options.output.html;
-  require_outputs({{perfetto, "--perfetto"}, {html, "--html"}},
-                  inputs_of(options.request, options.machine));
+  require_files({{perfetto, "--perfetto"}, {html, "--html"}},
+                inputs_of(options.request, options.machine));
   refuse_unprinted(options.output, perfetto, "--perfetto -");
   refuse_unprinted(options.output, html, "--html -");
   std::int64_t budget = data_budget_of(options.data);
@@ -152,13 +156,16 @@ void run_simulate(const SimulateOptions& options) {
   progress.clear();
   if (options.output.verbose) report.phases = progress.times();
 
+  OutputFiles written;
   if (!perfetto.empty())
-    write_file(perfetto, "--perfetto",
-               [&](std::ostream& out) { sim::write_perfetto(out, *studied.study); });
-  if (!html.empty()) write_page(html, "simulation", report, *studied.study);
-  if (perfetto == "-" || html == "-") return;
-  print(options.output.json ? sim::simulate_json(report)
-                            : sim::simulate_table(report, options.output.verbose, screen_width()));
+    written.write(perfetto, "--perfetto",
+                  [&](std::ostream& out) { sim::write_perfetto(out, *studied.study); });
+  if (!html.empty()) write_page(written, html, "simulation", report, *studied.study);
+  if (perfetto != "-" && html != "-")
+    print(options.output.json
+              ? sim::simulate_json(report)
+              : sim::simulate_table(report, options.output.verbose, screen_width()));
+  written.commit();
 }
 
 }  // namespace

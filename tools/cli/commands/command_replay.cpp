@@ -160,26 +160,28 @@ void run_replay(const ReplayOptions& options) {
   const std::vector<NamedFile> outputs = {{perfetto, "--perfetto"}, {html, "--html"}};
   std::vector<NamedFile> inputs = inputs_of({}, options.machine);
   inputs.push_back({options.trace, "TRACE"});
-  require_outputs(outputs, inputs);
+  require_files(outputs, inputs);
   refuse_unprinted(options.output, perfetto, "--perfetto -");
   refuse_unprinted(options.output, html, "--html -");
   std::int64_t budget_bytes = data_budget_of(options.data);
   if (options.trace == "-") require_standard_input();
   sim::Trace trace = sim::read_trace(options.trace, options.format);
-  require_outputs(outputs, {{sim::file_of(trace.topology), "TRACE"}});
+  require_files(outputs, {{sim::file_of(trace.topology), "TRACE"}});
   auto topology = std::make_shared<const Topology>(topology_of(options, trace));
   sim::ReplayReport report = replayed(options, trace, topology, budget_bytes);
   refuse(report.findings);
+  OutputFiles written;
   if (!perfetto.empty())
-    write_file(perfetto, "--perfetto", [&](std::ostream& out) {
+    written.write(perfetto, "--perfetto", [&](std::ostream& out) {
       sim::write_perfetto(out, report.workload, report.labels, report.timeline, *topology);
     });
   if (!html.empty())
-    write_file(html, "--html",
-               [&](std::ostream& out) { out << sim::replay_page(report, *topology); });
-  if (perfetto == "-" || html == "-") return;
-  print(options.output.json ? sim::replay_json(report)
-                            : sim::replay_table(report, options.output.verbose, screen_width()));
+    written.write(html, "--html",
+                  [&](std::ostream& out) { out << sim::replay_page(report, *topology); });
+  if (perfetto != "-" && html != "-")
+    print(options.output.json ? sim::replay_json(report)
+                              : sim::replay_table(report, options.output.verbose, screen_width()));
+  written.commit();
 }
 
 std::string format_names() {
@@ -234,7 +236,7 @@ void add_replay_command(CLI::App& app) {
   command
       ->add_option("--cache-size", options->cache_size,
                    "decisions on calls that are kept, the least recently used are dropped")
-      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 32))
+      ->check(whole_number(0, std::int64_t{1} << 32))
       ->capture_default_str();
   command->add_flag("--explicit", options->explicit_only,
                     "a redistribution that a call needs and no line asks for is an error");
@@ -243,7 +245,7 @@ void add_replay_command(CLI::App& app) {
                    "what brings tensors that no call has made starts so many calls early, on a "
                    "stream of its own, as FSDP gathers parameters")
       ->type_name("N")
-      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 20))
+      ->check(whole_number(0, std::int64_t{1} << 20))
       ->capture_default_str();
   add_machine_options(*command, options->machine);
   add_data_options(

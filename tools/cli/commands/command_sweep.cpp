@@ -165,7 +165,7 @@ void require_different(const std::vector<Value>& values, std::string_view option
 
 void run_sweep(const SweepOptions& options) {
   const std::string& html = options.output.html;
-  require_outputs({{options.csv, "--csv"}, {html, "--html"}}, inputs_of({}, options.machine));
+  require_files({{options.csv, "--csv"}, {html, "--html"}}, inputs_of({}, options.machine));
   refuse_unprinted(options.output, options.csv, "--csv -");
   refuse_unprinted(options.output, html, "--html -");
   Shape shape = parse_shape(options.shape, "--shape");
@@ -188,13 +188,15 @@ void run_sweep(const SweepOptions& options) {
   progress.clear();
   if (options.output.verbose) report.phases = progress.times();
 
+  OutputFiles written;
   if (!options.csv.empty())
-    write_file(options.csv, "--csv", [&](std::ostream& out) { out << sim::sweep_csv(report); });
+    written.write(options.csv, "--csv", [&](std::ostream& out) { out << sim::sweep_csv(report); });
   if (!html.empty())
-    write_file(html, "--html", [&](std::ostream& out) { out << sim::sweep_page(report); });
-  if (options.csv == "-" || html == "-") return;
-  print(options.output.json ? sim::sweep_json(report)
-                            : sim::sweep_table(report, options.output.verbose, screen_width()));
+    written.write(html, "--html", [&](std::ostream& out) { out << sim::sweep_page(report); });
+  if (options.csv != "-" && html != "-")
+    print(options.output.json ? sim::sweep_json(report)
+                              : sim::sweep_table(report, options.output.verbose, screen_width()));
+  written.commit();
 }
 
 }  // namespace

@@ -21,8 +21,10 @@
 #include "sim/transport/nccl/nccl_graph.h"
 #include "tools/cli/commands/commands.h"
 #include "tools/cli/failure.h"
+#include "tools/cli/input_files.h"
 #include "tools/cli/options.h"
 #include "tools/cli/output.h"
+#include "tools/cli/output_files.h"
 
 namespace reshard::tools {
 
@@ -56,24 +58,26 @@ std::string text_of(const TopologyDescription& description) {
 void run_show(const TopoOptions& options) {
   refuse_both(options.output.json && options.emit != "report", "--json", "--emit topology");
   refuse_both(!options.svg.empty() && options.emit != "report", "--svg", "--emit topology");
+  require_files({{options.svg, "--svg"}}, {{sim::file_of(options.name), "TOPOLOGY"}});
   if (options.emit == "topology") {
     print(text_of(sim::find_description(options.name).description));
     return;
   }
-  require_outputs({{options.svg, "--svg"}}, {{sim::file_of(options.name), "TOPOLOGY"}});
   refuse_unprinted(options.output, options.svg, "--svg -");
   Topology topology = sim::find_topology(options.name);
+  OutputFiles written;
   if (!options.svg.empty())
-    write_file(options.svg, "--svg", [&](std::ostream& out) {
+    written.write(options.svg, "--svg", [&](std::ostream& out) {
       sim::write_picture(out, [&](sim::Node parent) { sim::draw_topology(parent, topology); });
     });
-  if (options.svg == "-") return;
-  print(options.output.json ? sim::topology_json(topology)
-                            : sim::topology_table(topology, screen_width()));
+  if (options.svg != "-")
+    print(options.output.json ? sim::topology_json(topology)
+                              : sim::topology_table(topology, screen_width()));
+  written.commit();
 }
 
 void run_convert(const TopoOptions& options) {
-  require_outputs({{options.output_file, "--output"}}, {{sim::file_of(options.name), "IN"}});
+  require_files({{options.output_file, "--output"}}, {{sim::file_of(options.name), "IN"}});
   sim::NamedTopology named = sim::find_description(options.name);
   Topology topology = build_topology(named.description, named.count);
   TopologyDescription& description = named.description;
@@ -86,10 +90,13 @@ void run_convert(const TopoOptions& options) {
           ? sim::to_nccl_xml(description, sim::nccl::gpus_of(topology).compute_capability)
       : options.to == "dot" ? sim::to_dot(description)
                             : text_of(description);
-  write_file(options.output_file, "--output", [&](std::ostream& out) { out << text; });
+  OutputFiles written;
+  written.write(options.output_file, "--output", [&](std::ostream& out) { out << text; });
+  written.commit();
 }
 
 void run_check(const TopoOptions& options) {
+  require_files({}, {{sim::file_of(options.name), "TOPOLOGY"}});
   sim::NamedTopology named = sim::find_description(options.name);
   std::string name = build_topology(named.description, named.count).name(),
               file = sim::file_of(options.name);

@@ -53,15 +53,22 @@ void refuse_ignored(const ValidateOptions& options) {
 
 // Returns the plan's digest. The planning of a later reshard, or of another topology file on one
 // host, would show here.
-std::string plan_all(const ValidateOptions& options, bool is_root, Setup& setup) {
+std::string plan_all(const ValidateOptions& options, Processes& processes, Setup& setup) {
+  const bool is_root = processes.is_root();
+  for (const std::string& file : options.request.plan_files)
+    if (processes.count() > 1 && is_standard_input(file))
+      throw InputError(
+          "--plan: expected a file that every process can read, found standard input, which only "
+          "one of them gets");
   if (is_root) {
-    require_outputs({{options.output.perfetto, "--perfetto"},
-                     {options.output.html, "--html"},
-                     {options.measurements, "--measurements"}},
-                    inputs_of(options.request, options.machine));
+    require_files({{options.output.perfetto, "--perfetto"},
+                   {options.output.html, "--html"},
+                   {options.measurements, "--measurements"}},
+                  inputs_of(options.request, options.machine));
   }
   setup.data_budget_bytes = data_budget_of({.budget = options.data_budget});
-  Subject subject = subject_of(options.request, options.machine);
+  Subject subject =
+      options.subject ? *options.subject : subject_of(options.request, options.machine);
   sim::StudyOptions wanted = study_options(options.machine);
   wanted.record_timelines = is_root;  // who reports
   wanted.explain = is_root && !options.output.html.empty();
@@ -151,15 +158,16 @@ sim::ValidateReport report_of(const ValidateOptions& options, const BackendInfo&
 }
 
 void write_outputs(const ValidateOptions& options, const Setup& setup,
-                   const sim::ValidateReport& report, std::vector<Timeline>&& runs) {
+                   const sim::ValidateReport& report, std::vector<Timeline>&& runs,
+                   OutputFiles& written) {
   if (!options.output.perfetto.empty()) {
     sim::MeasuredRun measured{report.backend, runs[report.measured.median_run]};
-    write_file(options.output.perfetto, "--perfetto", [&](std::ostream& out) {
+    written.write(options.output.perfetto, "--perfetto", [&](std::ostream& out) {
       sim::write_perfetto(out, *setup.studied->study, &measured);
     });
   }
   if (!options.output.html.empty())
-    write_file(options.output.html, "--html", [&](std::ostream& out) {
+    written.write(options.output.html, "--html", [&](std::ostream& out) {
       out << sim::validate_page(report, *setup.studied->study, runs[report.measured.median_run]);
     });
   if (options.measurements.empty()) return;
@@ -174,8 +182,8 @@ void write_outputs(const ValidateOptions& options, const Setup& setup,
                                  report.warm_up,
                                  sim::parts_of(plan),
                                  std::move(runs)};
-  write_file(options.measurements, "--measurements",
-             [&](std::ostream& out) { sim::write_measurements(out, measurements); });
+  written.write(options.measurements, "--measurements",
+                [&](std::ostream& out) { sim::write_measurements(out, measurements); });
 }
 
 // The root's work after all have run. Throws CheckNotHeld, after the report, where values are
@@ -190,16 +198,18 @@ void conclude(const ValidateOptions& options, const BackendInfo& backend, Execut
   sim::ValidateReport report = report_of(options, backend, executor, setup, found);
   progress.clear();
   if (options.output.verbose) report.predicted.phases = progress.times();
-  write_outputs(options, setup, report, std::move(found.runs));
+  OutputFiles written;
+  write_outputs(options, setup, report, std::move(found.runs), written);
   if (options.output.perfetto != "-" && options.output.html != "-" && options.measurements != "-")
     print(options.output.json
               ? sim::validate_json(report)
               : sim::validate_table(report, options.output.verbose, screen_width()));
+  written.commit();
   std::vector<std::string> faults = faults_of(report);
   if (!faults.empty()) throw CheckNotHeld{faults};
 }
 
-void run_validate(const ValidateOptions& options) {
+void run_validate(ValidateOptions options) {
   try {
     refuse_ignored(options);
   } catch (const InputError&) {
@@ -211,8 +221,10 @@ void run_validate(const ValidateOptions& options) {
   backends::BackendOptions carrier = backend_options(options.carrier);
   // One process without a launcher drives all ranks that the request names, also where they share a
   // GPU.
-  if (backend.name == "nccl" && launch_of(backend.name).launcher.empty())
-    carrier.world_size = to_int(subject_of(options.request, options.machine).highest_rank()) + 1;
+  if (backend.name == "nccl" && launch_of(backend.name).launcher.empty()) {
+    options.subject = subject_of(options.request, options.machine);
+    carrier.world_size = to_int(options.subject->highest_rank()) + 1;
+  }
   std::unique_ptr<Executor> executor = make_executor(backend, carrier);
   validate_on(*executor, backend, options);
 }
@@ -233,8 +245,7 @@ std::string validate_footer() {
 void validate_on(Executor& executor, const BackendInfo& backend, const ValidateOptions& options) {
   Processes& processes = executor.processes();
   Setup setup;
-  together(processes, "the plan's digest",
-           [&] { return plan_all(options, processes.is_root(), setup); });
+  together(processes, "the plan's digest", [&] { return plan_all(options, processes, setup); });
   setup.stage("preparing");
   prepare_all(executor, setup);
   Findings found;

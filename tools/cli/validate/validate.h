@@ -6,10 +6,12 @@
 // must come to the same plan; then all run it; then the root reports.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "core/plan/executor.h"
 #include "tools/cli/options.h"
+#include "tools/cli/pipeline.h"
 #include "tools/cli/validate/carriers.h"
 
 namespace reshard::tools {
@@ -20,6 +22,7 @@ struct ValidateOptions {
   OutputOptions output;
   CarrierOptions carrier;
   std::string data_budget, measurements;
+  std::optional<Subject> subject = {};  // where it was read before
 };
 
 // Collective over the executor's processes. Prints the report and writes the files that the options

@@ -6,8 +6,10 @@
 // process meanwhile.
 #include "backends/job/meeting.h"
 
+#include <fcntl.h>
 #include <ifaddrs.h>
 #include <net/if.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -22,6 +24,7 @@
 
 #include "backends/job/socket.h"
 #include "core/base/errors.h"
+#include "core/base/printable.h"
 
 namespace reshard::backends::job {
 namespace {
@@ -253,29 +256,35 @@ std::vector<std::byte> Star::broadcast(std::span<const std::byte> mine) {
 class AddressFile {
  public:
   AddressFile(const std::string& path, int port) : path_(path) {
-    std::string beside = fmt::format("{}.{}", path, ::getpid());
-    std::ofstream out(beside);
-    out << port;
+    std::string text = std::to_string(port);
     ifaddrs* list = nullptr;
     ::getifaddrs(&list);
     for (const ifaddrs* entry = list; entry != nullptr; entry = entry->ifa_next) {
       const auto* address = reinterpret_cast<const sockaddr_in*>(entry->ifa_addr);
       if (address != nullptr && address->sin_family == AF_INET &&
           (entry->ifa_flags & IFF_UP) != 0 && (entry->ifa_flags & IFF_LOOPBACK) == 0)
-        out << ' ' << ::inet_ntoa(address->sin_addr);
+        text += fmt::format(" {}", ::inet_ntoa(address->sin_addr));
     }
     ::freeifaddrs(list);
-    out << " 127.0.0.1\n";
-    out.close();
-    if (out && std::rename(beside.c_str(), path.c_str()) == 0) return;
-    std::remove(beside.c_str());
-    throw InputError(fmt::format("rendezvous file {}: cannot be written", path));
+    if (!put(text + " 127.0.0.1\n"))
+      throw InputError(fmt::format("rendezvous file {}: cannot be written", shown_path(path_)));
   }
   AddressFile(const AddressFile&) = delete;
   AddressFile& operator=(const AddressFile&) = delete;
   ~AddressFile() { std::remove(path_.c_str()); }
 
  private:
+  // A name that nobody has, so that no link of another user is followed.
+  bool put(const std::string& text) const {
+    std::string beside = path_ + ".XXXXXX";
+    int file = ::mkostemp(beside.data(), O_CLOEXEC);
+    if (file < 0) return false;
+    bool done = ::write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+    done = ::close(file) == 0 && done && std::rename(beside.c_str(), path_.c_str()) == 0;
+    if (!done) std::remove(beside.c_str());
+    return done;
+  }
+
   std::string path_;
 };
 

@@ -37,7 +37,6 @@ void WaySearch::add(Slot slot, Price start) {
 void WaySearch::offer(std::int32_t crossing, Slot slot, Price cost) {
   Label& label = labels_[to_index(crossing)];
   std::int32_t node = roads_.node_of(slot);
-  bool better = true;
   if (cost < label.cost) {
     if (label.slot >= 0 && roads_.node_of(label.slot) != node) {
       label.other_cost = label.cost;
@@ -49,9 +48,9 @@ void WaySearch::offer(std::int32_t crossing, Slot slot, Price cost) {
     label.other_cost = cost;
     label.other_slot = slot;
   } else {
-    better = false;
+    return;
   }
-  if (better && !is_touched_[to_index(crossing)]) {
+  if (!is_touched_[to_index(crossing)]) {
     is_touched_[to_index(crossing)] = true;
     touched_.push_back(crossing);
   }

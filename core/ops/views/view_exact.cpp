@@ -23,11 +23,11 @@ struct Digit {
 class Digits {
  public:
   int size() const { return size_; }
-  Digit& operator[](int i) { return list_[to_index(i)]; }
-  const Digit& operator[](int i) const { return list_[to_index(i)]; }
+  Digit& operator[](int i) { return list_[checked(i, size_)]; }
+  const Digit& operator[](int i) const { return list_[checked(i, size_)]; }
   void push(Digit digit) {
-    RESHARD_CHECK(to_index(size_) < list_.size(), "digits of a dim");
-    list_[to_index(size_++)] = digit;
+    list_[checked(size_, static_cast<int>(list_.size()))] = digit;
+    ++size_;
   }
   void push_from(const Digits& other, int begin) {
     for (int i = begin; i < other.size(); ++i) push(other[i]);
@@ -53,6 +53,11 @@ class Digits {
   }
 
  private:
+  static std::size_t checked(int i, int end) {
+    RESHARD_CHECK(0 <= i && i < end, "digits of a dim");
+    return to_index(i);
+  }
+
   // One for the dim's index, at most one more per axis that cuts it.
   std::array<Digit, kMaxAxes + 2> list_;
   int size_ = 0;

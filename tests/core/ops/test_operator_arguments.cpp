@@ -232,6 +232,15 @@ TEST_CASE("arguments: a diagonal spans two dims") {
   }
 }
 
+TEST_CASE("arguments: a result has eight dims at most") {
+  const std::string seven = "[1,1,1,1,1,1,2] R", eight = "[1,1,1,1,1,1,1,2] R";
+  CHECK(outputs_of(decided("diag_embed", {"f32" + seven})) == "f32[1,1,1,1,1,1,2,2]");
+  CHECK(outputs_of(decided("embedding", {"f32[4,3] R", "i64" + seven})) == "f32[1,1,1,1,1,1,2,3]");
+  constexpr const char* kMore = "expected at most 8 dims, found more";
+  CHECK_THROWS_WITH(decided("diag_embed", {"f32" + eight}), Catch::Contains(kMore));
+  CHECK_THROWS_WITH(decided("embedding", {"f32[4,3] R", "i64" + eight}), Catch::Contains(kMore));
+}
+
 TEST_CASE("arguments: letters, lengths and numbers at the edge of what is taken") {
   for (const char* equation : {"az,zA->aA", "AZ,Zz", "ij,jk->ki"})
     CHECK_NOTHROW(decided("einsum", {"f32[4,8] R", "f32[8,2] R"},

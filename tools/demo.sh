@@ -3,12 +3,13 @@
 # The main job on one command: installs what is missing, builds a release, and moves the 723 weight
 # tensors of Llama-3-70B from their training layout to their inference layout: every plan proved,
 # every different request's bytes moved and checked, the whole timed on a simulated cluster against
-# the physical bound.
+# the physical bound. Builds the program and libreshard.so, which the Python package loads:
+# PYTHONPATH=tools/python python3 -c 'import reshard' works from then on.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source tools/build.sh
 print_help_and_leave "$@"
 
 tools/bootstrap.sh
-build_preset release reshard
+build_preset release reshard reshard_shared
 exec build/release/reshard replay traces/llama3-70b-fsdp-to-tp.jsonl "$@"

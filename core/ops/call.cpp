@@ -92,6 +92,29 @@ bool has_strided(const OpPlacements& placements) {
   });
 }
 
+std::vector<int> axes_cutting(const OpPlacements& placements, int dim) {
+  std::vector<int> out;
+  for (std::size_t axis = 0; axis < placements.size(); ++axis)
+    if (placements[axis].is_shard_like() && placements[axis].dim == dim)
+      out.push_back(static_cast<int>(axis));
+  return out;
+}
+
+Layout layout_of_dim(std::int64_t length, const OpPlacements& placements, int dim,
+                     const std::vector<int>& axes, std::span<const std::int32_t> sizes) {
+  std::vector<std::int32_t> shape;
+  std::vector<Placement> along;
+  for (int axis : axes) {
+    const OpPlacement& placement = placements[to_index(axis)];
+    shape.push_back(sizes[to_index(axis)]);
+    along.push_back(placement.is_shard_like() && placement.dim == dim ? placement.carried()
+                                                                      : Placement::replicate());
+    along.back().dim = 0;
+  }
+  auto mesh = std::make_shared<const Mesh>(Mesh::row_major(std::move(shape)));
+  return Layout(Shape{length}, DType::I8, std::move(mesh), std::move(along));
+}
+
 DType call_dtype(std::string_view text, std::string_view field) {
   return text == "u64" || text == "uint64" ? DType::I64 : parse_dtype(text, field);
 }

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -62,6 +63,12 @@ std::string text(const OpPlacements& placements);
 using PlacedTensors = std::vector<std::optional<OpPlacements>>;
 std::string text(const PlacedTensors& tensors);
 bool has_strided(const OpPlacements& placements);
+// The axes that cut a dim.
+std::vector<int> axes_cutting(const OpPlacements& placements, int dim);
+// A dim of `length` as a tensor of its own, on a mesh of these axes alone: which parts of it there
+// are. `sizes`: of all axes.
+Layout layout_of_dim(std::int64_t length, const OpPlacements& placements, int dim,
+                     const std::vector<int>& axes, std::span<const std::int32_t> sizes);
 
 // Of a call's tensor: as parse_dtype has it, and u64 as i64. Those are seeds and offsets of random
 // generators, which are copied and never compared.

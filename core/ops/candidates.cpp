@@ -228,13 +228,16 @@ class Search {
     return true;
   }
 
-  bool is_allowed(const std::vector<std::size_t>& candidate) {
-    if (!site_.op.rule->allows) return true;
+  bool is_allowed(const std::vector<std::size_t>& candidate, const Choosing& choosing) {
+    const Rule& rule = *site_.op.rule;
+    bool must_be_right = rule.is_right && !choosing.as_torch;
+    if (!rule.allows && !must_be_right) return true;
     std::vector<OpPlacements> to;
     std::vector<const OpPlacements*> pointers;
     for (std::size_t i = 0; i < inputs_.size(); ++i) to.push_back(input(i).placements(candidate));
     for (const OpPlacements& placements : to) pointers.push_back(&placements);
-    return site_.op.rule->allows({site_, sizes_, inputs_, pointers});
+    Placing placing{site_, sizes_, inputs_, pointers};
+    return (!rule.allows || rule.allows(placing)) && (!must_be_right || rule.is_right(placing));
   }
 
   bool is_better(double cost, std::size_t moved, Ties ties) const {
@@ -254,7 +257,7 @@ class Search {
       blocked_ = true;
       return;
     }
-    if (!is_allowed(candidate)) return;
+    if (!is_allowed(candidate, choosing)) return;
     ++count_;
     double cost = 0;
     std::size_t moved = 0;

@@ -9,6 +9,7 @@
 #include "core/base/errors.h"
 #include "core/ops/candidates.h"
 #include "core/ops/rules/rules.h"
+#include "core/ops/torch_fault.h"
 #include "core/ops/views/view_rule.h"
 
 namespace reshard {
@@ -119,7 +120,7 @@ Decision decide_view(const OpCall& call, std::span<const std::int32_t> sizes,
   out.cost_us = has_strided(input.placements) && !input.of_view
                     ? std::numeric_limits<double>::infinity()
                     : cost(input, result.wanted);
-  if (result.corrected) out.corrected = "PyTorch's own choice fails or is wrong here";
+  out.corrected = result.corrected;
   return out;
 }
 
@@ -173,9 +174,16 @@ Decision decide_part(const OpCall& call, const Part& part, std::span<const std::
                      const MoveCost& cost, const Choosing& choosing) {
   OpSite site = site_of(call, part);
   site.outputs = call.op->rule->metas(site);
-  Decision out = choose(site, part.inputs, call.op->rule->rows(site), sizes, cost, choosing);
-  mark_views(part.inputs, out);
-  return out;
+  try {
+    Decision out = choose(site, part.inputs, rows_of(site, choosing), sizes, cost, choosing);
+    out.corrected = torch_fault(site, part.inputs, sizes, cost, choosing, out);
+    mark_views(part.inputs, out);
+    return out;
+  } catch (const InputError& error) {
+    std::string_view fault = torch_fault_of_refused(site, part.inputs, sizes, cost, choosing);
+    if (fault.empty()) throw;
+    throw InputError(fmt::format("{}; {}", error.what(), fault));
+  }
 }
 
 std::size_t flat_count(const OpCall& call) {
@@ -246,8 +254,13 @@ Decision decide_each(const OpCall& call, std::span<const std::int32_t> sizes, co
       if (within.ties == Ties::Torch && call.op->name.starts_with("_foreach"))
         within.ties = Ties::First;
       Decision decision = decide_part(call, part, sizes, cost, within);
-      if (std::optional<Choosing> held = with_shared(call, part, decision, out, within))
+      if (std::optional<Choosing> held = with_shared(call, part, decision, out, within)) {
         decision = decide_part(call, part, sizes, cost, *held);
+        decision.corrected =
+            "PyTorch 2.15 is wrong here: a tensor beside the lists lies as the first position "
+            "wants "
+            "it, and later ones take it to lie otherwise";
+      }
       at = known.insert(known.end(), {part, std::move(decision)});
     }
     const Decision& decision = at->second;
@@ -255,6 +268,7 @@ Decision decide_each(const OpCall& call, std::span<const std::int32_t> sizes, co
     out.cost_us += decision.cost_us;
     out.candidates = std::max(out.candidates, decision.candidates);
     out.ties = std::max(out.ties, decision.ties);
+    if (out.corrected.empty()) out.corrected = decision.corrected;
     out.outputs.insert(out.outputs.end(), decision.outputs.begin(), decision.outputs.end());
   }
   return out;

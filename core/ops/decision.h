@@ -50,7 +50,7 @@ struct Decision {
   std::optional<double> runner_up_us;
   // All that were left, in the order of the search; where they were asked for.
   std::vector<Candidate> all;
-  // Where PyTorch gives wrong values or fails inside: why this is another choice. Empty: it is not.
+  // Where PyTorch gives wrong values or fails: a sentence that says how. Empty: it does not.
   std::string_view corrected;
 };
 
@@ -68,10 +68,12 @@ struct Choosing {
   Ties ties = Ties::Torch;
   bool list_all = false;  // fill Decision::all
   // Inputs may be cut by torch.chunk though none of them is (PyTorch asks only for ways of cutting
-  // that it finds among them): a partial may be scattered, a replica sliced.
+  // that it finds among them): a partial may be scattered, a replica sliced. Rows that PyTorch
+  // lacks are looked at, too.
   bool cuts_plainly = false;
   // By input that is there: how it must be wanted, null where that is free. Empty: all are.
   std::vector<const OpPlacements*> held = {};
+  bool as_torch = false;  // what PyTorch chooses, right or wrong
 };
 
 // `sizes`: of the mesh's axes. Throws InputError for arguments that do not fit the operator, and

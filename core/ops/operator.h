@@ -89,6 +89,8 @@ struct Placing {
 // Whether `dim` of input `input` is cut evenly by all axes that would cut it.
 bool is_even(const Placing& placing, std::size_t input, int dim);
 
+struct TorchChoice;
+
 struct Rule {
   std::string_view name;
   // Rows in PyTorch's order, which decides between equal costs; the row of replicas, which every
@@ -101,6 +103,14 @@ struct Rule {
   // Whether an input that lies unevenly, on fewer elements than ranks, may stay as it lies.
   bool keeps_uneven = false;
   bool (*allows)(const Placing& placing) = nullptr;  // none: all
+  // Where PyTorch is wrong: the rows that it has in place of these, and which of its candidates
+  // give right values. Left out: these, and all.
+  Rows (*torch_rows)(const OpSite& site) = nullptr;
+  bool (*is_right)(const Placing& placing) = nullptr;
+  // What it does wrong with a call, in a sentence; empty: nothing (torch_fault.h).
+  std::string_view (*fault)(const TorchChoice& choice) = nullptr;
+  // Rows that PyTorch lacks, for choices that need not be its own.
+  Rows (*more_rows)(const OpSite& site) = nullptr;
 };
 
 // An attribute that a rule reads, or of which it only asks what it is: an integer, a number, none.

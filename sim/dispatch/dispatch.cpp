@@ -138,6 +138,9 @@ class Dispatching {
     }
     std::vector<DispatchedCall> calls = calls_of(best);
     count_hits(calls);
+    // What PyTorch does wrong it does wrong where calls are decided its way.
+    for (std::size_t i = 0; torch && i < calls.size(); ++i)
+      calls[i].decision.corrected = (*torch)[i].call.decision.corrected;
     if (torch) report_.regret = regret_of(only_calls(*torch), calls);
     return calls;
   }

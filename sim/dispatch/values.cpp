@@ -10,6 +10,7 @@
 
 #include "core/base/errors.h"
 #include "core/ops/views/view_map.h"
+#include "sim/dispatch/own_heads.h"
 #include "sim/dispatch/random_offsets.h"
 #include "sim/dispatch/work.h"
 #include "sim/operators/operators.h"
@@ -239,11 +240,14 @@ class Checking {
     if (mask && mask->lo == mask->hi)
       return {
           Array::zeros(call.decision.outputs[0]->meta.dtype, layouts[0]->local_shape(position))};
+    OwnHeads heads(call, inputs, position);
+    heads.narrow(flat);
     Own own = own_call(call, layouts, position);
     RandomStream random;
     if (!call.random_starts.empty()) random.offset = call.random_starts[to_index(position)];
     ArrayResults results = compute(own.name, arguments(call, flat), own.attributes, random);
     if (mask) clear_others(*mask, *results[0]);
+    heads.widen(results);
     return results;
   }
 

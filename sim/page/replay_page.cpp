@@ -155,6 +155,18 @@ void show_communicators(Page& page, const ReplayReport& report) {
   }
 }
 
+void show_faults(Page& page, const ReplayReport& report) {
+  if (!report.dispatch) return;
+  std::vector<FaultFacts> faults = fault_facts(*report.dispatch);
+  if (faults.empty()) return;
+  Node panel = page.add_panel("not-as-pytorch", "Not as PyTorch",
+                              "Calls that PyTorch gets wrong, or does not get through.");
+  HtmlTable table(panel, "Each operator and what PyTorch does",
+                  {"at", "call", "what PyTorch does"});
+  for (const FaultFacts& fault : faults)
+    table.add_row({lines_text(fault.lines), fault.op, std::string(fault.what)});
+}
+
 }  // namespace
 
 std::string replay_page(const ReplayReport& report, const Topology& topology) {
@@ -168,6 +180,7 @@ std::string replay_page(const ReplayReport& report, const Topology& topology) {
         page.add_panel("timeline", "Timeline",
                        "What every rank does when, by operation, and what the whole waits for."),
         {report.workload, report.labels, timeline, report.path ? &*report.path : nullptr});
+  show_faults(page, report);
   show_waits(page, report);
   show_communicators(page, report);
   if (!timeline.flows.empty()) {

@@ -172,6 +172,30 @@ std::vector<OperatorFacts> operator_facts(const DispatchReport& report) {
   return out;
 }
 
+std::vector<FaultFacts> fault_facts(const DispatchReport& report) {
+  std::vector<FaultFacts> out;
+  for (const DispatchedCall& call : report.calls) {
+    const std::string_view what = call.decision.corrected;
+    if (what.empty()) continue;
+    auto at = std::find_if(out.begin(), out.end(), [&](const FaultFacts& known) {
+      return known.op == call.op->name && known.what == what;
+    });
+    if (at == out.end()) at = out.insert(at, {call.op->name, what, {}});
+    at->lines.push_back(call.line);
+  }
+  return out;
+}
+
+std::string lines_text(const std::vector<std::int64_t>& lines) {
+  constexpr std::size_t kShown = 3;
+  const std::size_t shown = std::min(kShown, lines.size());
+  std::string out = fmt::format(
+      "{} {}", lines.size() == 1 ? "line" : "lines",
+      fmt::join(lines.begin(), lines.begin() + static_cast<std::ptrdiff_t>(shown), ", "));
+  if (lines.size() > shown) out += fmt::format(" and {} more", lines.size() - shown);
+  return out;
+}
+
 std::vector<CollectiveFacts> collective_facts(const DispatchReport& report) {
   std::vector<CollectiveFacts> out;
   for (std::string_view pass : {"forward", "backward", "optimizer"})

@@ -75,6 +75,17 @@ struct OperatorFacts {
 // By module, then by operator.
 std::vector<OperatorFacts> operator_facts(const DispatchReport& report);
 
+// What PyTorch does wrong with calls of one operator.
+struct FaultFacts {
+  std::string op;
+  std::string_view what;
+  std::vector<std::int64_t> lines;
+};
+// As they first come.
+std::vector<FaultFacts> fault_facts(const DispatchReport& report);
+// "line 4", "lines 4, 9, 12 and 7 more".
+std::string lines_text(const std::vector<std::int64_t>& lines);
+
 // Redistributions of one pass for one operator by the same collectives.
 struct CollectiveFacts {
   std::string pass;

@@ -79,7 +79,7 @@ void compare_view(const std::vector<std::string>& words, const std::string& answ
   ViewMap map = view_map(words[0], input.meta, attributes_of(words.at(3)));
   ViewResult result = propagate(map, input, sizes);
   INFO("refusal: " << result.refusal);
-  if (result.corrected) {
+  if (!result.corrected.empty()) {
     ++counts.corrected;
     return;
   }

@@ -81,6 +81,8 @@ reduce+product         prod.dim_int,prod.int_out>            self ; dim keepdim 
 softmax                _safe_softmax                         self ; dim dtype
 attention              scaled_dot_product_attention query key value attn_mask? ; dropout_p
                        is_causal scale enable_gqa
+attention              _scaled_dot_product_attention_math query key value attn_mask? ; dropout_p
+                       is_causal scale enable_gqa
 attention              _scaled_dot_product_cudnn_attention query key value attn_bias? ;
                        compute_log_sumexp dropout_p is_causal return_debug_mask scale
 attention_backward     _scaled_dot_product_cudnn_attention_backward grad_out query key value out
@@ -91,6 +93,11 @@ attention              _scaled_dot_product_efficient_attention query key value a
 attention_backward     _scaled_dot_product_efficient_attention_backward grad_out_ query key value
                        attn_bias? out logsumexp philox_seed? philox_offset? ; dropout_p
                        grad_input_mask is_causal scale
+attention              _scaled_dot_product_fused_attention_overrideable query key value
+                       attn_bias? ; dropout_p is_causal return_debug_mask scale
+attention_backward     _scaled_dot_product_fused_attention_overrideable_backward grad_out query key
+                       value attn_bias? out logsumexp cum_seq_q? cum_seq_k? philox_seed?
+                       philox_offset? ; grad_input_mask max_q max_k dropout_p is_causal scale
 attention              _scaled_dot_product_flash_attention query key value ; dropout_p is_causal
                        return_debug_mask scale
 attention_backward     _scaled_dot_product_flash_attention_backward grad_out query key value out

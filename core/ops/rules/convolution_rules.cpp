@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include "core/base/errors.h"
+#include "core/ops/candidates.h"
 #include "core/ops/metas.h"
 #include "core/ops/rules/rules.h"
+#include "core/ops/torch_fault.h"
 
 namespace reshard {
 namespace {
@@ -77,6 +79,30 @@ bool keeps_windows(const Placing& placing) {
          site.shape(input_of(site))[last] % (per_dim(site, "stride", 1).back() * parts) == 0;
 }
 
+// PyTorch's handler works on the shards as they lie, and calls what comes out by the row that it
+// would have moved them for. A gradient it brings to where its input lies.
+std::string_view convolution_fault(const TorchChoice& choice) {
+  for (std::size_t i = 0; i < choice.inputs.size(); ++i)
+    if (choice.moves(i) && !is_backward(choice.site))
+      return "PyTorch 2.15 is wrong or fails here: its handler of convolutions moves nothing, and "
+             "takes shards for the whole (pytorch #186129)";
+  return {};
+}
+
+std::string_view convolution_backward_fault(const TorchChoice& choice) {
+  TensorSpec grad = *choice.inputs[0];
+  grad.placements = choice.inputs[1]->placements;
+  std::vector<const TensorSpec*> inputs = choice.inputs;
+  inputs[0] = &grad;
+  auto is_moved = [](const TensorSpec& from, const OpPlacements& to) {
+    return from.placements == to ? 0.0 : 1.0;
+  };
+  Rows rows = convolution_backward(choice.site);
+  if (choose(choice.site, inputs, rows, choice.sizes, is_moved, {}).cost_us == 0) return {};
+  return "PyTorch 2.15 is wrong or fails here: its handler of convolutions moves nothing but the "
+         "gradient, and takes shards for the whole (pytorch #191926)";
+}
+
 Metas convolution_metas(const OpSite& site) {
   const TensorMeta& input = site.meta(0);
   const Shape& weight = site.shape(1);
@@ -121,9 +147,10 @@ constexpr std::string_view kReads =
     "stride padding dilation transposed output_padding groups "
     "bias_sizes output_mask";
 constexpr Rule kRules[]{
-    {"convolution", convolution, convolution_metas, kReads, false, keeps_windows},
+    {"convolution", convolution, convolution_metas, kReads, false, keeps_windows, nullptr, nullptr,
+     convolution_fault},
     {"convolution_backward", convolution_backward, convolution_backward_metas, kReads, false,
-     keeps_windows},
+     keeps_windows, nullptr, nullptr, convolution_backward_fault},
 };
 
 }  // namespace

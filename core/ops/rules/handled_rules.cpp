@@ -7,6 +7,7 @@
 
 #include "core/base/errors.h"
 #include "core/ops/metas.h"
+#include "core/ops/torch_fault.h"
 
 namespace reshard {
 namespace {
@@ -69,6 +70,15 @@ Decision arg_extreme(const OpCall& call, std::span<const std::int32_t> sizes,
       out.collectives.push_back(
           {"all_gather", static_cast<int>(axis), site.outputs[0]->shape, dtype});
   }
+  for (int dim : reduced)
+    if (has_empty_shard(input.meta, wanted, dim, sizes))
+      out.corrected =
+          "PyTorch 2.15 hangs here: a rank whose shard of the reduced dim is empty "
+          "raises, and the others wait for it";
+  if (has_strided(input.placements))
+    out.corrected =
+        "PyTorch 2.15 is silently wrong here: its handler takes a _StridedShard for a "
+        "Shard, and gives indices of other elements";
   out.wanted = {wanted};
   out.cost_us = cost(input, wanted);
   out.outputs = {TensorSpec{*site.outputs[0], output}};
@@ -156,6 +166,10 @@ Decision nll_loss(const OpCall& call, const OpSite& site) {
       out.wanted.emplace_back(logits.placements);
     } else if (site.op.tensors[i].name == "target" || (i == 0 && reduction == 0)) {
       out.wanted.emplace_back(targets);
+      if (input_of(call, i)->placements != targets)
+        out.corrected =
+            "PyTorch 2.15 fails here: within loss_parallel it leaves it to the caller to "
+            "cut targets as the logits' batches are cut";
     } else {
       out.wanted.emplace_back(whole);
     }

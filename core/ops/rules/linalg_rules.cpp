@@ -8,6 +8,7 @@
 #include "core/base/errors.h"
 #include "core/ops/metas.h"
 #include "core/ops/rules/rules.h"
+#include "core/ops/torch_fault.h"
 
 namespace reshard {
 namespace {
@@ -44,7 +45,7 @@ int rank_of(const OpSite& site) {
   return rank;
 }
 
-Rows linalg(const OpSite& site) {
+Rows linalg_rows(const OpSite& site, bool of_torch) {
   const Kind& kind = kind_of(site);
   std::size_t inputs = site.inputs().size();
   Rows rows;
@@ -61,10 +62,19 @@ Rows linalg(const OpSite& site) {
   if (site.op.partials != "triangular") return rows;
   for (int d = 0; d + 2 < site.shape(1).size(); ++d) {
     int at = d - (site.shape(1).size() - site.shape(0).size());
-    if (at < 0 || site.shape(0)[at] == 1)
+    if (of_torch || at < 0 || site.shape(0)[at] == 1)
       rows.push_back({Mark::shard(d), Mark::replicate(), Mark::shard(d)});
   }
   return rows;
+}
+
+Rows linalg(const OpSite& site) { return linalg_rows(site, false); }
+Rows linalg_rows_of_torch(const OpSite& site) { return linalg_rows(site, true); }
+
+std::string_view linalg_fault(const TorchChoice& choice) {
+  if (!choice.differs()) return {};
+  return "PyTorch 2.15 fails here: it cuts the batches of the right sides and not those of the "
+         "triangles";
 }
 
 Metas linalg_metas(const OpSite& site) {
@@ -144,7 +154,8 @@ Metas cross_metas(const OpSite& site) {
 }
 
 constexpr Rule kRules[]{
-    {"linalg", linalg, linalg_metas, "", true},
+    {"linalg", linalg, linalg_metas, "", true, nullptr, linalg_rows_of_torch, nullptr,
+     linalg_fault},
     {"decompose", decompose, decompose_metas, "mode full_matrices compute_uv", false},
     {"cross", cross, cross_metas, "dim", true},
 };

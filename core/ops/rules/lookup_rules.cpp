@@ -8,6 +8,7 @@
 #include "core/base/errors.h"
 #include "core/ops/metas.h"
 #include "core/ops/rules/rules.h"
+#include "core/ops/torch_fault.h"
 
 namespace reshard {
 namespace {
@@ -23,6 +24,23 @@ Rows embedding(const OpSite& site) {
   return rows;
 }
 
+// A mask is of one axis, and where nothing is looked up nothing is.
+std::string_view embedding_fault(const TorchChoice& choice) {
+  const auto& output = choice.right.outputs[0];
+  auto masks = std::count_if(output->placements.begin(), output->placements.end(),
+                             [](const OpPlacement& placement) {
+                               return placement.kind == OpPlacement::Kind::MaskPartial;
+                             });
+  if (masks > 1)
+    return "PyTorch 2.15 fails here: two axes cut the rows that are looked up in, and it keeps one "
+           "mask for both";
+  if (masks == 1 &&
+      has_empty_shard(choice.inputs[0]->meta, *choice.right.wanted[0], 0, choice.sizes))
+    return "PyTorch 2.15 hangs here: a rank without rows to look up in raises, and the others wait "
+           "for it";
+  return {};
+}
+
 Metas embedding_metas(const OpSite& site) {
   const Shape& weight = site.shape(0);
   if (weight.size() != 2)
@@ -34,13 +52,25 @@ Metas embedding_metas(const OpSite& site) {
 }
 
 // Counts of indices that scale gradients are those of all ranks (PyTorch takes each rank's own).
-Rows embedding_backward(const OpSite& site) {
-  bool counts = site.attributes.boolean("scale_grad_by_freq", false);
+Rows embedding_backward_rows(const OpSite& site, bool counts) {
   Rows rows{{Mark::plain_shard(1), Mark::plain_shard(site.shape(0).size() - 1), Mark::replicate()}};
   for (int d = 0; d < site.shape(1).size() && !counts; ++d)
     rows.push_back({Mark::partial(kSum), Mark::plain_shard(d), Mark::plain_shard(d)});
   rows.push_back({Mark::partial(kSum), Mark::partial(kSum), Mark::replicate()});
   return rows;
+}
+
+Rows embedding_backward(const OpSite& site) {
+  return embedding_backward_rows(site, site.attributes.boolean("scale_grad_by_freq", false));
+}
+Rows embedding_backward_of_torch(const OpSite& site) {
+  return embedding_backward_rows(site, false);
+}
+
+std::string_view embedding_backward_fault(const TorchChoice& choice) {
+  if (!choice.differs()) return {};
+  return "PyTorch 2.15 is silently wrong here: with scale_grad_by_freq each rank divides by how "
+         "often an index occurs in its own shard";
 }
 
 Metas embedding_backward_metas(const OpSite& site) {
@@ -263,9 +293,11 @@ Metas index_put_metas(const OpSite& site) {
 }
 
 constexpr Rule kRules[]{
-    {"embedding", embedding, embedding_metas},
+    {"embedding", embedding, embedding_metas, "", false, nullptr, nullptr, nullptr,
+     embedding_fault},
     {"embedding_backward", embedding_backward, embedding_backward_metas,
-     "num_weights scale_grad_by_freq"},
+     "num_weights scale_grad_by_freq", false, nullptr, embedding_backward_of_torch, nullptr,
+     embedding_backward_fault},
     {"gather", gather, gather_metas, "dim"},
     {"scatter", scatter, written_metas, "dim"},
     {"index_select", index_select, index_select_metas, "dim"},

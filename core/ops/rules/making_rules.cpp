@@ -5,6 +5,7 @@
 #include "core/base/errors.h"
 #include "core/ops/metas.h"
 #include "core/ops/rules/rules.h"
+#include "core/ops/torch_fault.h"
 
 namespace reshard {
 namespace {
@@ -22,6 +23,22 @@ Rows keep(const OpSite& site) {
   for (ReduceOp op : kPartials)
     if (adds_up || op != ReduceOp::Sum) keep_partials({op}, 2, rows);
   return rows;
+}
+
+Rows keep_rows_of_torch(const OpSite& site) {
+  Rows rows;
+  cut_alike(site, {}, 2, rows);
+  keep_partials(kPartials, 2, rows);
+  return rows;
+}
+
+std::string_view keep_fault(const TorchChoice& choice) {
+  if (!choice.differs()) return {};
+  return choice.site.op.name == "view.dtype"
+             ? "PyTorch 2.15 is silently wrong here: it takes the bits of addends for addends of "
+               "the bits"
+             : "PyTorch 2.15 is silently wrong here: it writes the constant into every addend, "
+               "whose sum is another";
 }
 
 Metas keep_metas(const OpSite& site) {
@@ -116,7 +133,8 @@ Metas multinomial_metas(const OpSite& site) {
 }
 
 constexpr Rule kRules[]{
-    {"keep", keep, keep_metas, "value dtype", true},
+    {"keep", keep, keep_metas, "value dtype", true, nullptr, keep_rows_of_torch, nullptr,
+     keep_fault},
     {"to_copy", to_copy, keep_metas, "dtype", true},
     {"like", like, keep_metas, "dtype", true},
     {"new", make_new, new_metas, "size dtype", true},

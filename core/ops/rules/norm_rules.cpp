@@ -6,6 +6,7 @@
 #include "core/base/errors.h"
 #include "core/ops/metas.h"
 #include "core/ops/rules/rules.h"
+#include "core/ops/torch_fault.h"
 
 namespace reshard {
 namespace {
@@ -97,6 +98,33 @@ Metas norm_backward_metas(const OpSite& site) {
   return out;
 }
 
+// Where statistics are moved onto an uneven cut of a dim that is not the first, PyTorch's shard of
+// them is a view of a padded one.
+std::string_view norm_backward_fault(const TorchChoice& choice) {
+  if (!choice.site.op.name.starts_with("native_layer_norm")) return {};
+  for (std::size_t i : {std::size_t{2}, std::size_t{3}})
+    for (std::size_t axis = 0; axis < choice.sizes.size(); ++axis) {
+      const TensorSpec& from = *choice.inputs[i];
+      const OpPlacement& to = choice.right.wanted[i]->at(axis);
+      if (to == from.placements[axis] || !from.placements[axis].is_shard_like()) continue;
+      if (to.is_shard_like() && to.dim > 0 && from.meta.shape[to.dim] % choice.sizes[axis] != 0)
+        return "PyTorch 2.15 is silently wrong here on CPUs: the uneven shard of mean or rstd that "
+               "it has moved has gaps, which the kernel takes for elements";
+    }
+  return {};
+}
+
+// What PyTorch takes apart on CPUs adds eps to a mean of squares in place.
+std::string_view norm_forward_fault(const TorchChoice& choice) {
+  if (!choice.site.op.name.starts_with("_fused_rms")) return {};
+  const TensorSpec& input = *choice.inputs[0];
+  for (const OpPlacement& placement : input.placements)
+    if (placement.is_shard_like() && placement.dim >= leading_dims(choice.site, 0))
+      return "PyTorch 2.15 fails here on CPUs: it takes rms_norm apart, and refuses to add eps in "
+             "place to a mean of which ranks have addends";
+  return {};
+}
+
 // Of a batch, a channel dim and what is behind it: only the batch is cut.
 Rows group_norm(const OpSite& site) {
   Row row(site.outputs.size() + 1, Mark::shard(0));
@@ -116,8 +144,10 @@ Metas group_norm_metas(const OpSite& site) {
 
 constexpr Rule kRules[]{
     {"softmax", softmax, softmax_metas, "dim half_to_float dtype input_dtype", true},
-    {"norm_forward", norm_forward, norm_forward_metas, "normalized_shape", true},
-    {"norm_backward", norm_backward, norm_backward_metas, "normalized_shape output_mask", false},
+    {"norm_forward", norm_forward, norm_forward_metas, "normalized_shape", true, nullptr, nullptr,
+     nullptr, norm_forward_fault},
+    {"norm_backward", norm_backward, norm_backward_metas, "normalized_shape output_mask", false,
+     nullptr, nullptr, nullptr, norm_backward_fault},
     {"group_norm", group_norm, group_norm_metas, "group", false},
 };
 

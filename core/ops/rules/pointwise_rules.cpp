@@ -8,6 +8,7 @@
 #include "core/base/errors.h"
 #include "core/ops/metas.h"
 #include "core/ops/rules/rules.h"
+#include "core/ops/torch_fault.h"
 
 namespace reshard {
 namespace {
@@ -74,7 +75,7 @@ bool keeps_partials(const OpSite& site) {
   return !site.attributes.has("rounding_mode");
 }
 
-Rows pointwise(const OpSite& site) {
+Rows pointwise_rows(const OpSite& site, bool partials) {
   std::vector<const TensorMeta*> inputs = site.inputs();
   Shape common = broadcast_shapes(inputs);
   std::size_t outputs = site.outputs.size();
@@ -87,10 +88,19 @@ Rows pointwise(const OpSite& site) {
     }
     rows.push_back(std::move(row));
   }
-  if (keeps_partials(site))
+  if (partials)
     for (const Row& row : partial_rows(site.op.partials))
       if (row.size() == outputs + inputs.size()) rows.push_back(row);
   return rows;
+}
+
+Rows pointwise(const OpSite& site) { return pointwise_rows(site, keeps_partials(site)); }
+Rows threshold_rows_of_torch(const OpSite& site) { return pointwise_rows(site, true); }
+
+std::string_view threshold_fault(const TorchChoice& choice) {
+  if (!choice.differs()) return {};
+  return "PyTorch 2.15 is silently wrong here: it takes threshold to be monotone, which it is not "
+         "where the value is above the threshold";
 }
 
 // Scalars that take part in a type's promotion.
@@ -157,7 +167,8 @@ constexpr Rule kRules[]{
     {"pointwise", pointwise, pointwise_metas, kReads, true},
     // What PyTorch takes apart to decide it.
     {"pointwise_even", pointwise, pointwise_metas, kReads, false},
-    {"threshold", pointwise, pointwise_metas, "threshold value", true},
+    {"threshold", pointwise, pointwise_metas, "threshold value", true, nullptr,
+     threshold_rows_of_torch, nullptr, threshold_fault},
     {"frexp", pointwise, frexp_metas, "", true},
     {"optimizer", optimizer, optimizer_metas, "", true},
 };

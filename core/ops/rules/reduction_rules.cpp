@@ -9,6 +9,7 @@
 #include "core/base/errors.h"
 #include "core/ops/metas.h"
 #include "core/ops/rules/rules.h"
+#include "core/ops/torch_fault.h"
 
 namespace reshard {
 namespace {
@@ -54,6 +55,30 @@ Rows reduce(const OpSite& site) {
   reduce_rows(site, reduced_dims(site), partial, rows);
   rows.push_back({partial, partial});
   return rows;
+}
+
+// Of nothing there is no largest element.
+std::string_view fault_of_empty(const TorchChoice& choice, const std::vector<int>& reduced) {
+  for (int dim : reduced)
+    if (has_empty_shard(choice.inputs[0]->meta, *choice.right.wanted[0], dim, choice.sizes))
+      return "PyTorch 2.15 hangs here: a rank whose shard of the reduced dim is empty raises, and "
+             "the others wait for it";
+  return {};
+}
+
+constexpr std::string_view kFailsWithOut =
+    "PyTorch 2.15 fails inside here: its rule of this operator does not get through the form that "
+    "writes to out=";
+
+std::string_view mean_fault(const TorchChoice& choice) {
+  return choice.site.op.name == "mean.out" ? kFailsWithOut : std::string_view();
+}
+
+std::string_view reduce_fault(const TorchChoice& choice) {
+  if (choice.site.op.name == "amax.out") return kFailsWithOut;
+  ReduceOp op = reduction_of(choice.site);
+  if (op != ReduceOp::Max && op != ReduceOp::Min) return {};
+  return fault_of_empty(choice, reduced_dims(choice.site));
 }
 
 Rows reduce_whole(const OpSite& site) {
@@ -102,18 +127,37 @@ std::vector<int> norm_dims(const OpSite& site) { return reduced_dims(site); }
 
 // Powers of addends are no addends of powers, and of the largest element's partials there is no
 // largest norm: the magnitude of what is most negative is lost. (PyTorch takes both for such.)
-Rows norm(const OpSite& site) {
+Mark norm_partial(const OpSite& site) {
   double order = order_of(site);
   const OpValue* written = site.attributes.find(order_name(site));
   bool is_number = written && written->kind == OpValue::Kind::Number;
   bool is_sum = site.op.name.find("powsum") != std::string::npos;  // without the root
-  Mark gone = is_sum || order == 0 ? Mark::partial(ReduceOp::Sum)
-              : order == INFINITY  ? Mark::partial(ReduceOp::Max)
-              : order == -INFINITY ? Mark::partial(ReduceOp::Min)
-                                   : Mark::of_norm(order, is_number);
+  return is_sum || order == 0 ? Mark::partial(ReduceOp::Sum)
+         : order == INFINITY  ? Mark::partial(ReduceOp::Max)
+         : order == -INFINITY ? Mark::partial(ReduceOp::Min)
+                              : Mark::of_norm(order, is_number);
+}
+
+Rows norm(const OpSite& site) {
   Rows rows;
-  reduce_rows(site, norm_dims(site), gone, rows);
+  reduce_rows(site, norm_dims(site), norm_partial(site), rows);
   return rows;
+}
+
+Rows norm_rows_of_torch(const OpSite& site) {
+  Rows rows = norm(site);
+  Mark partial = norm_partial(site);
+  if (partial.kind == Mark::Kind::Partial) rows.push_back({partial, partial});
+  return rows;
+}
+
+std::string_view norm_fault(const TorchChoice& choice) {
+  if (choice.differs())
+    return "PyTorch 2.15 is silently wrong here: it takes norms of addends for addends of the "
+           "norm, "
+           "though what is most negative, or a power, is lost";
+  double order = order_of(choice.site);
+  return std::isinf(order) ? fault_of_empty(choice, norm_dims(choice.site)) : std::string_view();
 }
 
 // A mean of means is one where all have as many elements.
@@ -236,6 +280,19 @@ Metas whole_metas(const OpSite& site) {
 
 Metas no_metas(const OpSite&) { return {}; }
 
+std::string_view item_fault(const TorchChoice& choice) {
+  const TensorSpec& input = *choice.inputs[0];
+  for (std::size_t axis = 0; axis < choice.sizes.size(); ++axis) {
+    if (choice.sizes[axis] == 1) continue;
+    if (input.placements[axis].is_partial())
+      return "PyTorch 2.15 is silently wrong here: item() gives every rank its own addend "
+             "(pytorch #144054, #166638)";
+    if (input.placements[axis].is_shard_like())
+      return "PyTorch 2.15 fails here: item() raises on the ranks that have no element";
+  }
+  return {};
+}
+
 Metas diagonal_metas(const OpSite& site) {
   const Shape& shape = site.shape(0);
   std::int64_t offset =
@@ -280,17 +337,20 @@ Rows equal_rows(const OpSite& site) {
 }
 
 constexpr Rule kRules[]{
-    {"reduce", reduce, reduce_metas, "dim keepdim dtype", true},
+    {"reduce", reduce, reduce_metas, "dim keepdim dtype", true, nullptr, nullptr, nullptr,
+     reduce_fault},
     {"reduce_whole", reduce_whole, same_dtype_metas, "dim keepdim", true},
-    {"mean", mean, same_dtype_metas, "dim keepdim dtype", false, averages_evenly},
-    {"norm", norm, norm_metas, "ord p dim keepdim dtype", true},
+    {"mean", mean, same_dtype_metas, "dim keepdim dtype", false, averages_evenly, nullptr, nullptr,
+     mean_fault},
+    {"norm", norm, norm_metas, "ord p dim keepdim dtype", true, nullptr, norm_rows_of_torch,
+     nullptr, norm_fault},
     {"reduce_indices", reduce_indices, indices_metas, "dim keepdim", true},
     {"argmax", argmax, argmax_metas, "dim keepdim", true, only_makes_whole},
     {"sort", sort, sort_metas, "dim k", true},
     {"scan", scan, scan_metas, "dim dtype", true},
     {"scan_indices", scan_indices, scan_indices_metas, "dim", true},
     {"whole", nothing, whole_metas, "", false},
-    {"item", nothing, no_metas, "", false},
+    {"item", nothing, no_metas, "", false, nullptr, nullptr, nullptr, item_fault},
     {"diagonal", nothing, diagonal_metas, "diagonal offset dim1 dim2", false},
     {"histc", histc, histc_metas, "bins min max", true},
     {"equal", equal_rows, no_metas, "", true},

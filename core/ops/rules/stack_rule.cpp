@@ -74,7 +74,9 @@ Decision decide_stack(const OpCall& call, std::span<const std::int32_t>, const M
   Decision out;
   bool corrected = false;
   OpPlacements follow = followed(tensors, corrected);
-  if (corrected) out.corrected = "PyTorch wants partials here that it cannot make";
+  if (corrected)
+    out.corrected =
+        "PyTorch 2.15 fails here: it wants partials of tensors that it cannot make partial";
   TensorSpec output{{{}, meta.dtype}, follow};
   output.of_view = has_strided(output.placements) &&
                    std::all_of(tensors.begin(), tensors.end(), [](const TensorSpec* tensor) {

@@ -11,6 +11,12 @@ namespace reshard {
 
 namespace {
 
+constexpr std::string_view
+    kLost = "PyTorch 2.15 fails inside here: it finds no place for a shard of the input",
+    kElsewhere =
+        "PyTorch 2.15 fails or is silently wrong here: it keeps a shard whose elements the "
+        "view has on other ranks (pytorch #143372)";
+
 std::string refusal_of(int dim) {
   return fmt::format(
       "This operation would remove or reshape sharded dimension {}, which requires "
@@ -64,11 +70,11 @@ ViewResult propagate(const ViewMap& map, const TensorSpec& input, AxisSizes size
           has_strided(result.output) && (input.of_view || !has_strided(input.placements));
       return result;
     }
-    result.corrected = true;
+    result.corrected = torch.lost_axis >= 0 ? kLost : kElsewhere;
     for (std::size_t axis = 0; axis < sizes.size(); ++axis) {
       if (!has(lost, static_cast<int>(axis))) continue;
       if (map.kind == ViewKind::Strict) {
-        result.refusal = refusal_of(shards[axis].dim);
+        result.refusal = fmt::format("{}; {}", refusal_of(shards[axis].dim), result.corrected);
         return result;
       }
       shards[axis] = {};

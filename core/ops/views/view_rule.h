@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/limits.h"
@@ -60,7 +61,7 @@ struct ViewResult {
   OpPlacements wanted, output;
   bool of_view = false;    // a view made the output's _StridedShard
   std::string refusal;     // empty: none. Else wanted and output are, too
-  bool corrected = false;  // PyTorch fails inside here or takes elements for others
+  std::string_view corrected = {};  // what PyTorch does wrong here; empty: nothing
 };
 
 // `sizes`: of the mesh's axes. Partials pass. What PyTorch decides, save where it would be wrong or

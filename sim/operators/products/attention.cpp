@@ -14,43 +14,87 @@ namespace {
 
 using namespace arithmetic;
 
-// (batch ..., queries, width) by (batch ..., keys, width).
+// (batch ..., queries, width) by (batch ..., keys, width). Batches are broadcast; heads, the last
+// of them, may be fewer in keys and values: each then serves a group of query heads.
 struct Attention {
   Shape batch;
   std::int64_t count = 1, queries = 0, keys = 0, width = 0, value_width = 0;
-  std::int64_t group = 1;  // query heads that share a head of key and value
   double scale = 1;
   bool is_causal = false;
-  std::vector<double> q, k, v, bias;  // bias: for every score, or none
-
-  std::int64_t key_head(std::int64_t i) const { return i / group; }
+  std::vector<std::int64_t> q_of, k_of, v_of;  // by batch: which matrix of each is its
+  std::vector<double> q, k, v, bias;           // bias: for every score, or none
 };
+
+Shape batch_dims(const Shape& shape) {
+  Shape out;
+  for (int d = 0; d + 2 < shape.size(); ++d) out.push_back(shape[d]);
+  return out;
+}
+
+// For what PyTorch takes apart; its kernels expect one batch, and see groups by the counts of
+// heads.
+bool broadcasts(const LocalCall& call) {
+  return call.row->name == "scaled_dot_product_attention" || call.row->name.ends_with("_math");
+}
+
+Shape batch_of(const LocalCall& call, const Shape& q, const Shape& k, const Shape& v) {
+  bool grouped = !broadcasts(call) || call.attributes.boolean("enable_gqa", false);
+  Shape out(std::max({q.size(), k.size(), v.size()}) - 2, 1);
+  for (const Shape* shape : {&q, &k, &v}) {
+    Shape own = batch_dims(*shape);
+    int missing = out.size() - own.size();
+    for (int d = 0; d < own.size(); ++d) {
+      std::int64_t& size = out[d + missing];
+      bool is_shared = grouped && shape != &q && d == own.size() - 1 && own[d] > 0;
+      bool fits = own[d] == size || (is_shared && size % own[d] == 0);
+      if (shape == &q || broadcasts(call)) fits = fits || own[d] == 1 || size == 1;
+      call.expect(fits, "expected query, key and value of one batch, or groups of heads");
+      if (size == 1) size = own[d];
+    }
+  }
+  return out;
+}
+
+std::vector<std::int64_t> matrices_of(const Shape& batch, const Shape& shape) {
+  Shape own = batch_dims(shape);
+  DimVector strides = dense_strides(own);
+  int missing = batch.size() - own.size();
+  std::vector<std::int64_t> out(to_index(computable_count(batch)), 0);
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    auto rest = static_cast<std::int64_t>(i);
+    for (int d = batch.size() - 1; d >= missing; --d) {
+      std::int64_t sharing = batch[d] / own[d - missing];
+      out[i] += rest % batch[d] / sharing * strides[d - missing];
+      rest /= batch[d];
+    }
+  }
+  return out;
+}
 
 Attention attention(const LocalCall& call, const Array& q, const Array& k, const Array& v,
                     const Array* bias) {
-  int rank = q.shape.size();
-  call.expect(rank >= 2 && k.shape.size() == rank && v.shape.size() == rank,
-              "expected query, key and value of one number of dims, 2 at least");
+  const int rank = q.shape.size(), key_rank = k.shape.size(), value_rank = v.shape.size();
+  call.expect(rank >= 2 && key_rank >= 2 && value_rank >= 2,
+              "expected query, key and value of 2 dims at least");
+  call.expect(broadcasts(call) || (key_rank == rank && value_rank == rank),
+              "expected query, key and value of one number of dims");
   call.expect(call.number("dropout_p", 0) == 0, "expected dropout_p 0");
   Attention out;
-  for (int d = 0; d + 2 < rank; ++d) {
-    bool is_head = d == rank - 3 && call.attributes.boolean("enable_gqa", false);
-    call.expect(k.shape[d] == v.shape[d], "expected key and value of one batch");
-    if (is_head && k.shape[d] > 0 && q.shape[d] % k.shape[d] == 0)
-      out.group = q.shape[d] / k.shape[d];
-    else
-      call.expect(k.shape[d] == q.shape[d], "expected query and key of one batch");
-    out.batch.push_back(q.shape[d]);
-  }
+  out.batch = batch_of(call, q.shape, k.shape, v.shape);
   out.count = element_count(out.batch);
-  out.queries = q.shape[rank - 2], out.keys = k.shape[rank - 2];
-  out.width = q.shape[rank - 1], out.value_width = v.shape[rank - 1];
-  call.expect(k.shape[rank - 1] == out.width && v.shape[rank - 2] == out.keys,
+  out.queries = q.shape[rank - 2], out.keys = k.shape[key_rank - 2];
+  out.width = q.shape[rank - 1], out.value_width = v.shape[value_rank - 1];
+  call.expect(k.shape[key_rank - 1] == out.width && v.shape[value_rank - 2] == out.keys,
               "expected query, key and value that fit");
   computable_count({out.count, out.queries, out.keys});
   computable_count({out.count, out.queries, out.value_width});
   out.scale = call.number("scale", 1 / std::sqrt(static_cast<double>(out.width)));
   out.is_causal = call.attributes.boolean("is_causal", false);
+  if (out.count > 0) {
+    out.q_of = matrices_of(out.batch, q.shape);
+    out.k_of = matrices_of(out.batch, k.shape);
+    out.v_of = matrices_of(out.batch, v.shape);
+  }
   out.q = values<double>(q), out.k = values<double>(k), out.v = values<double>(v);
   if (!bias) return out;
   Shape scores = out.batch;
@@ -64,8 +108,8 @@ Attention attention(const LocalCall& call, const Array& q, const Array& k, const
 // The scores of one batch, masked and biased: queries x keys.
 std::vector<double> scores_of(const Attention& of, std::int64_t i) {
   std::vector<double> out(to_index(of.queries * of.keys));
-  const double *q = of.q.data() + i * of.queries * of.width,
-               *k = of.k.data() + of.key_head(i) * of.keys * of.width;
+  const double *q = of.q.data() + of.q_of[to_index(i)] * of.queries * of.width,
+               *k = of.k.data() + of.k_of[to_index(i)] * of.keys * of.width;
   for (std::int64_t a = 0; a < of.queries; ++a)
     for (std::int64_t b = 0; b < of.keys; ++b) {
       double dot = 0;
@@ -80,13 +124,14 @@ std::vector<double> scores_of(const Attention& of, std::int64_t i) {
 
 struct Attended {
   Array out, log_sum;
+  std::vector<double> weights;  // of every score, where they are asked for
 };
 
-Attended attend(const Attention& of, DType dtype) {
+Attended attend(const Attention& of, DType dtype, bool keeps_weights) {
   Shape shape = of.batch, sums = of.batch;
   shape.push_back(of.queries), shape.push_back(of.value_width), sums.push_back(of.queries);
   std::vector<double> out(to_index(element_count(shape)), 0),
-      log_sum(to_index(element_count(sums)));
+      log_sum(to_index(element_count(sums))), weights;
   for (std::int64_t i = 0; i < of.count; ++i) {
     std::vector<double> scores = scores_of(of, i);
     for (std::int64_t a = 0; a < of.queries; ++a) {
@@ -98,11 +143,12 @@ Attended attend(const Attention& of, DType dtype) {
       for (double& x : row) x = is_masked ? 0 : x / total;
       log_sum[to_index(i * of.queries + a)] = high + std::log(total);
     }
-    add_product(scores.data(), of.v.data() + of.key_head(i) * of.keys * of.value_width, of.queries,
-                of.keys, of.value_width, out.data() + i * of.queries * of.value_width);
+    add_product(scores.data(), of.v.data() + of.v_of[to_index(i)] * of.keys * of.value_width,
+                of.queries, of.keys, of.value_width, out.data() + i * of.queries * of.value_width);
+    if (keeps_weights) weights.insert(weights.end(), scores.begin(), scores.end());
   }
   return {Array::of(dtype, shape, out),
-          Array::of(dtype == DType::F64 ? dtype : DType::F32, sums, log_sum)};
+          Array::of(dtype == DType::F64 ? dtype : DType::F32, sums, log_sum), std::move(weights)};
 }
 
 // dq, dk, dv and the bias's, from the gradient, the output and logsumexp.
@@ -118,18 +164,20 @@ Slopes attend_backward(const Attention& of, const std::vector<double>& grad,
            {}};
   for (std::int64_t i = 0; i < of.count; ++i) {
     std::vector<double> scores = scores_of(of, i);
-    std::int64_t query0 = i * of.queries, key0 = of.key_head(i) * of.keys;
+    std::int64_t row0 = i * of.queries, query0 = of.q_of[to_index(i)] * of.queries,
+                 key0 = of.k_of[to_index(i)] * of.keys, value0 = of.v_of[to_index(i)] * of.keys;
     for (std::int64_t a = 0; a < of.queries; ++a) {
-      const double *g = grad.data() + (query0 + a) * of.value_width,
-                   *o = out.data() + (query0 + a) * of.value_width;
-      double own = 0, least = log_sum[to_index(query0 + a)];
+      const double *g = grad.data() + (row0 + a) * of.value_width,
+                   *o = out.data() + (row0 + a) * of.value_width;
+      double own = 0, least = log_sum[to_index(row0 + a)];
       for (std::int64_t c = 0; c < of.value_width; ++c) own += g[c] * o[c];
       for (std::int64_t b = 0; b < of.keys; ++b) {
         double& score = scores[to_index(a * of.keys + b)];
         double share = score == -kInfinity ? 0 : std::exp(score - least), towards = 0;
         for (std::int64_t c = 0; c < of.value_width; ++c) {
-          towards += g[c] * of.v[to_index((key0 + b) * of.value_width + c)];
-          d.v[to_index((key0 + b) * of.value_width + c)] += share * g[c];
+          std::size_t v = to_index((value0 + b) * of.value_width + c);
+          towards += g[c] * of.v[v];
+          d.v[v] += share * g[c];
         }
         score = share * (towards - own);  // from here on its derivative
         for (std::int64_t c = 0; c < of.width; ++c) {
@@ -176,12 +224,21 @@ Array empty_of(DType dtype) { return Array::zeros(dtype, Shape{0}); }
 
 const Array* mask_of(const LocalCall& call) { return call.optional_tensor(3); }
 
-Attended attended(const LocalCall& call, const Array* bias) {
+Attended attended(const LocalCall& call, const Array* bias, bool keeps_weights = false) {
   const Array &q = call.tensor(0), &k = call.tensor(1), &v = call.tensor(2);
-  return attend(attention(call, q, k, v, bias), q.dtype);
+  return attend(attention(call, q, k, v, bias), q.dtype, keeps_weights);
 }
 
 ArrayResults composite(const LocalCall& call) { return results(attended(call, mask_of(call)).out); }
+
+// Output and weights, [batches ..., queries, keys].
+ArrayResults math(const LocalCall& call) {
+  Attended made = attended(call, mask_of(call), true);
+  Shape shape = made.log_sum.shape;
+  shape.push_back(call.tensor(1).shape[call.tensor(1).shape.size() - 2]);
+  Array weights = Array::of(made.out.dtype, shape, made.weights);
+  return results(std::move(made.out), std::move(weights));
+}
 
 ArrayResults of_cpu(const LocalCall& call) {
   Attended made = attended(call, mask_of(call));
@@ -222,6 +279,13 @@ ArrayResults efficient(const LocalCall& call) {
   return out;
 }
 
+ArrayResults fused(const LocalCall& call) {
+  Attended made = attended(call, mask_of(call));
+  ArrayResults out(9);
+  out[0] = std::move(made.out), out[1] = std::move(made.log_sum);
+  return out;
+}
+
 ArrayResults cudnn(const LocalCall& call) {
   Attended made = attended(call, mask_of(call));
   ArrayResults out(9);
@@ -248,7 +312,9 @@ ArrayResults backward(const LocalCall& call) {
       attend_backward(of, values<double>(grad), values<double>(out), values<double>(log_sum));
   ArrayResults made = results(Array::of(q.dtype, q.shape, d.q), Array::of(k.dtype, k.shape, d.k),
                               Array::of(v.dtype, v.shape, d.v));
-  if (!call.row->name.starts_with("_scaled_dot_product_efficient")) return made;
+  if (!call.row->name.starts_with("_scaled_dot_product_efficient") &&
+      !call.row->name.starts_with("_scaled_dot_product_fused"))
+    return made;
   Shape scores = of.batch;
   scores.push_back(of.queries), scores.push_back(of.keys);
   std::vector<bool> mask =
@@ -262,11 +328,13 @@ ArrayResults backward(const LocalCall& call) {
 
 constexpr std::array kRows{
     OperatorRow{"scaled_dot_product_attention", composite},
-    OperatorRow{"_scaled_dot_product_attention_math", of_cpu},
+    OperatorRow{"_scaled_dot_product_attention_math", math},
     OperatorRow{"_scaled_dot_product_flash_attention", flash},
     OperatorRow{"_scaled_dot_product_flash_attention_for_cpu", of_cpu},
     OperatorRow{"_scaled_dot_product_efficient_attention", efficient},
     OperatorRow{"_scaled_dot_product_cudnn_attention", cudnn},
+    OperatorRow{"_scaled_dot_product_fused_attention_overrideable", fused},
+    OperatorRow{"_scaled_dot_product_fused_attention_overrideable_backward", backward<4, 5, 6>},
     OperatorRow{"_scaled_dot_product_flash_attention_backward", backward<0, 4, 5>},
     OperatorRow{"_scaled_dot_product_flash_attention_for_cpu_backward", backward<6, 4, 5>},
     OperatorRow{"_scaled_dot_product_efficient_attention_backward", backward<4, 5, 6>},

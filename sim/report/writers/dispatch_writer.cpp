@@ -149,6 +149,7 @@ std::string call_text(const DispatchedCall& call) {
     text += fmt::format("{}redistribute_input [{}] ({}, trace: {}){}\n",
                         call.op ? "    " : fmt::format("{}: ", call.line), kind, move.input,
                         steps_text(move), move.again ? " once more" : "");
+  if (!call.decision.corrected.empty()) text += fmt::format("    {}\n", call.decision.corrected);
   return text;
 }
 
@@ -178,6 +179,14 @@ std::string collectives_table(const DispatchReport& report, std::size_t width) {
     table.add_row({row.pass, row.steps, row.cause, std::to_string(row.moved.count),
                    bytes_text(row.moved.bytes), duration_text(row.moved.time_ps),
                    duration_text(row.bound_ps)});
+  return table.rows() == 0 ? std::string() : fmt::format("\n{}", table.text(width));
+}
+
+// Where PyTorch would have given something else.
+std::string faults_table(const DispatchReport& report, std::size_t width) {
+  Table table({"at", "call", "not as PyTorch"});
+  for (const FaultFacts& fault : fault_facts(report))
+    table.add_row({lines_text(fault.lines), fault.op, std::string(fault.what)});
   return table.rows() == 0 ? std::string() : fmt::format("\n{}", table.text(width));
 }
 
@@ -273,7 +282,8 @@ void add_dispatch(const DispatchReport& report, Json& out) {
 }
 
 std::string dispatch_tables(const DispatchReport& report, bool verbose, std::size_t width) {
-  std::string out = operators_table(report, verbose, width) + collectives_table(report, width);
+  std::string out = operators_table(report, verbose, width) + collectives_table(report, width) +
+                    faults_table(report, width);
   out += fmt::format("\n{}", facts_text(report, width));
   if (report.regret) out += regret_table(*report.regret, width);
   if (!verbose) return out;

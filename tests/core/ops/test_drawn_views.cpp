@@ -74,7 +74,7 @@ std::string answer(Prng& prng, DrawnView& view) {
     }
     ViewResult result = propagate(map, input, view.mesh);
     out += fmt::format(" | {} -> {} {} {} {}", text(result.wanted), text(result.output),
-                       result.of_view, result.corrected, result.refusal);
+                       result.of_view, !result.corrected.empty(), result.refusal);
     if (!result.refusal.empty()) return out;
     MeshRef mesh = std::make_shared<const Mesh>(Mesh::row_major(view.mesh));
     auto position = static_cast<std::int32_t>(prng.below(mesh->size()));

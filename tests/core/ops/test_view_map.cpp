@@ -103,7 +103,7 @@ TEST_CASE("views: what the reference says") {
     INFO(c.name << " " << c.shape << " " << c.placements);
     ViewResult result = result_of(c);
     CHECK_THAT(answer(result), StartsWith(c.expected));
-    CHECK_FALSE(result.corrected);
+    CHECK(result.corrected.empty());
   }
 }
 
@@ -122,7 +122,7 @@ TEST_CASE("views: where PyTorch fails inside or takes elements for others") {
     INFO(c.name << " " << c.shape << " " << c.placements);
     ViewResult result = result_of(c);
     CHECK_THAT(answer(result), StartsWith(c.expected));
-    CHECK(result.corrected);
+    CHECK_FALSE(result.corrected.empty());
   }
 }
 

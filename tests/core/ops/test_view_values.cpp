@@ -66,14 +66,14 @@ TEST_CASE("views: every rank's part of the result is its own view") {
     ViewMap map = view_map(view.name, spec.meta, view.attributes);
     ViewResult result = propagate(map, spec, view.mesh);
     answers.add(fmt::format("{} {} {} {} {};", text(result.wanted), text(result.output),
-                            result.of_view, result.refusal, result.corrected));
+                            result.of_view, result.refusal, !result.corrected.empty()));
     if (result.refusal.empty()) {
       REQUIRE(is_right(view, map, of_layout(result.wanted), of_layout(result.output)));
     } else {
       bool loose_too = result.refusal.starts_with("Cannot shard unevenly");
       REQUIRE((map.kind == ViewKind::Strict || loose_too));
     }
-    if (!result.corrected)
+    if (result.corrected.empty())
       ++(result.refusal.empty() ? as_torch : refused);
     else
       ++(result.refusal.empty() || !torch_is_right(view, map) ? wrong : called_wrong);

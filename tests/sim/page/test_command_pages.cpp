@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "core/base/units.h"
+#include "sim/dispatch/dispatch.h"
 #include "sim/page/pages.h"
 #include "sim/page/panels/panels.h"
 #include "sim/report/facts.h"
@@ -72,6 +73,20 @@ TEST_CASE("a replay's page has its operations, and kinds of them by time") {
   pugi::xml_node memory = page.panel("memory");
   CHECK(rows_of(memory)[0].starts_with("0-3|4.000 MiB|16.000 MiB|"));
   CHECK(page.count("//section[@id='timeline']//g[@class='lane']/rect") == 12);
+}
+
+TEST_CASE("a replay's page says what PyTorch gets wrong, and has no such panel where it does not") {
+  Topology topology = find_topology("dgx-h100:1");
+  ReplayReport report = replayed(topology);
+  CHECK(!ReadPage(replay_page(report, topology)).panel("not-as-pytorch"));
+  auto dispatched = std::make_shared<DispatchReport>();
+  DispatchedCall call{7, "", "", "", nullptr, &find_operator("mm"), {}, {}};
+  dispatched->calls = {call, call};
+  report.dispatch = dispatched;
+  CHECK(!ReadPage(replay_page(report, topology)).panel("not-as-pytorch"));
+  dispatched->calls[1].decision.corrected = "PyTorch 2.15 hangs here";
+  ReadPage page(replay_page(report, topology));
+  CHECK(rows_of(page.panel("not-as-pytorch")) == List{"line 7|mm|PyTorch 2.15 hangs here"});
 }
 
 TEST_CASE("a replay's page says who came late, what waited for its turn, and what policies cost") {

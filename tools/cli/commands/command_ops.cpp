@@ -122,6 +122,7 @@ std::string decision_json(const Asked& asked, const Decision& decision) {
                        {"out", sim::placements_json(outputs_of(decision))},
                        {"cost_us", sim::cost_json(decision.cost_us)},
                        {"ties", decision.ties},
+                       {"corrected", sim::or_null(decision.corrected)},
                        {"candidates", sim::list_json(decision.all, [](const Candidate& candidate) {
                           return sim::Json{{"in", sim::placements_json(candidate.in)},
                                            {"out", sim::placements_json(candidate.out)},
@@ -146,6 +147,11 @@ std::string decision_text(const Asked& asked, const Decision& decision, const To
                                 by_cost.empty() ? "" : table.text(screen_width()) + "\n");
   out += fmt::format("chosen   {} -> {}, {:.2f} us by PyTorch's model\n", text(decision.wanted),
                      text(outputs), decision.cost_us);
+  if (!decision.corrected.empty()) {
+    sim::Facts facts;
+    facts.add("not as", std::string(decision.corrected));
+    out += facts.text(screen_width());
+  }
   std::vector<const TensorSpec*> inputs = flat_inputs(asked.call);
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (!inputs[i]) continue;

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "sim/dispatch/own_heads.h"
+
+#include "core/base/errors.h"
+#include "sim/operators/rearranged.h"
+
+namespace reshard::sim {
+
+OwnHeads::OwnHeads(const DispatchedCall& call, const std::vector<std::optional<Sharded>>& inputs,
+                   std::int32_t position) {
+  if (!call.op->rule || !call.op->rule->name.starts_with("attention")) return;
+  is_backward_ = call.op->rule->name == "attention_backward";
+  const std::size_t query = is_backward_ ? 1 : 0;
+  const Layout queries = layout_of(inputs[query]->spec, inputs[query]->mesh);
+  const int query_dim = heads_dim(queries.shape());
+  for (std::size_t key : {query + 1, query + 2}) {
+    const Layout keys = layout_of(inputs[key]->spec, inputs[key]->mesh);
+    const int dim = heads_dim(keys.shape());
+    if (query_dim < 0 || dim < 0 || keys.shape()[dim] < 2) continue;
+    const std::int64_t group = queries.shape()[query_dim] / keys.shape()[dim];
+    const Runs among = keys.runs(dim, position);
+    if (group < 2) continue;
+    std::optional<KeyHeads> heads =
+        heads_asked_for(queries.runs(query_dim, position), among, group);
+    RESHARD_CHECK(heads.has_value(), "a group of heads is torn");
+    if (heads->count != size_of(among)) parts_.push_back({key, dim, *heads, size_of(among)});
+  }
+}
+
+void OwnHeads::narrow(std::vector<const Array*>& arguments) {
+  for (const Part& part : parts_) {
+    const Array*& argument = arguments[part.input];
+    narrowed_.push_back(narrowed(*argument, part.dim, part.heads.first, part.heads.count));
+    argument = &narrowed_.back();
+  }
+}
+
+void OwnHeads::widen(ArrayResults& results) const {
+  for (const Part& part : parts_) {
+    if (!is_backward_) break;
+    std::optional<Array>& gradient = results[part.input - 1];
+    if (!gradient) continue;
+    Shape shape = gradient->shape;
+    shape[part.dim] = part.all;
+    Array whole = Array::zeros(gradient->dtype, shape);
+    const DimVector strides = dense_strides(shape);
+    write_view(whole, *gradient, strides, part.heads.first * strides[part.dim]);
+    gradient = std::move(whole);
+  }
+}
+
+}  // namespace reshard::sim

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Attention whose query heads are cut where keys and values stay whole: a rank works on the heads
+// that its queries ask for, and adds nothing to the gradients of the others.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <vector>
+
+#include "core/ops/head_groups.h"
+#include "sim/dispatch/dispatched.h"
+#include "sim/dispatch/values.h"
+#include "sim/operators/operators.h"
+
+namespace reshard::sim {
+
+class OwnHeads {
+ public:
+  OwnHeads(const DispatchedCall& call, const std::vector<std::optional<Sharded>>& inputs,
+           std::int32_t position);
+
+  // The operator's arguments: keys and values give way to the heads among them that are needed.
+  void narrow(std::vector<const Array*>& arguments);
+  // Its results: gradients of keys and values get back the heads that were left out.
+  void widen(ArrayResults& results) const;
+
+ private:
+  struct Part {
+    std::size_t input;
+    int dim;
+    KeyHeads heads;
+    std::int64_t all;
+  };
+  bool is_backward_ = false;
+  std::vector<Part> parts_;
+  std::deque<Array> narrowed_;  // which arguments point to
+};
+
+}  // namespace reshard::sim

@@ -100,8 +100,22 @@ double order_of(const OpSite& site) { return site.attributes.number(order_name(s
 
 std::vector<int> norm_dims(const OpSite& site) { return reduced_dims(site); }
 
-// Powers of addends are no addends of powers, and of the largest element's partials there is no
-// largest norm: the magnitude of what is most negative is lost. (PyTorch takes both for such.)
+// The largest of what ranks have has the largest norm, the least the least, where none of it is
+// below zero; else the magnitude of what is most negative is lost. (PyTorch takes it so always.)
+std::optional<ReduceOp> norm_of_extremes(const OpSite& site) {
+  double order = order_of(site);
+  if (site.op.name.find("powsum") != std::string::npos || !std::isinf(order)) return std::nullopt;
+  return order > 0 ? ReduceOp::Max : ReduceOp::Min;
+}
+
+bool norms_no_negatives(const Placing& placing) {
+  std::optional<ReduceOp> extreme = norm_of_extremes(placing.site);
+  for (const OpPlacement& placement : *placing.to[0])
+    if (extreme && placement.is_partial(*extreme)) return placing.from[0]->at_least_zero;
+  return true;
+}
+
+// Powers of addends are no addends of powers. (PyTorch takes them for such.)
 Rows norm(const OpSite& site) {
   double order = order_of(site);
   const OpValue* written = site.attributes.find(order_name(site));
@@ -113,6 +127,7 @@ Rows norm(const OpSite& site) {
                                    : Mark::of_norm(order, is_number);
   Rows rows;
   reduce_rows(site, norm_dims(site), gone, rows);
+  if (norm_of_extremes(site)) rows.push_back({gone, gone});
   return rows;
 }
 
@@ -283,7 +298,7 @@ constexpr Rule kRules[]{
     {"reduce", reduce, reduce_metas, "dim keepdim dtype", true},
     {"reduce_whole", reduce_whole, same_dtype_metas, "dim keepdim", true},
     {"mean", mean, same_dtype_metas, "dim keepdim dtype", false, averages_evenly},
-    {"norm", norm, norm_metas, "ord p dim keepdim dtype", true},
+    {"norm", norm, norm_metas, "ord p dim keepdim dtype", true, norms_no_negatives},
     {"reduce_indices", reduce_indices, indices_metas, "dim keepdim", true},
     {"argmax", argmax, argmax_metas, "dim keepdim", true, only_makes_whole},
     {"sort", sort, sort_metas, "dim k", true},

@@ -18,6 +18,27 @@ std::string refusal_of(int dim) {
       dim);
 }
 
+// What a look-up left is masked when its addends are summed, by its indices laid over the leading
+// dims. (PyTorch lets every view of it pass, and fails or masks others' rows there.)
+bool keeps_mask(const ViewMap& map, const OpPlacement& placement) {
+  for (int d = 0; d < placement.mask_dims; ++d)
+    if (d >= map.output.size() || map.dim(d).kind != ViewDim::Kind::Input || map.dim(d).first != d)
+      return false;
+  return true;
+}
+
+// Sums first what could not be masked behind the view; operators with rows have none for it.
+void sum_masked(const ViewMap& map, ViewResult& result) {
+  for (std::size_t axis = 0; axis < result.wanted.size(); ++axis) {
+    const OpPlacement& placement = result.wanted[axis];
+    if (placement.kind != OpPlacement::Kind::MaskPartial) continue;
+    bool has_rows = map.kind == ViewKind::Rows;
+    if (!has_rows && keeps_mask(map, placement)) continue;
+    result.corrected = result.corrected || !has_rows;
+    result.wanted[axis] = result.output[axis] = OpPlacement::replicate();
+  }
+}
+
 }  // namespace
 
 AxisShard shard_of(const OpPlacement& placement) {
@@ -62,6 +83,7 @@ ViewResult propagate(const ViewMap& map, const TensorSpec& input, AxisSizes size
       result.output = placements_of(input.placements, torch.out);
       result.of_view =
           has_strided(result.output) && (input.of_view || !has_strided(input.placements));
+      sum_masked(map, result);
       return result;
     }
     result.corrected = true;

@@ -201,10 +201,10 @@ std::string facts_text(const DispatchReport& report, std::size_t width) {
                           cache.entries, cache.capacity, cache.evictions));
     if (report.priced_as != PricedAs::Topology)
       facts.add("priced",
-                fmt::format("as on {} a host, {}", counted(report.devices_per_host, "device"),
+                fmt::format("with {} per host, {}", counted(report.devices_per_host, "device"),
                             report.priced_as == PricedAs::Recorded
-                                ? "on which it was recorded"
-                                : "as most of what it expects was chosen"));
+                                ? "as recorded"
+                                : "which meets more of the expectations"));
     facts.add("durations", durations_text(report));
   }
   if (report.calls_computed > 0) {

@@ -8,7 +8,7 @@ from torch.distributed.device_mesh import DeviceMesh
 from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_map
 
-from torch_recorder import attention
+from torch_recorder import gpu_attention
 
 IDLE = ["set_device", "synchronize", "empty_cache", "reset_peak_memory_stats"]
 
@@ -28,7 +28,7 @@ class WithoutGpu(TorchFunctionMode):
         super().__init__()
         for name in IDLE:
             setattr(torch.cuda, name, lambda *args, **kwargs: None)
-        self._kernels = attention.install()
+        self._kernels = gpu_attention.install()
         make = DeviceMesh.__init__
 
         def wrapped(mesh, device_type, *args, **kwargs):
@@ -40,8 +40,8 @@ class WithoutGpu(TorchFunctionMode):
         if func is torch.Tensor.cuda:
             return args[0]
         if func is torch.nn.functional.scaled_dot_product_attention:
-            if attention.is_meant(*args, **(kwargs or {})):
-                return attention.on_gpu(*args, **(kwargs or {}))
+            if gpu_attention.is_meant(*args, **(kwargs or {})):
+                return gpu_attention.on_gpu(*args, **(kwargs or {}))
         if "device" in (kwargs or {}):
             kwargs = {**kwargs, "device": on_cpu(kwargs["device"])}
         if func is torch.Tensor.to:

@@ -34,11 +34,12 @@ OpPlacement OpPlacement::norm_partial(double norm, bool is_number) {
   return out;
 }
 
-OpPlacement OpPlacement::mask_partial(const Shape& mask_shape, int dim) {
+OpPlacement OpPlacement::mask_partial(const Shape& mask_shape, int dim, int mask_dims) {
   OpPlacement out;
   out.kind = Kind::MaskPartial;
   out.dim = static_cast<std::int8_t>(dim);
   out.mask_shape = mask_shape;
+  out.mask_dims = static_cast<std::int8_t>(mask_dims);
   return out;
 }
 

@@ -36,6 +36,7 @@ struct OpPlacement {
   double norm = 0;                // NormPartial: p, finite and not 0
   bool norm_is_number = false;    // and whether it was written as one: 2.0, not 2
   Shape mask_shape = {};          // MaskPartial: of the tensor that is looked up in
+  std::int8_t mask_dims = 0;      // and how many leading dims have the indices; 0: not known
 
   OpPlacement() = default;
   OpPlacement(const Placement& placement);
@@ -43,7 +44,7 @@ struct OpPlacement {
   static OpPlacement shard(int dim) { return Placement::shard(dim); }
   static OpPlacement partial(ReduceOp op) { return Placement::partial(op); }
   static OpPlacement norm_partial(double norm, bool is_number = false);
-  static OpPlacement mask_partial(const Shape& mask_shape, int dim);
+  static OpPlacement mask_partial(const Shape& mask_shape, int dim, int mask_dims = 0);
 
   bool is_replicate() const { return kind == Kind::Replicate; }
   bool is_shard_like() const { return kind == Kind::Shard || kind == Kind::StridedShard; }
@@ -81,11 +82,13 @@ struct TensorMeta {
 };
 
 // A tensor as an operator sees it. `of_view`: a view made its _StridedShard, as PyTorch remembers,
-// whose cost model then takes its gathers for free.
+// whose cost model then takes its gathers for free. `at_least_zero`: no element or addend is below,
+// as far as is known.
 struct TensorSpec {
   TensorMeta meta;
   OpPlacements placements;
   bool of_view = false;
+  bool at_least_zero = false;
   friend bool operator==(const TensorSpec&, const TensorSpec&) = default;
 };
 // "f32[64, 32](S(0)R)".

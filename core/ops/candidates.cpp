@@ -77,7 +77,7 @@ std::optional<OpPlacement> placed(const Mark& mark, const OpPlacement* way, cons
     case Mark::Kind::Mask:
       break;
   }
-  return OpPlacement::mask_partial(site.shape(0), mark.dim);
+  return OpPlacement::mask_partial(site.shape(0), mark.dim, site.shape(1).size());
 }
 
 // A row that cuts is one row for every way in which inputs are cut.

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "core/base/errors.h"
@@ -97,6 +98,29 @@ void mark_views(const std::vector<const TensorSpec*>& inputs, Decision& decision
     if (input && has_strided(input->placements)) of_view = of_view && input->of_view;
   for (std::optional<TensorSpec>& output : decision.outputs)
     if (output && has_strided(output->placements)) output->of_view = of_view;
+}
+
+// What of an operator is known of signs: norms and magnitudes are at least zero, and so is what is
+// made of such alone by moving, by taking the largest or the least.
+void mark_signs(const OpCall& call, const std::vector<const TensorSpec*>& inputs,
+                Decision& decision) {
+  static constexpr std::string_view kMakers[]{"abs", "_foreach_abs", "linalg_vector_norm", "norm",
+                                              "_foreach_norm"};
+  static constexpr std::string_view kKeepers[]{"alias",  "amax",   "amin",    "cat",
+                                               "clone",  "detach", "max",     "min",
+                                               "select", "slice",  "_to_copy"};
+  std::string_view name = call.op->name;
+  name = name.substr(0, name.find('.'));
+  auto is_of = [&](const auto& names) {
+    return std::find(std::begin(names), std::end(names), name) != std::end(names);
+  };
+  bool keeps = call.op->is_view || call.op->is_stack || is_of(kKeepers);
+  bool kept = keeps && !inputs.empty() &&
+              std::all_of(inputs.begin(), inputs.end(),
+                          [](const TensorSpec* input) { return !input || input->at_least_zero; });
+  for (std::optional<TensorSpec>& output : decision.outputs)
+    if (output && (kept || is_of(kMakers)) && is_floating(output->meta.dtype))
+      output->at_least_zero = true;
 }
 
 Decision decide_view(const OpCall& call, std::span<const std::int32_t> sizes,
@@ -310,6 +334,7 @@ Decision decide(const OpCall& call, std::span<const std::int32_t> sizes, const M
       spread_all(part, flat_count(call), out);
     }
   }
+  mark_signs(call, flat_inputs(call), out);
   std::size_t kept = flat_inputs(call).size();
   out.wanted.resize(kept);
   if (!out.runner_up.empty()) out.runner_up.resize(kept);

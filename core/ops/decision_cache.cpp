@@ -13,7 +13,8 @@ void add_placement(const OpPlacement& placement, SpecKey& key) {
   key.push_back(static_cast<std::uint64_t>(placement.kind) |
                 static_cast<std::uint64_t>(placement.dim) << 8 |
                 static_cast<std::uint64_t>(placement.op) << 16 |
-                static_cast<std::uint64_t>(placement.norm_is_number) << 24);
+                static_cast<std::uint64_t>(placement.norm_is_number) << 24 |
+                static_cast<std::uint64_t>(placement.mask_dims) << 32);
   switch (placement.kind) {
     case OpPlacement::Kind::StridedShard:
       key.push_back(word(placement.split_factor));
@@ -38,7 +39,8 @@ void add_tensor(const TensorSpec* tensor, SpecKey& key) {
   }
   key.push_back(static_cast<std::uint64_t>(tensor->meta.dtype) |
                 static_cast<std::uint64_t>(tensor->meta.shape.size()) << 8 |
-                static_cast<std::uint64_t>(tensor->of_view) << 16);
+                static_cast<std::uint64_t>(tensor->of_view) << 16 |
+                static_cast<std::uint64_t>(tensor->at_least_zero) << 17);
   for (std::int64_t size : tensor->meta.shape) key.push_back(word(size));
   add_placements(tensor->placements, key);
 }

@@ -133,7 +133,7 @@ Decision Choices::explicit_one(const OperatorLine& line, const HeldOf& held) {
       throw InputError(fmt::format("to: {} cuts a dim that {} has not", text(line.to), text(from)));
   Decision out;
   out.wanted = {line.to};
-  out.outputs = {TensorSpec{from.meta, line.to}};
+  out.outputs = {TensorSpec{from.meta, line.to, false, from.at_least_zero}};
   return out;
 }
 

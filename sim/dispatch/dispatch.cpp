@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "core/base/errors.h"
 #include "sim/dispatch/choices.h"
@@ -16,12 +17,29 @@ namespace {
 
 class Dispatching {
  public:
-  Dispatching(Trace& trace, const DispatchOptions& options)
+  Dispatching(Trace& trace, const DispatchOptions& options, std::int32_t devices_per_host,
+              PricedAs priced_as)
       : trace_(trace),
         options_(options),
-        choices_(options.devices_per_host, options.time_ps),
+        choices_(devices_per_host, options.time_ps),
         cache_(options.cache_size) {
     report_.mode = options.mode;
+    report_.devices_per_host = devices_per_host;
+    report_.priced_as = priced_as;
+  }
+
+  // How many calls PyTorch's choices do not meet the expectations of; of calls that are refused
+  // all.
+  std::size_t unmet() {
+    collect_lines();
+    try {
+      std::vector<Taken> lines = by_torch(cache_);
+      return static_cast<std::size_t>(std::count_if(
+          lines.begin(), lines.end(),
+          [&](const Taken& taken) { return !unmet_expectations(taken.call).empty(); }));
+    } catch (const InputError&) {
+      return lines_.size() + 1;
+    }
   }
 
   DispatchReport run() {
@@ -135,6 +153,7 @@ class Dispatching {
       figure(best);
       if (best.empty() || is_worse(best, sharing)) best = std::move(sharing);
       if (is_worse(best, *torch)) best = *torch;
+      if (options_.trace_ps) best = fastest({&best, &sharing, &*torch});
     }
     std::vector<DispatchedCall> calls = calls_of(best);
     count_hits(calls);
@@ -164,6 +183,23 @@ class Dispatching {
     return all.time_ps > other_all.time_ps || implicit.bytes > other_implicit.bytes;
   }
 
+  // Moves that wait for each other otherwise than one after the other may take longer than they
+  // add up to: the first of those that take least as a whole.
+  std::vector<Taken> fastest(const std::vector<const std::vector<Taken>*>& ways) const {
+    const std::vector<Taken>* out = ways.front();
+    std::int64_t least_ps = std::numeric_limits<std::int64_t>::max();
+    for (const std::vector<Taken>* way : ways) {
+      std::vector<DispatchedCall> calls = only_calls(*way);
+      for (DispatchedCall& call : calls) set_duration(call);
+      Trace trace = trace_;
+      emit(trace, calls, options_.prefetch);
+      std::int64_t time_ps = options_.trace_ps(trace);
+      if (time_ps < least_ps) out = way;
+      least_ps = std::min(least_ps, time_ps);
+    }
+    return *out;
+  }
+
   void figure(std::vector<Taken>& lines) const {
     for (Taken& taken : lines) figure(taken.call);
   }
@@ -191,7 +227,8 @@ class Dispatching {
         if (!move.again)
           find(call.line, fmt::format("{} redistributes its input {} implicitly from {} to {}",
                                       call.op->name, move.input, text(move.from), text(move.to)));
-    if (options_.mode == DispatchMode::Torch) check_expected(call);
+    if (options_.mode == DispatchMode::Torch)
+      for (const std::string& unmet : unmet_expectations(call)) find(call.line, unmet);
   }
 
   void set_duration(DispatchedCall& call) const {
@@ -244,19 +281,23 @@ class Dispatching {
     report_.findings.push_back({{line}, fmt::format("{}:{}: {}", trace_.file, line, what)});
   }
 
-  void check_expected(const DispatchedCall& call) {
-    auto compare = [&](const std::vector<std::string>& expected,
+  // What a call was expected to choose and does not.
+  static std::vector<std::string> unmet_expectations(const DispatchedCall& call) {
+    std::vector<std::string> out;
+    if (!call.op) return out;
+    auto compare = [&](const std::optional<std::vector<std::string>>& expected,
                        const std::vector<std::string>& found, std::string_view what) {
-      if (expected != found)
-        find(call.line, fmt::format("expect: {} of {} are [{}], not [{}]", what, call.op->name,
-                                    fmt::join(found, ", "), fmt::join(expected, ", ")));
+      if (expected && *expected != found)
+        out.push_back(fmt::format("expect: {} of {} are [{}], not [{}]", what, call.op->name,
+                                  fmt::join(found, ", "), fmt::join(*expected, ", ")));
     };
-    std::vector<std::string> in, out;
+    std::vector<std::string> in, made;
     for (const auto& wanted : call.decision.wanted) in.push_back(wanted ? text(*wanted) : "");
     for (const auto& output : call.decision.outputs)
-      out.push_back(output ? text(output->placements) : "");
-    if (call.said->expect_in) compare(*call.said->expect_in, in, "inputs");
-    if (call.said->expect_out) compare(*call.said->expect_out, out, "outputs");
+      made.push_back(output ? text(output->placements) : "");
+    compare(call.said->expect_in, in, "inputs");
+    compare(call.said->expect_out, made, "outputs");
+    return out;
   }
 
   Trace& trace_;
@@ -275,12 +316,42 @@ std::string_view text(DurationOf from) {
   return from == DurationOf::None ? "none" : from == DurationOf::Line ? "given" : "estimated";
 }
 
+std::string_view text(PricedAs as) {
+  return as == PricedAs::Topology ? "topology" : as == PricedAs::Recorded ? "recorded" : "fitted";
+}
+
 std::string_view pass_key(const std::string& pass) {
   return pass == "backward" ? "backward" : pass == "optimizer" ? "optimizer" : "forward";
 }
 
+namespace {
+
+bool has_expectations(const Trace& trace) {
+  return std::any_of(
+      trace.operations.begin(), trace.operations.end(), [](const TraceOperation& operation) {
+        const auto* line = std::get_if<TraceOperator>(&operation.body);
+        return line && ((*line)->expect_in.has_value() || (*line)->expect_out.has_value());
+      });
+}
+
+// Recorders before `recorded` said nothing: mostly they ran on a CPU.
+PricedAs fitting(Trace& trace, const DispatchOptions& options) {
+  auto unmet = [&](std::int32_t devices_per_host) {
+    return Dispatching(trace, options, devices_per_host, PricedAs::Topology).unmet();
+  };
+  std::size_t by_topology = unmet(options.devices_per_host);
+  return by_topology > 0 && unmet(1) < by_topology ? PricedAs::Fitted : PricedAs::Topology;
+}
+
+}  // namespace
+
 DispatchReport dispatch(Trace& trace, const DispatchOptions& options) {
-  return Dispatching(trace, options).run();
+  PricedAs as = PricedAs::Topology;
+  if (has_expectations(trace)) as = trace.recorded ? PricedAs::Recorded : fitting(trace, options);
+  std::int32_t devices_per_host = as == PricedAs::Topology   ? options.devices_per_host
+                                  : as == PricedAs::Recorded ? trace.recorded->devices_per_host
+                                                             : 1;
+  return Dispatching(trace, options, devices_per_host, as).run();
 }
 
 }  // namespace reshard::sim

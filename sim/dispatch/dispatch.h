@@ -26,7 +26,8 @@ namespace reshard::sim {
 struct DispatchOptions {
   DispatchMode mode = DispatchMode::Torch;
   std::int64_t cache_size = DecisionCache::kDefaultCapacity;
-  std::int32_t devices_per_host = 8;  // of PyTorch's costs
+  // Of PyTorch's costs, where the trace does not say what its `expect` were recorded on.
+  std::int32_t devices_per_host = 8;
   // Implicit redistributions are findings.
   bool explicit_only = false;
   // Redistributions of what no call has made start so many calls early, on a stream of their own.
@@ -34,6 +35,9 @@ struct DispatchOptions {
   // How long a request takes, for Best; all that is to be told of one. Empty: nothing is told.
   std::function<std::int64_t(const Request& request)> time_ps = {};
   std::function<MoveFigures(const Request& request)> figures = {};
+  // How long the trace takes by what was decided; asked of every way that Best may go, so that it
+  // never takes longer than Torch. Empty: moves alone are added up.
+  std::function<std::int64_t(const Trace& trace)> trace_ps = {};
   // Of calls without a duration. None: they take no time.
   std::optional<GpuFigures> gpu = {};
 };
@@ -41,8 +45,19 @@ struct DispatchOptions {
 // Steps by what carries them, as CommDebugMode counts them.
 using CollectiveCounts = std::map<std::string_view, std::int64_t>;
 
+// Where PyTorch's costs have a host's devices from. It takes a CPU mesh to have one a host.
+enum class PricedAs : std::uint8_t {
+  Topology,
+  Recorded,  // the header of a trace with `expect` says it
+  Fitted     // it does not, and more of its `expect` hold so than by the topology
+};
+
+std::string_view text(PricedAs as);  // "topology", "recorded", "fitted"
+
 struct DispatchReport {
   DispatchMode mode = DispatchMode::Torch;
+  std::int32_t devices_per_host = 8;  // that PyTorch's costs were told
+  PricedAs priced_as = PricedAs::Topology;
   std::vector<DispatchedCall> calls;                         // in the order of the trace
   std::vector<TensorSpec> values;                            // by ValueId
   std::vector<std::shared_ptr<const OperatorLine>> tensors;  // that lines declare
@@ -54,6 +69,8 @@ struct DispatchReport {
   std::optional<Regret> regret;
   // Of calls and redistributions whose values were worked out and compared; 0: none were.
   std::int64_t calls_computed = 0, elements_compared = 0;
+  // Of these: infinite as a whole and NaN as a sum, as all addends are infinite, of both signs.
+  std::int64_t elements_cancelled = 0;
   std::string values_left_out;         // why, where they were asked for; empty: they were not
   std::vector<TraceFinding> findings;  // expectations that do not hold, moves that must be written
 };

@@ -261,6 +261,25 @@ Whole assemble(const Sharded& sharded) {
   return out;
 }
 
+std::vector<bool> endless_addends(const Sharded& sharded) {
+  const OpPlacements& placements = sharded.spec.placements;
+  if (std::none_of(placements.begin(), placements.end(), [](const OpPlacement& placement) {
+        return placement.is_partial(ReduceOp::Sum) || placement.is_partial(ReduceOp::Avg);
+      }))
+    return {};
+  const Shape& shape = sharded.spec.meta.shape;
+  std::vector<bool> out(to_index(element_count(shape)), true);
+  Layout layout = layout_of(sharded.spec, sharded.mesh);
+  for (std::int32_t position = 0; position < sharded.mesh->size(); ++position) {
+    std::vector<double> part = values<double>(sharded.shards[to_index(position)]);
+    for_each_element(shape, places_of(layout, position),
+                     [&](std::int64_t global, std::int64_t local) {
+                       if (std::isfinite(part[to_index(local)])) out[to_index(global)] = false;
+                     });
+  }
+  return out;
+}
+
 Shape index_of(std::int64_t element, const Shape& shape) {
   Shape out = shape;
   for (int dim = shape.size(); dim-- > 0; element /= std::max<std::int64_t>(shape[dim], 1))

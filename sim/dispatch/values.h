@@ -46,6 +46,10 @@ Whole assemble(const Sharded& sharded);
 Shape index_of(std::int64_t element, const Shape& shape);
 Rank holder_of(const Sharded& sharded, std::int64_t element);
 
+// By element of the whole tensor whether none of its addends is finite; empty where none are
+// summed.
+std::vector<bool> endless_addends(const Sharded& sharded);
+
 using PlanOf = std::function<std::shared_ptr<const Plan>(const Request& request)>;
 // The values as they lie after a redistribution, moved by a plan through the store. Indices that a
 // look-up wants masked stay whole.
@@ -85,7 +89,8 @@ void clear_others(const Mask& mask, Array& output);
 //
 // with eps that of the coarsest floating dtype among output and inputs (2^-23 of f32) and L as many
 // elements of the largest input as stand behind one of the output: sums in another order. NaN
-// equals NaN.
+// equals NaN. A linear operator on addends is right though infinite ones cancel, as where a sum is
+// multiplied by infinity: NaN for an infinity agrees where all addends are infinite or NaN.
 
 // What that takes, roughly in operations; and as much as people wait for, about a minute.
 std::int64_t values_effort(const DispatchReport& report);

@@ -43,6 +43,12 @@ class Reader {
     fields.integer("reshard_trace", 1, 1);
     builder_.set_topology(
         fields.optional_string("topology", "a topology such as \"dgx-h100:2\"").value_or(""));
+    if (const TraceJson* recorded = fields.find("recorded")) {
+      if (!recorded->is_object())
+        fields.fail("recorded", "an object such as {\"device\": \"cpu\", \"devices_per_host\": 1}",
+                    *recorded);
+      builder_.set_recorded(read_recorded(*recorded));
+    }
     constexpr std::string_view kWhat = "an object of meshes such as {\"train\": \"dp=8,tp=8\"}";
     transport_ = read_transport(fields);
     if (const TraceJson* meshes = fields.find("meshes")) {
@@ -58,6 +64,17 @@ class Reader {
     }
     builder_.set_implicit_launch_order(fields.boolean("launch_order_implicit", false));
     fields.refuse_others("the header");
+  }
+
+  TraceRecording read_recorded(const TraceJson& json) {
+    TraceFields fields(json, builder_.place());
+    TraceRecording out;
+    out.torch = fields.optional_string("torch", "a version such as \"2.15.0\"").value_or("");
+    out.device = fields.optional_string("device", "a kind such as \"cpu\"").value_or("");
+    out.devices_per_host =
+        static_cast<std::int32_t>(fields.integer("devices_per_host", 1, kMaxRanks));
+    fields.refuse_others("recorded");
+    return out;
   }
 
   MeshRef read_mesh(const std::string& name, const TraceJson& json) {

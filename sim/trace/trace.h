@@ -129,9 +129,16 @@ struct TraceFinding {
   std::vector<Rank> ranks = {};     // that it names as those to look at, ascending
 };
 
+// What a recorder wrote down of its machine.
+struct TraceRecording {
+  std::string torch, device;          // empty: not said
+  std::int32_t devices_per_host = 1;  // as PyTorch's costs were told
+};
+
 struct Trace {
   std::string file;
   std::string topology;  // empty where the file names none
+  std::optional<TraceRecording> recorded;
   IndexVector<std::int32_t, TraceLine> lines;
   std::vector<TraceTensor> tensors;
   std::vector<TraceCommunicator> communicators;
@@ -209,6 +216,7 @@ class TraceBuilder {
 
   const std::string& file() const { return trace_.file; }
   void set_topology(std::string topology) { trace_.topology = std::move(topology); }
+  void set_recorded(TraceRecording recorded) { trace_.recorded = std::move(recorded); }
   void set_implicit_launch_order(bool implicit) { trace_.implicit_launch_order = implicit; }
   // A communicator of the header. Its ranks count.
   void communicator(const std::string& name, std::vector<Rank> ranks);

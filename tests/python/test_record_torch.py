@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The recorder as far as it goes without PyTorch, and the traces that it has recorded."""
 
+import importlib.util
 import json
 import os
 import pathlib
@@ -46,6 +47,8 @@ class Documents(unittest.TestCase):
         }
         wanted = {"reshard_trace": 1, "topology": "dgx-h100", "meshes": meshes}
         self.assertEqual(document.header(), wanted)
+        document.recorded = {"torch": "2.15.0", "device": "cpu", "devices_per_host": 1}
+        self.assertEqual(document.header(), {**wanted, "recorded": document.recorded})
 
     def test_limits_of_indices_come_from_their_uses(self):
         document = Document()
@@ -96,6 +99,67 @@ class Program(unittest.TestCase):
         for wrong in (["none.py"], ["--world", "0", __file__], ["--steps", "3-2", __file__]):
             run = self.run_recorder(*wrong)
             self.assertEqual((run.returncode, run.stdout), (2, ""), wrong)
+
+
+SCRIPT = """
+import sys
+import torch
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.tensor import Replicate, Shard, distribute_tensor
+
+mesh = init_device_mesh("cpu", (4,), mesh_dim_names=("tp",))
+
+
+def heads(count):
+    placed = distribute_tensor(torch.randn(2, count, 16, 8), mesh, [Shard(1)])
+    return placed.requires_grad_()
+
+
+if sys.argv[1] == "grouped":
+    groups, given = 4, {"is_causal": True, "enable_gqa": True}
+else:
+    mask = torch.ones(16, 16, dtype=torch.bool).tril()
+    groups, given = 8, {"attn_mask": distribute_tensor(mask, mesh, [Replicate()])}
+attend = torch.nn.functional.scaled_dot_product_attention
+attend(heads(8), heads(groups), heads(groups), **given).sum().backward()
+"""
+
+
+@unittest.skipIf(importlib.util.find_spec("torch") is None, "needs PyTorch")
+class WithTorch(unittest.TestCase):
+    """Attention on a CPU, as a GPU's kernels would have it."""
+
+    def recorded(self, script, *arguments):
+        with tempfile.TemporaryDirectory() as folder:
+            path, out = pathlib.Path(folder) / "script.py", pathlib.Path(folder) / "t.jsonl"
+            path.write_text(script)
+            command = [sys.executable, "-W", "ignore", "-B", str(TOOLS / "record_torch.py")]
+            command += ["--expect", "--output", str(out), str(path), *arguments]
+            subprocess.run(command, capture_output=True, check=True, timeout=500)
+            header, *lines = map(json.loads, out.read_text().splitlines())
+        return header, [line for line in lines if line["op"] == "call"]
+
+    def attention(self, kind):
+        header, calls = self.recorded(SCRIPT, kind)
+        self.assertEqual(header["recorded"]["device"], "cpu")
+        self.assertEqual(header["recorded"]["devices_per_host"], 1)
+        return [call for call in calls if "attention" in call["call"]]
+
+    def test_grouped_heads_that_are_causal(self):
+        forward, backward = self.attention("grouped")
+        self.assertEqual(forward["call"], "_scaled_dot_product_flash_attention")
+        self.assertEqual(forward["attr"], {"is_causal": True, "scale": 8**-0.5})
+        self.assertEqual(forward["expect"]["in"], ["S(1)"] * 3)
+        self.assertEqual(forward["expect"]["out"][:2], ["S(1)", "S(1)"])
+        self.assertEqual(backward["call"], forward["call"] + "_backward")
+        self.assertEqual(backward["expect"]["out"], ["S(1)"] * 3)
+
+    def test_a_mask_is_a_bias_of_all_scores(self):
+        forward, backward = self.attention("masked")
+        self.assertEqual(forward["call"], "_scaled_dot_product_efficient_attention")
+        self.assertEqual(forward["expect"]["in"], ["S(1)"] * 4)
+        self.assertEqual(backward["call"], forward["call"] + "_backward")
+        self.assertEqual(backward["attr"]["grad_input_mask"], [True, True, True, False])
 
 
 class Recorded(unittest.TestCase):

@@ -43,6 +43,10 @@ MODELS = {
     "fsdp-dispatched": ["fsdp_by_hand.py", "dispatched"],
     "optimizer-4": ["optimizer.py", "4"],
     "optimizer-2x2": ["optimizer.py", "2x2"],
+    "optimizer-inf": ["optimizer.py", "2x2", "inf"],
+    "decoder": ["decoder.py", "causal", "step"],
+    "decoder-mask": ["decoder.py", "mask"],
+    "batch-norm": ["batch_norm.py"],
     "einsum-scores": ["einsum.py", "scores"],
     "einsum-features": ["einsum.py", "features"],
 }

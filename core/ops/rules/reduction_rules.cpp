@@ -125,8 +125,9 @@ double order_of(const OpSite& site) { return site.attributes.number(order_name(s
 
 std::vector<int> norm_dims(const OpSite& site) { return reduced_dims(site); }
 
-// Powers of addends are no addends of powers, and of the largest element's partials there is no
-// largest norm: the magnitude of what is most negative is lost. (PyTorch takes both for such.)
+// PyTorch takes norms of partials for partials of the norm. Powers of addends are no addends of
+// powers, and of the largest elements the magnitude of what is most negative is lost; the largest
+// of what ranks have has the largest norm where none of it is below zero.
 Mark norm_partial(const OpSite& site) {
   double order = order_of(site);
   const OpValue* written = site.attributes.find(order_name(site));
@@ -140,15 +141,19 @@ Mark norm_partial(const OpSite& site) {
 
 Rows norm(const OpSite& site) {
   Rows rows;
-  reduce_rows(site, norm_dims(site), norm_partial(site), rows);
+  const Mark partial = norm_partial(site);
+  reduce_rows(site, norm_dims(site), partial, rows);
+  if (partial.kind == Mark::Kind::Partial) rows.push_back({partial, partial});
   return rows;
 }
 
-Rows norm_rows_of_torch(const OpSite& site) {
-  Rows rows = norm(site);
-  Mark partial = norm_partial(site);
-  if (partial.kind == Mark::Kind::Partial) rows.push_back({partial, partial});
-  return rows;
+bool keeps_norm(const Placing& placing) {
+  const Mark partial = norm_partial(placing.site);
+  if (partial.kind != Mark::Kind::Partial) return true;
+  auto is_kept = [&](const OpPlacement& placement) { return placement.is_partial(partial.op); };
+  const OpPlacements& wanted = *placing.to[0];
+  if (std::none_of(wanted.begin(), wanted.end(), is_kept)) return true;
+  return std::isinf(order_of(placing.site)) && placing.from[0]->at_least_zero;
 }
 
 std::string_view norm_fault(const TorchChoice& choice) {
@@ -342,8 +347,8 @@ constexpr Rule kRules[]{
     {"reduce_whole", reduce_whole, same_dtype_metas, "dim keepdim", true},
     {"mean", mean, same_dtype_metas, "dim keepdim dtype", false, averages_evenly, nullptr, nullptr,
      mean_fault},
-    {"norm", norm, norm_metas, "ord p dim keepdim dtype", true, nullptr, norm_rows_of_torch,
-     nullptr, norm_fault},
+    {"norm", norm, norm_metas, "ord p dim keepdim dtype", true, nullptr, nullptr, keeps_norm,
+     norm_fault},
     {"reduce_indices", reduce_indices, indices_metas, "dim keepdim", true},
     {"argmax", argmax, argmax_metas, "dim keepdim", true, only_makes_whole},
     {"sort", sort, sort_metas, "dim k", true},

@@ -39,13 +39,14 @@ bool may_meet(const OpPlacement& a, const OpPlacement& b) {
   return !a.is_partial() || !b.is_partial() || a == b || (is_linear(a) && is_linear(b));
 }
 
-// Axes along which tensors cannot lie as PyTorch wants are replicated.
-OpPlacements followed(const Tensors& tensors, bool& corrected) {
+// Axes along which tensors cannot lie as PyTorch wants are replicated; so are masked look-ups where
+// the new dim comes before those of the mask.
+OpPlacements followed(const Tensors& tensors, std::int64_t dim, bool& corrected) {
   OpPlacements out = tensors.front()->placements;
   for (std::size_t axis = 0; axis < out.size(); ++axis) {
     for (const TensorSpec* tensor : tensors)
       out[axis] = common(out[axis], tensor->placements[axis]);
-    bool fits = can_follow(tensors, axis, out[axis]);
+    bool fits = can_follow(tensors, axis, out[axis]) && dim >= out[axis].mask_dims;
     for (std::size_t before = 0; before < axis; ++before)
       fits = fits && may_meet(out[before], out[axis]);
     if (fits) continue;
@@ -73,10 +74,10 @@ Decision decide_stack(const OpCall& call, std::span<const std::int32_t>, const M
   if (dim < 0) dim += dims;
   Decision out;
   bool corrected = false;
-  OpPlacements follow = followed(tensors, corrected);
+  OpPlacements follow = followed(tensors, dim, corrected);
   if (corrected)
     out.corrected =
-        "PyTorch 2.15 fails here: it wants partials of tensors that it cannot make partial";
+        "PyTorch 2.15 fails here: it wants partials of tensors that it cannot make partial or mask";
   TensorSpec output{{{}, meta.dtype}, follow};
   output.of_view = has_strided(output.placements) &&
                    std::all_of(tensors.begin(), tensors.end(), [](const TensorSpec* tensor) {

@@ -15,13 +15,38 @@ constexpr std::string_view
     kLost = "PyTorch 2.15 fails inside here: it finds no place for a shard of the input",
     kElsewhere =
         "PyTorch 2.15 fails or is silently wrong here: it keeps a shard whose elements the "
-        "view has on other ranks (pytorch #143372)";
+        "view has on other ranks (pytorch #143372)",
+    kMasked =
+        "PyTorch 2.15 fails or is silently wrong here: it masks a look-up's rows by indices that "
+        "no "
+        "longer lie over the leading dims";
 
 std::string refusal_of(int dim) {
   return fmt::format(
       "This operation would remove or reshape sharded dimension {}, which requires "
       "redistribution; redistribute the input first",
       dim);
+}
+
+// What a look-up left is masked when its addends are summed, by its indices laid over the leading
+// dims. (PyTorch lets every view of it pass, and fails or masks others' rows there.)
+bool keeps_mask(const ViewMap& map, const OpPlacement& placement) {
+  for (int d = 0; d < placement.mask_dims; ++d)
+    if (d >= map.output.size() || map.dim(d).kind != ViewDim::Kind::Input || map.dim(d).first != d)
+      return false;
+  return true;
+}
+
+// Sums first what could not be masked behind the view; operators with rows have none for it.
+void sum_masked(const ViewMap& map, ViewResult& result) {
+  for (std::size_t axis = 0; axis < result.wanted.size(); ++axis) {
+    const OpPlacement& placement = result.wanted[axis];
+    if (placement.kind != OpPlacement::Kind::MaskPartial) continue;
+    bool has_rows = map.kind == ViewKind::Rows;
+    if (!has_rows && keeps_mask(map, placement)) continue;
+    if (!has_rows && result.corrected.empty()) result.corrected = kMasked;
+    result.wanted[axis] = result.output[axis] = OpPlacement::replicate();
+  }
 }
 
 }  // namespace
@@ -68,6 +93,7 @@ ViewResult propagate(const ViewMap& map, const TensorSpec& input, AxisSizes size
       result.output = placements_of(input.placements, torch.out);
       result.of_view =
           has_strided(result.output) && (input.of_view || !has_strided(input.placements));
+      sum_masked(map, result);
       return result;
     }
     result.corrected = torch.lost_axis >= 0 ? kLost : kElsewhere;

@@ -208,12 +208,25 @@ std::string facts_text(const DispatchReport& report, std::size_t width) {
               fmt::format("{} by {}: {} hits, {} misses, {} of {} kept, {} dropped",
                           cache.hits + cache.misses, text(report.mode), cache.hits, cache.misses,
                           cache.entries, cache.capacity, cache.evictions));
+    if (report.priced_as != PricedAs::Topology)
+      facts.add("priced",
+                fmt::format("with {} per host, {}", counted(report.devices_per_host, "device"),
+                            report.priced_as == PricedAs::Recorded
+                                ? "as recorded"
+                                : "which meets more of the expectations"));
     facts.add("durations", durations_text(report));
   }
-  if (report.calls_computed > 0)
+  if (report.calls_computed > 0) {
+    std::string cancelled =
+        report.elements_cancelled == 0
+            ? ""
+            : fmt::format(
+                  ", but for {} that are infinite there and NaN as sums of infinite addends",
+                  report.elements_cancelled);
     facts.add("values",
-              fmt::format("{} calls computed on every rank, {} elements as of whole tensors",
-                          report.calls_computed, report.elements_compared));
+              fmt::format("{} calls computed on every rank, {} elements as of whole tensors{}",
+                          report.calls_computed, report.elements_compared, cancelled));
+  }
   if (!report.values_left_out.empty()) facts.add("values", "left out: " + report.values_left_out);
   for (std::string_view pass : kPasses) {
     if (auto at = report.collectives.find(pass); at != report.collectives.end())
@@ -268,11 +281,17 @@ void add_dispatch(const DispatchReport& report, Json& out) {
   }
   out["calls"] = std::move(calls);
   out["redistributions"] = std::move(redistributions);
-  out["dispatch"] = {{"mode", text(report.mode)},         {"hits", report.cache.hits},
-                     {"misses", report.cache.misses},     {"entries", report.cache.entries},
-                     {"capacity", report.cache.capacity}, {"evictions", report.cache.evictions}};
+  out["dispatch"] = {{"mode", text(report.mode)},
+                     {"hits", report.cache.hits},
+                     {"misses", report.cache.misses},
+                     {"entries", report.cache.entries},
+                     {"capacity", report.cache.capacity},
+                     {"evictions", report.cache.evictions},
+                     {"devices_per_host", report.devices_per_host},
+                     {"priced_as", text(report.priced_as)}};
   out["values"] = {{"calls", report.calls_computed},
                    {"elements", report.elements_compared},
+                   {"cancelled", report.elements_cancelled},
                    {"left_out", or_null(report.values_left_out)}};
   out["collectives"] = counts_json(report.collectives);
   out["collectives_issued"] = counts_json(report.issued);

@@ -2,6 +2,7 @@
 // `reshard replay`: a whole trace of redistributions, compute, messages and collectives, planned,
 // proved, moved and timed together.
 #include <CLI/CLI.hpp>
+#include <limits>
 #include <memory>
 
 #include <fmt/format.h>
@@ -51,20 +52,32 @@ Topology topology_of(const ReplayOptions& options, const sim::Trace& trace) {
   }
 }
 
-sim::ReplayHooks hooks_for(sim::Studies& studies, Progress& progress, bool move_data) {
+// What the time depends on.
+sim::ReplayHooks timing_hooks(const ReplayOptions& options, sim::Studies& studies) {
   sim::ReplayHooks hooks;
   hooks.study = [&studies](const Request& request, std::optional<TransportKind> transport) {
     return studies.of(request, transport);
   };
-  if (move_data)
+  hooks.carriage = [&studies](std::optional<TransportKind> kind) {
+    return studies.transport(kind);
+  };
+  hooks.details = false;
+  hooks.implicit_launch_order = options.implicit_launch_order;
+  if (!options.communicators.empty())
+    hooks.communicators = parse_communicators(options.communicators, "--communicators");
+  hooks.cold = options.cold;
+  return hooks;
+}
+
+sim::ReplayHooks hooks_for(const ReplayOptions& options, sim::Studies& studies,
+                           Progress& progress) {
+  sim::ReplayHooks hooks = timing_hooks(options, studies);
+  if (options.data.how == "full")
     hooks.check_data = [&studies](const std::shared_ptr<const Plan>& plan,
                                   std::int64_t budget_bytes) {
       return moved(studies, plan, budget_bytes);
     };
   hooks.cache_statistics = [&studies] { return studies.cache_statistics(); };
-  hooks.carriage = [&studies](std::optional<TransportKind> kind) {
-    return studies.transport(kind);
-  };
   hooks.progress = [&progress](std::string_view stage, std::int64_t done, std::int64_t total) {
     progress.show(stage, done, total);
   };
@@ -120,6 +133,17 @@ std::shared_ptr<const sim::DispatchReport> dispatched(const ReplayOptions& optio
     bool few = request.source().mesh().size() <= kRanksPlannedFully;
     return (few ? studies : quick).unproved_time_ps(request);
   };
+  sim::Studies measuring(studies.topology(), planner_of(options.machine),
+                         study_options(options.machine));
+  dispatch.trace_ps = [&](const sim::Trace& way) -> std::int64_t {
+    sim::ReplayHooks hooks = timing_hooks(options, measuring);
+    try {
+      sim::ReplayReport run = sim::replay(way, *studies.topology(), hooks, 0);
+      if (run.findings.empty()) return run.time_ps;
+    } catch (const InputError&) {  // such as of a memory limit: no way to go
+    }
+    return std::numeric_limits<std::int64_t>::max();
+  };
   dispatch.figures = [&studies](const Request& request) -> sim::MoveFigures {
     std::shared_ptr<sim::Study> study = studies.of(request);
     return {study->time_ps(), study->bound().time_ps(), study->bytes().received_total};
@@ -138,15 +162,11 @@ sim::ReplayReport replayed(const ReplayOptions& options, sim::Trace& trace,
   Progress progress;
   std::shared_ptr<const sim::DispatchReport> decided =
       dispatched(options, studies, trace, progress);
-  sim::ReplayHooks hooks = hooks_for(studies, progress, options.data.how == "full");
+  sim::ReplayHooks hooks = hooks_for(options, studies, progress);
   bool has_page = !options.output.html.empty();
   hooks.critical_path = options.output.json || options.output.verbose || has_page;
   hooks.work = !options.output.perfetto.empty() || has_page;
   hooks.details = options.output.json || options.output.verbose || hooks.work;
-  hooks.implicit_launch_order = options.implicit_launch_order;
-  if (!options.communicators.empty())
-    hooks.communicators = parse_communicators(options.communicators, "--communicators");
-  hooks.cold = options.cold;
   hooks.reorder = options.reorder;
   sim::ReplayReport report = sim::replay(trace, *topology, hooks, budget_bytes);
   report.dispatch = decided;

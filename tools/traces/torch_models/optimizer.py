@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Clipping by norm and a step of AdamW (foreach) on three cut parameters.
 
-Usage: optimizer.py 4|2x2
+Usage: optimizer.py 4|2x2 [inf]: by the largest element instead of the norm of order 2
 """
 
 import sys
@@ -23,5 +23,5 @@ parameters = [nn.Parameter(distribute_tensor(torch.randn(s), mesh, placements)) 
 for parameter in parameters:
     parameter.grad = distribute_tensor(torch.randn(parameter.shape), mesh, placements)
 optimizer = torch.optim.AdamW(parameters, foreach=True)
-torch.nn.utils.clip_grad_norm_(parameters, 1.0)
+torch.nn.utils.clip_grad_norm_(parameters, 1.0, float("inf") if "inf" in sys.argv[2:] else 2.0)
 optimizer.step()

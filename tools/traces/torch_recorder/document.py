@@ -40,6 +40,7 @@ def without_trailing(values):
 class Document:
     def __init__(self, topology=None):
         self._topology = topology
+        self.recorded = None  # on what: fields of the header
         self._meshes = {}  # (shape, axes, ranks): name
         self._lines = []
         self._used = set()  # names of tensors
@@ -117,6 +118,8 @@ class Document:
         header = {"reshard_trace": 1}
         if self._topology:
             header["topology"] = self._topology
+        if self.recorded:
+            header["recorded"] = self.recorded
         return {**header, "meshes": meshes}
 
     def lines(self):

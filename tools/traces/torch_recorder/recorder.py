@@ -42,6 +42,16 @@ def name_of(tensor):
     return name if owner == id(tensor) else None
 
 
+def recorded_on(device):
+    """What PyTorch's costs, and so its choices, depend on. It takes a host to have one CPU."""
+    count = max(torch.get_device_module(device).device_count(), 1)
+    return {
+        "torch": torch.__version__.split("+")[0],
+        "device": device,
+        "devices_per_host": count,
+    }
+
+
 @dataclasses.dataclass
 class Frame:
     """What DTensor is doing."""
@@ -309,6 +319,7 @@ class Recorder(TorchDispatchMode):
         return name
 
     def _mesh_name(self, mesh):
+        self.document.recorded = recorded_on(mesh.device_type)
         with _disable_current_modes():
             ranks = collectives.ranks_of(mesh).flatten().tolist()
         return self.document.mesh(mesh.shape, mesh.mesh_dim_names, ranks)

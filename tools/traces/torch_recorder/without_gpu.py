@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A script that says "cuda" on a machine without: its tensors and meshes lie on the CPU instead."""
+"""A script that says "cuda" on a machine without: its tensors and meshes lie on the CPU instead.
+Attention of DTensors goes to the kernels that it would on a GPU.
+"""
 
 import torch
 from torch.distributed.device_mesh import DeviceMesh
 from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_map
+
+from torch_recorder import gpu_attention
 
 IDLE = ["set_device", "synchronize", "empty_cache", "reset_peak_memory_stats"]
 
@@ -24,6 +28,7 @@ class WithoutGpu(TorchFunctionMode):
         super().__init__()
         for name in IDLE:
             setattr(torch.cuda, name, lambda *args, **kwargs: None)
+        self._kernels = gpu_attention.install()
         make = DeviceMesh.__init__
 
         def wrapped(mesh, device_type, *args, **kwargs):
@@ -34,6 +39,9 @@ class WithoutGpu(TorchFunctionMode):
     def __torch_function__(self, func, types, args=(), kwargs=None):
         if func is torch.Tensor.cuda:
             return args[0]
+        if func is torch.nn.functional.scaled_dot_product_attention:
+            if gpu_attention.is_meant(*args, **(kwargs or {})):
+                return gpu_attention.on_gpu(*args, **(kwargs or {}))
         if "device" in (kwargs or {}):
             kwargs = {**kwargs, "device": on_cpu(kwargs["device"])}
         if func is torch.Tensor.to:

@@ -11,6 +11,9 @@ from ._memory import HOST_DEVICES, bytes_at, memory_of
 from ._plan import require_plan
 
 
+_EMPTY_RUN = library.Run()
+
+
 class Transfer(NamedTuple):
     """Bytes for, or from, another rank."""
 
@@ -99,13 +102,11 @@ def execute(plan, rank, source, destination, transport=None):
 def run_on_host(plan, rank, given, taken, exchange):
     """The same of memory that is known to be usable."""
     run = _Run(exchange) if exchange is not None else None
-    arguments = library.Run(
-        exchange=run.function if run else library.Exchange(),
-        source=given.address or None,
-        source_bytes=given.size,
-        destination=taken.address or None,
-        destination_bytes=taken.size,
-    )
+    arguments = library.Run.from_buffer_copy(_EMPTY_RUN)
+    if run is not None:
+        arguments.exchange = run.function
+    arguments.source, arguments.source_bytes = given.address or None, given.size
+    arguments.destination, arguments.destination_bytes = taken.address or None, taken.size
     try:
         library.call("execute", plan.program(rank).pointer, c.byref(arguments))
     except library.BackendError:

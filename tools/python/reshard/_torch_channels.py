@@ -8,10 +8,11 @@ and counts its calls. Ranks agree on the name of a mesh by the names of its axes
 two meshes of the same ranks apart, and on a lane by the name of the thread.
 """
 
-import contextlib
 import threading
 import time
+import weakref
 import zlib
+from typing import Any, Dict, NamedTuple, Optional, Tuple
 
 import torch
 import torch.distributed as dist
@@ -70,14 +71,14 @@ class _Channel:
 
     def __init__(self, name, ranks, store, timeout):
         own = store.clone() if hasattr(store, "clone") else store
-        self._places = {rank: place for place, rank in enumerate(ranks)}
+        self.places = {rank: place for place, rank in enumerate(ranks)}
         self._rank = dist.get_rank()
         self._store = dist.PrefixStore(name, store)
         self._timeout = timeout
         self._lanes = {}
         self._pending = []
         self.group = dist.ProcessGroupGloo(
-            dist.PrefixStore(name + "/gloo", own), self._places[self._rank], len(ranks), timeout
+            dist.PrefixStore(name + "/gloo", own), self.places[self._rank], len(ranks), timeout
         )
 
     def lane(self, name):
@@ -85,33 +86,37 @@ class _Channel:
         with lock:
             if found := self._lanes.get(name):
                 return found
-            if self._places[self._rank] == 0:
+            if self.places[self._rank] == 0:
                 number = len(self._lanes)
                 self._store.set("lane/" + name, str(number))
                 return self._lanes.setdefault(name, Lane(name, number))
-        why = f"lane: rank {next(iter(self._places))} did not redistribute on this mesh in {name}"
+        why = f"lane: rank {next(iter(self.places))} did not redistribute on this mesh in {name}"
         number = int(_awaited(self._store, "lane/" + name, self._timeout, why))
         with lock:
             return self._lanes.setdefault(name, Lane(name, number))
 
-    @contextlib.contextmanager
-    def call(self, lane_name, fingerprint, refusal=None):
-        """What carries the messages of one call of a plan; `refusal`: why this rank cannot run it,
-        which it says to its neighbours where the plan is new to them."""
-        lane = self.lane(lane_name)
-        with lane.call() as count:
+    def run(self, lane_name, fingerprint, refusal, body):
+        """body(carrier) as one call of a plan. `refusal`: why this rank cannot run it, which it
+        says to its neighbours where the plan is new to them."""
+        lane = self._lanes.get(lane_name) or self.lane(lane_name)
+        count = lane.enter()
+        try:
             if fingerprint not in lane.known:
                 lane.known.add(fingerprint)
                 self._compare(lane, -1 if refusal else fingerprint, refusal)
             if refusal:
                 raise InputError(refusal)
             tag = (lane.number % _LANES * _CALLS + (count + fingerprint) % _CALLS) * _STEPS
-            yield _Carrier(self, tag)
+            result = body(_Carrier(self.group, self.places, tag))
+        finally:
+            lane.leave()
+        lane.require_alone()
+        return result
 
     def _compare(self, lane, said, refusal):
         """Around the ring of ranks, as a plan first runs: ranks with other plans would wait for
         each other, or take half a message for a whole one."""
-        size, place = len(self._places), self._places[self._rank]
+        size, place = len(self.places), self.places[self._rank]
         if size == 1:
             return
         tag = (lane.number % _LANES * _CALLS) * _STEPS + _STEPS - 1
@@ -125,7 +130,7 @@ class _Channel:
             work.wait()
         if refusal or torch.equal(mine, theirs):
             return
-        peer = list(self._places)[before]
+        peer = list(self.places)[before]
         if theirs.item() == -1:
             raise InputError(f"dtensor: rank {peer} refused to redistribute its local tensor")
         raise InputError(
@@ -135,23 +140,21 @@ class _Channel:
 
 
 class _Carrier:
-    def __init__(self, channel, tag):
-        self._group, self._places, self._tag = channel.group, channel._places, tag
+    def __init__(self, group, places, tag):
+        self._group, self._places, self._tag = group, places, tag
 
     def exchange(self, sends, receives):
-        works = [
-            self._group.recv([as_bytes(each.memory)], self._places[each.peer], self._of(each))
-            for each in receives
-        ]
-        works += [
-            self._group.send([as_bytes(each.memory)], self._places[each.peer], self._of(each))
-            for each in sends
-        ]
+        # Sends first: a receiver that is told what is coming needs no second word.
+        group, works = self._group, []
+        for each in sends:
+            works.append(group.send([as_bytes(each.memory)], *self._at(each)))
+        for each in receives:
+            works.append(group.recv([as_bytes(each.memory)], *self._at(each)))
         for work in works:
             work.wait()
 
-    def _of(self, transfer):
-        return self._tag + transfer.tag % (_STEPS - 1)
+    def _at(self, transfer):
+        return self._places[transfer.peer], self._tag + transfer.tag % (_STEPS - 1)
 
 
 def as_bytes(memory):
@@ -161,50 +164,66 @@ def as_bytes(memory):
 # ---- all of them
 
 
-class _Channels:
-    """Of the process groups that are there; new ones begin with new channels."""
+class Route(NamedTuple):
+    """Between the ranks of one mesh, or of two that a tensor moves between."""
 
-    def __init__(self):
-        self._world = None
-        self._by_groups = {}
-        self._making = {}
+    world: Any  # the default process group, for which it was made
+    meshes: Tuple[Any, ...]  # weak references
+    own: bool  # whether this rank is in any of them
+    channel: Optional[_Channel]  # None where the process groups are not gloo's
 
-    def of(self, meshes):
-        """None where its process groups are not gloo's."""
-        with lock:
-            if self._world is not dist.group.WORLD:
-                self._world, self._by_groups, self._making = dist.group.WORLD, {}, {}
-            key = tuple(map(_identity, meshes))
-            found = self._by_groups.get(key)
-            if found is not None or key in self._by_groups:
-                return found
-            making = self._making.setdefault(key, threading.Lock())
-        with making:
-            if key not in self._by_groups:
-                made = self._made(meshes)
-                with lock:
-                    self._by_groups[key] = made
-            return self._by_groups[key]
 
-    @staticmethod
-    def _made(meshes):
-        own = [mesh for mesh in meshes if mesh.get_coordinate() is not None]
-        if any(_backend_of(mesh).name() != "gloo" for mesh in own):
-            return None
-        store = dist.distributed_c10d._get_default_store()
-        timeout = _backend_of(own[0]).options._timeout
-        if len(meshes) == 1:
-            name = _agreed_name(meshes[0], store, timeout)
-        else:  # a rank of one mesh knows no groups of the other
-            name = "reshard/" + repr([(ranks_of(mesh), tuple(mesh.shape)) for mesh in meshes])
-        ranks = sorted({rank for mesh in meshes for rank in ranks_of(mesh)})
-        return _Channel(name, ranks, store, timeout)
+_routes: Dict[Tuple[int, ...], Route] = {}
+_making: Dict[Any, Any] = {}  # identity of meshes: a lock, then the channel
+
+
+def route_of(meshes) -> Route:
+    # Meshes are told apart as objects: equal ones may have groups of their own.
+    key = tuple(map(id, meshes))
+    found = _routes.get(key)
+    if (
+        found is not None
+        and found.world is dist.group.WORLD
+        and all(ref() is mesh for ref, mesh in zip(found.meshes, meshes))
+    ):
+        return found
+    own = tuple(mesh for mesh in meshes if mesh.get_coordinate() is not None)
+    route = Route(
+        dist.group.WORLD,
+        tuple(map(weakref.ref, meshes)),
+        bool(own),
+        _channel_of(meshes, own) if own else None,
+    )
+    _routes[key] = route
+    return route
+
+
+def _channel_of(meshes, own):
+    """Meshes of the same groups share one."""
+    if any(_backend_of(mesh).name() != "gloo" for mesh in own):
+        return None
+    identity = (id(dist.group.WORLD), *map(_identity, meshes))
+    with lock:
+        making = _making.setdefault(identity, [threading.Lock(), dist.group.WORLD, None])
+    with making[0]:
+        if making[2] is None:
+            making[2] = _made(meshes, own)
+    return making[2]
+
+
+def _made(meshes, own):
+    store = dist.distributed_c10d._get_default_store()
+    timeout = _backend_of(own[0]).options._timeout
+    if len(meshes) == 1:
+        name = _agreed_name(meshes[0], store, timeout)
+    else:  # a rank of one mesh knows no groups of the other
+        name = "reshard/" + repr([(ranks_of(mesh), tuple(mesh.shape)) for mesh in meshes])
+    ranks = sorted({rank for mesh in meshes for rank in ranks_of(mesh)})
+    return _Channel(name, ranks, store, timeout)
 
 
 def _identity(mesh):
-    if mesh.get_coordinate() is None:
-        return (ranks_of(mesh), tuple(mesh.shape))
-    return (ranks_of(mesh), tuple(mesh.shape), tuple(mesh._dim_group_names))
-
-
-channels = _Channels()
+    names = None
+    if mesh.get_coordinate() is not None:
+        names = tuple(group.group_name for group in mesh.get_all_groups())
+    return (ranks_of(mesh), tuple(mesh.shape), names)

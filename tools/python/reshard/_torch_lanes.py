@@ -2,7 +2,6 @@
 """Threads of a rank that redistribute at once, and which thread of another rank does the same."""
 
 import concurrent.futures.thread
-import contextlib
 import itertools
 import re
 import threading
@@ -47,9 +46,9 @@ def _counted(thread):
 def lane_of_thread():
     """The same on all ranks for threads that do the same, as far as can be known. Workers of a pool
     take whatever comes next, so that all of them are one lane."""
-    thread = threading.current_thread()
-    if thread is threading.main_thread():
+    if threading.get_ident() == threading.main_thread().ident:
         return "the main thread"
+    thread = threading.current_thread()
     if type(thread).__name__ == "_DummyThread":
         return "threads that Python did not start"
     if type(thread).__name__ == "DummyProcess":
@@ -75,29 +74,31 @@ def backward_lane(forward):
 
 
 class Lane:
-    """Calls of one thread on one mesh, one after the other."""
+    """Calls of one thread on one mesh, one after the other. Two at once cannot be told apart: both
+    are refused, and all later ones, as ranks may have begun to count differently."""
 
     def __init__(self, name, number):
         self.name = name
         self.number = number
         self.known = set()  # fingerprints of plans on which the ranks agreed
         self._count = itertools.count()
-        self._owner = None
+        self._busy = False
         self._mixed = False
 
-    @contextlib.contextmanager
-    def call(self):
-        """The number of this call. Two at once cannot be told apart: both are refused, and all
-        later ones, as ranks may have begun to count differently."""
+    def enter(self):
+        """The number of this call."""
         with lock:
-            self._mixed = self._mixed or self._owner is not None
+            self._mixed = self._mixed or self._busy
             if self._mixed:
                 raise self._refusal()
-            self._owner = threading.get_ident()
-        try:
-            yield next(self._count)
-        finally:
-            self._owner = None
+            self._busy = True
+        return next(self._count)
+
+    def leave(self):
+        self._busy = False
+
+    def require_alone(self):
+        """Behind a call, whose result may be another's."""
         if self._mixed:
             raise self._refusal()
 

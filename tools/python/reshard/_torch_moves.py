@@ -12,7 +12,7 @@ from ._execute import run_on_host
 from ._library import InputError
 from ._local import execute_all
 from ._memory import Memory
-from ._torch_channels import channels
+from ._torch_channels import route_of
 from ._torch_placements import unknown_kind
 from ._torch_tensors import by_bits, misfit, settled, stored
 from ._torch_transport import TorchTransport
@@ -86,31 +86,37 @@ def moved(move, local, mesh, to_mesh, lane):
     if hasattr(local, "_local_tensors"):
         return _moved_in_one_process(move, local)
     meshes = (mesh,) if to_mesh is mesh or to_mesh == mesh else (mesh, to_mesh)
-    own = [each for each in meshes if each.get_coordinate() is not None]
-    if not own:
+    route = route_of(meshes)
+    if not route.own:
         return local  # empty, as the rank has no part
     rank = dist.get_rank()
     source, destination = move.shards(rank)
     why = None if source is None else misfit(local, source, move.dtype)
-    channel = channels.of(meshes) if local.device.type == "cpu" else None
-    if channel is None:
-        if why:
-            raise InputError(why)
-        return _run(move, rank, local, _transport(meshes, own))
-    with channel.call(lane, move.plan.fingerprint, why) as carrier:
-        return _run(move, rank, local, carrier)
+    channel = route.channel if local.device.type == "cpu" else None
+    if channel is not None:
+        return channel.run(
+            lane,
+            move.plan.fingerprint,
+            why,
+            lambda carrier: _run(move, rank, local, destination, carrier),
+        )
+    if why:
+        raise InputError(why)
+    return _run(move, rank, local, destination, _transport(meshes))
 
 
-def _transport(meshes, own):
+def _transport(meshes):
+    own = [mesh for mesh in meshes if mesh.get_coordinate() is not None]
     groups = [group for each in own for group in each.get_all_groups()]
     # A mesh of one axis has a group of all its ranks; of several there is only the default one.
     alone = len(meshes) == 1 and meshes[0].ndim == 1
     return TorchTransport(groups[0] if alone else None, groups)
 
 
-def _run(move, rank, local, transport):
-    source, destination = move.shards(rank)
-    given = None if source is None else move.stored.of(settled(local).contiguous())
+def _run(move, rank, local, destination, transport):
+    given = None
+    if move.shards(rank)[0] is not None:
+        given = move.stored.of(settled(local).contiguous())
     taken = None
     if destination is not None:
         taken = local.new_empty(move.stored.shape(destination), dtype=move.stored.dtype)

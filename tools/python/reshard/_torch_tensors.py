@@ -66,7 +66,7 @@ def by_bits(dtype):
 def settled(local):
     """Without what is still to be done: a collective to wait for, a conjugate or a negative to be
     taken."""
-    if hasattr(local, "wait") and hasattr(local, "elem"):  # an AsyncCollectiveTensor
+    if type(local) is not torch.Tensor and hasattr(local, "elem"):  # an AsyncCollectiveTensor
         local = local.wait()
     if local.is_complex():
         local = local.resolve_conj()
@@ -75,7 +75,7 @@ def settled(local):
 
 def misfit(local, expected, dtype):
     """Why the plan cannot run on it, or None."""
-    if tuple(local.shape) != tuple(expected):
+    if local.shape != expected:
         return (
             f"dtensor: expected a local tensor of the shape {list(expected)}, as its shape, mesh "
             f"and placements say, found {list(local.shape)}"

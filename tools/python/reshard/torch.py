@@ -7,18 +7,19 @@
 Forward and backward, on one mesh or across two; requests are planned once.
 """
 
+import copy
 import functools
-import sys
 import warnings
-from typing import Any, Dict, NamedTuple, Optional
+from typing import Any, Dict, NamedTuple, Optional, Tuple
 
 import torch
 from torch.distributed._functional_collectives import _are_we_tracing
 from torch.distributed.tensor import DTensor
+from torch.distributed.tensor._dtensor_spec import DTensorSpec, TensorMeta
 
 from ._library import InputError
 from ._torch_lanes import backward_lane, lane_of_thread
-from ._torch_moves import NotOurs, move_of, moved
+from ._torch_moves import Move, NotOurs, move_of, moved
 from ._torch_patch import patched, theirs
 from ._torch_placements import backward_placements, placements_of
 
@@ -29,7 +30,7 @@ def plan_of(dtensor, placements, device_mesh=None, **options):
     """The plan that `redistribute` runs, of reshard.plan's options."""
     mesh = device_mesh or dtensor.device_mesh
     target = placements_of(placements, dtensor.ndim, mesh.ndim)
-    return _move(dtensor, mesh, target, dtensor.dtype, options).plan
+    return _move(dtensor, mesh, target, dtensor.dtype, tuple(sorted(options.items()))).plan
 
 
 def redistribute(dtensor, placements, device_mesh=None, *, lane=None, **options):
@@ -52,8 +53,14 @@ def redistribute(dtensor, placements, device_mesh=None, *, lane=None, **options)
         raise InputError(f"dtensor: expected a DTensor, found {type(dtensor).__name__}")
     if lane is not None and not isinstance(lane, str):
         raise InputError(f"lane: expected a text, equal on all ranks, found {lane!r}")
-    asked = _Asked(lane or lane_of_thread(), options)
-    return _uncompiled(_routed)(dtensor, device_mesh, placements, asked)
+    if _in_torch_compile():
+        return _uncompiled(_ours)(dtensor, placements, device_mesh, lane, options)
+    return _ours(dtensor, placements, device_mesh, lane, options)
+
+
+def _ours(dtensor, placements, device_mesh, lane, options):
+    asked = _Asked(lane or lane_of_thread(), tuple(sorted(options.items())) if options else ())
+    return _routed(dtensor, device_mesh, placements, asked)
 
 
 def redistributing(*, lane=None, **options):
@@ -64,10 +71,9 @@ def redistributing(*, lane=None, **options):
     ...     y = x.redistribute(placements=[Replicate(), Shard(1)])
     """
 
+    options = tuple(sorted(options.items()))
+
     def run(self, mesh, placements, async_op=False, forward_dtype=None, backward_dtype=None):
-        if _are_we_tracing():
-            dtypes = {"forward_dtype": forward_dtype, "backward_dtype": backward_dtype}
-            return theirs(self, mesh, placements, async_op=async_op, **dtypes)
         asked = _Asked(lane or lane_of_thread(), options, forward_dtype, backward_dtype, True)
         return _routed(self, mesh, placements, asked)
 
@@ -76,48 +82,77 @@ def redistributing(*, lane=None, **options):
 
 class _Asked(NamedTuple):
     lane: str
-    options: Dict[str, Any]
+    options: Tuple[Tuple[str, Any], ...]
     forward_dtype: Optional[torch.dtype] = None  # of what is moved and given
     backward_dtype: Optional[torch.dtype] = None
     in_place_of_theirs: bool = False  # whatever DTensor runs shall run
 
 
-def _uncompiled(function):
-    """Left out of what torch.compile traces, once there is something that could trace it."""
-    if "torch._dynamo" not in sys.modules:
-        return function
-    return _disabled(function)
+def _in_torch_compile():
+    """Traced, or called from what was: then compiling would go on within."""
+    return torch.compiler.is_compiling() or (
+        torch._C._dynamo.eval_frame.get_eval_frame_callback() is not None
+    )
 
 
 @functools.lru_cache(maxsize=None)
-def _disabled(function):
+def _uncompiled(function):
     return torch.compiler.disable(function)
 
 
-# ---- ours or DTensor's own
+# ---- what is known of a request
 
 
-def _routed(dtensor, device_mesh, placements, asked):
-    mesh = device_mesh or dtensor.device_mesh
-    target = placements_of(placements, dtensor.ndim, mesh.ndim)
+class _Prepared(NamedTuple):
+    target: Tuple[Any, ...]  # placements
+    move: Optional[Move]  # None where nothing moves
+    theirs: Optional[str]  # why DTensor runs it itself
+    spec: Any  # of the result, but for its mesh
+
+
+_prepared: Dict[Any, _Prepared] = {}
+_MOST_PREPARED = 4096
+
+
+def _prepare(dtensor, device_mesh, placements, asked):
+    """Found again by the DTensor's spec, which has its hash at hand."""
+    if isinstance(placements, list):
+        placements = tuple(placements)
+    key = (
+        dtensor._spec, device_mesh, placements, asked.options, asked.forward_dtype,
+        asked.in_place_of_theirs,
+    )  # fmt: skip
     try:
-        move = _move(dtensor, mesh, target, asked.forward_dtype or dtensor.dtype, asked.options)
+        found = _prepared.get(key)
+    except TypeError:
+        raise InputError("options: expected values that can be compared, such as texts") from None
+    if found is None:
+        found = _newly_prepared(dtensor, device_mesh or dtensor.device_mesh, placements, asked)
+        if len(_prepared) >= _MOST_PREPARED:
+            _prepared.clear()
+        _prepared[key] = found
+    return found
+
+
+def _newly_prepared(dtensor, mesh, placements, asked):
+    target = placements_of(placements, dtensor.ndim, mesh.ndim)
+    dtype = asked.forward_dtype or dtensor.dtype
+    same = mesh == dtensor.device_mesh and target == tuple(dtensor.placements)
+    strides = dtensor.stride() if same else _dense_strides(dtensor.shape)
+    spec = DTensorSpec(mesh, target, tensor_meta=TensorMeta(dtensor.shape, strides, dtype))
+    if same and dtype == dtensor.dtype:
+        return _Prepared(target, None, None, copy.copy(dtensor._spec))
+    if same:
+        return _Prepared(target, None, None, spec)
+    try:
+        return _Prepared(target, _move(dtensor, mesh, target, dtype, asked.options), None, spec)
     except InputError as error:
         if mesh != dtensor.device_mesh or not _is_theirs(error, dtensor, mesh, target, asked):
             raise
-        _say_once(str(error))
-        dtypes = {"forward_dtype": asked.forward_dtype, "backward_dtype": asked.backward_dtype}
-        dtypes = {name: dtype for name, dtype in dtypes.items() if dtype is not None}
-        return theirs(dtensor, mesh, target, **dtypes)
-    return _Redistribute.apply(dtensor, mesh, target, move, asked)
+        return _Prepared(target, None, str(error), spec)
 
 
 def _move(dtensor, mesh, target, dtype, options):
-    """None where nothing moves."""
-    if mesh == dtensor.device_mesh and target == tuple(dtensor.placements) and not options:
-        return None
-    if _are_we_tracing():
-        raise NotOurs("dtensor: expected one that is not traced")
     spec = dtensor._spec
     order = getattr(spec, "shard_order", None)
     if order and order != spec.compute_default_shard_order(spec.placements):
@@ -129,7 +164,7 @@ def _move(dtensor, mesh, target, dtype, options):
         tuple(dtensor.placements),
         mesh,
         target,
-        tuple(sorted(options.items())),
+        options,
     )
 
 
@@ -139,7 +174,7 @@ def _is_theirs(error, dtensor, mesh, target, asked):
     if not asked.options:
         return True
     try:
-        _move(dtensor, mesh, target, asked.forward_dtype or dtensor.dtype, {})
+        _move(dtensor, mesh, target, asked.forward_dtype or dtensor.dtype, ())
     except InputError:
         return True
     return False  # the options cannot be met, such as a limit of memory
@@ -157,22 +192,54 @@ def _say_once(why):
 # ---- forward and backward
 
 
+def _is_traced(local):
+    plain = type(local) is torch.Tensor and not torch._C._len_torch_dispatch_stack()
+    return not plain and _are_we_tracing()
+
+
+def _routed(dtensor, device_mesh, placements, asked):
+    if _is_traced(dtensor._local_tensor):
+        target = placements_of(
+            placements, dtensor.ndim, (device_mesh or dtensor.device_mesh).ndim
+        )
+        return _by_dtensor(dtensor, device_mesh, target, asked, "it is traced")
+    prepared = _prepare(dtensor, device_mesh, placements, asked)
+    if prepared.theirs is not None:
+        return _by_dtensor(dtensor, device_mesh, prepared.target, asked, prepared.theirs)
+    if dtensor.requires_grad and torch.is_grad_enabled():
+        return _Redistribute.apply(dtensor, device_mesh, prepared, asked)
+    return _moved(dtensor, device_mesh, prepared, asked)
+
+
+def _by_dtensor(dtensor, device_mesh, target, asked, why):
+    _say_once(why)
+    dtypes = {"forward_dtype": asked.forward_dtype, "backward_dtype": asked.backward_dtype}
+    dtypes = {name: dtype for name, dtype in dtypes.items() if dtype is not None}
+    return theirs(dtensor, device_mesh, target, **dtypes)
+
+
+def _moved(dtensor, device_mesh, prepared, asked):
+    local, mesh = dtensor._local_tensor, dtensor._spec.mesh
+    to_mesh = device_mesh or mesh
+    if asked.forward_dtype is not None:
+        local = local.to(asked.forward_dtype)
+    if prepared.move is not None:
+        local = moved(prepared.move, local, mesh, to_mesh, asked.lane)
+    elif local is dtensor._local_tensor:
+        local = local.view_as(local)
+    spec = prepared.spec
+    if spec.mesh is not to_mesh:  # equal, but its groups are others
+        spec = copy.copy(spec)
+        spec.mesh = to_mesh
+    return DTensor(local, spec, requires_grad=False)
+
+
 class _Redistribute(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, dtensor, mesh, target, move, asked):
+    def forward(ctx, dtensor, device_mesh, prepared, asked):
         ctx.mesh, ctx.placements, ctx.dtype = dtensor.device_mesh, dtensor.placements, dtensor.dtype
         ctx.asked = asked
-        local, strides = dtensor._local_tensor, dtensor.stride()
-        if asked.forward_dtype is not None:
-            local = local.to(asked.forward_dtype)
-        if mesh != dtensor.device_mesh or target != tuple(dtensor.placements):
-            local = moved(move, local, dtensor.device_mesh, mesh, asked.lane)
-            strides = _dense_strides(dtensor.shape)
-        elif local is dtensor._local_tensor:
-            local = local.view_as(local)
-        return DTensor.from_local(
-            local, mesh, target, run_check=False, shape=dtensor.shape, stride=strides
-        )
+        return _moved(dtensor, device_mesh, prepared, asked)
 
     @staticmethod
     def backward(ctx, gradient):
@@ -183,7 +250,7 @@ class _Redistribute(torch.autograd.Function):
             forward_dtype=_unless(ctx.asked.backward_dtype or ctx.dtype, gradient.dtype),
         )
         found = _routed(gradient, ctx.mesh, kept, asked)
-        return found.to(ctx.dtype), None, None, None, None
+        return found if found.dtype == ctx.dtype else found.to(ctx.dtype), None, None, None
 
 
 def _unless(dtype, same):

@@ -8,7 +8,7 @@ import os
 from typing import Any, Dict, Iterable, List, Union
 
 from . import _library as library
-from ._layouts import dtype_text, mesh_texts, shape_of
+from ._layouts import dtype_text, mesh_texts, shape_of, shown, text_option
 from ._plan import asked_of, plan
 
 
@@ -18,7 +18,7 @@ def command(*arguments: str) -> str:
     Raises InputError and so on with the program's sentence; Findings, which carries the report,
     where a check that was asked for did not hold.
     """
-    return library.command(arguments)
+    return library.command([text_option("argument", word) for word in arguments])
 
 
 def _words(options):
@@ -28,7 +28,13 @@ def _words(options):
             if each is True:
                 yield word
             elif each is not None and each is not False:
-                yield from (word, str(each))
+                yield from (word, _value(name, each))
+
+
+def _value(name, value):
+    if not isinstance(value, (str, int, float, os.PathLike)):
+        raise library.InputError(f"{name}: expected a text or a number, found {shown(value)}")
+    return os.fsdecode(value) if isinstance(value, os.PathLike) else str(value)
 
 
 _RUN_OPTIONS = ("transport", "nccl_version", "cold", "data_budget")
@@ -36,6 +42,38 @@ _RUN_OPTIONS = ("transport", "nccl_version", "cold", "data_budget")
 
 def _asked(name, *arguments, **options):
     return json.loads(command(name, *arguments, *_words(options), "--json"))
+
+
+def _asked_of_files(name, files, **options):
+    """Of contents by the names that the report shall have for them: they lie in a folder of a
+    random name, which is no part of what was asked."""
+    import tempfile  # slow to import, seldom needed
+
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [os.path.join(folder, each) for each in files]
+        for path, content in zip(paths, files.values()):
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(content)
+        try:
+            text = command(name, *paths, *_words(options), "--json")
+        except library.Findings as found:
+            found.text = found.text.replace(folder + os.sep, "")
+            raise _without(folder, found)
+        except library.ReshardError as error:
+            raise _without(folder, error) from None
+    return json.loads(text.replace(folder + os.sep, ""))
+
+
+def _without(folder, error):
+    error.args = (str(error).replace(folder + os.sep, ""),)
+    return error
+
+
+def _json(name, value):
+    try:
+        return json.dumps(value)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise library.InputError(f"{name}: expected what JSON can hold: {error}") from None
 
 
 def simulate(*request, data: str = "full", **options) -> Dict[str, Any]:
@@ -73,30 +111,22 @@ def replay(trace: Union[str, os.PathLike, Iterable[Dict[str, Any]]], **options) 
     Raises Findings where the trace is at fault, as where it hangs.
     """
     if isinstance(trace, (str, os.PathLike)):
-        return _asked("replay", os.fspath(trace), **options)
+        return _asked("replay", os.fsdecode(trace), **options)
+    if isinstance(trace, (dict, bytes, bytearray)) or not hasattr(trace, "__iter__"):
+        raise library.InputError(f"trace: expected a file or lines as dicts, found {shown(trace)}")
     lines = list(trace)
+    for line in lines:
+        if not isinstance(line, dict):
+            raise library.InputError(f"trace: expected lines as dicts, found {shown(line)}")
     if not lines or "reshard_trace" not in lines[0]:
         lines.insert(0, {"reshard_trace": 1})
-    import tempfile  # slow to import, seldom needed
-
-    with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "trace.jsonl")
-        with open(path, "w", encoding="utf-8") as file:
-            file.writelines(json.dumps(line) + "\n" for line in lines)
-        return _asked("replay", path, **options)
+    content = "".join(_json("trace", line) + "\n" for line in lines)
+    return _asked_of_files("replay", {"trace.jsonl": content}, **options)
 
 
 def compare(a: Dict[str, Any], b: Dict[str, Any]) -> Dict[str, Any]:
     """Two reports, as the functions above return them, side by side: what differs."""
-    import tempfile
-
-    with tempfile.TemporaryDirectory() as folder:
-        paths = []
-        for name, report in (("a", a), ("b", b)):
-            paths.append(os.path.join(folder, name))
-            with open(paths[-1], "w", encoding="utf-8") as file:
-                json.dump(report, file)
-        return _asked("compare", *paths)
+    return _asked_of_files("compare", {"a": _json("a", a), "b": _json("b", b)})
 
 
 def topologies() -> List[Dict[str, str]]:
@@ -106,4 +136,4 @@ def topologies() -> List[Dict[str, str]]:
 
 def topology(name: str) -> Dict[str, Any]:
     """What is known of a machine: a preset, "NAME:NODES", or a file."""
-    return _asked("topo", "show", name)
+    return _asked("topo", "show", _value("name", name))

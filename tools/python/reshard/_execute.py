@@ -6,7 +6,12 @@ import ctypes as c
 from typing import NamedTuple
 
 from . import _library as library
+from ._layouts import rank_number
 from ._memory import HOST_DEVICES, bytes_at, memory_of
+from ._plan import require_plan
+
+
+_EMPTY_RUN = library.Run()
 
 
 class Transfer(NamedTuple):
@@ -78,6 +83,8 @@ def execute(plan, rank, source, destination, transport=None):
     need torch.distributed; then collectives are the library's, and fold in its order. Raises
     InputError where an array does not fit, and whatever the transport raises.
     """
+    require_plan(plan)
+    rank = rank_number(rank)
     carrier = _transport_of(transport)
     if on_device(source) or on_device(destination):
         if not hasattr(carrier, "run_on_device"):
@@ -87,16 +94,19 @@ def execute(plan, rank, source, destination, transport=None):
             )
         carrier.run_on_device(plan, rank, source, destination)
         return
-    given = memory_of(source, "source")
-    taken = memory_of(destination, "destination", writable=True)
-    run = _Run(carrier.exchange) if carrier is not None else None
-    arguments = library.Run(
-        exchange=run.function if run else library.Exchange(),
-        source=given.address or None,
-        source_bytes=given.size,
-        destination=taken.address or None,
-        destination_bytes=taken.size,
-    )
+    given = memory_of(source, "source", dtype=plan.dtype)
+    taken = memory_of(destination, "destination", writable=True, dtype=plan.dtype)
+    run_on_host(plan, rank, given, taken, carrier.exchange if carrier is not None else None)
+
+
+def run_on_host(plan, rank, given, taken, exchange):
+    """The same of memory that is known to be usable."""
+    run = _Run(exchange) if exchange is not None else None
+    arguments = library.Run.from_buffer_copy(_EMPTY_RUN)
+    if run is not None:
+        arguments.exchange = run.function
+    arguments.source, arguments.source_bytes = given.address or None, given.size
+    arguments.destination, arguments.destination_bytes = taken.address or None, taken.size
     try:
         library.call("execute", plan.program(rank).pointer, c.byref(arguments))
     except library.BackendError:

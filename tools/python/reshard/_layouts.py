@@ -3,6 +3,7 @@
 texts, numbers, and the objects of torch.distributed, known by what they look like and never
 imported."""
 
+import re
 from operator import index
 from typing import Optional, Sequence, Tuple
 
@@ -73,9 +74,41 @@ class Mesh(_Value):
         names: Optional[Sequence[str]] = None,
         ranks: Optional[Sequence[int]] = None,
     ):
-        self.shape: Tuple[int, ...] = tuple(shape)
-        self.names = None if names is None else tuple(names)
-        self.ranks = None if ranks is None else tuple(ranks)
+        self.shape: Tuple[int, ...] = tuple(shape_of(shape))
+        self.names = None if names is None else _sequence("names", names, "names of axes")
+        self.ranks = None if ranks is None else _sequence("ranks", ranks, "ranks")
+
+
+def whole_number(name, value, least=0, most=(1 << 63) - 1) -> int:
+    """Within the bounds of what the library counts with: beyond, ctypes would cut off bits."""
+    if isinstance(value, bool):
+        raise InputError(f"{name}: expected a whole number, found {value}")
+    try:
+        number = index(value)
+    except TypeError:
+        raise InputError(f"{name}: expected a whole number, found {shown(value)}") from None
+    if not least <= number <= most:
+        raise InputError(f"{name}: expected a number from {least} to {most}, found {shown(number)}")
+    return number
+
+
+def rank_number(value) -> int:
+    return whole_number("rank", value, 0, (1 << 31) - 1)
+
+
+def shown(value, most=80) -> str:
+    """A value as a message shows it, whatever its own repr does."""
+    try:
+        text = ascii(value)
+    except Exception:  # noqa: BLE001  (theirs may raise anything)
+        text = f"a {type(value).__name__}"
+    return text if len(text) <= most else text[: most - 3] + "..."
+
+
+def text_option(name, value) -> str:
+    if not isinstance(value, str):
+        raise InputError(f"{name}: expected a text, found {shown(value)}")
+    return value
 
 
 def placement_text(placement, dims):
@@ -83,16 +116,35 @@ def placement_text(placement, dims):
     if isinstance(placement, str):
         return placement
     kind = type(placement).__name__
-    if kind == "Replicate":
-        return "R"
-    if kind == "Partial":
-        return f"P({str(placement.reduce_op).lower()})"
-    if kind in ("Shard", "StridedShard", "_StridedShard"):
-        dim = placement.dim + dims if placement.dim < 0 else placement.dim
-        return f"S({dim})" if kind == "Shard" else f"_S({dim},{placement.split_factor})"
+    try:
+        if kind == "Replicate":
+            return "R"
+        if kind == "Partial":
+            return f"P({_word(str(placement.reduce_op).lower())})"
+        if kind == "Shard":
+            return f"S({_dim(placement.dim, dims)})"
+        if kind in ("StridedShard", "_StridedShard"):
+            factor = whole_number("split_factor", placement.split_factor)
+            return f"_S({_dim(placement.dim, dims)},{factor})"
+    except AttributeError as error:
+        raise InputError(f"placement: {error}") from None
     raise InputError(
-        f"placement: expected Shard, Replicate, Partial, _StridedShard or text, found {placement!r}"
+        "placement: expected Shard, Replicate, Partial, _StridedShard or text, found "
+        f"{shown(placement)}"
     )
+
+
+def _word(text):
+    """What cannot be read as more than one word of a placement."""
+    if not re.fullmatch(r"\w+", text, re.ASCII):
+        raise InputError(f"reduce_op: expected a name such as sum, found {shown(text)}")
+    return text
+
+
+def _dim(dim, dims):
+    number = whole_number("dim", dim, -(1 << 31), (1 << 31) - 1)
+    # One that is out of range stays as it is, for the library to refuse.
+    return number + dims if -dims <= number < 0 else number
 
 
 def placements_text(placements, dims):
@@ -104,28 +156,55 @@ def placements_text(placements, dims):
 
 
 def mesh_texts(mesh):
-    """(mesh, ranks or None) of a text, a shape, a Mesh or torch's DeviceMesh."""
+    """(mesh, ranks or None) of a text, a shape, ranks in nested lists, a Mesh or torch's
+    DeviceMesh."""
     if isinstance(mesh, str):
         return mesh, None
-    if isinstance(mesh, int):
-        return str(mesh), None
-    names = getattr(mesh, "names", None) or getattr(mesh, "mesh_dim_names", None)
-    ranks = getattr(mesh, "ranks", None)
     if hasattr(mesh, "mesh"):  # torch's: a tensor of ranks
-        ranks = [int(rank) for rank in mesh.mesh.flatten().tolist()]
-        shape = tuple(mesh.mesh.shape)
+        ranks = mesh.mesh.flatten().tolist()
+        return _axes_text(tuple(mesh.mesh.shape), getattr(mesh, "mesh_dim_names", None), ranks)
+    if isinstance(mesh, Mesh):
+        return _axes_text(mesh.shape, mesh.names, mesh.ranks)
+    if hasattr(mesh, "__index__"):
+        mesh = (mesh,)
+    extents = _sequence("mesh", mesh, "a text, extents, a Mesh or a DeviceMesh")
+    if any(isinstance(extent, (list, tuple)) for extent in extents):
+        return _nested_text(extents), None
+    return _axes_text(extents, None, None)
+
+
+def _axes_text(shape, names, ranks):
+    shape = [whole_number("mesh", extent) for extent in shape]
+    if not names:
+        text = "x".join(map(str, shape))
+    elif len(names) != len(shape):
+        raise InputError(f"mesh: expected {len(shape)} names, one an axis, found {shown(names)}")
     else:
+        text = ",".join(f"{_name(name)}={extent}" for name, extent in zip(names, shape))
+    return text, None if ranks is None else ",".join(str(rank_number(rank)) for rank in ranks)
+
+
+def _name(name):
+    if not isinstance(name, str) or re.search(r"[,=\s]", name):
+        raise InputError(f"mesh: expected an axis's name without comma or =, found {shown(name)}")
+    return name
+
+
+def _nested_text(ranks):
+    """ "[[0,1],[2,3]]"."""
+    if not isinstance(ranks, (list, tuple)):
+        return str(rank_number(ranks))
+    return "[" + ",".join(map(_nested_text, ranks)) + "]"
+
+
+def _sequence(name, value, expected):
+    """As a tuple. The order of a set is nobody's; a text's characters are no numbers."""
+    if not isinstance(value, (set, frozenset, dict, bytes, bytearray, str)):
         try:
-            shape = mesh.shape if isinstance(mesh, Mesh) else tuple(mesh)
+            return tuple(value)
         except TypeError:
-            raise InputError(
-                f"mesh: expected a text, extents, a Mesh or a DeviceMesh, found {mesh!r}"
-            ) from None
-    if names:
-        text = ",".join(f"{name}={extent}" for name, extent in zip(names, shape))
-    else:
-        text = "x".join(str(extent) for extent in shape)
-    return text, None if ranks is None else ",".join(str(rank) for rank in ranks)
+            pass
+    raise InputError(f"{name}: expected {expected}, found {shown(value)}")
 
 
 _TORCH_DTYPES = {
@@ -146,21 +225,27 @@ _TORCH_DTYPES = {
 
 def dtype_text(dtype):
     """ "bf16" of a text, torch's dtype or NumPy's."""
-    text = str(getattr(dtype, "name", dtype)).rsplit(".", 1)[-1]
+    if getattr(dtype, "byteorder", "=") == ">":
+        raise InputError(f"dtype: expected the byte order of this machine, found {shown(dtype)}")
+    name = getattr(dtype, "name", dtype)
+    if isinstance(dtype, type) and dtype.__module__ != "builtins":  # numpy.float32
+        name = dtype.__name__
+    try:
+        text = str(name).rsplit(".", 1)[-1]
+    except Exception:  # noqa: BLE001
+        text = shown(dtype)
     return _TORCH_DTYPES.get(text, text)
 
 
-def whole_number(name, value) -> int:
-    try:
-        return index(value)
-    except TypeError:
-        raise InputError(f"{name}: expected a whole number, found {value!r}") from None
-
-
 def shape_of(shape) -> Sequence[int]:
-    try:
-        if isinstance(shape, str):
-            return [int(extent) for extent in shape.split(",") if extent]
-        return [shape] if isinstance(shape, int) else [index(extent) for extent in shape]
-    except (TypeError, ValueError):
-        raise InputError(f"shape: expected whole numbers, found {shape!r}") from None
+    if isinstance(shape, str):
+        extents = [extent.strip() for extent in shape.split(",")] if shape.strip() else []
+        if not all(re.fullmatch("[0-9]{1,19}", extent) for extent in extents):
+            raise InputError(f"shape: expected whole numbers, found {shown(shape)}")
+        return [whole_number("shape", int(extent)) for extent in extents]
+    if hasattr(shape, "__index__"):
+        shape = (shape,)
+    return [
+        whole_number("shape", extent)
+        for extent in _sequence("shape", shape, "whole numbers")
+    ]

@@ -3,6 +3,7 @@
 
 import ctypes as c
 import os
+import threading
 import weakref
 
 MAX_DIMS = 8
@@ -28,12 +29,17 @@ class BackendError(ReshardError, RuntimeError):
 class Findings(ReshardError):
     """A check that was asked for did not hold; `text` is the report all the same."""
 
-    def __init__(self, message, text):
+    def __init__(self, message, text=""):
         super().__init__(message)
         self.text = text
 
 
-_ERRORS = {INPUT_ERROR: InputError, CHECK_FAILURE: CheckFailure, BACKEND_ERROR: BackendError}
+_ERRORS = {
+    FINDINGS: Findings,
+    INPUT_ERROR: InputError,
+    CHECK_FAILURE: CheckFailure,
+    BACKEND_ERROR: BackendError,
+}
 
 
 class _Struct(c.Structure):
@@ -186,6 +192,45 @@ def call(name, *arguments):
         _refuse(code)
 
 
+def long_call(name, *arguments):
+    """The same of what may take long: Ctrl-C ends the wait at once. Python handles signals in the
+    main thread, between its own instructions, so another thread calls; abandoned, it goes on, and
+    keeps what it was given, until the library returns."""
+    if threading.current_thread() is not threading.main_thread():
+        return call(name, *arguments)
+    failures, done = [], threading.Event()
+
+    def run():
+        try:
+            call(name, *arguments)
+        except ReshardError as error:
+            failures.append(error)
+        finally:
+            done.set()
+
+    try:
+        threading.Thread(target=run, daemon=True, name="reshard").start()
+    except RuntimeError:  # the interpreter is on its way out
+        run()
+    done.wait()
+    if failures:
+        raise failures[0]
+
+
+def encoded(name, text):
+    """A text for the library; None stays. What is no UTF-8 in a file's name stays as it is."""
+    if text is None:
+        return None
+    if "\0" in text:
+        raise InputError(f"{name}: expected a text without NUL, found {ascii(text)[:80]}")
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        raise InputError(
+            f"{name}: expected a text that UTF-8 has, found {ascii(text)[:80]}"
+        ) from None
+
+
 def asked(name, result, *arguments):
     """The struct that reshard_NAME fills."""
     call(name, *arguments, c.byref(result))
@@ -193,20 +238,20 @@ def asked(name, result, *arguments):
 
 
 def text_of(name, handle):
-    return getattr(_library, "reshard_" + name)(handle).decode()
+    return getattr(_library, "reshard_" + name)(handle).decode(errors="replace")
 
 
 class Handle:
     """One of the library's handles, given back with this object."""
 
-    def __init__(self, kind, name, *arguments):
+    def __init__(self, kind, name, *arguments, long=False):
         self.pointer = c.c_void_p()
-        call(name, *arguments, c.byref(self.pointer))
+        (long_call if long else call)(name, *arguments, c.byref(self.pointer))
         weakref.finalize(self, getattr(_library, f"reshard_{kind}_free"), self.pointer.value)
 
 
 def _taken(text, size):
-    out = c.string_at(text, size.value).decode()
+    out = c.string_at(text, size.value).decode(errors="replace")
     _library.reshard_text_free(text)
     return out
 
@@ -220,12 +265,12 @@ def written(name, handle):
 
 def command(arguments):
     """What the command line prints. Findings carries the text where a check did not hold."""
-    words = (c.c_char_p * len(arguments))(*(str(word).encode() for word in arguments))
+    words = [encoded("argument", str(word)) for word in arguments]
+    array = (c.c_char_p * max(len(words), 1))(*words)
     text, size = c.c_void_p(), c.c_int64()
-    code = _library.reshard_command(words, len(arguments), c.byref(text), c.byref(size))
-    if code == FINDINGS:
-        why = last_error()
-        raise Findings(why, _taken(text, size) if text.value else "")
-    if code != 0:
-        _refuse(code)
+    try:
+        long_call("command", array, len(words), c.byref(text), c.byref(size))
+    except Findings as findings:
+        findings.text = _taken(text, size) if text.value else ""
+        raise
     return _taken(text, size)

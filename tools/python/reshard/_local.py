@@ -5,9 +5,9 @@ import ctypes as c
 import sys
 
 from . import _library as library
-from ._layouts import dtype_text, mesh_texts, placements_text
+from ._layouts import dtype_text, mesh_texts, placements_text, rank_number, shape_of
 from ._memory import memory_of
-from ._plan import plan
+from ._plan import plan, require_plan
 
 _FORMATS = {
     "e": "f16",
@@ -16,11 +16,12 @@ _FORMATS = {
     "b": "i8",
     "h": "i16",
     "i": "i32",
-    "l": "i64",
+    "l": "i64" if c.sizeof(c.c_long) == 8 else "i32",
     "q": "i64",
     "B": "u8",
     "?": "bool",
 }
+_SIZES = {"f16": 2, "f32": 4, "f64": 8, "i8": 1, "i16": 2, "i32": 4, "i64": 8, "u8": 1, "bool": 1}
 
 
 def _view_of(array):
@@ -37,9 +38,10 @@ def _dtype_of(array):
     if hasattr(array, "dtype"):
         return dtype_text(array.dtype)
     view = _view_of(array)
-    if view.format not in _FORMATS:
+    found = _FORMATS.get(view.format.lstrip("@=<" if sys.byteorder == "little" else "@=>!"))
+    if found is None or view.itemsize != _SIZES[found]:
         raise library.InputError(f"array: expected numbers, found the format '{view.format}'")
-    return _FORMATS[view.format]
+    return found
 
 
 def _shape_of(array):
@@ -67,8 +69,15 @@ def execute_all(plan, sources, destinations):
     sources, destinations: by rank of the plan, ascending, contiguous arrays with the buffer
     protocol or DLPack; None where a rank has no such shard. Bits are those of `reshard simulate`.
     """
-    given = [memory_of(each, f"sources[{i}]") for i, each in enumerate(sources)]
-    taken = [memory_of(each, f"destinations[{i}]", True) for i, each in enumerate(destinations)]
+    require_plan(plan)
+    for value, name in ((sources, "sources"), (destinations, "destinations")):
+        if not isinstance(value, (list, tuple)):
+            raise library.InputError(
+                f"{name}: expected a list, one a rank, found {type(value).__name__}"
+            )
+    dtype = plan.dtype
+    given = [memory_of(a, f"sources[{i}]", False, dtype) for i, a in enumerate(sources)]
+    taken = [memory_of(a, f"destinations[{i}]", True, dtype) for i, a in enumerate(destinations)]
     if len(given) != len(taken):
         raise library.InputError(
             f"destinations: expected {len(given)}, one a rank, found {len(taken)}"
@@ -79,7 +88,7 @@ def execute_all(plan, sources, destinations):
         shard.source, shard.source_bytes = source.address or None, source.size
         shard.destination = destination.address or None
         shard.destination_bytes = destination.size
-    library.call("execute_all", plan.handle, shards, c.c_int64(len(given)))
+    library.long_call("execute_all", plan.handle, shards, c.c_int64(len(given)))
 
 
 class LocalTensor:
@@ -90,17 +99,54 @@ class LocalTensor:
     >>> after.shards[3], after.full(), after.plan.time_ps
     """
 
-    def __init__(self, shards, shape, mesh, placements, plan=None):
-        """shards: arrays by rank, {rank: array} or in the order of the mesh's ranks ascending.
-        shape: of the whole tensor. plan: what made them."""
-        self.shape = tuple(shape)
+    def __init__(self, shards, shape, mesh, placements):
+        """shards: arrays by rank, {rank: array} or in the order of the mesh's ranks ascending, each
+        of the shape that the placements give its rank. shape: of the whole tensor."""
+        self.shape = tuple(shape_of(shape))
         self.mesh = mesh
         self.placements = placements_text(placements, len(self.shape))
-        self.plan = plan
+        self.plan = None  # what made them
+        ranks = _ranks_of(mesh)
         if isinstance(shards, dict):
-            self.shards = dict(sorted(shards.items()))
+            given = [rank_number(rank) for rank in shards]
+            shards = dict(sorted(zip(given, shards.values())))
+        elif isinstance(shards, (list, tuple)):
+            given = ranks[: len(shards)] if len(shards) <= len(ranks) else range(len(shards))
+            shards = dict(zip(given, shards))
         else:
-            self.shards = dict(zip(_ranks_of(mesh), shards))
+            raise library.InputError(
+                f"shards: expected a dict by rank or a list, found {type(shards).__name__}"
+            )
+        if list(shards) != ranks:
+            raise library.InputError(
+                f"shards: expected one of each of the ranks {_listed(ranks)}, found those of "
+                f"{_listed(shards)}"
+            )
+        self.shards = shards
+        self._check()
+
+    def _check(self):
+        dtype = self.dtype
+        laid = plan(self.shape, dtype, self.mesh, self.placements, self.placements, planner="p2p")
+        for rank, shard in self.shards.items():
+            expected, found = laid.shard_shapes(rank)[0], _shape_of(shard)
+            if found != expected and not (0 in expected and 0 in found):
+                raise library.InputError(
+                    f"shards: rank {rank}: expected the shape {list(expected)}, as "
+                    f"{list(self.shape)} in {self.placements} has there, found {list(found)}"
+                )
+            if _dtype_of(shard) != dtype:
+                raise library.InputError(
+                    f"shards: rank {rank}: expected {dtype}, as the first, found {_dtype_of(shard)}"
+                )
+
+    @classmethod
+    def _made(cls, shards, shape, mesh, placements, made):
+        """Of a plan that was run."""
+        self = cls.__new__(cls)
+        self.shards, self.shape, self.mesh, self.plan = shards, shape, mesh, made
+        self.placements = placements_text(placements, len(shape))
+        return self
 
     @classmethod
     def of(cls, whole, mesh, placements):
@@ -127,7 +173,7 @@ class LocalTensor:
         taken = {r: None if shapes[r] is None else _empty_like(like, shapes[r]) for r in ranks}
         execute_all(made, [self.shards.get(rank) for rank in ranks], list(taken.values()))
         shards = {rank: shard for rank, shard in taken.items() if shard is not None}
-        return LocalTensor(shards, self.shape, to_mesh, placements, made)
+        return LocalTensor._made(shards, self.shape, to_mesh, placements, made)
 
     def full(self):
         """The whole tensor, as every rank would have it."""
@@ -139,8 +185,16 @@ class LocalTensor:
         return f"<reshard.LocalTensor {self.dtype}[{shape}] {self.placements}>"
 
 
+def _listed(ranks, most=16):
+    texts = [str(rank) for rank in ranks]
+    return ", ".join(texts[:most]) + (" ..." if len(texts) > most else "")
+
+
 def _axes_of(mesh):
-    text = mesh_texts(mesh)[0]
+    text = mesh_texts(mesh)[0].strip()
+    if text.startswith("["):  # ranks in nested lists
+        bare = text.replace(" ", "")
+        return len(bare) - len(bare.lstrip("["))
     return text.count(",") + 1 if "=" in text else text.count("x") + 1
 
 

@@ -3,7 +3,8 @@
 (torch, JAX, CuPy). Nothing is copied and none of these is imported."""
 
 import ctypes as c
-from typing import Any, NamedTuple
+import sys
+from typing import Any, NamedTuple, Optional
 
 from ._library import InputError
 
@@ -26,7 +27,7 @@ class _Py_buffer(c.Structure):
     ]
 
 
-_C_CONTIGUOUS, _WRITABLE = 0x38, 0x1  # PyBUF_*
+_C_CONTIGUOUS, _FORMAT, _WRITABLE = 0x38, 0x4, 0x1  # PyBUF_*
 
 
 class _DLTensor(c.Structure):
@@ -44,12 +45,56 @@ class _DLTensor(c.Structure):
     ]
 
 
+class _Versioned(c.Structure):
+    _fields_ = [
+        ("version", c.c_uint32 * 2),
+        ("manager", c.c_void_p * 2),
+        ("flags", c.c_uint64),
+        ("tensor", _DLTensor),
+    ]
+
+
+_READ_ONLY = 1  # of flags
+
+# What elements of a dtype look like: formats of the buffer protocol, and (code, bits) of DLPack.
+# Bytes are taken for anything. bf16 has no format: it travels as 16 bits without a sign.
+_FORMATS = {
+    "f64": "d",
+    "f32": "f",
+    "f16": "e",
+    "bf16": "H",
+    "i64": "ql",
+    "i32": "il",
+    "i16": "h",
+    "i8": "b",
+    "u8": "B",
+    "bool": "?",
+    "c64": ("Zf",),
+}
+_CODES = {
+    "f64": [(2, 64)],
+    "f32": [(2, 32)],
+    "f16": [(2, 16)],
+    "bf16": [(4, 16), (1, 16)],
+    "f8e4m3": [(10, 8)],
+    "f8e5m2": [(12, 8)],
+    "i64": [(0, 64)],
+    "i32": [(0, 32)],
+    "i16": [(0, 16)],
+    "i8": [(0, 8)],
+    "u8": [(1, 8)],
+    "bool": [(6, 8)],
+    "c64": [(5, 64)],
+}
+_KINDS = {0: "i", 1: "u", 2: "f", 4: "bf", 5: "c", 6: "bool"}
+
 _python = c.pythonapi
 _python.PyObject_GetBuffer.argtypes = [c.py_object, c.POINTER(_Py_buffer), c.c_int]
 _python.PyBuffer_Release.argtypes = [c.POINTER(_Py_buffer)]
 _python.PyBuffer_Release.restype = None
 _python.PyCapsule_GetPointer.argtypes = [c.py_object, c.c_char_p]
 _python.PyCapsule_GetPointer.restype = c.c_void_p
+_python.PyCapsule_IsValid.argtypes = [c.py_object, c.c_char_p]
 
 
 class Memory(NamedTuple):
@@ -69,15 +114,33 @@ class _Buffer:
         _python.PyBuffer_Release(c.byref(self.view))
 
 
-def _of_buffer(array, name, writable):
+def _of_buffer(array, name, writable, dtype):
     try:
-        buffer = _Buffer(array, _C_CONTIGUOUS | (_WRITABLE if writable else 0))
+        # With a format: without one the elements of any array would be bytes.
+        buffer = _Buffer(array, _C_CONTIGUOUS | _FORMAT | (_WRITABLE if writable else 0))
     except (BufferError, ValueError) as error:
         what = "contiguous memory that can be written" if writable else "contiguous memory"
         raise InputError(
             f"{name}: expected {what}, found {type(array).__name__}: {error}"
         ) from None
-    return Memory(buffer.view.buf or 0, buffer.view.len, buffer)
+    view = buffer.view
+    if dtype is not None:
+        _require_format(name, (view.format or b"B").decode(errors="replace"), view.itemsize, dtype)
+    return Memory(view.buf or 0, view.len, buffer)
+
+
+def _require_format(name, format, size, dtype):
+    plain = format.lstrip("@=<>!")
+    if plain in ("B", "c"):
+        return
+    order = format[0] if format[0] in "<>!" else "="
+    foreign = order in ("<" if sys.byteorder == "big" else ">!") and size > 1
+    if foreign or plain not in tuple(_FORMATS.get(dtype, "")) or size != _CODES[dtype][0][1] // 8:
+        what = " in the other byte order" if foreign else ""
+        raise InputError(
+            f"{name}: expected {dtype}, as the plan has, or bytes; found elements of {size} bytes, "
+            f"format '{format}'{what}"
+        )
 
 
 def _is_dense(tensor):
@@ -90,10 +153,30 @@ def _is_dense(tensor):
     return True
 
 
-def _of_dlpack(array, name):
-    capsule = array.__dlpack__()
-    pointer = _python.PyCapsule_GetPointer(capsule, b"dltensor")
-    tensor = _DLTensor.from_address(pointer)
+def _capsule_of(array, name):
+    """Of DLPack 1, which can say that memory is read-only, where the array has it."""
+    try:
+        try:
+            return array.__dlpack__(max_version=(1, 0))
+        except TypeError:
+            return array.__dlpack__()
+    except (BufferError, RuntimeError, TypeError, ValueError) as error:
+        raise InputError(f"{name}: expected memory by DLPack, found: {error}") from None
+
+
+def _of_dlpack(array, name, writable, dtype):
+    capsule = _capsule_of(array, name)
+    if _python.PyCapsule_IsValid(capsule, b"dltensor_versioned"):
+        versioned = _Versioned.from_address(
+            _python.PyCapsule_GetPointer(capsule, b"dltensor_versioned")
+        )
+        if writable and versioned.flags & _READ_ONLY:
+            raise InputError(f"{name}: expected memory that can be written, found read-only")
+        tensor = versioned.tensor
+    elif _python.PyCapsule_IsValid(capsule, b"dltensor"):
+        tensor = _DLTensor.from_address(_python.PyCapsule_GetPointer(capsule, b"dltensor"))
+    else:
+        raise InputError(f"{name}: expected a capsule of DLPack, found {type(capsule).__name__}")
     if tensor.device_type not in HOST_DEVICES:
         raise InputError(f"{name}: expected memory of the host, found a device's")
     elements = 1
@@ -101,24 +184,29 @@ def _of_dlpack(array, name):
         elements *= tensor.shape[dim]
     if elements > 0 and tensor.strides and not _is_dense(tensor):
         raise InputError(f"{name}: expected contiguous memory, found strides")
+    found = (tensor.code, tensor.bits * tensor.lanes)
+    if dtype is not None and found != (1, 8) and found not in _CODES[dtype]:
+        kind = _KINDS.get(tensor.code, f"code {tensor.code}, ") + str(found[1])
+        raise InputError(f"{name}: expected {dtype}, as the plan has, or bytes; found {kind}")
     size = elements * (tensor.bits * tensor.lanes // 8)
-    return Memory((tensor.data or 0) + tensor.byte_offset, size, capsule)
+    return Memory((tensor.data or 0) + tensor.byte_offset, size, (capsule, array))
 
 
-def memory_of(array, name, writable=False) -> Memory:
-    """Raises InputError where it is not contiguous, not the host's, or cannot be written."""
+def memory_of(array, name, writable=False, dtype: Optional[str] = None) -> Memory:
+    """Raises InputError where it is not contiguous, not the host's, cannot be written, or has other
+    elements than `dtype`."""
     if array is None:
         return Memory(0, 0)
     if hasattr(array, "__dlpack__") and not hasattr(array, "__array_interface__"):
-        return _of_dlpack(array, name)
+        return _of_dlpack(array, name, writable, dtype)
     try:
-        memoryview(array)
-    except TypeError:
+        memoryview(array).release()
+    except (TypeError, ValueError, BufferError) as error:
         raise InputError(
             f"{name}: expected None or an array with the buffer protocol or DLPack, found "
-            f"{type(array).__name__}"
+            f"{type(array).__name__}: {error}"
         ) from None
-    return _of_buffer(array, name, writable)
+    return _of_buffer(array, name, writable, dtype)
 
 
 def bytes_at(address, size) -> memoryview:

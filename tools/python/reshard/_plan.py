@@ -5,10 +5,22 @@ import ctypes as c
 import functools
 import json
 import os
+import re
+import zlib
 from typing import Any, Dict, List, NamedTuple, Optional, Union
 
 from . import _library as library
-from ._layouts import dtype_text, mesh_texts, placements_text, shape_of, whole_number
+from ._files import content_digest, replace_file
+from ._layouts import (
+    dtype_text,
+    mesh_texts,
+    placements_text,
+    rank_number,
+    shape_of,
+    shown,
+    text_option,
+    whole_number,
+)
 from ._operations import Program
 
 
@@ -26,6 +38,7 @@ class _Asked(NamedTuple):
     topology: Optional[str]
     planner: str
     memory_limit: int
+    topology_content: Optional[str] = None  # of a file: a digest
 
     def words(self) -> List[str]:
         given = [
@@ -44,35 +57,27 @@ class _Asked(NamedTuple):
         return [word for name, value in given if value is not None for word in (name, value)]
 
 
-def _encoded(text):
-    return None if text is None else text.encode()
-
-
 class Plan:
     """A proved plan. Sizes are bytes, times picoseconds."""
 
     def __init__(self, asked: _Asked):
         self._asked = asked
+        names = ("mesh", "ranks", "to_mesh", "to_ranks", "shape", "dtype", "source", "target")
         texts = library.RequestTexts(
-            mesh=_encoded(asked.mesh),
-            ranks=_encoded(asked.ranks),
-            to_mesh=_encoded(asked.to_mesh),
-            to_ranks=_encoded(asked.to_ranks),
-            shape=_encoded(asked.shape),
-            dtype=_encoded(asked.dtype),
-            source=_encoded(asked.source),
-            target=_encoded(asked.target),
+            **{name: library.encoded(name, getattr(asked, name)) for name in names}
         )
         request = library.Handle("request", "request_create", c.byref(texts))
         self._topology = None
         if asked.topology is not None:
-            self._topology = library.Handle("topology", "topology_create", asked.topology.encode())
+            name = library.encoded("topology", asked.topology)
+            self._topology = library.Handle("topology", "topology_create", name, long=True)
         options = library.PlanOptions(
-            planner=asked.planner.encode(), memory_limit_bytes=asked.memory_limit
+            planner=library.encoded("planner", asked.planner),
+            memory_limit_bytes=asked.memory_limit,
         )
         topology = self._topology.pointer if self._topology else None
         self._handle = library.Handle(
-            "plan", "plan_create", request.pointer, topology, c.byref(options)
+            "plan", "plan_create", request.pointer, topology, c.byref(options), long=True
         )
         self._dims = len(asked.shape.split(",")) if asked.shape else 0
         self._shapes: Dict[int, Any] = {}
@@ -89,6 +94,17 @@ class Plan:
     def request(self) -> str:
         """ "bf16[8192,8192] S(0)R on 2x4 -> RS(1)"."""
         return library.text_of("plan_request", self.handle)
+
+    @functools.cached_property
+    def dtype(self) -> str:
+        """ "bf16"."""
+        return self.request.split("[", 1)[0]
+
+    @functools.cached_property
+    def fingerprint(self) -> int:
+        """A number by which ranks that planned the same know it; below 2^32."""
+        facts = (self.step_count, self.received_bytes_total, self.peak_bytes_max)
+        return zlib.crc32(repr((self.request, self.planner, facts)).encode())
 
     @property
     def handle(self):
@@ -125,7 +141,9 @@ class Plan:
     @functools.cached_property
     def _times(self):
         topology = self._topology.pointer if self._topology else None
-        return library.asked("plan_get_times", library.Times(), self.handle, topology)
+        times = library.Times()
+        library.long_call("plan_get_times", self.handle, topology, c.byref(times))
+        return times
 
     @property
     def time_ps(self) -> int:
@@ -142,8 +160,14 @@ class Plan:
         """kind, axes, ranks, bytes, start_ps, end_ps, why, as in JSON."""
         return self.to_dict()["steps"]
 
+    @functools.cached_property
+    def adds(self) -> bool:
+        """Whether any step does arithmetic on elements; the others move them."""
+        return re.search(r"^step \d+ (reduce|all_reduce)", self.to_text(), re.M) is not None
+
     def program(self, rank: int):
         """The handle of what a rank does, made once."""
+        rank = rank_number(rank)
         if rank not in self._programs:
             self._programs[rank] = library.Handle(
                 "program", "program_create", self.handle, c.c_int32(rank), c.c_int64(0)
@@ -152,12 +176,14 @@ class Plan:
 
     def operations(self, rank: int) -> Program:
         """What a rank does, for whoever runs it by other means."""
+        rank = rank_number(rank)
         if rank not in self._operations:
             self._operations[rank] = Program(self.program(rank))
         return self._operations[rank]
 
     def shard_shapes(self, rank: int):
         """Of a rank's source and destination, tuples of elements; None where it has none."""
+        rank = rank_number(rank)
         if rank not in self._shapes:
             self._shapes[rank] = tuple(self._shape(rank, buffer) for buffer in (0, 1))
         return self._shapes[rank]
@@ -176,7 +202,7 @@ class Plan:
     def bytes_of(self, rank: int) -> Dict[str, int]:
         """source, destination, peak and received bytes of a rank."""
         found = library.asked(
-            "plan_get_rank_bytes", library.RankBytes(), self.handle, c.c_int32(rank)
+            "plan_get_rank_bytes", library.RankBytes(), self.handle, c.c_int32(rank_number(rank))
         )
         names = ("source_bytes", "destination_bytes", "peak_bytes", "received_bytes")
         return {name: getattr(found, name) for name in names}
@@ -184,8 +210,7 @@ class Plan:
     def simulate(self, data: str = "full") -> Dict[str, Any]:
         """Schema reshard.simulate/1 (tools/json-schemas.md). data: "full" moves and compares every
         byte, in this process; "proof" trusts the index sets."""
-        asked = ["simulate", *self._asked.words(), "--data", data, "--json"]
-        return json.loads(library.command(asked))
+        return json.loads(self._command("simulate", "--data", text_option("data", data), "--json"))
 
     @property
     def bound(self) -> Dict[str, int]:
@@ -195,36 +220,38 @@ class Plan:
 
     def summary(self) -> str:
         """The table that `reshard plan` prints."""
-        return library.command(["plan", *self._asked.words()])
+        return self._command("plan")
 
     def explain(self) -> str:
         """The same with the reasons: what the planner weighed, and why each step is there."""
-        return library.command(["plan", *self._asked.words(), "--explain"])
+        return self._command("plan", "--explain")
 
     def to_json(self) -> str:
         """Schema reshard.plan/1 (tools/json-schemas.md)."""
-        return library.command(["plan", *self._asked.words(), "--json"])
+        return self._command("plan", "--json")
 
     def to_dict(self) -> Dict[str, Any]:
         return json.loads(self.to_json())
 
     def to_perfetto(self, path: Optional[str] = None) -> str:
         """The timeline for ui.perfetto.dev, written to `path` where one is given."""
-        asked = ["simulate", *self._asked.words(), "--data", "proof", "--perfetto", "-"]
-        return self._written(asked, path)
+        text = self._command("simulate", "--data", "proof", "--perfetto", "-")
+        return _written(text, path)
 
-    @staticmethod
-    def _written(asked, path):
-        text = library.command(asked)
-        if path is not None:
-            with open(path, "w", encoding="utf-8") as file:
-                file.write(text)
-        return text
+    def _command(self, name, *more):
+        """What the program prints of this very request. It reads a topology's file again."""
+        asked = self._asked
+        if content_digest(asked.topology) != asked.topology_content:
+            raise library.InputError(
+                f"topology: expected {asked.topology} as it was when this was planned, found it "
+                "changed; plan again"
+            )
+        return library.command([name, *asked.words(), *more])
 
     def to_html(self, path: Optional[str] = None) -> str:
         """A page of its own: timeline, traffic, links, sharding, memory, alternatives. Written to
         `path` where one is given."""
-        return self._written(["plan", *self._asked.words(), "--html", "-"], path)
+        return _written(self._command("plan", "--html", "-"), path)
 
     def _repr_html_(self) -> str:
         import html
@@ -242,6 +269,17 @@ class Plan:
             f"<reshard.Plan {self.request} by {self.planner}: {self.step_count} steps, at most "
             f"{self.received_bytes_max} B received, peak {self.peak_bytes_max} B>"
         )
+
+
+def _written(text, path):
+    if path is not None:
+        replace_file(path, text)
+    return text
+
+
+def require_plan(plan):
+    if not isinstance(plan, Plan):
+        raise library.InputError(f"plan: expected a reshard.Plan, found {shown(plan)}")
 
 
 @functools.lru_cache(maxsize=1024)
@@ -280,6 +318,13 @@ def asked_of(
     ):
         if value is None:
             raise library.InputError(f"{name}, found None")
+    if topology is not None:
+        try:
+            topology = os.fsdecode(topology)
+        except TypeError:
+            raise library.InputError(
+                f"topology: expected a name or a path, found {shown(topology)}"
+            ) from None
     extents = shape_of(shape)
     mesh_text, ranks = mesh_texts(mesh)
     to_mesh_text, to_ranks = (None, None) if to_mesh is None else mesh_texts(to_mesh)
@@ -292,9 +337,10 @@ def asked_of(
         dtype_text("f32" if dtype is None else dtype),
         placements_text(source, len(extents)),
         placements_text(target, len(extents)),
-        None if topology is None else str(topology),
-        planner,
+        topology,
+        text_option("planner", planner),
         whole_number("memory_limit", memory_limit),
+        content_digest(topology),
     )
 
 

@@ -7,97 +7,254 @@
 Forward and backward, on one mesh or across two; requests are planned once.
 """
 
-import contextlib
+import copy
 import functools
+import warnings
+from typing import Any, Dict, NamedTuple, Optional, Tuple
 
 import torch
-import torch.distributed as dist
-from torch.distributed.tensor import DTensor, Replicate
+from torch.distributed._functional_collectives import _are_we_tracing
+from torch.distributed.tensor import DTensor
+from torch.distributed.tensor._dtensor_spec import DTensorSpec, TensorMeta
 
-from . import _plan
-from ._execute import execute
 from ._library import InputError
-from ._torch_transport import TorchTransport
+from ._torch_lanes import backward_lane, lane_of_thread
+from ._torch_moves import Move, NotOurs, move_of, moved
+from ._torch_patch import patched, theirs
+from ._torch_placements import backward_placements, placements_of
 
 __all__ = ["plan_of", "redistribute", "redistributing"]
 
 
 def plan_of(dtensor, placements, device_mesh=None, **options):
     """The plan that `redistribute` runs, of reshard.plan's options."""
-    return _planned(
-        tuple(dtensor.shape),
-        dtensor.dtype,
-        dtensor.device_mesh,
-        tuple(dtensor.placements),
-        device_mesh or dtensor.device_mesh,
-        tuple(placements),
-        tuple(sorted(options.items())),
-    )
+    mesh = device_mesh or dtensor.device_mesh
+    target = placements_of(placements, dtensor.ndim, mesh.ndim)
+    return _move(dtensor, mesh, target, dtensor.dtype, tuple(sorted(options.items()))).plan
 
 
-@functools.lru_cache(maxsize=1024)
-def _planned(shape, dtype, mesh, source, to_mesh, target, options):
-    other = {} if to_mesh == mesh else {"to_mesh": to_mesh}
-    return _plan.plan(shape, dtype, mesh, source, target, **other, **dict(options))
-
-
-def redistribute(dtensor, placements, device_mesh=None, **options):
+def redistribute(dtensor, placements, device_mesh=None, *, lane=None, **options):
     """`dtensor` as `placements` say, on `device_mesh` or its own mesh; differentiable twice.
 
     Every rank of both meshes calls it, with a DTensor of the same global shape. What travels goes
-    over the mesh's process group, or the default one where several axes or meshes have none
-    together: on processors as messages of gloo or MPI, with the bits of
-    `reshard simulate`; on GPUs as batches of messages and collectives of NCCL. Options are
-    reshard.plan's: planner, topology, memory_limit.
+    over process groups of its own: on processors as messages of gloo, or over the mesh's of MPI,
+    with the bits of `reshard simulate`; on GPUs as batches of messages and collectives of NCCL.
+    Options are reshard.plan's: planner, topology, memory_limit.
 
-    Raises reshard.InputError where the request is wrong or cannot be met.
+    Threads of a rank may call it at once. On one mesh the calls of a thread meet those of the
+    thread that was started in the same place on the other ranks; `lane`, a text equal on all ranks,
+    tells calls apart where that is not known, as in a pool of threads.
+
+    What torch alone knows (a placement that a masked lookup left, a tensor that is traced) DTensor
+    redistributes itself, which is said once. Raises reshard.InputError where the request is wrong
+    or cannot be met.
     """
     if not isinstance(dtensor, DTensor):
         raise InputError(f"dtensor: expected a DTensor, found {type(dtensor).__name__}")
-    mesh = device_mesh or dtensor.device_mesh
-    return _Redistribute.apply(dtensor, mesh, _positive(placements, dtensor.ndim), options)
+    if lane is not None and not isinstance(lane, str):
+        raise InputError(f"lane: expected a text, equal on all ranks, found {lane!r}")
+    if _in_torch_compile():
+        return _uncompiled(_ours)(dtensor, placements, device_mesh, lane, options)
+    return _ours(dtensor, placements, device_mesh, lane, options)
 
 
-def _positive(placements, dims):
-    """Dims counted from the first, as DTensor keeps them."""
-    out = []
-    for placement in placements:
-        if getattr(placement, "dim", 0) < 0:
-            more = (
-                {"split_factor": placement.split_factor}
-                if hasattr(placement, "split_factor")
-                else {}
-            )
-            placement = type(placement)(placement.dim + dims, **more)
-        out.append(placement)
-    return tuple(out)
+def _ours(dtensor, placements, device_mesh, lane, options):
+    asked = _Asked(lane or lane_of_thread(), tuple(sorted(options.items())) if options else ())
+    return _routed(dtensor, device_mesh, placements, asked)
+
+
+def redistributing(*, lane=None, **options):
+    """Within it DTensor.redistribute runs our plans, in this thread or task alone; what they cannot
+    do stays DTensor's, which is said once. Results are there when it returns, also of async_op.
+
+    >>> with reshard.torch.redistributing(planner="packed"):
+    ...     y = x.redistribute(placements=[Replicate(), Shard(1)])
+    """
+
+    options = tuple(sorted(options.items()))
+
+    def run(self, mesh, placements, async_op=False, forward_dtype=None, backward_dtype=None):
+        asked = _Asked(lane or lane_of_thread(), options, forward_dtype, backward_dtype, True)
+        return _routed(self, mesh, placements, asked)
+
+    return patched(run)
+
+
+class _Asked(NamedTuple):
+    lane: str
+    options: Tuple[Tuple[str, Any], ...]
+    forward_dtype: Optional[torch.dtype] = None  # of what is moved and given
+    backward_dtype: Optional[torch.dtype] = None
+    in_place_of_theirs: bool = False  # whatever DTensor runs shall run
+
+
+def _in_torch_compile():
+    """Traced, or called from what was: then compiling would go on within."""
+    return torch.compiler.is_compiling() or (
+        torch._C._dynamo.eval_frame.get_eval_frame_callback() is not None
+    )
+
+
+@functools.lru_cache(maxsize=None)
+def _uncompiled(function):
+    return torch.compiler.disable(function)
+
+
+# ---- what is known of a request
+
+
+class _Prepared(NamedTuple):
+    target: Tuple[Any, ...]  # placements
+    move: Optional[Move]  # None where nothing moves
+    theirs: Optional[str]  # why DTensor runs it itself
+    spec: Any  # of the result, but for its mesh
+
+
+_prepared: Dict[Any, _Prepared] = {}
+_MOST_PREPARED = 4096
+
+
+def _prepare(dtensor, device_mesh, placements, asked):
+    """Found again by the DTensor's spec, which has its hash at hand."""
+    if isinstance(placements, list):
+        placements = tuple(placements)
+    key = (
+        dtensor._spec, device_mesh, placements, asked.options, asked.forward_dtype,
+        asked.in_place_of_theirs,
+    )  # fmt: skip
+    try:
+        found = _prepared.get(key)
+    except TypeError:
+        raise InputError("options: expected values that can be compared, such as texts") from None
+    if found is None:
+        found = _newly_prepared(dtensor, device_mesh or dtensor.device_mesh, placements, asked)
+        if len(_prepared) >= _MOST_PREPARED:
+            _prepared.clear()
+        _prepared[key] = found
+    return found
+
+
+def _newly_prepared(dtensor, mesh, placements, asked):
+    target = placements_of(placements, dtensor.ndim, mesh.ndim)
+    dtype = asked.forward_dtype or dtensor.dtype
+    same = mesh == dtensor.device_mesh and target == tuple(dtensor.placements)
+    strides = dtensor.stride() if same else _dense_strides(dtensor.shape)
+    spec = DTensorSpec(mesh, target, tensor_meta=TensorMeta(dtensor.shape, strides, dtype))
+    if same and dtype == dtensor.dtype:
+        return _Prepared(target, None, None, copy.copy(dtensor._spec))
+    if same:
+        return _Prepared(target, None, None, spec)
+    try:
+        return _Prepared(target, _move(dtensor, mesh, target, dtype, asked.options), None, spec)
+    except InputError as error:
+        if mesh != dtensor.device_mesh or not _is_theirs(error, dtensor, mesh, target, asked):
+            raise
+        return _Prepared(target, None, str(error), spec)
+
+
+def _move(dtensor, mesh, target, dtype, options):
+    spec = dtensor._spec
+    order = getattr(spec, "shard_order", None)
+    if order and order != spec.compute_default_shard_order(spec.placements):
+        raise NotOurs(f"dtensor: expected shards in the order of axes, found the order {order}")
+    return move_of(
+        tuple(dtensor.shape),
+        dtype,
+        dtensor.device_mesh,
+        tuple(dtensor.placements),
+        mesh,
+        target,
+        options,
+    )
+
+
+def _is_theirs(error, dtensor, mesh, target, asked):
+    if isinstance(error, NotOurs) or not asked.in_place_of_theirs:
+        return isinstance(error, NotOurs)
+    if not asked.options:
+        return True
+    try:
+        _move(dtensor, mesh, target, asked.forward_dtype or dtensor.dtype, ())
+    except InputError:
+        return True
+    return False  # the options cannot be met, such as a limit of memory
+
+
+_said = set()
+
+
+def _say_once(why):
+    if why not in _said:
+        _said.add(why)
+        warnings.warn(f"reshard: DTensor's own redistribute runs instead: {why}", stacklevel=4)
+
+
+# ---- forward and backward
+
+
+def _is_traced(local):
+    plain = type(local) is torch.Tensor and not torch._C._len_torch_dispatch_stack()
+    return not plain and _are_we_tracing()
+
+
+def _routed(dtensor, device_mesh, placements, asked):
+    if _is_traced(dtensor._local_tensor):
+        target = placements_of(
+            placements, dtensor.ndim, (device_mesh or dtensor.device_mesh).ndim
+        )
+        return _by_dtensor(dtensor, device_mesh, target, asked, "it is traced")
+    prepared = _prepare(dtensor, device_mesh, placements, asked)
+    if prepared.theirs is not None:
+        return _by_dtensor(dtensor, device_mesh, prepared.target, asked, prepared.theirs)
+    if dtensor.requires_grad and torch.is_grad_enabled():
+        return _Redistribute.apply(dtensor, device_mesh, prepared, asked)
+    return _moved(dtensor, device_mesh, prepared, asked)
+
+
+def _by_dtensor(dtensor, device_mesh, target, asked, why):
+    _say_once(why)
+    dtypes = {"forward_dtype": asked.forward_dtype, "backward_dtype": asked.backward_dtype}
+    dtypes = {name: dtype for name, dtype in dtypes.items() if dtype is not None}
+    return theirs(dtensor, device_mesh, target, **dtypes)
+
+
+def _moved(dtensor, device_mesh, prepared, asked):
+    local, mesh = dtensor._local_tensor, dtensor._spec.mesh
+    to_mesh = device_mesh or mesh
+    if asked.forward_dtype is not None:
+        local = local.to(asked.forward_dtype)
+    if prepared.move is not None:
+        local = moved(prepared.move, local, mesh, to_mesh, asked.lane)
+    elif local is dtensor._local_tensor:
+        local = local.view_as(local)
+    spec = prepared.spec
+    if spec.mesh is not to_mesh:  # equal, but its groups are others
+        spec = copy.copy(spec)
+        spec.mesh = to_mesh
+    return DTensor(local, spec, requires_grad=False)
 
 
 class _Redistribute(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, dtensor, mesh, placements, options):
-        ctx.mesh, ctx.placements, ctx.options = dtensor.device_mesh, dtensor.placements, options
-        if mesh == dtensor.device_mesh and placements == tuple(dtensor.placements):
-            local = dtensor.to_local()
-        else:
-            local = _moved(dtensor, mesh, placements, options)
-        return DTensor.from_local(
-            local,
-            mesh,
-            placements,
-            run_check=False,
-            shape=dtensor.shape,
-            stride=_dense_strides(dtensor.shape),
-        )
+    def forward(ctx, dtensor, device_mesh, prepared, asked):
+        ctx.mesh, ctx.placements, ctx.dtype = dtensor.device_mesh, dtensor.placements, dtensor.dtype
+        ctx.asked = asked
+        return _moved(dtensor, device_mesh, prepared, asked)
 
     @staticmethod
     def backward(ctx, gradient):
-        # A gradient of addends is the same on all of them: it stays whole, as DTensor keeps it.
-        kept = tuple(
-            Replicate() if before.is_partial() and not now.is_partial() else before
-            for before, now in zip(ctx.placements, gradient.placements)
+        same_mesh = ctx.mesh == gradient.device_mesh
+        kept = backward_placements(ctx.placements, gradient.placements, same_mesh)
+        asked = ctx.asked._replace(
+            lane=backward_lane(ctx.asked.lane),
+            forward_dtype=_unless(ctx.asked.backward_dtype or ctx.dtype, gradient.dtype),
         )
-        return _Redistribute.apply(gradient, ctx.mesh, kept, ctx.options), None, None, None
+        found = _routed(gradient, ctx.mesh, kept, asked)
+        return found if found.dtype == ctx.dtype else found.to(ctx.dtype), None, None, None
+
+
+def _unless(dtype, same):
+    return None if dtype == same else dtype
 
 
 def _dense_strides(shape):
@@ -106,43 +263,3 @@ def _dense_strides(shape):
         strides.append(step)
         step *= max(extent, 1)
     return tuple(reversed(strides))
-
-
-def _moved(dtensor, mesh, placements, options):
-    local = dtensor.to_local().detach()
-    own = [each for each in (mesh, dtensor.device_mesh) if each.get_coordinate() is not None]
-    if not own:
-        return local  # empty, as the rank has no part
-    plan = plan_of(dtensor, placements, mesh, **options)
-    rank = dist.get_rank()
-    source, destination = plan.shard_shapes(rank)
-    given = None if source is None else local.contiguous()
-    taken = None if destination is None else local.new_empty(destination)
-    groups = [group for each in own for group in each.get_all_groups()]
-    # A mesh of one axis has a group of all its ranks; of several there is only the default one.
-    alone = mesh == dtensor.device_mesh and mesh.ndim == 1
-    execute(plan, rank, given, taken, TorchTransport(groups[0] if alone else None, groups))
-    return local.new_empty(0) if taken is None else taken
-
-
-@contextlib.contextmanager
-def redistributing(**options):
-    """Within it DTensor.redistribute runs our plans; calls that ask for what is DTensor's alone
-    (async_op, forward_dtype, backward_dtype) stay DTensor's.
-
-    >>> with reshard.torch.redistributing(planner="packed"):
-    ...     y = x.redistribute(placements=[Replicate(), Shard(1)])
-    """
-    theirs = DTensor.redistribute
-
-    @functools.wraps(theirs)
-    def ours(self, device_mesh=None, placements=None, **more):
-        if placements is None or any(more.values()):
-            return theirs(self, device_mesh, placements, **more)
-        return redistribute(self, placements, device_mesh, **options)
-
-    DTensor.redistribute = ours
-    try:
-        yield
-    finally:
-        DTensor.redistribute = theirs

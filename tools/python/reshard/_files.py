@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Files that are read and written: by content, and all or nothing."""
+
+import os
+import stat
+import zlib
+from typing import Optional
+
+
+def content_digest(topology: Optional[str]) -> Optional[str]:
+    """Of the file that a topology's name names, alone or with ":COUNT" and ",nics=2" behind it;
+    None of a preset, and of what is no file, which the library refuses."""
+    if topology is None:
+        return None
+    plain = topology.partition(",")[0]
+    for path in (topology, topology.rpartition(":")[0], plain, plain.rpartition(":")[0]):
+        try:
+            if path and stat.S_ISREG(os.stat(path).st_mode):
+                with open(path, "rb") as file:
+                    return _digest(file.read())
+        except (OSError, ValueError):
+            continue
+    return None
+
+
+def _digest(content):
+    return f"{len(content)} {zlib.crc32(content):08x} {zlib.adler32(content):08x}"
+
+
+def replace_file(path, text):
+    """Writes beside the file and renames, so that a full disk or a signal leaves the old one as it
+    was. A file that is there keeps its mode, and its owner where that is allowed; a link is
+    followed; what is no file, such as a pipe, is written as it is."""
+    content = text.encode("utf-8", "surrogateescape")
+    try:
+        old = os.stat(path)
+    except FileNotFoundError:
+        old = None
+    if old is not None and not stat.S_ISREG(old.st_mode):
+        with open(path, "wb") as file:
+            file.write(content)
+        return
+    path = os.fsdecode(os.path.realpath(path))
+    beside = os.path.join(os.path.dirname(path), f".{os.urandom(8).hex()}.part")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+    handle = os.open(beside, flags, 0o666 if old is None else 0o600)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            if old is not None:
+                _inherit(file.fileno(), old)
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, path)
+    except BaseException:
+        os.unlink(beside)
+        raise
+
+
+def _inherit(file, old):
+    try:
+        os.fchown(file, old.st_uid, old.st_gid)
+    except OSError:
+        pass  # not ours to give away
+    os.fchmod(file, stat.S_IMODE(old.st_mode))

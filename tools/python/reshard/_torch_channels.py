@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Whose messages are whose, where threads of a process redistribute at once.
+
+Messages that are told apart by nothing but their order reach the wrong call as soon as threads take
+turns in another order on another rank. So each mesh has a process group of its own here, which
+carries nothing of a user's; within it each thread has a lane, whose number is part of every tag,
+and counts its calls. Ranks agree on the name of a mesh by the names of its axes' groups, which tell
+two meshes of the same ranks apart, and on a lane by the name of the thread.
+"""
+
+import threading
+import time
+import weakref
+import zlib
+from typing import Any, Dict, NamedTuple, Optional, Tuple
+
+import torch
+import torch.distributed as dist
+
+from ._library import InputError
+from ._torch_lanes import Lane, lock
+
+_LANES, _CALLS, _STEPS = 1 << 12, 1 << 11, 1 << 8  # a tag has 31 bits
+
+
+def _awaited(store, key, timeout, what):
+    """A key's value. Polled: a client of a store serves one thread at a time, and a thread that
+    waits in it would keep the others from what it waits for."""
+    end, pause = time.monotonic() + timeout.total_seconds(), 0.0002
+    while not store.check([key]):
+        if time.monotonic() > end:
+            raise InputError(f"{what} within {timeout.total_seconds():.0f} s")
+        time.sleep(pause)
+        pause = min(2 * pause, 0.02)
+    return store.get(key).decode()
+
+
+# ---- meshes
+
+
+def ranks_of(mesh):
+    return tuple(mesh.mesh.flatten().tolist())
+
+
+def _backend_of(mesh):
+    """Of the mesh's own groups, which all are of one kind."""
+    return mesh.get_group(0)._get_backend(torch.device(mesh.device_type))
+
+
+def _agreed_name(mesh, store, timeout):
+    """The names of the groups of the mesh's first rank. It tells them to those that share a group
+    with it, which tell theirs."""
+    names = [group.group_name for group in mesh.get_all_groups()]
+    place = mesh.get_coordinate()
+    prefix = f"reshard/{zlib.crc32(repr((ranks_of(mesh), tuple(mesh.shape))).encode())}/"
+    keys = [f"{prefix}{axis}/{name}" for axis, name in enumerate(names)]
+    cut = [axis for axis, at in enumerate(place) if at != 0]
+    if cut:
+        name = _awaited(store, keys[cut[-1]], timeout, "mesh: other ranks did not use it")
+    else:
+        name = ",".join(names)
+    for axis, at in enumerate(place):
+        if at == 0:
+            store.set(keys[axis], name)
+    return prefix + name
+
+
+class _Channel:
+    """A process group of gloo for the messages of one mesh, or of two that a tensor moves between,
+    and its lanes."""
+
+    def __init__(self, name, ranks, store, timeout):
+        own = store.clone() if hasattr(store, "clone") else store
+        self.places = {rank: place for place, rank in enumerate(ranks)}
+        self._rank = dist.get_rank()
+        self._store = dist.PrefixStore(name, store)
+        self._timeout = timeout
+        self._lanes = {}
+        self._pending = []
+        self.group = dist.ProcessGroupGloo(
+            dist.PrefixStore(name + "/gloo", own), self.places[self._rank], len(ranks), timeout
+        )
+
+    def lane(self, name):
+        """The mesh's first rank numbers them."""
+        with lock:
+            if found := self._lanes.get(name):
+                return found
+            if self.places[self._rank] == 0:
+                number = len(self._lanes)
+                self._store.set("lane/" + name, str(number))
+                return self._lanes.setdefault(name, Lane(name, number))
+        why = f"lane: rank {next(iter(self.places))} did not redistribute on this mesh in {name}"
+        number = int(_awaited(self._store, "lane/" + name, self._timeout, why))
+        with lock:
+            return self._lanes.setdefault(name, Lane(name, number))
+
+    def run(self, lane_name, fingerprint, refusal, body):
+        """body(carrier) as one call of a plan. `refusal`: why this rank cannot run it, which it
+        says to its neighbours where the plan is new to them."""
+        lane = self._lanes.get(lane_name) or self.lane(lane_name)
+        count = lane.enter()
+        try:
+            if fingerprint not in lane.known:
+                lane.known.add(fingerprint)
+                self._compare(lane, -1 if refusal else fingerprint, refusal)
+            if refusal:
+                raise InputError(refusal)
+            tag = (lane.number % _LANES * _CALLS + (count + fingerprint) % _CALLS) * _STEPS
+            result = body(_Carrier(self.group, self.places, tag))
+        finally:
+            lane.leave()
+        lane.require_alone()
+        return result
+
+    def _compare(self, lane, said, refusal):
+        """Around the ring of ranks, as a plan first runs: ranks with other plans would wait for
+        each other, or take half a message for a whole one."""
+        size, place = len(self.places), self.places[self._rank]
+        if size == 1:
+            return
+        tag = (lane.number % _LANES * _CALLS) * _STEPS + _STEPS - 1
+        mine, theirs = torch.tensor([said]), torch.empty(1, dtype=torch.int64)
+        before = (place - 1) % size
+        works = [
+            self.group.recv([theirs], before, tag),
+            self.group.send([mine], (place + 1) % size, tag),
+        ]
+        for work in works:
+            work.wait()
+        if refusal or torch.equal(mine, theirs):
+            return
+        peer = list(self.places)[before]
+        if theirs.item() == -1:
+            raise InputError(f"dtensor: rank {peer} refused to redistribute its local tensor")
+        raise InputError(
+            f"placements: rank {peer} redistributes by another plan than rank {self._rank}; "
+            "shape, dtype, meshes, placements and options must be equal on all ranks"
+        )
+
+
+class _Carrier:
+    def __init__(self, group, places, tag):
+        self._group, self._places, self._tag = group, places, tag
+
+    def exchange(self, sends, receives):
+        # Sends first: a receiver that is told what is coming needs no second word.
+        group, works = self._group, []
+        for each in sends:
+            works.append(group.send([as_bytes(each.memory)], *self._at(each)))
+        for each in receives:
+            works.append(group.recv([as_bytes(each.memory)], *self._at(each)))
+        for work in works:
+            work.wait()
+
+    def _at(self, transfer):
+        return self._places[transfer.peer], self._tag + transfer.tag % (_STEPS - 1)
+
+
+def as_bytes(memory):
+    return torch.frombuffer(memory, dtype=torch.uint8)
+
+
+# ---- all of them
+
+
+class Route(NamedTuple):
+    """Between the ranks of one mesh, or of two that a tensor moves between."""
+
+    world: Any  # the default process group, for which it was made
+    meshes: Tuple[Any, ...]  # weak references
+    own: bool  # whether this rank is in any of them
+    channel: Optional[_Channel]  # None where the process groups are not gloo's
+
+
+_routes: Dict[Tuple[int, ...], Route] = {}
+_making: Dict[Any, Any] = {}  # identity of meshes: a lock, then the channel
+
+
+def route_of(meshes) -> Route:
+    # Meshes are told apart as objects: equal ones may have groups of their own.
+    key = tuple(map(id, meshes))
+    found = _routes.get(key)
+    if (
+        found is not None
+        and found.world is dist.group.WORLD
+        and all(ref() is mesh for ref, mesh in zip(found.meshes, meshes))
+    ):
+        return found
+    own = tuple(mesh for mesh in meshes if mesh.get_coordinate() is not None)
+    route = Route(
+        dist.group.WORLD,
+        tuple(map(weakref.ref, meshes)),
+        bool(own),
+        _channel_of(meshes, own) if own else None,
+    )
+    _routes[key] = route
+    return route
+
+
+def _channel_of(meshes, own):
+    """Meshes of the same groups share one."""
+    if any(_backend_of(mesh).name() != "gloo" for mesh in own):
+        return None
+    identity = (id(dist.group.WORLD), *map(_identity, meshes))
+    with lock:
+        making = _making.setdefault(identity, [threading.Lock(), dist.group.WORLD, None])
+    with making[0]:
+        if making[2] is None:
+            making[2] = _made(meshes, own)
+    return making[2]
+
+
+def _made(meshes, own):
+    store = dist.distributed_c10d._get_default_store()
+    timeout = _backend_of(own[0]).options._timeout
+    if len(meshes) == 1:
+        name = _agreed_name(meshes[0], store, timeout)
+    else:  # a rank of one mesh knows no groups of the other
+        name = "reshard/" + repr([(ranks_of(mesh), tuple(mesh.shape)) for mesh in meshes])
+    ranks = sorted({rank for mesh in meshes for rank in ranks_of(mesh)})
+    return _Channel(name, ranks, store, timeout)
+
+
+def _identity(mesh):
+    names = None
+    if mesh.get_coordinate() is not None:
+        names = tuple(group.group_name for group in mesh.get_all_groups())
+    return (ranks_of(mesh), tuple(mesh.shape), names)

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A rank's local tensor moved by a plan, whatever carries its messages."""
+
+import functools
+
+import torch
+import torch.distributed as dist
+from torch.distributed.tensor import Partial
+
+from . import _plan
+from ._execute import run_on_host
+from ._library import InputError
+from ._local import execute_all
+from ._memory import Memory
+from ._torch_channels import route_of
+from ._torch_placements import unknown_kind
+from ._torch_tensors import by_bits, misfit, settled, stored
+from ._torch_transport import TorchTransport
+
+class NotOurs(InputError):
+    """What DTensor may run and this library does not."""
+
+
+class Move:
+    """A plan, and what a rank's local tensors must be."""
+
+    def __init__(self, shape, dtype, mesh, source, to_mesh, target, options):
+        if kind := unknown_kind((*source, *target)):
+            raise NotOurs(
+                f"placements: expected Shard, Replicate, Partial or _StridedShard, found {kind}"
+            )
+        self.stored = stored(dtype, len(shape))
+        if self.stored is None:
+            raise NotOurs(f"dtype: expected one that the library moves, found {dtype}")
+        if self.stored.pairs and any(_multiplies(each) for each in (*source, *target)):
+            raise NotOurs(f"placements: expected sums of {dtype}, found {source} to {target}")
+        self.dtype = dtype
+        options = dict(options) if to_mesh == mesh else {**options, "to_mesh": to_mesh}
+        try:
+            self._plan(shape, mesh, source, target, options)
+        except InputError as error:
+            if "is not defined for" not in str(error):
+                raise
+            # Addends that this library cannot add may still lie where they shall lie.
+            if not _keeps_addends(source, target):
+                raise NotOurs(str(error)) from None
+            self.stored = by_bits(dtype)
+            self._plan(shape, mesh, *map(_summed, (source, target)), options)
+
+    def _plan(self, shape, mesh, source, target, options):
+        stored = self.stored
+        self.plan = _plan.plan(stored.shape(shape), stored.dtype, mesh, source, target, **options)
+        if stored.only_moves and self.plan.adds:
+            raise NotOurs(f"dtype: expected one that the library adds, found {self.dtype}")
+
+    def shards(self, rank):
+        """Shapes of the local tensors before and after, None where the rank has none."""
+        shapes = self.plan.shard_shapes(rank)
+        if not self.stored.pairs:
+            return shapes
+        return tuple(each and each[:-1] for each in shapes)
+
+
+def _keeps_addends(source, target):
+    return len(source) == len(target) and all(
+        before == after or not (before.is_partial() or after.is_partial())
+        for before, after in zip(source, target)
+    )
+
+
+def _multiplies(placement):
+    return placement.is_partial() and placement.reduce_op not in ("sum", "avg")
+
+
+def _summed(placements):
+    return tuple(Partial("sum") if each.is_partial() else each for each in placements)
+
+
+@functools.lru_cache(maxsize=1024)
+def move_of(shape, dtype, mesh, source, to_mesh, target, options):
+    return Move(shape, dtype, mesh, source, to_mesh, target, dict(options))
+
+
+def moved(move, local, mesh, to_mesh, lane):
+    """The local tensor afterwards; empty where the rank has none."""
+    if hasattr(local, "_local_tensors"):
+        return _moved_in_one_process(move, local)
+    meshes = (mesh,) if to_mesh is mesh or to_mesh == mesh else (mesh, to_mesh)
+    route = route_of(meshes)
+    if not route.own:
+        return local  # empty, as the rank has no part
+    rank = dist.get_rank()
+    source, destination = move.shards(rank)
+    why = None if source is None else misfit(local, source, move.dtype)
+    channel = route.channel if local.device.type == "cpu" else None
+    if channel is not None:
+        return channel.run(
+            lane,
+            move.plan.fingerprint,
+            why,
+            lambda carrier: _run(move, rank, local, destination, carrier),
+        )
+    if why:
+        raise InputError(why)
+    return _run(move, rank, local, destination, _transport(meshes))
+
+
+def _transport(meshes):
+    own = [mesh for mesh in meshes if mesh.get_coordinate() is not None]
+    groups = [group for each in own for group in each.get_all_groups()]
+    # A mesh of one axis has a group of all its ranks; of several there is only the default one.
+    alone = len(meshes) == 1 and meshes[0].ndim == 1
+    return TorchTransport(groups[0] if alone else None, groups)
+
+
+def _run(move, rank, local, destination, transport):
+    given = None
+    if move.shards(rank)[0] is not None:
+        given = move.stored.of(settled(local).contiguous())
+    taken = None
+    if destination is not None:
+        taken = local.new_empty(move.stored.shape(destination), dtype=move.stored.dtype)
+    if local.device.type == "cpu":
+        run_on_host(move.plan, rank, _memory(given), _memory(taken), transport.exchange)
+    else:
+        transport.run_on_device(move.plan, rank, given, taken)
+    if taken is None:
+        return local.new_empty(0)
+    return move.stored.back(taken, move.dtype)
+
+
+def _moved_in_one_process(move, local):
+    """Of torch's LocalTensor, which holds the local tensors of all ranks."""
+    from torch.distributed._local_tensor import maybe_disable_local_tensor_mode
+
+    sources, destinations = {}, {}
+    with maybe_disable_local_tensor_mode():
+        for rank in move.plan.ranks:
+            source, destination = move.shards(rank)
+            if source is not None:
+                given = local._local_tensors[rank]
+                if why := misfit(given, source, move.dtype):
+                    raise InputError(f"rank {rank}: {why}")
+                sources[rank] = move.stored.of(settled(given).contiguous())
+            if destination is not None:
+                like = next(iter(local._local_tensors.values()))
+                destinations[rank] = like.new_empty(
+                    move.stored.shape(destination), dtype=move.stored.dtype
+                )
+        execute_all(
+            move.plan,
+            [sources.get(rank) for rank in move.plan.ranks],
+            [destinations.get(rank) for rank in move.plan.ranks],
+        )
+        after = {r: move.stored.back(each, move.dtype) for r, each in destinations.items()}
+    return type(local)(after)
+
+
+def _memory(tensor):
+    if tensor is None:
+        return Memory(0, 0)
+    return Memory(tensor.data_ptr(), tensor.numel() * tensor.element_size(), tensor)

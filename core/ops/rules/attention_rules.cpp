@@ -209,25 +209,29 @@ bool has_fewer_key_heads(const OpSite& site) {
          key[heads_dim(key)] < query[heads_dim(query)];
 }
 
-Rows attention(const OpSite& site) {
-  int batches = batch_of(site).size();
-  bool by_number = kernel_of(site).has_rule;
+Rows rows_with(const OpSite& site, bool may_keep_keys_whole) {
+  const int batches = batch_of(site).size();
+  const Kernel& kernel = kernel_of(site);
   Rows rows;
   if (is_of_cpu(site) && may_cut_queries(site)) rows.push_back(row_of(site, {batches}));
   for (int dim = batches - 1; dim >= 0; --dim) {
-    bool heads = dim == batches - 1;
+    const bool heads = dim == batches - 1;
     if (heads && batches > 1 && is_of_cpu(site)) continue;
-    rows.push_back(row_of(site, {dim, false, by_number}));
+    rows.push_back(row_of(site, {dim, false, kernel.has_rule}));
+    if (!heads || !kernel.broadcasts || !may_keep_keys_whole || !has_fewer_key_heads(site))
+      continue;
     Row whole_keys = row_of(site, {dim, true});
-    bool may_be = heads && kernel_of(site).broadcasts && has_fewer_key_heads(site);
-    if (may_be && whole_keys != rows.back()) rows.push_back(std::move(whole_keys));
+    if (whole_keys != rows.back()) rows.push_back(std::move(whole_keys));
   }
   return rows;
 }
 
-// PyTorch gives every input the scores' number of the dim. What it takes apart it cuts as ours.
+Rows attention(const OpSite& site) { return rows_with(site, true); }
+
+// PyTorch gives every input the scores' number of the dim. What it takes apart it cuts as ours, but
+// for keys that stay whole.
 Rows rows_of_torch(const OpSite& site) {
-  if (!kernel_of(site).has_rule) return attention(site);
+  if (!kernel_of(site).has_rule) return rows_with(site, false);
   Rows rows;
   for (int dim = batch_of(site).size() - 1; dim >= 0; --dim)
     rows.push_back(row_of(site, {dim, false, true, true}));
@@ -252,19 +256,22 @@ bool pairs_all_heads(const Placing& placing) {
   // Those before them are there, so that arguments are inputs.
   auto to = [&](int input) -> const OpPlacements& { return *placing.to[to_index(input)]; };
   for (int key : {at.key, at.value})
-    if (!pairs_heads({site.shape(at.query), to(at.query)}, {site.shape(key), to(key)},
+    if (heads_dim(site.shape(at.query)) >= 0 && heads_dim(site.shape(key)) >= 0 &&
+        !pairs_heads({site.shape(at.query), to(at.query)}, {site.shape(key), to(key)},
                      placing.sizes))
       return false;
   return true;
 }
 
 std::string_view fault(const TorchChoice& choice) {
-  if (!choice.differs()) return {};
+  const Kernel& kernel = kernel_of(choice.site);
+  if (!choice.differs() || !(kernel.has_rule || kernel.broadcasts)) return {};
   std::vector<const OpPlacements*> to;
   for (const auto& placements : choice.torch.wanted) to.push_back(&*placements);
   if (!pairs_all_heads({choice.site, choice.sizes, choice.inputs, to}))
     return "PyTorch 2.15 is silently wrong here, or crashes: it cuts query heads and KV heads "
            "though that tears groups apart, so that queries meet the keys of others";
+  if (!kernel.has_rule) return {};
   return "PyTorch 2.15 is wrong here: it cuts the mask at the scores' number of the dim, whichever "
          "dim of the mask that is";
 }
@@ -329,7 +336,7 @@ Metas attention_metas(const OpSite& site) {
   const TensorMeta &query = site.meta(0), &value = site.meta(2);
   TensorMeta out{scores, query.dtype}, weights = out;
   out.shape[scores.size() - 1] = value.shape[value.shape.size() - 1];
-  TensorMeta sums{batch_of(site), DType::F32};
+  TensorMeta sums{batch_of(site), query.dtype == DType::F64 ? DType::F64 : DType::F32};
   sums.shape.push_back(scores[scores.size() - 2]);
   // This kernel writes blocks of 32 rows.
   if (site.op.name.starts_with("_scaled_dot_product_efficient"))

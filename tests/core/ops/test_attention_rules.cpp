@@ -159,6 +159,17 @@ TEST_CASE("heads stay cut where every rank has whole groups, else they are gathe
   }
 }
 
+TEST_CASE("keys that could be cut as queries are, and nothing is said of it") {
+  Shape query{1, 8, 8, 16}, key{1, 4, 8, 16};
+  for (const char* op : {kComposite, kFlash}) {
+    Asked asked{op, "4", {{query, "S(1)"}, {key, "R"}, {key, "R"}}};
+    if (op == kComposite) asked.attributes = {{"enable_gqa", true}};
+    Decision found = decided(asked);
+    CHECK(words(found) == "S(1), S(1), S(1) -> S(1)");
+    CHECK(found.corrected.empty());
+  }
+}
+
 TEST_CASE("query heads may be cut along two axes where KV heads are along one") {
   Choosing free{Ties::Fewest, true, true};
   Shape query{1, 8, 8, 16}, key{1, 2, 8, 16};

@@ -132,6 +132,9 @@ Drawn started(Prng& prng, const char* name, int outputs) {
   out.axes = out.mesh.size() > 1 ? 2 : 1;
   out.call["call"] = name;
   for (int i = 0; i < outputs; ++i) out.call["out"].push_back("y" + std::to_string(i));
+  // States, and what is no tensor, has no name.
+  for (int i = 2; i < outputs && !std::string(name).ends_with("backward"); ++i)
+    out.call["out"][static_cast<std::size_t>(i)] = nullptr;
   return out;
 }
 

@@ -2,10 +2,12 @@
 #include "backends/mpi/executor.h"
 
 #include <algorithm>
+#include <new>
 
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "backends/job/agreement.h"
 #include "backends/mpi/prepared.h"
 #include "backends/mpi/session.h"
 #include "core/base/errors.h"
@@ -57,14 +59,35 @@ void MpiExecutor::check_runnable(const Plan& plan, bool own_shards) const {
 }
 
 std::unique_ptr<PreparedPlan> MpiExecutor::prepare(const Plan& plan) {
-  check_runnable(plan, true);
-  return std::make_unique<MpiPrepared>(plan, world_, std::span<const CallerShards>());
+  return make_ready(plan, {}, true);
 }
 
 std::unique_ptr<PreparedPlan> MpiExecutor::prepare(const Plan& plan,
                                                    std::span<const CallerShards> shards) {
-  check_runnable(plan, false);
-  return std::make_unique<MpiPrepared>(plan, world_, shards);
+  return make_ready(plan, shards, false);
+}
+
+std::unique_ptr<PreparedPlan> MpiExecutor::make_ready(const Plan& plan,
+                                                      std::span<const CallerShards> shards,
+                                                      bool own_shards) {
+  std::unique_ptr<MpiPrepared> prepared;
+  std::string trouble;
+  try {
+    check_runnable(plan, own_shards);
+    prepared = std::make_unique<MpiPrepared>(plan, world_, shards);
+  } catch (const InputError& error) {
+    trouble = error.what();
+  } catch (const std::bad_alloc&) {
+    trouble = fmt::format("rank {}: plan: no memory for its buffers", world_->rank);
+  }
+  job::agree_on_plan(processes_, &plan, trouble);
+  prepared->connect();
+  return prepared;
+}
+
+void MpiExecutor::refuse(const std::string& why) {
+  job::agree_on_plan(processes_, nullptr, fmt::format("rank {}: {}", world_->rank, why));
+  throw InputError(why);  // a single process has said so
 }
 
 namespace {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "backends/mpi/session.h"
@@ -41,15 +42,21 @@ class MpiExecutor : public Executor {
 
   std::string_view name() const override { return "mpi"; }
   Processes& processes() override { return processes_; }
+  // Collective. All processes have the same plan and can run it, or all throw the same InputError.
   std::unique_ptr<PreparedPlan> prepare(const Plan& plan) override;
   // Runs on the caller's shards, by tensor, in place: neither fill nor take is needed. Their memory
   // must stay until the prepared plan is gone.
   std::unique_ptr<PreparedPlan> prepare(const Plan& plan, std::span<const CallerShards> shards);
+  // Instead of prepare(), where this process cannot even ask for that: the others learn why. Throws
+  // what they do.
+  [[noreturn]] void refuse(const std::string& why);
 
   // Whether processes of this node share memory.
   bool shares_memory() const { return world_->rings != nullptr; }
 
  private:
+  std::unique_ptr<PreparedPlan> make_ready(const Plan& plan, std::span<const CallerShards> shards,
+                                           bool own_shards);
   void check_runnable(const Plan& plan, bool own_shards) const;
 
   std::unique_ptr<Session> session_;  // null over a caller's communicator

@@ -18,8 +18,12 @@ constexpr std::int64_t kTemporaryAlignment = 64;
 MpiPrepared::MpiPrepared(const Plan& plan, std::shared_ptr<World> world,
                          std::span<const CallerShards> shards)
     : plan_(plan), world_(std::move(world)), traffic_(*world_) {
-  std::vector<std::shared_ptr<Communicator>> comms = make_groups(plan_, *world_);
   derive(shards);
+}
+
+void MpiPrepared::connect() {
+  number_ = ++world_->prepared;
+  std::vector<std::shared_ptr<Communicator>> comms = make_groups(plan_, *world_);
   for (const Launch& launch : schedule_.launches)
     parts_.push_back(
         make_part({plan_, launch, *memory_, *world_, traffic_, comms[to_index(launch.step)]}));
@@ -38,7 +42,11 @@ void MpiPrepared::derive(std::span<const CallerShards> shards) {
   schedule_ = std::move(
       checked_schedules(plan_, std::span(&slot, 1), schedule_policy(world_->options)).front());
   TemporaryLayout layout = lay_out_temporaries(temporary_lives(schedule_), kTemporaryAlignment);
-  memory_.emplace(schedule_, shards);
+  try {
+    memory_.emplace(schedule_, shards);
+  } catch (const InputError& error) {
+    throw error.in(fmt::format("rank {}", world_->rank));
+  }
   memory_->lay_out(layout);
   after_ = launches_before(schedule_, layout);
 }
@@ -55,8 +63,8 @@ void MpiPrepared::take(const TakeDestination& take, TensorId tensor) {
 
 Timeline MpiPrepared::run() {
   if (world_->broken) throw BackendError("MPI", "run", "an earlier run failed", world_->rank);
+  meet();
   try {
-    world_->barrier("the start of a run");
     begin_ = Clock::now();
     run_parts();
   } catch (...) {
@@ -64,6 +72,23 @@ Timeline MpiPrepared::run() {
     throw;
   }
   return timeline();
+}
+
+// All processes, at the same plan: else no byte moves, and they may go on.
+void MpiPrepared::meet() {
+  constexpr const char* kWhat = "the start of a run";
+  World::Range all{};
+  try {
+    all = world_->meet(kWhat, number_);
+  } catch (...) {
+    world_->broken = true;
+    throw;
+  }
+  if (!all.one())
+    throw InputError(fmt::format(
+        "run: expected all ranks to run the same prepared plan, found number {} of those prepared "
+        "on rank {} and number {} on rank {}",
+        all.least.number, all.least.process, all.largest.number, all.largest.process));
 }
 
 void MpiPrepared::run_parts() {

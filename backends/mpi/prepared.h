@@ -65,8 +65,10 @@ std::vector<std::shared_ptr<Communicator>> make_groups(const Plan& plan, World& 
 
 class MpiPrepared : public PreparedPlan {
  public:
-  // `shards` by tensor; none: memory of our own.
+  // `shards` by tensor; none: memory of our own. Derives what this process does, alone.
   MpiPrepared(const Plan& plan, std::shared_ptr<World> world, std::span<const CallerShards> shards);
+  // Once, before anything else: with the same plan on all processes. Collective.
+  void connect();
   ~MpiPrepared() override;
 
   void fill(const FillSource& fill, TensorId tensor) override;
@@ -78,6 +80,7 @@ class MpiPrepared : public PreparedPlan {
   enum class State : std::uint8_t { Waiting, Working, Moving, Done };
 
   void derive(std::span<const CallerShards> shards);
+  void meet();
   void run_parts();
   Timeline timeline() const;
   bool ready(std::size_t launch) const;
@@ -89,6 +92,7 @@ class MpiPrepared : public PreparedPlan {
 
   const Plan& plan_;
   std::shared_ptr<World> world_;
+  std::int32_t number_ = 0;  // of all that were prepared in this world
   Traffic traffic_;
   RankSchedule schedule_;  // no launches where the plan does not name this rank
   Before after_;           // by launch: what must be done first, reuse of memory included

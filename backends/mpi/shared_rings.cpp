@@ -15,11 +15,6 @@ constexpr std::int64_t kPage = 4096, kLargestSlot = std::int64_t{256} << 10,
                        kSmallestSlot = 16 << 10;
 // All slots of a node together: a container often has 64 MiB to share, and MPI takes half of them.
 constexpr std::int64_t kBudget = std::int64_t{16} << 20;
-// Four slots of 256 KiB: what was packed is unpacked while it is in the caches, and a ring is not
-// full so soon that processes that share a core take turns all the time. Slots of a MiB took a
-// seventh longer (4 ranks on 2 cores, 4096 x 4096 f32); 128 KiB and eight slots were no better.
-constexpr std::int64_t kSlots = 4;
-
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
 // Where Open MPI finds no room for a window, its first process says so and the others wait for
@@ -89,16 +84,20 @@ std::byte* SharedRings::free_slot(int place) {
                                                                      : slot(towards, next);
 }
 
-void SharedRings::filled(int place) {
-  std::atomic<std::uint64_t>& count = counters_[ring(place_, place)].filled;
-  count.store(count.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+void SharedRings::filled(int place, const Label& label) {
+  Counters& at = counters_[ring(place_, place)];
+  std::uint64_t next = at.filled.load(std::memory_order_relaxed);
+  at.labels[next % kSlots] = label;
+  at.filled.store(next + 1, std::memory_order_release);
 }
 
-const std::byte* SharedRings::full_slot(int place) {
+const std::byte* SharedRings::full_slot(int place, Label& label) {
   std::int64_t from = ring(place, place_);
   Counters& at = counters_[from];
   std::uint64_t next = at.drained.load(std::memory_order_relaxed);
-  return at.filled.load(std::memory_order_acquire) == next ? nullptr : slot(from, next);
+  if (at.filled.load(std::memory_order_acquire) == next) return nullptr;
+  label = at.labels[next % kSlots];
+  return slot(from, next);
 }
 
 void SharedRings::drained(int place) {

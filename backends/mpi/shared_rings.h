@@ -32,19 +32,30 @@ class SharedRings {
   // What a slot holds at most.
   std::int64_t slot_bytes() const { return slot_bytes_; }
 
+  // What a full slot holds: of which message, and how much.
+  struct Label {
+    std::int64_t tag, bytes;
+    friend bool operator==(const Label&, const Label&) = default;
+  };
+
   // Places are those of the node's communicator. The next free slot towards `place`, or null;
   // filled() hands it over.
   std::byte* free_slot(int place);
-  void filled(int place);
+  void filled(int place, const Label& label);
   // The oldest full slot from `place`, or null; drained() gives it back.
-  const std::byte* full_slot(int place);
+  const std::byte* full_slot(int place, Label& label);
   void drained(int place);
 
  private:
-  // Counters on cache lines of their own: each is written by one side only.
+  // Four slots of 256 KiB: what was packed is unpacked while it is in the caches, and a ring is not
+  // full so soon that processes that share a core take turns all the time. Slots of a MiB took a
+  // seventh longer (4 ranks on 2 cores, 4096 x 4096 f32); 128 KiB and eight slots were no better.
+  static constexpr std::int64_t kSlots = 4;
+  // Counters on cache lines of their own: each is written by one side only, labels by the sender.
   struct Counters {
     alignas(64) std::atomic<std::uint64_t> filled;
     alignas(64) std::atomic<std::uint64_t> drained;
+    alignas(64) Label labels[kSlots];
   };
   SharedRings() = default;
   bool allocate(MPI_Comm node, std::int64_t rings);

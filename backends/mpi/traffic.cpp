@@ -3,12 +3,21 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
+
+#include <fmt/format.h>
+
+#include "core/base/errors.h"
+#include "core/base/units.h"
 
 namespace reshard::backends::mpi {
 namespace {
 
 // Staging that is kept for the next message, in blocks.
 constexpr std::size_t kSpareBlocks = 32;
+
+// As PartContext::tag() makes them, of the first steps at least.
+std::int64_t step_of(std::int64_t tag) { return tag - 1; }
 
 }  // namespace
 
@@ -88,8 +97,9 @@ bool Traffic::pack_one(int process) {
   Stream& stream = queue.front();
   std::byte* slot = world_.rings->free_slot(place);
   if (slot == nullptr) return false;
-  pack(*stream.message, stream.message->chunks[stream.next_chunk], slot);
-  world_.rings->filled(place);
+  const Chunk& chunk = stream.message->chunks[stream.next_chunk];
+  pack(*stream.message, chunk, slot);
+  world_.rings->filled(place, {stream.message->tag, chunk.bytes});
   if (++stream.next_chunk == stream.message->chunks.size()) {
     --*stream.pending;
     --streams_;
@@ -102,10 +112,15 @@ bool Traffic::unpack_one(int process) {
   std::deque<Stream>& queue = incoming_[to_index(process)];
   if (queue.empty()) return false;
   int place = world_.node_place[to_index(process)];
-  const std::byte* slot = world_.rings->full_slot(place);
+  SharedRings::Label label{};
+  const std::byte* slot = world_.rings->full_slot(place, label);
   if (slot == nullptr) return false;
   Stream& stream = queue.front();
-  unpack(*stream.message, stream.message->chunks[stream.next_chunk], slot);
+  const Chunk& chunk = stream.message->chunks[stream.next_chunk];
+  if (label != SharedRings::Label{stream.message->tag, chunk.bytes})
+    refuse(*stream.message, chunk,
+           fmt::format("{} of step {}", bytes_text(label.bytes), step_of(label.tag)));
+  unpack(*stream.message, chunk, slot);
   world_.rings->drained(place);
   if (++stream.next_chunk == stream.message->chunks.size()) {
     --*stream.pending;
@@ -117,10 +132,15 @@ bool Traffic::unpack_one(int process) {
 
 bool Traffic::progress_calls() {
   completed_.resize(requests_.size());
+  statuses_.resize(requests_.size());
   int count = 0;
-  RESHARD_MPI_CALL(world_.rank, MPI_Testsome(static_cast<int>(requests_.size()), requests_.data(),
-                                             &count, completed_.data(), MPI_STATUSES_IGNORE));
+  int code = MPI_Testsome(static_cast<int>(requests_.size()), requests_.data(), &count,
+                          completed_.data(), statuses_.data());
+  if (code == MPI_ERR_IN_STATUS)
+    for (int i = 0; i < count; ++i) check_status(calls_[to_index(completed_[to_index(i)])], i);
+  check(code, "MPI_Testsome", world_.rank);
   if (count == MPI_UNDEFINED || count == 0) return false;
+  for (int i = 0; i < count; ++i) check_length(calls_[to_index(completed_[to_index(i)])], i);
   // From the back, so that what fills a gap is never one of those still to be finished.
   std::sort(completed_.begin(), completed_.begin() + count, std::greater<>());
   for (int i = 0; i < count; ++i) {
@@ -132,6 +152,37 @@ bool Traffic::progress_calls() {
     requests_.pop_back();
   }
   return true;
+}
+
+// Of the i-th that completed: its own error, with whom it was.
+void Traffic::check_status(const Call& call, int i) const {
+  int code = statuses_[to_index(i)].MPI_ERROR;
+  if (code == MPI_SUCCESS || code == MPI_ERR_PENDING) return;
+  int kind = MPI_SUCCESS;
+  MPI_Error_class(code, &kind);
+  if (kind == MPI_ERR_TRUNCATE && call.message != nullptr && call.receives)
+    refuse(*call.message, *call.chunk, "more");
+  check(code,
+        (call.message == nullptr
+             ? std::string("a collective")
+             : fmt::format("{} rank {} in step {}", call.receives ? "receiving from" : "sending to",
+                           call.message->peer, step_of(call.message->tag)))
+            .c_str(),
+        world_.rank);
+}
+
+// MPI takes a message that is too short without a word.
+void Traffic::check_length(const Call& call, int i) const {
+  if (call.message == nullptr || !call.receives) return;
+  int bytes = 0;
+  check(MPI_Get_count(&statuses_[to_index(i)], MPI_BYTE, &bytes), "MPI_Get_count", world_.rank);
+  if (bytes != call.chunk->bytes) refuse(*call.message, *call.chunk, bytes_text(bytes));
+}
+
+void Traffic::refuse(const Message& expected, const Chunk& chunk, const std::string& found) const {
+  throw BackendError(
+      "MPI", fmt::format("receiving from rank {} in step {}", expected.peer, step_of(expected.tag)),
+      fmt::format("expected {}, found {}", bytes_text(chunk.bytes), found), world_.rank);
 }
 
 void Traffic::finish(Call& call) {
@@ -166,7 +217,8 @@ std::vector<int> Traffic::awaited(const std::vector<const Pending*>& pending) co
 
 void Traffic::abandon() noexcept {
   for (std::size_t i = 0; i < requests_.size(); ++i)
-    if (calls_[i].message != nullptr && calls_[i].receives) MPI_Cancel(&requests_[i]);
+    if (calls_[i].message != nullptr && calls_[i].receives && requests_[i] != MPI_REQUEST_NULL)
+      MPI_Cancel(&requests_[i]);
 }
 
 }  // namespace reshard::backends::mpi

@@ -4,7 +4,8 @@
 // Messages to a process of the same node go through rings of shared memory, in the order in which
 // they were given: both ends issue steps in listed order, so that the next full slot always belongs
 // to the oldest message awaited. Messages to other nodes are nonblocking MPI calls, matched in
-// order for the same reason; their tags only make a mistake show.
+// order for the same reason; their tags, and those of slots, only make a mistake show. What arrives
+// with another tag or length than it is awaited with ends the run.
 #pragma once
 
 #include <mpi.h>
@@ -76,6 +77,11 @@ class Traffic {
   bool unpack_one(int process);
   bool progress_rings();
   bool progress_calls();
+  void check_status(const Call& call, int i) const;
+  void check_length(const Call& call, int i) const;
+  // What arrived is not what this end of the message is about.
+  [[noreturn]] void refuse(const Message& expected, const Chunk& chunk,
+                           const std::string& found) const;
   void finish(Call& call);
 
   World& world_;
@@ -83,7 +89,8 @@ class Traffic {
   std::int32_t streams_ = 0;
   std::vector<MPI_Request> requests_;
   std::vector<Call> calls_;     // beside requests_
-  std::vector<int> completed_;  // scratch of progress_calls
+  std::vector<int> completed_;  // scratch of progress_calls, as are their statuses
+  std::vector<MPI_Status> statuses_;
   std::vector<std::unique_ptr<Block>> spare_;
 };
 

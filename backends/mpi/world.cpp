@@ -21,6 +21,24 @@ Communicator duplicate(MPI_Comm parent) {
   return out;
 }
 
+// What all must have alike, or some would wait for others where these make shared memory, or cut
+// messages otherwise.
+void agree_on_options(const World& world) {
+  const WorldOptions& options = world.options;
+  for (auto [name, value] : {std::pair{"shared_memory", std::int64_t{options.shared_memory}},
+                             {"chunk_bytes", options.chunk_bytes},
+                             {"collective_bytes", options.collective_bytes}}) {
+    std::vector<std::int64_t> all(to_index(world.size));
+    RESHARD_MPI_CALL(world.rank, MPI_Allgather(&value, 1, MPI_INT64_T, all.data(), 1, MPI_INT64_T,
+                                               world.comm.get()));
+    auto other = std::find_if(all.begin(), all.end(), [&](auto each) { return each != all[0]; });
+    if (other != all.end())
+      throw InputError(fmt::format(
+          "{}: expected the same on all processes, found {} on rank 0 and {} on rank {}", name,
+          all[0], *other, other - all.begin()));
+  }
+}
+
 // Which processes share memory with this one: their places in the node's communicator, by process.
 std::vector<int> places_on_node(int rank, int size, MPI_Comm node) {
   int node_size = 0;
@@ -42,6 +60,7 @@ World::World(MPI_Comm parent, const WorldOptions& options_in)
   RESHARD_MPI_CALL(rank,
                    MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, static_cast<void*>(&tag), &found));
   if (found != 0) largest_tag = *tag;
+  agree_on_options(*this);
   MPI_Comm node_handle = MPI_COMM_NULL;
   RESHARD_MPI_CALL(rank, MPI_Comm_split_type(comm.get(), MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL,
                                              &node_handle));
@@ -86,6 +105,16 @@ void World::barrier(const std::string& what) {
   MPI_Request request = MPI_REQUEST_NULL;
   RESHARD_MPI_CALL(rank, MPI_Ibarrier(comm.get(), &request));
   wait(request, what);
+}
+
+World::Range World::meet(const std::string& what, std::int32_t number) {
+  // The largest is the least of what has the other sign. Of equal numbers the lowest process.
+  Numbered mine[2] = {{number, rank}, {-number, rank}}, least[2] = {};
+  MPI_Request request = MPI_REQUEST_NULL;
+  RESHARD_MPI_CALL(rank,
+                   MPI_Iallreduce(mine, least, 2, MPI_2INT, MPI_MINLOC, comm.get(), &request));
+  wait(request, what);
+  return {least[0], {-least[1].number, least[1].process}};
 }
 
 std::string ranks_text(std::span<const int> ranks) {

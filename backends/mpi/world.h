@@ -74,6 +74,15 @@ struct World {
   void wait(MPI_Request& request, const std::string& what, int from = -1);
   // All processes are here, within the time limit.
   void barrier(const std::string& what);
+  // The same, and all bring one number; else it says who brings which of the least and the largest.
+  struct Numbered {
+    std::int32_t number, process;
+  };
+  struct Range {
+    Numbered least, largest;
+    bool one() const { return least.number == largest.number; }
+  };
+  Range meet(const std::string& what, std::int32_t number);
   bool on_node(int process) const { return rings != nullptr && node_place[to_index(process)] >= 0; }
 
   WorldOptions options;
@@ -83,7 +92,8 @@ struct World {
   std::vector<int> node_place;  // by process: its place among those of this node; -1 elsewhere
   std::unique_ptr<SharedRings> rings;  // null: everything goes through MPI
   GroupCache groups;
-  bool broken = false;  // a run has failed: requests may be under way for ever
+  std::int32_t prepared = 0;  // plans so far: the same on all processes, as preparing is collective
+  bool broken = false;        // a run has failed: requests may be under way for ever
 };
 
 // "rank 3", "ranks 0, 2, 5".

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "backends/job/agreement.h"
 #include "core/base/errors.h"
 #include "core/base/units.h"
 #include "core/traffic/transfers.h"
@@ -25,17 +26,6 @@ std::vector<LocalRank> locals_of(const Job& job) {
   return out;
 }
 
-// The first process's trouble, everywhere.
-void agree(Meeting& meeting, const std::string& trouble) {
-  auto mine = std::as_bytes(std::span(trouble));
-  std::vector<std::byte> first;
-  for (const std::vector<std::byte>& one : meeting.gather(mine))
-    if (first.empty()) first = one;
-  std::vector<std::byte> all = meeting.broadcast(first);
-  if (!all.empty())
-    throw InputError(std::string(reinterpret_cast<const char*>(all.data()), all.size()));
-}
-
 }  // namespace
 
 NcclExecutor::NcclExecutor(Job job)
@@ -51,10 +41,10 @@ NcclExecutor::~NcclExecutor() = default;
 std::unique_ptr<Prepared> NcclExecutor::make_ready(const Plan& plan,
                                                    std::span<const CallerShards> shards) {
   communicators_->ensure_usable();
-  check_ranks(plan);
   RESHARD_CHECK(shards.empty() || job_.ranks.size() == 1, "shards of one rank");
   std::unique_ptr<Prepared> prepared;
-  std::string trouble = shards.empty() ? "" : trouble_with(plan, Rank{job_.ranks[0]}, shards);
+  std::string trouble = trouble_with_ranks(plan);
+  if (trouble.empty() && !shards.empty()) trouble = trouble_with(plan, Rank{job_.ranks[0]}, shards);
   if (trouble.empty())
     prepared = std::make_unique<Prepared>(plan, *communicators_, *job_.meeting, options_, shards);
   for (std::size_t i = 0; i < job_.ranks.size() && trouble.empty(); ++i) {
@@ -65,7 +55,7 @@ std::unique_ptr<Prepared> NcclExecutor::make_ready(const Plan& plan,
                             job_.ranks[i], bytes_text(needed), bytes_text(free));
   }
   communicators_->together([&] {
-    agree(*job_.meeting, trouble);
+    job::agree_on_plan(*job_.meeting, &plan, trouble);
     if (!job_.over_parent) make_communicators(plan);
   });
   prepared->make_ready();
@@ -73,17 +63,24 @@ std::unique_ptr<Prepared> NcclExecutor::make_ready(const Plan& plan,
 }
 
 std::int64_t NcclExecutor::needed_bytes(const Plan& plan, std::span<const CallerShards> shards) {
-  check_ranks(plan);
-  std::string trouble = trouble_with(plan, Rank{job_.ranks[0]}, shards);
+  std::string trouble = trouble_with_ranks(plan);
+  if (trouble.empty()) trouble = trouble_with(plan, Rank{job_.ranks[0]}, shards);
   if (!trouble.empty()) throw InputError(trouble);
   return Prepared(plan, *communicators_, *job_.meeting, options_, shards).needed_bytes(0);
 }
 
-void NcclExecutor::check_ranks(const Plan& plan) const {
-  if (!plan.ranks.empty() && to_int(plan.ranks.back()) >= job_.world)
-    throw InputError(fmt::format("plan: it names rank {}, the job has {} rank{}",
-                                 to_int(plan.ranks.back()), job_.world,
-                                 job_.world == 1 ? "" : "s"));
+std::string NcclExecutor::trouble_with_ranks(const Plan& plan) const {
+  if (plan.ranks.empty() || to_int(plan.ranks.back()) < job_.world) return "";
+  return fmt::format("plan: it names rank {}, the job has {} rank{}", to_int(plan.ranks.back()),
+                     job_.world, job_.world == 1 ? "" : "s");
+}
+
+void NcclExecutor::refuse(const std::string& why) {
+  communicators_->ensure_usable();
+  communicators_->together([&] {
+    job::agree_on_plan(*job_.meeting, nullptr, fmt::format("rank {}: {}", job_.ranks[0], why));
+  });
+  throw InputError(why);  // a single process has said so
 }
 
 // In the order of the plan, which is the same on all ranks. Those without a part take part in the

@@ -50,8 +50,8 @@ class NcclExecutor : public Executor {
 
   std::string_view name() const override { return "nccl"; }
   Processes& processes() override { return *job_.meeting; }
-  // Collective. Memory is looked at on all processes before any takes some: either all go on or all
-  // throw the same InputError.
+  // Collective. Plans are compared and memory is looked at on all processes before any takes some:
+  // either all go on or all throw the same InputError.
   std::unique_ptr<PreparedPlan> prepare(const Plan& plan) override { return make_ready(plan, {}); }
   // The same on shards, by tensor, that lie in the caller's memory, where the process drives one
   // rank; neither fill nor take is needed then. What a rank finds wrong with its shards is told to
@@ -59,6 +59,9 @@ class NcclExecutor : public Executor {
   std::unique_ptr<Prepared> prepare(const Plan& plan, std::span<const CallerShards> shards) {
     return make_ready(plan, shards);
   }
+  // Instead of prepare(), where this process cannot even ask for that: the others learn why. Throws
+  // what they do.
+  [[noreturn]] void refuse(const std::string& why);
   // Of GPU memory that prepare would take beside these shards. Not collective.
   std::int64_t needed_bytes(const Plan& plan, std::span<const CallerShards> shards);
   bool folds_in_own_order(const Plan& plan) const override;
@@ -67,7 +70,7 @@ class NcclExecutor : public Executor {
 
  private:
   std::unique_ptr<Prepared> make_ready(const Plan& plan, std::span<const CallerShards> shards);
-  void check_ranks(const Plan& plan) const;
+  std::string trouble_with_ranks(const Plan& plan) const;
   void make_communicators(const Plan& plan);
 
   Job job_;

@@ -84,6 +84,24 @@ Transfers Transfers::collective(CollectiveKind kind, Algorithm algorithm, std::i
   return out;
 }
 
+Transfers Transfers::collective(const BareCollective& collective) {
+  auto n = static_cast<std::int32_t>(collective.ranks.size());
+  if (!collective.kind.has_root()) {
+    BareCollective carried = as_carried(collective);
+    return Transfers::collective(*carried.kind.of_plans(), carried.algorithm, n, carried.bytes);
+  }
+  Index index;
+  index.slots.resize(to_index(n));
+  std::iota(index.slots.begin(), index.slots.end(), 0);
+  for (const RootedTransfer& transfer : rooted_transfers(collective)) {
+    index.source_parts.push_back(transfer.source);
+    index.destination_parts.push_back(transfer.destination);
+    index.bytes.push_back(transfer.bytes);
+  }
+  index.add_sends_and_receives();
+  return Transfers(std::make_shared<const Index>(std::move(index)));
+}
+
 Transfers Transfers::flows(std::span<const Slot> slots, std::span<const Flow> flows) {
   Index index;
   index.slots.assign(slots.begin(), slots.end());

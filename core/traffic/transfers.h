@@ -17,6 +17,7 @@
 
 #include "core/base/integers.h"
 #include "core/plan/plan.h"
+#include "core/traffic/bare_collective.h"
 #include "core/traffic/expansion.h"
 
 namespace reshard {
@@ -61,6 +62,8 @@ class Transfers {
   // Of parts 0 .. n-1, n >= 2; `bytes` is Expansion's `elements` in bytes.
   static Transfers collective(CollectiveKind kind, Algorithm algorithm, std::int32_t n,
                               std::int64_t bytes);
+  // The same of whatever jobs issue, of at least two ranks.
+  static Transfers collective(const BareCollective& collective);
 
   // Of one round; the parts' slots, and flows ascending by source.
   static Transfers flows(std::span<const Slot> slots, std::span<const Flow> flows);

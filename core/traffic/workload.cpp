@@ -50,7 +50,10 @@ std::string text(const Operation& operation) {
     return fmt::format("{} plan on {}", run->plan->planner, ranks);
   if (std::holds_alternative<Compute>(operation.body)) return fmt::format("compute on {}", ranks);
   if (const auto* collective = std::get_if<BareCollective>(&operation.body))
-    return fmt::format("{} on {}", text(collective->kind), ranks);
+    return collective->kind.has_root() ? fmt::format("{} {} rank {} on {}", text(collective->kind),
+                                                     collective->kind.from_root() ? "from" : "to",
+                                                     to_int(collective->root), ranks)
+                                       : fmt::format("{} on {}", text(collective->kind), ranks);
   if (std::holds_alternative<Setup>(operation.body)) return fmt::format("setup of {}", ranks);
   const auto& message = std::get<Message>(operation.body);
   return fmt::format("message from rank {} to rank {}", to_int(message.source),

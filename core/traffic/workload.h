@@ -17,7 +17,7 @@
 
 #include "core/base/ids.h"
 #include "core/plan/plan.h"
-#include "core/traffic/expansion.h"
+#include "core/traffic/bare_collective.h"
 
 namespace reshard {
 
@@ -38,15 +38,6 @@ struct Message {
   std::int64_t bytes;
   // Where something else limits it, such as who calls: at most this rate. At least 1.
   std::optional<std::int64_t> cap_bytes_per_s = {};
-};
-
-// A collective without a plan behind it; of one rank it takes no time. `bytes` is Expansion's
-// `elements` in bytes.
-struct BareCollective {
-  CollectiveKind kind;
-  Algorithm algorithm;
-  std::vector<Rank> ranks;
-  std::int64_t bytes;
 };
 
 // What hosts do together before they go on, such as making a communicator: it begins when all its

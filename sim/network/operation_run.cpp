@@ -80,7 +80,7 @@ Transfers OperationRun::transfers_of(const Operation& operation, Carrier* carrie
                     to_index(id_), text(collective->kind), to_int(*twice)));
   if (parts < 2) return Transfers::none(parts);
   if (carrier) return carrier->collective(*collective);
-  return Transfers::collective(collective->kind, collective->algorithm, parts, collective->bytes);
+  return Transfers::collective(*collective);
 }
 
 // Behind the last part: what each slot has, and what waits for what.

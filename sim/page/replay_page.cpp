@@ -39,7 +39,7 @@ std::vector<Fact> facts_of(const ReplayReport& report) {
   }
   add_said("faults", faults_text(report));
   add_said("late", late_text(report));
-  if (!report.communicators.empty()) add_said("warning", report.communicators.front().use.warning);
+  add_said("warning", warning_text(report));
   return out;
 }
 

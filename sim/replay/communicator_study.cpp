@@ -28,6 +28,34 @@ std::optional<TraceFinding> CommunicatorStudy::use(CommunicatorPolicy policy, Wo
   return hang;
 }
 
+std::optional<TraceFinding> CommunicatorStudy::hang(CommunicatorPolicy policy,
+                                                    Workload workload) const {
+  CommunicatorResult result;
+  std::unique_ptr<const Order> order;
+  return use(policy, workload, order, result);
+}
+
+bool CommunicatorStudy::has_plain_messages() const {
+  for (std::size_t i = 0; i < trace_.operations.size(); ++i) {
+    auto op = id_of<OpId>(i);
+    if (std::holds_alternative<TraceEnd>(trace_.operations[op].body) &&
+        trace_.operations[op].communicator < 0 && by_nccl_(op))
+      return true;
+  }
+  return false;
+}
+
+std::optional<DefaultHang> CommunicatorStudy::default_hang(const Workload& workload) const {
+  constexpr CommunicatorPolicy kDefault = CommunicatorPolicy::Pairwise;
+  if (trace_.operations.size() > kMaxTried || !has_plain_messages()) return std::nullopt;
+  std::optional<TraceFinding> found = hang(kDefault, workload);
+  if (!found) return std::nullopt;
+  DefaultHang out{kDefault, {}, found->lines, found->what};
+  for (CommunicatorPolicy other : kCommunicatorPolicies)
+    if (other != kDefault && hang(other, workload)) out.others.push_back(other);
+  return out;
+}
+
 void CommunicatorStudy::tell(CommunicatorResult& result, const Workload& workload,
                              const Order& order, const Timeline& timeline) {
   result.end_ps = timeline.end_ps;

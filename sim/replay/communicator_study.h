@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "core/plan/executor.h"
 #include "core/topology/topology.h"
@@ -24,6 +25,14 @@ struct CommunicatorResult {
   std::int64_t serialised_launches = 0;  // held back by nothing but another operation's turn
   std::int64_t end_ps = 0;
   std::string hang;  // why it does not run; then nothing but `use` is known
+};
+
+// How messages that name no communicator wait for ever where they get PyTorch's.
+struct DefaultHang {
+  CommunicatorPolicy policy;               // PyTorch's, without a device_id
+  std::vector<CommunicatorPolicy> others;  // under which it hangs, too
+  std::vector<std::int64_t> lines;
+  std::string what;
 };
 
 class CommunicatorStudy {
@@ -45,6 +54,10 @@ class CommunicatorStudy {
   std::optional<TraceFinding> use(CommunicatorPolicy policy, Workload& workload,
                                   std::unique_ptr<const Order>& order,
                                   CommunicatorResult& result) const;
+  // Whether the workload waits for ever by PyTorch's default, and by what else. Of traces of more
+  // operations, where communicators alone take gigabytes, nothing is said.
+  static constexpr std::size_t kMaxTried = std::size_t{1} << 18;
+  std::optional<DefaultHang> default_hang(const Workload& workload) const;
   // Of a workload that ran.
   static void tell(CommunicatorResult& result, const Workload& workload, const Order& order,
                    const Timeline& timeline);
@@ -52,6 +65,10 @@ class CommunicatorStudy {
   CommunicatorResult what_if(CommunicatorPolicy policy, Workload workload) const;
 
  private:
+  std::optional<TraceFinding> hang(CommunicatorPolicy policy, Workload workload) const;
+  // Whether some message that goes by NCCL names no communicator.
+  bool has_plain_messages() const;
+
   const Trace& trace_;
   const Topology& topology_;
   OrderRules rules_;

@@ -16,7 +16,7 @@
 namespace reshard::sim {
 namespace {
 
-constexpr std::size_t kMaxNamed = 8;               // launches in a sentence
+constexpr std::size_t kMaxTold = 3;                // launches in a sentence
 constexpr std::int64_t kMaxVisited = 100'000'000;  // operations, by all questions together
 
 class Crossing {
@@ -154,18 +154,28 @@ std::optional<TraceFinding> find_crossed_launches(const Trace& trace, const Work
   if (circle.empty()) return std::nullopt;
   TraceFinding finding;
   std::string what;
-  for (std::size_t i = 0; i < circle.size(); ++i) {
+  std::size_t count = circle.size();
+  auto line_on = [&](OpId op, Rank rank) {
+    return trace.line_of(said_by(workload, op, rank)).number;
+  };
+  for (std::size_t i = 0; i < count; ++i) {
     const auto& [from, edge] = circle[i];
     OpId first = said_by(workload, from, edge.rank), second = said_by(workload, edge.to, edge.rank);
     for (OpId op : {first, second}) finding.lines.push_back(trace.line_of(op).number);
     finding.ranks.push_back(edge.rank);
-    if (i < kMaxNamed)
+    Rank before = circle[(i + count - 1) % count].second.rank;
+    if (count > kMaxTold)
+      finding.circle.push_back({edge.rank, line_on(edge.to, edge.rank), "launch order",
+                                line_on(from, edge.rank), line_on(from, before), before});
+    else
       what += fmt::format("{}rank {} launches line {} ({}) before line {} ({})", i == 0 ? "" : ", ",
                           to_int(edge.rank), trace.line_of(first).number,
                           op_text(trace.operations[first]), trace.line_of(second).number,
                           op_text(trace.operations[second]));
   }
-  if (circle.size() > kMaxNamed) what += fmt::format(", and so on ({} in all)", circle.size());
+  // Each row goes on with the rank of the one behind it.
+  std::reverse(finding.circle.begin(), finding.circle.end());
+  if (count > kMaxTold) what = fmt::format("{} in a circle", count);
   finding.what = fmt::format(
       "{}: communicators are used in orders that contradict each other, and no stream decides "
       "(NCCL_LAUNCH_ORDER_IMPLICIT would): {}",

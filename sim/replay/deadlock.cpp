@@ -15,7 +15,8 @@
 namespace reshard::sim {
 namespace {
 
-constexpr std::size_t kMaxNamed = 8;  // waits in a sentence
+constexpr std::size_t kLongest = 400;  // characters of a sentence of waits
+constexpr const char* kByHost = "its host";
 
 // What meets, without its bytes.
 class Meetings : public Carrier {
@@ -28,7 +29,10 @@ class Meetings : public Carrier {
     return out;
   }
   Transfers message(const Message& message) override { return Transfers::message(message.bytes); }
+  // Where each rank exchanges with the root alone, that is whom it waits for.
   Transfers collective(const BareCollective& collective) override {
+    if (collective.kind == BareKind::Gather || collective.kind == BareKind::Scatter)
+      return Transfers::collective(collective);
     Transfers out = Transfers::none(static_cast<std::int32_t>(collective.ranks.size()));
     out.gather(static_cast<std::int32_t>(collective.ranks.size()));
     return out;
@@ -70,12 +74,18 @@ class Circle {
   TraceFinding told() {
     walk();
     std::string what;
-    for (std::size_t i = 0; i < circle_.size() && i < kMaxNamed; ++i) add(what, i);
-    if (circle_.size() > kMaxNamed) what += fmt::format(", and so on ({} in all)", circle_.size());
+    for (std::size_t i = 0; i < circle_.size(); ++i)
+      if (what.size() <= kLongest) add(what, i);
+    if (what.size() <= kLongest) {
+      what = "operations wait for each other for ever: " + what;
+    } else {
+      add_rows();
+      what = fmt::format("operations of {} wait for each other for ever, {} in a circle",
+                         ranks_words(told_ranks()), finding_.circle.size());
+    }
     sort_once(finding_.lines);
     sort_once(finding_.ranks);
-    finding_.what = fmt::format("{}:{}: operations wait for each other for ever: {}", trace_.file,
-                                finding_.lines.front(), what);
+    finding_.what = fmt::format("{}:{}: {}", trace_.file, finding_.lines.front(), what);
     return std::move(finding_);
   }
 
@@ -99,6 +109,79 @@ class Circle {
                            ? ranks_of(workload_.operations[to_index(op)]).front()
                            : obstacles_.back().rank);
     }
+  }
+
+  // As a table, in place of the sentence.
+  void add_rows() {
+    finding_.lines.clear();
+    finding_.ranks.clear();
+    for (std::size_t i = 0; i < circle_.size(); ++i) add_row(i);
+    merge_setups();
+    for (const TraceWait& row : finding_.circle) {
+      for (std::int64_t line : {row.line, row.behind, row.waits_for})
+        finding_.lines.push_back(line);
+      finding_.ranks.push_back(row.rank);
+    }
+  }
+
+  void add_row(std::size_t i) {
+    const Program::Obstacle& obstacle = obstacles_[i];
+    std::size_t next = (i + 1) % circle_.size();
+    OpId here = said_by(workload_, circle_[i], ranks_[i]);
+    Rank there = obstacle.kind == Program::Obstacle::Kind::After ? ranks_[next] : obstacle.rank;
+    auto line_of = [&](OpId op) { return trace_.line_of(op).number; };
+    finding_.circle.push_back({ranks_[i], line_of(here), held_by(obstacle, here),
+                               line_of(said_by(workload_, obstacle.op, there)),
+                               line_of(said_by(workload_, obstacle.op, ranks_[next])),
+                               ranks_[next]});
+  }
+
+  // Two setups before one line are told as one.
+  void merge_setups() {
+    std::vector<TraceWait> rows = std::move(finding_.circle);
+    std::size_t count = rows.size();
+    std::vector<bool> merged(count);
+    for (std::size_t i = 0; i < count; ++i)
+      merged[i] = rows[i].held_by == kByHost && rows[i].line == rows[i].behind;
+    finding_.circle.clear();
+    for (std::size_t i = 0; i < count; ++i) {
+      if (merged[i]) continue;
+      for (std::size_t after = i + 1; merged[after % count] && after < i + count; ++after) {
+        rows[i].waits_for = rows[after % count].waits_for;
+        rows[i].of = rows[after % count].of;
+      }
+      finding_.circle.push_back(rows[i]);
+    }
+  }
+
+  std::vector<Rank> told_ranks() const {
+    std::vector<Rank> ranks = finding_.ranks;
+    sort_once(ranks);
+    return ranks;
+  }
+
+  std::string held_by(const Program::Obstacle& obstacle, OpId here) const {
+    using Kind = Program::Obstacle::Kind;
+    switch (obstacle.kind) {
+      case Kind::Stream:
+        return fmt::format("stream {}", trace_.operations[here].stream);
+      case Kind::Communicator:
+        return communicator_of(here);
+      case Kind::After:
+        return "after";
+      case Kind::Host:
+        return kByHost;
+      case Kind::Launch:
+        return "launch order";
+      default:
+        return "launch queue";
+    }
+  }
+
+  // A policy may have given it one that the trace does not know.
+  std::string communicator_of(OpId here) const {
+    std::int32_t communicator = trace_.operations[here].communicator;
+    return communicator < 0 ? "its communicator" : communicator_text(trace_, communicator);
   }
 
   // "line 5 (recv on rank 1)"; what makes a communicator is told as that before a line.
@@ -139,13 +222,8 @@ class Circle {
     switch (obstacle.kind) {
       case Kind::After:
         return "comes after ";
-      case Kind::Communicator: {
-        // A policy may have given it one that the trace does not know.
-        std::int32_t communicator = trace_.operations[here].communicator;
-        return fmt::format("of {} comes behind ", communicator < 0
-                                                      ? "its communicator"
-                                                      : communicator_text(trace_, communicator));
-      }
+      case Kind::Communicator:
+        return fmt::format("of {} comes behind ", communicator_of(here));
       case Kind::Host:
         return "is issued behind ";
       case Kind::Launch:

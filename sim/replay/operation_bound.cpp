@@ -19,20 +19,30 @@ std::int64_t least_ps(Int128 bytes, Int128 bytes_per_s) {
       ceil_div(bytes * 1'000'000'000'000, bytes_per_s), std::numeric_limits<std::int64_t>::max()));
 }
 
-// Bytes that enter a set with `inside` of the collective's n members.
-Int128 collective_in(const BareCollective& collective, std::int64_t inside) {
+// Bytes that enter a set with `inside` of the collective's n members, the root among them or not.
+Int128 collective_in(const BareCollective& collective, std::int64_t inside, bool root_inside) {
   auto members = static_cast<std::int64_t>(collective.ranks.size());
   Int128 bytes = collective.bytes;
   if (inside == 0 || inside == members) return 0;
   switch (collective.kind) {
-    case CollectiveKind::AllGather:
+    case BareKind::AllGather:
       return bytes * (members - inside);
-    case CollectiveKind::ReduceScatter:  // one folded value per element that a member inside keeps
+    case BareKind::ReduceScatter:  // one folded value per element that a member inside keeps
       return bytes * inside;
-    case CollectiveKind::AllReduce:
+    case BareKind::AllReduce:
       return bytes;
-    case CollectiveKind::AllToAll:
+    case BareKind::AllToAll:
       return bytes * inside * (members - inside);
+    case BareKind::Broadcast:
+      return root_inside ? Int128{0} : bytes;
+    case BareKind::Reduce:  // folded outside
+      return root_inside ? bytes : Int128{0};
+    case BareKind::Gather:
+      return root_inside ? bytes * (members - inside) : Int128{0};
+    case BareKind::Scatter:
+      return root_inside ? Int128{0} : bytes * inside;
+    case BareKind::Barrier:
+      break;
   }
   return 0;
 }
@@ -170,22 +180,25 @@ class LongestPath {
 }  // namespace
 
 void add_collective(std::vector<Int128>& in_bytes, const CutSets& sets,
-                    const BareCollective& collective) {
+                    const BareCollective& issued) {
+  BareCollective collective = as_carried(issued);
   auto members = static_cast<std::int64_t>(collective.ranks.size());
   if (members < 2) return;
   const std::vector<Rank>& job = sets.ranks();
   for (const CutLevel& level : sets.levels()) {
     std::map<std::int32_t, std::int64_t> inside;  // members by set
+    std::int32_t root_set = -1;
     for (Rank rank : collective.ranks) {
       auto index = std::lower_bound(job.begin(), job.end(), rank) - job.begin();
       std::int32_t set = level.member_of[to_index(index)];
       if (set >= 0) ++inside[set];
+      if (rank == collective.root) root_set = set;
     }
     // A set without members has all of them in its complement: nothing enters either.
     for (auto [set, count] : inside) {
       std::size_t at = level.first_set + 2 * to_index(set);
-      in_bytes[at] += collective_in(collective, count);
-      in_bytes[at + 1] += collective_in(collective, members - count);
+      in_bytes[at] += collective_in(collective, count, set == root_set);
+      in_bytes[at + 1] += collective_in(collective, members - count, set != root_set);
     }
   }
 }
@@ -232,7 +245,7 @@ std::shared_ptr<const OperationBound> OperationBounds::of_request(const Request&
 std::shared_ptr<const OperationBound> OperationBounds::of_collective(
     const BareCollective& collective) {
   std::shared_ptr<const OperationBound>& known =
-      collectives_[{collective.kind, collective.bytes, collective.ranks}];
+      collectives_[{collective.kind, collective.root, collective.bytes, collective.ranks}];
   if (known) return known;
   std::vector<Rank> sorted = collective.ranks;
   std::sort(sorted.begin(), sorted.end());

@@ -44,7 +44,7 @@ class OperationBounds {
 
   const Topology& topology_;
   std::map<std::pair<Digest, Switches>, std::shared_ptr<const OperationBound>> requests_;
-  std::map<std::tuple<CollectiveKind, std::int64_t, std::vector<Rank>>,
+  std::map<std::tuple<BareKind::Value, Rank, std::int64_t, std::vector<Rank>>,
            std::shared_ptr<const OperationBound>>
       collectives_;
 };

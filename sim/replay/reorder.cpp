@@ -77,8 +77,11 @@ class Search {
                : &operation.seats[to_index(at - ranks.begin())];
   }
 
-  // Nothing between them holds the stream that either of them follows.
+  // Nothing between them holds the stream that either of them follows. A redistribution is of many
+  // ranks, and in another place on one of them the others only wait for it.
   bool can_swap(const Variant& of, const Serialised& held) const {
+    for (OpId op : {held.op, held.behind})
+      if (std::holds_alternative<RunPlan>(of.workload.operations[to_index(op)].body)) return false;
     const Seat *second = seat_of(of.workload, held.op, held.rank),
                *first = seat_of(of.workload, held.behind, held.rank);
     if (first == nullptr || second == nullptr || first->batch >= 0 || second->batch >= 0)

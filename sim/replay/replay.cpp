@@ -124,11 +124,13 @@ class Replay {
       return kind_of(transports_[to_index(op)]) != TransportKind::CopyEngine;
     };
     report_.workload = workload_of(trace_, plans_, by_nccl);
+    CommunicatorStudy study(trace_, topology_, rules_, hooks_.cold, by_nccl, carriers_, faults_);
     if (!hooks_.communicators) {
       order_ = std::make_unique<const Order>(report_.workload, rules_);
-      return find_hang(trace_, report_.workload, *order_, topology_);
+      std::optional<TraceFinding> hang = find_hang(trace_, report_.workload, *order_, topology_);
+      if (!hang) report_.default_hang = study.default_hang(report_.workload);
+      return hang;
     }
-    CommunicatorStudy study(trace_, topology_, rules_, hooks_.cold, by_nccl, carriers_, faults_);
     Workload given = report_.workload;
     std::optional<TraceFinding> hang = study.use(*hooks_.communicators, report_.workload, order_,
                                                  report_.communicators.emplace_back());

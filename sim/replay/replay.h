@@ -116,6 +116,9 @@ struct ReplayReport {
   static constexpr std::size_t kMaxReordered = 4096;
   std::optional<Reordered> reordered;
   bool searched = false;
+  // Where none was asked for: messages that name no communicator would wait for ever as PyTorch
+  // makes theirs, though they do not as the trace says it.
+  std::optional<DefaultHang> default_hang;
   // Where a policy was asked for: what it gives, then what the others would.
   std::vector<CommunicatorResult> communicators;
   bool cold = false;

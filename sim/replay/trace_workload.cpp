@@ -73,7 +73,7 @@ class Building {
       std::vector<Rank> ranks;
       for (OpId each : said)
         ranks.push_back(std::get<TraceCall>(trace_.operations[each].body).rank);
-      return BareCollective{call->kind, call->algorithm, std::move(ranks), call->bytes};
+      return BareCollective{call->kind, call->algorithm, std::move(ranks), call->bytes, call->root};
     }
     if (const auto* compute = std::get_if<TraceCompute>(&given))
       return Compute{compute->ranks, compute->duration_ps, compute->blocks};
@@ -83,7 +83,7 @@ class Building {
     }
     if (const auto* collective = std::get_if<TraceCollective>(&given))
       return BareCollective{collective->kind, collective->algorithm, collective->ranks,
-                            collective->bytes};
+                            collective->bytes, collective->root};
     RESHARD_CHECK(plans_[to_index(op)] != nullptr,
                   fmt::format("no plan for {}", trace_.place_of(op)));
     return RunPlan{plans_[to_index(op)]};

@@ -245,6 +245,10 @@ std::string validate_table(const ValidateReport& report, bool verbose,
 // "schema": "reshard.replay/1". `verbose` adds the critical path and a row per operation.
 std::string replay_json(const ReplayReport& report);
 std::string replay_table(const ReplayReport& report, bool verbose, std::size_t width = kTableWidth);
+// What PyTorch warns of, or would do with messages that name no communicator; empty: nothing.
+std::string warning_text(const ReplayReport& report);
+// What waits for what in a finding's circle; empty where it has none.
+std::string circle_table(const TraceFinding& finding, std::size_t width = kTableWidth);
 
 // "schema": "reshard.sweep/1". `verbose` adds a row per pair with one column per planner.
 std::string sweep_json(const SweepReport& report);

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
+#include <vector>
 
 namespace reshard::sim {
 namespace {
@@ -12,13 +14,30 @@ class Waits {
   Waits(const Workload& workload, const Order& order, const Timeline& timeline)
       : workload_(workload),
         order_(order),
-        ends_ps_(order.places(), 0),
-        complete_ps_(workload.operations.size(), 0) {
+        ends_ps_(order.nodes(), 0),
+        complete_ps_(workload.operations.size(), 0),
+        named_ps_(workload.operations.size(), 0) {
+    // Spans come operation after operation.
+    std::vector<std::pair<Rank, std::int32_t>> places;
+    OpId known{-1};
     for (const Span& span : timeline.spans) {
-      std::int64_t& end = ends_ps_[place_of(span)];
+      if (span.op != known) places = places_of(span.op);
+      known = span.op;
+      auto at = std::lower_bound(places.begin(), places.end(), std::pair{span.rank, 0});
+      std::int64_t& end = ends_ps_[at->second];
       end = std::max(end, span.end_ps);
       complete_ps_[span.op] = std::max(complete_ps_[span.op], span.end_ps);
     }
+    // Many may wait for one batch, and all ranks of an operation for what it comes after.
+    for (const Order::Launch& launch : order.launches()) {
+      if (order.is_place(launch.gate)) continue;
+      for (std::int32_t place : order.batch_of(launch.gate))
+        ends_ps_[launch.gate] = std::max(ends_ps_[launch.gate], ends_ps_[place]);
+      ends_ps_[launch.end] = ends_ps_[launch.gate];
+    }
+    for (std::size_t op = 0; op < workload.operations.size(); ++op)
+      for (OpId before : workload.operations[op].after)
+        named_ps_[id_of<OpId>(op)] = std::max(named_ps_[id_of<OpId>(op)], complete_ps_[before]);
   }
 
   std::optional<Serialised> of(const Order::Launch& launch) const {
@@ -41,10 +60,13 @@ class Waits {
   }
 
  private:
-  std::size_t place_of(const Span& span) const {
-    std::span<const Rank> ranks = order_.ranks_of(span.op);
-    auto at = std::find(ranks.begin(), ranks.end(), span.rank);
-    return to_index(order_.first_of(span.op)) + to_index(at - ranks.begin());
+  // Of an operation, by rank; ascending.
+  std::vector<std::pair<Rank, std::int32_t>> places_of(OpId op) const {
+    std::vector<std::pair<Rank, std::int32_t>> out;
+    std::int32_t place = order_.first_of(op);
+    for (Rank rank : order_.ranks_of(op)) out.emplace_back(rank, place++);
+    std::sort(out.begin(), out.end());
+    return out;
   }
 
   std::int32_t first_place(std::int32_t node) const {
@@ -52,32 +74,22 @@ class Waits {
   }
 
   // Of a node; 0 of none.
-  std::int64_t end_of(std::int32_t node) const {
-    if (node == Order::kNone) return 0;
-    if (order_.is_place(node)) return ends_ps_[node];
-    std::int64_t end = 0;
-    for (std::int32_t place : order_.batch_of(node)) end = std::max(end, ends_ps_[place]);
-    return end;
-  }
+  std::int64_t end_of(std::int32_t node) const { return node == Order::kNone ? 0 : ends_ps_[node]; }
 
   // Of all that the launch's operations name in `after`.
   std::int64_t named_end(std::int32_t gate) const {
+    if (order_.is_place(gate)) return named_ps_[order_.op_of(gate)];
     std::int64_t end = 0;
-    auto add = [&](std::int32_t place) {
-      for (OpId before : workload_.operations[to_index(order_.op_of(place))].after)
-        end = std::max(end, complete_ps_[before]);
-    };
-    if (order_.is_place(gate))
-      add(gate);
-    else
-      for (std::int32_t place : order_.batch_of(gate)) add(place);
+    for (std::int32_t place : order_.batch_of(gate))
+      end = std::max(end, named_ps_[order_.op_of(place)]);
     return end;
   }
 
   const Workload& workload_;
   const Order& order_;
-  IndexVector<std::int32_t, std::int64_t> ends_ps_;  // by place
+  IndexVector<std::int32_t, std::int64_t> ends_ps_;  // by node
   IndexVector<OpId, std::int64_t> complete_ps_;
+  IndexVector<OpId, std::int64_t> named_ps_;  // when all that it names in `after` is complete
 };
 
 }  // namespace

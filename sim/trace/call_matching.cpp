@@ -13,6 +13,8 @@
 namespace reshard::sim {
 namespace {
 
+constexpr std::size_t kMaxTold = 64;  // ranks of a communicator whose calls differ
+
 bool alike(const std::vector<std::int32_t>& a, std::size_t from_a,
            const std::vector<std::int32_t>& b, std::size_t from_b) {
   return from_a <= a.size() && from_b <= b.size() &&
@@ -48,7 +50,7 @@ class Collectives {
     std::vector<OpId> operations;
     std::vector<std::int32_t> numbers;
   };
-  using CallKey = std::tuple<CollectiveKind, Algorithm, std::int64_t, int, std::int64_t>;
+  using CallKey = std::tuple<BareKind::Value, Rank, Algorithm, std::int64_t, int, std::int64_t>;
 
   const TraceCall* call_of(OpId op) const {
     return std::get_if<TraceCall>(&trace_.operations[op].body);
@@ -63,11 +65,13 @@ class Collectives {
   std::vector<Calls> calls_by_rank(std::int32_t communicator, std::span<const OpId> calls) const;
   std::string what(OpId op) const;
   void tell(std::int32_t communicator, const Calls& own, const std::vector<const Calls*>& others);
+  void tell_others(std::int32_t communicator, const Calls& next, std::size_t count);
   void meet(const std::vector<Calls>& calls);
-  void check_size(OpId op, std::size_t ranks) const;
+  void check_size(OpId op, const std::vector<Rank>& ranks) const;
   void agree_on_transport(const std::vector<Calls>& calls, std::size_t at);
 
   Trace& trace_;
+  OpId first_call_{0};  // of the communicator at hand
 };
 
 // What one line says for a whole communicator names all its ranks, all else only ranks of it.
@@ -87,6 +91,12 @@ void Collectives::check_members() {
     auto is_member = [&](Rank rank) {
       return std::binary_search(members.begin(), members.end(), rank);
     };
+    if (call != nullptr && call->kind.has_root() && !is_member(call->root)) {
+      find({op}, {call->rank},
+           fmt::format("{} is of {}, whose ranks are {}", what(op),
+                       communicator_text(trace_, operation.communicator), ranks_text(members)));
+      continue;
+    }
     sort_once(own);
     if (whole ? own == members : std::all_of(own.begin(), own.end(), is_member)) continue;
     std::vector<Rank> strange;
@@ -129,7 +139,7 @@ std::vector<Collectives::Calls> Collectives::calls_by_rank(std::int32_t communic
     // What is one line for all is like nothing else.
     std::int32_t number = call == nullptr
                               ? -1 - static_cast<std::int32_t>(op)
-                              : numbers.of({call->kind, call->algorithm, call->bytes,
+                              : numbers.of({call->kind, call->root, call->algorithm, call->bytes,
                                             call->dtype ? static_cast<int>(*call->dtype) : -1,
                                             call->seq.value_or(-1)});
     for (Rank rank : ranks_of(operation)) {
@@ -146,6 +156,7 @@ std::vector<Collectives::Calls> Collectives::calls_by_rank(std::int32_t communic
 // What most ranks do is what is wanted; of as many the one that the lowest rank is among.
 void Collectives::match_communicator(std::int32_t communicator, std::span<const OpId> calls) {
   std::vector<Calls> by_rank = calls_by_rank(communicator, calls);
+  first_call_ = calls.front();
   std::map<std::vector<std::int32_t>, std::vector<const Calls*>> alike;
   for (const Calls& own : by_rank) alike[own.numbers].push_back(&own);
   if (alike.size() == 1) {
@@ -156,15 +167,40 @@ void Collectives::match_communicator(std::int32_t communicator, std::span<const 
     if (a.second.size() != b.second.size()) return a.second.size() < b.second.size();
     return a.second.front()->rank > b.second.front()->rank;
   });
-  for (const Calls& own : by_rank)
-    if (own.numbers != wanted->first) tell(communicator, own, wanted->second);
+  std::size_t told = 0;
+  for (const Calls& own : by_rank) {
+    if (own.numbers == wanted->first) continue;
+    if (told++ == kMaxTold) {
+      tell_others(communicator, own, by_rank.size() - wanted->second.size() - kMaxTold);
+      return;
+    }
+    tell(communicator, own, wanted->second);
+  }
+}
+
+// Of many that differ, each with the lines of all others, the first ones say what is wrong.
+void Collectives::tell_others(std::int32_t communicator, const Calls& next, std::size_t count) {
+  OpId at = next.operations.empty() ? first_call_ : next.operations.front();
+  find({at}, {next.rank},
+       fmt::format("{} more rank{}, rank {} the first, call{} otherwise of {}", count,
+                   count == 1 ? "" : "s", to_int(next.rank), count == 1 ? "s" : "",
+                   communicator_text(trace_, communicator)));
+}
+
+// "broadcast of 8 bytes from rank 0", "barrier".
+std::string said_of(BareKind kind, std::int64_t bytes, Rank root) {
+  if (kind == BareKind::Barrier) return "barrier";
+  return fmt::format(
+      "{} of {} bytes{}", text(kind), bytes,
+      kind.has_root() ? fmt::format(" {} rank {}", kind.from_root() ? "from" : "to", to_int(root))
+                      : "");
 }
 
 // "all_reduce of 8 bytes", "all_gather of 16 bytes (bf16, seq 3)".
 std::string Collectives::what(OpId op) const {
   const TraceOperation& operation = trace_.operations[op];
   if (const auto* collective = std::get_if<TraceCollective>(&operation.body))
-    return fmt::format("{} of {} bytes", text(collective->kind), collective->bytes);
+    return said_of(collective->kind, collective->bytes, collective->root);
   const auto* call = std::get_if<TraceCall>(&operation.body);
   if (call == nullptr) return std::string(op_text(operation));
   std::string more;
@@ -174,8 +210,8 @@ std::string Collectives::what(OpId op) const {
   if (call->algorithm != default_algorithm(call->kind)) add(algorithm_text(call->algorithm));
   if (call->dtype) add(text(*call->dtype));
   if (call->seq) add(fmt::format("seq {}", *call->seq));
-  return fmt::format("{} of {} bytes{}", text(call->kind), call->bytes,
-                     more.empty() ? "" : fmt::format(" ({})", more));
+  return said_of(call->kind, call->bytes, call->root) +
+         (more.empty() ? "" : fmt::format(" ({})", more));
 }
 
 // `others` are those that do what is wanted.
@@ -245,21 +281,23 @@ void Collectives::agree_on_transport(const std::vector<Calls>& calls, std::size_
   for (const Calls& own : calls) trace_.operations[own.operations[at]].transport = transport;
 }
 
-void Collectives::check_size(OpId op, std::size_t ranks) const {
+void Collectives::check_size(OpId op, const std::vector<Rank>& ranks) const {
   const TraceCall* call = call_of(op);
-  if (call == nullptr || ranks < 2) return;
+  if (call == nullptr) return;
   try {
-    Expansion(call->kind, call->algorithm, static_cast<std::int32_t>(ranks), call->bytes);
+    reshard::check_size({call->kind, call->algorithm, ranks, call->bytes, call->root});
   } catch (const InputError& error) {
     throw error.in(trace_.place_of(op));
   }
 }
 
 void Collectives::meet(const std::vector<Calls>& calls) {
+  std::vector<Rank> ranks;
+  for (const Calls& own : calls) ranks.push_back(own.rank);
   for (std::size_t i = 0; i < calls.front().operations.size(); ++i) {
     OpId first = calls.front().operations[i];
     for (const Calls& own : calls) first = std::min(first, own.operations[i]);
-    check_size(first, calls.size());
+    check_size(first, ranks);
     agree_on_transport(calls, i);
     for (const Calls& own : calls)
       if (auto* call = std::get_if<TraceCall>(&trace_.operations[own.operations[i]].body))

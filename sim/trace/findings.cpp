@@ -34,7 +34,12 @@ std::string lines_text(const Trace& trace, const std::vector<OpId>& at) {
 }
 
 std::string ranks_words(const std::vector<Rank>& ranks) {
-  return fmt::format("rank{} {}", ranks.size() == 1 ? "" : "s", ranks_text(ranks));
+  constexpr std::size_t kMaxShown = 8, kLongest = 80;
+  std::string all = ranks_text(ranks);
+  if (all.size() > kLongest)
+    all = fmt::format("{}, .. ({} in all)", ranks_text({ranks.begin(), ranks.begin() + kMaxShown}),
+                      ranks.size());
+  return fmt::format("rank{} {}", ranks.size() == 1 ? "" : "s", all);
 }
 
 }  // namespace reshard::sim

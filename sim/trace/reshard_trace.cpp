@@ -216,12 +216,9 @@ class Reader {
   }
 
   TraceEnd read_end(TraceFields& fields, TraceEnd::Side side) const {
-    auto rank = [&fields](const char* key) {
-      return Rank{static_cast<std::int32_t>(fields.integer(key, 0, kMaxRanks - 1))};
-    };
     TraceEnd end{side,
-                 rank("rank"),
-                 rank("peer"),
+                 read_rank(fields, "rank"),
+                 read_rank(fields, "peer"),
                  fields.integer("bytes", 0, kMaxBytes),
                  fields.integer("tag", 0, kMaxBytes, 0),
                  read_dtype(fields)};
@@ -234,8 +231,7 @@ class Reader {
   TraceFault read_fault(TraceFields& fields) const {
     TraceFault fault{TraceFault::Kind::Share, {}, {}, 0};
     if (fields.has("link")) fault.link = fields.string("link", "the name of a link");
-    if (fields.has("rank"))
-      fault.rank = Rank{static_cast<std::int32_t>(fields.integer("rank", 0, kMaxRanks - 1))};
+    if (fields.has("rank")) fault.rank = read_rank(fields, "rank");
     if (fault.link.empty() != fault.rank.has_value())
       builder_.fail("fault: expected one of link and rank");
     int kinds = 0;
@@ -261,37 +257,63 @@ class Reader {
 
   // Of all its ranks, or one rank's call of it.
   TraceBody read_collective(TraceFields& fields) const {
-    constexpr std::array kKinds{CollectiveKind::AllGather, CollectiveKind::ReduceScatter,
-                                CollectiveKind::AllReduce, CollectiveKind::AllToAll};
-    constexpr std::string_view kWhat = "all_gather, reduce_scatter, all_reduce or all_to_all";
-    std::string text = fields.string("kind", kWhat);
-    auto kind = std::find_if(kKinds.begin(), kKinds.end(),
-                             [&](CollectiveKind k) { return reshard::text(k) == text; });
-    if (kind == kKinds.end()) fields.fail("kind", kWhat, *fields.find("kind"));
-    Algorithm algorithm = default_algorithm(*kind);
+    BareKind kind = read_kind(fields);
+    Algorithm algorithm = default_algorithm(kind);
     if (std::optional<std::string> given =
             fields.optional_string("algorithm", "ring, direct or tree"))
-      algorithm = read_algorithm(*given, *kind);
-    std::int64_t bytes = fields.integer("bytes", 0, kMaxBytes);
-    if (!fields.has("rank")) return TraceCollective{*kind, algorithm, fields.ranks("ranks"), bytes};
-    TraceCall call{*kind, algorithm,
-                   Rank{static_cast<std::int32_t>(fields.integer("rank", 0, kMaxRanks - 1))}, bytes,
-                   read_dtype(fields)};
+      algorithm = read_algorithm(*given, kind);
+    std::int64_t bytes = kind == BareKind::Barrier ? 0 : fields.integer("bytes", 0, kMaxBytes);
+    Rank root = read_root(fields, kind);
+    if (!fields.has("rank"))
+      return TraceCollective{kind, algorithm, fields.ranks("ranks"), bytes, nullptr, root};
+    TraceCall call{kind, algorithm, read_rank(fields, "rank"), bytes, read_dtype(fields)};
+    call.root = root;
     if (fields.has("seq")) call.seq = fields.integer("seq", 0, kMaxBytes);
     if (fields.has("ranks")) call.ranks = fields.ranks("ranks");
     if (call.ranks.empty() && !fields.has("comm"))
       builder_.fail("comm: expected comm or ranks beside rank, found neither");
+    if (!call.ranks.empty() && kind.has_root() &&
+        std::find(call.ranks.begin(), call.ranks.end(), root) == call.ranks.end())
+      builder_.fail(fmt::format("root: expected one of the ranks {}, found {}",
+                                ranks_text(call.ranks), to_int(root)));
     return call;
   }
 
-  Algorithm read_algorithm(const std::string& text, CollectiveKind kind) const {
+  static BareKind read_kind(TraceFields& fields) {
+    constexpr std::string_view kWhat =
+        "all_gather, reduce_scatter, all_reduce, all_to_all, broadcast, reduce, gather, scatter or "
+        "barrier";
+    std::string found = fields.string("kind", kWhat);
+    for (int i = 0; i < BareKind::kCount; ++i)
+      if (BareKind kind(static_cast<BareKind::Value>(i)); text(kind) == found) return kind;
+    fields.fail("kind", kWhat, *fields.find("kind"));
+  }
+
+  // The rank of the job that a broadcast or a scatter comes from, a reduce or a gather goes to.
+  Rank read_root(TraceFields& fields, BareKind kind) const {
+    if (kind.has_root()) return read_rank(fields, "root");
+    if (fields.has("root"))
+      builder_.fail(fmt::format(
+          "root: expected it of a broadcast, reduce, gather or scatter, found it of {} {}",
+          text(kind).front() == 'a' ? "an" : "a", text(kind)));
+    return Rank{-1};
+  }
+
+  static Rank read_rank(TraceFields& fields, const char* key) {
+    return Rank{static_cast<std::int32_t>(fields.integer(key, 0, kMaxRanks - 1))};
+  }
+
+  Algorithm read_algorithm(const std::string& text, BareKind kind) const {
+    std::string there;
     for (auto [name, algorithm] : {std::pair{"ring", Algorithm::Ring},
                                    {"direct", Algorithm::Direct},
-                                   {"tree", Algorithm::Tree}})
-      if (text == name && has_algorithm(kind, algorithm)) return algorithm;
-    builder_.fail(fmt::format(
-        "algorithm: expected one that {} has (ring, direct; all_reduce also tree), found {}",
-        reshard::text(kind), reshard::quoted(text)));
+                                   {"tree", Algorithm::Tree}}) {
+      if (!has_algorithm(kind, algorithm)) continue;
+      if (text == name) return algorithm;
+      there += fmt::format("{}{}", there.empty() ? "" : ", ", name);
+    }
+    builder_.fail(fmt::format("algorithm: expected one that {} has ({}), found {}",
+                              reshard::text(kind), there, reshard::quoted(text)));
   }
 
   LineReader& lines_;

@@ -25,7 +25,7 @@
 #include "core/base/ids.h"
 #include "core/layout/request.h"
 #include "core/topology/machine.h"
-#include "core/traffic/expansion.h"
+#include "core/traffic/bare_collective.h"
 
 namespace reshard::sim {
 
@@ -54,16 +54,17 @@ struct TraceEnd {
 struct TracePlace;  // operator_line.h
 
 struct TraceCollective {
-  CollectiveKind kind;
+  BareKind kind;
   Algorithm algorithm;
   std::vector<Rank> ranks;
-  std::int64_t bytes;                                 // as Expansion's `elements`
+  std::int64_t bytes;                                 // as BareCollective's
   std::shared_ptr<const TracePlace> place = nullptr;  // where it is said
+  Rank root{-1};                                      // of kinds that have one
 };
 
 // One rank's share of a collective.
 struct TraceCall {
-  CollectiveKind kind;
+  BareKind kind;
   Algorithm algorithm;
   Rank rank;
   std::int64_t bytes;
@@ -71,6 +72,7 @@ struct TraceCall {
   std::optional<std::int64_t> seq = {};  // its number in its communicator, where it is said
   std::vector<Rank> ranks = {};          // of the communicator, where the line says them
   std::int32_t first = -1;  // operation of the first call that it meets; -1 where none matches
+  Rank root{-1};            // of kinds that have one
 };
 
 // Something that goes wrong: a link or a rank at a share of its rate, or with a latency of its own,
@@ -120,13 +122,24 @@ struct TraceCommunicator {
   std::vector<Rank> ranks;
 };
 
+// Of a circle of waits: what a rank does not come to, behind what, and whom that waits for.
+struct TraceWait {
+  Rank rank;
+  std::int64_t line;
+  std::string held_by;     // "stream 0", "communicator 'tp'"
+  std::int64_t behind;     // line
+  std::int64_t waits_for;  // line of `of`: the next one's, the first one's behind the last
+  Rank of;
+};
+
 // Something that makes a well-formed trace impossible to run: a message without its other end, ends
 // that wait for each other. The user's check does not hold (exit code 1), so it is a value and not
 // an exception.
 struct TraceFinding {
-  std::vector<std::int64_t> lines;  // numbers in the file, ascending
-  std::string what;                 // one sentence with "FILE:LINE"
-  std::vector<Rank> ranks = {};     // that it names as those to look at, ascending
+  std::vector<std::int64_t> lines;     // numbers in the file, ascending
+  std::string what;                    // one sentence with "FILE:LINE"
+  std::vector<Rank> ranks = {};        // that it names as those to look at, ascending
+  std::vector<TraceWait> circle = {};  // of what waits for ever, where it is too long for `what`
 };
 
 // What a recorder wrote down of its machine.

@@ -8,6 +8,7 @@
 
 #include "core/base/cursor.h"
 #include "core/base/grouped.h"
+#include "core/layout/mesh.h"
 #include "sim/trace/findings.h"
 #include "sim/trace/matching.h"
 
@@ -150,6 +151,14 @@ void fill_communicators(Trace& trace) {
   for (TraceCommunicator& communicator : trace.communicators) sort_once(communicator.ranks);
 }
 
+void check_root(const TraceCollective& collective) {
+  const std::vector<Rank>& ranks = collective.ranks;
+  if (collective.kind.has_root() &&
+      std::find(ranks.begin(), ranks.end(), collective.root) == ranks.end())
+    throw InputError(fmt::format("root: expected one of the ranks {}, found {}", ranks_text(ranks),
+                                 to_int(collective.root)));
+}
+
 }  // namespace
 
 void TraceBuilder::at_line(std::int64_t number) {
@@ -254,11 +263,11 @@ void TraceBuilder::add(TraceBody body, TraceIssue how) {
     fail(fmt::format("peer: expected another rank, found the rank's own, {}", to_int(end->rank)));
   count_ranks(ranks.size());
   const auto* collective = std::get_if<TraceCollective>(&operation.body);
-  if (collective != nullptr && ranks.size() >= 2)
+  if (collective != nullptr)
     placed([&] {
-      return Expansion(collective->kind, collective->algorithm,
-                       static_cast<std::int32_t>(ranks.size()), collective->bytes)
-          .size();
+      check_root(*collective);
+      check_size({collective->kind, collective->algorithm, collective->ranks, collective->bytes,
+                  collective->root});
     });
   trace_.operations.push_back(std::move(operation));
 }

@@ -165,10 +165,16 @@ Transfers CopyCarrier::message(const Message& message) {
 
 Transfers CopyCarrier::collective(const BareCollective& collective) {
   const std::vector<Rank>& ranks = collective.ranks;
-  if (!by_copies(collective.kind) || nccl::too_many(ranks.size(), 1))
-    return nccl_.collective(collective);
+  std::optional<CollectiveKind> planned = collective.kind.of_plans();
   std::vector<Flow> flows;
-  add_copies(collective.kind, ranks, 0, collective.bytes, flows);
+  if (collective.kind == BareKind::Gather || collective.kind == BareKind::Scatter) {
+    for (const RootedTransfer& transfer : rooted_transfers(collective))
+      flows.push_back({transfer.source, transfer.destination, transfer.bytes, {0, kMaxBytes}});
+  } else if (!planned || !by_copies(*planned) || nccl::too_many(ranks.size(), 1)) {
+    return nccl_.collective(collective);
+  } else {
+    add_copies(*planned, ranks, 0, collective.bytes, flows);
+  }
   price(ranks, ranks, flows);
   return nccl::in_order(slots_of_ranks(ranks.size()), flows);
 }

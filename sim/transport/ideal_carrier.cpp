@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "core/base/integers.h"
+#include "core/base/limits.h"
 #include "core/traffic/workload.h"
 
 namespace reshard::sim {
@@ -71,6 +72,27 @@ std::vector<RingPlace> rings_of(const Topology& topology, std::span<const Rank> 
   return places;
 }
 
+void cut_at_root(const BareCollective& collective, std::vector<Flow>& flows) {
+  std::int32_t root = root_member(collective);
+  std::erase_if(flows, [&](const Flow& flow) {
+    return (collective.kind.from_root() ? flow.destination : flow.source) == root;
+  });
+}
+
+std::vector<Flow> ring_flows(const Topology& topology, std::span<const Rank> ranks,
+                             std::int64_t bytes) {
+  auto n = static_cast<std::int32_t>(ranks.size());
+  std::vector<RingPlace> places = rings_of(topology, ranks, n);
+  std::vector<Flow> flows;
+  for (std::int32_t source = 0; source < n; ++source) {
+    const RingPlace& place = places[to_index(source)];
+    std::int64_t leaving = place.next_out < 0 ? 0 : ceil_div(bytes, std::int64_t{place.rings});
+    if (place.next >= 0) flows.push_back({source, place.next, bytes - leaving, {}});
+    if (place.next_out >= 0) flows.push_back({source, place.next_out, leaving, {}});
+  }
+  return flows;
+}
+
 Transfers IdealCarrier::over_nics(Transfers transfers, std::span<const Rank> ranks) const {
   if (!transfers.is_ring()) return transfers;
   std::vector<RingPlace> places = rings_of(topology_, ranks, transfers.group_size());
@@ -97,11 +119,20 @@ Transfers IdealCarrier::message(const Message& message) {
   return Transfers::flows(std::vector<Slot>{0, 1}, flow);
 }
 
+// A pipeline of several nodes goes over the NICs that a ring has there.
 Transfers IdealCarrier::collective(const BareCollective& collective) {
-  return over_nics(
-      Transfers::collective(collective.kind, collective.algorithm,
-                            static_cast<std::int32_t>(collective.ranks.size()), collective.bytes),
-      collective.ranks);
+  if (!collective.kind.has_root() || collective.algorithm != Algorithm::Ring)
+    return over_nics(Transfers::collective(collective), collective.ranks);
+  std::vector<Flow> flows = ring_flows(topology_, collective.ranks, collective.bytes);
+  cut_at_root(collective, flows);
+  for (Flow& flow : flows) {
+    const RouteRule& rule = topology_.rule(collective.ranks[to_index(flow.source)],
+                                           collective.ranks[to_index(flow.destination)]);
+    flow.terms = {rule.latency_ps, rule.cap_bytes_per_s.value_or(kMaxBytes)};
+  }
+  std::vector<Slot> slots(collective.ranks.size());
+  std::iota(slots.begin(), slots.end(), 0);
+  return Transfers::flows(slots, flows);
 }
 
 }  // namespace reshard::sim

@@ -21,6 +21,13 @@ std::vector<std::vector<std::int32_t>> members_by_node(const Topology& topology,
 std::vector<RingPlace> rings_of(const Topology& topology, std::span<const Rank> ranks,
                                 std::int32_t group_size);
 
+// What goes along the rings of a group where each member passes `bytes` on, cut over the rings.
+// Terms are left open.
+std::vector<Flow> ring_flows(const Topology& topology, std::span<const Rank> ranks,
+                             std::int64_t bytes);
+// Makes a pipeline of them that begins or ends at the root.
+void cut_at_root(const BareCollective& collective, std::vector<Flow>& flows);
+
 class IdealCarrier : public Carrier {
  public:
   // Keeps a reference.

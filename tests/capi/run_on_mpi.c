@@ -114,6 +114,90 @@ static void errors(reshard_mpi* mpi) {
   reshard_plan_free(wide);
 }
 
+/* The last process has another plan than the others: all are told what differs, nothing moves, and
+ * all go on. */
+static void different_plans(reshard_mpi* mpi) {
+  static const struct {
+    const char *ranks, *from, *to, *says;
+  } rows[] = {{NULL, "S(0)", "R", "destination placements R, where rank 0 has S(1)"},
+              {NULL, "R", "S(1)", "source placements R, where rank 0 has S(0)"},
+              {"3,2,1,0", "S(0)", "S(1)", "source ranks 3,2,1,0, where rank 0 has 0-3"}};
+  int32_t source[64], destination[64];
+  size_t i, row;
+  for (row = 0; row < sizeof rows / sizeof rows[0]; ++row) {
+    int other = me == 3, whole_from = other && rows[row].from[0] == 'R',
+        whole_to = other && rows[row].to[0] == 'R';
+    reshard_mpi_plan* prepared = NULL;
+    reshard_mpi_shards shards = RESHARD_INIT(reshard_mpi_shards);
+    reshard_plan* plan = other ? plan_of("4", rows[row].ranks, rows[row].from, rows[row].to)
+                               : plan_of("4", NULL, "S(0)", "S(1)");
+    for (i = 0; i < 64; ++i) destination[i] = -1;
+    shards.source = source;
+    shards.source_bytes = whole_from ? 256 : 64;
+    shards.destination = destination;
+    shards.destination_bytes = whole_to ? 256 : 64;
+    EXPECT(reshard_mpi_prepare(mpi, plan, &shards, &prepared) == RESHARD_INPUT_ERROR);
+    EXPECT(strstr(reshard_mpi_last_error(), "on rank 3 than on rank 0") != NULL);
+    EXPECT(strstr(reshard_mpi_last_error(), rows[row].says) != NULL);
+    EXPECT(prepared == NULL && destination[0] == -1);
+    reshard_plan_free(plan);
+  }
+}
+
+/* One process has no plan at all: the others are told, at once. */
+static void one_without_a_plan(reshard_mpi* mpi) {
+  int32_t memory[32];
+  reshard_mpi_plan* prepared = NULL;
+  reshard_plan* plan = plan_of("4", NULL, "S(0)", "S(1)");
+  reshard_mpi_shards shards = RESHARD_INIT(reshard_mpi_shards);
+  shards.source = memory;
+  shards.source_bytes = 64;
+  shards.destination = memory + 16;
+  shards.destination_bytes = 64;
+  EXPECT(reshard_mpi_prepare(mpi, me == 2 ? NULL : plan, &shards, &prepared) ==
+         RESHARD_INPUT_ERROR);
+  EXPECT(strstr(reshard_mpi_last_error(), "rank 2: plan: expected") != NULL);
+  reshard_plan_free(plan);
+}
+
+/* Two prepared plans, run in another order by one process. */
+static void another_order(reshard_mpi* mpi) {
+  int32_t source[2][16], destination[2][16], i, k;
+  reshard_plan* plan = plan_of("4", NULL, "S(0)", "S(1)");
+  reshard_mpi_plan* prepared[2] = {NULL, NULL};
+  for (k = 0; k < 2; ++k) {
+    reshard_mpi_shards shards = RESHARD_INIT(reshard_mpi_shards);
+    shards.source = source[k];
+    shards.source_bytes = 64;
+    shards.destination = destination[k];
+    shards.destination_bytes = 64;
+    for (i = 0; i < 16; ++i) {
+      source[k][i] = 100 * k + me;
+      destination[k][i] = -1;
+    }
+    EXPECT(reshard_mpi_prepare(mpi, plan, &shards, &prepared[k]) == RESHARD_OK);
+  }
+  EXPECT(reshard_mpi_run(prepared[me == 1]) == RESHARD_INPUT_ERROR);
+  EXPECT(strstr(reshard_mpi_last_error(), "expected all ranks to run the same prepared plan") !=
+         NULL);
+  for (i = 0; i < 16; ++i) EXPECT(destination[0][i] == -1 && destination[1][i] == -1);
+  for (k = 0; k < 2; ++k) {
+    EXPECT(reshard_mpi_run(prepared[k]) == RESHARD_OK);
+    for (i = 0; i < 16; ++i) EXPECT(destination[k][i] == 100 * k + i / 4);
+    reshard_mpi_plan_free(prepared[k]);
+  }
+  reshard_plan_free(plan);
+}
+
+/* Some share memory, some do not: said by all. */
+static void different_options(MPI_Comm comm) {
+  reshard_mpi* mpi = NULL;
+  reshard_mpi_options options = RESHARD_INIT(reshard_mpi_options);
+  options.no_shared_memory = me == 1;
+  EXPECT(reshard_mpi_create(comm, &options, &mpi) == RESHARD_INPUT_ERROR && mpi == NULL);
+  EXPECT(strstr(reshard_mpi_last_error(), "found 1 on rank 0 and 0 on rank 1") != NULL);
+}
+
 int main(int argc, char** argv) {
   MPI_Comm comm;
   reshard_mpi* mpi = NULL;
@@ -132,8 +216,13 @@ int main(int argc, char** argv) {
     rows_to_columns(mpi);
     sums_on_two(mpi);
     errors(mpi);
+    different_plans(mpi);
+    one_without_a_plan(mpi);
+    another_order(mpi);
+    rows_to_columns(mpi);
     reshard_mpi_free(mpi);
   }
+  different_options(comm);
   MPI_Allreduce(&failures, &all, 1, MPI_INT, MPI_SUM, comm);
   if (me == 0) printf("run_on_mpi: %s\n", all == 0 ? "all as expected" : "NOT as expected");
   MPI_Comm_free(&comm);

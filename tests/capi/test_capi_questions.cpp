@@ -269,3 +269,50 @@ TEST_CASE("the answers about programs are enough to run drawn requests") {
 }
 
 }  // namespace reshard::test
+
+TEST_CASE("plans of ranks are told apart, with what differs") {
+  auto plan_of = [](const char* to, const char* planner) {
+    reshard_request_texts texts = RESHARD_INIT(reshard_request_texts);
+    texts.mesh = "4";
+    texts.shape = "8,8";
+    texts.dtype = "i32";
+    texts.from = "S(0)";
+    texts.to = to;
+    reshard_plan_options options = RESHARD_INIT(reshard_plan_options);
+    options.planner = planner;
+    reshard_request* request = nullptr;
+    reshard_plan* plan = nullptr;
+    REQUIRE(reshard_request_create(&texts, &request) == RESHARD_OK);
+    REQUIRE(reshard_plan_create(request, nullptr, &options, &plan) == RESHARD_OK);
+    reshard_request_free(request);
+    return plan;
+  };
+  reshard_plan *plan = plan_of("S(1)", "p2p"), *same = plan_of("S(1)", "p2p"),
+               *other = plan_of("R", "p2p");
+  char digest[33], again[33], another[33];
+  REQUIRE(reshard_plan_get_digest(plan, digest) == RESHARD_OK);
+  REQUIRE(reshard_plan_get_digest(same, again) == RESHARD_OK);
+  REQUIRE(reshard_plan_get_digest(other, another) == RESHARD_OK);
+  CHECK(std::string(digest).size() == 32);
+  CHECK(std::string(digest) == again);
+  CHECK(std::string(digest) != another);
+  auto difference = [&](const reshard_plan* mine, const reshard_plan* theirs) {
+    char *text = nullptr, *found = nullptr;
+    std::int64_t bytes = 0, found_bytes = 0;
+    REQUIRE(reshard_plan_write(theirs, &text, &bytes) == RESHARD_OK);
+    REQUIRE(reshard_plan_compare(mine, text, bytes, &found, &found_bytes) == RESHARD_OK);
+    std::string out(found, static_cast<std::size_t>(found_bytes));
+    reshard_text_free(text);
+    reshard_text_free(found);
+    return out;
+  };
+  CHECK(difference(plan, same).empty());
+  CHECK(difference(plan, other) == "destination placements S(1), where the other one has R");
+  CHECK(reshard_plan_get_digest(plan, nullptr) == RESHARD_INPUT_ERROR);
+  CHECK(reshard_plan_get_digest(nullptr, digest) == RESHARD_INPUT_ERROR);
+  char* text = nullptr;
+  std::int64_t bytes = 0;
+  CHECK(reshard_plan_compare(plan, nullptr, 0, &text, &bytes) == RESHARD_INPUT_ERROR);
+  CHECK(reshard_plan_compare(plan, "", -1, &text, &bytes) == RESHARD_INPUT_ERROR);
+  for (reshard_plan* each : {plan, same, other}) reshard_plan_free(each);
+}

@@ -38,15 +38,8 @@ class Launcher:
         """mpirun's command line: (processes, arguments of validate) per group."""
         out = [self.mpirun, "--oversubscribe"]
         for i, (count, arguments) in enumerate(groups):
-            out += [":"] * (i > 0) + [
-                "-np",
-                str(count),
-                self.reshard,
-                "validate",
-                "--backend",
-                "mpi",
-                *arguments,
-            ]
+            program = [self.reshard, "validate", "--backend", "mpi"]
+            out += [":"] * (i > 0) + ["-np", str(count), *program, *arguments]
         return out
 
     def run(self, *groups):
@@ -237,9 +230,15 @@ def one_reason(launcher):
         code == 2
         and out == ""
         and len(errors) == 1
-        and "the plan's digest: expected the same on all processes" in errors[0],
+        and "the plan: expected the same on all processes" in errors[0],
         errors,
     )
+    for other in (["--iterations", "5"], ["--warmup", "0"], ["--declared-order"]):
+        code, out, errors = launcher.run((3, REQUEST), (1, [*REQUEST, *other]))
+        said = errors[0] if errors else ""
+        known = "the runs: expected the same on all processes, found --iterations 9 --warmup 2 on "
+        holds = known in said and " ".join(other) in said and "on rank 3" in said
+        launcher.expect("other runs", holds and (code, out, len(errors)) == (2, "", 1), errors)
 
 
 def says_how_to_get_it(reshard, folder):

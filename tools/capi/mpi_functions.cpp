@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The C API on a caller's MPI communicator.
 #include <memory>
-#include <optional>
+#include <vector>
 
 #include "backends/mpi/executor.h"
 #include "tools/capi/guard.h"
@@ -62,11 +62,17 @@ int32_t reshard_mpi_prepare(reshard_mpi* mpi, const reshard_plan* plan,
                             const reshard_mpi_shards* shards, reshard_mpi_plan** prepared) {
   return guarded([&] {
     mpi_backend::MpiExecutor& executor = given(mpi, "mpi").executor;
-    given(plan, "plan");
-    given(prepared, "prepared");
-    auto handle = std::make_unique<reshard_mpi_plan>(reshard_mpi_plan{copy_of(plan), nullptr});
-    handle->prepared =
-        executor.prepare(handle->plan, shards_of(shards, handle->plan.tensors.size()));
+    std::unique_ptr<reshard_mpi_plan> handle;
+    std::vector<CallerShards> lent;
+    try {
+      given(plan, "plan");
+      given(prepared, "prepared");
+      handle = std::make_unique<reshard_mpi_plan>(reshard_mpi_plan{copy_of(plan), nullptr});
+      lent = shards_of(shards, handle->plan.tensors.size());
+    } catch (const InputError& error) {
+      executor.refuse(error.what());
+    }
+    handle->prepared = executor.prepare(handle->plan, lent);
     *prepared = handle.release();
   });
 }

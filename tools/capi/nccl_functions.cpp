@@ -2,6 +2,7 @@
 // The C API on a caller's NCCL communicator.
 #include <memory>
 #include <tuple>
+#include <vector>
 
 #include "backends/device/cuda_device.h"
 #include "backends/nccl/executor.h"
@@ -88,11 +89,17 @@ int32_t reshard_nccl_prepare(reshard_nccl* nccl, const reshard_plan* plan,
                              const reshard_nccl_shards* shards, reshard_nccl_plan** prepared) {
   return guarded([&] {
     nccl_backend::NcclExecutor& executor = given(nccl, "nccl").executor;
-    given(plan, "plan");
-    given(prepared, "prepared");
-    auto handle = std::make_unique<reshard_nccl_plan>(reshard_nccl_plan{copy_of(plan), nullptr});
-    handle->prepared =
-        executor.prepare(handle->plan, shards_of(shards, handle->plan.tensors.size()));
+    std::unique_ptr<reshard_nccl_plan> handle;
+    std::vector<CallerShards> lent;
+    try {
+      given(plan, "plan");
+      given(prepared, "prepared");
+      handle = std::make_unique<reshard_nccl_plan>(reshard_nccl_plan{copy_of(plan), nullptr});
+      lent = shards_of(shards, handle->plan.tensors.size());
+    } catch (const InputError& error) {
+      executor.refuse(error.what());
+    }
+    handle->prepared = executor.prepare(handle->plan, lent);
     *prepared = handle.release();
   });
 }

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The C API: what the library is, what a plan costs and what each rank holds.
 #include <algorithm>
+#include <cstring>
 
+#include "core/base/digest.h"
+#include "core/text/plan_difference.h"
+#include "core/text/plan_text.h"
 #include "tools/capi/guard.h"
 #include "tools/capi/handles.h"
 #include "tools/cli/commands/commands.h"
@@ -70,6 +74,28 @@ const char* reshard_plan_planner(const reshard_plan* plan) {
 }
 const char* reshard_plan_request(const reshard_plan* plan) {
   return plan == nullptr ? "" : plan->request_text.c_str();
+}
+
+int32_t reshard_plan_get_digest(const reshard_plan* plan, char* digest) {
+  return guarded([&] {
+    std::string hex = digest_of(to_text(*given(plan, "plan").plan)).hex();
+    std::memcpy(&given(digest, "digest"), hex.c_str(), hex.size() + 1);
+  });
+}
+
+int32_t reshard_plan_compare(const reshard_plan* plan, const char* text, int64_t text_bytes,
+                             char** difference, int64_t* difference_bytes) {
+  return guarded([&] {
+    std::string mine = to_text(*given(plan, "plan").plan);
+    given(text, "text");
+    if (text_bytes < 0)
+      throw InputError("text_bytes: expected at least 0, found " + std::to_string(text_bytes));
+    std::optional<PlanDifference> found =
+        difference_of(mine, std::string_view(text, to_index(text_bytes)));
+    give_text(
+        found ? found->what + " " + found->here + ", where the other one has " + found->there : "",
+        difference, difference_bytes);
+  });
 }
 
 int32_t reshard_plan_get_rank(const reshard_plan* plan, int32_t index, int32_t* rank) {

@@ -121,6 +121,17 @@ RESHARD_API int32_t reshard_plan_join(const reshard_plan* const* plans, int32_t 
 RESHARD_API int32_t reshard_plan_write(const reshard_plan* plan, char** text, int64_t* text_bytes);
 RESHARD_API void reshard_text_free(char* text);
 
+/* Ranks that run a plan over a transport of their own (reshard_execute) must have the same plan:
+ * programs of two would exchange wrong bytes. `digest`: memory for 33 characters, 32 hexadecimal
+ * digits and an end, the same for equal plans and no others. Compare them before the first run. */
+RESHARD_API int32_t reshard_plan_get_digest(const reshard_plan* plan, char* digest);
+/* In what the plan differs from another one, of which this is the text: "destination placements
+ * R, where the other one has S(1)"; empty where they are equal. Give it back with
+ * reshard_text_free. */
+RESHARD_API int32_t reshard_plan_compare(const reshard_plan* plan, const char* text,
+                                         int64_t text_bytes, char** difference,
+                                         int64_t* difference_bytes);
+
 typedef struct reshard_plan_facts {
   uint32_t struct_size;
   int32_t rank_count;   /* ranks of source and destination together */

@@ -44,15 +44,17 @@ typedef reshard_shards reshard_mpi_shards;
 
 /* Collective. Makes a plan ready to run on this process's shards, an array with one for every
  * tensor of the plan, which stay where they are and must live as long as `prepared`. A process
- * without a rank in the plan gives empty shards. A process that fails here leaves the others to
- * their time limit. */
+ * without a rank in the plan gives empty shards. The plan must be the same on all processes: where
+ * it is not, or where one of them cannot go on, all get the same RESHARD_INPUT_ERROR, which says
+ * what differs or which process has what trouble, and all may go on. `mpi` NULL is not told. */
 RESHARD_API int32_t reshard_mpi_prepare(reshard_mpi* mpi, const reshard_plan* plan,
                                         const reshard_mpi_shards* shards,
                                         reshard_mpi_plan** prepared);
 RESHARD_API void reshard_mpi_plan_free(reshard_mpi_plan* prepared);
 
 /* Collective. Runs the plan once and returns when this process's destination is complete; as often
- * as asked. */
+ * as asked. Where processes come with different ones of their prepared plans all get
+ * RESHARD_INPUT_ERROR, before a byte moves. */
 RESHARD_API int32_t reshard_mpi_run(reshard_mpi_plan* prepared);
 
 #ifdef __cplusplus

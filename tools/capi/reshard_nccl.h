@@ -70,9 +70,10 @@ RESHARD_API int32_t reshard_nccl_get_memory(reshard_nccl* nccl, const reshard_pl
 /* Collective. Makes a plan ready on this rank's shards, one for every tensor of the plan, which
  * stay where they are and must live as long as `prepared`. Takes all memory that runs need. Waits
  * for the stream; no other stream may have operations of the communicator outstanding. A rank
- * without a part in the plan gives empty shards. Shards that are not the plan's, or memory that is
- * not there, on any rank, are the same error on all ranks, and all go on; any other error leaves
- * the others to their time limit. */
+ * without a part in the plan gives empty shards. A plan that is not the same on all ranks, shards
+ * that are not the plan's, or memory that is not there, on any rank, are the same error on all
+ * ranks, which says what differs, and all go on; any other error leaves the others to their time
+ * limit. */
 RESHARD_API int32_t reshard_nccl_prepare(reshard_nccl* nccl, const reshard_plan* plan,
                                          const reshard_nccl_shards* shards,
                                          reshard_nccl_plan** prepared);

@@ -31,6 +31,7 @@ SHIPPED = {
     "pipeline-1f1b-copy": ["pipeline.py", "--transport", "copy-engine"],
     "pipeline-gpipe": ["pipeline.py", "--schedule", "gpipe"],
     "pipeline-interleaved": ["pipeline.py", "--schedule", "interleaved"],
+    "weight-sync": ["weight_sync.py"],
     "mlp-tp": ["mlp_tp.py"],
     "mlp-tp-sequence-parallel": ["mlp_tp.py", "sequence-parallel"],
 }

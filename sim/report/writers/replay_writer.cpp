@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "core/base/units.h"
 #include "sim/report/facts.h"
@@ -162,6 +163,20 @@ Json communicators_json(const std::vector<CommunicatorResult>& results, bool col
   return out;
 }
 
+std::vector<std::string_view> policy_names(const std::vector<CommunicatorPolicy>& policies) {
+  std::vector<std::string_view> out;
+  for (CommunicatorPolicy policy : policies) out.push_back(text(policy));
+  return out;
+}
+
+Json default_hang_json(const std::optional<DefaultHang>& hang) {
+  if (!hang) return nullptr;
+  return {{"policy", text(hang->policy)},
+          {"others", policy_names(hang->others)},
+          {"lines", hang->lines},
+          {"hang", hang->what}};
+}
+
 std::string communicators_table(const ReplayReport& report, std::size_t width) {
   if (report.communicators.empty()) return {};
   Table table({"policy", ">made", ">making", ">pairs", ">first use", ">held", ">waited",
@@ -178,6 +193,36 @@ std::string communicators_table(const ReplayReport& report, std::size_t width) {
 }
 
 }  // namespace
+
+std::string warning_text(const ReplayReport& report) {
+  if (!report.communicators.empty()) return report.communicators.front().use.warning;
+  if (!report.default_hang) return {};
+  const DefaultHang& hang = *report.default_hang;
+  return fmt::format(
+      "messages name no communicator; by PyTorch's default (--communicators {}) "
+      "this hangs{}: {}",
+      text(hang.policy),
+      hang.others.empty()
+          ? std::string()
+          : fmt::format(", and under {}", fmt::join(policy_names(hang.others), ", ")),
+      hang.what);
+}
+
+std::string circle_table(const TraceFinding& finding, std::size_t width) {
+  if (finding.circle.empty()) return {};
+  constexpr std::size_t kShown = 32;
+  Table table({">rank", ">at line", "held by", ">behind line", ">waits for line", ">of rank"});
+  for (std::size_t i = 0; i < std::min(kShown, finding.circle.size()); ++i) {
+    const TraceWait& wait = finding.circle[i];
+    table.add_row({std::to_string(to_int(wait.rank)), std::to_string(wait.line), wait.held_by,
+                   std::to_string(wait.behind), std::to_string(wait.waits_for),
+                   std::to_string(to_int(wait.of))});
+  }
+  std::string out = table.text(width);
+  if (finding.circle.size() > kShown)
+    out += fmt::format("and {} more\n", finding.circle.size() - kShown);
+  return out;
+}
 
 std::string replay_json(const ReplayReport& report) {
   Json out = {{"schema", "reshard.replay/1"},
@@ -210,6 +255,7 @@ std::string replay_json(const ReplayReport& report) {
               {"faults", faults_json(report)},
               {"order", reordered_json(report)},
               {"communicators", communicators_json(report.communicators, report.cold)},
+              {"default_hang", default_hang_json(report.default_hang)},
               {"plan_cache", report.cache ? cache_json(*report.cache) : Json(nullptr)},
               {"digest", report.digest.hex()}};
   auto operation = [&](const PathFacts::Part& part) -> Json {
@@ -244,8 +290,7 @@ std::string replay_table(const ReplayReport& report, bool verbose, std::size_t w
   for (const auto& [name, text] :
        {std::pair("faults", faults_text(report)), std::pair("late", late_text(report))})
     if (!text.empty()) facts.add(name, text);
-  if (!report.communicators.empty() && !report.communicators.front().use.warning.empty())
-    facts.add("warning", report.communicators.front().use.warning);
+  if (std::string warning = warning_text(report); !warning.empty()) facts.add("warning", warning);
   if (verbose) add_path(report.path, facts);
   add_cache(report.cache, facts);
   add_phases(report.phases, facts);

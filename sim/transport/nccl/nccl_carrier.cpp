@@ -66,7 +66,7 @@ Sent sent_by(const Choice& choice, Function function, const Communicator& comm, 
 }
 
 // What goes along the rings of a group in all; each carries its share.
-std::vector<Flow> ring_flows(const std::vector<RingPlace>& places, const Sent& sent) {
+std::vector<Flow> flows_along(const std::vector<RingPlace>& places, const Sent& sent) {
   auto share = [](Int128 bytes, std::int64_t count, std::int64_t of) {
     return static_cast<std::int64_t>(bytes * count / of);
   };
@@ -163,30 +163,49 @@ void NcclCarrier::add_collective(CollectiveKind kind, std::span<const Rank> rank
   Choice choice = costs.choose(function, size);
   std::int64_t time_ps = ps_of(costs.time_us(function, choice, size)),
                latency_ps = std::min(time_ps, ps_of(costs.time_us(function, choice, 0)));
-  std::vector<Flow> ring = ring_flows(rings_of(topology_, ranks, static_cast<std::int32_t>(n)),
-                                      sent_by(choice, function, costs.communicator(), whole));
-  std::int64_t least_ps = least_moving_ps(ring, ranks);
-  // Where each pair has a link, several rings together use all of them.
-  if (least_ps > time_ps && costs.communicator().nodes == 1 && n <= kMaxMeshed) {
-    std::vector<Flow> mesh = spread(ring, static_cast<std::int32_t>(n));
-    if (std::int64_t meshed_ps = least_moving_ps(mesh, ranks); meshed_ps < least_ps) {
-      least_ps = meshed_ps;
-      ring = std::move(mesh);
-    }
+  std::vector<Flow> ring = flows_along(rings_of(topology_, ranks, static_cast<std::int32_t>(n)),
+                                       sent_by(choice, function, costs.communicator(), whole));
+  std::int64_t least_ps = lay(ring, ranks, costs, time_ps, nullptr);
+  run_in(ring, ranks, costs, std::max(time_ps - latency_ps, least_ps), time_ps);
+  for (Flow flow : ring) {
+    flow.source += first_part;
+    flow.destination += first_part;
+    flows.push_back(flow);
   }
-  std::int64_t moving_ps = std::max(time_ps - latency_ps, least_ps);
+}
+
+// Lays a group's ring, of which a pipeline is cut where it has a root, so that it fits the links:
+// the least time in which it moves. Where each pair has a link, several rings together use all.
+std::int64_t NcclCarrier::lay(std::vector<Flow>& ring, std::span<const Rank> ranks,
+                              const Costs& costs, std::int64_t time_ps,
+                              const BareCollective* rooted) const {
+  auto n = static_cast<std::int64_t>(ranks.size());
+  std::vector<Flow> mesh;
+  if (costs.communicator().nodes == 1 && n <= kMaxMeshed)
+    mesh = spread(ring, static_cast<std::int32_t>(n));
+  if (rooted != nullptr)
+    for (std::vector<Flow>* flows : {&ring, &mesh}) cut_at_root(*rooted, *flows);
+  std::int64_t least_ps = least_moving_ps(ring, ranks);
+  if (least_ps <= time_ps || mesh.empty()) return least_ps;
+  std::int64_t meshed_ps = least_moving_ps(mesh, ranks);
+  if (meshed_ps < least_ps) ring = std::move(mesh);
+  return std::min(least_ps, meshed_ps);
+}
+
+// Flows of one kernel on each rank that take this long together, the last `moving_ps` of it on the
+// way.
+void NcclCarrier::run_in(std::span<Flow> flows, std::span<const Rank> ranks, const Costs& costs,
+                         std::int64_t moving_ps, std::int64_t time_ps) const {
   // A thread block for each channel, shared by all that a rank sends.
-  auto sent = std::max<std::int64_t>(1, static_cast<std::int64_t>(ring.size()) / n);
+  auto sent = std::max<std::int64_t>(
+      1, static_cast<std::int64_t>(flows.size()) / static_cast<std::int64_t>(ranks.size()));
   auto blocks = static_cast<std::int32_t>(
       std::max<std::int64_t>(1, costs.communicator().ring.channels / sent));
-  for (Flow flow : ring) {
+  for (Flow& flow : flows) {
     flow.terms = terms_for(flow.bytes, moving_ps, time_ps);
     flow.terms.mover = Mover::Kernels;
     flow.terms.blocks = blocks;
     hold_to_route(flow.terms, ranks[to_index(flow.source)], ranks[to_index(flow.destination)]);
-    flow.source += first_part;
-    flow.destination += first_part;
-    flows.push_back(flow);
   }
 }
 
@@ -287,16 +306,44 @@ Transfers NcclCarrier::message(const Message& message) {
   return Transfers::message(message.bytes, flow.terms);
 }
 
-Transfers NcclCarrier::collective(const BareCollective& collective) {
-  auto n = static_cast<std::int32_t>(collective.ranks.size());
-  if (collective.kind == CollectiveKind::AllToAll && too_many(collective.ranks.size(), 1))
-    return Transfers::collective(collective.kind, collective.algorithm, n, collective.bytes);
+// A broadcast or a reduce: NCCL has rings alone.
+std::vector<Flow> NcclCarrier::pipeline(const BareCollective& collective) {
+  const Costs& costs = costs_of(collective.ranks);
+  constexpr Function kFunction = Function::Broadcast;
+  Choice choice = costs.choose(kFunction, collective.bytes);
+  std::int64_t time_ps = ps_of(costs.time_us(kFunction, choice, collective.bytes)),
+               latency_ps = std::min(time_ps, ps_of(costs.time_us(kFunction, choice, 0)));
+  std::vector<Flow> flows = ring_flows(topology_, collective.ranks, collective.bytes);
+  std::int64_t least_ps = lay(flows, collective.ranks, costs, time_ps, &collective);
+  run_in(flows, collective.ranks, costs, std::max(time_ps - latency_ps, least_ps), time_ps);
+  return flows;
+}
+
+// What PyTorch makes of a gather and a scatter: sends and receives in one group.
+std::vector<Flow> NcclCarrier::rooted_messages(const BareCollective& collective) {
   std::vector<Flow> flows;
-  add_collective(collective.kind, collective.ranks, 0, collective.bytes, flows);
+  for (const RootedTransfer& transfer : rooted_transfers(collective))
+    flows.push_back({transfer.source, transfer.destination, transfer.bytes, {}});
+  price_messages(collective.ranks, collective.ranks, flows);
+  return flows;
+}
+
+Transfers NcclCarrier::collective(const BareCollective& issued) {
+  BareCollective collective = as_carried(issued);
+  auto n = static_cast<std::int32_t>(collective.ranks.size());
+  if (collective.kind == BareKind::AllToAll && too_many(collective.ranks.size(), 1))
+    return Transfers::collective(collective);
+  bool messages = collective.kind == BareKind::AllToAll || collective.kind == BareKind::Gather ||
+                  collective.kind == BareKind::Scatter;
+  std::vector<Flow> flows;
+  if (!collective.kind.has_root())
+    add_collective(*collective.kind.of_plans(), collective.ranks, 0, collective.bytes, flows);
+  else
+    flows = messages ? rooted_messages(collective) : pipeline(collective);
   std::vector<Slot> slots(collective.ranks.size());
   std::iota(slots.begin(), slots.end(), 0);
   Transfers transfers = in_order(slots, flows);
-  if (collective.kind != CollectiveKind::AllToAll) transfers.gather(n);
+  if (!messages) transfers.gather(n);
   return transfers;
 }
 

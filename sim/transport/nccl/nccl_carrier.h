@@ -46,6 +46,12 @@ class NcclCarrier : public Carrier {
   // elements.
   void add_collective(CollectiveKind kind, std::span<const Rank> ranks, std::int32_t first_part,
                       std::int64_t bytes, std::vector<Flow>& flows);
+  std::vector<Flow> pipeline(const BareCollective& collective);
+  std::vector<Flow> rooted_messages(const BareCollective& collective);
+  std::int64_t lay(std::vector<Flow>& ring, std::span<const Rank> ranks, const Costs& costs,
+                   std::int64_t time_ps, const BareCollective* rooted) const;
+  void run_in(std::span<Flow> flows, std::span<const Rank> ranks, const Costs& costs,
+              std::int64_t moving_ps, std::int64_t time_ps) const;
   std::int64_t least_moving_ps(const std::vector<Flow>& flows, std::span<const Rank> ranks) const;
   // No first byte arrives sooner than the route lets it; buffers that the host holds have a rate.
   void hold_to_route(Terms& terms, Rank source, Rank destination) const;

@@ -80,6 +80,34 @@ TEST_CASE("drawn requests on callers' buffers end with the store's bytes") {
     }
 }
 
+TEST_CASE("ranks with different plans are refused on every rank, and all go on") {
+  Plan plan = planned(4, "S(0)", "S(1)", "p2p"), other = planned(4, "S(0)", "R", "p2p");
+  StandinJob job;
+  job.world = 4;
+  std::vector<std::string> said(4);
+  StandinOutcome outcome = run_callers(job, [&](CallerRank& rank) {
+    {
+      const Plan& mine = rank.raw->rank == 2 ? other : plan;
+      CallerPlan buffers(mine, *rank.device, rank.raw->rank),
+          right(plan, *rank.device, rank.raw->rank);
+      NcclExecutor executor(rank.job(job.limit));
+      try {
+        executor.prepare(mine, buffers.shards());
+      } catch (const InputError& error) {
+        said[static_cast<std::size_t>(rank.raw->rank)] = error.what();
+      }
+      executor.prepare(plan, right.shards())->enqueue();
+    }
+    rank.use_and_close();
+  });
+  INFO(outcome.text());
+  CHECK(outcome.clean());
+  for (const std::string& each : said)
+    CHECK(each ==
+          "plan: expected the same on all ranks, found another one on rank 2 than on rank 0: "
+          "destination placements R, where rank 0 has S(1)");
+}
+
 // Every element of the destination has this value, whatever the layout.
 bool all_are(CallerRank& rank, const CallerPlan& buffers, std::int32_t value) {
   std::vector<std::int32_t> host(buffers.destination().bytes().size() / sizeof value);

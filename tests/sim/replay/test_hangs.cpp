@@ -220,38 +220,6 @@ TEST_CASE("of a batch that fills the launch queue what is not over is named") {
         "line 6 (recv on rank 1)");
 }
 
-TEST_CASE("a long circle of waits is cut short, with the ranks that are told") {
-  // Each of twelve receives from the one before it before it sends to the next.
-  std::vector<std::string> lines;
-  for (int rank = 0; rank < 12; ++rank) {
-    lines.push_back(end("recv", rank, (rank + 11) % 12));
-    lines.push_back(end("send", rank, (rank + 1) % 12));
-  }
-  ReplayReport report = test::Rig(test::star(12)).replay(trace_of(kHeader, lines));
-  REQUIRE(report.findings.size() == 1);
-  CHECK_THAT(report.findings[0].what, Catch::EndsWith(", and so on (12 in all)"));
-  CHECK(report.findings[0].ranks.size() == 9);  // of the eight waits that are told
-}
-
-TEST_CASE("a long circle of launches is cut short, with all its ranks") {
-  // Each of ten has a communicator with the next one and launches it before that with the last.
-  std::string comms;
-  std::vector<std::string> lines;
-  for (int rank = 0; rank < 10; ++rank) {
-    comms +=
-        fmt::format(R"({}"c{}": [{}, {}])", rank == 0 ? "" : ", ", rank, rank, (rank + 1) % 10);
-    lines.push_back(call(rank, fmt::format("c{}", rank).c_str(), 0));
-    lines.push_back(call(rank, fmt::format("c{}", (rank + 9) % 10).c_str(), 1));
-  }
-  ReplayReport report =
-      test::Rig(test::star(10))
-          .replay(
-              trace_of(fmt::format(R"({{"reshard_trace": 1, "comms": {{{}}}}})", comms), lines));
-  REQUIRE(report.findings.size() == 1);
-  CHECK_THAT(report.findings[0].what, Catch::EndsWith(", and so on (10 in all)"));
-  CHECK(report.findings[0].ranks.size() == 10);
-}
-
 TEST_CASE("what follows a batch on some rank may be launched before it on another") {
   // Rank 0 has b behind the batch on one stream; rank 1 launches b first, on a stream of its own.
   const std::string batch = R"(, "comm": "a", "batch": 1)";

@@ -150,19 +150,56 @@ TEST_CASE("pairs whose first uses cross wait for each other for ever") {
   std::vector<std::string> lines{end("isend", 0, 1), end("isend", 0, 2), end("isend", 1, 2),
                                  end("irecv", 1, 0), end("irecv", 2, 0), end("irecv", 2, 1)};
   CHECK(hang_of(lines, Pairwise) ==
-        "t.jsonl:2: operations wait for each other for ever: line 5 (recv on rank 1, before "
-        "which the hosts of ranks 0-1 meet) is issued behind line 4 (send on rank 1, before "
-        "which the hosts of ranks 1-2 meet), which meets line 7 (recv on rank 2, before which "
-        "the hosts of ranks 1-2 meet), which is issued behind line 6 (recv on rank 2, before "
-        "which the hosts of ranks 0,2 meet), which meets line 3 (send on rank 0, before which "
-        "the hosts of ranks 0,2 meet), which is issued behind line 2 (send on rank 0, before "
-        "which the hosts of ranks 0-1 meet), which meets line 5 (recv on rank 1, before which "
-        "the hosts of ranks 0-1 meet)");
+        "t.jsonl:2: operations of ranks 0-2 wait for each other for ever, 3 in a circle");
+  TraceFinding finding = replayed(lines, Pairwise).findings.front();
+  REQUIRE(finding.circle.size() == 3);
+  // Rank 1's host is in the first use of line 4, rank 2's in that of line 6, rank 0's in line 2's.
+  auto is = [&](std::size_t i, int rank, int line, int behind, int waits_for, int of) {
+    const TraceWait& wait = finding.circle[i];
+    CHECK(wait.held_by == "its host");
+    CHECK(std::tuple(to_int(wait.rank), wait.line, wait.behind, wait.waits_for, to_int(wait.of)) ==
+          std::tuple(rank, line, behind, waits_for, of));
+  };
+  is(0, 1, 5, 4, 7, 2);
+  is(1, 2, 7, 6, 3, 0);
+  is(2, 0, 3, 2, 5, 1);
   CHECK(replayed(lines, Pairwise).findings.front().ranks ==
         std::vector<Rank>{Rank{0}, Rank{1}, Rank{2}});
   // In one order everywhere.
   std::swap(lines[2], lines[3]);
   CHECK(hang_of(lines, Pairwise) == "runs");
+}
+
+TEST_CASE("messages that name no communicator are tried as PyTorch has them, and warned of") {
+  auto by_default = [](const std::vector<std::string>& lines) {
+    Topology topology = machine(4);
+    return test::Rig(topology).replay(trace_of(R"({"reshard_trace": 1})", lines));
+  };
+  // Each rank of a circle posts its send before its receive and waits for neither: by PyTorch both
+  // are of one communicator's stream, or of pairs whose hosts meet in turn.
+  std::vector<std::string> lines{end("isend", 0, 1), end("irecv", 0, 1), end("isend", 1, 0),
+                                 end("irecv", 1, 0)};
+  ReplayReport report = by_default(lines);
+  CHECK(report.findings.empty());
+  CHECK(report.time_ps > 0);
+  REQUIRE(report.default_hang);
+  CHECK(report.default_hang->policy == Pairwise);
+  CHECK(report.default_hang->others ==
+        std::vector<CommunicatorPolicy>{Eager, Cached, StreamPerPair, Split});
+  CHECK(report.default_hang->lines == std::vector<std::int64_t>{2, 3, 4, 5});
+  CHECK(report.default_hang->what.find("wait for each other for ever") != std::string::npos);
+  for (CommunicatorPolicy policy : kCommunicatorPolicies) CHECK(hang_of(lines, policy) != "runs");
+  // The other way round on one of them, by copy engines, or of a communicator that the trace names
+  // there is nothing to warn of.
+  CHECK(!by_default({lines[0], lines[1], lines[3], lines[2]}).default_hang);
+  auto with = [](const std::string& more) {
+    return std::vector<std::string>{end("isend", 0, 1, more), end("irecv", 0, 1, more),
+                                    end("isend", 1, 0, more), end("irecv", 1, 0, more)};
+  };
+  CHECK(!by_default(with(R"(, "transport": "copy-engine")")).default_hang);
+  ReplayReport batch = by_default(with(R"(, "batch": 1)"));
+  CHECK(batch.findings.empty());
+  CHECK(!batch.default_hang);
 }
 
 TEST_CASE("cached takes the parent where it was made before, and warns where it was not") {

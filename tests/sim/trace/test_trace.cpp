@@ -167,15 +167,14 @@ TEST_CASE("Fields of the wrong type or out of range are refused by name") {
   CHECK(line_error(R"({"op": "send", "rank": 3, "peer": 2, "bytes": 4611686018427387905})") ==
         "t.jsonl:3: bytes: expected an integer from 0 to 4611686018427387904, found "
         "4611686018427387905");
-  CHECK(line_error(R"({"op": "collective", "kind": "gather", "ranks": "0-3", "bytes": 1})") ==
-        "t.jsonl:3: kind: expected all_gather, reduce_scatter, all_reduce or all_to_all, found "
-        "'gather'");
+  CHECK(line_error(R"({"op": "collective", "kind": "permute", "ranks": "0-3", "bytes": 1})") ==
+        "t.jsonl:3: kind: expected all_gather, reduce_scatter, all_reduce, all_to_all, broadcast, "
+        "reduce, gather, scatter or barrier, found 'permute'");
   CHECK(
       line_error(
           R"({"op": "collective", "kind": "all_gather", "ranks": "0-3", "bytes": 1, "algorithm": )"
           R"("tree"})") ==
-      "t.jsonl:3: algorithm: expected one that all_gather has (ring, direct; all_reduce also "
-      "tree), found 'tree'");
+      "t.jsonl:3: algorithm: expected one that all_gather has (ring, direct), found 'tree'");
   CHECK(line_error(R"({"op": "collective", "kind": "all_gather", "ranks": "0-3", "bytes": )"
                    R"(4611686018427387904})")
             .substr(0, 11) == "t.jsonl:3: ");

@@ -87,7 +87,11 @@ sim::ReplayHooks hooks_for(const ReplayOptions& options, sim::Studies& studies,
 void refuse(const std::vector<sim::TraceFinding>& findings) {
   if (findings.empty()) return;
   CheckNotHeld check;
-  for (const sim::TraceFinding& finding : findings) check.findings.push_back(finding.what);
+  for (const sim::TraceFinding& finding : findings) {
+    std::string circle = sim::circle_table(finding, screen_width());
+    if (!circle.empty()) circle.pop_back();  // the last line's end
+    check.findings.push_back(finding.what + (circle.empty() ? "" : "\n" + circle));
+  }
   throw check;
 }
 

@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 
+#include <fmt/format.h>
 #include <unistd.h>
 #include <CLI/CLI.hpp>
 
@@ -51,7 +52,15 @@ void refuse_ignored(const ValidateOptions& options) {
   refuse_both(!carrier.rendezvous.empty() && carrier.backend != "nccl", "--rendezvous", backend);
 }
 
-// Returns the plan's digest. The planning of a later reshard, or of another topology file on one
+// What processes must have alike to make the same runs of a plan.
+std::string runs_text(const CarrierOptions& carrier) {
+  return fmt::format(
+      "--iterations {} --warmup {}{}{}", carrier.counts.iterations, carrier.counts.warm_up,
+      carrier.declared_order ? " --declared-order" : "",
+      carrier.communicators.empty() ? "" : " --communicators " + carrier.communicators);
+}
+
+// Returns the plan in short. The planning of a later reshard, or of another topology file on one
 // host, would show here.
 std::string plan_all(const ValidateOptions& options, Processes& processes, Setup& setup) {
   const bool is_root = processes.is_root();
@@ -81,7 +90,11 @@ std::string plan_all(const ValidateOptions& options, Processes& processes, Setup
       throw InputError("--backend local: running this plan needs " + bytes_text(needed) +
                        ", above the memory limit of " + bytes_text(memory));
   }
-  return digest_of(to_text(setup.plan())).hex();
+  const Plan& plan = setup.plan();
+  return fmt::format("{} by {} ({})",
+                     plan.tensors.size() == 1 ? plan.request().text()
+                                              : fmt::format("{} tensors", plan.tensors.size()),
+                     plan.planner, digest_of(to_text(plan)).hex());
 }
 
 // A refusal is said together; where a call fails the others may be waiting inside theirs.
@@ -245,7 +258,8 @@ std::string validate_footer() {
 void validate_on(Executor& executor, const BackendInfo& backend, const ValidateOptions& options) {
   Processes& processes = executor.processes();
   Setup setup;
-  together(processes, "the plan's digest", [&] { return plan_all(options, processes, setup); });
+  together(processes, "the runs", [&] { return runs_text(options.carrier); });
+  together(processes, "the plan", [&] { return plan_all(options, processes, setup); });
   setup.stage("preparing");
   prepare_all(executor, setup);
   Findings found;

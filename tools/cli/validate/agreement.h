@@ -25,7 +25,7 @@ namespace reshard::tools {
 using Phase = std::function<std::string()>;
 
 // Runs the phase on every process. Where it throws on some, or comes to different results, throws
-// Stopped on all. `result_name` says what differs: "the plan's digest". With a single process
+// Stopped on all. `result_name` says what differs: "the plan". With a single process
 // exceptions pass as they are.
 void together(Processes& processes, std::string_view result_name, const Phase& phase);
 

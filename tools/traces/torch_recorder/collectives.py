@@ -11,6 +11,9 @@ from torch.distributed.device_mesh import DeviceMesh
 from torch.utils._python_dispatch import _disable_current_modes
 
 GATHER, SCATTER, REDUCE, ALL = "all_gather", "reduce_scatter", "all_reduce", "all_to_all"
+# With a root, or without bytes.
+BROADCAST, TO_ROOT, BARRIER = "broadcast", "reduce", "barrier"
+GATHER_TO, SCATTER_FROM = "gather", "scatter"
 
 # Name of the operator, in c10d and in the functional namespaces: kind, and the argument whose bytes
 # count (traces/README.md says which those are).
@@ -38,10 +41,18 @@ KINDS = {
     "reduce_scatter_tensor_coalesced": (SCATTER, "inputs"),
     "all_to_all_single": (ALL, "input"),
     "shard_dim_alltoall": (ALL, "input"),
+    "broadcast_": (BROADCAST, "tensors"),
+    "broadcast": (BROADCAST, "input"),
+    "reduce_": (TO_ROOT, "tensors"),
+    "gather_": (GATHER_TO, "input_tensors"),
+    "scatter_": (SCATTER_FROM, "output_tensors"),
+    "barrier": (BARRIER, None),
 }
+# The argument that is the root's number in the group.
+ROOTS = ("root_rank", "src")
 NAMESPACES = {"c10d", "_c10d_functional", "_dtensor"}
 # Of c10d: no collectives.
-OTHERS = {"wait_tensor", "barrier", "monitored_barrier_", "_wrap_tensor_autograd"}
+OTHERS = {"wait_tensor", "monitored_barrier_", "_wrap_tensor_autograd"}
 
 
 def kind_of(func):
@@ -120,18 +131,30 @@ def bytes_of(tensors):
     return sum(each.numel() * each.element_size() for each in tensors)
 
 
+def root_of(named, kind):
+    """Its number in the group; None of a collective without a root."""
+    if kind not in (BROADCAST, TO_ROOT, GATHER_TO, SCATTER_FROM):
+        return None
+    return next(int(named[each]) for each in ROOTS if each in named)
+
+
 def measured(func, args, kwargs):
-    """Kind, ranks and bytes as a line has them. None: traces have no such collective."""
+    """Kind, ranks, bytes (none of a barrier) and the root's number in the group (None without), as
+    a line has them. None: traces have no such collective."""
     name = func._schema.name.split("::")[1]
     if name not in KINDS:
         return None
     kind, counted = KINDS[name]
     named = _named(func, args, kwargs)
     ranks = list(_ranks(named))
-    size = bytes_of(_tensors(named[counted]))
+    if kind == BARRIER:
+        return kind, ranks, None, None
+    # One name, two namespaces: broadcast_ of a list, and of one tensor.
+    tensors = named[counted] if counted in named else named["input"]
+    size = bytes_of(_tensors(tensors))
     if kind == ALL and named.get("input_split_sizes"):
         splits = named["input_split_sizes"]
         size = size * max(splits) // max(sum(splits), 1)
     elif kind == ALL or (kind == SCATTER and counted.startswith("input")):
         size //= len(ranks)
-    return kind, ranks, size
+    return kind, ranks, size, root_of(named, kind)

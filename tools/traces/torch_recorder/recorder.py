@@ -175,19 +175,25 @@ class Recorder(TorchDispatchMode):
         if self._in_all_to_all and kind == collectives.GATHER:
             kind = collectives.ALL
             self.cpu_gathers += 1
-        counts = self.counts[self._place.pass_name()]
-        counts[kind] = counts.get(kind, 0) + 1
+        if kind != collectives.BARRIER:  # which CommDebugMode does not count
+            counts = self.counts[self._place.pass_name()]
+            counts[kind] = counts.get(kind, 0) + 1
         if self._frames:
             return
         measured = collectives.measured(func, args, kwargs)
         if measured is None:
             self.document.leave_out(kind)
             return
-        mesh, groups = self._meshes.siblings(measured[1])
+        kind, ranks, size, root = measured
+        mesh, groups = self._meshes.siblings(ranks)
         if mesh is not None:
             self._mesh_name(mesh)  # for reports to name the axis
         for group in groups:
-            line = {"op": "collective", "kind": measured[0], "ranks": group, "bytes": measured[2]}
+            line = {"op": "collective", "kind": kind, "ranks": group}
+            if root is not None:
+                line["root"] = group[root]
+            if size is not None:
+                line["bytes"] = size
             self.document.add({**line, **self._place.fields()})
 
     @property

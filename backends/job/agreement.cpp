@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Digests are compared first. Only where they differ does the first process that has another plan
+// than the root show it, so that the root can say in what it differs.
+#include "backends/job/agreement.h"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "core/base/digest.h"
+#include "core/base/errors.h"
+#include "core/layout/mesh.h"
+#include "core/text/plan_difference.h"
+#include "core/text/plan_text.h"
+
+namespace reshard::backends::job {
+namespace {
+
+// Of a plan's text that travels: a difference further on is said without its words.
+constexpr std::size_t kMostShown = std::size_t{1} << 20;
+
+std::span<const std::byte> bytes_of(std::string_view text) {
+  return std::as_bytes(std::span(text.data(), text.size()));
+}
+
+std::string text_of(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+// Whole lines.
+std::string_view head_of(std::string_view text) {
+  if (text.size() <= kMostShown) return text;
+  std::size_t end = text.rfind('\n', kMostShown);
+  return text.substr(0, end == std::string_view::npos ? 0 : end + 1);
+}
+
+// What a process has to say: its plan's digest, "-" without one, and its trouble behind a space.
+struct Said {
+  std::string digest, trouble;
+};
+
+Said said_by(std::span<const std::byte> bytes) {
+  std::string text = text_of(bytes);
+  std::size_t space = text.find(' ');
+  RESHARD_CHECK(space != std::string::npos, "a process that says nothing of its plan");
+  return {text.substr(0, space), text.substr(space + 1)};
+}
+
+// At the root: the processes that have the plan of the first one that has another than the root.
+std::vector<Rank> strangers(const std::vector<Said>& all) {
+  auto is_other = [&](const Said& said) {
+    return said.digest != "-" && said.digest != all.front().digest;
+  };
+  std::vector<Rank> out;
+  auto first = std::find_if(all.begin(), all.end(), is_other);
+  for (auto at = first; at != all.end(); ++at)
+    if (at->digest == first->digest)
+      out.push_back(Rank{static_cast<std::int32_t>(at - all.begin())});
+  return out;
+}
+
+std::string sentence(std::string_view mine, std::string_view other, const std::vector<Rank>& who) {
+  std::string ranks = fmt::format("rank{} {}", who.size() == 1 ? "" : "s", ranks_text(who));
+  std::optional<PlanDifference> found = difference_of(head_of(mine), other);
+  if (!found)
+    return fmt::format(
+        "plan: expected the same on all ranks, found another one on {} than on rank "
+        "0, in a step far behind the first",
+        ranks);
+  return fmt::format(
+      "plan: expected the same on all ranks, found another one on {} than on rank 0: "
+      "{} {}, where rank 0 has {}",
+      ranks, found->what, found->there, found->here);
+}
+
+}  // namespace
+
+void agree_on_plan(Processes& processes, const Plan* plan, const std::string& trouble) {
+  if (processes.count() == 1) {
+    if (!trouble.empty()) throw InputError(trouble);
+    return;
+  }
+  std::string text = plan == nullptr ? "" : to_text(*plan);
+  std::string mine = fmt::format("{} {}", plan == nullptr ? "-" : digest_of(text).hex(), trouble);
+  std::vector<Said> all;
+  for (const std::vector<std::byte>& bytes : processes.gather(bytes_of(mine)))
+    all.push_back(said_by(bytes));
+  // The root's verdict: nothing, a trouble behind '!', or who shall show its plan.
+  std::string verdict;
+  std::vector<Rank> who;
+  if (processes.is_root()) {
+    auto troubled = std::find_if(all.begin(), all.end(),
+                                 [](const Said& said) { return !said.trouble.empty(); });
+    if (all.front().digest != "-") who = strangers(all);
+    if (!who.empty())
+      verdict = std::to_string(to_int(who.front()));
+    else if (troubled != all.end())
+      verdict = "!" + troubled->trouble;
+  }
+  verdict = text_of(processes.broadcast(bytes_of(verdict)));
+  if (verdict.empty()) return;
+  if (verdict.front() == '!') throw InputError(verdict.substr(1));
+  bool asked = std::to_string(processes.index()) == verdict;
+  std::vector<std::vector<std::byte>> shown =
+      processes.gather(bytes_of(asked ? head_of(text) : std::string_view()));
+  std::string found;
+  if (processes.is_root())
+    found = sentence(text, text_of(shown[to_index(to_int(who.front()))]), who);
+  throw InputError(text_of(processes.broadcast(bytes_of(found))));
+}
+
+}  // namespace reshard::backends::job

@@ -61,6 +61,8 @@ std::string text(const OpPlacements& placements);
 // Of the tensors of a call, none where one is absent: "S(0)R, -".
 using PlacedTensors = std::vector<std::optional<OpPlacements>>;
 std::string text(const PlacedTensors& tensors);
+// The way back, of one tensor on so many axes. Throws InputError naming `field`.
+OpPlacements parse_op_placements(std::string_view text, int axes, std::string_view field);
 bool has_strided(const OpPlacements& placements);
 
 // Of a call's tensor: as parse_dtype has it, and u64 as i64. Those are seeds and offsets of random

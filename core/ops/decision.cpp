@@ -8,6 +8,7 @@
 
 #include "core/base/errors.h"
 #include "core/ops/candidates.h"
+#include "core/ops/decompositions/steps.h"
 #include "core/ops/rules/rules.h"
 #include "core/ops/views/view_rule.h"
 
@@ -84,6 +85,7 @@ OpSite site_of(const OpCall& call, const Part& part) {
       argument.tensors.push_back(tensor ? &tensor->meta : nullptr);
   }
   out.arguments.resize(std::max(out.arguments.size(), call.op->tensors.size()));
+  out.placed = part.inputs;
   return out;
 }
 
@@ -175,6 +177,7 @@ Decision decide_part(const OpCall& call, const Part& part, std::span<const std::
   site.outputs = call.op->rule->metas(site);
   Decision out = choose(site, part.inputs, call.op->rule->rows(site), sizes, cost, choosing);
   mark_views(part.inputs, out);
+  if (is_decomposed(*call.op)) out.corrected = fault_of_steps(site, sizes, out.wanted);
   return out;
 }
 

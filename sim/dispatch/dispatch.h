@@ -44,6 +44,7 @@ using CollectiveCounts = std::map<std::string_view, std::int64_t>;
 struct DispatchReport {
   DispatchMode mode = DispatchMode::Torch;
   std::vector<DispatchedCall> calls;                         // in the order of the trace
+  std::vector<TakenAsRecorded> recorded;                     // of these
   std::vector<TensorSpec> values;                            // by ValueId
   std::vector<std::shared_ptr<const OperatorLine>> tensors;  // that lines declare
   DecisionCacheStatistics cache;
@@ -54,6 +55,8 @@ struct DispatchReport {
   std::optional<Regret> regret;
   // Of calls and redistributions whose values were worked out and compared; 0: none were.
   std::int64_t calls_computed = 0, elements_compared = 0;
+  // Calls and redistributions that were not, for no values came to them; and why.
+  std::int64_t calls_left_out = 0;
   std::string values_left_out;         // why, where they were asked for; empty: they were not
   std::vector<TraceFinding> findings;  // expectations that do not hold, moves that must be written
 };

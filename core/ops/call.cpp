@@ -4,7 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
+
+#include "core/base/cursor.h"
+#include "core/base/errors.h"
 
 namespace reshard {
 
@@ -84,6 +88,60 @@ std::string text(const PlacedTensors& tensors) {
   std::string out;
   for (const std::optional<OpPlacements>& placements : tensors)
     out += fmt::format("{}{}", out.empty() ? "" : ", ", placements ? text(*placements) : "-");
+  return out;
+}
+
+namespace {
+
+// Where the placement that begins at `at` ends: "R", or a word with its parentheses.
+std::size_t word_end(std::string_view text, std::size_t at) {
+  int depth = 0;
+  for (; at < text.size() && text[at] != 'R'; ++at) {
+    if (text[at] == '(') ++depth;
+    if (text[at] == ')' && --depth == 0) break;
+  }
+  return std::min(at + 1, text.size());
+}
+
+// "_NormP(2.0)", "MaskP(sum, torch.Size([32, 12]), 0)": nothing for what nobody prints.
+std::optional<OpPlacement> parse_partial_of_operators(std::string_view word) {
+  constexpr std::string_view kNorm = "_NormP(", kMask = "MaskP(sum, torch.Size([";
+  auto number_at = [&](std::string_view digits, auto& out) {
+    auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), out);
+    return error == std::errc() ? digits.substr(static_cast<std::size_t>(end - digits.data()))
+                                : std::string_view("?");
+  };
+  if (word.starts_with(kNorm)) {
+    std::string order(word.substr(kNorm.size()));
+    double norm = 0;
+    if (number_at(order, norm) != ")") return std::nullopt;
+    return OpPlacement::norm_partial(norm, order.find('.') != std::string::npos);
+  }
+  std::size_t close = word.find("]), ");
+  if (!word.starts_with(kMask) || close == std::string_view::npos) return std::nullopt;
+  Shape shape = parse_shape(word.substr(kMask.size(), close - kMask.size()));
+  int dim = 0;
+  if (number_at(word.substr(close + 4), dim) != ")" || dim < 0 || dim >= shape.size())
+    return std::nullopt;
+  return OpPlacement::mask_partial(shape, dim);
+}
+
+}  // namespace
+
+OpPlacements parse_op_placements(std::string_view text, int axes, std::string_view field) {
+  OpPlacements out;
+  for (std::size_t at = 0; at < text.size();) {
+    std::string_view word = text.substr(at, word_end(text, at) - at);
+    if (std::optional<OpPlacement> own = parse_partial_of_operators(word)) {
+      out.push_back(*own);
+    } else {
+      out.emplace_back(parse_placements(word, 1, kMaxDims, field).placements[0]);
+    }
+    at += word.size();
+  }
+  if (static_cast<int>(out.size()) != axes)
+    throw InputError(fmt::format("{}: expected {} placements as PyTorch prints them, found {}",
+                                 field, axes, quoted(text)));
   return out;
 }
 

@@ -63,6 +63,8 @@ std::string text(const OpPlacements& placements);
 // Of the tensors of a call, none where one is absent: "S(0)R, -".
 using PlacedTensors = std::vector<std::optional<OpPlacements>>;
 std::string text(const PlacedTensors& tensors);
+// The way back, of one tensor on so many axes. Throws InputError naming `field`.
+OpPlacements parse_op_placements(std::string_view text, int axes, std::string_view field);
 bool has_strided(const OpPlacements& placements);
 // The axes that cut a dim.
 std::vector<int> axes_cutting(const OpPlacements& placements, int dim);

@@ -9,6 +9,7 @@
 
 #include "core/base/errors.h"
 #include "core/ops/candidates.h"
+#include "core/ops/decompositions/steps.h"
 #include "core/ops/rules/rules.h"
 #include "core/ops/torch_fault.h"
 #include "core/ops/views/view_rule.h"
@@ -86,6 +87,7 @@ OpSite site_of(const OpCall& call, const Part& part) {
       argument.tensors.push_back(tensor ? &tensor->meta : nullptr);
   }
   out.arguments.resize(std::max(out.arguments.size(), call.op->tensors.size()));
+  out.placed = part.inputs;
   return out;
 }
 
@@ -201,6 +203,7 @@ Decision decide_part(const OpCall& call, const Part& part, std::span<const std::
   try {
     Decision out = choose(site, part.inputs, rows_of(site, choosing), sizes, cost, choosing);
     out.corrected = torch_fault(site, part.inputs, sizes, cost, choosing, out);
+    if (is_decomposed(*call.op)) out.corrected = fault_of_steps(site, sizes, out.wanted);
     mark_views(part.inputs, out);
     return out;
   } catch (const InputError& error) {

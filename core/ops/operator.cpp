@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 #include <map>
 
 #include "core/base/errors.h"
@@ -74,7 +73,7 @@ void read_row(const std::vector<std::string_view>& words, std::vector<Operator>&
       common.tensors.push_back(tensor_of(words[i]));
     }
   }
-  if (common.rule) {
+  if (common.rule && rule != "steps") {
     for (std::string_view word : words_of(common.rule->reads, " ")) {
       bool kind_only = word.ends_with(':');
       if (kind_only) word.remove_suffix(1);
@@ -153,6 +152,13 @@ const Operator* find_exactly(std::string_view name) {
   return at != all.end() && at->name == name ? &*at : nullptr;
 }
 
+std::string_view plain_name(std::string_view name) {
+  for (std::string_view prefix : {"aten.", "aten::"})
+    if (name.starts_with(prefix)) name.remove_prefix(prefix.size());
+  if (name.ends_with(".default")) name.remove_suffix(8);
+  return name;
+}
+
 }  // namespace
 
 std::span<const Operator> all_operators() {
@@ -160,22 +166,32 @@ std::span<const Operator> all_operators() {
   return operators;
 }
 
-const Operator& find_operator(std::string_view name) {
-  std::string_view wanted = name;
-  if (wanted.starts_with("aten.")) wanted.remove_prefix(5);
-  if (wanted.starts_with("aten::")) wanted.remove_prefix(6);
-  if (wanted.ends_with(".default")) wanted.remove_suffix(8);
+const Operator* known_operator(std::string_view name) {
+  std::string_view wanted = plain_name(name);
   for (std::string_view overload : kUsual)
-    if (const Operator* op = find_exactly(std::string(wanted) + std::string(overload))) return *op;
-  std::string_view nearest;
-  std::size_t least = std::numeric_limits<std::size_t>::max();
+    if (const Operator* op = find_exactly(std::string(wanted) + std::string(overload))) return op;
+  return nullptr;
+}
+
+const Operator& find_operator(std::string_view name) {
+  if (const Operator* op = known_operator(name)) return *op;
+  // A longer name may have more wrong letters and still be the one that was meant.
+  std::string_view wanted = plain_name(name), nearest;
+  std::size_t least = std::max<std::size_t>(2, wanted.size() / 8) + 1;
   for (const Operator& op : all_operators())
-    if (std::size_t d = distance(wanted, op.name); d < least) {
+    if (std::size_t d = distance(wanted, op.name); d < least && d < wanted.size() / 2) {
       least = d;
       nearest = op.name;
     }
-  throw InputError(fmt::format("operator {} has no sharding rule; the nearest that has one is {}",
-                               wanted, nearest));
+  throw InputError(fmt::format(
+      "operator {} has no sharding rule{}", wanted,
+      nearest.empty() ? std::string() : fmt::format("; the nearest that has one is {}", nearest)));
+}
+
+Operator operator_without_rule(std::string_view name) {
+  Operator out;
+  out.name = plain_name(name);
+  return out;
 }
 
 void check_attributes(const Operator& op, const OpAttributes& attributes) {

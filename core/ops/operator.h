@@ -64,6 +64,8 @@ struct OpSite {
   std::vector<Argument> arguments;  // of the operator's tensors, but for those written to by out=
   const OpAttributes& attributes;
   std::vector<std::optional<TensorMeta>> outputs = {};  // once its shapes are known
+  // How the inputs lie, for operators whose rows PyTorch finds by trying what they are.
+  std::vector<const TensorSpec*> placed = {};
 
   bool has(int argument) const;
   // It must be there.
@@ -140,8 +142,12 @@ struct Operator {
 };
 
 // By ATen's name without "aten.", with or without an overload: "add.Tensor", "add" where one is
-// meant. Throws InputError naming the nearest that there is.
+// meant. Null where there is none.
+const Operator* known_operator(std::string_view name);
+// Throws InputError, which names another where a letter or two are wrong.
 const Operator& find_operator(std::string_view name);
+// One that no rule is known of: what it makes is said elsewhere.
+Operator operator_without_rule(std::string_view name);
 // All, by name.
 std::span<const Operator> all_operators();
 

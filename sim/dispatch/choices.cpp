@@ -10,6 +10,7 @@
 
 #include "core/base/errors.h"
 #include "sim/dispatch/dispatched.h"
+#include "sim/dispatch/recorded.h"
 
 namespace reshard::sim {
 namespace {
@@ -66,7 +67,7 @@ bool is_source(const OpPlacements& copy) {
 std::string_view text(DispatchMode mode) { return mode == DispatchMode::Torch ? "torch" : "best"; }
 
 OpCall Choices::call_of(const OperatorLine& line, const HeldOf& held) {
-  OpCall out{&find_operator(line.call), {}, line.attributes, line.loss_parallel};
+  OpCall out{&line.op(), {}, line.attributes, line.loss_parallel};
   for (const OperatorLine::Argument& argument : line.in) {
     OpArgument& tensors = out.arguments.emplace_back();
     tensors.is_list = argument.is_list;
@@ -172,6 +173,7 @@ Choices::Effort Choices::effort(const OperatorLine& line, const HeldOf& held,
     if (value == kNoValue || !wanted[input]) continue;
     const OpPlacements& to = *wanted[input];
     const Held& from = held(value);
+    if (from.unsized_by > 0) continue;
     if (to == from.spec.placements || contains(from.brought, to)) continue;
     bool by_line = std::any_of(brought.begin(), brought.end(), [&](const auto& move) {
       return move.first == value && *move.second == to;
@@ -186,6 +188,7 @@ Choices::Effort Choices::effort(const OperatorLine& line, const HeldOf& held,
 
 DispatchedMove Choices::move(std::int32_t input, ValueId value, const Held& held,
                              const OpPlacements& to, const MeshRef& mesh, bool shares) {
+  if (held.unsized_by > 0) return {input, value, held.spec.placements, to, {}};
   const TorchMoves& moves = moves_on(mesh);
   TensorSpec from = held.spec;
   bool again = shares && contains(held.brought, to);
@@ -215,7 +218,8 @@ Taken Choices::take(const DispatchLine& line, const HeldOf& held, Decision decis
   call.module = said.module;
   call.pass = said.pass;
   call.said = line.said;
-  call.op = said.kind == OperatorLine::Kind::Call ? &find_operator(said.call) : nullptr;
+  call.op = said.kind == OperatorLine::Kind::Call ? &said.op() : nullptr;
+  call.recorded = why_recorded(said, held);
   call.decision = std::move(decision);
   std::vector<ValueId> inputs = said.flat_in();
   for (std::size_t i = 0; i < std::min(inputs.size(), call.decision.wanted.size()); ++i) {
@@ -227,12 +231,13 @@ Taken Choices::take(const DispatchLine& line, const HeldOf& held, Decision decis
     auto own = std::find_if(out.held.begin(), out.held.end(),
                             [&](const auto& entry) { return entry.first == value; });
     const Held& from = own == out.held.end() ? held(value) : own->second;
+    call.sized = call.sized && from.unsized_by == 0;
     call.in.emplace_back(from.spec);
     const OpPlacements& to = *call.decision.wanted[i];
     // What is asked for in words is told also where nothing moves.
     if (to == from.spec.placements && call.op) continue;
     call.moves.push_back(move(static_cast<std::int32_t>(i), value, from, to, said.mesh, shares));
-    if (!shares || call.moves.back().again || to == from.spec.placements) continue;
+    if (!shares || call.moves.back().again || to == from.spec.placements || !call.sized) continue;
     Held more = from;
     more.brought.push_back(to);
     if (own == out.held.end()) {
@@ -242,12 +247,12 @@ Taken Choices::take(const DispatchLine& line, const HeldOf& held, Decision decis
     }
   }
   if (!call.op) call.decision.cost_us = call.moves.front().cost_us;
-  give_outputs(said, out);
+  give_outputs(said, held, out);
   return out;
 }
 
-void Choices::give_outputs(const OperatorLine& line, Taken& taken) {
-  const DispatchedCall& call = taken.call;
+void Choices::give_outputs(const OperatorLine& line, const HeldOf& held, Taken& taken) {
+  DispatchedCall& call = taken.call;
   const std::vector<std::optional<TensorSpec>>& outputs = call.decision.outputs;
   for (std::size_t i = 0; i < line.out.size(); ++i) {
     if (line.out[i] == kNoValue) continue;
@@ -257,7 +262,9 @@ void Choices::give_outputs(const OperatorLine& line, Taken& taken) {
     if (!spec)
       throw InputError(fmt::format("out: {} makes {} tensors, found a name for one more",
                                    call.op->name, outputs.size()));
-    taken.held.emplace_back(line.out[i], Held{*spec});
+    bool sized = call.recorded.empty() || is_sized(line, i, held);
+    call.sized = call.sized && sized;
+    taken.held.emplace_back(line.out[i], Held{*spec, {}, sized ? 0 : call.line});
   }
 }
 

@@ -29,6 +29,8 @@ std::string_view text(DispatchMode mode);
 struct Held {
   TensorSpec spec;
   std::vector<OpPlacements> brought = {};  // Best: copies that it was brought to
+  // The line that made it and does not say its sizes, which nothing else knows; 0: they are known.
+  std::int64_t unsized_by = 0;
   friend bool operator==(const Held&, const Held&) = default;
 };
 using HeldOf = std::function<const Held&(ValueId value)>;
@@ -88,7 +90,7 @@ class Choices {
   double time_us(const TensorSpec& from, const OpPlacements& to, const MeshRef& mesh);
   DispatchedMove move(std::int32_t input, ValueId value, const Held& held, const OpPlacements& to,
                       const MeshRef& mesh, bool shares);
-  static void give_outputs(const OperatorLine& line, Taken& taken);
+  static void give_outputs(const OperatorLine& line, const HeldOf& held, Taken& taken);
 
   std::int32_t devices_per_host_;
   std::function<std::int64_t(const Request&)> time_ps_;

@@ -11,6 +11,7 @@
 #include "sim/dispatch/dispatched.h"
 #include "sim/dispatch/emission.h"
 #include "sim/dispatch/random_offsets.h"
+#include "sim/dispatch/recorded.h"
 
 namespace reshard::sim {
 namespace {
@@ -46,6 +47,7 @@ class Dispatching {
     collect_lines();
     report_.calls = options_.mode == DispatchMode::Torch ? calls_of(by_torch(cache_)) : by_best();
     for (DispatchedCall& call : report_.calls) finish(call);
+    report_.recorded = taken_as_recorded(report_.calls);
     count_issued();
     emit(trace_, report_.calls, options_.prefetch);
     report_.cache = cache_.statistics();
@@ -95,6 +97,7 @@ class Dispatching {
         [&](std::size_t i, const HeldOf& held) {
           const OperatorLine& said = *lines_[i].said;
           hits.push_back(false);
+          if (!why_recorded(said, held).empty()) return recorded_decision(said, held);
           if (said.kind != OperatorLine::Kind::Call) return Choices::explicit_one(said, held);
           OpCall call = Choices::call_of(said, held);
           Decision decision = cache.of(call, choices_.number_of(said.mesh),
@@ -110,7 +113,7 @@ class Dispatching {
   // What is known of decisions that were made elsewhere, as if they were made in turn.
   void count_hits(std::vector<DispatchedCall>& calls) {
     for (DispatchedCall& call : calls) {
-      if (!call.op) continue;
+      if (!call.op || !call.recorded.empty()) continue;
       HeldOf held = [&](ValueId value) -> const Held& { return *values_[to_index(value)]; };
       OpCall asked = Choices::call_of(*call.said, held);
       cache_.of(asked, choices_.number_of(call.said->mesh), [&] { return call.decision; });
@@ -206,7 +209,7 @@ class Dispatching {
 
   void figure(DispatchedCall& call) const {
     for (DispatchedMove& move : call.moves) {
-      if (move.again || move.figures || !options_.figures) continue;
+      if (!call.sized || move.again || move.figures || !options_.figures) continue;
       const TensorSpec& spec = *call.in[to_index(move.input)];
       std::optional<Request> request =
           request_of({spec.meta, move.from, spec.of_view}, move.to, call.said->mesh);
@@ -227,7 +230,7 @@ class Dispatching {
         if (!move.again)
           find(call.line, fmt::format("{} redistributes its input {} implicitly from {} to {}",
                                       call.op->name, move.input, text(move.from), text(move.to)));
-    if (options_.mode == DispatchMode::Torch)
+    if (options_.mode == DispatchMode::Torch && call.recorded.empty())
       for (const std::string& unmet : unmet_expectations(call)) find(call.line, unmet);
   }
 
@@ -235,7 +238,7 @@ class Dispatching {
     if (call.said->duration_ps) {
       call.duration_of = DurationOf::Line;
       call.duration_ps = *call.said->duration_ps;
-    } else if (call.op && options_.gpu) {
+    } else if (call.op && options_.gpu && call.sized) {
       call.duration_of = DurationOf::Estimate;
       DType dtype = call.in.empty() || !call.in[0] ? DType::F32 : call.in[0]->meta.dtype;
       call.duration_ps = estimated_ps(work_of(call), dtype, *options_.gpu);
@@ -243,7 +246,7 @@ class Dispatching {
   }
 
   void set_random(DispatchedCall& call) {
-    if (!is_random(call.op->name) || call.in.empty() || !call.in[0]) return;
+    if (!call.sized || !is_random(call.op->name) || call.in.empty() || !call.in[0]) return;
     TensorSpec first{call.in[0]->meta, *call.decision.wanted[0]};
     RandomOffsets offsets = random_offsets(first, *call.said->mesh);
     for (std::int64_t start : offsets.starts) call.random_starts.push_back(random_offset_ + start);

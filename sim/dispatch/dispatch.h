@@ -59,6 +59,7 @@ struct DispatchReport {
   std::int32_t devices_per_host = 8;  // that PyTorch's costs were told
   PricedAs priced_as = PricedAs::Topology;
   std::vector<DispatchedCall> calls;                         // in the order of the trace
+  std::vector<TakenAsRecorded> recorded;                     // of these
   std::vector<TensorSpec> values;                            // by ValueId
   std::vector<std::shared_ptr<const OperatorLine>> tensors;  // that lines declare
   DecisionCacheStatistics cache;
@@ -71,6 +72,8 @@ struct DispatchReport {
   std::int64_t calls_computed = 0, elements_compared = 0;
   // Of these: infinite as a whole and NaN as a sum, as all addends are infinite, of both signs.
   std::int64_t elements_cancelled = 0;
+  // Calls and redistributions that were not, for no values came to them; and why.
+  std::int64_t calls_left_out = 0;
   std::string values_left_out;         // why, where they were asked for; empty: they were not
   std::vector<TraceFinding> findings;  // expectations that do not hold, moves that must be written
 };

@@ -149,6 +149,7 @@ class Emission {
     if (move.again) return source.at(move.to);
     Ops waits = after;
     merge(waits, source.at(move.from));
+    if (!call.sized) return waits;
     const TensorSpec& spec = *call.in[to_index(move.input)];
     std::optional<Request> request =
         request_of({spec.meta, move.from, spec.of_view}, move.to, call.said->mesh);

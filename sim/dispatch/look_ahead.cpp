@@ -10,6 +10,7 @@
 #include "core/base/errors.h"
 #include "core/ops/decision_cache.h"
 #include "core/ops/rules/rules.h"
+#include "sim/dispatch/recorded.h"
 
 namespace reshard::sim {
 namespace {
@@ -60,9 +61,9 @@ class Search {
   // Whether inputs may be brought to lie otherwise than they do, or than a handler wants them.
   static bool may_choose(const OperatorLine& said) {
     if (said.kind != OperatorLine::Kind::Call) return true;
-    const Operator& op = find_operator(said.call);
-    return !op.keeps_first && !op.in_place && !op.writes_out && !op.each && !op.is_stack &&
-           !is_handled({&op, {}, said.attributes, said.loss_parallel});
+    const Operator& op = said.op();
+    return !said.without_rule && !op.keeps_first && !op.in_place && !op.writes_out && !op.each &&
+           !op.is_stack && !is_handled({&op, {}, said.attributes, said.loss_parallel});
   }
   void use(ValueId value, std::size_t line) {
     if (value == kNoValue) return;
@@ -84,6 +85,7 @@ class Search {
 
   Decision decision_in(const State& state, const OperatorLine& said) {
     HeldOf held = held_in(state);
+    if (!why_recorded(said, held).empty()) return recorded_decision(said, held);
     if (said.kind != OperatorLine::Kind::Call) return Choices::explicit_one(said, held);
     OpCall call = Choices::call_of(said, held);
     return cache_.of(call, choices_.number_of(said.mesh),

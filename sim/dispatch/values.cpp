@@ -9,10 +9,12 @@
 #include <map>
 
 #include "core/base/errors.h"
+#include "core/ops/decompositions/steps.h"
 #include "core/ops/views/view_map.h"
 #include "sim/dispatch/own_heads.h"
 #include "sim/dispatch/random_offsets.h"
 #include "sim/dispatch/work.h"
+#include "sim/operators/complex_numbers.h"
 #include "sim/operators/operators.h"
 
 namespace reshard::sim {
@@ -38,18 +40,23 @@ class Checking {
 
   void run(const OnCall& on_call) {
     // They come in the order in which they are used.
-    for (const auto& line : report_.tensors) held_[to_index(line->out[0])] = declared(*line);
+    for (const auto& line : report_.tensors)
+      held_[to_index(line->out[0])] = declared(of_pairs(*line));
     std::vector<std::size_t> last_use = last_uses();
     for (std::size_t i = 0; i < report_.calls.size(); ++i) {
       const DispatchedCall& call = report_.calls[i];
       if (on_call)
         on_call(static_cast<std::int64_t>(i), static_cast<std::int64_t>(report_.calls.size()));
       try {
-        if (!call.op) {
+        if (lacks_values(call)) {
+          leave_out(call);
+        } else if (!call.op) {
           redistribute(call);
         } else {
           compute_call(call);
         }
+      } catch (const NotComputed&) {
+        leave_out(call);
       } catch (const InputError& error) {
         throw error.in(fmt::format("{}:{}", trace_.file, call.line));
       }
@@ -59,6 +66,15 @@ class Checking {
   }
 
  private:
+  // Complex numbers are held as pairs of real ones, which are cut and moved alike.
+  static OperatorLine of_pairs(OperatorLine line) {
+    line.spec.meta = as_pairs(line.spec.meta);
+    return line;
+  }
+  static bool is_complex(const std::optional<TensorSpec>& spec) {
+    return spec && spec->meta.dtype == DType::C64;
+  }
+
   static std::vector<ValueId> named(const DispatchedCall& call) {
     std::vector<ValueId> out = call.said->flat_in();
     out.insert(out.end(), call.said->out.begin(), call.said->out.end());
@@ -76,6 +92,24 @@ class Checking {
   void forget(ValueId value) {
     held_[to_index(value)].reset();
     copies_.erase(value);
+  }
+
+  // Nothing says what an operator without a rule computes, nor what comes of that.
+  bool lacks_values(const DispatchedCall& call) const {
+    if (!call.recorded.empty()) return true;
+    if (call.op && !call.op->is_view && !computes(call.op->name)) return true;
+    std::vector<ValueId> inputs = call.said->flat_in();
+    return std::any_of(inputs.begin(), inputs.end(),
+                       [&](ValueId value) { return value != kNoValue && !held_[to_index(value)]; });
+  }
+
+  void leave_out(const DispatchedCall& call) {
+    if (report_.calls_left_out++ == 0)
+      report_.values_left_out =
+          fmt::format("{} of line {}, and what comes of it",
+                      call.op ? call.op->name : "a redistribution", call.line);
+    for (ValueId value : call.said->out)
+      if (value != kNoValue) held_[to_index(value)].reset();
   }
 
   const Sharded& held(ValueId value) const {
@@ -157,6 +191,10 @@ class Checking {
       LocalView local = local_view(map, outputs[0]->local_shape(position));
       return {local.name, local.attributes};
     }
+    // Of a mean each rank has its part, as the whole would have it.
+    if (is_decomposed(*call.op))
+      if (std::optional<std::int64_t> count = whole_count(call))
+        out.attributes.set(std::string(kWholeCount), OpValue(*count));
     for (const char* size : {"size", "input_sizes"})
       if (out.attributes.has(size) && !outputs.empty() && outputs[0]) {
         Shape local = outputs[0]->local_shape(position);
@@ -165,10 +203,13 @@ class Checking {
     return out;
   }
 
+  // How many elements a gradient's mean is over.
+  static std::optional<std::int64_t> whole_count(const DispatchedCall& call) {
+    if (call.op->name.find("_backward") == std::string::npos || !call.in[1]) return std::nullopt;
+    return element_count(call.in[1]->meta.shape);
+  }
+
   void compute_call(const DispatchedCall& call) {
-    if (!computes(call.op->name) && !call.op->is_view)
-      throw InputError(
-          fmt::format("{} is not computed here; --data proof leaves values out", call.op->name));
     std::vector<std::optional<Sharded>> inputs = brought(call);
     const MeshRef& mesh = call.said->mesh;
     std::vector<std::optional<Layout>> layouts;
@@ -176,6 +217,7 @@ class Checking {
     for (const auto& spec : call.decision.outputs) {
       layouts.push_back(spec ? std::optional(layout_of(*spec, mesh)) : std::nullopt);
       outputs.push_back({spec.value_or(TensorSpec{}), mesh, {}});
+      outputs.back().spec.meta = as_pairs(outputs.back().spec.meta);
     }
     if (call.decision.handled) {
       check(call, handled(call, inputs, outputs));
@@ -216,7 +258,7 @@ class Checking {
       ArrayResults results = at_position(call, inputs, layouts, position);
       for (std::size_t i = 0; i < outputs.size() && i < results.size(); ++i)
         if (call.decision.outputs[i] && results[i])
-          outputs[i].shards.push_back(*std::move(results[i]));
+          outputs[i].shards.push_back(as_pairs(*std::move(results[i])));
     }
   }
 
@@ -230,7 +272,12 @@ class Checking {
     std::optional<Mask> mask;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       flat.push_back(inputs[i] ? &inputs[i]->shards[to_index(position)] : nullptr);
-      if (!inputs[i] || !is_masked_for(call, i)) continue;
+      if (!inputs[i]) continue;
+      if (is_complex(call.in[i])) {
+        masked.push_back(as_complex(*flat.back()));
+        flat.back() = &masked.back();
+      }
+      if (!is_masked_for(call, i)) continue;
       mask = mask_at(*call.decision.wanted[i], call.said->mesh, position);
       masked.push_back(shifted(*flat.back(), *mask));
       flat.back() = &masked.back();
@@ -273,6 +320,9 @@ class Checking {
     for (const OperatorLine::Argument& argument : call.said->in)
       for (ValueId value : argument.values) {
         wholes.push_back(value == kNoValue ? Array{} : assemble(held(value)).array);
+        std::size_t input = wholes.size() - 1;
+        if (input < call.in.size() && is_complex(call.in[input]))
+          wholes.back() = as_complex(std::move(wholes.back()));
         largest = std::max(largest, wholes.back().count());
       }
     std::size_t input = 0;
@@ -291,7 +341,7 @@ class Checking {
     for (std::size_t i = 0; i < outputs.size() && i < expected.size(); ++i) {
       if (!call.decision.outputs[i] || !expected[i]) continue;
       std::int64_t behind = largest / std::max<std::int64_t>(expected[i]->count(), 1) + 1;
-      compare(call, i, *expected[i], outputs[i], behind);
+      compare(call, i, as_pairs(*std::move(expected[i])), outputs[i], behind);
     }
   }
 
@@ -386,7 +436,7 @@ std::int64_t values_effort(const DispatchReport& report) {
   constexpr Int128 kOfByte = 16;
   Int128 out = 0;
   for (const DispatchedCall& call : report.calls) {
-    if (!call.op) continue;
+    if (!call.op || !call.sized) continue;
     Work work = work_of(call);
     // On every rank, and once more as a whole.
     out += (work.operations + kOfByte * work.bytes) * 2 * call.said->mesh->size();

@@ -66,6 +66,8 @@ std::int64_t computable_count(const Shape& shape) {
 bool is_real(DType dtype) { return is_floating(dtype); }
 
 Array Array::zeros(DType dtype, const Shape& shape) {
+  if (dtype == DType::C64)
+    return {dtype, shape, std::vector<float>(2 * to_index(computable_count(shape)))};
   if (!is_real(dtype) && !is_integer(dtype) && dtype != DType::Bool)
     throw InputError(
         fmt::format("dtype: expected one that operators compute with, found {}", text(dtype)));

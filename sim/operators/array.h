@@ -27,8 +27,7 @@ struct Array {
   Shape shape;
   Elements elements = std::vector<float>{};
 
-  // Zeros. Throws InputError for a dtype that has no arithmetic here (c64) and as
-  // computable_count() does.
+  // Zeros; of c64 two elements a number. Throws InputError as computable_count() does.
   static Array zeros(DType dtype, const Shape& shape);
   // Elements are rounded or wrapped to the dtype.
   static Array of(DType dtype, const Shape& shape, const std::vector<double>& values);

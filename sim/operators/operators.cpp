@@ -4,11 +4,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <string>
 
 #include "core/base/errors.h"
+#include "core/ops/decompositions/steps.h"
+#include "sim/operators/complex_numbers.h"
 #include "sim/operators/operator_row.h"
 #include "sim/operators/pointwise/foreach.h"
 
@@ -125,6 +128,43 @@ ArrayResults run_row(const LocalCall& call, bool in_place, bool out) {
   return made;
 }
 
+// Step by step.
+ArrayResults compute_steps(const Operator& op, const std::vector<ArrayArgument>& arguments,
+                           const OpAttributes& attributes, const RandomStream& random) {
+  std::vector<TensorMeta> metas;
+  std::vector<const Array*> inputs;
+  for (const ArrayArgument& argument : arguments)
+    for (const Array* array : argument.arrays)
+      if (array) inputs.push_back(array);
+  metas.reserve(inputs.size());
+  OpSite site{op, {}, attributes};
+  for (const ArrayArgument& argument : arguments) {
+    OpSite::Argument& tensors = site.arguments.emplace_back();
+    for (const Array* array : argument.arrays) {
+      if (array) metas.push_back({array->shape, array->dtype});
+      tensors.tensors.push_back(array ? &metas.back() : nullptr);
+    }
+  }
+  Steps steps(site);
+  std::vector<std::optional<Array>> tensors(to_index(steps.tensors()));
+  for (std::size_t i = 0; i < inputs.size(); ++i) tensors[to_index(steps.inputs()[i])] = *inputs[i];
+  for (const InnerCall& step : steps.all()) {
+    std::vector<ArrayArgument> in;
+    for (std::size_t i = 0; i < step.in.size(); ++i) {
+      ArrayArgument& argument = in.emplace_back();
+      argument.is_list = i < step.op->tensors.size() && step.op->tensors[i].list;
+      for (StepTensor tensor : step.in[i])
+        argument.arrays.push_back(tensor == kNoTensor ? nullptr : &*tensors[to_index(tensor)]);
+    }
+    ArrayResults made = compute(step.op->name, in, step.attributes, random);
+    for (int i = 0; i < step.outs; ++i)
+      tensors[to_index(step.first_out + i)] = std::move(made[to_index(i)]);
+  }
+  ArrayResults out;
+  for (StepTensor output : steps.outputs()) out.push_back(tensors[to_index(output)]);
+  return out;
+}
+
 }  // namespace
 
 std::optional<LocalOperator> find_local_operator(std::string_view name) {
@@ -173,14 +213,27 @@ ArrayResults LocalOperator::operator()(const std::vector<ArrayArgument>& argumen
 ArrayResults compute(std::string_view name, const std::vector<ArrayArgument>& arguments,
                      const OpAttributes& attributes, const RandomStream& random) {
   std::optional<LocalOperator> op = find_local_operator(name);
+  if (is_complex(name, arguments)) return compute_complex(name, arguments, attributes, random);
+  bool of_part = attributes.has(kWholeCount);  // which only steps know
+  const Operator* known = op && !of_part ? nullptr : known_operator(name);
+  if (known && is_decomposed(*known)) return compute_steps(*known, arguments, attributes, random);
   if (!op)
-    throw InputError(
+    throw NotComputed(
         fmt::format("{}: expected an operator that can be computed, found none of "
                     "that name",
                     name));
   return (*op)(arguments, attributes, random);
 }
 
-bool computes(std::string_view name) { return find_local_operator(name).has_value(); }
+bool computes(std::string_view name) {
+  if (find_local_operator(name)) return true;
+  constexpr std::string_view kOfComplex[]{"view_as_complex", "view_as_real", "complex",
+                                          "polar",           "_conj",        "_fft_c2c",
+                                          "_fft_r2c",        "_fft_c2r"};
+  if (std::find(std::begin(kOfComplex), std::end(kOfComplex), name) != std::end(kOfComplex))
+    return true;
+  const Operator* known = known_operator(name);
+  return known && is_decomposed(*known);
+}
 
 }  // namespace reshard::sim

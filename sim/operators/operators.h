@@ -11,6 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/errors.h"
+
 #include "core/ops/attributes.h"
 #include "sim/operators/array.h"
 
@@ -49,7 +51,13 @@ class LocalOperator {
 // Nothing where no such operator is computed.
 std::optional<LocalOperator> find_local_operator(std::string_view name);
 
-// Finds and calls. Throws InputError for an operator that is not there.
+// Of an operator that is known and whose values are not worked out here.
+class NotComputed : public InputError {
+ public:
+  using InputError::InputError;
+};
+
+// Finds and calls. Throws NotComputed for an operator that is not there, or not with such dtypes.
 ArrayResults compute(std::string_view name, const std::vector<ArrayArgument>& arguments,
                      const OpAttributes& attributes, const RandomStream& random);
 

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "core/base/units.h"
+#include "sim/dispatch/dispatch.h"
 #include "sim/page/page.h"
 #include "sim/page/panels/panels.h"
 #include "sim/picture/pictures.h"
@@ -75,6 +76,14 @@ void list_kinds(Node panel, const ReplayReport& report) {
     table.add_row({Cell::count(kinds[i].count), kinds[i].first->text, kinds[i].first->planner,
                    Cell::bytes(kinds[i].bytes), Cell::time(kinds[i].time_ps),
                    Cell::time(kinds[i].first->bound_ps)});
+}
+
+void list_recorded(Node panel, const ReplayReport& report) {
+  if (!report.dispatch || report.dispatch->recorded.empty()) return;
+  HtmlTable table(panel, "Calls that are taken as recorded",
+                  {"operator", ">calls", ">first line", "why"});
+  for (const TakenAsRecorded& row : report.dispatch->recorded)
+    table.add_row({row.call, Cell::count(row.count), Cell::count(row.line), row.why});
 }
 
 void list_operations(Node panel, const ReplayReport& report) {
@@ -199,6 +208,7 @@ std::string replay_page(const ReplayReport& report, const Topology& topology) {
                                "else the job keeps."),
                 greatest_memory(report.workload));
   Node operations = page.add_panel("operations", "Operations");
+  list_recorded(operations, report);
   list_kinds(operations, report);
   list_operations(operations, report);
   return page.text();

@@ -5,7 +5,6 @@
 
 #include "core/base/cursor.h"
 #include "core/base/errors.h"
-#include "core/ops/operator.h"
 #include "sim/trace/line_reader.h"
 #include "sim/trace/op_values.h"
 #include "sim/trace/trace.h"
@@ -125,14 +124,38 @@ void OperatorLineReader::read_expect(TraceFields& fields, OperatorLine& line) co
   TraceFields parts(*expect, builder_.place());
   if (const TraceJson* in = parts.find("in")) line.expect_in = texts_of(parts, *in, "in");
   if (const TraceJson* out = parts.find("out")) line.expect_out = texts_of(parts, *out, "out");
+  read_metas(parts, line);
   parts.refuse_others("expect");
+}
+
+void OperatorLineReader::read_metas(TraceFields& parts, OperatorLine& line) const {
+  constexpr std::string_view kShapes = "a list of shapes such as [[32, 8], null]",
+                             kDTypes = "a list of dtypes, one for each shape of out_shape";
+  const TraceJson *shapes = parts.find("out_shape"), *dtypes = parts.find("out_dtype");
+  if (!shapes && !dtypes) return;
+  const TraceJson &shape_list = parts.required("out_shape", kShapes),
+                  &dtype_list = parts.required("out_dtype", kDTypes);
+  if (!shape_list.is_array()) parts.fail("out_shape", kShapes, shape_list);
+  if (!dtype_list.is_array() || dtype_list.size() != shape_list.size())
+    parts.fail("out_dtype", kDTypes, dtype_list);
+  for (std::size_t i = 0; i < shape_list.size(); ++i) {
+    const TraceJson &shape = shape_list[i], &dtype = dtype_list[i];
+    std::optional<TensorMeta>& meta = line.expect_metas.emplace_back();
+    if (shape.is_null() && dtype.is_null()) continue;
+    if (!shape.is_array()) parts.fail("out_shape", kShapes, shape_list);
+    if (!dtype.is_string()) parts.fail("out_dtype", kDTypes, dtype_list);
+    std::string sizes = shape.dump();
+    meta = builder_.placed([&] {
+      return TensorMeta{parse_shape(std::string_view(sizes).substr(1, sizes.size() - 2)),
+                        call_dtype(dtype.get<std::string>(), "out_dtype")};
+    });
+  }
 }
 
 std::shared_ptr<const OperatorLine> OperatorLineReader::read_call(TraceFields& fields) {
   auto line = std::make_shared<OperatorLine>();
   line->kind = OperatorLine::Kind::Call;
   line->call = fields.string("call", "an operator of ATen such as \"addmm\"");
-  builder_.placed([&] { return &find_operator(line->call); });
   constexpr std::string_view kIn = "a list of names, lists of names and nulls";
   const TraceJson& in = fields.required("in", kIn);
   if (!in.is_array()) fields.fail("in", kIn, in);
@@ -170,12 +193,18 @@ std::shared_ptr<const OperatorLine> OperatorLineReader::read_call(TraceFields& f
     line->duration_ps = fields.integer("duration_ps", 0, kMaxDurationPs);
   read_place(fields, *line);
   read_expect(fields, *line);
+  if (line->expect_out && !known_operator(line->call))
+    line->without_rule = std::make_shared<const Operator>(operator_without_rule(line->call));
+  builder_.placed([&] { return &line->op(); });
   constexpr std::string_view kOut = "a list of names and nulls";
   const TraceJson& out = fields.required("out", kOut);
   if (!out.is_array()) fields.fail("out", kOut, out);
   for (const TraceJson& entry : out) {
     if (!entry.is_string() && !entry.is_null()) fields.fail("out", kOut, out);
-    give(*line, entry.is_null() ? "" : entry.get<std::string>());
+    std::string name = entry.is_null() ? "" : entry.get<std::string>();
+    auto before = name.empty() ? known_.end() : known_.find(name);
+    line->written.push_back(before == known_.end() ? kNoValue : before->second.value);
+    give(*line, name);
   }
   return line;
 }

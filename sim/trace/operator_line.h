@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/layout/mesh.h"
-#include "core/ops/call.h"
+#include "core/ops/operator.h"
 
 namespace reshard::sim {
 
@@ -48,12 +48,20 @@ struct OperatorLine {
   std::optional<std::int64_t> duration_ps;  // of each rank
   // Placements as text, "" for none: what must come out, where the line says it.
   std::optional<std::vector<std::string>> expect_in, expect_out;
+  // Of what comes out, where the line says it.
+  std::vector<std::optional<TensorMeta>> expect_metas;
+  // Which value an output is written to: a call in place names its input again.
+  std::vector<ValueId> written;
+  // A call that no rule is known of, which is taken as it is expected.
+  std::shared_ptr<const Operator> without_rule;
 
   // Redistribute.
   OpPlacements to;
 
   // The call's tensors, lists in order, absent ones too.
   std::vector<ValueId> flat_in() const;
+  // What is called. Throws InputError where there is none of that name.
+  const Operator& op() const { return without_rule ? *without_rule : find_operator(call); }
 };
 
 class TraceFields;
@@ -84,6 +92,7 @@ class OperatorLineReader {
   void give(OperatorLine& line, const std::string& name);
   void read_place(TraceFields& fields, OperatorLine& line) const;
   void read_expect(TraceFields& fields, OperatorLine& line) const;
+  void read_metas(TraceFields& parts, OperatorLine& line) const;
 
   TraceBuilder& builder_;
   const std::map<std::string, MeshRef>& meshes_;

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Calls made from the rows of torch_rows: systematically on two meshes, or drawn at random."""
 
+import itertools
 import math
 import random
 import re
@@ -8,6 +9,7 @@ import types
 
 import torch_calls
 import torch_rows
+import torch_rows_decomposed
 import torch_rows_images
 
 MESHES = "2 3 4 8 2x2 2x3 3x2 2x4 4x2 2x2x2 3x1x2".split()
@@ -167,6 +169,15 @@ def short(every=torch_rows.every):
             where = [alike(t, letter) for t in flat(entries)]
             if "S(" in "".join(where):
                 yield made(row, "8", {**EVEN, letter: 3}, where)
+
+
+def decomposed():
+    every = torch_rows_decomposed.decomposed
+    for begin, end, mesh in ((0, 2, "4"), (2, 5, "4"), (0, 1, "2x2")):
+        for row in rows(every):
+            yield from systematic(row, mesh, end)[begin:end]
+    yield from drawn(150, "composed", every)
+    yield from itertools.islice(short(every), 30)
 
 
 def images():

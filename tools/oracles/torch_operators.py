@@ -3,7 +3,8 @@
 """Asks an installed PyTorch what its dispatch decides for calls of operators on sharded tensors,
 and writes one JSON line per call: the call, and under "expect" what was decided.
 
-The set "operators" is what the tests read; "fixed", "wide", "drawn" and "images" are what it is
+The sets "operators" and "operators_decomposed" (what PyTorch has no rows for, and complex numbers)
+are what the tests read; "fixed", "wide", "drawn" and "images" are what it is
 taken from, "composite" is what becomes of operators that PyTorch takes apart before dispatch.
 Calls that reshard decides otherwise, with cause, are left out of "operators": they stand in
 operators_apart.jsonl in the same folder, with what is right and why.
@@ -47,7 +48,7 @@ import torch_composite
 import torch_decide
 from torch.testing._internal.distributed.fake_pg import FakeStore
 from torch_calls_composite import composite
-from torch_calls_drawn import drawn, images, short, wide
+from torch_calls_drawn import decomposed, drawn, images, short, wide
 from torch_calls_fixed import fixed
 from torch_calls_more import more
 
@@ -84,6 +85,7 @@ SETS = {
     "wide": (asked_widely, torch_answers.answer),
     "drawn": (drawn, torch_answers.answer),
     "images": (images, torch_answers.answer),
+    "operators_decomposed": (decomposed, torch_answers.answer),
     "composite": (composite, torch_composite.answer),
 }
 
@@ -108,11 +110,11 @@ def apart():
 
 def written(name):
     left_out = apart() if name == "operators" else []
-    if name == "operators":
+    if name.startswith("operators"):
         made = f"tools/oracles/torch_operators.py with torch {torch.__version__.split('+')[0]}"
         yield {"written_by": made, "note": "do not edit; what the fields mean: see there"}
     for call, expect in answered(*SETS[name]):
-        if name != "operators" or not (
+        if not name.startswith("operators") or not (
             {"composite", "run"} & expect.keys() or call["call"] in NO_ROW or call in left_out
         ):
             yield {**call, "expect": expect}

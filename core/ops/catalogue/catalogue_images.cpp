@@ -76,6 +76,10 @@ linalg+factor          linalg_inv_ex,linalg_inv_ex.inverse>  A ; check_errors
 linalg+lu              linalg_lu_factor_ex,linalg_lu_factor_ex.out> A ; pivot check_errors
 linalg+det             _linalg_det,_linalg_det.result>       A
 linalg+slogdet         _linalg_slogdet,_linalg_slogdet.sign> A
+grid_sample            grid_sampler_2d,grid_sampler_3d       input grid ; interpolation_mode
+                       padding_mode align_corners
+grid_sample            grid_sampler_2d_backward,grid_sampler_3d_backward grad_output input grid ;
+                       interpolation_mode padding_mode align_corners output_mask
 linalg+solve           _linalg_solve_ex,_linalg_solve_ex.result> A B ; left check_errors
 linalg+triangular      linalg_solve_triangular,linalg_solve_triangular.out> self B ; upper left
                        unitriangular

@@ -51,6 +51,7 @@ pointwise+largest      clamp_min.Tensor,clamp_min_.Tensor,clamp_min.Tensor_out> 
 pointwise              clip,clip_,clip.out>                  self ; min max
 pointwise              clip.Tensor,clip_.Tensor,clip.Tensor_out> self min? max?
 pointwise              _conj                                 self
+pointwise+sums=complex complex                               real imag
 pointwise              conj_physical,conj_physical_,conj_physical.out> self
 pointwise+copy         copy_,copy.out>                       self src
 pointwise=float        copysign.Scalar,copysign_.Scalar,copysign.Scalar_out> self ; other

@@ -112,6 +112,10 @@ rename                 squeeze_copy                          self
 rename                 squeeze_copy.dim,squeeze_copy.dims    self ; dim
 view                   view                                  self ; size
 as_complex             view_as_complex                       self
+as_real                view_as_real                          self
+fourier                _fft_c2c                              self ; dim normalization forward
+fourier                _fft_r2c                              self ; dim normalization onesided
+fourier                _fft_c2r                              self ; dim normalization last_dim_size
 keep                   view.dtype                            self ; dtype
 view                   view_copy                             self ; size
 keep                   zero_,zero.out>                       self

@@ -6,7 +6,6 @@ namespace reshard {
 
 const std::string_view kTensorOperators = R"(
 product_and_bias       addmm,addmm_,addmm.out>               self mat1 mat2 ; beta alpha
-product_and_bias       addmv                                 self mat vec ; beta alpha
 reduce_whole           all,all.all_out>                      self
 reduce_whole           all.dim,all.out>                      self ; dim keepdim
 reduce+max             amax,amax.out>                        self ; dim keepdim
@@ -61,6 +60,8 @@ reduce_indices         mode,mode.values>                     self ; dim keepdim
 product                mv                                    self vec
 reduce_indices         nanmedian.dim,nanmedian.dim_values>   self ; dim keepdim
 reduce+sum             nansum,nansum.out>                    self ; dim keepdim dtype
+group_norm_backward    native_group_norm_backward            grad_out input mean rstd weight? ;
+                       N C HxW group output_mask
 group_norm             native_group_norm,native_group_norm.out> input weight? bias? ; N C HxW
                        group eps
 norm_forward           native_layer_norm,native_layer_norm.out> input weight? bias? ;

@@ -240,6 +240,10 @@ Rows linear(const OpSite& site) {
 
 Metas linear_metas(const OpSite& site) { return product_metas(site, linear_equation(site)); }
 
+bool repeats(const std::string& letters) {
+  return std::set<char>(letters.begin(), letters.end()).size() < letters.size();
+}
+
 Equation written_equation(const OpSite& site) {
   std::string all = site.attributes.text("equation", "");
   std::erase(all, ' ');
@@ -262,23 +266,33 @@ Equation written_equation(const OpSite& site) {
   }
   auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
   auto is_plain = [&](const std::string& letters) {
-    std::set<char> each(letters.begin(), letters.end());
-    return each.size() == letters.size() && std::all_of(letters.begin(), letters.end(), is_letter);
+    return std::all_of(letters.begin(), letters.end(), is_letter);
   };
   bool known = std::all_of(out.output.begin(), out.output.end(), [&](char letter) {
     return std::any_of(out.inputs.begin(), out.inputs.end(),
                        [&](const std::string& input) { return has(input, letter); });
   });
-  if (!known || !is_plain(out.output) ||
+  if (!known || !is_plain(out.output) || repeats(out.output) ||
       !std::all_of(out.inputs.begin(), out.inputs.end(), is_plain) ||
       out.inputs.size() != site.inputs().size())
     throw InputError(fmt::format(
-        "attr equation: expected one list of different letters per tensor, found \"{}\"",
+        "attr equation: expected a list of letters per tensor, each once in the output, found "
+        "\"{}\"",
         site.attributes.text("equation", "")));
   return out;
 }
 
-Rows einsum(const OpSite& site) { return equation_rows(written_equation(site)); }
+// A letter that a tensor has twice takes its diagonal, which only the whole tensor has.
+Rows einsum(const OpSite& site) {
+  Equation equation = written_equation(site);
+  Rows rows = equation_rows(equation);
+  std::erase_if(rows, [&](const Row& row) {
+    for (std::size_t i = 0; i < equation.inputs.size(); ++i)
+      if (repeats(equation.inputs[i]) && row[i + 1] != Mark::replicate()) return true;
+    return false;
+  });
+  return rows;
+}
 Metas einsum_metas(const OpSite& site) {
   std::vector<const TensorMeta*> inputs = site.inputs();
   return {TensorMeta{output_shape(written_equation(site), inputs, site.op.name), inputs[0]->dtype}};

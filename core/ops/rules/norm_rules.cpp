@@ -142,6 +142,30 @@ Metas group_norm_metas(const OpSite& site) {
   return {input, statistics, statistics};
 }
 
+// Gradient, input, mean, rstd, weight: the gradients of what each channel has are sums over the
+// batch.
+Rows group_norm_backward(const OpSite& site) {
+  Row row;
+  for (std::size_t i = 0; i < site.outputs.size(); ++i)
+    row.push_back(!site.outputs[i] ? Mark::absent()
+                  : i == 0         ? Mark::shard(0)
+                                   : Mark::partial(ReduceOp::Sum));
+  row.insert(row.end(), 4, Mark::shard(0));
+  if (site.has(4)) row.push_back(Mark::replicate());
+  return {row};
+}
+
+Metas group_norm_backward_metas(const OpSite& site) {
+  const TensorMeta& input = site.meta(1);
+  if (input.shape.size() < 2) throw InputError(site.op.name + ": expected a batch of channels");
+  TensorMeta of_channels{Shape{input.shape[1]}, input.dtype};
+  std::vector<bool> mask = site.attributes.booleans("output_mask", {true, true, true});
+  Metas out{input, of_channels, of_channels};
+  for (std::size_t i = 0; i < out.size() && i < mask.size(); ++i)
+    if (!mask[i]) out[i].reset();
+  return out;
+}
+
 constexpr Rule kRules[]{
     {"softmax", softmax, softmax_metas, "dim half_to_float dtype input_dtype", true},
     {"norm_forward", norm_forward, norm_forward_metas, "normalized_shape", true, nullptr, nullptr,
@@ -149,6 +173,7 @@ constexpr Rule kRules[]{
     {"norm_backward", norm_backward, norm_backward_metas, "normalized_shape output_mask", false,
      nullptr, nullptr, nullptr, norm_backward_fault},
     {"group_norm", group_norm, group_norm_metas, "group", false},
+    {"group_norm_backward", group_norm_backward, group_norm_backward_metas, "output_mask", false},
 };
 
 }  // namespace

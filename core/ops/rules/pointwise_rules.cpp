@@ -45,6 +45,7 @@ const Rows& partial_rows(std::string_view name) {
       {"neg", {{kSum, kSum}, {kAvg, kAvg}, {kMin, kMax}, {kMax, kMin}}},
       {"any", {{kSum, kSum}, {kAvg, kAvg}, {kMax, kMax}, {kMin, kMin}}},
       {"copy", {{kSum, kSum, kSum}, {kAvg, kAvg, kAvg}, {kMax, kMax, kMax}, {kMin, kMin, kMin}}},
+      {"sums", {{kSum, kSum, kSum}, {kAvg, kAvg, kAvg}}},
       {"besselk", {{kMax, kMin}}},  // falls where it is defined, above 0
       {"div2", {{kSum, kSum, kR}, {kAvg, kAvg, kR}}},
       {"monotone", {{kMax, kMax, kR}, {kMax, kR, kMax}, {kMin, kMin, kR}, {kMin, kR, kMin}}},
@@ -109,6 +110,7 @@ constexpr std::string_view kScalars[]{"other", "self",  "exponent", "min",
 
 DType pointwise_dtype(const OpSite& site, const std::vector<const TensorMeta*>& inputs) {
   if (site.op.dtype == "bool") return DType::Bool;
+  if (site.op.dtype == "complex") return DType::C64;
   std::vector<const OpValue*> values;
   bool fills = site.op.name.starts_with("masked_fill") || site.op.name.starts_with("threshold");
   for (std::string_view name : kScalars) {
@@ -123,6 +125,9 @@ DType pointwise_dtype(const OpSite& site, const std::vector<const TensorMeta*>& 
   if (site.op.name.starts_with("masked_fill")) operands.resize(1);
   DType dtype = promote(operands, values);
   if (site.op.name.starts_with("float_power")) return dtype == DType::C64 ? dtype : DType::F64;
+  // Sizes and angles of complex numbers are real.
+  bool measures = site.op.name.starts_with("abs") || site.op.name.starts_with("angle");
+  if (dtype == DType::C64 && measures && !site.op.in_place) return DType::F32;
   std::string mode = site.attributes.text("rounding_mode", "");
   return site.op.dtype == "float" && mode.empty() ? as_floating(dtype) : dtype;
 }

@@ -146,12 +146,41 @@ Metas resample_metas(const OpSite& site) {
   return {out};
 }
 
+// Of images and, for each batch, where to look in them. What is looked up is linear in the images.
+Rows grid_sample(const OpSite& site) {
+  Mark batch = Mark::shard(0);
+  if (has_part(site, "backward"))
+    return {{site.outputs[0] ? batch : Mark::absent(), batch, batch, batch, batch}};
+  Rows rows{{batch, batch, batch}};
+  for (ReduceOp op : {ReduceOp::Sum, ReduceOp::Avg})
+    rows.push_back({Mark::partial(op), Mark::partial(op), Mark::replicate()});
+  return rows;
+}
+
+Metas grid_sample_metas(const OpSite& site) {
+  bool backward = has_part(site, "backward");
+  const TensorMeta &images = site.meta(backward ? 1 : 0), &grid = site.meta(backward ? 2 : 1);
+  int dims = images.shape.size();
+  if (dims < 4 || grid.shape.size() != dims || grid.shape[dims - 1] != dims - 2 ||
+      grid.shape[0] != images.shape[0])
+    throw InputError(fmt::format("{}: expected images and a grid of them, found [{}] and [{}]",
+                                 site.op.name, text(images.shape), text(grid.shape)));
+  if (backward) {
+    bool wanted = site.attributes.booleans("output_mask", {true, true}).at(0);
+    return {wanted ? std::optional(images) : std::nullopt, grid};
+  }
+  TensorMeta out = images;
+  for (int d = 2; d < dims; ++d) out.shape[d] = grid.shape[d - 1];
+  return {out};
+}
+
 constexpr std::string_view kReads = "kernel_size stride padding dilation ceil_mode output_size";
 constexpr Rule kRules[]{
     {"pool", pool, pool_metas, kReads, true},
     {"max_pool_backward", max_pool_backward, like_second, "", false},
     {"pool_backward", batches_and_channels, like_second, "", false},
     {"unpool", batches_and_channels, unpool_metas, "output_size", false},
+    {"grid_sample", grid_sample, grid_sample_metas, "output_mask", false},
     {"resample", resample, resample_metas, "output_size input_size", false},
 };
 

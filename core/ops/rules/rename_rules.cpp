@@ -42,9 +42,62 @@ Metas as_complex_metas(const OpSite& site) {
   return {TensorMeta{reduced_shape(shape, {shape.size() - 1}, false), DType::C64}};
 }
 
+// The other way. The last dim is cut in two, and its cut stays where all parts are alike.
+Rows as_real(const OpSite& site) {
+  Rows rows;
+  cut_alike(site, {}, 2, rows);
+  keep_partials(kPartials, 2, rows);
+  return rows;
+}
+
+bool cuts_last_evenly(const Placing& placing) {
+  return is_even(placing, 0, placing.from[0]->meta.shape.size() - 1);
+}
+
+Metas as_real_metas(const OpSite& site) {
+  const TensorMeta& input = site.meta(0);
+  if (input.dtype != DType::C64 || input.shape.size() == 0)
+    throw InputError("view_as_real: expected a tensor of c64 with one dim or more");
+  TensorMeta out{input.shape, DType::F32};
+  add_dim(out.shape, 2);
+  return {out};
+}
+
+// ---- transforms along whole dims
+
+Rows fourier(const OpSite& site) {
+  Rows rows;
+  std::optional<std::vector<int>> dims = site.dims("dim");
+  cut_alike(site, dims.value_or(std::vector<int>{}), 2, rows);
+  keep_partials(kPartials, 2, rows);
+  return rows;
+}
+
+Metas fourier_metas(const OpSite& site) {
+  TensorMeta out = site.meta(0);
+  std::optional<std::vector<int>> dims = site.dims("dim");
+  if (!dims || dims->empty()) throw InputError(site.op.name + ": expected dims to transform");
+  bool from_real = site.op.name.starts_with("_fft_r2c"),
+       to_real = site.op.name.starts_with("_fft_c2r");
+  if (from_real ? out.dtype != DType::F32 : out.dtype != DType::C64)
+    throw InputError(site.op.name + (from_real ? ": expected f32" : ": expected c64"));
+  for (int dim : *dims)
+    if (out.shape[dim] == 0) throw InputError(site.op.name + ": expected dims with elements");
+  std::int64_t& last = out.shape[dims->back()];
+  if (from_real && site.attributes.boolean("onesided", true)) last = last / 2 + 1;
+  if (to_real) {
+    last = site.attributes.integer("last_dim_size");
+    if (last < 1) throw InputError("attr last_dim_size: expected 1 or more");
+  }
+  out.dtype = to_real ? DType::F32 : DType::C64;
+  return {out};
+}
+
 constexpr Rule kRules[]{
     {"rename", rename, rename_metas, "dim dims dim0 dim1"},
     {"as_complex", as_complex, as_complex_metas},
+    {"as_real", as_real, as_real_metas, "", true, cuts_last_evenly},
+    {"fourier", fourier, fourier_metas, "dim onesided last_dim_size"},
 };
 
 }  // namespace

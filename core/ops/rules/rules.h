@@ -17,10 +17,10 @@ namespace reshard {
 // writes to tensors given as out=, which come after the others. A tensor is `name`, `name?` where
 // it may be absent, `name[]` a list.
 
-std::array<std::string_view, 5> catalogue();
+std::array<std::string_view, 6> catalogue();
 
 extern const std::string_view kPointwiseOperators, kListOperators, kTensorOperators,
-    kShapeOperators, kImageOperators;
+    kShapeOperators, kImageOperators, kDecomposedOperators;
 
 // The rules, in the files in which they are written (*_rules.cpp); a row of a table each.
 
@@ -42,6 +42,7 @@ std::span<const Rule> pooling_rules();
 std::span<const Rule> batch_norm_rules();
 std::span<const Rule> linalg_rules();
 std::span<const Rule> grouped_rules();
+std::span<const Rule> decomposed_rules();
 
 // stack: all tensors lie as what they have in common, axis by axis.
 Decision decide_stack(const OpCall& call, std::span<const std::int32_t> sizes,

@@ -28,11 +28,11 @@ ArrayResults bucketize(const LocalCall& call) {
 }
 
 // Bins of one width from min to max, of which the last has both ends; equal ends are those of the
-// values.
+// values. Integers, which GPUs count too, are put into bins without rounding.
 ArrayResults histc(const LocalCall& call) {
   const Array& in = call.tensor(0);
   std::int64_t bins = call.attributes.integer("bins", 100);
-  call.expect(bins > 0 && bins <= (1 << 24) && is_real(in.dtype), "expected floats and bins");
+  call.expect(bins > 0 && bins <= (1 << 24), "expected 1 to 2^24 bins");
   double low = call.number("min", 0), high = call.number("max", 0);
   std::vector<double> x = values<double>(in), out(to_index(bins), 0);
   if (low == high && !x.empty()) {
@@ -43,7 +43,9 @@ ArrayResults histc(const LocalCall& call) {
   call.expect(low < high && std::isfinite(high - low), "expected a finite min below a finite max");
   for (double value : x) {
     if (!(value >= low && value <= high)) continue;
-    auto bin = static_cast<std::int64_t>((value - low) / (high - low) * static_cast<double>(bins));
+    auto count = static_cast<double>(bins);
+    auto bin = static_cast<std::int64_t>(is_real(in.dtype) ? (value - low) / (high - low) * count
+                                                           : (value - low) * count / (high - low));
     out[to_index(std::min(bin, bins - 1))] += 1;
   }
   return results(Array::of(in.dtype, Shape{bins}, out));

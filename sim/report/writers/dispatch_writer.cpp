@@ -52,6 +52,7 @@ Json call_json(const DispatchedCall& call) {
                                                   {"cost_us", cost_json(*decision.runner_up_us)}}
                                            : Json(nullptr);
   out["corrected"] = or_null(decision.corrected);
+  out["recorded"] = or_null(call.recorded);
   out["duration_ps"] = call.duration_ps;
   out["duration"] = text(call.duration_of);
   out["random_offsets"] = call.random_starts.empty() ? Json(nullptr) : Json(call.random_starts);
@@ -134,8 +135,9 @@ std::string counts_text(const CollectiveCounts& counts) {
 
 // As DebugMode writes a call: its inputs, what it redistributes, its outputs.
 std::string call_text(const DispatchedCall& call) {
-  auto spec_text = [](const std::optional<TensorSpec>& spec) {
-    return spec ? text(*spec) : std::string("None");
+  auto spec_text = [&](const std::optional<TensorSpec>& spec) {
+    if (!spec) return std::string("None");
+    return call.sized ? text(*spec) : text(spec->placements);
   };
   std::vector<std::string> in, out;
   for (const auto& spec : call.in) in.push_back(spec_text(spec));
@@ -143,8 +145,8 @@ std::string call_text(const DispatchedCall& call) {
     out.push_back(spec ? text(spec->placements) : "None");
   std::string kind = call.op ? "implicit" : "explicit", text;
   if (call.op)
-    text = fmt::format("{}: aten::{}({}) -> {}\n", call.line, call.op->name, fmt::join(in, ", "),
-                       fmt::join(out, ", "));
+    text = fmt::format("{}: aten::{}({}) -> {}{}\n", call.line, call.op->name, fmt::join(in, ", "),
+                       fmt::join(out, ", "), call.recorded.empty() ? "" : " as recorded");
   for (const DispatchedMove& move : call.moves)
     text += fmt::format("{}redistribute_input [{}] ({}, trace: {}){}\n",
                         call.op ? "    " : fmt::format("{}: ", call.line), kind, move.input,
@@ -190,6 +192,13 @@ std::string faults_table(const DispatchReport& report, std::size_t width) {
   return table.rows() == 0 ? std::string() : fmt::format("\n{}", table.text(width));
 }
 
+std::string recorded_table(const DispatchReport& report, std::size_t width) {
+  Table table({"taken as recorded", ">calls", ">first line", "why"});
+  for (const TakenAsRecorded& row : report.recorded)
+    table.add_row({row.call, std::to_string(row.count), std::to_string(row.line), row.why});
+  return table.rows() == 0 ? std::string() : fmt::format("\n{}", table.text(width));
+}
+
 std::string durations_text(const DispatchReport& report) {
   std::map<DurationOf, std::int64_t> counts;
   for (const DispatchedCall& call : report.calls)
@@ -227,7 +236,12 @@ std::string facts_text(const DispatchReport& report, std::size_t width) {
               fmt::format("{} calls computed on every rank, {} elements as of whole tensors{}",
                           report.calls_computed, report.elements_compared, cancelled));
   }
-  if (!report.values_left_out.empty()) facts.add("values", "left out: " + report.values_left_out);
+  if (report.calls_left_out > 0) {
+    facts.add("values", fmt::format("left out of {} calls: {}", report.calls_left_out,
+                                    report.values_left_out));
+  } else if (!report.values_left_out.empty()) {
+    facts.add("values", "left out: " + report.values_left_out);
+  }
   for (std::string_view pass : kPasses) {
     if (auto at = report.collectives.find(pass); at != report.collectives.end())
       facts.add(std::string(pass), counts_text(at->second));
@@ -292,7 +306,11 @@ void add_dispatch(const DispatchReport& report, Json& out) {
   out["values"] = {{"calls", report.calls_computed},
                    {"elements", report.elements_compared},
                    {"cancelled", report.elements_cancelled},
-                   {"left_out", or_null(report.values_left_out)}};
+                   {"left_out", or_null(report.values_left_out)},
+                   {"calls_left_out", report.calls_left_out}};
+  out["taken_as_recorded"] = list_json(report.recorded, [](const TakenAsRecorded& row) -> Json {
+    return {{"call", row.call}, {"count", row.count}, {"line", row.line}, {"why", row.why}};
+  });
   out["collectives"] = counts_json(report.collectives);
   out["collectives_issued"] = counts_json(report.issued);
   out["operators"] = list_json(operator_facts(report), operator_json);
@@ -302,7 +320,7 @@ void add_dispatch(const DispatchReport& report, Json& out) {
 
 std::string dispatch_tables(const DispatchReport& report, bool verbose, std::size_t width) {
   std::string out = operators_table(report, verbose, width) + collectives_table(report, width) +
-                    faults_table(report, width);
+                    faults_table(report, width) + recorded_table(report, width);
   out += fmt::format("\n{}", facts_text(report, width));
   if (report.regret) out += regret_table(*report.regret, width);
   if (!verbose) return out;

@@ -185,5 +185,86 @@ TEST_CASE("recorded models are decided as PyTorch decided them, collective by co
   CHECK(models >= 20);
 }
 
+// ---- operators without a rule
+
+const char* kUnknown =
+    R"~({"op": "call", "call": "my_own", "in": ["x", "w"], "out": ["y"], "expect": {"in": )~"
+    R"~(["S(0)", "R"], "out": ["S(0)"], "out_shape": [[64, 8]], "out_dtype": ["f32"]}})~";
+
+TEST_CASE("a call without a rule is taken as recorded, and what comes of it is decided") {
+  Trace trace;
+  DispatchReport report = dispatched(
+      {tensor("x", "64,32", "S(0)"), tensor("w", "32,8", "S(0)"), kUnknown,
+       R"~({"op": "redistribute", "tensor": "y", "to": "R", "out": "z"})~",
+       R"~({"op": "call", "call": "sum.dim_IntList", "in": ["y"], "attr": {"dim": [0]}, )~"
+       R"~("out": ["s"]})~"},
+      &trace);
+  REQUIRE(report.calls.size() == 3);
+  CHECK(report.calls[0].recorded == "no rule");
+  CHECK(report.calls[0].sized);
+  REQUIRE(report.calls[0].moves.size() == 1);
+  CHECK(text(report.calls[0].moves[0].steps.at(0)) == "0:S(0)->R");
+  CHECK(text(*report.calls[0].decision.outputs[0]) == "f32[64, 8](S(0))");
+  CHECK(report.calls[2].recorded.empty());
+  CHECK(text(report.calls[2].decision.outputs[0]->placements) == "P(sum)");
+  REQUIRE(report.recorded.size() == 1);
+  CHECK(report.recorded[0].call == "my_own");
+  CHECK(report.recorded[0].count == 1);
+  CHECK(report.recorded[0].line == 4);
+  CHECK(report.collectives["forward"] == CollectiveCounts{{"all_gather", 2}});
+}
+
+TEST_CASE("without sizes, what comes of a call without a rule is taken as recorded, too") {
+  DispatchReport report = dispatched(
+      {tensor("x", "64,32", "S(0)"),
+       R"~({"op": "call", "call": "my_own", "in": ["x"], "out": ["y"], "expect": {"in": ["S(0)"], )~"
+       R"~("out": ["S(1)"]}})~",
+       R"~({"op": "call", "call": "relu", "in": ["y"], "out": ["r"], "expect": {"in": ["S(1)"], )~"
+       R"~("out": ["S(1)"]}})~",
+       R"~({"op": "redistribute", "tensor": "r", "to": "R", "out": "q"})~",
+       R"~({"op": "call", "call": "relu", "in": ["x"], "out": ["t"]})~"});
+  REQUIRE(report.calls.size() == 4);
+  CHECK(report.calls[1].recorded == "sizes unknown: line 3 has no out_shape");
+  CHECK(report.calls[2].recorded == "sizes unknown: line 4 has no out_shape");
+  CHECK(report.calls[2].moves.at(0).steps.empty());
+  CHECK(report.calls[3].recorded.empty());
+  CHECK(report.recorded.size() == 3);
+  CHECK_THROWS_WITH(
+      dispatched({tensor("x", "64,32", "S(0)"),
+                  R"~({"op": "call", "call": "my_own", "in": ["x"], "out": ["y"], "expect": )~"
+                  R"~({"in": ["S(0)"], "out": ["S(1)"]}})~",
+                  R"~({"op": "call", "call": "relu", "in": ["y"], "out": ["r"]})~"}),
+      "t.jsonl:4: relu needs the sizes of its tensors, and line 3, which is taken as recorded, "
+      "does not say what it makes: expect has no out_shape and out_dtype");
+}
+
+TEST_CASE("in place, what is written keeps its sizes") {
+  DispatchReport report = dispatched(
+      {tensor("x", "64,32", "S(0)"),
+       R"~({"op": "call", "call": "my_own_", "in": ["x"], "out": ["x"], "expect": {"in": )~"
+       R"~(["S(0)"], "out": ["S(0)"]}})~",
+       R"~({"op": "call", "call": "relu", "in": ["x"], "out": ["r"]})~"});
+  CHECK(report.calls[0].sized);
+  CHECK(text(*report.calls[1].decision.outputs[0]) == "f32[64, 32](S(0))");
+}
+
+TEST_CASE("a call without a rule and without what was recorded is refused") {
+  CHECK_THROWS_WITH(
+      dispatched({tensor("x", "64,32", "S(0)"),
+                  R"~({"op": "call", "call": "my_own", "in": ["x"], "out": ["y"]})~"}),
+      "t.jsonl:3: operator my_own has no sharding rule");
+  CHECK_THROWS_WITH(
+      dispatched({tensor("x", "64,32", "S(0)"),
+                  R"~({"op": "call", "call": "my_own", "in": ["x"], "out": ["y"], "expect": )~"
+                  R"~({"in": ["S(0)"], "out": ["S(7)"], "out_shape": [[4]], "out_dtype": )~"
+                  R"~(["f32"]}})~"}),
+      Catch::StartsWith("t.jsonl:3: "));
+  CHECK_THROWS_WITH(
+      dispatched({tensor("x", "64,32", "S(0)"),
+                  R"~({"op": "call", "call": "my_own", "in": ["x"], "out": ["y"], "expect": )~"
+                  R"~({"in": [], "out": ["R"]}})~"}),
+      "t.jsonl:3: expect: in: expected 1 placements, one for each tensor, found 0");
+}
+
 }  // namespace
 }  // namespace reshard::sim

@@ -128,3 +128,12 @@ def indices(func, args, kwargs):
         for dim, tensor in enumerate(given["indices"]):
             if tensor is not None:
                 yield tensor, given["self"].shape[dim]
+
+
+def sizes(outputs):
+    """What comes out, for operators that a reader of the trace has no rule for."""
+    if any(each is not None and each.dtype not in DTYPES for each in outputs):
+        return {}
+    shapes = [None if each is None else list(each.shape) for each in outputs]
+    dtypes = [None if each is None else DTYPES[each.dtype] for each in outputs]
+    return {"out_shape": shapes, "out_dtype": dtypes}

@@ -293,7 +293,8 @@ class Recorder(TorchDispatchMode):
                 if chosen[at] is not None:
                     chosen[at] = next(moved, chosen[at])
             made = [tensor_text(each, call.mesh) for each in outputs]
-            call.line["expect"] = {"in": without_trailing(chosen), "out": made}
+            expect = {"in": without_trailing(chosen), "out": made}
+            call.line["expect"] = {**expect, **arguments.sizes(outputs)}
         self.document.call(call.line)
 
     # Tensors ------------------------------------------------------------------------------------

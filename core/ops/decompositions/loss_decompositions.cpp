@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Losses of each element, kept, averaged or summed, and their gradients.
+#include <fmt/format.h>
+
+#include "core/ops/decompositions/steps.h"
+
+namespace reshard {
+namespace {
+
+enum Reduction : std::int64_t { kNone = 0, kMean = 1, kSum = 2 };
+
+std::int64_t reduction_of(const Steps& s) {
+  std::int64_t reduction = s.attributes().integer("reduction", kMean);
+  if (reduction < kNone || reduction > kSum)
+    s.refuse(
+        fmt::format("attr reduction: expected 0 (none), 1 (mean) or 2 (sum), found {}", reduction));
+  return reduction;
+}
+
+void give_reduced(Steps& s, StepTensor loss) {
+  std::int64_t reduction = reduction_of(s);
+  s.give(reduction == kMean ? s("mean", {loss}) : reduction == kSum ? s("sum", {loss}) : loss);
+}
+
+OpValue number(double value) { return OpValue(value); }
+OpValue integer(std::int64_t value) { return OpValue(value); }
+
+// What the gradient of one element is multiplied with.
+double share(const Steps& s, StepTensor of, double factor = 1) {
+  return reduction_of(s) == kMean ? factor / s.count_of(of) : factor;
+}
+
+void mse_loss(Steps& s) {
+  StepTensor difference = s("sub.Tensor", {s.in(0), s.in(1)});
+  give_reduced(s, s("pow.Tensor_Scalar", {difference}, {{"exponent", integer(2)}}));
+}
+
+void mse_loss_backward(Steps& s) {
+  StepTensor difference = s("sub.Tensor", {s.in(1), s.in(2)});
+  StepTensor scaled = s("mul.Tensor", {difference}, {{"other", number(share(s, s.in(1), 2))}});
+  s.give(s("mul.Tensor", {scaled, s.in(0)}));
+}
+
+void smooth_l1_loss(Steps& s) {
+  double beta = s.attributes().number("beta", 1);
+  StepTensor far = s("abs", {s("sub.Tensor", {s.in(0), s.in(1)})});
+  StepTensor is_near = s("lt.Scalar", {far}, {{"other", number(beta)}});
+  StepTensor square = s("pow.Tensor_Scalar", {far}, {{"exponent", integer(2)}});
+  StepTensor half = s("mul.Tensor", {square}, {{"other", number(0.5)}});
+  StepTensor near = s("div.Tensor", {half}, {{"other", number(beta)}});
+  StepTensor line = s("sub.Tensor", {far}, {{"other", number(0.5 * beta)}});
+  give_reduced(s, s("where.self", {is_near, near, line}));
+}
+
+void smooth_l1_loss_backward(Steps& s) {
+  double beta = s.attributes().number("beta", 1);
+  StepTensor difference = s("sub.Tensor", {s.in(1), s.in(2)});
+  StepTensor far = s("abs", {difference});
+  StepTensor grad = s("mul.Tensor", {s.in(0)}, {{"other", number(share(s, s.in(1)))}});
+  StepTensor is_near = s("lt.Scalar", {far}, {{"other", number(beta)}});
+  StepTensor product = s("mul.Tensor", {grad, difference});
+  StepTensor near = s("div.Tensor", {product}, {{"other", number(beta)}});
+  StepTensor line = s("mul.Tensor", {grad, s("sign", {difference})});
+  s.give(s("where.self", {is_near, near, line}));
+}
+
+void huber_loss(Steps& s) {
+  double delta = s.attributes().number("delta", 1);
+  StepTensor far = s("abs", {s("sub.Tensor", {s.in(0), s.in(1)})});
+  StepTensor is_near = s("lt.Scalar", {far}, {{"other", number(delta)}});
+  StepTensor half = s("mul.Tensor", {far}, {{"other", number(0.5)}});
+  StepTensor near = s("mul.Tensor", {half, far});
+  StepTensor behind = s("sub.Tensor", {far}, {{"other", number(0.5 * delta)}});
+  StepTensor line = s("mul.Tensor", {behind}, {{"other", number(delta)}});
+  give_reduced(s, s("where.self", {is_near, near, line}));
+}
+
+void huber_loss_backward(Steps& s) {
+  double delta = s.attributes().number("delta", 1), norm = share(s, s.in(1));
+  auto times = [&](StepTensor tensor, double factor) {
+    return s("mul.Tensor", {tensor}, {{"other", number(factor)}});
+  };
+  StepTensor difference = s("sub.Tensor", {s.in(1), s.in(2)});
+  StepTensor below = s("lt.Scalar", {difference}, {{"other", number(-delta)}});
+  StepTensor least = times(times(s.in(0), -norm), delta);
+  StepTensor above = s("gt.Scalar", {difference}, {{"other", number(delta)}});
+  StepTensor most = times(times(s.in(0), norm), delta);
+  StepTensor near = s("mul.Tensor", {times(difference, norm), s.in(0)});
+  s.give(s("where.self", {below, least, s("where.self", {above, most, near})}));
+}
+
+// No logarithm is taken for less than -100.
+StepTensor bounded(Steps& s, StepTensor logarithm) {
+  StepTensor least = s("new_full", {s.in(0)},
+                       {{"size", OpValue(std::vector<OpValue>{})}, {"fill_value", integer(-100)}});
+  return s("maximum", {logarithm, least});
+}
+
+void binary_cross_entropy(Steps& s) {
+  StepTensor probability = s.in(0), target = s.in(1), weight = s.in(2);
+  StepTensor other = s("sub.Tensor", {target}, {{"other", integer(1)}});
+  StepTensor no = bounded(s, s("log1p", {s("neg", {probability})}));
+  StepTensor against = s("mul.Tensor", {other, no});
+  StepTensor in_favour = s("mul.Tensor", {target, bounded(s, s("log", {probability}))});
+  StepTensor loss = s("sub.Tensor", {against, in_favour});
+  give_reduced(s, weight == kNoTensor ? loss : s("mul.Tensor", {loss, weight}));
+}
+
+void binary_cross_entropy_backward(Steps& s) {
+  StepTensor grad = s.in(0), probability = s.in(1), weight = s.in(3);
+  StepTensor top = s("mul.Tensor", {grad, s("sub.Tensor", {probability, s.in(2)})});
+  StepTensor other = s("rsub.Scalar", {probability}, {{"other", integer(1)}});
+  StepTensor variance = s("mul.Tensor", {probability, other});
+  StepTensor bottom = s("clamp", {variance}, {{"min", number(1e-12)}});
+  StepTensor out = s("div.Tensor", {top, bottom});
+  if (weight != kNoTensor) out = s("mul.Tensor", {out, weight});
+  if (reduction_of(s) == kMean)
+    out = s("div.Tensor", {out}, {{"other", number(s.count_of(probability))}});
+  s.give(out);
+}
+
+void binary_cross_entropy_with_logits(Steps& s) {
+  StepTensor logit = s.in(0), target = s.in(1), weight = s.in(2), positive = s.in(3);
+  auto against = [&] {
+    StepTensor other = s("rsub.Scalar", {target}, {{"other", integer(1)}});
+    return s("mul.Tensor", {other, logit});
+  };
+  StepTensor loss = kNoTensor;
+  if (positive == kNoTensor) {
+    StepTensor no = against();
+    loss = s("sub.Tensor", {no, s("log_sigmoid_forward", {logit})});
+  } else {
+    StepTensor more = s("sub.Tensor", {positive}, {{"other", integer(1)}});
+    StepTensor scaled = s("mul.Tensor", {more, target});
+    StepTensor factor = s("add.Tensor", {scaled}, {{"other", integer(1)}});
+    StepTensor no = against();
+    StepTensor yes = s("mul.Tensor", {factor, s("log_sigmoid_forward", {logit})});
+    loss = s("sub.Tensor", {no, yes});
+  }
+  give_reduced(s, weight == kNoTensor ? loss : s("mul.Tensor", {loss, weight}));
+}
+
+void soft_margin_loss(Steps& s) {
+  StepTensor product = s("mul.Tensor", {s("neg", {s.in(0)}), s.in(1)});
+  give_reduced(s, s("log1p", {s("exp", {product})}));
+}
+
+void soft_margin_loss_backward(Steps& s) {
+  StepTensor signed_grad = s("mul.Tensor", {s.in(2), s.in(0)});
+  StepTensor sure = s("sigmoid", {s("mul.Tensor", {s.in(2), s.in(1)})});
+  StepTensor slope = s("sub.Tensor", {sure}, {{"other", integer(1)}});
+  StepTensor out = s("mul.Tensor", {signed_grad, slope});
+  if (reduction_of(s) == kMean)
+    out = s("div.Tensor", {out}, {{"other", number(s.count_of(s.in(1)))}});
+  s.give(out);
+}
+
+constexpr Decomposition kAll[]{
+    {"mse_loss", mse_loss},
+    {"mse_loss_backward", mse_loss_backward},
+    {"smooth_l1_loss", smooth_l1_loss},
+    {"smooth_l1_loss_backward", smooth_l1_loss_backward},
+    {"huber_loss", huber_loss},
+    {"huber_loss_backward", huber_loss_backward},
+    {"binary_cross_entropy", binary_cross_entropy},
+    {"binary_cross_entropy_backward", binary_cross_entropy_backward},
+    {"binary_cross_entropy_with_logits", binary_cross_entropy_with_logits},
+    {"soft_margin_loss", soft_margin_loss},
+    {"soft_margin_loss_backward", soft_margin_loss_backward},
+};
+
+}  // namespace
+
+std::span<const Decomposition> loss_decompositions() { return kAll; }
+
+}  // namespace reshard

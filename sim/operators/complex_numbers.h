@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Operators on complex numbers, worked out on their parts. An array of c64 has two elements a
+// number, the real part first: the bytes of an array of f32 with one dim more, of length 2.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "core/ops/call.h"
+#include "sim/operators/array.h"
+#include "sim/operators/operators.h"
+
+namespace reshard::sim {
+
+// The numbers as pairs of f32, and back; anything else as it is.
+TensorMeta as_pairs(const TensorMeta& meta);
+Array as_pairs(Array array);
+Array as_complex(Array pairs);
+
+// Whether a call works on complex numbers, or makes some.
+bool is_complex(std::string_view name, const std::vector<ArrayArgument>& arguments);
+// Throws NotComputed for operators that are not worked out here.
+ArrayResults compute_complex(std::string_view name, const std::vector<ArrayArgument>& arguments,
+                             const OpAttributes& attributes, const RandomStream& random);
+
+// _fft_c2c, _fft_r2c and _fft_c2r.
+ArrayResults fourier_transform(std::string_view name, const Array& input,
+                               const OpAttributes& attributes);
+
+}  // namespace reshard::sim

@@ -214,9 +214,8 @@ TEST_CASE("the largest of norms has the largest norm") {
 const std::string kBatchNorm =
     tensor("x", "8,8,16,16", "S(0)") + tensor("w", "8", "R") +
     call("native_batch_norm", R"("x", "w", "w", "w", "w")", R"("y", "m", "s")",
-         R"(, "attr": {"training": false, "momentum": 0.1, "eps": 1e-05}, "expect": {"in": )"
-         R"(["S(1)", "S(0)", "S(0)", "S(0)", "S(0)"], "out": ["S(1)", "S(0)", "S(0)"]
-})");
+         R"x(, "attr": {"training": false, "momentum": 0.1, "eps": 1e-05}, "expect": {"in": )x"
+         R"x(["S(1)", "S(0)", "S(0)", "S(0)", "S(0)"], "out": ["S(1)", "S(0)", "S(0)"]})x");
 
 TEST_CASE("expectations are priced as on the machine on which they were recorded") {
   auto recorded = [](const std::string& header) {

@@ -49,7 +49,14 @@ class Move:
 
     def _plan(self, shape, mesh, source, target, options):
         stored = self.stored
-        self.plan = _plan.plan(stored.shape(shape), stored.dtype, mesh, source, target, **options)
+        request = (stored.shape(shape), stored.dtype, mesh, source, target)
+        if not options.keys() - {"to_mesh"} and mesh.device_type == "cpu":
+            # The default topology is one of GPUs. Between processes of a host what counts is bytes
+            # and wake-ups, of which one exchange has least; sums it would add from whole addends.
+            self.plan = _plan.plan(*request, planner="p2p", **options)
+            if not self.plan.adds:
+                return
+        self.plan = _plan.plan(*request, **options)
         if stored.only_moves and self.plan.adds:
             raise NotOurs(f"dtype: expected one that the library adds, found {self.dtype}")
 

@@ -7,8 +7,7 @@ import torch
 import torch.distributed as dist
 from torch.distributed.tensor import Partial
 
-from . import _plan
-from ._execute import run_on_host
+from . import _execute, _plan
 from ._library import InputError
 from ._local import execute_all
 from ._memory import Memory
@@ -99,7 +98,7 @@ def moved(move, local, mesh, to_mesh, lane):
     rank = dist.get_rank()
     source, destination = move.shards(rank)
     why = None if source is None else misfit(local, source, move.dtype)
-    channel = route.channel if local.device.type == "cpu" else None
+    channel = None if _execute.on_device(local) else route.channel
     if channel is not None:
         return channel.run(
             lane,
@@ -109,15 +108,25 @@ def moved(move, local, mesh, to_mesh, lane):
         )
     if why:
         raise InputError(why)
-    return _run(move, rank, local, destination, _transport(meshes))
+    return _run(move, rank, local, destination, _transport(meshes, lane))
 
 
-def _transport(meshes):
+_threads = {}  # by process group: the lane that uses it
+
+
+def _transport(meshes, lane):
     own = [mesh for mesh in meshes if mesh.get_coordinate() is not None]
     groups = [group for each in own for group in each.get_all_groups()]
     # A mesh of one axis has a group of all its ranks; of several there is only the default one.
     alone = len(meshes) == 1 and meshes[0].ndim == 1
-    return TorchTransport(groups[0] if alone else None, groups)
+    group = groups[0] if alone else dist.group.WORLD
+    thread = lane.partition(", backward")[0]
+    if dist.get_backend(group) != "fake" and _threads.setdefault(group, thread) != thread:
+        raise InputError(
+            f"lane: {_threads[group]} redistributes over this process group, which keeps apart no "
+            f"messages of {thread}; call from one thread, or on meshes of one axis, one a thread"
+        )
+    return TorchTransport(group if alone else None, groups)
 
 
 def _run(move, rank, local, destination, transport):
@@ -127,8 +136,8 @@ def _run(move, rank, local, destination, transport):
     taken = None
     if destination is not None:
         taken = local.new_empty(move.stored.shape(destination), dtype=move.stored.dtype)
-    if local.device.type == "cpu":
-        run_on_host(move.plan, rank, _memory(given), _memory(taken), transport.exchange)
+    if not _execute.on_device(local):
+        _execute.run_on_host(move.plan, rank, _memory(given), _memory(taken), transport.exchange)
     else:
         transport.run_on_device(move.plan, rank, given, taken)
     if taken is None:

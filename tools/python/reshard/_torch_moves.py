@@ -2,6 +2,7 @@
 """A rank's local tensor moved by a plan, whatever carries its messages."""
 
 import functools
+import sys
 
 import torch
 import torch.distributed as dist
@@ -89,7 +90,7 @@ def move_of(shape, dtype, mesh, source, to_mesh, target, options):
 
 def moved(move, local, mesh, to_mesh, lane):
     """The local tensor afterwards; empty where the rank has none."""
-    if hasattr(local, "_local_tensors"):
+    if torch._C._len_torch_dispatch_stack() and _all_ranks_are_here():
         return _moved_in_one_process(move, local)
     meshes = (mesh,) if to_mesh is mesh or to_mesh == mesh else (mesh, to_mesh)
     route = route_of(meshes)
@@ -145,21 +146,29 @@ def _run(move, rank, local, destination, transport):
     return move.stored.back(taken, move.dtype)
 
 
-def _moved_in_one_process(move, local):
-    """Of torch's LocalTensor, which holds the local tensors of all ranks."""
-    from torch.distributed._local_tensor import maybe_disable_local_tensor_mode
+def _all_ranks_are_here():
+    """Within torch's LocalTensorMode."""
+    module = sys.modules.get("torch.distributed._local_tensor")
+    return module is not None and module.enabled_local_tensor_mode() is not None
 
+
+def _moved_in_one_process(move, local):
+    """Of torch's LocalTensor, which holds the local tensors of all ranks, or of one tensor that is
+    the same on all of them."""
+    from torch.distributed._local_tensor import LocalTensor, maybe_disable_local_tensor_mode
+
+    by_rank = getattr(local, "_local_tensors", None) or dict.fromkeys(move.plan.ranks, local)
     sources, destinations = {}, {}
     with maybe_disable_local_tensor_mode():
         for rank in move.plan.ranks:
             source, destination = move.shards(rank)
             if source is not None:
-                given = local._local_tensors[rank]
+                given = by_rank[rank]
                 if why := misfit(given, source, move.dtype):
                     raise InputError(f"rank {rank}: {why}")
                 sources[rank] = move.stored.of(settled(given).contiguous())
             if destination is not None:
-                like = next(iter(local._local_tensors.values()))
+                like = next(iter(by_rank.values()))
                 destinations[rank] = like.new_empty(
                     move.stored.shape(destination), dtype=move.stored.dtype
                 )
@@ -169,7 +178,7 @@ def _moved_in_one_process(move, local):
             [destinations.get(rank) for rank in move.plan.ranks],
         )
         after = {r: move.stored.back(each, move.dtype) for r, each in destinations.items()}
-    return type(local)(after)
+    return LocalTensor(after)
 
 
 def _memory(tensor):

@@ -231,7 +231,11 @@ class Rank:
             ratios = [r for count, r in self.times if (count > 1) == (least > 1)]
             if ratios:
                 mean = math.exp(statistics.fmean(math.log(ratio) for ratio in ratios))
-                self.say(f"{name}: {len(ratios)} pairs, {mean:.2f} x as fast in geometric mean")
+                slower = sum(ratio < 0.9 for ratio in ratios)
+                self.say(
+                    f"{name}: {len(ratios)} pairs, {mean:.2f} x as fast in geometric mean, "
+                    f"{min(ratios):.2f} x at worst, {slower} below 0.9 x"
+                )
         counts = ", ".join(f"{count} {name}" for name, count in self.counts.items())
         self.say(counts)
 

@@ -192,15 +192,15 @@ def call(name, *arguments):
         _refuse(code)
 
 
-def long_call(name, *arguments):
+def long_call(name, *arguments, keeps=None):
     """The same of what may take long: Ctrl-C ends the wait at once. Python handles signals in the
-    main thread, between its own instructions, so another thread calls; abandoned, it goes on, and
-    keeps what it was given, until the library returns."""
+    main thread, between its own instructions, so another thread calls; abandoned, it goes on until
+    the library returns, and keeps alive what it was given and what that points to, `keeps`."""
     if threading.current_thread() is not threading.main_thread():
         return call(name, *arguments)
     failures, done = [], threading.Event()
 
-    def run():
+    def run(keeps=keeps):
         try:
             call(name, *arguments)
         except ReshardError as error:
@@ -244,9 +244,13 @@ def text_of(name, handle):
 class Handle:
     """One of the library's handles, given back with this object."""
 
-    def __init__(self, kind, name, *arguments, long=False):
+    def __init__(self, kind, name, *arguments, keeps=None):
+        """keeps: of a call that may take long, what its arguments point to."""
         self.pointer = c.c_void_p()
-        (long_call if long else call)(name, *arguments, c.byref(self.pointer))
+        if keeps is None:
+            call(name, *arguments, c.byref(self.pointer))
+        else:
+            long_call(name, *arguments, c.byref(self.pointer), keeps=keeps)
         weakref.finalize(self, getattr(_library, f"reshard_{kind}_free"), self.pointer.value)
 
 

@@ -88,7 +88,8 @@ def execute_all(plan, sources, destinations):
         shard.source, shard.source_bytes = source.address or None, source.size
         shard.destination = destination.address or None
         shard.destination_bytes = destination.size
-    library.long_call("execute_all", plan.handle, shards, c.c_int64(len(given)))
+    keeps = (plan, given, taken)
+    library.long_call("execute_all", plan.handle, shards, c.c_int64(len(given)), keeps=keeps)
 
 
 class LocalTensor:

@@ -70,14 +70,19 @@ class Plan:
         self._topology = None
         if asked.topology is not None:
             name = library.encoded("topology", asked.topology)
-            self._topology = library.Handle("topology", "topology_create", name, long=True)
+            self._topology = library.Handle("topology", "topology_create", name, keeps=())
         options = library.PlanOptions(
             planner=library.encoded("planner", asked.planner),
             memory_limit_bytes=asked.memory_limit,
         )
         topology = self._topology.pointer if self._topology else None
         self._handle = library.Handle(
-            "plan", "plan_create", request.pointer, topology, c.byref(options), long=True
+            "plan",
+            "plan_create",
+            request.pointer,
+            topology,
+            c.byref(options),
+            keeps=(request, self._topology),
         )
         self._dims = len(asked.shape.split(",")) if asked.shape else 0
         self._shapes: Dict[int, Any] = {}
@@ -142,7 +147,7 @@ class Plan:
     def _times(self):
         topology = self._topology.pointer if self._topology else None
         times = library.Times()
-        library.long_call("plan_get_times", self.handle, topology, c.byref(times))
+        library.long_call("plan_get_times", self.handle, topology, c.byref(times), keeps=self)
         return times
 
     @property

@@ -76,7 +76,6 @@ class _Channel:
         self._store = dist.PrefixStore(name, store)
         self._timeout = timeout
         self._lanes = {}
-        self._pending = []
         self.group = dist.ProcessGroupGloo(
             dist.PrefixStore(name + "/gloo", own), self.places[self._rank], len(ranks), timeout
         )
@@ -150,8 +149,12 @@ class _Carrier:
             works.append(group.send([as_bytes(each.memory)], *self._at(each)))
         for each in receives:
             works.append(group.recv([as_bytes(each.memory)], *self._at(each)))
-        for work in works:
-            work.wait()
+        try:
+            while works:
+                works.pop().wait()
+        except BaseException:
+            works.clear()  # what still comes must not land in memory that is given back
+            raise
 
     def _at(self, transfer):
         return self._places[transfer.peer], self._tag + transfer.tag % (_STEPS - 1)
@@ -204,6 +207,8 @@ def _channel_of(meshes, own):
         return None
     identity = (id(dist.group.WORLD), *map(_identity, meshes))
     with lock:
+        for old in [each for each in _making if each[0] != identity[0]]:
+            del _making[old]
         making = _making.setdefault(identity, [threading.Lock(), dist.group.WORLD, None])
     with making[0]:
         if making[2] is None:

@@ -2,13 +2,13 @@
 """A rank's local tensor moved by a plan, whatever carries its messages."""
 
 import functools
+import sys
 
 import torch
 import torch.distributed as dist
 from torch.distributed.tensor import Partial
 
-from . import _plan
-from ._execute import run_on_host
+from . import _execute, _plan
 from ._library import InputError
 from ._local import execute_all
 from ._memory import Memory
@@ -49,7 +49,14 @@ class Move:
 
     def _plan(self, shape, mesh, source, target, options):
         stored = self.stored
-        self.plan = _plan.plan(stored.shape(shape), stored.dtype, mesh, source, target, **options)
+        request = (stored.shape(shape), stored.dtype, mesh, source, target)
+        if not options.keys() - {"to_mesh"} and mesh.device_type == "cpu":
+            # The default topology is one of GPUs. Between processes of a host what counts is bytes
+            # and wake-ups, of which one exchange has least; sums it would add from whole addends.
+            self.plan = _plan.plan(*request, planner="p2p", **options)
+            if not self.plan.adds:
+                return
+        self.plan = _plan.plan(*request, **options)
         if stored.only_moves and self.plan.adds:
             raise NotOurs(f"dtype: expected one that the library adds, found {self.dtype}")
 
@@ -83,7 +90,7 @@ def move_of(shape, dtype, mesh, source, to_mesh, target, options):
 
 def moved(move, local, mesh, to_mesh, lane):
     """The local tensor afterwards; empty where the rank has none."""
-    if hasattr(local, "_local_tensors"):
+    if torch._C._len_torch_dispatch_stack() and _all_ranks_are_here():
         return _moved_in_one_process(move, local)
     meshes = (mesh,) if to_mesh is mesh or to_mesh == mesh else (mesh, to_mesh)
     route = route_of(meshes)
@@ -92,7 +99,7 @@ def moved(move, local, mesh, to_mesh, lane):
     rank = dist.get_rank()
     source, destination = move.shards(rank)
     why = None if source is None else misfit(local, source, move.dtype)
-    channel = route.channel if local.device.type == "cpu" else None
+    channel = None if _execute.on_device(local) else route.channel
     if channel is not None:
         return channel.run(
             lane,
@@ -102,15 +109,25 @@ def moved(move, local, mesh, to_mesh, lane):
         )
     if why:
         raise InputError(why)
-    return _run(move, rank, local, destination, _transport(meshes))
+    return _run(move, rank, local, destination, _transport(meshes, lane))
 
 
-def _transport(meshes):
+_threads = {}  # by process group: the lane that uses it
+
+
+def _transport(meshes, lane):
     own = [mesh for mesh in meshes if mesh.get_coordinate() is not None]
     groups = [group for each in own for group in each.get_all_groups()]
     # A mesh of one axis has a group of all its ranks; of several there is only the default one.
     alone = len(meshes) == 1 and meshes[0].ndim == 1
-    return TorchTransport(groups[0] if alone else None, groups)
+    group = groups[0] if alone else dist.group.WORLD
+    thread = lane.partition(", backward")[0]
+    if dist.get_backend(group) != "fake" and _threads.setdefault(group, thread) != thread:
+        raise InputError(
+            f"lane: {_threads[group]} redistributes over this process group, which keeps apart no "
+            f"messages of {thread}; call from one thread, or on meshes of one axis, one a thread"
+        )
+    return TorchTransport(group if alone else None, groups)
 
 
 def _run(move, rank, local, destination, transport):
@@ -120,8 +137,8 @@ def _run(move, rank, local, destination, transport):
     taken = None
     if destination is not None:
         taken = local.new_empty(move.stored.shape(destination), dtype=move.stored.dtype)
-    if local.device.type == "cpu":
-        run_on_host(move.plan, rank, _memory(given), _memory(taken), transport.exchange)
+    if not _execute.on_device(local):
+        _execute.run_on_host(move.plan, rank, _memory(given), _memory(taken), transport.exchange)
     else:
         transport.run_on_device(move.plan, rank, given, taken)
     if taken is None:
@@ -129,21 +146,29 @@ def _run(move, rank, local, destination, transport):
     return move.stored.back(taken, move.dtype)
 
 
-def _moved_in_one_process(move, local):
-    """Of torch's LocalTensor, which holds the local tensors of all ranks."""
-    from torch.distributed._local_tensor import maybe_disable_local_tensor_mode
+def _all_ranks_are_here():
+    """Within torch's LocalTensorMode."""
+    module = sys.modules.get("torch.distributed._local_tensor")
+    return module is not None and module.enabled_local_tensor_mode() is not None
 
+
+def _moved_in_one_process(move, local):
+    """Of torch's LocalTensor, which holds the local tensors of all ranks, or of one tensor that is
+    the same on all of them."""
+    from torch.distributed._local_tensor import LocalTensor, maybe_disable_local_tensor_mode
+
+    by_rank = getattr(local, "_local_tensors", None) or dict.fromkeys(move.plan.ranks, local)
     sources, destinations = {}, {}
     with maybe_disable_local_tensor_mode():
         for rank in move.plan.ranks:
             source, destination = move.shards(rank)
             if source is not None:
-                given = local._local_tensors[rank]
+                given = by_rank[rank]
                 if why := misfit(given, source, move.dtype):
                     raise InputError(f"rank {rank}: {why}")
                 sources[rank] = move.stored.of(settled(given).contiguous())
             if destination is not None:
-                like = next(iter(local._local_tensors.values()))
+                like = next(iter(by_rank.values()))
                 destinations[rank] = like.new_empty(
                     move.stored.shape(destination), dtype=move.stored.dtype
                 )
@@ -153,7 +178,7 @@ def _moved_in_one_process(move, local):
             [destinations.get(rank) for rank in move.plan.ranks],
         )
         after = {r: move.stored.back(each, move.dtype) for r, each in destinations.items()}
-    return type(local)(after)
+    return LocalTensor(after)
 
 
 def _memory(tensor):

@@ -14,6 +14,7 @@ from typing import Any, Dict, NamedTuple, Optional, Tuple
 
 import torch
 from torch.distributed._functional_collectives import _are_we_tracing
+from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.tensor import DTensor
 from torch.distributed.tensor._dtensor_spec import DTensorSpec, TensorMeta
 
@@ -51,6 +52,8 @@ def redistribute(dtensor, placements, device_mesh=None, *, lane=None, **options)
     """
     if not isinstance(dtensor, DTensor):
         raise InputError(f"dtensor: expected a DTensor, found {type(dtensor).__name__}")
+    if not isinstance(device_mesh, (DeviceMesh, type(None))):
+        raise InputError(f"device_mesh: expected a DeviceMesh, found {type(device_mesh).__name__}")
     if lane is not None and not isinstance(lane, str):
         raise InputError(f"lane: expected a text, equal on all ranks, found {lane!r}")
     if _in_torch_compile():
@@ -124,8 +127,9 @@ def _prepare(dtensor, device_mesh, placements, asked):
     )  # fmt: skip
     try:
         found = _prepared.get(key)
-    except TypeError:
-        raise InputError("options: expected values that can be compared, such as texts") from None
+    except TypeError:  # of lists within lists, which are no placements
+        placements_of(placements, dtensor.ndim, dtensor.device_mesh.ndim)
+        raise InputError("options: expected values with a hash, such as texts") from None
     if found is None:
         found = _newly_prepared(dtensor, device_mesh or dtensor.device_mesh, placements, asked)
         if len(_prepared) >= _MOST_PREPARED:

@@ -26,6 +26,12 @@ SIMULATE = ["simulate", *REQUEST]
 OLD = "old\n"
 
 
+def default_signals():
+    """As a terminal has them: what runs in the background may ignore some."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+
+
 class Files(unittest.TestCase):
     def setUp(self):
         self.temporary = tempfile.TemporaryDirectory()
@@ -163,9 +169,9 @@ class Outputs(Files):
             self.good([*SIMULATE, "--perfetto", "pipe"])
             self.assertEqual(cat.stdout.read() + report, out)
         shown = subprocess.run(
-            ["bash", "-c", f'"$0" "$@" --html >(cat > page) > report', RESHARD, *SIMULATE],
-            cwd=self.folder,
-        )
+            ["bash", "-c", '"$0" "$@" --html >(cat > page) > report; ended=$?; wait; exit $ended',
+             RESHARD, *SIMULATE], cwd=self.folder
+        )  # fmt: skip
         self.assertEqual(shown.returncode, 0)
         self.assertEqual(self.path("report").read_bytes(), report)
         self.assertEqual(self.names(), ["all", "page", "pipe", "report"])
@@ -185,11 +191,16 @@ class Outputs(Files):
                      "that exists, found 'no/out.html'")  # fmt: skip
         self.refused([*SIMULATE, "--html", "."], "--html: expected a file, found the directory '.'")
         self.refused([*SIMULATE, "--html", "/proc/x"], "--html: cannot")
+        self.refused([*SIMULATE, "--html", "n" * 256], "--html: cannot write 'nnn")
+        self.path("loop").symlink_to("loop")
+        self.refused([*SIMULATE, "--html", "loop"], "--html: cannot write 'loop'")
+        self.assertEqual(self.names(), ["loop"])
 
     def begun(self, words, **more):
         """A run that has written --csv and waits for a reader of the pipe that is --html."""
         if not self.path("pipe").exists():
             os.mkfifo(self.path("pipe"))
+        more.setdefault("preexec_fn", default_signals)
         sweep = ["sweep", "--mesh", "2", "--shape", "4,4", "--placements", "R,S(0)"]
         process = subprocess.Popen([RESHARD, *sweep, *words, "--html", "pipe"], cwd=self.folder,
                                    stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
@@ -232,7 +243,8 @@ class Outputs(Files):
         for i in range(60):
             self.old("out.json")
             process = subprocess.Popen([RESHARD, *SIMULATE, "--perfetto", "out.json"],
-                                       cwd=self.folder, stdout=subprocess.DEVNULL)  # fmt: skip
+                                       cwd=self.folder, stdout=subprocess.DEVNULL,
+                                       preexec_fn=default_signals)  # fmt: skip
             time.sleep(i * 0.001)
             process.send_signal((signal.SIGINT, signal.SIGTERM, signal.SIGHUP)[i % 3])
             process.wait(30)
@@ -316,7 +328,7 @@ class Inputs(Files):
         self.assertIn("reshard: --plan: reading standard input", said)
         # What is there at once is not waited for.
         with open(self.path("my.plan"), "rb") as plan:
-            self.assertEqual(self.on_terminal(["plan", "--plan", "-"], stdin=plan), "")
+            self.assertNotIn("reading", self.on_terminal(["plan", "--plan", "-"], stdin=plan))
         leader, follower = pty.openpty()
         type_it = lambda: os.write(leader, self.plan + b"\x04")
         for name in ("-", "/dev/stdin"):

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <string>
 #include <system_error>
@@ -87,6 +88,8 @@ void require_replaceable(const fs::path& target, const NamedFile& output) {
   std::optional<struct stat> folder = status_of(parent), old = status_of(target);
   if (!folder || !S_ISDIR(folder->st_mode))
     refuse(output.option, "a file in a folder that exists", output.path);
+  // A name too long, a circle of links.
+  if (!old && errno != ENOENT) cannot("write", output.option, output.path);
   if (::access(parent.c_str(), W_OK) != 0) cannot("write", output.option, output.path);
   if (!old) return;
   uid_t self = ::geteuid();

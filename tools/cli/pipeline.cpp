@@ -8,7 +8,10 @@
 #include <iostream>
 #include <limits>
 
+#include <fmt/format.h>
+
 #include "core/base/errors.h"
+#include "core/base/file_kinds.h"
 #include "core/base/units.h"
 #include "core/text/plan_text.h"
 #include "sim/machines/presets.h"
@@ -92,10 +95,20 @@ sim::StudyOptions study_options(const MachineOptions& machine) {
 
 namespace {
 
+// Of what is plainly another file it is said what it is.
+Plan plan_of(const std::string& text, const std::string& file) {
+  const FileKind* kind = file_kind(text);
+  if (kind != nullptr && kind->id != "plan" && kind->id != "empty")
+    throw InputError(
+        fmt::format("{}:1: expected a plan, as reshard plan --emit plan prints it, found {}", file,
+                    file_look(text)));
+  return parse_plan(text, file);
+}
+
 Plan plan_from(const std::string& file) {
-  if (file != "-") return parse_plan(sim::read_text_file(file, kMaxPlanTextBytes), file);
+  if (file != "-") return plan_of(sim::read_text_file(file, kMaxPlanTextBytes), file);
   require_standard_input();
-  return parse_plan(sim::read_text(std::cin, "<stdin>", kMaxPlanTextBytes), "<stdin>");
+  return plan_of(sim::read_text(std::cin, "<stdin>", kMaxPlanTextBytes), "<stdin>");
 }
 
 }  // namespace

@@ -4,9 +4,11 @@
 #include <limits>
 #include <memory>
 
+#include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
 #include "core/base/errors.h"
+#include "core/base/file_kinds.h"
 #include "sim/machines/presets.h"
 #include "sim/page/pages.h"
 #include "sim/report/comparison.h"
@@ -25,10 +27,18 @@ struct CompareOptions {
   OutputOptions output;
 };
 
+std::string report_in(std::string text, const std::string& name) {
+  const FileKind* kind = file_kind(text);
+  if (kind == nullptr || (kind->id != "report" && kind->id != "json"))
+    throw InputError(fmt::format("{}: expected a report as reshard prints it with --json, found {}",
+                                 name, file_look(text)));
+  return text;
+}
+
 std::string report_text(const std::string& path) {
-  if (path != "-") return sim::read_text_file(path, kMaxReportBytes);
+  if (path != "-") return report_in(sim::read_text_file(path, kMaxReportBytes), path);
   require_standard_input();
-  return sim::read_text(std::cin, "standard input", kMaxReportBytes);
+  return report_in(sim::read_text(std::cin, "standard input", kMaxReportBytes), "standard input");
 }
 
 void run_compare(const CompareOptions& options) {

@@ -33,7 +33,8 @@ struct Process {
   bool rows_seen = false;
   // Of the last line of titles: where the words "time" end in it.
   std::vector<std::size_t> time_ends;
-  bool errors = false;  // "error" and not "#wrong"
+  std::size_t titles = 0, time_title = 0;  // how many, and which the first "time" is
+  bool errors = false;                     // "error" and not "#wrong"
   struct Open {
     std::int64_t size, line;
   };
@@ -141,6 +142,8 @@ class TextReader {
   void read_titles(Process& process, std::string_view line, const Words& words) {
     process.time_ends.clear();
     process.errors = false;
+    process.titles = words.size();
+    process.time_title = to_index(std::find(words.begin(), words.end(), "time") - words.begin());
     for (std::string_view word : words) {
       if (word == "cputime")
         fail("how long the collectives take",
@@ -204,10 +207,14 @@ class TextReader {
       if (!time || !algbw || !busbw || time->value < 0) continue;
       PrintedRow row{open.size, *time, *algbw, *busbw, place(open.line)};
       auto end = to_index(words[i].data() + words[i].size() - line.data());
-      if (row.agrees()) {
+      // Tables that people wrote by hand may have no rates.
+      bool no_rates = row.time_us.value > 0 && row.algbw.value == 0 && row.busbw.value == 0 &&
+                      words.size() == process.titles && i == process.time_title;
+      if (row.agrees() || no_rates) {
         add(process, row, i + 3 < words.size() ? words[i + 3] : std::string_view(), end);
         return true;
       }
+      if (time->value == 0) continue;
       std::size_t off = process.time_ends.empty() ? i : distance(process.time_ends[0], end);
       if (likely && off >= least) continue;
       likely = row;

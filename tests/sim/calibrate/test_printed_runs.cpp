@@ -245,6 +245,15 @@ TEST_CASE("a time that size and rate contradict is refused") {
             .starts_with("log.txt:14: expected size / time = algbw, found 1024 B, "));
 }
 
+TEST_CASE("rates of 0 say nothing where all columns are there") {
+  CHECK(row_text(run(rank_lines(0, 8), kTitles + "  1048576 262144 float sum -1 203.2 0 0 0 203.2 "
+                                                 "0 0 0\n")) ==
+        "8 ranks, 1048576 B, 203200000 ps, log.txt:14");
+  CHECK(error_of(run(rank_lines(0, 8), kTitles + "  1048576 262144 float 203.2 0 0 0 203.2 0 0 "
+                                                 "0\n")) ==
+        "log.txt:14: expected size / time = algbw, found 1048576 B, 203.2 us and 0 GB/s");
+}
+
 TEST_CASE("programs that are not ours, and unknown ones, keep no name of the run before") {
   for (const char* program : {"./gather_perf", "./scatter_perf -g 8", "/opt/new_thing_perf",
                               "./alltoallv_perf", "./broadcast_perf_mpi"}) {

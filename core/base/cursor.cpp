@@ -45,7 +45,8 @@ std::string quoted(std::string_view text, std::size_t limit) {
 }
 
 void Cursor::skip_spaces() {
-  while (peek() == ' ' || peek() == '\t') ++position_;
+  while (!at_end() && std::string_view(" \t\r\n").find(peek()) != std::string_view::npos)
+    ++position_;
 }
 
 bool Cursor::accept(std::string_view token) {

@@ -97,10 +97,40 @@ bool accept_name(Cursor& cursor, std::string_view name) {
   return true;
 }
 
+bool accept_array(Cursor& cursor) {
+  for (std::string_view start : {"tensor(", "torch.tensor(", "array(", "np.array("})
+    if (cursor.accept(start)) return true;
+  return false;
+}
+
+// Behind "tensor(": "[[0, 1], [2, 3]], dtype=torch.int32)".
+void read_array(Cursor& cursor, PrintedMesh& mesh) {
+  cursor.skip_spaces();
+  read_nested(cursor, 0, mesh.listed_shape, mesh.listed);
+  for (cursor.skip_spaces(); cursor.accept(","); cursor.skip_spaces()) {
+    cursor.skip_spaces();
+    if (!cursor.accept("dtype=") && !cursor.accept("device=")) cursor.fail("dtype=");
+    if (cursor.peek() == '\'')
+      cursor.expect(cursor.rest().substr(0, cursor.rest().find('\'', 1) + 1));
+    else
+      cursor.word();
+  }
+  cursor.expect(")");
+}
+
+// "cuda", without quotation marks.
+bool accept_device(Cursor& cursor) {
+  Cursor ahead = cursor;
+  if (ahead.word().empty() || ahead.peek() == '=') return false;
+  cursor.word();
+  return true;
+}
+
 // One of the entries of "DeviceMesh(...)": sizes, ranks, axis names, strides; the device is passed
 // over.
 void read_entry(Cursor& cursor, PrintedMesh& mesh) {
   if (accept_name(cursor, "mesh_dim_names")) {
+    if (cursor.accept("None")) return;
     cursor.tuple([&] { mesh.names.push_back(cursor.quoted_word()); });
     return;
   }
@@ -108,15 +138,17 @@ void read_entry(Cursor& cursor, PrintedMesh& mesh) {
     cursor.tuple([&] { mesh.strides.push_back(cursor.integer("a stride", 0, kMaxRanks)); });
     return;
   }
-  for (std::string_view name : {"mesh", "Mesh", "device_type", "device"})
+  for (std::string_view name : {"mesh_shape", "mesh", "Mesh", "device_type", "device"})
     if (accept_name(cursor, name)) break;
   if (cursor.peek() == '(' && mesh.shape.empty()) {
     read_sizes(cursor, mesh);
+  } else if (mesh.listed.empty() && accept_array(cursor)) {
+    read_array(cursor, mesh);
   } else if (cursor.peek() == '[' && mesh.listed.empty()) {
     read_nested(cursor, 0, mesh.listed_shape, mesh.listed);
   } else if (cursor.peek() == '\'' || cursor.peek() == '"') {
     cursor.quoted_word();
-  } else {
+  } else if (!accept_device(cursor)) {
     cursor.fail(
         "a mesh as PyTorch prints it, such as "
         "DeviceMesh('cuda', [[0, 1], [2, 3]], mesh_dim_names=('dp', 'tp'))");
@@ -136,15 +168,96 @@ std::vector<Rank> ranks_by_stride(const PrintedMesh& mesh, std::string_view fiel
   return ranks;
 }
 
-// Behind "DeviceMesh(". Sizes name no ranks: then `ranks` may, else strides do, from rank 0.
-Mesh read_device_mesh(Cursor& cursor, std::string_view ranks, std::string_view field) {
-  PrintedMesh mesh;
-  do {
+// ---- what JAX and Shardy print of a mesh
+
+// "'dp': 2, 'tp': 2" or "\"dp\"=2, \"tp\"=2", up to what closes it or an entry of another form.
+void read_named_sizes(Cursor& cursor, PrintedMesh& mesh) {
+  for (cursor.skip_spaces(); cursor.peek() == '\'' || cursor.peek() == '"'; cursor.skip_spaces()) {
+    if (mesh.shape.size() == kMaxAxes) cursor.fail("at most 5 axes");
+    mesh.names.push_back(cursor.quoted_word());
     cursor.skip_spaces();
-    read_entry(cursor, mesh);
+    if (!cursor.accept(":")) cursor.expect("=");
     cursor.skip_spaces();
-  } while (cursor.accept(","));
+    mesh.shape.push_back(axis_size(cursor));
+    cursor.skip_spaces();
+    if (!cursor.accept(",")) return;
+  }
+}
+
+// "(Auto, Auto)", "{...}": types of axes, which say nothing of where they lie.
+void skip_axis_types(Cursor& cursor) {
+  bool tuple = cursor.accept("(");
+  if (!tuple && !cursor.accept("{")) cursor.fail("axis_types=(...)");
+  std::size_t end = cursor.rest().find(tuple ? ')' : '}');
+  if (end == std::string_view::npos) cursor.fail("the end of axis_types");
+  cursor.expect(cursor.rest().substr(0, end + 1));
+}
+
+// Behind "Mesh(": sizes by name, or "device_ids=array([[0, 1]]), axis_names=('dp', 'tp')".
+void read_jax_entries(Cursor& cursor, PrintedMesh& mesh) {
+  read_named_sizes(cursor, mesh);
+  for (cursor.skip_spaces(); cursor.peek() != ')'; cursor.skip_spaces()) {
+    if (cursor.accept("axis_types=")) {
+      skip_axis_types(cursor);
+    } else if (cursor.accept("axis_names=")) {
+      cursor.tuple([&] { mesh.names.push_back(cursor.quoted_word()); });
+    } else {
+      cursor.accept("device_ids=");
+      if (!mesh.listed.empty() || !accept_array(cursor))
+        cursor.fail("a mesh as JAX prints it, such as Mesh('dp': 2, 'tp': 2)");
+      read_array(cursor, mesh);
+    }
+    cursor.skip_spaces();
+    if (!cursor.accept(",")) break;
+  }
   cursor.expect(")");
+}
+
+std::optional<PrintedMesh> read_mesh_of_jax(Cursor& cursor) {
+  PrintedMesh mesh;
+  if (cursor.accept("Mesh(") || cursor.accept("AbstractMesh(")) {
+    read_jax_entries(cursor, mesh);
+    return mesh;
+  }
+  if (cursor.accept("sdy.mesh @")) {
+    cursor.word();
+    cursor.skip_spaces();
+    cursor.expect("=");
+    cursor.skip_spaces();
+    cursor.accept("mesh");
+    if (cursor.peek() != '<') cursor.fail("<[\"dp\"=2]>");
+  } else if (cursor.rest().starts_with("mesh<")) {
+    cursor.accept("mesh");
+  }
+  std::string_view close = cursor.accept("<[") ? "]" : cursor.accept("{") ? "}" : "";
+  if (close.empty()) return std::nullopt;
+  read_named_sizes(cursor, mesh);
+  cursor.expect(close);
+  if (close == "}") return mesh;
+  if (cursor.accept(",")) {
+    cursor.skip_spaces();
+    cursor.expect("device_ids=");
+    read_nested(cursor, 0, mesh.listed_shape, mesh.listed);
+    mesh.listed_shape = mesh.shape;
+  }
+  cursor.expect(">");
+  return mesh;
+}
+
+// Where only what a DTensor prints is at hand: "DTensor(local_tensor=.., device_mesh=.., ..)".
+std::string_view mesh_in(std::string_view text) {
+  constexpr std::string_view kField = "device_mesh=", kNext = ", placements=";
+  text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
+  std::size_t begin = text.starts_with(kField) ? 0 : text.find(kField);
+  bool whole = text.starts_with("DTensor(");
+  if (begin == std::string_view::npos || (begin > 0 && !whole)) return text;
+  text.remove_prefix(begin + kField.size());
+  if (whole) text = text.substr(0, text.rfind(kNext));
+  return text.substr(0, text.find_last_not_of(" \t\r\n,") + 1);
+}
+
+// Sizes name no ranks: then `ranks` may, else strides do, from rank 0.
+Mesh made_of(PrintedMesh mesh, Cursor& cursor, std::string_view ranks, std::string_view field) {
   cursor.skip_spaces();
   cursor.expect_end();
   if (!mesh.listed.empty()) {
@@ -163,10 +276,25 @@ Mesh read_device_mesh(Cursor& cursor, std::string_view ranks, std::string_view f
   return Mesh(std::move(mesh.shape), std::move(strided), std::move(mesh.names));
 }
 
+// Behind "DeviceMesh(".
+Mesh read_device_mesh(Cursor& cursor, std::string_view ranks, std::string_view field) {
+  PrintedMesh mesh;
+  do {
+    cursor.skip_spaces();
+    read_entry(cursor, mesh);
+    cursor.skip_spaces();
+  } while (cursor.accept(","));
+  cursor.expect(")");
+  return made_of(std::move(mesh), cursor, ranks, field);
+}
+
 Mesh read_mesh(Cursor& cursor, std::string_view ranks, std::string_view field) {
   std::vector<std::int32_t> shape;
   std::vector<std::string> names;
-  if (cursor.accept("DeviceMesh(")) return read_device_mesh(cursor, ranks, field);
+  for (std::string_view start : {"DeviceMesh(", "DeviceMesh:(", "init_device_mesh("})
+    if (cursor.accept(start)) return read_device_mesh(cursor, ranks, field);
+  if (std::optional<PrintedMesh> mesh = read_mesh_of_jax(cursor))
+    return made_of(std::move(*mesh), cursor, ranks, field);
   if (cursor.peek() == '[') {
     std::vector<Rank> listed;
     read_nested(cursor, 0, shape, listed);
@@ -197,7 +325,7 @@ Mesh read_mesh(Cursor& cursor, std::string_view ranks, std::string_view field) {
 }  // namespace
 
 Mesh parse_mesh(std::string_view text, std::string_view ranks, std::string_view field) {
-  Cursor cursor(text, field);
+  Cursor cursor(mesh_in(text), field);
   try {
     return read_mesh(cursor, ranks, field);
   } catch (const InputError& error) {

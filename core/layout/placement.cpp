@@ -73,10 +73,46 @@ Placement read_partial(Cursor& cursor) {
   return out;
 }
 
+// After "_MaskPartial" or "MaskP": what fills the rows that a rank does not hold is zero, so that
+// they add up.
+Placement read_mask(Cursor& cursor) {
+  std::string_view rest = cursor.rest();
+  int depth = 0;
+  std::size_t end = 0;
+  for (; end < rest.size(); ++end) {
+    if (rest[end] == '(') ++depth;
+    if (rest[end] == ')' && --depth == 0) break;
+  }
+  if (depth != 0 || !rest.starts_with('(') || end == rest.size()) cursor.fail("(...)");
+  cursor.expect(rest.substr(0, end + 1));
+  std::string_view op = rest.substr(1);
+  if (op.starts_with("reduce_op=")) op.remove_prefix(10);
+  op = op.substr(0, op.find_first_of(",)"));
+  if (!op.empty() && op != "sum" && op != "None")
+    throw InputError(
+        fmt::format("{}: expected a mask whose rows add up, found {}", cursor.field(), quoted(op)));
+  return Placement::partial();
+}
+
+// After "_NormPartial" or "_NormP", "(2)" or "(norm_type=2)". PyTorch adds up the powers, and takes
+// the root.
+Placement read_norm(Cursor& cursor) {
+  if (!cursor.accept("(")) return Placement::partial();
+  skip_name(cursor, {"norm_type"});
+  std::size_t end = cursor.rest().find_first_not_of("0123456789.e+-");
+  if (end == 0 || end == std::string_view::npos) cursor.fail("the order of a norm such as 2");
+  cursor.expect(cursor.rest().substr(0, end));
+  cursor.skip_spaces();
+  cursor.expect(")");
+  return Placement::partial();
+}
+
 Placement read_placement(Cursor& cursor, int tensor_dims) {
   // Long words first: "S" is a prefix of "Shard", "P" of "Partial".
   if (cursor.accept("_StridedShard") || cursor.accept("_S"))
     return read_strided(cursor, tensor_dims);
+  if (cursor.accept("_MaskPartial") || cursor.accept("MaskP")) return read_mask(cursor);
+  if (cursor.accept("_NormPartial") || cursor.accept("_NormP")) return read_norm(cursor);
   if (cursor.accept("Shard") || cursor.accept("S")) return read_shard(cursor, tensor_dims);
   if (cursor.accept("Partial") || cursor.accept("P")) return read_partial(cursor);
   if (cursor.accept("Replicate") || cursor.accept("R")) {

@@ -69,7 +69,8 @@ void read_states(std::string_view text, std::string_view field, DebugLine& line)
 DebugLine parse_debug_line(std::string_view text, std::string_view field) {
   Cursor cursor(text, field);
   DebugLine line;
-  cursor.skip_spaces();
+  // Lines may have been made comments, and a comment may follow.
+  for (cursor.skip_spaces(); cursor.accept("#");) cursor.skip_spaces();
   if (!cursor.accept("redistribute_input"))
     cursor.fail("a line of PyTorch's DebugMode that begins with redistribute_input");
   cursor.skip_spaces();
@@ -83,7 +84,8 @@ DebugLine parse_debug_line(std::string_view text, std::string_view field) {
   cursor.expect(call);
   cursor.expect(")");
   cursor.skip_spaces();
-  if (!cursor.accept("->")) cursor.expect_end();  // what came out may follow
+  // What came out may follow, too.
+  if (!cursor.accept("->") && !cursor.accept("#")) cursor.expect_end();
   return line;
 }
 

@@ -3,12 +3,22 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
+#include "core/base/errors.h"
+#include "core/base/file_kinds.h"
+
 namespace reshard::sim {
 namespace {
 
 bool is_topology_text(std::string_view text) { return text.starts_with("reshard-topology"); }
 
-ReadTopology read_topology_text(std::string_view text, const std::string& file) {
+ReadTopology read_topology_text(std::string_view text, const std::string& file,
+                                const std::optional<UsersGpu>& gpu) {
+  if (gpu)
+    throw InputError(fmt::format(
+        "topology: gpu={}: expected a file that does not name its GPUs, found {}, which may",
+        gpu->name, file));
   return {parse_topology(text, file)};
 }
 
@@ -21,11 +31,17 @@ constexpr TopologyFormat kFormats[] = {
 
 }  // namespace
 
-ReadTopology read_topology(std::string_view text, const std::string& file) {
+ReadTopology read_topology(std::string_view text, const std::string& file,
+                           const std::optional<UsersGpu>& gpu) {
   const auto* format = std::find_if(std::begin(kFormats), std::end(kFormats),
                                     [&](const TopologyFormat& row) { return row.recognise(text); });
-  if (format == std::end(kFormats)) format = kFormats;
-  ReadTopology out = format->read(text, file);
+  if (format == std::end(kFormats))
+    throw InputError(fmt::format(
+        "{}:1: expected a topology ('reshard-topology 1' as the first line), NCCL's XML "
+        "(NCCL_TOPO_DUMP_FILE), what nvidia-smi topo -m or p2pBandwidthLatencyTest printed, found "
+        "{}",
+        file, file_look(text)));
+  ReadTopology out = format->read(text, file, gpu);
   // Files of NVIDIA's tools say no transport; NCCL is what such machines have.
   if (format != kFormats) out.description.machine.transport = TransportKind::Nccl;
   return out;

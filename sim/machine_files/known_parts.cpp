@@ -6,7 +6,10 @@
 #include <charconv>
 #include <utility>
 
+#include "core/base/cursor.h"
+#include "core/base/errors.h"
 #include "core/base/ids.h"
+#include "core/base/units.h"
 
 namespace reshard::sim {
 namespace {
@@ -15,7 +18,9 @@ constexpr std::int64_t kMB = 1'000'000, kGB = 1'000'000'000;
 
 // NICs: 100 Gb/s beside V100, 200 beside A100, 400 beside H100 and B200, 800 beside B300.
 constexpr std::int64_t kHdr = 25 * kGB, kNdr = 50 * kGB;
-constexpr std::array<GpuClass, 10> kGpus{{{60, 20 * kGB, 4, 3, 12'500 * kMB},
+constexpr std::array<GpuClass, 13> kGpus{{{50, 0, 0, 3, 12'500 * kMB},
+                                          {60, 20 * kGB, 4, 3, 12'500 * kMB},
+                                          {61, 0, 0, 3, 12'500 * kMB},
                                           {70, 25 * kGB, 6, 3, 12'500 * kMB},
                                           {75, 25 * kGB, 2, 3, 12'500 * kMB},
                                           {80, 25 * kGB, 12, 4, kHdr},
@@ -24,17 +29,35 @@ constexpr std::array<GpuClass, 10> kGpus{{{60, 20 * kGB, 4, 3, 12'500 * kMB},
                                           {90, 25 * kGB, 18, 5, kNdr},
                                           {100, 50 * kGB, 18, 5, kNdr},
                                           {103, 50 * kGB, 18, 6, 2 * kNdr},
+                                          {110, 0, 0, 5, kNdr},
                                           {120, 0, 0, 5, kNdr}}};
 
-// Longer names before those that they contain.
-constexpr std::array<std::pair<std::string_view, std::int32_t>, 32> kNames{
-    {{"GB300", 103},    {"GB200", 100},   {"B300", 103},    {"B200", 100},    {"B100", 100},
-     {"GH200", 90},     {"H800", 90},     {"H200", 90},     {"H100", 90},     {"H20", 90},
-     {"A100", 80},      {"A800", 80},     {"A30", 80},      {"V100", 70},     {"P100", 60},
-     {"L40", 89},       {"L20", 89},      {"L4", 89},       {"6000 Ada", 89}, {"RTX PRO", 120},
-     {"A6000", 86},     {"A5000", 86},    {"A40", 86},      {"A10", 86},      {"RTX 5090", 120},
-     {"RTX 5080", 120}, {"RTX 4090", 89}, {"RTX 4080", 89}, {"RTX 3090", 86}, {"RTX 3080", 86},
-     {"RTX 2080", 75},  {"T4", 75}}};
+// Whole words, but for letters behind a number (A10G, L40S). Longer names before those that they
+// begin with.
+constexpr std::array<std::pair<std::string_view, std::int32_t>, 66> kNames{
+    {{"GB300", 103},    {"GB200", 100},    {"GB10", 121},     {"B300", 103},     {"B200", 100},
+     {"B100", 100},     {"GH200", 90},     {"H800", 90},      {"H200", 90},      {"H100", 90},
+     {"H20", 90},       {"A100", 80},      {"A800", 80},      {"A30", 80},       {"V100", 70},
+     {"V100S", 70},     {"TITAN V", 70},   {"P100", 60},      {"P40", 61},       {"P6", 61},
+     {"P4", 61},        {"M40", 52},       {"M60", 52},       {"L40", 89},       {"L20", 89},
+     {"L4", 89},        {"6000 Ada", 89},  {"5880 Ada", 89},  {"5000 Ada", 89},  {"4500 Ada", 89},
+     {"4000 Ada", 89},  {"2000 Ada", 89},  {"RTX PRO", 120},  {"A6000", 86},     {"A5500", 86},
+     {"A5000", 86},     {"A4500", 86},     {"A4000", 86},     {"A2000", 86},     {"A40", 86},
+     {"A16", 86},       {"A10", 86},       {"A2", 86},        {"RTX 5090", 120}, {"RTX 5080", 120},
+     {"RTX 5070", 120}, {"RTX 5060", 120}, {"RTX 4090", 89},  {"RTX 4080", 89},  {"RTX 4070", 89},
+     {"RTX 4060", 89},  {"RTX 3090", 86},  {"RTX 3080", 86},  {"RTX 3070", 86},  {"RTX 3060", 86},
+     {"RTX 2080", 75},  {"RTX 2070", 75},  {"TITAN RTX", 75}, {"RTX 8000", 75},  {"RTX 6000", 75},
+     {"RTX 5000", 75},  {"GTX 1080", 61},  {"GTX 1070", 61},  {"TITAN Xp", 61},  {"T4", 75},
+     {"Thor", 110}}};
+
+// Device numbers of PCI functions of NVIDIA (0x10de).
+constexpr std::array<std::pair<std::string_view, std::string_view>, 22> kDevices{
+    {{"0x1db1", "V100"},      {"0x1db4", "V100-PCIE"}, {"0x1db5", "V100"}, {"0x1db8", "V100"},
+     {"0x1eb8", "T4"},        {"0x20b0", "A100"},      {"0x20b2", "A100"}, {"0x20b5", "A100-PCIE"},
+     {"0x20f1", "A100-PCIE"}, {"0x20b7", "A30"},       {"0x20f3", "A800"}, {"0x2235", "A40"},
+     {"0x2236", "A10"},       {"0x2237", "A10G"},      {"0x2330", "H100"}, {"0x2331", "H100-PCIE"},
+     {"0x2335", "H200"},      {"0x2324", "H800"},      {"0x27b8", "L4"},   {"0x26b9", "L40S"},
+     {"0x2901", "B200"},      {"0x2941", "GB200"}}};
 
 // By generation, from 1: gigatransfers a second x 10, and per lane what copies reach and line rate.
 struct Pcie {
@@ -60,9 +83,59 @@ const GpuClass& gpu_class(std::int32_t compute_capability) {
 }
 
 std::optional<std::int32_t> gpu_named(std::string_view text) {
+  auto is_letter = [](char c) { return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z'); };
+  auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
   for (auto [name, compute_capability] : kNames)
-    if (text.find(name) != std::string_view::npos) return compute_capability;
+    for (std::size_t at = text.find(name); at != std::string_view::npos;
+         at = text.find(name, at + 1)) {
+      std::size_t end = at + name.size();
+      bool begins = at == 0 || !(is_letter(text[at - 1]) || is_digit(text[at - 1]));
+      if (begins && (end == text.size() || !is_digit(text[end]))) return compute_capability;
+    }
   return std::nullopt;
+}
+
+std::string_view gpu_of_device(std::string_view device) {
+  for (auto [number, name] : kDevices)
+    if (device == number) return name;
+  return {};
+}
+
+UsersGpu users_gpu(std::string_view name) {
+  UsersGpu out{std::string(name), 0, 0};
+  for (char& c : out.name) c = static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
+  std::string words = out.name;
+  std::replace(words.begin(), words.end(), '-', ' ');
+  std::optional<std::int32_t> known = gpu_named(words);
+  if (!known) known = gpu_named(name);
+  if (!known && words.starts_with("SM")) {
+    int sm = 0;
+    auto [end, error] = std::from_chars(words.data() + 2, words.data() + words.size(), sm);
+    if (error == std::errc() && end == words.data() + words.size() && sm >= 50 && sm < 1000)
+      known = sm;
+  }
+  if (!known)
+    throw InputError(
+        "topology: gpu: expected the name of a GPU such as h100, a100-pcie or sm90, "
+        "found " +
+        quoted(name));
+  out.compute_capability = *known;
+  const GpuClass& gpu = gpu_class(*known);
+  bool alone = words.find("PCIE") != std::string::npos || words.find("NVL") != std::string::npos ||
+               words.find("A30") != std::string::npos;
+  if (gpu.nvlinks >= 12 && !alone) out.switch_bytes_per_s = gpu.nvlink_bytes_per_s * gpu.nvlinks;
+  return out;
+}
+
+std::string assumed_switches(const UsersGpu& gpu) {
+  const GpuClass& known = gpu_class(gpu.compute_capability);
+  return "NVLink: " + std::to_string(known.nvlinks) + " links x " +
+         rate_text(known.nvlink_bytes_per_s) + " of each GPU to switches, as beside " + gpu.name;
+}
+
+bool mostly_linked(std::int32_t compute_capability) {
+  const GpuClass& gpu = gpu_class(compute_capability);
+  return gpu.nvlinks >= 6;
 }
 
 std::int64_t pcie_bytes_per_s(int generation, std::int64_t lanes) {

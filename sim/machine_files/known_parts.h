@@ -29,6 +29,22 @@ const GpuClass& gpu_class(std::int32_t compute_capability);
 
 // "NVIDIA H100 80GB HBM3" -> 90; nothing where no known name is in the text.
 std::optional<std::int32_t> gpu_named(std::string_view text);
+// By the device number of its PCI function, "0x2330" -> "H100"; empty where it is not known.
+std::string_view gpu_of_device(std::string_view device);
+
+// A GPU as a user names it where a file does not: "h100", "a100-pcie", "sm90".
+struct UsersGpu {
+  std::string name;
+  std::int32_t compute_capability;
+  // To NVLink switches, as on the boards that machines of eight such GPUs have; 0: none.
+  std::int64_t switch_bytes_per_s;
+};
+// Throws InputError for a name that is not known.
+UsersGpu users_gpu(std::string_view name);
+// "NVLink: 18 links x 25 GB/s of each GPU to switches, as beside H100".
+std::string assumed_switches(const UsersGpu& gpu);
+// Whether machines of several such GPUs mostly have NVLink, so that none at all is to be said.
+bool mostly_linked(std::int32_t compute_capability);
 
 // What copies reach over `lanes` of PCIe of a generation (1 .. 6), one direction; and its line
 // rate, which no copy passes.

@@ -11,7 +11,6 @@
 // of an <nvlink> all its links in one direction, of a <cpu> what lies between two sockets, both
 // directions together. NCCL passes over it.
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <optional>
 #include <set>
@@ -21,11 +20,13 @@
 
 #include "core/base/cursor.h"
 #include "core/base/errors.h"
+#include "core/base/file_kinds.h"
 #include "core/base/ids.h"
 #include "core/base/units.h"
 #include "sim/machine_files/formats.h"
 #include "sim/machine_files/known_parts.h"
 #include "sim/machine_files/node_parts.h"
+#include "sim/machine_files/xml_places.h"
 
 namespace reshard::sim {
 namespace {
@@ -34,17 +35,15 @@ namespace {
 constexpr std::size_t kMaxXmlBytes = std::size_t{4} << 20;
 constexpr int kMaxXmlDepth = 64;
 constexpr std::size_t kMaxXmlGpus = 256, kMaxXmlParts = 1024;
-constexpr std::int64_t kMaxRate = 1'000'000'000'000'000;  // sums of them fit 64 bits
 
-class XmlReader {
+class XmlReader : private XmlPlaces {
  public:
-  XmlReader(std::string_view text, const std::string& file) : text_(text), file_(file) {}
+  XmlReader(std::string_view text, const std::string& file, const std::optional<UsersGpu>& gpu)
+      : XmlPlaces(text, file), users_gpu_(gpu) {}
 
   ReadTopology read() {
     if (text_.size() > kMaxXmlBytes)
       throw InputError(fmt::format("{}: expected at most 4 MiB of XML, found more", file_));
-    for (std::size_t i = 0; i < text_.size(); ++i)
-      if (text_[i] == '\n') line_ends_.push_back(i);
     pugi::xml_document document;
     // No entity but the five of XML is ever replaced, and no other file is read.
     pugi::xml_parse_result result = document.load_buffer(text_.data(), text_.size());
@@ -52,56 +51,19 @@ class XmlReader {
       throw InputError(fmt::format("{}:{}: expected XML, found: {}", file_,
                                    line_at(to_index(result.offset)), result.description()));
     pugi::xml_node system = document.document_element();
+    const FileKind* kind = file_kind(text_);
+    bool other = kind != nullptr && kind->id.empty();
+    std::string look = other ? ": " + file_look(text_) : "";
     if (std::string_view(system.name()) != "system")
       fail(system, "<system>, as NCCL_TOPO_DUMP_FILE writes it",
-           fmt::format("<{}>", clean(system.name())));
-    if (std::string_view version = system.attribute("version").value(); version != "1")
-      fail(system, "version=\"1\"", quoted(version));
+           fmt::format("<{}>{}", clean(system.name()), look));
+    if (std::string_view version = system.attribute("version").value(); version != "1" || other)
+      fail(system, "version=\"1\"", quoted(version) + look);
     for (pugi::xml_node cpu : system.children("cpu")) read_cpu(cpu);
     return finish(system);
   }
 
  private:
-  // ---- places and attributes
-
-  std::int64_t line_at(std::size_t offset) const {
-    return std::lower_bound(line_ends_.begin(), line_ends_.end(), offset) - line_ends_.begin() + 1;
-  }
-  std::string place(pugi::xml_node node) const {
-    std::ptrdiff_t offset = std::max<std::ptrdiff_t>(0, node.offset_debug());
-    return fmt::format("{}:{}", file_, line_at(to_index(offset)));
-  }
-  static std::string clean(std::string_view word) {
-    std::string out = quoted(word);
-    return out.substr(1, out.size() - 2);
-  }
-  [[noreturn]] void fail(pugi::xml_node node, std::string_view expected,
-                         const std::string& found) const {
-    throw InputError(fmt::format("{}: expected {}, found {}", place(node), expected, found));
-  }
-
-  static std::optional<std::int64_t> number(std::string_view word) {
-    std::int64_t value = 0;
-    auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-    if (error != std::errc() || end != word.data() + word.size()) return std::nullopt;
-    return value;
-  }
-  std::int64_t integer(pugi::xml_node node, const char* name, std::int64_t low,
-                       std::int64_t high) const {
-    std::string_view word = node.attribute(name).value();
-    std::optional<std::int64_t> value = number(word);
-    if (!value || *value < low || *value > high)
-      fail(node, fmt::format("<{}> with {}, from {} to {}", node.name(), name, low, high),
-           node.attribute(name) ? quoted(word) : "none");
-    return *value;
-  }
-  std::optional<std::int64_t> own_rate(pugi::xml_node node) const {
-    pugi::xml_attribute rate = node.attribute("reshard_rate");
-    if (!rate) return std::nullopt;
-    std::int64_t value = parse_bytes_per_s(rate.value(), place(node) + ": reshard_rate");
-    if (value > kMaxRate) fail(node, "a reshard_rate of at most 1e15 B/s", quoted(rate.value()));
-    return value;
-  }
   void note(std::string what) {
     if (std::find(parts_.assumed.begin(), parts_.assumed.end(), what) == parts_.assumed.end())
       parts_.assumed.push_back(std::move(what));
@@ -136,6 +98,11 @@ class XmlReader {
     std::int64_t reached, line;  // bytes/s
   };
 
+  struct BareSlot {
+    Slot slot;
+    NodeParts::Place where;
+  };
+
   void read_below(pugi::xml_node node, NodeParts::Place where, const Slot* slot, int depth) {
     if (depth > kMaxXmlDepth)
       fail(node, fmt::format("at most {} levels of elements", kMaxXmlDepth), "more");
@@ -166,6 +133,8 @@ class XmlReader {
     else if (generation && pci.child("gpu"))
       pcie_.insert(fmt::format("PCIe: {} are reached over {} lanes of generation {}",
                                rate_text(slot.reached), lanes, *generation));
+    if (!pci.child("gpu") && !pci.child("nic") && !pci.child("pci") && keep_bare(slot, where))
+      return;
     if (!pci.child("gpu") && !pci.child("nic")) {
       if (parts_.bridges.size() == kMaxXmlParts) fail(pci, "at most 1024 bridges", "more");
       // A bridge of unknown speed does not narrow.
@@ -174,6 +143,76 @@ class XmlReader {
       return read_below(pci, where, nullptr, depth + 1);
     }
     read_below(pci, where, &slot, depth + 1);
+  }
+
+  // Files for NCCL_TOPO_FILE may leave to NCCL what hangs in a slot; its class tells.
+  bool keep_bare(const Slot& slot, NodeParts::Place where) {
+    std::string_view kind = slot.node.attribute("class").value();
+    bool gpu = kind.starts_with("0x0302") || kind.starts_with("0x0300"),
+         nic = kind.starts_with("0x0200") || kind.starts_with("0x0207");
+    if (!gpu && !nic) return false;
+    std::vector<BareSlot>& slots = gpu ? bare_gpus_ : bare_nics_;
+    if (slots.size() == (gpu ? kMaxXmlGpus : kMaxXmlParts))
+      fail(slot.node, "at most 256 GPUs and 1024 NICs", "more");
+    slots.push_back({slot, where});
+    return true;
+  }
+
+  // GPUs and NICs of slots that say no more than their class.
+  void take_bare(pugi::xml_node system) {
+    constexpr std::string_view kWhole = "dump the whole with NCCL_TOPO_DUMP_FILE on the machine";
+    if (bare_gpus_.empty())
+      fail(system, "a <gpu> below <cpu> and <pci>",
+           fmt::format("none, nor a <pci> whose class is a GPU's: a file for NCCL_TOPO_FILE; {}",
+                       kWhole));
+    pugi::xml_node first = bare_gpus_.front().slot.node;
+    std::string_view device = gpu_of_device(first.attribute("device").value());
+    if (!users_gpu_ && !device.empty()) users_gpu_ = users_gpu(device);
+    if (!users_gpu_)
+      fail(first, "a <gpu> within",
+           fmt::format("none in {} slots of GPUs: a file for NCCL_TOPO_FILE; name the GPU "
+                       "({},gpu=h100), or {}",
+                       bare_gpus_.size(), file_, kWhole));
+    std::int32_t sm = users_gpu_->compute_capability;
+    parts_.machine.compute_capability = sm;
+    note(fmt::format("GPUs: {}, of which slots say only that they hold one", users_gpu_->name));
+    for (const BareSlot& bare : bare_gpus_) {
+      std::int64_t reached = bare.slot.reached > 0
+                                 ? bare.slot.reached
+                                 : pcie_bytes_per_s(gpu_class(sm).pcie_generation, 16);
+      gpus_.push_back({static_cast<std::int64_t>(gpus_.size()),
+                       bare.slot.node.attribute("busid").value(),
+                       bare.slot.node,
+                       {bare.where, reached}});
+    }
+    for (const BareSlot& bare : bare_nics_) {
+      std::int64_t rate = gpu_class(sm).nic_bytes_per_s;
+      if (bare.slot.line > 0) rate = std::min(rate, bare.slot.line);
+      parts_.nics.push_back({bare.where, rate});
+      note(fmt::format("NICs: {} each, as beside such GPUs", rate_text(rate)));
+    }
+  }
+
+  // Where no GPU says a link: NCCL adds those that it finds, this reader cannot.
+  void assume_nvlinks() {
+    std::int32_t sm = *parts_.machine.compute_capability;
+    if (!parts_.nvlinks.empty() || gpus_.size() < 2) return;
+    for (const ReadGpu& gpu : gpus_)
+      if (gpu.node.child("nvlink")) return;
+    if (users_gpu_ && users_gpu_->switch_bytes_per_s > 0) {
+      for (ReadGpu& gpu : gpus_) gpu.part.switch_bytes_per_s = users_gpu_->switch_bytes_per_s;
+      return note(assumed_switches(*users_gpu_));
+    }
+    if (!mostly_linked(sm)) return;
+    note(
+        fmt::format("NVLink: none, as no GPU of {} has a <nvlink>; NCCL adds the links that it "
+                    "finds when it loads such a file",
+                    file_));
+    if (!users_gpu_)
+      doubts_.push_back(fmt::format(
+          "{}: {} GPUs of sm{} without a <nvlink>; where the machine has NVLink, name the GPU "
+          "({},gpu=h100) or dump the whole with NCCL_TOPO_DUMP_FILE",
+          place(gpus_.front().node), gpus_.size(), sm, file_));
   }
 
   struct ReadGpu {
@@ -212,7 +251,7 @@ class XmlReader {
                       rate_text(rate), rate_text(slot->line)));
       rate = slot->line;
     }
-    parts_.nics.push_back({where, rate});
+    parts_.nics.push_back({where, rate, clean(net.attribute("name").value())});
   }
 
   // ---- NVLink, once all GPUs are known
@@ -279,20 +318,31 @@ class XmlReader {
     std::int64_t most = 0;
     for (const ReadGpu& gpu : gpus_) most = std::max(most, gpu.part.switch_bytes_per_s);
     for (const ReadGpu& gpu : gpus_)
-      if (gpu.part.switch_bytes_per_s != most)
+      if (gpu.part.switch_bytes_per_s == 0 && most > 0)
+        doubts_.push_back(
+            fmt::format("{}: GPU {} has no NVLink to switches, others have {}; it is "
+                        "taken to have none",
+                        place(gpu.node), gpu.dev, rate_text(most)));
+      else if (gpu.part.switch_bytes_per_s != most)
         doubts_.push_back(fmt::format(
             "{}: GPU {} has NVLinks of {} to switches, others of {}; all are taken to have as few",
             place(gpu.node), gpu.dev, rate_text(gpu.part.switch_bytes_per_s), rate_text(most)));
   }
 
   ReadTopology finish(pugi::xml_node system) {
-    if (gpus_.empty()) fail(system, "a <gpu> below <cpu> and <pci>", "none");
+    if (gpus_.empty()) take_bare(system);
+    if (users_gpu_ && users_gpu_->compute_capability != *parts_.machine.compute_capability)
+      fail(gpus_.front().node,
+           fmt::format("GPUs of sm{}, as gpu={} says", users_gpu_->compute_capability,
+                       users_gpu_->name),
+           fmt::format("sm{}", *parts_.machine.compute_capability));
     std::stable_sort(gpus_.begin(), gpus_.end(),
                      [](const ReadGpu& a, const ReadGpu& b) { return a.dev < b.dev; });
     for (std::size_t i = 1; i < gpus_.size(); ++i)
       if (gpus_[i].dev == gpus_[i - 1].dev)
         fail(gpus_[i].node, "each dev once", fmt::format("a second GPU with dev {}", gpus_[i].dev));
     read_nvlinks();
+    assume_nvlinks();
     compare_switch_links();
     bool switches = false;
     for (const ReadGpu& gpu : gpus_) {
@@ -319,12 +369,11 @@ class XmlReader {
     return {std::move(description), std::move(doubts_)};
   }
 
-  std::string_view text_;
-  const std::string& file_;
-  std::vector<std::size_t> line_ends_;
   std::optional<std::string> host_;
   bool socket_stated_ = false;
   std::set<std::string> pcie_;  // what is assumed of it, where a route crosses it
+  std::optional<UsersGpu> users_gpu_;
+  std::vector<BareSlot> bare_gpus_, bare_nics_;
   std::vector<ReadGpu> gpus_;
   std::map<std::pair<std::int32_t, std::int32_t>, bool> doubted_;
   NodeParts parts_;
@@ -339,8 +388,9 @@ bool is_nccl_xml(std::string_view text) {
   return first != std::string_view::npos && body[first] == '<';
 }
 
-ReadTopology read_nccl_xml(std::string_view text, const std::string& file) {
-  return XmlReader(text, file).read();
+ReadTopology read_nccl_xml(std::string_view text, const std::string& file,
+                           const std::optional<UsersGpu>& gpu) {
+  return XmlReader(text, file, gpu).read();
 }
 
 }  // namespace reshard::sim

@@ -171,7 +171,7 @@ std::string to_nccl_xml(const TopologyDescription& description, std::int32_t com
   std::string out = XmlWriter(parts).run();
   std::optional<std::string> other;
   try {
-    other = difference(description, read_nccl_xml(out, description.name).description);
+    other = difference(description, read_nccl_xml(out, description.name, std::nullopt).description);
   } catch (const InputError& error) {
     other = error.what();
   }

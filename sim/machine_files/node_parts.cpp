@@ -17,6 +17,7 @@
 #include "core/base/errors.h"
 #include "core/base/units.h"
 #include "sim/machine_files/known_parts.h"
+#include "sim/machine_files/used_nics.h"
 
 namespace reshard::sim {
 namespace {
@@ -309,38 +310,11 @@ class Describer {
 
   // ---- the network
 
-  // Best first: the same bridge, the same socket, another.
-  int distance(const NodeParts::Gpu& gpu, const NodeParts::Nic& nic) const {
-    if (gpu.place.socket != nic.place.socket) return 3;
-    auto over = [&](NodeParts::Place place) {
-      std::vector<Index> out;
-      for (Index at = place.bridge; at >= 0; at = parts_.bridges[to_index(at)].above.bridge)
-        out.push_back(at);
-      return out;
-    };
-    std::vector<Index> a = over(gpu.place), b = over(nic.place);
-    if (!a.empty() && !b.empty() && a.front() == b.front()) return 0;
-    return std::find_first_of(a.begin(), a.end(), b.begin(), b.end()) != a.end() ? 1 : 2;
-  }
-
-  // NICs that are nearest to some GPU; the others carry no tensors.
-  std::vector<std::int64_t> used_nics() const {
-    std::vector<bool> used(parts_.nics.size(), false);
-    for (const NodeParts::Gpu& gpu : parts_.gpus) {
-      int nearest = 3;
-      for (const NodeParts::Nic& nic : parts_.nics) nearest = std::min(nearest, distance(gpu, nic));
-      for (std::size_t i = 0; i < parts_.nics.size(); ++i)
-        if (distance(gpu, parts_.nics[i]) == nearest) used[i] = true;
-    }
-    std::vector<std::int64_t> out;
-    for (std::size_t i = 0; i < parts_.nics.size(); ++i)
-      if (used[i]) out.push_back(parts_.nics[i].bytes_per_s);
-    return out;
-  }
-
   void join_nodes() {
-    std::vector<std::int64_t> nics = used_nics();
+    UsedNics used = used_nics(parts_);
+    const std::vector<std::int64_t>& nics = used.rates;
     if (nics.empty()) return;
+    out_.assumed.insert(out_.assumed.end(), used.assumed.begin(), used.assumed.end());
     std::int64_t sum = 0, fastest = 0;
     for (std::int64_t rate : nics) {
       sum = std::min(kMaxBytes, sum + std::min(rate, kMaxBytes - sum));
@@ -348,9 +322,10 @@ class Describer {
     }
     out_.counts = TopologyDescription::Counts::Nodes;
     out_.assumed.push_back("network: any NIC reaches any NIC at its full rate");
+    // A flow has one NIC, whatever a GPU's share of them all is.
     if (count_of(nics) >= gpus_) {
-      out_.routes.push_back(line(Where::Between,
-                                 ports_of(add_port("nic", std::max<std::int64_t>(1, sum / gpus_))),
+      std::int64_t each = std::clamp<std::int64_t>(sum / gpus_, 1, fastest);
+      out_.routes.push_back(line(Where::Between, ports_of(add_port("nic", each)),
                                  Transport::Network, PathClass::NET));
       return;
     }

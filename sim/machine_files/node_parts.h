@@ -32,6 +32,7 @@ struct NodeParts {
   struct Nic {
     Place place;
     std::int64_t bytes_per_s;
+    std::string name = {};  // "mlx5_0", where it is said
   };
 
   std::string name;  // of the machine, as a topology file spells it

@@ -16,6 +16,7 @@
 
 #include <fmt/format.h>
 
+#include "core/base/cursor.h"
 #include "core/base/integers.h"
 #include "core/base/units.h"
 #include "sim/machine_files/formats.h"
@@ -31,6 +32,7 @@ using Pair = std::pair<Index, Index>;  // the lower first
 using Where = RouteLine::Where;
 
 constexpr std::int64_t kSlowerPercent = 80;  // of the fastest: another kind of path
+constexpr std::int64_t kClearPercent = 5;    // of the fastest: a gap that is no noise
 
 std::int64_t to_four_digits(std::int64_t value) {
   std::int64_t unit = 1;
@@ -40,7 +42,9 @@ std::int64_t to_four_digits(std::int64_t value) {
 
 class P2pDescriber {
  public:
-  P2pDescriber(const P2pMatrices& matrices, const std::string& file) : in_(matrices), file_(file) {}
+  P2pDescriber(const P2pMatrices& matrices, const std::string& file,
+               const std::optional<UsersGpu>& gpu)
+      : in_(matrices), file_(file), users_gpu_(gpu) {}
 
   ReadTopology run() {
     out_.name = machine_name(file_);
@@ -63,6 +67,31 @@ class P2pDescriber {
       std::optional<std::int32_t>& known = out_.machine.compute_capability;
       if (sm) known = known ? std::min(*known, *sm) : *sm;
     }
+    if (!out_.machine.compute_capability && users_gpu_)
+      out_.machine.compute_capability = users_gpu_->compute_capability;
+    if (!out_.machine.compute_capability && !in_.names.empty())
+      out_.assumed.push_back(fmt::format("GPUs: {} is not known", quoted(in_.names.front())));
+  }
+
+  // Rates from here on are those of fast pairs. Two clusters with a gap between them that is wider
+  // than both are two kinds of path, however near they lie.
+  std::int64_t least_fast() const {
+    std::vector<std::int64_t> rates;
+    for (Pair pair : pcie_) rates.push_back(rate(pair));
+    std::sort(rates.begin(), rates.end());
+    std::int64_t usual = rates.back() / 100 * kSlowerPercent;
+    if (rates.front() < usual) return usual;
+    std::size_t above = 0;
+    std::int64_t widest = 0;
+    for (std::size_t i = 1; i < rates.size(); ++i)
+      if (rates[i] - rates[i - 1] > widest) {
+        widest = rates[i] - rates[i - 1];
+        above = i;
+      }
+    std::int64_t spread =
+        above == 0 ? 0 : std::max(rates[above - 1] - rates.front(), rates.back() - rates[above]);
+    bool clear = above > 0 && widest > rates.back() / 100 * kClearPercent && widest > 3 * spread;
+    return clear ? rates[above] : rates.front();
   }
 
   // One direction; of what was measured in both only, half, or, where a host stages, all.
@@ -218,13 +247,12 @@ class P2pDescriber {
 
   void join_by_pcie() {
     if (pcie_.empty()) return;
-    std::int64_t fastest = 0;
-    for (Pair pair : pcie_) fastest = std::max(fastest, rate(pair));
+    std::int64_t least = least_fast();
     std::vector<Pair> fast, slow;
     std::vector<Index> island(to_index(in_.gpus));
     for (Index gpu = 0; gpu < in_.gpus; ++gpu) island[to_index(gpu)] = gpu;
     for (Pair pair : pcie_) {
-      bool is_fast = rate(pair) >= fastest * kSlowerPercent / 100;
+      bool is_fast = rate(pair) >= least;
       (is_fast ? fast : slow).push_back(pair);
       if (!is_fast) continue;
       Index from = island[to_index(pair.second)], to = island[to_index(pair.first)];
@@ -306,6 +334,7 @@ class P2pDescriber {
 
   const P2pMatrices& in_;
   const std::string& file_;
+  const std::optional<UsersGpu>& users_gpu_;
   std::vector<Pair> linked_, pcie_, staged_;
   TopologyDescription out_;
   std::vector<std::string> doubts_;
@@ -313,9 +342,10 @@ class P2pDescriber {
 
 }  // namespace
 
-ReadTopology read_p2p_machine(std::string_view text, const std::string& file) {
+ReadTopology read_p2p_machine(std::string_view text, const std::string& file,
+                              const std::optional<UsersGpu>& gpu) {
   P2pMatrices matrices = parse_p2p_matrices(text, file);
-  ReadTopology out = P2pDescriber(matrices, file).run();
+  ReadTopology out = P2pDescriber(matrices, file, gpu).run();
   require_sayable(out.description, file);
   return out;
 }

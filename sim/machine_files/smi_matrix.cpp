@@ -37,7 +37,8 @@ bool is_header(const std::vector<std::string_view>& words) {
 
 class SmiReader {
  public:
-  SmiReader(std::string_view text, const std::string& file) : text_(text), file_(file) {}
+  SmiReader(std::string_view text, const std::string& file, const std::optional<UsersGpu>& gpu)
+      : text_(text), file_(file), users_gpu_(gpu) {}
 
   ReadTopology read() {
     read_lines();
@@ -77,7 +78,7 @@ class SmiReader {
       if (rows_.empty() && is_header(words))
         read_header(line, words);
       else if (words[0] == "GPU" && words.size() > 2 && words[1].ends_with(':'))
-        named_ = named_ ? named_ : gpu_named(plain);
+        read_name(plain);
       else if (!rows_.empty() && read_ < rows_.size() && words[0] == rows_[read_].name)
         read_row(line, words);
       else if (!rows_.empty() && read_ < rows_.size())
@@ -89,6 +90,15 @@ class SmiReader {
     while (gpus_ < rows_.size() && is_gpu(rows_[gpus_].name)) ++gpus_;
     for (std::size_t i = gpus_; i < rows_.size(); ++i)
       if (is_gpu(rows_[i].name)) fail(rows_[i].line, "GPUs before NICs", quoted(rows_[i].name));
+  }
+
+  // "GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-..)".
+  void read_name(std::string_view line) {
+    if (named_) return;
+    named_ = gpu_named(line);
+    std::string_view name = line.substr(std::min(line.find(": ") + 2, line.size()));
+    name = name.substr(0, name.find(" (UUID"));
+    if (!named_ && unknown_.empty()) unknown_ = std::string(name);
   }
 
   void read_header(std::int64_t line, const std::vector<std::string_view>& words) {
@@ -173,6 +183,14 @@ class SmiReader {
   void conclude_gpu() {
     std::int64_t most = most_links();
     std::optional<std::int32_t> suggested = suggested_gpu(most, links_of_gpu());
+    if (users_gpu_ && named_ && *named_ != users_gpu_->compute_capability)
+      fail(rows_[0].line,
+           fmt::format("GPUs of sm{}, as gpu={} says", users_gpu_->compute_capability,
+                       users_gpu_->name),
+           fmt::format("sm{}", *named_));
+    if (users_gpu_) named_ = users_gpu_->compute_capability;
+    if (!named_ && !unknown_.empty())
+      assume(fmt::format("GPUs: {} is not known", quoted(unknown_)));
     parts_.machine.compute_capability = named_ ? named_ : suggested;
     if (!named_ && suggested)
       assume(
@@ -259,7 +277,7 @@ class SmiReader {
 
   // A GPU that has as many links to each of its peers as it has in all is behind switches.
   void add_nvlinks() {
-    if (most_links() == 0) return;
+    if (most_links() == 0) return assume_nvlinks();
     std::int32_t sm = *parts_.machine.compute_capability;
     const GpuClass& gpu = gpu_class(sm);
     std::int64_t each = gpu.nvlink_bytes_per_s;
@@ -288,6 +306,24 @@ class SmiReader {
     if (sm >= 90) assume("NVLink switches reduce (NVLS), as those of sm90 and later do");
   }
 
+  // `nvidia-smi topo -mp` leaves NVLink out.
+  void assume_nvlinks() {
+    std::optional<std::int32_t> sm = parts_.machine.compute_capability;
+    if (gpus_ < 2 || !sm || !mostly_linked(*sm)) return;
+    if (users_gpu_ && users_gpu_->switch_bytes_per_s > 0) {
+      for (NodeParts::Gpu& gpu : parts_.gpus)
+        gpu.switch_bytes_per_s = users_gpu_->switch_bytes_per_s;
+      parts_.machine.nvls = *sm >= 90;
+      return assume(assumed_switches(*users_gpu_));
+    }
+    assume("NVLink: none, as the matrix has no NV#; nvidia-smi topo -mp leaves it out");
+    if (!users_gpu_)
+      doubts_.push_back(
+          fmt::format("{}: {} GPUs of sm{} without NV#; where the machine has NVLink, take "
+                      "nvidia-smi topo -m, or name the GPU ({},gpu=h100)",
+                      place(0), gpus_, *sm, file_));
+  }
+
   // Whether the tree says what the matrix says.
   void compare_classes(const TopologyDescription& description) {
     Topology topology = build_topology(description, std::nullopt);
@@ -295,6 +331,7 @@ class SmiReader {
       for (std::size_t b = a + 1; b < gpus_; ++b) {
         PathClass found = topology.rule(static_cast<Rank>(a), static_cast<Rank>(b)).path_class();
         const std::string& said = cell(a, b);
+        if (found == PathClass::NVL && most_links() == 0) continue;  // assumed
         std::string is = said == "NODE" ? "PHB" : said.starts_with("NV") ? "NVL" : said;
         if (is != text(found))
           doubts_.push_back(fmt::format("{}: {} and {} say {}, the others make it {}", place(a),
@@ -307,7 +344,9 @@ class SmiReader {
   std::vector<Row> rows_;
   std::size_t read_ = 0, gpus_ = 0;
   bool cpu_column_ = false, numa_column_ = false;
+  std::optional<UsersGpu> users_gpu_;
   std::optional<std::int32_t> named_;
+  std::string unknown_;  // a name that is not known
   std::int64_t pcie_ = 0, nic_ = 0;
   std::vector<std::int32_t> sockets_;
   NodeParts parts_;
@@ -325,8 +364,9 @@ bool is_smi_matrix(std::string_view text) {
   return false;
 }
 
-ReadTopology read_smi_matrix(std::string_view text, const std::string& file) {
-  return SmiReader(text, file).read();
+ReadTopology read_smi_matrix(std::string_view text, const std::string& file,
+                             const std::optional<UsersGpu>& gpu) {
+  return SmiReader(text, file, gpu).read();
 }
 
 }  // namespace reshard::sim

@@ -15,7 +15,7 @@
 namespace reshard::sim {
 namespace {
 
-constexpr std::string_view kNics = "nics=", kOversubscription = "oversubscription=";
+constexpr std::string_view kNics = "nics=", kOversubscription = "oversubscription=", kGpu = "gpu=";
 
 using Where = RouteLine::Where;
 
@@ -141,7 +141,10 @@ NetworkVariant take_network_variant(std::string_view& spec) {
       if (*out.oversubscription < kRatioOne)
         throw InputError(fmt::format("topology: oversubscription: expected 1 or more, found {}",
                                      quoted(number)));
-    } else if (word.starts_with(kNics) || word.starts_with(kOversubscription)) {
+    } else if (word.starts_with(kGpu) && !out.gpu) {
+      out.gpu = users_gpu(word.substr(kGpu.size()));
+    } else if (word.starts_with(kNics) || word.starts_with(kOversubscription) ||
+               word.starts_with(kGpu)) {
       throw InputError(fmt::format("topology: expected {} once, found it twice",
                                    word.substr(0, word.find('='))));
     } else {

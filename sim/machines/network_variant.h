@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The same nodes on another network: "dgx-h100:8,nics=2,oversubscription=4".
+// The same nodes on another network: "dgx-h100:8,nics=2,oversubscription=4"; and, of a file that
+// does not say it, the GPU: "ndv5-topo.xml,gpu=h100".
 #pragma once
 
 #include <cstdint>
@@ -7,6 +8,7 @@
 #include <string_view>
 
 #include "core/topology/topology_text.h"
+#include "sim/machine_files/known_parts.h"
 
 namespace reshard::sim {
 
@@ -16,6 +18,7 @@ struct NetworkVariant {
   // Of a fat tree, in millionths, from 1: what leaves the switches below the tree is so many times
   // less than what their nodes can send. Each node has its part of the uplinks.
   std::optional<std::int64_t> oversubscription;
+  std::optional<UsersGpu> gpu;
 };
 
 // Takes ",nics=2,oversubscription=4" off the end of a spec. Throws InputError for a number that is

@@ -13,6 +13,7 @@
 
 #include "core/base/cursor.h"
 #include "core/base/errors.h"
+#include "core/base/file_kinds.h"
 #include "core/base/integers.h"
 #include "core/base/printable.h"
 #include "core/topology/topology_text.h"
@@ -58,13 +59,13 @@ std::string_view without_count(std::string_view spec) {
   return counted ? spec.substr(0, colon) : spec;
 }
 
-ReadTopology read_named(std::string_view name) {
+ReadTopology read_named(std::string_view name, const std::optional<UsersGpu>& gpu = std::nullopt) {
   if (const EmbeddedText* preset = find_preset(name))
-    return {parse_topology(preset->text, fmt::format("{}.topo", name))};
+    return read_topology(preset->text, fmt::format("{}.topo", name), gpu);
   if (name.empty() || name.find('\0') != std::string_view::npos || !is_path(name))
     fail_unknown(name);
   std::string path(name);
-  return read_topology(read_text_file(path, kMaxLineBytes), shown_path(path));
+  return read_topology(read_text_file(path, kMaxLineBytes), shown_path(path), gpu);
 }
 
 }  // namespace
@@ -93,7 +94,7 @@ std::string read_text(std::istream& in, const std::string& file, std::size_t lim
   if (in.bad())
     throw InputError(
         fmt::format("{}: expected a readable file, found an error while reading", file));
-  return text;
+  return utf8_text(std::move(text));
 }
 
 std::string read_text_file(const std::string& path, std::size_t limit_bytes) {
@@ -122,7 +123,7 @@ std::vector<PresetInfo> presets() {
 NamedTopology find_description(std::string_view spec) {
   NetworkVariant variant = take_network_variant(spec);
   std::string_view name = without_count(spec);
-  ReadTopology read = read_named(name);
+  ReadTopology read = read_named(name, variant.gpu);
   NamedTopology out{std::move(read.description), std::nullopt, std::move(read.doubts)};
   change_network(out.description, variant);
   if (name.size() == spec.size()) return out;

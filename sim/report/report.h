@@ -223,6 +223,7 @@ struct CalibrationReport {
   std::vector<MeasuredPairs> pairs;
   ErrorsBeforeAfter fitted, held;  // the rows must outlive the report
   std::int64_t passed_over = 0;
+  std::vector<std::string> notes;  // of rows that were passed over or not taken as they are
 };
 
 // ---- the writers; tables are at most `width` wide where that is possible

@@ -13,6 +13,7 @@
 
 #include "core/base/cursor.h"
 #include "core/base/errors.h"
+#include "core/base/file_kinds.h"
 #include "core/base/printable.h"
 #include "sim/trace/line_reader.h"
 #include "sim/trace/operator_line.h"
@@ -36,10 +37,18 @@ const TraceFormat& find_format(std::string_view name) {
       fmt::format("--format: expected one of {}, found {}", names, reshard::quoted(name)));
 }
 
-const TraceFormat& recognised(std::string_view start) {
+// What is plainly another file is said so; of other texts the first format says what is wrong.
+const TraceFormat& recognised(std::string_view start, const std::string& file) {
   const auto* format = std::find_if(std::begin(kFormats), std::end(kFormats),
                                     [&](const TraceFormat& row) { return row.recognise(start); });
-  return format == std::end(kFormats) ? kFormats[0] : *format;
+  if (format != std::end(kFormats)) return *format;
+  const FileKind* kind = file_kind(start);
+  if (kind != nullptr && kind->id != "empty" && kind->id != "trace" && kind->id != "json")
+    throw InputError(fmt::format(
+        "{}:1: expected a trace of reshard (JSON lines, the first {{\"reshard_trace\": 1}}) or "
+        "nccl-tests' matrix for alltoallv, found {}",
+        file, file_look(start)));
+  return kFormats[0];
 }
 
 }  // namespace
@@ -49,7 +58,7 @@ std::span<const TraceFormat> trace_formats() { return kFormats; }
 Trace parse_trace(std::istream& in, const std::string& file, std::string_view format) {
   LineReader lines(in, file);
   TraceBuilder builder(file);
-  (format.empty() ? recognised(lines.ahead()) : find_format(format)).read(lines, builder);
+  (format.empty() ? recognised(lines.ahead(), file) : find_format(format)).read(lines, builder);
   return builder.finish();
 }
 

@@ -7,7 +7,10 @@
 #include <fstream>
 #include <limits>
 
+#include <fmt/format.h>
+
 #include "core/base/errors.h"
+#include "core/base/file_kinds.h"
 #include "core/base/units.h"
 #include "core/text/plan_text.h"
 #include "sim/machines/presets.h"
@@ -92,8 +95,18 @@ sim::StudyOptions study_options(const MachineOptions& machine) {
 
 namespace {
 
+// Names the kind of a file that is plainly no plan.
+Plan plan_of(const std::string& text, const std::string& file) {
+  const FileKind* kind = file_kind(text);
+  if (kind != nullptr && kind->id != "plan" && kind->id != "empty")
+    throw InputError(
+        fmt::format("{}:1: expected a plan, as reshard plan --emit plan prints it, found {}", file,
+                    file_look(text)));
+  return parse_plan(text, file);
+}
+
 Plan plan_from(const std::string& file) {
-  return parse_plan(read_input(file, kMaxPlanTextBytes), input_name(file));
+  return plan_of(read_input(file, kMaxPlanTextBytes), input_name(file));
 }
 
 }  // namespace

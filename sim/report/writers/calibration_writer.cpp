@@ -123,6 +123,7 @@ std::string calibration_table(const CalibrationReport& report, bool every_row, s
     facts.add("rows", fmt::format("{} {}, {} held out, {} passed over", report.fitted.before.size(),
                                   fitted ? "fitted to" : "compared", report.held.before.size(),
                                   report.passed_over));
+  for (const std::string& note : report.notes) facts.add("note", note);
   if (fitted) {
     for (const auto& [left, kept] : report.calibration->alike)
       facts.add("left as it was", fmt::format("{}: these rows cannot tell it from {}", left, kept));
@@ -183,6 +184,7 @@ std::string calibration_json(const CalibrationReport& report) {
             {"after_bytes_per_s", pairs.after_bytes_per_s}};
   });
   out["passed_over"] = report.passed_over;
+  out["notes"] = report.notes;
   out["rows"] = rows;
   return written(out);
 }

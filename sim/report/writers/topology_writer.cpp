@@ -231,6 +231,11 @@ std::string reduces_text(const Machine& machine) {
                                                                         : "the network");
 }
 
+bool has_nvlink(const NodeTemplate& node) {
+  return std::any_of(node.rules.begin(), node.rules.end(),
+                     [](const RouteRule& rule) { return rule.path_class() == PathClass::NVL; });
+}
+
 }  // namespace
 
 std::string topology_table(const Topology& topology, std::size_t width) {
@@ -241,7 +246,9 @@ std::string topology_table(const Topology& topology, std::size_t width) {
                                   topology.nodes() == 1 ? "" : "s", node.devices));
   nccl::Gpus gpus = nccl::gpus_of(topology);
   head.add("GPUs", fmt::format("sm{}{}", gpus.compute_capability,
-                               gpus.stated ? "" : ", concluded from the rates of links"));
+                               gpus.stated                   ? ""
+                               : has_nvlink(topology.node()) ? ", concluded from the rates of links"
+                                                             : ", assumed: nothing says which"));
   head.add("sums", reduces_text(topology.machine()));
   head.add("transport",
            std::string(text(topology.machine().transport.value_or(TransportKind::Ideal))));

@@ -91,6 +91,7 @@ MeasuredFiles read_files(const std::vector<std::string>& files) {
     sim::MeasuredTable table = sim::parse_measured(text, name);
     all.rows.insert(all.rows.end(), table.rows.begin(), table.rows.end());
     all.passed_over += table.passed_over;
+    all.notes.insert(all.notes.end(), table.notes.begin(), table.notes.end());
     if (all.rows.size() > kMaxCalibrationRows)
       throw InputError(fmt::format("{}: expected at most {} rows in all files, found more", name,
                                    kMaxCalibrationRows));
@@ -111,6 +112,22 @@ TopologyDescription base_of(const std::string& spec) {
   else if (named.count)
     named.description.devices = static_cast<std::int32_t>(*named.count);
   return named.description;
+}
+
+// No machine is written, or reported, that is the one that was given.
+[[noreturn]] void refuse_unfitted(const Topology& topology,
+                                  const std::vector<sim::MeasuredCollective>& rows) {
+  std::int32_t of_node = topology.devices() / topology.nodes();
+  bool across = std::all_of(rows.begin(), rows.end(), [&](const sim::MeasuredCollective& row) {
+    return row.ranks > of_node;
+  });
+  throw InputError(fmt::format(
+      "{}: expected rows that tell some figure of {}, found none{}", rows.front().place,
+      topology.name(),
+      across ? fmt::format(": ranks on several nodes, more than the {} of one, are timed by NCCL's "
+                           "own figures of networks, to which nothing is fitted",
+                           of_node)
+             : ""));
 }
 
 void run_calibrate(const CalibrateOptions& options) {
@@ -139,6 +156,7 @@ void run_calibrate(const CalibrateOptions& options) {
   Progress progress;
   sim::CalibrationReport report;
   report.passed_over = measured.passed_over;
+  report.notes = measured.notes;
   Topology before = build_topology(base, std::nullopt);
   report.topology = before.name();
   report.compared = options.compare;
@@ -159,6 +177,7 @@ void run_calibrate(const CalibrateOptions& options) {
   if (!options.compare && !fitted.empty()) {
     progress.stage("fitting");
     report.calibration = sim::calibrate(base, fitted, options.nccl_version);
+    if (report.calibration->fitted.empty() && report.links.empty()) refuse_unfitted(before, fitted);
     base = report.calibration->machine;
   }
   progress.stage("comparing");

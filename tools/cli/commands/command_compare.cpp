@@ -3,9 +3,11 @@
 #include <limits>
 #include <memory>
 
+#include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
 #include "core/base/errors.h"
+#include "core/base/file_kinds.h"
 #include "sim/page/pages.h"
 #include "sim/report/comparison.h"
 #include "tools/cli/commands/commands.h"
@@ -25,14 +27,22 @@ struct CompareOptions {
   OutputOptions output;
 };
 
+std::string report_text(const std::string& path) {
+  std::string text = read_input(path, kMaxReportBytes);
+  const FileKind* kind = file_kind(text);
+  if (kind == nullptr || (kind->id != "report" && kind->id != "json"))
+    throw InputError(fmt::format("{}: expected a report as reshard prints it with --json, found {}",
+                                 input_name(path), file_look(text)));
+  return text;
+}
+
 void run_compare(const CompareOptions& options) {
   if (options.a == "-" && options.b == "-")
     throw InputError("compare: expected one report on standard input, found '-' twice");
   require_files({{options.output.html, "--html"}},
                 {{options.a, "compare"}, {options.b, "compare"}});
   refuse_unprinted(options.output, options.output.html, "--html -");
-  std::string a = read_input(options.a, kMaxReportBytes),
-              b = read_input(options.b, kMaxReportBytes);
+  std::string a = report_text(options.a), b = report_text(options.b);
   sim::Comparison comparison =
       sim::compare_reports(a, input_name(options.a), b, input_name(options.b));
   OutputFiles written;

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "core/base/file_kinds.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <span>
+
+#include "core/base/cursor.h"
+
+namespace reshard {
+namespace {
+
+constexpr std::size_t kLookedAt = std::size_t{1} << 16;
+
+// What one kind has: how it starts (after blanks), and words that all are in it.
+struct Row {
+  std::string_view start;
+  std::array<std::string_view, 2> words;
+  FileKind kind;
+};
+
+// The first that fits counts: those that are told by more come before those told by less.
+constexpr Row kBinary[] = {
+    {"\x1f\x8b", {}, {"", "a file compressed by gzip; unpack it first (gunzip)"}},
+    {"\x28\xb5\x2f\xfd", {}, {"", "a file compressed by zstd; unpack it first (unzstd)"}},
+    {"\xfd"
+     "7zXZ",
+     {},
+     {"", "a file compressed by xz; unpack it first (unxz)"}},
+    {"BZh", {}, {"", "a file compressed by bzip2; unpack it first (bunzip2)"}},
+    {"PK\x03\x04", {}, {"", "a zip archive, as torch.save writes it"}},
+    {"\x93NUMPY", {}, {"", "an array of NumPy"}},
+    {"\x89HDF", {}, {"", "an HDF5 file"}},
+    {"\x7f"
+     "ELF",
+     {},
+     {"", "a program"}},
+    {"%PDF", {}, {"", "a PDF"}},
+    {"SQLite format 3", {}, {"", "an SQLite database, as Nsight Systems exports it"}},
+};
+constexpr Row kTexts[] = {
+    {"reshard-topology", {}, {"topology", "a topology of reshard"}},
+    {"reshard-plan", {}, {"plan", "a plan of reshard"}},
+    {"version https://git-lfs",
+     {},
+     {"", "a pointer of Git LFS; fetch the file first (git lfs pull)"}},
+    {"HloModule", {}, {"", "an HLO module of XLA"}},
+    {"module @", {}, {"", "an MLIR module"}},
+    {"", {"D\\D", "Bandwidth"}, {"matrices", "what p2pBandwidthLatencyTest prints"}},
+    {"",
+     {"nvbandwidth", "memcpy"},
+     {"", "what nvbandwidth prints; p2pBandwidthLatencyTest's matrices are read"}},
+    {"", {"nThread", "nGpus"}, {"measured", "what nccl-tests prints"}},
+    {"", {"algbw", "busbw"}, {"measured", "what nccl-tests prints"}},
+    {"",
+     {"NVIDIA-SMI", "Driver Version"},
+     {"", "what nvidia-smi prints; nvidia-smi topo -m is read"}},
+    {"", {"GPU0", "CPU Affinity"}, {"topology", "what nvidia-smi topo -m prints"}},
+    {"", {"NCCL INFO"}, {"log", "NCCL's log (NCCL_DEBUG=INFO)"}},
+    {"# OSU", {}, {"", "what the OSU benchmarks print; nccl-tests' tables are read"}},
+    {"num_ranks ", {}, {"", "a GOAL schedule"}},
+};
+constexpr Row kXml[] = {
+    {"", {"<system", "<xgmi"}, {"", "RCCL's topology of AMD GPUs"}},
+    {"", {"<system", "version=\"2\""}, {"", "RCCL's topology of AMD GPUs"}},
+    {"", {"<system"}, {"topology", "NCCL's topology"}},
+    {"",
+     {"<graphs"},
+     {"", "NCCL's graphs (NCCL_GRAPH_DUMP_FILE); NCCL_TOPO_DUMP_FILE writes what is read"}},
+    {"",
+     {"<topology", "<object"},
+     {"", "hwloc's topology; NCCL_TOPO_DUMP_FILE writes what is read"}},
+    {"", {"<nvidia_smi_log"}, {"", "what nvidia-smi -q -x prints; nvidia-smi topo -m is read"}},
+    {"", {"<svg"}, {"", "an SVG picture"}},
+    {"", {"<html"}, {"", "a web page"}},
+    {"", {"<HTML"}, {"", "a web page"}},
+    {"", {"<algo"}, {"", "an algorithm of MSCCL"}},
+};
+constexpr Row kJson[] = {
+    {"", {"\"reshard_trace\""}, {"trace", "a trace of reshard"}},
+    {"", {"\"reshard_measurements\""}, {"", "measurements of reshard validate --measurements"}},
+    {"", {"\"schema\"", "\"reshard."}, {"report", "a report of reshard (--json)"}},
+    {"", {"\"traceEvents\"", "\"deviceProperties\""}, {"", "a trace of torch.profiler (Kineto)"}},
+    {"",
+     {"\"traceEvents\""},
+     {"", "a Chrome trace, as torch.profiler (Kineto) or Perfetto writes it"}},
+    {"[",
+     {"\"ph\"", "\"ts\""},
+     {"", "a Chrome trace, as torch.profiler (Kineto) or Perfetto writes it"}},
+    {"", {"\"pg_config\"", "\"entries\""}, {"", "a dump of PyTorch's flight recorder"}},
+    {"", {"\"collective_seq_id\""}, {"", "a dump of PyTorch's flight recorder"}},
+    {"", {"\"coll_perf\""}, {"measured", "lines of NCCL's Inspector"}},
+    {"", {"\"schema\"", "\"nodes\""}, {"", "an execution trace of PyTorch (PARAM, Chakra)"}},
+    {"", {"\"attr\"", "\"ctrl_deps\""}, {"", "an execution trace of PyTorch (PARAM, Chakra)"}},
+    {"", {"\"comm_type\""}, {"", "a Chakra execution trace as JSON"}},
+    {"", {"\"comms\"", "\"in_msg_size\""}, {"", "a trace of communications of PARAM"}},
+    {"", {"\"markers\"", "\"comms\""}, {"", "a trace of communications of PARAM"}},
+    {"",
+     {"\"nvbandwidth\""},
+     {"", "what nvbandwidth -j writes; p2pBandwidthLatencyTest's matrices are read"}},
+    {"", {"\"weight_map\""}, {"", "an index of safetensors"}},
+    {"", {"\"model_type\""}, {"", "the config.json of a model"}},
+    {"", {"\"architectures\""}, {"", "the config.json of a model"}},
+    {"", {"\"results\"", "\"out_of_place\""}, {"measured", "JSON of nccl-tests (-J)"}},
+    {"", {"\"results\"", "\"devices\""}, {"measured", "JSON of nccl-tests (-J)"}},
+};
+constexpr FileKind kOtherJson{"json", "JSON of another kind"},
+    kOtherXml{"xml", "XML of another kind"},
+    kPickle{"", "a Python pickle, as PyTorch's flight recorder dumps it"},
+    kSafetensors{"", "a safetensors file"}, kChakra{"", "a Chakra execution trace"},
+    kWide{"", "a text in UTF-16 without its mark; save it as UTF-8"}, kBytes{"", "a binary file"},
+    kEmpty{"empty", "an empty file"};
+
+const FileKind* found_in(std::string_view text, std::span<const Row> rows) {
+  for (const Row& row : rows) {
+    bool all = text.starts_with(row.start);
+    for (std::string_view word : row.words) all = all && text.find(word) != std::string_view::npos;
+    if (all) return &row.kind;
+  }
+  return nullptr;
+}
+
+bool is_binary(std::string_view text) {
+  return std::any_of(text.begin(), text.end(), [](char c) {
+    return (c >= 0 && c < ' ' && c != '\t' && c != '\n' && c != '\r' && c != '\x1b' && c != '\f') ||
+           c == 0x7f;
+  });
+}
+
+const FileKind* binary_kind(std::string_view text) {
+  auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  // Every other byte of plain letters.
+  std::size_t looked_at = std::min<std::size_t>(text.size(), 64) / 2 * 2, zeros[2] = {0, 0};
+  for (std::size_t i = 0; i < looked_at; ++i) zeros[i % 2] += text[i] == '\0' ? 1 : 0;
+  if (looked_at > 3 && std::max(zeros[0], zeros[1]) * 2 == looked_at &&
+      std::min(zeros[0], zeros[1]) == 0)
+    return &kWide;
+  if (text.size() > 2 && byte(0) == 0x80 && byte(1) >= 2 && byte(1) <= 5) return &kPickle;
+  // The length of a header of JSON.
+  if (text.size() > 9 && text[8] == '{' && byte(5) + byte(6) + byte(7) == 0) return &kSafetensors;
+  for (std::string_view word : {"is_cpu_op", "comm_type", "num_ops"})
+    if (text.find(word) != std::string_view::npos) return &kChakra;
+  return &kBytes;
+}
+
+}  // namespace
+
+const FileKind* file_kind(std::string_view whole) {
+  std::string_view text = behind_mark(whole.substr(0, kLookedAt));
+  if (const FileKind* kind = found_in(text, kBinary)) return kind;
+  std::size_t first = text.find_first_not_of(" \t\r\n");
+  if (first == std::string_view::npos) return &kEmpty;
+  if (static_cast<unsigned char>(text[0]) == 0x80 || is_binary(text)) return binary_kind(text);
+  text.remove_prefix(first);
+  if (text[0] == '<') {
+    const FileKind* kind = found_in(text, kXml);
+    return kind != nullptr ? kind : &kOtherXml;
+  }
+  // A log, too, may begin with a bracket.
+  bool list =
+      text[0] == '[' &&
+      text.substr(std::min(text.find_first_not_of(" \t\r\n["), text.size())).starts_with('{');
+  if (text[0] == '{' || list) {
+    const FileKind* kind = found_in(text, kJson);
+    return kind != nullptr ? kind : &kOtherJson;
+  }
+  return found_in(text, kTexts);
+}
+
+std::string file_look(std::string_view text) {
+  if (const FileKind* kind = file_kind(text)) return "what looks like " + std::string(kind->what);
+  std::string_view rest = behind_mark(text);
+  std::string_view line = take_line(rest);
+  return quoted(line, 60);
+}
+
+std::string utf8_text(std::string text) {
+  bool little = text.starts_with("\xff\xfe"), big = text.starts_with("\xfe\xff");
+  if (!little && !big) return text;
+  std::string out;
+  auto unit = [&](std::size_t at) {
+    auto low = static_cast<unsigned char>(text[at + (little ? 0 : 1)]);
+    auto high = static_cast<unsigned char>(text[at + (little ? 1 : 0)]);
+    return static_cast<std::uint32_t>(high << 8 | low);
+  };
+  auto put = [&](std::uint32_t bits, int shift, std::uint32_t lead) {
+    out += static_cast<char>(lead | (bits >> shift & (lead == 0x80 ? 0x3f : 0xff)));
+  };
+  for (std::size_t at = 2; at + 1 < text.size(); at += 2) {
+    std::uint32_t code = unit(at);
+    if (code >= 0xd800 && code < 0xdc00 && at + 3 < text.size() && unit(at + 2) >= 0xdc00 &&
+        unit(at + 2) < 0xe000) {
+      code = 0x10000 + ((code - 0xd800) << 10) + (unit(at + 2) - 0xdc00);
+      at += 2;
+    } else if (code >= 0xd800 && code < 0xe000) {
+      code = 0xfffd;  // half of a pair
+    }
+    if (code < 0x80) {
+      out += static_cast<char>(code);
+      continue;
+    }
+    if (code >= 0x10000) {
+      put(code, 18, 0xf0);
+      put(code, 12, 0x80);
+      put(code, 6, 0x80);
+    } else if (code >= 0x800) {
+      put(code, 12, 0xe0);
+      put(code, 6, 0x80);
+    } else {
+      put(code, 6, 0xc0);
+    }
+    put(code, 0, 0x80);
+  }
+  return out;
+}
+
+}  // namespace reshard

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What files of other programs are, by their first bytes.
+#include "core/base/file_kinds.h"
+
+#include <string>
+#include <utility>
+
+#include <catch2/catch.hpp>
+
+using namespace std::string_literals;
+
+namespace reshard {
+
+TEST_CASE("what a file looks like") {
+  const std::pair<std::string, std::string> files[] = {
+      {"", "an empty file"},
+      {" \n", "an empty file"},
+      {"\x1f\x8b\x08\x00\x00"s, "a file compressed by gzip; unpack it first (gunzip)"},
+      {"\x80\x04\x95\x10\x00"s, "a Python pickle, as PyTorch's flight recorder dumps it"},
+      {"\x10\x00\x00\x00\x00\x00\x00\x00{\"w\": {}}"s, "a safetensors file"},
+      {"PK\x03\x04\x00"s, "a zip archive, as torch.save writes it"},
+      {"h\x00"
+       "e\x00"
+       "l\x00"
+       "o\x00"s,
+       "a text in UTF-16 without its mark; save it as UTF-8"},
+      {"\x07\x0a\x05"
+       "0.0.4\x12\x01\x00is_cpu_op"s,
+       "a Chakra execution trace"},
+      {"\x01\x02\x03", "a binary file"},
+      {"{\n  \"traceEvents\": [\n    {\"ph\": \"X\"}\n  ]\n}\n",
+       "a Chrome trace, as torch.profiler (Kineto) or Perfetto writes it"},
+      {"{\"schemaVersion\": 1, \"deviceProperties\": [], \"traceEvents\": []}",
+       "a trace of torch.profiler (Kineto)"},
+      {"[\n {\"name\": \"a\", \"ph\": \"X\", \"ts\": 1}]",
+       "a Chrome trace, as torch.profiler (Kineto) or Perfetto writes it"},
+      {"{\"schema\": \"1.1.1-chakra.0.0.4\", \"pid\": 1, \"nodes\": []}",
+       "an execution trace of PyTorch (PARAM, Chakra)"},
+      {"[{\"comms\": \"all_reduce\", \"in_msg_size\": 3}]", "a trace of communications of PARAM"},
+      {"{\"version\": \"2.5\", \"pg_config\": {}, \"entries\": []}",
+       "a dump of PyTorch's flight recorder"},
+      {"{\"metadata\": {}, \"weight_map\": {\"a\": \"b\"}}", "an index of safetensors"},
+      {"{\"architectures\": [\"Llama\"]}", "the config.json of a model"},
+      {"{\"nvbandwidth\": {}}",
+       "what nvbandwidth -j writes; p2pBandwidthLatencyTest's matrices are read"},
+      {"{\"a\": 1}", "JSON of another kind"},
+      {"<system version=\"2\"><cpu/></system>", "RCCL's topology of AMD GPUs"},
+      {"<system version=\"1\"><gpu><xgmi/></gpu></system>", "RCCL's topology of AMD GPUs"},
+      {"<system version=\"1\"/>", "NCCL's topology"},
+      {"<graphs version=\"1\"/>",
+       "NCCL's graphs (NCCL_GRAPH_DUMP_FILE); NCCL_TOPO_DUMP_FILE writes what is read"},
+      {"<?xml version=\"1.0\"?>\n<!DOCTYPE topology SYSTEM \"hwloc2.dtd\">\n<topology "
+       "version=\"2.0\">\n<object type=\"Machine\"/>",
+       "hwloc's topology; NCCL_TOPO_DUMP_FILE writes what is read"},
+      {"<!DOCTYPE html>\n<html>", "a web page"},
+      {"<a/>", "XML of another kind"},
+      {"node1:49:49 [0] NCCL INFO Bootstrap", "NCCL's log (NCCL_DEBUG=INFO)"},
+      {"nvbandwidth Version: v0.5\nRunning device_to_device_memcpy_read_ce",
+       "what nvbandwidth prints; p2pBandwidthLatencyTest's matrices are read"},
+      {"version https://git-lfs.github.com/spec/v1\n",
+       "a pointer of Git LFS; fetch the file first (git lfs pull)"},
+      {"reshard-plan 1\n", "a plan of reshard"},
+      {"reshard-topology 1\n", "a topology of reshard"},
+      {"{\"reshard_trace\": 1}\n", "a trace of reshard"},
+      {"{\n  \"schema\": \"reshard.plan/1\",\n", "a report of reshard (--json)"},
+  };
+  for (const auto& [text, what] : files) {
+    CAPTURE(text);
+    CHECK(file_look(text) == "what looks like " + what);
+  }
+  CHECK(file_kind("hello") == nullptr);
+  CHECK(file_look("hello\nyou") == "'hello'");
+  CHECK(file_look("[1,0]<stdout>: x") == "'[1,0]<stdout>: x'");
+  CHECK(file_look("\x1b[0mhello") == "'?[0mhello'");
+}
+
+TEST_CASE("UTF-16 behind its mark is read as what it says") {
+  CHECK(utf8_text("\xff\xfe"
+                  "a\x00\n\x00"s) == "a\n");
+  CHECK(utf8_text("\xfe\xff\x00"
+                  "a\x00\n"s) == "a\n");
+  // e with an accent, a euro, a character beyond 16 bits, half of a pair.
+  CHECK(utf8_text("\xff\xfe\xe9\x00\xac\x20\x3d\xd8\x00\xde\x00\xd8"s) ==
+        "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\xef\xbf\xbd");
+  CHECK(utf8_text("plain") == "plain");
+  CHECK(utf8_text("\xff\xfe"
+                  "a"s)
+            .empty());
+}
+
+}  // namespace reshard

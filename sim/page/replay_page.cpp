@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "core/base/units.h"
-#include "sim/dispatch/dispatch.h"
 #include "sim/page/page.h"
 #include "sim/page/panels/panels.h"
 #include "sim/picture/pictures.h"

@@ -133,7 +133,8 @@ Decision decide_view(const OpCall& call, std::span<const std::int32_t> sizes,
   ViewMap map = view_map(call.op->name, input.meta, call.attributes);
   ViewResult result = propagate(map, input, sizes);
   if (!result.refusal.empty())
-    throw InputError(fmt::format("{}: {}", call.op->name, result.refusal));
+    throw InputError(fmt::format("{}: {}{}{}", call.op->name, result.refusal,
+                                 result.corrected.empty() ? "" : "; ", result.corrected));
   if (call.op->in_place && result.wanted != input.placements)
     throw InputError(
         fmt::format("{}: in-place operations that require placement changes are not "

@@ -100,7 +100,7 @@ ViewResult propagate(const ViewMap& map, const TensorSpec& input, AxisSizes size
     for (std::size_t axis = 0; axis < sizes.size(); ++axis) {
       if (!has(lost, static_cast<int>(axis))) continue;
       if (map.kind == ViewKind::Strict) {
-        result.refusal = fmt::format("{}; {}", refusal_of(shards[axis].dim), result.corrected);
+        result.refusal = refusal_of(shards[axis].dim);
         return result;
       }
       shards[axis] = {};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What calls compute: right on recorded models and on one call of every operator; and a decision
 // that is wrong shows as a wrong element.
+#include <fmt/format.h>
 #include <catch2/catch.hpp>
 
 #include <filesystem>
@@ -273,6 +274,50 @@ TEST_CASE("what is drawn is told by place, and a replica that drew otherwise sho
   REQUIRE(run.report.findings.size() == 1);
   CHECK(run.report.findings[0].what ==
         "t.jsonl:4: rand_like: output 0 on rank 3 is not what its copies are");
+}
+
+// ---- attention, as people report it
+
+std::string line_of(const char* name, const char* shape, const char* placements) {
+  return fmt::format(
+      R"({{"op": "tensor", "tensor": "{}", "shape": [{}], "dtype": "bf16", "placements": "{}", )"
+      R"("mesh": "m"}})"
+      "\n",
+      name, shape, placements);
+}
+
+// A call of q, k, v, which are cut by heads, and what follows them.
+Run asked(const char* mesh, const char* query, const char* key, const std::string& more,
+          const std::string& call) {
+  Run out =
+      dispatched(parsed(fmt::format(R"({{"reshard_trace": 1, "meshes": {{"m": "{}"}}}})"
+                                    "\n",
+                                    mesh) +
+                        line_of("q", query, "S(1)") + line_of("k", key, "S(1)") +
+                        line_of("v", key, "S(1)") + more + R"({"op": "call", )" + call + "}\n"));
+  check_values(out.trace, out.report, plan_of);
+  return out;
+}
+
+TEST_CASE("a mask of queries by keys, torn groups and fewer KV heads compute as the whole") {
+  Run masked = asked("2", "2, 8, 16, 8", "2, 8, 16, 8", line_of("b", "16, 16", "R"),
+                     R"("call": "scaled_dot_product_attention", "in": ["q", "k", "v", "b"], )"
+                     R"("out": ["o"])");
+  CHECK(masked.report.findings.empty());
+  CHECK(masked.report.calls[0].moves.empty());
+  const char* torn = R"("call": "scaled_dot_product_attention", "in": ["q", "k", "v"], )"
+                     R"("attr": {"enable_gqa": true}, "out": ["o"])";
+  for (const char* query : {"1, 12, 8, 16", "1, 6, 8, 16"}) {
+    Run run = asked("2", query, "1, 3, 8, 16", "", torn);
+    CHECK(run.report.findings.empty());
+    CHECK(!run.report.calls[0].decision.corrected.empty());
+  }
+  Run flash = asked("4", "1, 8, 8, 16", "1, 4, 8, 16", "",
+                    R"("call": "_scaled_dot_product_flash_attention", "in": ["q", "k", "v"], )"
+                    R"("attr": {"is_causal": true}, "out": ["o", null, null, null, null, null, )"
+                    R"(null, null, null])");
+  CHECK(flash.report.findings.empty());
+  CHECK(flash.report.calls[0].moves.empty());
 }
 
 }  // namespace

@@ -235,6 +235,35 @@ TEST_CASE("attention of GPUs computes as that of CPUs") {
   CHECK(values<double>(*d[3])[7] == Approx(slope).margin(1e-3));
 }
 
+TEST_CASE("attention says the weights of values, and groups heads by the counts of them") {
+  const std::string base = "_scaled_dot_product_";
+  Array q = rough({2, 4, 3, 4}), k = rough({2, 2, 5, 4}, 0.1), v = rough({2, 2, 5, 4}, 0.9);
+  OpAttributes grouped = with({{"enable_gqa", OpValue(true)}});
+  ArrayResults math = call(base + "attention_math", {one(q), one(k), one(v)}, grouped);
+  REQUIRE(math.size() == 2);
+  CHECK(math[1]->shape == Shape{2, 4, 3, 5});
+  std::vector<double> weights = values<double>(*math[1]), out = values<double>(*math[0]),
+                      rows = values<double>(v);
+  // Batch 1, head 3, query 2: of the second KV head.
+  double total = 0, first = 0;
+  for (std::size_t j = 0; j < 5; ++j) {
+    double weight = weights[((1 * 4 + 3) * 3 + 2) * 5 + j];
+    total += weight;
+    first += weight * rows[((1 * 2 + 1) * 5 + j) * 4];
+  }
+  CHECK(total == Approx(1));
+  CHECK(out[((1 * 4 + 3) * 3 + 2) * 4] == Approx(first));
+  for (const char* kernel : {"flash_attention", "efficient_attention", "cudnn_attention",
+                             "flash_attention_for_cpu", "fused_attention_overrideable"})
+    CHECK(call(base + kernel, {one(q), one(k), one(v)})[0] == math[0]);
+  // What must be asked for is not guessed, and a batch of one serves all.
+  CHECK_THROWS_WITH(call("scaled_dot_product_attention", {one(q), one(k), one(v)}),
+                    Contains("one batch, or groups of heads"));
+  Array key = rough({2, 5, 4}, 0.1), value = rough({1, 1, 5, 4}, 0.9);
+  CHECK(call("scaled_dot_product_attention", {one(q), one(key), one(value)}, grouped)[0]->shape ==
+        q.shape);
+}
+
 TEST_CASE("fused Adam unscales, and skips where a gradient is infinite") {
   Array p = rough({3}), g = rough({3}, 0.1), m = floats({3}, {0, 0, 0}), step = floats({}, {1}),
         half = floats({}, {2}), yes = floats({}, {1}), rate = floats({}, {0.5});

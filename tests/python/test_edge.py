@@ -331,7 +331,8 @@ class Interrupts(unittest.TestCase):
     def interrupted(self, script):
         """Its lines, and how it ended: Ctrl-C comes when it has begun what takes seconds."""
         begin = "import reshard\nask = lambda: reshard.plan((256,) * 4, 'f32', (8,) * 4, "
-        begin += "'S(0)S(0)S(1)S(1)', 'S(2)S(3)S(2)S(3)', planner='p2p')\nprint('now', flush=True)\n"
+        begin += "'S(0)S(0)S(1)S(1)', 'S(2)S(3)S(2)S(3)', planner='p2p')\n"
+        begin += "print('now', flush=True)\n"
         child = subprocess.Popen(
             [sys.executable, "-c", begin + script],
             stdout=subprocess.PIPE,

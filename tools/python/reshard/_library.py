@@ -200,8 +200,8 @@ _abandoned = []  # threads
 
 @atexit.register
 def _end_abandoned_calls():
-    """The library's own data go when the process exits, so that nothing may run in it by then. Where
-    Ctrl-C ended the program, its signal ends it here."""
+    """The library's own data go when the process exits, so that nothing may run in it by then.
+    Where Ctrl-C ended the program, its signal ends it here."""
     for thread in _abandoned:
         try:
             if thread.is_alive() and getattr(sys, "last_type", None) is not KeyboardInterrupt:

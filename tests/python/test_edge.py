@@ -328,26 +328,40 @@ class Files(unittest.TestCase):
 
 
 class Interrupts(unittest.TestCase):
-    def test_ctrl_c_ends_a_long_call(self):
-        # Seconds of work: all pairs on a mesh of three axes.
-        script = (
-            "import reshard, sys\n"
-            "print('now', flush=True)\n"
-            "try:\n"
-            "    reshard.sweep((64, 64, 64), (4, 4, 4), planner='auto')\n"
-            "except KeyboardInterrupt:\n"
-            "    print('heard', flush=True)\n"
-        )
+    def interrupted(self, script):
+        """Its lines, and how it ended: Ctrl-C comes when it has begun what takes seconds."""
+        begin = "import reshard\nask = lambda: reshard.plan((256,) * 4, 'f32', (8,) * 4, "
+        begin += "'S(0)S(0)S(1)S(1)', 'S(2)S(3)S(2)S(3)', planner='p2p')\n"
+        begin += "print('now', flush=True)\n"
         child = subprocess.Popen(
-            [sys.executable, "-c", script], stdout=subprocess.PIPE, text=True
+            [sys.executable, "-c", begin + script],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
         )
         self.assertEqual(child.stdout.readline(), "now\n")
         time.sleep(0.3)
         begin = time.monotonic()
         child.send_signal(signal.SIGINT)
-        self.assertEqual(child.stdout.readline(), "heard\n")
-        self.assertLess(time.monotonic() - begin, 2)
-        child.communicate(timeout=60)
+        line = child.stdout.readline()
+        took = time.monotonic() - begin
+        errors = child.communicate(timeout=120)[1]
+        return line, took, child.returncode, errors
+
+    def test_ctrl_c_ends_a_long_call(self):
+        line, took, code, errors = self.interrupted(
+            "import os\n"
+            "try:\n    ask()\n"
+            "except KeyboardInterrupt:\n    print('heard', flush=True)\n    os._exit(7)\n"
+        )
+        self.assertEqual((line, code, errors), ("heard\n", 7, ""))
+        self.assertLess(took, 2)
+
+    def test_ctrl_c_ends_the_program(self):
+        line, took, code, errors = self.interrupted("ask()\n")
+        self.assertEqual((line, code), ("", -signal.SIGINT))
+        self.assertTrue(errors.endswith("KeyboardInterrupt\n"), errors)
+        self.assertLess(took, 2)
 
 
 if __name__ == "__main__":

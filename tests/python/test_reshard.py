@@ -206,7 +206,7 @@ class ErrorTest(unittest.TestCase):
         with self.assertRaisesRegex(reshard.InputError, "needs"):
             reshard.plan((1024,), "f32", 4, "S(0)", "R", memory_limit=1000)
         for shape in ((8.5,), "8,x", None):
-            with self.assertRaisesRegex(reshard.InputError, "shape: expected whole numbers"):
+            with self.assertRaisesRegex(reshard.InputError, "shape: expected (a )?whole numbers?,"):
                 reshard.plan(shape, "f32", 4, "S(0)", "R")
         with self.assertRaisesRegex(reshard.InputError, "mesh: expected a text, extents"):
             reshard.plan((8,), "f32", object(), "S(0)", "R")

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """libreshard.so and its C interface (tools/capi/reshard.h), found, loaded and asked."""
 
+import atexit
 import ctypes as c
 import os
+import signal
+import sys
 import threading
 import weakref
 
@@ -192,6 +195,26 @@ def call(name, *arguments):
         _refuse(code)
 
 
+_abandoned = []  # threads
+
+
+@atexit.register
+def _end_abandoned_calls():
+    """The library's own data go when the process exits, so that nothing may run in it by then.
+    Where Ctrl-C ended the program, its signal ends it here."""
+    for thread in _abandoned:
+        try:
+            if thread.is_alive() and getattr(sys, "last_type", None) is not KeyboardInterrupt:
+                thread.join()
+        except KeyboardInterrupt:
+            pass
+        if thread.is_alive():
+            sys.stdout.flush()
+            sys.stderr.flush()
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+            os.kill(os.getpid(), signal.SIGINT)
+
+
 def long_call(name, *arguments, keeps=None):
     """The same of what may take long: Ctrl-C ends the wait at once. Python handles signals in the
     main thread, between its own instructions, so another thread calls; abandoned, it goes on until
@@ -208,11 +231,16 @@ def long_call(name, *arguments, keeps=None):
         finally:
             done.set()
 
+    thread = threading.Thread(target=run, daemon=True, name="reshard")
     try:
-        threading.Thread(target=run, daemon=True, name="reshard").start()
+        thread.start()
     except RuntimeError:  # the interpreter is on its way out
         run()
-    done.wait()
+    try:
+        done.wait()
+    except BaseException:
+        _abandoned.append(thread)
+        raise
     if failures:
         raise failures[0]
 
@@ -251,7 +279,9 @@ class Handle:
             call(name, *arguments, c.byref(self.pointer))
         else:
             long_call(name, *arguments, c.byref(self.pointer), keeps=keeps)
-        weakref.finalize(self, getattr(_library, f"reshard_{kind}_free"), self.pointer.value)
+        free = getattr(_library, f"reshard_{kind}_free")
+        # Not as the process ends: an abandoned call may still work on it.
+        weakref.finalize(self, free, self.pointer.value).atexit = False
 
 
 def _taken(text, size):

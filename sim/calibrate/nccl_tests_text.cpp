@@ -72,8 +72,9 @@ class TextReader {
 
   [[noreturn]] void fail_empty() const {
     const FileKind* kind = file_kind(text_);
-    bool told = kind != nullptr && kind->id == "log";
-    fail("the output of nccl-tests", told ? "no row of it in " + file_look(text_) : "no row of it");
+    if (kind != nullptr && kind->id != "measured" && kind->id != "empty")
+      refuse_other(text_, file_);
+    fail("the output of nccl-tests", "no row of it");
   }
 
   Process& process(std::int32_t number) {

@@ -86,18 +86,20 @@ std::int64_t picoseconds(double us) {
   return std::max<std::int64_t>(1, static_cast<std::int64_t>(us * 1e6 + 0.5));
 }
 
+void refuse_other(std::string_view text, const std::string& file) {
+  throw InputError(fmt::format(
+      "{}:1: expected what nccl-tests printed (text, -J), NCCL's Inspector logged, reshard "
+      "validate --json reported or p2pBandwidthLatencyTest printed, found {}",
+      file, file_look(text)));
+}
+
 MeasuredTable parse_measured(std::string_view text, const std::string& file) {
   std::string_view body = behind_mark(text);
-  const FileKind* kind = file_kind(body);
-  if (kind != nullptr && kind->id != "measured" && kind->id != "report" && kind->id != "empty" &&
-      kind->id != "log")
-    throw InputError(fmt::format(
-        "{}:1: expected what nccl-tests printed (text, -J), NCCL's Inspector logged, reshard "
-        "validate --json reported or p2pBandwidthLatencyTest printed, found {}",
-        file, file_look(body)));
   std::size_t first = body.find_first_not_of(" \t\r\n");
   if (first == std::string_view::npos || body[first] != '{')
     return read_nccl_tests_text(body, file);
+  const FileKind* kind = file_kind(body);
+  if (kind->id != "measured" && kind->id != "report") refuse_other(body, file);
   Json whole = read_json_or_other<Json>(body, file, kJsonFile);
   if (is_validated(whole)) return parse_validated(whole, file);
   bool lines = whole.is_discarded() || whole.contains("coll_perf") || whole.contains("header");

@@ -45,6 +45,9 @@ MeasuredTable read_nccl_tests_text(std::string_view text, const std::string& fil
 MeasuredTable read_nccl_tests_json(const nlohmann::json& whole, const std::string& file);
 MeasuredTable read_inspector(std::string_view text, const std::string& file);
 
+// Of a file that holds nothing measured: what is read, and what it looks like.
+[[noreturn]] void refuse_other(std::string_view text, const std::string& file);
+
 // Of a JSON object. Throws InputError "PLACE: expected 'KEY', found none".
 const nlohmann::json& member(const nlohmann::json& of, const char* key, const std::string& place);
 double number(const nlohmann::json& of, const std::string& place);

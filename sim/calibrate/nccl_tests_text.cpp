@@ -72,8 +72,9 @@ class TextReader {
 
   [[noreturn]] void fail_empty() const {
     const FileKind* kind = file_kind(text_);
-    bool told = kind != nullptr && kind->id == "log";
-    fail("the output of nccl-tests", told ? "no row of it in " + file_look(text_) : "no row of it");
+    if (kind != nullptr && kind->id != "measured" && kind->id != "empty")
+      refuse_other(text_, file_);
+    fail("the output of nccl-tests", "no row of it");
   }
 
   Process& process(std::int32_t number) {
@@ -98,6 +99,8 @@ class TextReader {
     if (std::size_t row = row_begin(words); row < words.size())
       return read_row(process, line,
                       Words(words.begin() + static_cast<std::ptrdiff_t>(row), words.end()));
+    if (words.size() > 5 && whole_number(words[1]) && is_type(words[2]))
+      fail("a size in bytes", quoted(words[0]));
     // Lines of NCCL may stand within a row.
     if (process.open && words.size() >= 3 && printed(words[0]) && printed(words[1]))
       read_figures(process, line, *process.open, words, 0);
@@ -164,15 +167,16 @@ class TextReader {
 
   // ---- rows
 
-  // Where "SIZE COUNT TYPE" stands in a line; its end: nowhere. A line that begins with a number is
-  // a row, whatever its type is called.
-  static std::size_t row_begin(const Words& words) {
+  static bool is_type(std::string_view word) {
     constexpr std::array<std::string_view, 16> kTypes{
         "int8", "uint8", "char",   "int32",    "int",    "uint32", "int64",    "uint64",
         "half", "float", "double", "bfloat16", "f8e4m3", "f8e5m2", "fp8_e4m3", "fp8_e5m2"};
-    auto is_type = [&](std::string_view word) {
-      return std::find(kTypes.begin(), kTypes.end(), word) != kTypes.end();
-    };
+    return std::find(kTypes.begin(), kTypes.end(), word) != kTypes.end();
+  }
+
+  // Where "SIZE COUNT TYPE" stands in a line; its end: nowhere. A line that begins with a number is
+  // a row, whatever its type is called.
+  static std::size_t row_begin(const Words& words) {
     for (std::size_t i = 0; i + 2 < words.size(); ++i)
       if (whole_number(words[i]) && whole_number(words[i + 1]) && is_type(words[i + 2])) return i;
     bool starts =

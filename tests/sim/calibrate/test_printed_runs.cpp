@@ -241,6 +241,9 @@ TEST_CASE("a time that size and rate contradict is refused") {
                                            "     1048576        262144     float     sum      -1   "
                                            " 52.40   41.28   72.24      0\n")) ==
         "log.txt:14: expected size / time = algbw, found 1048576 B, 52.4 us and 41.28 GB/s");
+  CHECK(
+      error_of(run(rank_lines(0, 8), kTitles + kRow + "  1M 262144 float sum -1 25.40 41.28\n")) ==
+      "log.txt:15: expected a size in bytes, found '1M'");
   CHECK(error_of(run(rank_lines(0, 8), kTitles + "  1024  256  float  sum  0  9.9  8.8  7.7\n"))
             .starts_with("log.txt:14: expected size / time = algbw, found 1024 B, "));
 }

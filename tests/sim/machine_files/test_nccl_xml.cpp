@@ -143,10 +143,13 @@ TEST_CASE("files that are no dump of one node") {
   CHECK(refusal("<system version=\"1\"><cpu") ==
         "f:1: expected XML, found: Error parsing start element tag");
   CHECK(refusal("\n<graphs/>") ==
-        "f:2: expected <system>, as NCCL_TOPO_DUMP_FILE writes it, found <graphs>");
-  CHECK(refusal("<system version=\"2\"/>") == "f:1: expected version=\"1\", found '2'");
+        "f:2: expected <system>, as NCCL_TOPO_DUMP_FILE writes it, found <graphs>: what looks like "
+        "NCCL's graphs (NCCL_GRAPH_DUMP_FILE); NCCL_TOPO_DUMP_FILE writes what is read");
+  CHECK(refusal("<system version=\"2\"/>") ==
+        "f:1: expected version=\"1\", found '2': what looks like RCCL's topology of AMD GPUs");
   CHECK(refusal("<system version=\"1\"/>") ==
-        "f:1: expected a <gpu> below <cpu> and <pci>, found none");
+        "f:1: expected a <gpu> below <cpu> and <pci>, found none, nor a <pci> whose class is a "
+        "GPU's: a file for NCCL_TOPO_FILE; dump the whole with NCCL_TOPO_DUMP_FILE on the machine");
   CHECK(refusal(std::regex_replace(box(), std::regex("dev=\"3\""), "dev=\"2\"")) ==
         "f:8: expected each dev once, found a second GPU with dev 2");
   CHECK(refusal(std::regex_replace(box(), std::regex("sm=\"86\""), "sm=\"x\"")) ==

@@ -308,11 +308,14 @@ class Inputs(Files):
         said, end = b"", time.monotonic() + 30
         while process.poll() is None and time.monotonic() < end:
             if select.select([leader], [], [], 0.05)[0]:
-                said += os.read(leader, 65536)
+                try:
+                    said += os.read(leader, 65536)
+                except OSError:  # it has ended
+                    break
             if said and feed:
                 feed()
                 feed = None
-        self.assertEqual(process.wait(1), 0, said)
+        self.assertEqual(process.wait(30), 0, said)
         os.close(leader)
         return said.decode()
 

@@ -8,7 +8,9 @@
 #include <limits>
 #include <map>
 
+#include "core/base/cursor.h"
 #include "core/base/errors.h"
+#include "core/base/printable.h"
 #include "core/ops/rules/rules.h"
 #include "core/ops/views/view_map.h"
 
@@ -167,6 +169,10 @@ const Operator& find_operator(std::string_view name) {
   if (wanted.ends_with(".default")) wanted.remove_suffix(8);
   for (std::string_view overload : kUsual)
     if (const Operator* op = find_exactly(std::string(wanted) + std::string(overload))) return *op;
+  // Of a text that is no name nothing is near, and looking for it takes long.
+  constexpr std::size_t kLongest = 200;
+  if (wanted.size() > kLongest)
+    throw InputError(fmt::format("operator {} has no sharding rule", quoted(wanted)));
   std::string_view nearest;
   std::size_t least = std::numeric_limits<std::size_t>::max();
   for (const Operator& op : all_operators())
@@ -175,7 +181,7 @@ const Operator& find_operator(std::string_view name) {
       nearest = op.name;
     }
   throw InputError(fmt::format("operator {} has no sharding rule; the nearest that has one is {}",
-                               wanted, nearest));
+                               printable(wanted), nearest));
 }
 
 void check_attributes(const Operator& op, const OpAttributes& attributes) {

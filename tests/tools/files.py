@@ -7,6 +7,7 @@ old owners and modes; links, pipes, devices, terminals; nothing left beside them
 """
 
 import argparse
+import json
 import os
 import pathlib
 import pty
@@ -135,6 +136,18 @@ class Outputs(Files):
                 self.assertEqual(self.names(), ["out.csv", "out.html"])
                 self.assertEqual(self.path("out.html").read_text(), OLD)
                 self.assertEqual(self.path("out.csv").read_text(), OLD)
+
+    def test_what_is_printed_never_goes_into_a_file(self):
+        self.old("out.html", "out.json")
+        words = [*SIMULATE, "--html", "out.html", "--perfetto", "out.json", "-v"]
+        for closed in ((1,), (1, 2), (0, 1, 2)):
+            done = self.run_with(words, preexec_fn=lambda: [os.close(each) for each in closed])
+            self.assertEqual(done.returncode, 4)
+            self.assertEqual(self.path("out.html").read_text(), OLD)
+            self.assertEqual(self.path("out.json").read_text(), OLD)
+        self.good(words, preexec_fn=lambda: os.close(2))
+        self.assertTrue(self.path("out.html").read_text().endswith("</html>\n"))
+        self.assertIn("traceEvents", json.loads(self.path("out.json").read_text()))
 
     def test_a_limit_on_the_size_of_files_leaves_all_as_they_were(self):
         self.old("out.html", "out.json")

@@ -12,10 +12,11 @@
 namespace reshard {
 namespace {
 
-// Lines and paragraphs, and what turns the direction of the text behind it.
+// Ends of lines and paragraphs, what turns the direction of the text behind it, what is not seen.
 bool is_control(char32_t code) {
-  return code < 0x20 || (code >= 0x7F && code < 0xA0) || code == 0x2028 || code == 0x2029 ||
-         (code >= 0x202A && code <= 0x202E) || (code >= 0x2066 && code <= 0x2069);
+  return code < 0x20 || (code >= 0x7F && code <= 0xA0) || code == 0xAD || code == 0x61C ||
+         (code >= 0x200B && code <= 0x200F) || (code >= 0x2028 && code <= 0x202E) ||
+         (code >= 0x2060 && code <= 0x2069) || code == 0xFEFF;
 }
 
 std::string escaped(char32_t code) {

@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <map>
 
+#include "core/base/cursor.h"
 #include "core/base/errors.h"
+#include "core/base/printable.h"
 #include "core/ops/rules/rules.h"
 #include "core/ops/views/view_map.h"
 
@@ -175,8 +177,12 @@ const Operator* known_operator(std::string_view name) {
 
 const Operator& find_operator(std::string_view name) {
   if (const Operator* op = known_operator(name)) return *op;
-  // A longer name may have more wrong letters and still be the one that was meant.
   std::string_view wanted = plain_name(name), nearest;
+  // Nothing is near a text that is no name, and the search would take long.
+  constexpr std::size_t kLongest = 200;
+  if (wanted.size() > kLongest)
+    throw InputError(fmt::format("operator {} has no sharding rule", quoted(wanted)));
+  // A longer name may have more wrong letters and still be the one that was meant.
   std::size_t least = std::max<std::size_t>(2, wanted.size() / 8) + 1;
   for (const Operator& op : all_operators())
     if (std::size_t d = distance(wanted, op.name); d < least && d < wanted.size() / 2) {
@@ -184,7 +190,7 @@ const Operator& find_operator(std::string_view name) {
       nearest = op.name;
     }
   throw InputError(fmt::format(
-      "operator {} has no sharding rule{}", wanted,
+      "operator {} has no sharding rule{}", printable(wanted),
       nearest.empty() ? std::string() : fmt::format("; the nearest that has one is {}", nearest)));
 }
 

@@ -7,6 +7,7 @@ old owners and modes; links, pipes, devices, terminals; nothing left beside them
 """
 
 import argparse
+import json
 import os
 import pathlib
 import pty
@@ -135,6 +136,18 @@ class Outputs(Files):
                 self.assertEqual(self.names(), ["out.csv", "out.html"])
                 self.assertEqual(self.path("out.html").read_text(), OLD)
                 self.assertEqual(self.path("out.csv").read_text(), OLD)
+
+    def test_what_is_printed_never_goes_into_a_file(self):
+        self.old("out.html", "out.json")
+        words = [*SIMULATE, "--html", "out.html", "--perfetto", "out.json", "-v"]
+        for closed in ((1,), (1, 2), (0, 1, 2)):
+            done = self.run_with(words, preexec_fn=lambda: [os.close(each) for each in closed])
+            self.assertEqual(done.returncode, 4)
+            self.assertEqual(self.path("out.html").read_text(), OLD)
+            self.assertEqual(self.path("out.json").read_text(), OLD)
+        self.good(words, preexec_fn=lambda: os.close(2))
+        self.assertTrue(self.path("out.html").read_text().endswith("</html>\n"))
+        self.assertIn("traceEvents", json.loads(self.path("out.json").read_text()))
 
     def test_a_limit_on_the_size_of_files_leaves_all_as_they_were(self):
         self.old("out.html", "out.json")
@@ -308,11 +321,14 @@ class Inputs(Files):
         said, end = b"", time.monotonic() + 30
         while process.poll() is None and time.monotonic() < end:
             if select.select([leader], [], [], 0.05)[0]:
-                said += os.read(leader, 65536)
+                try:
+                    said += os.read(leader, 65536)
+                except OSError:  # it has ended
+                    break
             if said and feed:
                 feed()
                 feed = None
-        self.assertEqual(process.wait(1), 0, said)
+        self.assertEqual(process.wait(30), 0, said)
         os.close(leader)
         return said.decode()
 

@@ -64,6 +64,16 @@ class WithoutSignals {
   throw BackendError("system", call + " " + in_quotes(path), errno_name(), -1);
 }
 
+// The same file under a number that is none of standard input's, output's and error's: where those
+// are closed, what is printed would go into it.
+int above_standard(int file) {
+  if (file < 0 || file > STDERR_FILENO) return file;
+  int above = ::fcntl(file, F_DUPFD_CLOEXEC, STDERR_FILENO + 1), error = errno;
+  ::close(file);
+  errno = error;
+  return above;
+}
+
 // A name beside the target that nobody knows before; short, as the target's may be as long as
 // names can be.
 std::string name_beside(const std::filesystem::path& target) {
@@ -137,15 +147,15 @@ class OutputFiles::File {
   void open(mode_t mode) {
     std::string folder = folder_of(target_).string();
     if (may_be_nameless()) {
-      descriptor_ = ::open(folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, mode);
+      descriptor_ = above_standard(::open(folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, mode));
       bool unknown = errno == EOPNOTSUPP || errno == EISDIR || errno == ENOENT || errno == EINVAL;
       if (descriptor_ >= 0 || !unknown) return;
     }
     do {
       name_ = name_beside(target_);
       remember_name();
-      descriptor_ =
-          ::open(name_.c_str(), O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY | O_CLOEXEC, mode);
+      descriptor_ = above_standard(
+          ::open(name_.c_str(), O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY | O_CLOEXEC, mode));
       if (descriptor_ < 0) forget_name();
     } while (descriptor_ < 0 && errno == EEXIST);
   }
@@ -185,7 +195,7 @@ void write_at_once(const std::string& path, std::string_view option,
                    const std::function<void(std::ostream&)>& write) {
   std::optional<int> open = open_descriptor(path);
   if (open == STDOUT_FILENO || path == "-") return print(write);
-  int file = open ? ::dup(*open) : ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+  int file = above_standard(open ? ::dup(*open) : ::open(path.c_str(), O_WRONLY | O_CLOEXEC));
   if (file < 0)
     throw InputError(fmt::format("{}: cannot create {}: {}", option, in_quotes(path), reason()));
   int error = 0;

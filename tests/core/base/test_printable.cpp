@@ -11,7 +11,10 @@ TEST_CASE("control characters, line ends and what turns the direction are shown 
   CHECK(printable("a\nb\tc\rd") == R"(a\nb\tc\rd)");
   CHECK(printable(std::string_view("\x00\x1b[31m\x7f", 7)) == R"(\x00\x1b[31m\x7f)");
   CHECK(printable("\u0085 \u2028 \u202e \u2066") == R"(\u0085 \u2028 \u202e \u2066)");
-  CHECK(printable("\u00a0 \u2027 \u202f \u2065 \u206a") == "\u00a0 \u2027 \u202f \u2065 \u206a");
+  CHECK(printable("\u00a0\u00ad\u061c\u200b\u200f\u2060\ufeff") ==
+        R"(\u00a0\u00ad\u061c\u200b\u200f\u2060\ufeff)");
+  CHECK(printable("\u00a1 \u200a \u2010 \u2027 \u202f \u206a") ==
+        "\u00a1 \u200a \u2010 \u2027 \u202f \u206a");
   CHECK(printable("gr\u00f6\u00dfe \u4e2d \U0001f600 ~\x20") ==
         "gr\u00f6\u00dfe \u4e2d \U0001f600 ~ ");
   CHECK(printable("") == "");

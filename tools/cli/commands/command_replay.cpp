@@ -84,10 +84,16 @@ sim::ReplayHooks hooks_for(const ReplayOptions& options, sim::Studies& studies,
   return hooks;
 }
 
+constexpr std::size_t kMaxSaid = 100;  // findings: nobody reads more
+
 void refuse(const std::vector<sim::TraceFinding>& findings) {
   if (findings.empty()) return;
   CheckNotHeld check;
   for (const sim::TraceFinding& finding : findings) {
+    if (check.findings.size() == kMaxSaid) {
+      check.findings.push_back(fmt::format("and {} findings more", findings.size() - kMaxSaid));
+      break;
+    }
     std::string circle = sim::circle_table(finding, screen_width());
     if (!circle.empty()) circle.pop_back();  // the last line's end
     check.findings.push_back(finding.what + (circle.empty() ? "" : "\n" + circle));

@@ -4,6 +4,7 @@
 import functools
 import itertools
 import math
+import sys
 
 import torch
 import torch.distributed as dist
@@ -129,6 +130,17 @@ class Meshes:
 
 def bytes_of(tensors):
     return sum(each.numel() * each.element_size() for each in tensors)
+
+
+def distributes():
+    """Whether this is DTensor handing out what becomes its shards (distribute_tensor): tensors of a
+    trace are there from the start."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code.co_name in ("mesh_scatter", "mesh_broadcast"):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def root_of(named, kind):

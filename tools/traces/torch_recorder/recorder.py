@@ -180,6 +180,8 @@ class Recorder(TorchDispatchMode):
             counts[kind] = counts.get(kind, 0) + 1
         if self._frames:
             return
+        if kind in (collectives.SCATTER_FROM, collectives.BROADCAST) and collectives.distributes():
+            return
         measured = collectives.measured(func, args, kwargs)
         if measured is None:
             self.document.leave_out(kind)

@@ -172,6 +172,10 @@ std::vector<OperatorFacts> operator_facts(const DispatchReport& report) {
   return out;
 }
 
+std::vector<TakenAsRecorded> recorded_facts(const DispatchReport& report) {
+  return report.recorded;
+}
+
 std::vector<CollectiveFacts> collective_facts(const DispatchReport& report) {
   std::vector<CollectiveFacts> out;
   for (std::string_view pass : {"forward", "backward", "optimizer"})

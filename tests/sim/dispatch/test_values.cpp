@@ -163,6 +163,44 @@ TEST_CASE("every operator computes on every rank what it computes as a whole") {
   CHECK(checked.names.size() > 400);
 }
 
+TEST_CASE("rotary embeddings by complex numbers keep heads cut, and move nothing") {
+  Run run = dispatched(parsed(
+      R"~({"reshard_trace": 1, "meshes": {"m": "4"}}
+{"op": "tensor", "tensor": "x", "shape": [2, 3, 8, 8], "dtype": "f32", )~"
+      R"~("placements": "S(2)", "mesh": "m"}
+{"op": "tensor", "tensor": "f", "shape": [3, 1, 4], "dtype": "c64", )~"
+      R"~("placements": "R", "mesh": "m"}
+{"op": "call", "call": "view", "in": ["x"], "attr": {"size": [2, 3, 8, 4, 2]}, "out": ["p"]}
+{"op": "call", "call": "view_as_complex", "in": ["p"], "out": ["c"]}
+{"op": "call", "call": "mul.Tensor", "in": ["c", "f"], "out": ["t"]}
+{"op": "call", "call": "view_as_real", "in": ["t"], "out": ["r"]}
+)~"));
+  REQUIRE(run.report.calls.size() == 4);
+  CHECK(text(*run.report.calls[3].decision.outputs[0]) == "f32[2, 3, 8, 4, 2](S(2))");
+  CHECK(run.report.collectives.empty());
+  check_values(run.trace, run.report, plan_of);
+  CHECK(run.report.findings.empty());
+  CHECK(run.report.calls_computed == 4);
+}
+
+TEST_CASE("values are left out from a call without a rule on, and go on where it is not") {
+  Run run = dispatched(parsed(
+      R"~({"reshard_trace": 1, "meshes": {"m": "4"}}
+{"op": "tensor", "tensor": "x", "shape": [8, 4], "dtype": "f32", )~"
+      R"~("placements": "S(0)", "mesh": "m"}
+{"op": "call", "call": "my_own", "in": ["x"], "out": ["y"], "expect": )~"
+      R"~({"out": ["S(0)"], "out_shape": [[8, 4]], "out_dtype": ["f32"]}}
+{"op": "call", "call": "relu", "in": ["y"], "out": ["z"]}
+{"op": "redistribute", "tensor": "z", "to": "R", "out": "w"}
+{"op": "call", "call": "relu", "in": ["x"], "out": ["v"]}
+)~"));
+  check_values(run.trace, run.report, plan_of);
+  CHECK(run.report.findings.empty());
+  CHECK(run.report.calls_left_out == 3);
+  CHECK(run.report.values_left_out == "my_own of line 3, and what comes of it");
+  CHECK(run.report.calls_computed == 1);
+}
+
 // ---- a wrong rule shows
 
 std::vector<std::string> wrong_values(const std::string& call, const std::string& shape,

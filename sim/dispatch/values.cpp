@@ -15,6 +15,7 @@
 #include "sim/dispatch/random_offsets.h"
 #include "sim/dispatch/work.h"
 #include "sim/operators/complex_numbers.h"
+#include "sim/operators/dtype_limits.h"
 #include "sim/operators/operators.h"
 
 namespace reshard::sim {
@@ -396,30 +397,11 @@ class Checking {
 
   // Of the coarsest among the call's floats: what is brought there is rounded to its dtype.
   static double epsilon_of(const DispatchedCall& call, DType dtype) {
-    double out = epsilon_of(dtype);
+    double out = spacing_of(dtype);
     if (out == 0) return out;
     for (const auto& input : call.in)
-      if (input) out = std::max(out, epsilon_of(input->meta.dtype));
+      if (input) out = std::max(out, spacing_of(input->meta.dtype));
     return out;
-  }
-
-  static double epsilon_of(DType dtype) {
-    switch (dtype) {
-      case DType::F64:
-        return 0x1p-52;
-      case DType::F32:
-        return 0x1p-23;
-      case DType::F16:
-        return 0x1p-10;
-      case DType::BF16:
-        return 0x1p-7;
-      case DType::F8E4M3:
-        return 0x1p-3;
-      case DType::F8E5M2:
-        return 0x1p-2;
-      default:
-        return 0;
-    }
   }
 
   const Trace& trace_;
@@ -430,19 +412,6 @@ class Checking {
 };
 
 }  // namespace
-
-std::int64_t values_effort(const DispatchReport& report) {
-  // Values become doubles and are compared one by one: a byte takes as long as many products.
-  constexpr Int128 kOfByte = 16;
-  Int128 out = 0;
-  for (const DispatchedCall& call : report.calls) {
-    if (!call.op || !call.sized) continue;
-    Work work = work_of(call);
-    // On every rank, and once more as a whole.
-    out += (work.operations + kOfByte * work.bytes) * 2 * call.said->mesh->size();
-  }
-  return static_cast<std::int64_t>(std::min<Int128>(out, kMaxBytes));
-}
 
 void check_values(const Trace& trace, DispatchReport& report, const PlanOf& plan_of,
                   const OnCall& on_call) {

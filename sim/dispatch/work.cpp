@@ -127,6 +127,19 @@ Work work_of(const DispatchedCall& call) {
   return out;
 }
 
+std::int64_t values_effort(const DispatchReport& report) {
+  // Values become doubles and are compared one by one: a byte takes as long as many products.
+  constexpr Int128 kOfByte = 16;
+  Int128 out = 0;
+  for (const DispatchedCall& call : report.calls) {
+    if (!call.op || !call.sized) continue;
+    Work work = work_of(call);
+    // On every rank, and once more as a whole.
+    out += (work.operations + kOfByte * work.bytes) * 2 * call.said->mesh->size();
+  }
+  return static_cast<std::int64_t>(std::min<Int128>(out, kMaxBytes));
+}
+
 std::int64_t estimated_ps(const Work& work, DType dtype, const GpuFigures& gpu) {
   std::int64_t mega = dtype == DType::F64      ? gpu.mega_f64
                       : size_bytes(dtype) <= 2 ? gpu.mega_f16

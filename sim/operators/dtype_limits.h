@@ -31,4 +31,24 @@ T lowest(DType dtype) {
     return dtype == DType::Bool || dtype == DType::U8 ? 0 : -highest_integer(dtype) - 1;
 }
 
+// What one is away from the next larger number, of floating dtypes; 0 of others.
+inline double spacing_of(DType dtype) {
+  switch (dtype) {
+    case DType::F64:
+      return 0x1p-52;
+    case DType::F32:
+      return 0x1p-23;
+    case DType::F16:
+      return 0x1p-10;
+    case DType::BF16:
+      return 0x1p-7;
+    case DType::F8E4M3:
+      return 0x1p-3;
+    case DType::F8E5M2:
+      return 0x1p-2;
+    default:
+      return 0;
+  }
+}
+
 }  // namespace reshard::sim

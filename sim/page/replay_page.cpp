@@ -78,10 +78,12 @@ void list_kinds(Node panel, const ReplayReport& report) {
 }
 
 void list_recorded(Node panel, const ReplayReport& report) {
-  if (!report.dispatch || report.dispatch->recorded.empty()) return;
+  std::vector<TakenAsRecorded> recorded;
+  if (report.dispatch) recorded = recorded_facts(*report.dispatch);
+  if (recorded.empty()) return;
   HtmlTable table(panel, "Calls that are taken as recorded",
                   {"operator", ">calls", ">first line", "why"});
-  for (const TakenAsRecorded& row : report.dispatch->recorded)
+  for (const TakenAsRecorded& row : recorded)
     table.add_row({row.call, Cell::count(row.count), Cell::count(row.line), row.why});
 }
 

@@ -196,6 +196,10 @@ std::string lines_text(const std::vector<std::int64_t>& lines) {
   return out;
 }
 
+std::vector<TakenAsRecorded> recorded_facts(const DispatchReport& report) {
+  return report.recorded;
+}
+
 std::vector<CollectiveFacts> collective_facts(const DispatchReport& report) {
   std::vector<CollectiveFacts> out;
   for (std::string_view pass : {"forward", "backward", "optimizer"})

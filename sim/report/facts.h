@@ -94,6 +94,9 @@ struct CollectiveFacts {
   Moved moved;
   std::int64_t bound_ps = 0;
 };
+// Calls of which the trace alone says what became of them, by operator.
+std::vector<TakenAsRecorded> recorded_facts(const DispatchReport& report);
+
 // By pass, then as they first come.
 std::vector<CollectiveFacts> collective_facts(const DispatchReport& report);
 

@@ -327,46 +327,6 @@ TEST_CASE("a convolution moves what it cannot work on as it lies") {
   CHECK(decision.outputs[0]->meta.shape == Shape{4, 8, 5, 4});
 }
 
-TEST_CASE("a mean of a loss over uneven shards is no mean of their means") {
-  Decision even = decided({"mse_loss", "4", {{{8, 6}, "S(0)"}, {{8, 6}, "S(0)"}}});
-  CHECK(text(even.outputs[0]->placements) == "P(avg)");
-  CHECK(even.corrected.empty());
-  Decision uneven = decided({"mse_loss", "4", {{{7, 6}, "S(0)"}, {{7, 6}, "S(0)"}}});
-  CHECK(text(uneven.outputs[0]->placements) == "R");
-  CHECK(uneven.corrected.find("as if all of them were of one size") != std::string::npos);
-  // Summed, they may be of any sizes.
-  OpAttributes sums = with({{"reduction", OpValue(std::int64_t{2})}});
-  Decision summed = decided({"mse_loss", "4", {{{7, 6}, "S(0)"}, {{7, 6}, "S(0)"}}, sums});
-  CHECK(text(summed.outputs[0]->placements) == "P(sum)");
-  CHECK(summed.corrected.empty());
-}
-
-TEST_CASE("the gradient of a mean stays cut, and what PyTorch makes of it is said") {
-  Decision cut =
-      decided({"mse_loss_backward", "4", {{{}, "R"}, {{8, 6}, "S(0)"}, {{8, 6}, "S(0)"}}});
-  CHECK(text(cut.outputs[0]->placements) == "S(0)");
-  CHECK(cut.corrected.find("the gradient of a mean is too large") != std::string::npos);
-  Decision whole = decided({"mse_loss_backward", "4", {{{}, "R"}, {{8, 6}, "R"}, {{8, 6}, "R"}}});
-  CHECK(whole.corrected.empty());
-}
-
-TEST_CASE("a tensor whose diagonal an equation takes is taken whole") {
-  OpAttributes diagonal = with({{"equation", OpValue("ii,ij->ij")}});
-  auto asked = [&](const char* left, const char* right) {
-    std::vector<TensorSpec> specs{{{{8, 8}, DType::F32}, parse_op_placements(left)},
-                                  {{{8, 4}, DType::F32}, parse_op_placements(right)}};
-    OpCall call{&find_operator("einsum"), {{true, {&specs[0], &specs[1]}}}, diagonal};
-    TorchMoves moves(std::make_shared<const Mesh>(parse_mesh("4")), 1);
-    return decide(call, moves.mesh().shape(), [&](const TensorSpec& from, const OpPlacements& to) {
-      return moves.cost_us(from, to);
-    });
-  };
-  Decision cut = asked("S(0)", "S(1)");
-  CHECK(text(*cut.wanted[0]) == "R");
-  CHECK(text(*cut.wanted[1]) == "S(1)");
-  CHECK(text(cut.outputs[0]->placements) == "S(1)");
-}
-
 TEST_CASE("calls that fit no operator are refused in one sentence") {
   CHECK_THROWS_WITH(find_operator("addmn"),
                     "operator addmn has no sharding rule; the nearest that "

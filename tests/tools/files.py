@@ -278,6 +278,8 @@ class Inputs(Files):
         self.refused(["compare", "-", "-"], "'-' twice")
         self.refused(["calibrate", "--topology", "dgx-h100", "--compare", "-", "-"],
                      "FILE: expected another input than FILE has")  # fmt: skip
+        for name in ("/dev/stdout", "/dev/fd/1", "/dev/stderr"):
+            self.refused(["plan", "--plan", name], f"found '{name}', which is written to")
         os.mkfifo(self.path("pipe"))
         self.refused(["compare", "pipe", "./pipe"], "can be read only once, found './pipe'")
         for name in ("-", "/dev/stdin"):

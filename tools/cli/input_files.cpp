@@ -73,6 +73,11 @@ void require_files(const std::vector<NamedFile>& outputs, const std::vector<Name
 void require_inputs(const std::vector<NamedFile>& inputs) {
   for (auto input = inputs.begin(); input != inputs.end(); ++input) {
     if (input->path.empty() || !is_read_once(input->path)) continue;
+    // A pipe that this process writes itself has no end for it.
+    std::optional<int> open = open_descriptor(input->path);
+    if ((open == STDOUT_FILENO || open == STDERR_FILENO) && ::isatty(*open) == 0)
+      throw InputError(fmt::format("{}: expected an input, found {}, which is written to",
+                                   input->option, in_quotes(input->path)));
     for (auto other = inputs.begin(); other != input; ++other)
       if (!other->path.empty() && is_same_input(input->path, other->path))
         throw InputError(

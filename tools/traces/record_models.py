@@ -44,8 +44,6 @@ MODELS = {
     "optimizer-4": ["optimizer.py", "4"],
     "optimizer-2x2": ["optimizer.py", "2x2"],
     "optimizer-inf": ["optimizer.py", "2x2", "inf"],
-    "decoder": ["decoder.py", "causal", "step"],
-    "decoder-mask": ["decoder.py", "mask"],
     "batch-norm": ["batch_norm.py"],
     "einsum-scores": ["einsum.py", "scores"],
     "einsum-features": ["einsum.py", "features"],

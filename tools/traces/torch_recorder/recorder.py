@@ -52,6 +52,11 @@ def recorded_on(device):
     }
 
 
+def unsaid_left_out(value):
+    unsaid = isinstance(value, torch.Tensor) and "_trace_unsaid" in value.__dict__
+    return None if unsaid else value
+
+
 @dataclasses.dataclass
 class Frame:
     """What DTensor is doing."""
@@ -267,6 +272,7 @@ class Recorder(TorchDispatchMode):
         for argument, value, by_position in arguments.bound(func, args, kwargs):
             if not arguments.takes_tensors(argument):
                 continue
+            value = unsaid_left_out(value)
             names = [self._name(each, mesh) for each in tensors_of(value)]
             inputs.append(names if isinstance(value, (list, tuple)) else names[0])
             call.chosen.extend(tensor_text(each, mesh) for each in tensors_of(value))
@@ -284,7 +290,11 @@ class Recorder(TorchDispatchMode):
     def _finish(self, call, out, moved):
         returns = call.func._schema.returns
         outputs = tree_leaves(list(out) if isinstance(out, (list, tuple)) else [out])
-        outputs = [each if isinstance(each, torch.Tensor) else None for each in outputs]
+        # What is no DTensor no rule makes, such as a kernel's random state.
+        for each in outputs:
+            if isinstance(each, torch.Tensor) and not isinstance(each, DTensor):
+                each.__dict__["_trace_unsaid"] = True
+        outputs = [each if isinstance(each, DTensor) else None for each in outputs]
         if not any("Tensor" in str(each.type) for each in returns):
             outputs = call.written  # of a list in place PyTorch returns nothing
         call.line["out"] = [self._output(each) for each in outputs]

@@ -11,7 +11,6 @@
 #include "core/base/errors.h"
 #include "core/ops/views/view_map.h"
 #include "sim/dispatch/random_offsets.h"
-#include "sim/dispatch/work.h"
 #include "sim/operators/operators.h"
 
 namespace reshard::sim {
@@ -32,8 +31,17 @@ bool is_free(std::string_view name) {
 
 class Checking {
  public:
-  Checking(const Trace& trace, DispatchReport& report, const PlanOf& plan_of)
-      : trace_(trace), report_(report), plan_of_(plan_of), held_(report.values.size()) {}
+  Checking(const Trace& trace, DispatchReport& report, const PlanOf& plan_of,
+           const OnOutput& on_output)
+      : trace_(trace),
+        report_(report),
+        plan_of_(plan_of),
+        on_output_(on_output),
+        held_(report.values.size()) {
+    const auto& places = report.sharing.places;
+    for (std::size_t i = 0; i < places.size(); ++i)
+      if (places[i]) sharers_[places[i]->whole].push_back(static_cast<ValueId>(i));
+  }
 
   void run(const OnCall& on_call) {
     // They come in the order in which they are used.
@@ -172,7 +180,7 @@ class Checking {
     const MeshRef& mesh = call.said->mesh;
     std::vector<std::optional<Layout>> layouts;
     std::vector<Sharded> outputs;
-    for (const auto& spec : call.decision.outputs) {
+    for (const auto& spec : results_of(call)) {
       layouts.push_back(spec ? std::optional(layout_of(*spec, mesh)) : std::nullopt);
       outputs.push_back({spec.value_or(TensorSpec{}), mesh, {}});
     }
@@ -183,10 +191,49 @@ class Checking {
       check(call, outputs);
     }
     ++report_.calls_computed;
-    for (std::size_t i = 0; i < call.said->out.size(); ++i) {
-      ValueId value = call.said->out[i];
-      if (value == kNoValue) continue;
-      if (i < outputs.size()) held_[to_index(value)] = std::move(outputs[i]);
+    keep(call, outputs);
+  }
+
+  // What comes out; of optimizers, the tensors that they work on.
+  static std::vector<std::optional<TensorSpec>> results_of(const DispatchedCall& call) {
+    if (!call.op->rule || call.op->rule->name != "optimizer") return call.decision.outputs;
+    std::vector<std::optional<TensorSpec>> out = call.in;
+    for (std::size_t i = 0; i < out.size(); ++i)
+      if (out[i]) out[i]->placements = *call.decision.wanted[i];
+    return out;
+  }
+
+  void keep(const DispatchedCall& call, const std::vector<Sharded>& outputs) {
+    const OperatorLine& said = *call.said;
+    std::vector<std::size_t> written = written_inputs(*call.op, said);
+    bool all_inputs = call.decision.outputs.empty();
+    if (call.op->in_place || call.op->writes_out)
+      for (std::size_t i = 0; i < written.size(); ++i)
+        if (std::size_t at = all_inputs ? written[i] : i;
+            at < outputs.size() && !outputs[at].shards.empty())
+          write(said.flat_in()[written[i]], outputs[at]);
+    std::vector<std::optional<std::size_t>> same = outputs_written(said, written);
+    for (std::size_t i = 0; i < said.out.size(); ++i) {
+      std::size_t at = all_inputs && same[i] ? *same[i] : i;
+      if (said.out[i] == kNoValue || at >= outputs.size()) continue;
+      bool is_input = outputs[at].shards.empty() && all_inputs;
+      held_[to_index(said.out[i])] = is_input ? held(said.flat_in()[at]) : outputs[at];
+    }
+  }
+
+  // Into all that shares its memory on the ranks; copies of what was there do not serve again.
+  void write(ValueId value, const Sharded& now) {
+    if (value == kNoValue) return;
+    const MemoryPlace& place = *report_.sharing.places[to_index(value)];
+    for (ValueId other : sharers_[place.whole]) {
+      copies_.erase(other);
+      const MemoryPlace& there = *report_.sharing.places[to_index(other)];
+      std::optional<Sharded>& held = held_[to_index(other)];
+      if (!held || there.memory != place.memory) continue;
+      if (other == value)
+        held = now;
+      else if (overlap(there.view, place.view))
+        write_through(now, place.view, *held, there.view);
     }
   }
 
@@ -214,8 +261,7 @@ class Checking {
     for (std::int32_t position = 0; position < call.said->mesh->size(); ++position) {
       ArrayResults results = at_position(call, inputs, layouts, position);
       for (std::size_t i = 0; i < outputs.size() && i < results.size(); ++i)
-        if (call.decision.outputs[i] && results[i])
-          outputs[i].shards.push_back(*std::move(results[i]));
+        if (layouts[i] && results[i]) outputs[i].shards.push_back(*std::move(results[i]));
     }
   }
 
@@ -252,7 +298,7 @@ class Checking {
   void check(const DispatchedCall& call, const std::vector<Sharded>& outputs) {
     if (is_free(call.op->name)) {
       for (std::size_t i = 0; i < outputs.size(); ++i)
-        if (call.decision.outputs[i]) (void)put_together(call, i, outputs[i]);
+        if (!outputs[i].shards.empty()) (void)put_together(call, i, outputs[i]);
       return;
     }
     std::vector<Array> wholes;
@@ -277,7 +323,7 @@ class Checking {
     }
     ArrayResults expected = compute(own.name, arguments(call, flat), own.attributes, {});
     for (std::size_t i = 0; i < outputs.size() && i < expected.size(); ++i) {
-      if (!call.decision.outputs[i] || !expected[i]) continue;
+      if (outputs[i].shards.empty() || !expected[i]) continue;
       std::int64_t behind = largest / std::max<std::int64_t>(expected[i]->count(), 1) + 1;
       compare(call, i, *expected[i], outputs[i], behind);
     }
@@ -287,6 +333,7 @@ class Checking {
                const Sharded& found, std::int64_t behind) {
     std::optional<Array> whole = put_together(call, output, found);
     if (!whole) return;
+    if (on_output_) on_output_(call, output, *whole);
     if (whole->shape != expected.shape)
       return find(call, fmt::format("output {} is [{}], not [{}]", output, text(whole->shape),
                                     text(expected.shape)));
@@ -294,7 +341,7 @@ class Checking {
     double largest = 0;
     for (double value : a)
       if (std::isfinite(value)) largest = std::max(largest, std::abs(value));
-    double eps = epsilon_of(call, expected.dtype) * static_cast<double>(16 + behind);
+    double eps = coarsest_epsilon(call, expected.dtype) * static_cast<double>(16 + behind);
     report_.elements_compared += static_cast<std::int64_t>(a.size());
     for (std::size_t i = 0; i < a.size(); ++i) {
       bool same = a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i])) ||
@@ -324,59 +371,20 @@ class Checking {
                                             call.op ? call.op->name : "redistribute", what)});
   }
 
-  // Of the coarsest among the call's floats: what is brought there is rounded to its dtype.
-  static double epsilon_of(const DispatchedCall& call, DType dtype) {
-    double out = epsilon_of(dtype);
-    if (out == 0) return out;
-    for (const auto& input : call.in)
-      if (input) out = std::max(out, epsilon_of(input->meta.dtype));
-    return out;
-  }
-
-  static double epsilon_of(DType dtype) {
-    switch (dtype) {
-      case DType::F64:
-        return 0x1p-52;
-      case DType::F32:
-        return 0x1p-23;
-      case DType::F16:
-        return 0x1p-10;
-      case DType::BF16:
-        return 0x1p-7;
-      case DType::F8E4M3:
-        return 0x1p-3;
-      case DType::F8E5M2:
-        return 0x1p-2;
-      default:
-        return 0;
-    }
-  }
-
   const Trace& trace_;
   DispatchReport& report_;
   const PlanOf& plan_of_;
-  std::vector<std::optional<Sharded>> held_;        // by value
-  std::map<ValueId, std::vector<Sharded>> copies_;  // Best: that were brought
+  const OnOutput& on_output_;
+  std::vector<std::optional<Sharded>> held_;          // by value
+  std::map<ValueId, std::vector<Sharded>> copies_;    // Best: that were brought
+  std::map<MemoryId, std::vector<ValueId>> sharers_;  // by the memory that they have whole
 };
 
 }  // namespace
 
-std::int64_t values_effort(const DispatchReport& report) {
-  // Values become doubles and are compared one by one: a byte takes as long as many products.
-  constexpr Int128 kOfByte = 16;
-  Int128 out = 0;
-  for (const DispatchedCall& call : report.calls) {
-    if (!call.op) continue;
-    Work work = work_of(call);
-    // On every rank, and once more as a whole.
-    out += (work.operations + kOfByte * work.bytes) * 2 * call.said->mesh->size();
-  }
-  return static_cast<std::int64_t>(std::min<Int128>(out, kMaxBytes));
-}
-
 void check_values(const Trace& trace, DispatchReport& report, const PlanOf& plan_of,
-                  const OnCall& on_call) {
-  Checking(trace, report, plan_of).run(on_call);
+                  const OnCall& on_call, const OnOutput& on_output) {
+  Checking(trace, report, plan_of, on_output).run(on_call);
 }
 
 }  // namespace reshard::sim

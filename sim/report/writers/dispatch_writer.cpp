@@ -100,6 +100,13 @@ Json collective_json(const CollectiveFacts& row) {
           {"bound_ps", row.bound_ps}};
 }
 
+Json lost_write_json(const LostWrite& lost) {
+  return {{"line", lost.line},           {"call", lost.call},
+          {"into", lost.into},           {"copied_line", lost.copied_line},
+          {"copied_by", lost.copied_by}, {"of", lost.of},
+          {"from", text(lost.from)},     {"to", text(lost.to)}};
+}
+
 Json regret_json(const Regret& regret) {
   return {{"torch", moved_json(regret.torch)},
           {"best", moved_json(regret.best)},
@@ -206,6 +213,8 @@ std::string facts_text(const DispatchReport& report, std::size_t width) {
               fmt::format("{} calls computed on every rank, {} elements as of whole tensors",
                           report.calls_computed, report.elements_compared));
   if (!report.values_left_out.empty()) facts.add("values", "left out: " + report.values_left_out);
+  for (const LostWrite& lost : report.sharing.lost)
+    facts.add("lost write", fmt::format("line {}: {}; nothing reads it", lost.line, text(lost)));
   for (std::string_view pass : kPasses) {
     if (auto at = report.collectives.find(pass); at != report.collectives.end())
       facts.add(std::string(pass), counts_text(at->second));
@@ -265,6 +274,7 @@ void add_dispatch(const DispatchReport& report, Json& out) {
   out["values"] = {{"calls", report.calls_computed},
                    {"elements", report.elements_compared},
                    {"left_out", or_null(report.values_left_out)}};
+  out["lost_writes"] = list_json(report.sharing.lost, lost_write_json);
   out["collectives"] = counts_json(report.collectives);
   out["collectives_issued"] = counts_json(report.issued);
   out["operators"] = list_json(operator_facts(report), operator_json);

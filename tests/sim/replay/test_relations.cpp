@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Relations between answers that hold whatever the answers are: two jobs that share no rank are
-// together bounded by no less than each alone, and devices that are alike may be numbered
-// otherwise.
+// together bounded by no less than each alone.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -79,7 +79,8 @@ bool torch_plans_greedily(const Request& request);
 
 // Cost of the whole request by the min-cost planner's steps, also where PyTorch's own figure is
 // infinite because a _StridedShard stands for a shard order. Infinite across meshes, where a
-// _StridedShard stands for none, and where the search would take too long.
+// _StridedShard stands for none or for a plain shard (split factor 1), as PyTorch's is then, and
+// where the search would take too long.
 double torch_min_cost_us(const Request& request, std::int32_t devices_per_host);
 
 // The same by the steps of the planner that PyTorch takes unless told otherwise.

@@ -247,6 +247,14 @@ Taken Choices::take(const DispatchLine& line, const HeldOf& held, Decision decis
     }
   }
   if (!call.op) call.decision.cost_us = call.moves.front().cost_us;
+  for (ValueId value : line.stale) {
+    auto own = std::find_if(out.held.begin(), out.held.end(),
+                            [&](const auto& entry) { return entry.first == value; });
+    if (own != out.held.end())
+      own->second.brought.clear();
+    else if (const Held& there = held(value); !there.brought.empty())
+      out.held.emplace_back(value, Held{there.spec, {}, there.unsized_by});
+  }
   give_outputs(said, held, out);
   return out;
 }

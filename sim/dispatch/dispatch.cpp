@@ -12,6 +12,7 @@
 #include "sim/dispatch/emission.h"
 #include "sim/dispatch/random_offsets.h"
 #include "sim/dispatch/recorded.h"
+#include "sim/dispatch/torch_refusals.h"
 
 namespace reshard::sim {
 namespace {
@@ -48,8 +49,10 @@ class Dispatching {
     report_.calls = options_.mode == DispatchMode::Torch ? calls_of(by_torch(cache_)) : by_best();
     for (DispatchedCall& call : report_.calls) finish(call);
     report_.recorded = taken_as_recorded(report_.calls);
+    report_.sharing = sharing_of(trace_.file, report_.tensors, report_.calls);
+    find_lost_writes();
     count_issued();
-    emit(trace_, report_.calls, options_.prefetch);
+    emit(trace_, report_.calls, report_.sharing, options_.prefetch);
     report_.cache = cache_.statistics();
     return std::move(report_);
   }
@@ -67,6 +70,15 @@ class Dispatching {
       report_.tensors.push_back(*line);
       place(declared_, (*line)->out[0], Held{(*line)->spec});
     }
+    if (options_.mode == DispatchMode::Best) find_stale();
+  }
+
+  // Copies that serve again are none of what was there before a write.
+  void find_stale() {
+    std::vector<std::shared_ptr<const OperatorLine>> said;
+    for (const DispatchLine& line : lines_) said.push_back(line.said);
+    std::vector<std::vector<ValueId>> stale = stale_after(report_.tensors, said);
+    for (std::size_t i = 0; i < lines_.size(); ++i) lines_[i].stale = std::move(stale[i]);
   }
 
   static void place(std::vector<std::optional<Held>>& held, ValueId value, Held what) {
@@ -74,15 +86,18 @@ class Dispatching {
     held[to_index(value)] = std::move(what);
   }
 
-  // Every line in turn, by the decision that `decide` makes.
+  // Every line in turn, by the decision that `decide` makes. `refusals`: what PyTorch refuses is
+  // refused, too.
   template <class Decide>
-  std::vector<Taken> in_turn(Decide decide, bool shares) {
+  std::vector<Taken> in_turn(Decide decide, bool shares, TorchRefusals* refusals = nullptr) {
     std::vector<std::optional<Held>> values = declared_;
     HeldOf held = [&](ValueId value) -> const Held& { return *values[to_index(value)]; };
     std::vector<Taken> out;
     for (std::size_t i = 0; i < lines_.size(); ++i) {
       try {
+        if (refusals) refusals->check_meshes(*lines_[i].said);
         out.push_back(choices_.take(lines_[i], held, decide(i, held), shares));
+        if (refusals) refusals->follow(out.back().call);
       } catch (const InputError& error) {
         throw error.in(fmt::format("{}:{}", trace_.file, lines_[i].number));
       }
@@ -93,6 +108,7 @@ class Dispatching {
 
   std::vector<Taken> by_torch(DecisionCache& cache) {
     std::vector<bool> hits;
+    TorchRefusals refusals(report_.tensors);
     std::vector<Taken> out = in_turn(
         [&](std::size_t i, const HeldOf& held) {
           const OperatorLine& said = *lines_[i].said;
@@ -105,7 +121,7 @@ class Dispatching {
           hits.back() = cache.hit();
           return decision;
         },
-        false);
+        false, &refusals);
     for (std::size_t i = 0; i < out.size(); ++i) out[i].call.hit = hits[i];
     return out;
   }
@@ -282,6 +298,19 @@ class Dispatching {
 
   void find(std::int64_t line, const std::string& what) {
     report_.findings.push_back({{line}, fmt::format("{}:{}: {}", trace_.file, line, what)});
+  }
+
+  // What nothing reads may be meant for the copy alone.
+  void find_lost_writes() {
+    for (const LostWrite& lost : report_.sharing.lost) {
+      if (!lost.read_line && !lost.stays) continue;
+      find(lost.line, text(lost));
+      std::vector<std::int64_t>& lines = report_.findings.back().lines;
+      lines.push_back(lost.copied_line);
+      if (lost.read_line) lines.push_back(*lost.read_line);
+      std::sort(lines.begin(), lines.end());
+      lines.erase(std::unique(lines.begin(), lines.end()), lines.end());
+    }
   }
 
   // What a call was expected to choose and does not.

@@ -18,6 +18,7 @@
 #include "core/ops/decision_cache.h"
 #include "sim/dispatch/choices.h"
 #include "sim/dispatch/dispatched.h"
+#include "sim/dispatch/sharing/sharing.h"
 #include "sim/dispatch/work.h"
 #include "sim/trace/trace.h"
 
@@ -61,6 +62,7 @@ struct DispatchReport {
   std::vector<DispatchedCall> calls;                         // in the order of the trace
   std::vector<TakenAsRecorded> recorded;                     // of these
   std::vector<TensorSpec> values;                            // by ValueId
+  Sharing sharing;                                           // of their memory
   std::vector<std::shared_ptr<const OperatorLine>> tensors;  // that lines declare
   DecisionCacheStatistics cache;
   std::map<std::string_view, CollectiveCounts> collectives;  // by pass

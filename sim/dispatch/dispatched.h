@@ -65,6 +65,19 @@ struct TakenAsRecorded {
   std::string why;
 };
 
+// A write that a tensor does not show, though it would if all tensors were whole: it went into a
+// copy of the tensor that a call had brought elsewhere, or to the tensor after it was copied.
+struct LostWrite {
+  std::int64_t line, copied_line;              // that writes; that made the copy
+  std::string call, into;                      // that writes, and the tensor that it names
+  std::string copied_by, of;                   // that made the copy, and of which tensor
+  OpPlacements from, to;                       // how it was brought
+  bool into_copy = true;                       // and not to the tensor that was copied before
+  std::optional<std::int64_t> read_line = {};  // that reads what is not there
+  std::string read_by = {}, read = {};
+  bool stays = false;  // the tensor is there when the trace ends: others may read it
+};
+
 // "forward", "backward" or "optimizer": what counts are kept by.
 std::string_view pass_key(const std::string& pass);
 

@@ -36,8 +36,9 @@ struct Made {
 
 class Emission {
  public:
-  Emission(Trace& trace, std::vector<DispatchedCall>& calls, std::int64_t prefetch)
-      : trace_(trace), calls_(calls), prefetch_(prefetch) {}
+  Emission(Trace& trace, std::vector<DispatchedCall>& calls, const Sharing& sharing,
+           std::int64_t prefetch)
+      : trace_(trace), calls_(calls), sharing_(sharing), prefetch_(prefetch) {}
 
   void run() {
     IndexVector<OpId, TraceOperation> before = std::move(trace_.operations);
@@ -89,6 +90,7 @@ class Emission {
     Ops after = now(given.after);
     if (line.kind == OperatorLine::Kind::Tensor) {
       made(line.out[0]) = {false, {{line.spec.placements, after}}};
+      remember(line.out[0]);
       stands = after;
     } else {
       stands = expand_call(given, calls_[next_++], after);
@@ -111,9 +113,35 @@ class Emission {
       done = {add({given.line, given.stream, std::move(compute), done, {}, {}})};
     }
     for (std::size_t i = 0; i < call.said->out.size(); ++i)
-      if (ValueId value = call.said->out[i]; value != kNoValue)
+      if (ValueId value = call.said->out[i]; value != kNoValue) {
         made(value) = {is_made(call), {{placements_of(call, i), done}}};
+        remember(value);
+      }
+    if (call.op)
+      for (std::size_t input : written_inputs(*call.op, *call.said)) write(call, input, done);
     return done;
+  }
+
+  // ---- who shares memory with whom
+
+  std::vector<ValueId>* sharers(ValueId value) {
+    if (to_index(value) >= sharing_.places.size() || !sharing_.places[to_index(value)])
+      return nullptr;
+    return &sharers_[sharing_.places[to_index(value)]->whole];
+  }
+  void remember(ValueId value) {
+    if (std::vector<ValueId>* all = sharers(value)) all->push_back(value);
+  }
+  // What shares the memory is there when it is written; copies are of what was there before.
+  void write(const DispatchedCall& call, std::size_t input, const Ops& done) {
+    ValueId written = call.said->flat_in()[input];
+    std::vector<ValueId>* all = written == kNoValue ? nullptr : sharers(written);
+    if (!all) return;
+    for (ValueId value : *all) {
+      Made& of = made(value);
+      of.lies.resize(1);
+      merge(of.lies.front().second, done);
+    }
   }
 
   // Where the call only writes, its outputs are its inputs.
@@ -207,7 +235,9 @@ class Emission {
 
   Trace& trace_;
   std::vector<DispatchedCall>& calls_;
+  const Sharing& sharing_;
   std::int64_t prefetch_;
+  std::map<MemoryId, std::vector<ValueId>> sharers_;  // by the memory that they have whole
   std::size_t next_ = 0;
   std::int32_t own_stream_ = 0;
   IndexVector<OpId, Ops> stands_for_;  // by operation before
@@ -218,8 +248,9 @@ class Emission {
 
 }  // namespace
 
-void emit(Trace& trace, std::vector<DispatchedCall>& calls, std::int64_t prefetch) {
-  Emission(trace, calls, prefetch).run();
+void emit(Trace& trace, std::vector<DispatchedCall>& calls, const Sharing& sharing,
+          std::int64_t prefetch) {
+  Emission(trace, calls, sharing, prefetch).run();
 }
 
 }  // namespace reshard::sim

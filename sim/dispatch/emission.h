@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sim/dispatch/dispatched.h"
+#include "sim/dispatch/sharing/sharing.h"
 #include "sim/trace/trace.h"
 
 namespace reshard::sim {
@@ -14,6 +15,7 @@ namespace reshard::sim {
 // tensors in their order, come to, and notes the operations in them. `prefetch`: what brings values
 // that no call has made starts so many calls before the call that needs it, on a stream of its own.
 // Throws InputError for more operations than a trace may have.
-void emit(Trace& trace, std::vector<DispatchedCall>& calls, std::int64_t prefetch);
+void emit(Trace& trace, std::vector<DispatchedCall>& calls, const Sharing& sharing,
+          std::int64_t prefetch);
 
 }  // namespace reshard::sim

@@ -9,7 +9,7 @@
 
 #include "core/base/integers.h"
 #include "core/base/limits.h"
-#include "sim/dispatch/values.h"
+#include "sim/dispatch/values/values.h"
 
 namespace reshard::sim {
 namespace {

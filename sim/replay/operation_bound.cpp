@@ -294,24 +294,25 @@ std::shared_ptr<const OperationBound> OperationBounds::of(const Operation& opera
       OperationBound{time, std::vector<std::int64_t>(compute.ranks.size(), time)});
 }
 
-std::int64_t summed_cut_bound_ps(const Workload& workload, const Topology& topology) {
-  std::set<Rank> job;
-  for (const Operation& operation : workload.operations)
-    if (moves_bytes(operation))
-      for (Rank rank : ranks_of(operation)) job.insert(rank);
-  if (job.size() < 2) return 0;
-  CutSets sets(topology, {job.begin(), job.end()});
+namespace {
+
+using Operations = std::vector<const Operation*>;
+
+// Of operations that have no ranks but these.
+std::int64_t summed_cut_bound_ps(const Operations& operations, const std::set<Rank>& ranks,
+                                 const Topology& topology) {
+  CutSets sets(topology, {ranks.begin(), ranks.end()});
   std::vector<Int128> in_bytes(sets.size(), 0);
-  // How often each stands in the workload.
+  // How often each stands among them.
   std::map<Digest, std::pair<const Request*, std::int64_t>> requests;
-  for (const Operation& operation : workload.operations) {
-    if (const auto* run = std::get_if<RunPlan>(&operation.body)) {
+  for (const Operation* operation : operations) {
+    if (const auto* run = std::get_if<RunPlan>(&operation->body)) {
       auto [it, is_new] =
           requests.try_emplace(run->plan->request().fingerprint(), &run->plan->request(), 0);
       ++it->second.second;
-    } else if (const auto* collective = std::get_if<BareCollective>(&operation.body)) {
+    } else if (const auto* collective = std::get_if<BareCollective>(&operation->body)) {
       add_collective(in_bytes, sets, *collective);
-    } else if (const auto* message = std::get_if<Message>(&operation.body)) {
+    } else if (const auto* message = std::get_if<Message>(&operation->body)) {
       add_transfer(in_bytes, sets, message->source, message->destination, message->bytes);
     }
   }
@@ -321,6 +322,66 @@ std::int64_t summed_cut_bound_ps(const Workload& workload, const Topology& topol
       in_bytes[set] += demand.in_bytes[set] * request.second;
   }
   return cut_bound_ps(in_bytes, sets);
+}
+
+// Operations by their ranks.
+using ByRanks = std::map<std::set<Rank>, Operations>;
+
+// Those that ranks join, directly or by way of others.
+ByRanks joined(const ByRanks& by_ranks) {
+  std::map<Rank, Rank> leader;
+  auto first_of = [&](Rank rank) {
+    while (leader.at(rank) != rank) rank = leader[rank] = leader.at(leader.at(rank));
+    return rank;
+  };
+  for (const auto& [ranks, operations] : by_ranks)
+    for (Rank rank : ranks) {
+      leader.try_emplace(rank, rank);
+      Rank a = first_of(rank), b = first_of(*ranks.begin());
+      leader[std::max(a, b)] = std::min(a, b);
+    }
+  std::map<Rank, std::pair<std::set<Rank>, Operations>> parts;
+  for (const auto& [ranks, operations] : by_ranks) {
+    auto& [all_ranks, all] = parts[first_of(*ranks.begin())];
+    all_ranks.insert(ranks.begin(), ranks.end());
+    all.insert(all.end(), operations.begin(), operations.end());
+  }
+  ByRanks out;
+  for (auto& [first, part] : parts) out.emplace(std::move(part.first), std::move(part.second));
+  return out;
+}
+
+// Of more sets of ranks than these only all together count, and what ranks join.
+constexpr std::size_t kMostSets = 4096;
+
+}  // namespace
+
+// With more ranks more links lead into a set, which others' operations may not use: so the bound of
+// all together may be less than that of some, and the greatest holds.
+std::int64_t summed_cut_bound_ps(const Workload& workload, const Topology& topology) {
+  ByRanks by_ranks;
+  std::set<Rank> job;
+  Operations all;
+  for (const Operation& operation : workload.operations) {
+    if (!moves_bytes(operation)) continue;
+    std::vector<Rank> ranks = ranks_of(operation);
+    if (ranks.empty()) continue;
+    by_ranks[{ranks.begin(), ranks.end()}].push_back(&operation);
+    job.insert(ranks.begin(), ranks.end());
+    all.push_back(&operation);
+  }
+  if (job.size() < 2) return 0;
+  std::int64_t out = summed_cut_bound_ps(all, job, topology);
+  ByRanks parts = joined(by_ranks);
+  auto add = [&](const std::set<Rank>& ranks, const Operations& operations) {
+    if (ranks.size() > 1) out = std::max(out, summed_cut_bound_ps(operations, ranks, topology));
+  };
+  if (parts.size() > 1)
+    for (const auto& [ranks, operations] : parts) add(ranks, operations);
+  if (by_ranks.size() <= kMostSets)
+    for (const auto& [ranks, operations] : by_ranks)
+      if (!parts.contains(ranks)) add(ranks, operations);
+  return out;
 }
 
 std::int64_t longest_path_ps(const Workload& workload,

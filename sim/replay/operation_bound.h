@@ -54,8 +54,9 @@ class OperationBounds {
 void add_collective(std::vector<Int128>& in_bytes, const CutSets& sets,
                     const BareCollective& collective);
 
-// Cut bound of the summed In(X) of all operations, over the sets of all ranks that the workload
-// names.
+// The greatest cut bound of a summed In(X): of all operations, over the sets of all ranks that the
+// workload names, of those that have the same ranks, and of those that ranks join, over the sets of
+// theirs.
 std::int64_t summed_cut_bound_ps(const Workload& workload, const Topology& topology);
 
 // The longest chain through streams and `after`: an operation's part starts behind its rank's

@@ -46,9 +46,14 @@ void add_transport(std::string_view transport, std::int64_t time_ps, std::int64_
                    Facts& facts) {
   if (transport == text(TransportKind::Ideal) || time_ps == 0) return;
   std::int64_t more_ps = time_ps - ideal_time_ps;
-  facts.add("transport", fmt::format("{}: {} {} than links alone, {}", transport,
-                                     duration_text(more_ps < 0 ? -more_ps : more_ps),
-                                     more_ps < 0 ? "less" : "more", duration_text(ideal_time_ps)));
+  // A transport may choose what links alone do not.
+  facts.add("transport",
+            fmt::format("{}: {} {} than links alone, {}{}", transport,
+                        duration_text(more_ps < 0 ? -more_ps : more_ps),
+                        more_ps < 0 ? "less" : "more", duration_text(ideal_time_ps),
+                        more_ps < 0 ? ", by which collectives are rings, no switch reduces, and "
+                                      "all messages of a step start at once"
+                                    : ""));
 }
 
 std::string proof_text(const ReplayReport& report) {

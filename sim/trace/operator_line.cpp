@@ -49,6 +49,7 @@ const OperatorLineReader::Known& OperatorLineReader::known(std::string_view key,
 }
 
 void OperatorLineReader::give(OperatorLine& line, const std::string& name) {
+  line.names.push_back(name);
   if (name.empty()) {
     line.out.push_back(kNoValue);
     return;
@@ -62,6 +63,13 @@ std::vector<ValueId> OperatorLine::flat_in() const {
   std::vector<ValueId> out;
   for (const Argument& argument : in)
     out.insert(out.end(), argument.values.begin(), argument.values.end());
+  return out;
+}
+
+std::vector<std::string> OperatorLine::flat_names() const {
+  std::vector<std::string> out;
+  for (const Argument& argument : in)
+    out.insert(out.end(), argument.names.begin(), argument.names.end());
   return out;
 }
 
@@ -166,15 +174,19 @@ std::shared_ptr<const OperatorLine> OperatorLineReader::read_call(TraceFields& f
     if (line->mesh && *line->mesh != *tensor.mesh)
       builder_.fail(fmt::format("in: {} lies on another mesh than the tensors before it",
                                 reshard::quoted(entry.get<std::string>())));
-    line->mesh = tensor.mesh;
+    if (!line->mesh) line->mesh = tensor.mesh;
     return tensor.value;
   };
   for (const TraceJson& entry : in) {
     OperatorLine::Argument& argument = line->in.emplace_back();
     argument.is_list = entry.is_array();
-    if (!entry.is_array()) argument.values.push_back(value_of_entry(entry));
+    auto add = [&](const TraceJson& item) {
+      argument.values.push_back(value_of_entry(item));
+      argument.names.push_back(item.is_null() ? "" : item.get<std::string>());
+    };
+    if (!entry.is_array()) add(entry);
     if (entry.is_array())
-      for (const TraceJson& item : entry) argument.values.push_back(value_of_entry(item));
+      for (const TraceJson& item : entry) add(item);
   }
   if (!line->mesh) builder_.fail("in: expected at least one tensor");
   if (const TraceJson* attr = fields.find("attr")) {
@@ -212,9 +224,10 @@ std::shared_ptr<const OperatorLine> OperatorLineReader::read_call(TraceFields& f
 std::shared_ptr<const OperatorLine> OperatorLineReader::read_redistribute(TraceFields& fields) {
   auto line = std::make_shared<OperatorLine>();
   line->kind = OperatorLine::Kind::Redistribute;
-  const Known tensor = known("tensor", fields.string("tensor", kName));
+  std::string name = fields.string("tensor", kName);
+  const Known tensor = known("tensor", name);
   line->mesh = tensor.mesh;
-  line->in.push_back({false, {tensor.value}});
+  line->in.push_back({false, {tensor.value}, {name}});
   std::string to = fields.string("to", "placements such as \"S(0)R\"");
   int dims = tensor.dims < 0 ? kMaxDims : tensor.dims;
   line->to = builder_.placed([&] { return placements_of(to, line->mesh->axes(), dims, "to"); });

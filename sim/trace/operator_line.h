@@ -28,7 +28,8 @@ struct OperatorLine {
   enum class Kind : std::uint8_t { Tensor, Call, Redistribute };
   Kind kind = Kind::Tensor;
   MeshRef mesh;
-  std::vector<ValueId> out;  // kNoValue: not made
+  std::vector<ValueId> out;        // kNoValue: not made
+  std::vector<std::string> names;  // of `out` as the line gives them, "" where none is made
   std::string module, pass = "forward";
 
   // Tensor: how it lies; what integers are below; what all its elements are.
@@ -40,6 +41,7 @@ struct OperatorLine {
   struct Argument {
     bool is_list = false;
     std::vector<ValueId> values;  // kNoValue: absent
+    std::vector<std::string> names = {};
   };
   std::string call;
   std::vector<Argument> in;  // of a redistribution the one tensor
@@ -60,6 +62,7 @@ struct OperatorLine {
 
   // The call's tensors, lists in order, absent ones too.
   std::vector<ValueId> flat_in() const;
+  std::vector<std::string> flat_names() const;
   // What is called. Throws InputError where there is none of that name.
   const Operator& op() const { return without_rule ? *without_rule : find_operator(call); }
 };

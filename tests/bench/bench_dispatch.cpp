@@ -12,7 +12,7 @@
 #include "core/ops/torch_moves.h"
 #include "core/planners/planner.h"
 #include "sim/dispatch/dispatch.h"
-#include "sim/dispatch/values.h"
+#include "sim/dispatch/values/values.h"
 
 namespace reshard::sim {
 namespace {

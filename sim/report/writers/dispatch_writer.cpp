@@ -101,6 +101,13 @@ Json collective_json(const CollectiveFacts& row) {
           {"bound_ps", row.bound_ps}};
 }
 
+Json lost_write_json(const LostWrite& lost) {
+  return {{"line", lost.line},           {"call", lost.call},
+          {"into", lost.into},           {"copied_line", lost.copied_line},
+          {"copied_by", lost.copied_by}, {"of", lost.of},
+          {"from", text(lost.from)},     {"to", text(lost.to)}};
+}
+
 Json regret_json(const Regret& regret) {
   return {{"torch", moved_json(regret.torch)},
           {"best", moved_json(regret.best)},
@@ -242,6 +249,8 @@ std::string facts_text(const DispatchReport& report, std::size_t width) {
   } else if (!report.values_left_out.empty()) {
     facts.add("values", "left out: " + report.values_left_out);
   }
+  for (const LostWrite& lost : report.sharing.lost)
+    facts.add("lost write", fmt::format("line {}: {}; nothing reads it", lost.line, text(lost)));
   for (std::string_view pass : kPasses) {
     if (auto at = report.collectives.find(pass); at != report.collectives.end())
       facts.add(std::string(pass), counts_text(at->second));
@@ -308,6 +317,7 @@ void add_dispatch(const DispatchReport& report, Json& out) {
                    {"cancelled", report.elements_cancelled},
                    {"left_out", or_null(report.values_left_out)},
                    {"calls_left_out", report.calls_left_out}};
+  out["lost_writes"] = list_json(report.sharing.lost, lost_write_json);
   out["taken_as_recorded"] = list_json(report.recorded, [](const TakenAsRecorded& row) -> Json {
     return {{"call", row.call}, {"count", row.count}, {"line", row.line}, {"why", row.why}};
   });

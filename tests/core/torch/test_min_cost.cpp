@@ -202,14 +202,36 @@ TEST_CASE("an uneven strided shard need not be the order it stands for") {
   CHECK(differ == std::vector<int>{14, 16, 25, 26, 28, 37, 38, 40});
 }
 
-TEST_CASE("PyTorch's cost is the min-cost planner's for shard orders, also under strided names") {
+TEST_CASE(
+    "PyTorch's cost is the min-cost planner's for shard orders, and infinite where they are "
+    "strided") {
   Request order = request_on("2x2", "64,64", "S(0)[1]S(0)[0]", "R,S0");
   Request strided = request_on("2x2", "64,64", "_S(0,2)S(0)", "R,S0");
   CHECK(torch_redistribute_cost_us(order, 8) == torch_min_cost_us(order, 8));
+  CHECK(torch_min_cost_us(strided, 8) == torch_min_cost_us(order, 8));
   CHECK(torch_redistribute_cost_us(strided, 8) == torch_min_cost_us(order, 8));
   CHECK(std::isinf(torch_redistribute_cost_us(request_on("2x2", "64", "_S(0,3)S(0)", "R,R"), 8)));
   Request plain = request_on("2x2", "8192,8192", "S0,S0", "R,S0");
   CHECK(torch_min_cost_us(plain, 8) < torch_redistribute_cost_us(plain, 8));
+}
+
+// Answers of torch.distributed.tensor._collective_utils.redistribute_cost.
+TEST_CASE("a split factor of 1 costs what PyTorch says, though it names a plain shard") {
+  auto cost = [](const char* mesh, const char* from, const char* to) {
+    Request request = request_on(mesh, "64,64", from, to);
+    double us = torch_redistribute_cost_us(request, 8);
+    CHECK(us == torch_min_cost_us(request, 8));
+    return us;
+  };
+  for (const char* to : {"R", "S(0)", "S(1)", "_S(1,1)"})
+    CHECK(std::isinf(cost("8", "_S(0,1)", to)));
+  for (const char* from : {"S(0)", "S(1)", "P(sum)"}) CHECK(std::isinf(cost("8", from, "_S(0,1)")));
+  CHECK(cost("8", "_S(0,1)", "_S(0,1)") == 0);
+  CHECK(cost("8", "R", "_S(0,1)") == 0);
+  CHECK(std::isinf(cost("2x4", "_S(0,1)S(0)", "RR")));
+  CHECK(std::isinf(cost("2x4", "S(0)_S(1,1)", "RR")));
+  CHECK(std::isinf(cost("2x4", "S(1)S(0)", "S(1)_S(0,1)")));
+  CHECK(cost("2x4", "RR", "_S(0,1)S(0)") == 0);
 }
 
 TEST_CASE("what is joined to one collective") {

@@ -9,7 +9,7 @@
 #include <sstream>
 
 #include "core/planners/planner.h"
-#include "sim/dispatch/values.h"
+#include "sim/dispatch/values/values.h"
 #include "sim/operators/operators.h"
 #include "tests/support/prng.h"
 

@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "core/base/errors.h"
-#include "sim/dispatch/values.h"
+#include "sim/dispatch/values/values.h"
 #include "sim/machines/presets.h"
 #include "sim/page/pages.h"
 #include "sim/replay/replay.h"

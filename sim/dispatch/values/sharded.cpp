@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "sim/dispatch/values.h"
+#include "sim/dispatch/values/values.h"
+
+#include <fmt/format.h>
 
 #include <Eigen/Core>
 #include <algorithm>
@@ -320,6 +322,38 @@ Sharded moved(const Sharded& from, const OpPlacements& to, const PlanOf& plan_of
     out.shards[to_index(position)] = norm ? raised(shard, 1 / norm->norm) : std::move(shard);
   });
   return out;
+}
+
+void write_through(const Sharded& from, const MemoryView& written, Sharded& to,
+                   const MemoryView& view) {
+  if (from.spec.meta.dtype != to.spec.meta.dtype)
+    throw InputError(
+        fmt::format("memory that is read as {} and written as {} is not computed here; "
+                    "--data proof leaves values out",
+                    text(to.spec.meta.dtype), text(from.spec.meta.dtype)));
+  Layout source = layout_of(from.spec, from.mesh), target = layout_of(to.spec, to.mesh);
+  for (std::int32_t position = 0; position < from.mesh->size(); ++position) {
+    std::vector<std::pair<std::int64_t, std::int64_t>> lies;  // where, and which local element
+    for_each_element(from.spec.meta.shape, places_of(source, position),
+                     [&](std::int64_t global, std::int64_t local) {
+                       lies.emplace_back(written.at(index_of(global, written.shape)), local);
+                     });
+    std::sort(lies.begin(), lies.end());
+    Array& into = to.shards[to_index(position)];
+    visit_computing(into.dtype, [&](auto computed) {
+      using T = decltype(computed);
+      std::vector<T> now = values<T>(from.shards[to_index(position)]), all = values<T>(into);
+      for_each_element(
+          to.spec.meta.shape, places_of(target, position),
+          [&](std::int64_t global, std::int64_t local) {
+            std::pair<std::int64_t, std::int64_t> at{view.at(index_of(global, view.shape)), 0};
+            auto known = std::lower_bound(lies.begin(), lies.end(), at);
+            if (known != lies.end() && known->first == at.first)
+              all[to_index(local)] = now[to_index(known->second)];
+          });
+      into = array_of(into.dtype, into.shape, std::move(all));
+    });
+  }
 }
 
 const OpPlacement* mask_of(const OpPlacements& placements) {

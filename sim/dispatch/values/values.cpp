@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "sim/dispatch/values.h"
+#include "sim/dispatch/values/values.h"
 
 #include <fmt/format.h>
 
@@ -11,11 +11,10 @@
 #include "core/base/errors.h"
 #include "core/ops/decompositions/steps.h"
 #include "core/ops/views/view_map.h"
-#include "sim/dispatch/own_heads.h"
 #include "sim/dispatch/random_offsets.h"
-#include "sim/dispatch/work.h"
+#include "sim/dispatch/values/comparing.h"
+#include "sim/dispatch/values/own_call.h"
 #include "sim/operators/complex_numbers.h"
-#include "sim/operators/dtype_limits.h"
 #include "sim/operators/operators.h"
 
 namespace reshard::sim {
@@ -36,8 +35,17 @@ bool is_free(std::string_view name) {
 
 class Checking {
  public:
-  Checking(const Trace& trace, DispatchReport& report, const PlanOf& plan_of)
-      : trace_(trace), report_(report), plan_of_(plan_of), held_(report.values.size()) {}
+  Checking(const Trace& trace, DispatchReport& report, const PlanOf& plan_of,
+           const OnOutput& on_output)
+      : trace_(trace),
+        report_(report),
+        plan_of_(plan_of),
+        comparing_(trace, report, on_output),
+        held_(report.values.size()) {
+    const auto& places = report.sharing.places;
+    for (std::size_t i = 0; i < places.size(); ++i)
+      if (places[i]) sharers_[places[i]->whole].push_back(static_cast<ValueId>(i));
+  }
 
   void run(const OnCall& on_call) {
     // They come in the order in which they are used.
@@ -109,8 +117,12 @@ class Checking {
       report_.values_left_out =
           fmt::format("{} of line {}, and what comes of it",
                       call.op ? call.op->name : "a redistribution", call.line);
-    for (ValueId value : call.said->out)
-      if (value != kNoValue) held_[to_index(value)].reset();
+    for (ValueId value : call.said->out) {
+      if (value == kNoValue) continue;
+      held_[to_index(value)].reset();
+      // Of what it writes to, nothing that shares the memory is known any longer.
+      for (ValueId other : sharers_[report_.sharing.places[to_index(value)]->whole]) forget(other);
+    }
   }
 
   const Sharded& held(ValueId value) const {
@@ -121,7 +133,7 @@ class Checking {
   void redistribute(const DispatchedCall& call) {
     const Sharded from = held(call.said->in[0].values[0]);
     Sharded to = brought(call.moves.front());
-    compare(call, 0, assemble(from).array, to, 1);
+    comparing_.compare(call, 0, assemble(from).array, to, 1);
     if (call.said->out[0] != kNoValue) held_[to_index(call.said->out[0])] = std::move(to);
   }
 
@@ -179,43 +191,12 @@ class Checking {
     return out;
   }
 
-  // What a rank calls so that its outputs are parts of the whole's: sizes are its part's.
-  struct Own {
-    std::string name;
-    OpAttributes attributes;
-  };
-  Own own_call(const DispatchedCall& call, const std::vector<std::optional<Layout>>& outputs,
-               std::int32_t position) const {
-    Own out{call.op->name, call.said->attributes};
-    if (call.op->is_view) {
-      ViewMap map = view_map(call.op->name, call.in[0]->meta, call.said->attributes);
-      LocalView local = local_view(map, outputs[0]->local_shape(position));
-      return {local.name, local.attributes};
-    }
-    // Of a mean each rank has its part, as the whole would have it.
-    if (is_decomposed(*call.op))
-      if (std::optional<std::int64_t> count = whole_count(call))
-        out.attributes.set(std::string(kWholeCount), OpValue(*count));
-    for (const char* size : {"size", "input_sizes"})
-      if (out.attributes.has(size) && !outputs.empty() && outputs[0]) {
-        Shape local = outputs[0]->local_shape(position);
-        out.attributes.set(size, OpValue(std::vector<std::int64_t>(local.begin(), local.end())));
-      }
-    return out;
-  }
-
-  // How many elements a gradient's mean is over.
-  static std::optional<std::int64_t> whole_count(const DispatchedCall& call) {
-    if (call.op->name.find("_backward") == std::string::npos || !call.in[1]) return std::nullopt;
-    return element_count(call.in[1]->meta.shape);
-  }
-
   void compute_call(const DispatchedCall& call) {
     std::vector<std::optional<Sharded>> inputs = brought(call);
     const MeshRef& mesh = call.said->mesh;
     std::vector<std::optional<Layout>> layouts;
     std::vector<Sharded> outputs;
-    for (const auto& spec : call.decision.outputs) {
+    for (const auto& spec : results_of(call)) {
       layouts.push_back(spec ? std::optional(layout_of(*spec, mesh)) : std::nullopt);
       outputs.push_back({spec.value_or(TensorSpec{}), mesh, {}});
       outputs.back().spec.meta = as_pairs(outputs.back().spec.meta);
@@ -227,10 +208,49 @@ class Checking {
       check(call, outputs);
     }
     ++report_.calls_computed;
-    for (std::size_t i = 0; i < call.said->out.size(); ++i) {
-      ValueId value = call.said->out[i];
-      if (value == kNoValue) continue;
-      if (i < outputs.size()) held_[to_index(value)] = std::move(outputs[i]);
+    keep(call, outputs);
+  }
+
+  // What comes out; of optimizers, the tensors that they work on.
+  static std::vector<std::optional<TensorSpec>> results_of(const DispatchedCall& call) {
+    if (!call.op->rule || call.op->rule->name != "optimizer") return call.decision.outputs;
+    std::vector<std::optional<TensorSpec>> out = call.in;
+    for (std::size_t i = 0; i < out.size(); ++i)
+      if (out[i]) out[i]->placements = *call.decision.wanted[i];
+    return out;
+  }
+
+  void keep(const DispatchedCall& call, const std::vector<Sharded>& outputs) {
+    const OperatorLine& said = *call.said;
+    std::vector<std::size_t> written = written_inputs(*call.op, said);
+    bool all_inputs = call.decision.outputs.empty();
+    if (call.op->in_place || call.op->writes_out)
+      for (std::size_t i = 0; i < written.size(); ++i)
+        if (std::size_t at = all_inputs ? written[i] : i;
+            at < outputs.size() && !outputs[at].shards.empty())
+          write(said.flat_in()[written[i]], outputs[at]);
+    std::vector<std::optional<std::size_t>> same = outputs_written(said, written);
+    for (std::size_t i = 0; i < said.out.size(); ++i) {
+      std::size_t at = all_inputs && same[i] ? *same[i] : i;
+      if (said.out[i] == kNoValue || at >= outputs.size()) continue;
+      bool is_input = outputs[at].shards.empty() && all_inputs;
+      held_[to_index(said.out[i])] = is_input ? held(said.flat_in()[at]) : outputs[at];
+    }
+  }
+
+  // Into all that shares its memory on the ranks; copies of what was there do not serve again.
+  void write(ValueId value, const Sharded& now) {
+    if (value == kNoValue) return;
+    const MemoryPlace& place = *report_.sharing.places[to_index(value)];
+    for (ValueId other : sharers_[place.whole]) {
+      copies_.erase(other);
+      const MemoryPlace& there = *report_.sharing.places[to_index(other)];
+      std::optional<Sharded>& held = held_[to_index(other)];
+      if (!held || there.memory != place.memory) continue;
+      if (other == value)
+        held = now;
+      else if (overlap(there.view, place.view))
+        write_through(now, place.view, *held, there.view);
     }
   }
 
@@ -258,8 +278,7 @@ class Checking {
     for (std::int32_t position = 0; position < call.said->mesh->size(); ++position) {
       ArrayResults results = at_position(call, inputs, layouts, position);
       for (std::size_t i = 0; i < outputs.size() && i < results.size(); ++i)
-        if (call.decision.outputs[i] && results[i])
-          outputs[i].shards.push_back(as_pairs(*std::move(results[i])));
+        if (layouts[i] && results[i]) outputs[i].shards.push_back(as_pairs(*std::move(results[i])));
     }
   }
 
@@ -289,7 +308,7 @@ class Checking {
           Array::zeros(call.decision.outputs[0]->meta.dtype, layouts[0]->local_shape(position))};
     OwnHeads heads(call, inputs, position);
     heads.narrow(flat);
-    Own own = own_call(call, layouts, position);
+    OwnCall own = own_call(call, layouts, position);
     RandomStream random;
     if (!call.random_starts.empty()) random.offset = call.random_starts[to_index(position)];
     ArrayResults results = compute(own.name, arguments(call, flat), own.attributes, random);
@@ -312,7 +331,7 @@ class Checking {
   void check(const DispatchedCall& call, const std::vector<Sharded>& outputs) {
     if (is_free(call.op->name)) {
       for (std::size_t i = 0; i < outputs.size(); ++i)
-        if (call.decision.outputs[i]) (void)put_together(call, i, outputs[i]);
+        if (!outputs[i].shards.empty()) (void)comparing_.put_together(call, i, outputs[i]);
       return;
     }
     std::vector<Array> wholes;
@@ -332,7 +351,7 @@ class Checking {
         flat.push_back(value == kNoValue ? nullptr : &wholes[input]);
         ++input;
       }
-    Own own{call.op->name, call.said->attributes};
+    OwnCall own{call.op->name, call.said->attributes};
     if (call.op->is_view) {
       ViewMap map = view_map(call.op->name, call.in[0]->meta, call.said->attributes);
       LocalView whole = local_view(map, map.output);
@@ -340,82 +359,26 @@ class Checking {
     }
     ArrayResults expected = compute(own.name, arguments(call, flat), own.attributes, {});
     for (std::size_t i = 0; i < outputs.size() && i < expected.size(); ++i) {
-      if (!call.decision.outputs[i] || !expected[i]) continue;
+      if (outputs[i].shards.empty() || !expected[i]) continue;
       std::int64_t behind = largest / std::max<std::int64_t>(expected[i]->count(), 1) + 1;
-      compare(call, i, as_pairs(*std::move(expected[i])), outputs[i], behind);
+      comparing_.compare(call, i, as_pairs(*std::move(expected[i])), outputs[i], behind);
     }
-  }
-
-  void compare(const DispatchedCall& call, std::size_t output, const Array& expected,
-               const Sharded& found, std::int64_t behind) {
-    std::optional<Array> whole = put_together(call, output, found);
-    if (!whole) return;
-    if (whole->shape != expected.shape)
-      return find(call, fmt::format("output {} is [{}], not [{}]", output, text(whole->shape),
-                                    text(expected.shape)));
-    std::vector<double> a = values<double>(expected), b = values<double>(*whole);
-    double largest = 0;
-    for (double value : a)
-      if (std::isfinite(value)) largest = std::max(largest, std::abs(value));
-    double eps = epsilon_of(call, expected.dtype) * static_cast<double>(16 + behind);
-    report_.elements_compared += static_cast<std::int64_t>(a.size());
-    std::optional<std::vector<bool>> endless;  // looked at where it is asked for
-    for (std::size_t i = 0; i < a.size(); ++i) {
-      bool same = a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i])) ||
-                  std::abs(a[i] - b[i]) <= eps * (std::abs(a[i]) + largest);
-      if (same) continue;
-      if (std::isinf(a[i]) && std::isnan(b[i])) {
-        if (!endless) endless = endless_addends(found);
-        if (i < endless->size() && (*endless)[i]) {
-          ++report_.elements_cancelled;
-          continue;
-        }
-      }
-      auto element = static_cast<std::int64_t>(i);
-      return find(
-          call, fmt::format("element [{}] of output {} ({}) is {} on rank {}, not {}",
-                            text(index_of(element, expected.shape)), output, text(found.spec), b[i],
-                            to_int(holder_of(found, element)), a[i]));
-    }
-  }
-
-  // None, and a finding, where copies of a part differ.
-  std::optional<Array> put_together(const DispatchedCall& call, std::size_t output,
-                                    const Sharded& found) {
-    Whole whole = assemble(found);
-    if (!whole.differ) return std::move(whole.array);
-    find(call, fmt::format("output {} on rank {} is not what its copies are", output,
-                           to_int(*whole.differ)));
-    return std::nullopt;
-  }
-
-  void find(const DispatchedCall& call, const std::string& what) {
-    report_.findings.push_back({{call.line},
-                                fmt::format("{}:{}: {}: {}", trace_.file, call.line,
-                                            call.op ? call.op->name : "redistribute", what)});
-  }
-
-  // Of the coarsest among the call's floats: what is brought there is rounded to its dtype.
-  static double epsilon_of(const DispatchedCall& call, DType dtype) {
-    double out = spacing_of(dtype);
-    if (out == 0) return out;
-    for (const auto& input : call.in)
-      if (input) out = std::max(out, spacing_of(input->meta.dtype));
-    return out;
   }
 
   const Trace& trace_;
   DispatchReport& report_;
   const PlanOf& plan_of_;
-  std::vector<std::optional<Sharded>> held_;        // by value
-  std::map<ValueId, std::vector<Sharded>> copies_;  // Best: that were brought
+  Comparing comparing_;
+  std::vector<std::optional<Sharded>> held_;          // by value
+  std::map<ValueId, std::vector<Sharded>> copies_;    // Best: that were brought
+  std::map<MemoryId, std::vector<ValueId>> sharers_;  // by the memory that they have whole
 };
 
 }  // namespace
 
 void check_values(const Trace& trace, DispatchReport& report, const PlanOf& plan_of,
-                  const OnCall& on_call) {
-  Checking(trace, report, plan_of).run(on_call);
+                  const OnCall& on_call, const OnOutput& on_output) {
+  Checking(trace, report, plan_of, on_output).run(on_call);
 }
 
 }  // namespace reshard::sim

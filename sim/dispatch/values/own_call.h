@@ -1,20 +1,30 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Attention whose query heads are cut where keys and values stay whole: a rank works on the heads
-// that its queries ask for, and adds nothing to the gradients of the others.
+// What a rank calls so that its outputs are parts of the whole's.
 #pragma once
 
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "core/ops/head_groups.h"
 #include "sim/dispatch/dispatched.h"
-#include "sim/dispatch/values.h"
+#include "sim/dispatch/values/values.h"
 #include "sim/operators/operators.h"
 
 namespace reshard::sim {
 
+// The operator with the rank's own sizes. `outputs`: how they lie; none of those that are not made.
+struct OwnCall {
+  std::string name;
+  OpAttributes attributes;
+};
+OwnCall own_call(const DispatchedCall& call, const std::vector<std::optional<Layout>>& outputs,
+                 std::int32_t position);
+
+// Attention whose query heads are cut where keys and values stay whole: a rank works on the heads
+// that its queries ask for, and adds nothing to the gradients of the others.
 class OwnHeads {
  public:
   OwnHeads(const DispatchedCall& call, const std::vector<std::optional<Sharded>>& inputs,

@@ -1,10 +1,42 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "sim/dispatch/own_heads.h"
+#include "sim/dispatch/values/own_call.h"
 
 #include "core/base/errors.h"
+#include "core/ops/decompositions/steps.h"
+#include "core/ops/views/view_map.h"
 #include "sim/operators/rearranged.h"
 
 namespace reshard::sim {
+
+namespace {
+
+// How many elements a gradient's mean is over.
+std::optional<std::int64_t> whole_count(const DispatchedCall& call) {
+  if (call.op->name.find("_backward") == std::string::npos || !call.in[1]) return std::nullopt;
+  return element_count(call.in[1]->meta.shape);
+}
+
+}  // namespace
+
+OwnCall own_call(const DispatchedCall& call, const std::vector<std::optional<Layout>>& outputs,
+                 std::int32_t position) {
+  OwnCall out{call.op->name, call.said->attributes};
+  if (call.op->is_view) {
+    ViewMap map = view_map(call.op->name, call.in[0]->meta, call.said->attributes);
+    LocalView local = local_view(map, outputs[0]->local_shape(position));
+    return {local.name, local.attributes};
+  }
+  // Of a mean each rank has its part, as the whole would have it.
+  if (is_decomposed(*call.op))
+    if (std::optional<std::int64_t> count = whole_count(call))
+      out.attributes.set(std::string(kWholeCount), OpValue(*count));
+  for (const char* size : {"size", "input_sizes"})
+    if (out.attributes.has(size) && !outputs.empty() && outputs[0]) {
+      Shape local = outputs[0]->local_shape(position);
+      out.attributes.set(size, OpValue(std::vector<std::int64_t>(local.begin(), local.end())));
+    }
+  return out;
+}
 
 OwnHeads::OwnHeads(const DispatchedCall& call, const std::vector<std::optional<Sharded>>& inputs,
                    std::int32_t position) {

@@ -55,6 +55,11 @@ using PlanOf = std::function<std::shared_ptr<const Plan>(const Request& request)
 // look-up wants masked stay whole.
 Sharded moved(const Sharded& from, const OpPlacements& to, const PlanOf& plan_of);
 
+// What `from` holds, whose elements lie in shared memory as `written` says, into those of `to` that
+// lie there too, as `view` says; both on every rank. Throws InputError for tensors of two dtypes.
+void write_through(const Sharded& from, const MemoryView& written, Sharded& to,
+                   const MemoryView& view);
+
 // What the tensors that a trace declares hold on every rank. Of floating dtypes numbers from -2 to
 // 2 in odd multiples of 1/64, which bf16 holds, so that nothing is divided by zero; integers from
 // -8 to 8, or what `below` says; or `value` everywhere. Addends of a partial tensor differ: of a
@@ -99,10 +104,14 @@ inline constexpr std::int64_t kMostValuesEffort = 200'000'000'000;
 // `done` calls of `total`.
 using OnCall = std::function<void(std::int64_t done, std::int64_t total)>;
 
+// A call's output, put together.
+using OnOutput =
+    std::function<void(const DispatchedCall& call, std::size_t output, const Array& whole)>;
+
 // Counts what is compared; what is wrong becomes a finding that names the operator, the rank and
 // the element. A value is held until the last line that names it. Throws InputError for what cannot
 // be computed.
 void check_values(const Trace& trace, DispatchReport& report, const PlanOf& plan_of,
-                  const OnCall& on_call = {});
+                  const OnCall& on_call = {}, const OnOutput& on_output = {});
 
 }  // namespace reshard::sim

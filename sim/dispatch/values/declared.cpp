@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "sim/dispatch/values.h"
+#include "sim/dispatch/values/values.h"
 
 #include <algorithm>
 

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What PyTorch refuses of a line for what other lines did, or for how meshes are named, though its
+// rule has a choice.
+//
+// Meshes are equal to PyTorch where their names are, too. Tensors in lists are not compared, nor
+// those given by keyword.
+//
+// The mask of a look-up in a cut table is kept in the decision, which calls of equal layouts share
+// as long as the process lives: a second such look-up, with other indices, before the first is
+// reduced, finds another mask there and raises; so do two axes that cut the dim looked up in. Each
+// reduction gives up one look-up's hold on the mask; one more finds none.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sim/dispatch/choices.h"
+
+namespace reshard::sim {
+
+class TorchRefusals {
+ public:
+  explicit TorchRefusals(const std::vector<std::shared_ptr<const OperatorLine>>& tensors);
+
+  // Before the line is decided. Throws InputError.
+  void check_meshes(const OperatorLine& said) const;
+  // The line as it was taken. Throws InputError; a line that says what PyTorch chose was run there.
+  void follow(const DispatchedCall& call);
+
+ private:
+  struct Mask {
+    std::int64_t holds = 0, line = 0, reduced_line = 0;
+    std::int64_t index = -1;  // the value that it was made of
+    int axis = -1;
+  };
+
+  void check_alike(const OperatorLine& said, const std::vector<ValueId>& values) const;
+  std::int64_t same_content(ValueId value) const;
+  std::string key_of(const DispatchedCall& call) const;
+  std::size_t mask_of_call(const DispatchedCall& call);
+  void look_up(const DispatchedCall& call, const DispatchedMove& move);
+  void reduce(const DispatchedCall& call, const DispatchedMove& move);
+
+  std::map<ValueId, MeshRef> meshes_;
+  std::map<ValueId, std::int64_t> content_;  // of values that are another's or a constant
+  std::map<ValueId, std::size_t> pending_;   // in masks_
+  std::vector<Mask> masks_;
+  std::map<std::string, std::size_t> by_key_;
+};
+
+}  // namespace reshard::sim

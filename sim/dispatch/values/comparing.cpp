@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "sim/dispatch/values/comparing.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "sim/operators/dtype_limits.h"
+
+namespace reshard::sim {
+namespace {
+
+// Of the coarsest among the call's floats: what is brought there is rounded to its dtype. 0 of
+// integers.
+double coarsest_spacing(const DispatchedCall& call, DType dtype) {
+  double out = spacing_of(dtype);
+  if (out == 0) return out;
+  for (const auto& input : call.in)
+    if (input) out = std::max(out, spacing_of(input->meta.dtype));
+  return out;
+}
+
+}  // namespace
+
+void Comparing::compare(const DispatchedCall& call, std::size_t output, const Array& expected,
+                        const Sharded& found, std::int64_t behind) {
+  std::optional<Array> whole = put_together(call, output, found);
+  if (!whole) return;
+  if (on_output_) on_output_(call, output, *whole);
+  if (whole->shape != expected.shape)
+    return find(call, fmt::format("output {} is [{}], not [{}]", output, text(whole->shape),
+                                  text(expected.shape)));
+  std::vector<double> a = values<double>(expected), b = values<double>(*whole);
+  double largest = 0;
+  for (double value : a)
+    if (std::isfinite(value)) largest = std::max(largest, std::abs(value));
+  double eps = coarsest_spacing(call, expected.dtype) * static_cast<double>(16 + behind);
+  report_.elements_compared += static_cast<std::int64_t>(a.size());
+  std::optional<std::vector<bool>> endless;  // looked at where it is asked for
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    bool same = a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i])) ||
+                std::abs(a[i] - b[i]) <= eps * (std::abs(a[i]) + largest);
+    if (same) continue;
+    if (std::isinf(a[i]) && std::isnan(b[i])) {
+      if (!endless) endless = endless_addends(found);
+      if (i < endless->size() && (*endless)[i]) {
+        ++report_.elements_cancelled;
+        continue;
+      }
+    }
+    auto element = static_cast<std::int64_t>(i);
+    return find(call, fmt::format("element [{}] of output {} ({}) is {} on rank {}, not {}",
+                                  text(index_of(element, expected.shape)), output, text(found.spec),
+                                  b[i], to_int(holder_of(found, element)), a[i]));
+  }
+}
+
+// None, and a finding, where copies of a part differ.
+std::optional<Array> Comparing::put_together(const DispatchedCall& call, std::size_t output,
+                                             const Sharded& found) {
+  Whole whole = assemble(found);
+  if (!whole.differ) return std::move(whole.array);
+  find(call, fmt::format("output {} on rank {} is not what its copies are", output,
+                         to_int(*whole.differ)));
+  return std::nullopt;
+}
+
+void Comparing::find(const DispatchedCall& call, const std::string& what) {
+  report_.findings.push_back({{call.line},
+                              fmt::format("{}:{}: {}: {}", trace_.file, call.line,
+                                          call.op ? call.op->name : "redistribute", what)});
+}
+
+}  // namespace reshard::sim

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A call's output, as ranks have it, beside the operator on the whole tensors. values.h says when
+// two results agree.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "sim/dispatch/values/values.h"
+
+namespace reshard::sim {
+
+// Counts what is compared, and adds a finding for what is wrong.
+class Comparing {
+ public:
+  Comparing(const Trace& trace, DispatchReport& report, const OnOutput& on_output)
+      : trace_(trace), report_(report), on_output_(on_output) {}
+
+  // `behind`: as many elements of the largest input as stand behind one of the output.
+  void compare(const DispatchedCall& call, std::size_t output, const Array& expected,
+               const Sharded& found, std::int64_t behind);
+
+  // None, and a finding, where copies of a part differ.
+  std::optional<Array> put_together(const DispatchedCall& call, std::size_t output,
+                                    const Sharded& found);
+
+ private:
+  void find(const DispatchedCall& call, const std::string& what);
+
+  const Trace& trace_;
+  DispatchReport& report_;
+  const OnOutput& on_output_;
+};
+
+}  // namespace reshard::sim

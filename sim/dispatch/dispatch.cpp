@@ -170,7 +170,7 @@ class Dispatching {
       figure(*torch);
       figure(sharing);
       figure(best);
-      if (best.empty() || is_worse(best, sharing)) best = std::move(sharing);
+      if (best.empty() || is_worse(best, sharing)) best = sharing;
       if (is_worse(best, *torch)) best = *torch;
       if (options_.trace_ps) best = fastest({&best, &sharing, &*torch});
     }
@@ -211,7 +211,7 @@ class Dispatching {
       std::vector<DispatchedCall> calls = only_calls(*way);
       for (DispatchedCall& call : calls) set_duration(call);
       Trace trace = trace_;
-      emit(trace, calls, options_.prefetch);
+      emit(trace, calls, sharing_of(trace_.file, report_.tensors, calls), options_.prefetch);
       std::int64_t time_ps = options_.trace_ps(trace);
       if (time_ps < least_ps) out = way;
       least_ps = std::min(least_ps, time_ps);
@@ -327,6 +327,10 @@ class Dispatching {
     for (const auto& wanted : call.decision.wanted) in.push_back(wanted ? text(*wanted) : "");
     for (const auto& output : call.decision.outputs)
       made.push_back(output ? text(output->placements) : "");
+    // What only writes to its inputs gives them back.
+    bool gives_back = made.empty();
+    for (std::size_t i = 0; gives_back && i < call.said->out.size() && i < call.in.size(); ++i)
+      made.push_back(call.in[i] ? text(call.in[i]->placements) : "");
     compare(call.said->expect_in, in, "inputs");
     compare(call.said->expect_out, made, "outputs");
     return out;

@@ -51,11 +51,11 @@ struct DispatchedCall {
   std::string recorded = {};  // why it is taken as the trace expects it; empty: it is decided
   bool sized = true;          // all sizes of its tensors are known
   bool hit = false;
-  std::vector<DispatchedMove> moves;
+  std::vector<DispatchedMove> moves = {};
   DurationOf duration_of = DurationOf::None;
   std::int64_t duration_ps = 0;  // of each rank
   // Where in the generator's stream each position of the mesh draws; empty where nothing is drawn.
-  std::vector<std::int64_t> random_starts;
+  std::vector<std::int64_t> random_starts = {};
 };
 
 // Calls of one operator of which the trace alone says what became of them.

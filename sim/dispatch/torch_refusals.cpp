@@ -121,7 +121,8 @@ std::string TorchRefusals::key_of(const DispatchedCall& call) const {
     out += fmt::format(" {}", call.said->mesh->axis_size(axis));
   out += fmt::format(" {}", mesh_text(*call.said->mesh));
   for (Rank rank : call.said->mesh->ranks()) out += fmt::format(",{}", to_int(rank));
-  for (const auto& input : call.in) out += input ? " " + text(*input) : std::string(" -");
+  for (const auto& input : call.in)
+    out += fmt::format(" {}", input ? text(*input) : std::string("-"));
   if (attributes.has("dim")) out += fmt::format(" dim {}", attributes.integer("dim"));
   int given = 0;
   if (attributes.integer("padding_idx", -1) != -1) given = 1;

@@ -9,7 +9,6 @@
 #include <map>
 
 #include "core/base/errors.h"
-#include "core/ops/decompositions/steps.h"
 #include "core/ops/views/view_map.h"
 #include "sim/dispatch/random_offsets.h"
 #include "sim/dispatch/values/comparing.h"

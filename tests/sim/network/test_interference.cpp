@@ -38,10 +38,7 @@ class By : public sim::Carrier {
     std::vector<Flow> flows{{0, 1, message.bytes, {0, 100 * kGB, mover_, blocks_}}};
     return Transfers::flows(std::vector<Slot>{0, 1}, flows);
   }
-  Transfers collective(const BareCollective& of) override {
-    return Transfers::collective(of.kind, of.algorithm, static_cast<std::int32_t>(of.ranks.size()),
-                                 of.bytes);
-  }
+  Transfers collective(const BareCollective& of) override { return Transfers::collective(of); }
 
  private:
   Mover mover_;

@@ -32,10 +32,7 @@ Workload of(BareCollective collective) {
 }
 
 bool takes(const Topology& topology, const BareCollective& collective) {
-  auto n = static_cast<std::int32_t>(collective.ranks.size());
-  return sim::WholeSteps(topology).takes(
-      Transfers::collective(collective.kind, collective.algorithm, n, collective.bytes),
-      collective.ranks);
+  return sim::WholeSteps(topology).takes(Transfers::collective(collective), collective.ranks);
 }
 
 // Two nodes of four: ports within; between them a NIC per pair of devices, or one per node, and a

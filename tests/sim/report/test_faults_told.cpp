@@ -14,15 +14,12 @@ namespace {
 
 using Catch::Contains;
 
-constexpr const char *kTrace =
-                         R"({"reshard_trace": 1, "meshes": {"m": "4"}}
-{"op": "tensor", "tensor": "x", "shape": [16, 8], "dtype": "f32", "placements": "P(max)",
-                     "mesh" : "m"
-}
+constexpr const char* kTrace = R"~({"reshard_trace": 1, "meshes": {"m": "4"}}
+{"op":"tensor", "tensor":"x", "shape":[16,8], "dtype":"f32", "placements":"P(max)", "mesh":"m"}
 {"op": "call", "call": "linalg_vector_norm", "in": ["x"], "attr": {"ord": "inf"}, "out": ["a"]}
 {"op": "call", "call": "linalg_vector_norm", "in": ["x"], "attr": {"ord": "inf"}, "out": ["b"]}
 {"op": "call", "call": "amax", "in": ["x"], "attr": {"dim": [0]}, "out": ["c"]}
-)";
+)~";
 
 DispatchReport dispatched(DispatchMode mode) {
   std::istringstream in(kTrace);

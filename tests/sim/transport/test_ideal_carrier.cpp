@@ -122,7 +122,7 @@ TEST_CASE("Rings over several NICs carry the bytes of one ring") {
                                          CollectiveKind::AllReduce, CollectiveKind::AllToAll};
     BareCollective collective{kKinds[prng.below(4)], Algorithm::Ring,
                               drawn_group(prng, topology, size), prng.below(5000)};
-    if (collective.kind == CollectiveKind::AllToAll) collective.algorithm = Algorithm::Direct;
+    if (collective.kind == BareKind::AllToAll) collective.algorithm = Algorithm::Direct;
     IdealCarrier carrier(topology);
     Timeline over_nics = timed(topology, collective, &carrier),
              one = timed(topology, collective, nullptr);

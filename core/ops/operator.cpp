@@ -197,6 +197,8 @@ const Operator& find_operator(std::string_view name) {
 Operator operator_without_rule(std::string_view name) {
   Operator out;
   out.name = plain_name(name);
+  // By ATen's rule of names.
+  out.in_place = out.name.substr(0, out.name.find('.')).ends_with('_');
   return out;
 }
 

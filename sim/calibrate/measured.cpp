@@ -79,7 +79,8 @@ const Json& member(const Json& of, const char* key, const std::string& place) {
 
 double number(const Json& of, const std::string& place) {
   if (of.is_number()) return of.get<double>();
-  throw InputError(fmt::format("{}: expected a number, found {}", place, shown(of)));
+  throw InputError(fmt::format("{}: expected a number, found {}{}", place,
+                               of.is_string() ? "the text " : "", shown(of)));
 }
 
 std::int64_t picoseconds(double us) {

@@ -71,8 +71,8 @@ void TorchRefusals::check_alike(const OperatorLine& said,
     const MeshRef& mesh = meshes_.at(value);
     if (!first) first = mesh;
     if (mesh == first || are_alike(*mesh, *first)) continue;
-    std::string name = find_operator(said.call).name;
-    if (find_operator(said.call).is_stack)
+    std::string name = said.op().name;
+    if (said.op().is_stack)
       throw InputError(
           fmt::format("all operands of {} must have the same mesh, found {} and {}; to PyTorch "
                       "meshes of other names are others",
@@ -86,7 +86,7 @@ void TorchRefusals::check_alike(const OperatorLine& said,
 
 void TorchRefusals::check_meshes(const OperatorLine& said) const {
   if (said.kind != OperatorLine::Kind::Call) return;
-  const Operator& op = find_operator(said.call);
+  const Operator& op = said.op();
   std::size_t positions = 1;
   if (op.each && !said.in.empty()) positions = said.in[0].values.size();
   for (std::size_t position = 0; position < positions; ++position) {

@@ -5,13 +5,24 @@
 
 #include <fmt/format.h>
 
+#include "core/base/cursor.h"
 #include "core/base/errors.h"
 #include "core/base/file_kinds.h"
 
 namespace reshard::sim {
 namespace {
 
-bool is_topology_text(std::string_view text) { return text.starts_with("reshard-topology"); }
+// Also behind a byte order mark, blank lines and comments.
+bool is_topology_text(std::string_view text) {
+  text = behind_mark(text);
+  while (!text.empty()) {
+    std::string_view line = take_line(text);
+    std::size_t first = line.find_first_not_of(" \t\r");
+    if (first != std::string_view::npos && line[first] != '#')
+      return line.substr(first).starts_with("reshard-topology");
+  }
+  return false;
+}
 
 ReadTopology read_topology_text(std::string_view text, const std::string& file,
                                 const std::optional<UsersGpu>& gpu) {

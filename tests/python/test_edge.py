@@ -362,7 +362,3 @@ class Interrupts(unittest.TestCase):
         self.assertEqual((line, code), ("", -signal.SIGINT))
         self.assertTrue(errors.endswith("KeyboardInterrupt\n"), errors)
         self.assertLess(took, 2)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -91,7 +91,3 @@ class CallsTest(unittest.TestCase):
 def in_thread_raising(function):
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
         return pool.submit(function).result()
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -53,7 +53,3 @@ class LocalModeTest(unittest.TestCase):
         self.assert_locals(x.grad, lambda row, column: 2 * rows[row].chunk(2, 1)[column])
         self.assert_locals(z, lambda row, column: self.whole)
         self.assert_locals(summed, lambda row, column: 2 * rows[column])
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """reshard.torch on processes of gloo: threads that redistribute at once, and what DTensor's local
-tensors, placements and gradients can be. Skipped where there is no torch; the processes are this
-file again."""
+tensors, placements and gradients can be. Skipped where there is no torch; the processes import
+this file."""
 
 import os
 import socket
@@ -29,6 +29,7 @@ except ImportError:
 import reshard
 
 RANKS, CASES = 4, {}
+START = "import sys, test_torch; test_torch.run_case(*sys.argv[1:])"
 
 
 def case(function):
@@ -380,9 +381,11 @@ def free_port():
 class TorchTest(unittest.TestCase):
     def test_all_cases(self):
         port = free_port()
+        wanted = os.environ.get("RESHARD_TORCH_CASE", "all")
         ranks = [
             subprocess.Popen(
-                [sys.executable, __file__, os.environ.get("RESHARD_TORCH_CASE", "all"), rank, port],
+                [sys.executable, "-c", START, wanted, rank, port],
+                cwd=os.path.dirname(os.path.abspath(__file__)),
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 text=True,
@@ -391,10 +394,3 @@ class TorchTest(unittest.TestCase):
         ]
         said = [rank.communicate(timeout=900)[0] for rank in ranks]
         self.assertEqual([rank.returncode for rank in ranks], [0] * RANKS, "\n".join(said))
-
-
-if __name__ == "__main__":
-    if len(sys.argv) == 4:
-        run_case(*sys.argv[1:])
-    else:
-        unittest.main()

@@ -28,8 +28,9 @@ bool is_read_once(const std::string& path) {
 bool is_same_input(const std::string& one, const std::string& other) {
   if (is_standard_input(one) || is_standard_input(other))
     return is_standard_input(one) && is_standard_input(other);
-  std::error_code error;
-  return std::filesystem::equivalent(one, other, error);
+  // std::filesystem::equivalent does not compare pipes and devices.
+  std::optional<struct stat> a = status_of(one), b = status_of(other);
+  return a && b && a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
 bool is_at_hand(int descriptor, int wait_ms) {

@@ -150,7 +150,8 @@ class Following {
   }
 
   std::optional<std::vector<MemoryView>> views_made(const std::vector<ValueId>& inputs) const {
-    if (inputs.empty() || inputs[0] == kNoValue || !call_->in[0]) return std::nullopt;
+    if (inputs.empty() || inputs[0] == kNoValue || !call_->in[0] || !call_->sized)
+      return std::nullopt;
     std::vector<std::optional<TensorMeta>> metas;
     for (const auto& output : call_->decision.outputs)
       metas.push_back(output ? std::optional(output->meta) : std::nullopt);
@@ -324,7 +325,7 @@ std::vector<std::vector<ValueId>> stale_after(
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const OperatorLine& said = *lines[i];
     bool calls = said.kind == OperatorLine::Kind::Call;
-    const Operator* op = calls ? &find_operator(said.call) : nullptr;
+    const Operator* op = calls ? &said.op() : nullptr;
     std::vector<ValueId> inputs = said.flat_in();
     if (op)
       for (std::size_t input : written_inputs(*op, said)) {
@@ -349,7 +350,7 @@ std::vector<std::size_t> written_inputs(const Operator& op, const OperatorLine& 
 
 std::vector<std::optional<std::size_t>> outputs_written(const OperatorLine& line,
                                                         const std::vector<std::size_t>& written) {
-  const Operator& op = find_operator(line.call);
+  const Operator& op = line.op();
   std::vector<std::string> names = line.flat_names();
   std::vector<std::optional<std::size_t>> out(line.out.size());
   for (std::size_t i = 0; i < line.out.size(); ++i) {

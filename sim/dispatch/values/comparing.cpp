@@ -26,18 +26,33 @@ double coarsest_spacing(const DispatchedCall& call, DType dtype) {
 
 void Comparing::compare(const DispatchedCall& call, std::size_t output, const Array& expected,
                         const Sharded& found, std::int64_t behind) {
-  std::optional<Array> whole = put_together(call, output, found);
+  std::string what = fmt::format("output {}", output);
+  std::optional<Array> whole = put_together(call, what, found);
   if (!whole) return;
   if (on_output_) on_output_(call, output, *whole);
-  if (whole->shape != expected.shape)
-    return find(call, fmt::format("output {} is [{}], not [{}]", output, text(whole->shape),
-                                  text(expected.shape)));
-  std::vector<double> a = values<double>(expected), b = values<double>(*whole);
+  if (whole->shape == expected.shape) report_.elements_compared += element_count(expected.shape);
+  agree(call, what, expected, *whole, found, behind);
+}
+
+std::optional<Array> Comparing::brought(const DispatchedCall& call, std::size_t input,
+                                        const Array& expected, const Sharded& found) {
+  std::string what = fmt::format("input {} as it was brought", input);
+  std::optional<Array> whole = put_together(call, what, found);
+  if (whole && !agree(call, what, expected, *whole, found, 1)) whole.reset();
+  return whole;
+}
+
+bool Comparing::agree(const DispatchedCall& call, const std::string& what, const Array& expected,
+                      const Array& whole, const Sharded& found, std::int64_t behind) {
+  if (whole.shape != expected.shape) {
+    find(call, fmt::format("{} is [{}], not [{}]", what, text(whole.shape), text(expected.shape)));
+    return false;
+  }
+  std::vector<double> a = values<double>(expected), b = values<double>(whole);
   double largest = 0;
   for (double value : a)
     if (std::isfinite(value)) largest = std::max(largest, std::abs(value));
   double eps = coarsest_spacing(call, expected.dtype) * static_cast<double>(16 + behind);
-  report_.elements_compared += static_cast<std::int64_t>(a.size());
   std::optional<std::vector<bool>> endless;  // looked at where it is asked for
   for (std::size_t i = 0; i < a.size(); ++i) {
     bool same = a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i])) ||
@@ -51,19 +66,19 @@ void Comparing::compare(const DispatchedCall& call, std::size_t output, const Ar
       }
     }
     auto element = static_cast<std::int64_t>(i);
-    return find(call, fmt::format("element [{}] of output {} ({}) is {} on rank {}, not {}",
-                                  text(index_of(element, expected.shape)), output, text(found.spec),
-                                  b[i], to_int(holder_of(found, element)), a[i]));
+    find(call, fmt::format("element [{}] of {} ({}) is {} on rank {}, not {}",
+                           text(index_of(element, expected.shape)), what, text(found.spec), b[i],
+                           to_int(holder_of(found, element)), a[i]));
+    return false;
   }
+  return true;
 }
 
-// None, and a finding, where copies of a part differ.
-std::optional<Array> Comparing::put_together(const DispatchedCall& call, std::size_t output,
+std::optional<Array> Comparing::put_together(const DispatchedCall& call, const std::string& what,
                                              const Sharded& found) {
   Whole whole = assemble(found);
   if (!whole.differ) return std::move(whole.array);
-  find(call, fmt::format("output {} on rank {} is not what its copies are", output,
-                         to_int(*whole.differ)));
+  find(call, fmt::format("{} on rank {} is not what its copies are", what, to_int(*whole.differ)));
   return std::nullopt;
 }
 

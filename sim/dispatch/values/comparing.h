@@ -20,11 +20,18 @@ class Comparing {
   void compare(const DispatchedCall& call, std::size_t output, const Array& expected,
                const Sharded& found, std::int64_t behind);
 
-  // None, and a finding, where copies of a part differ.
-  std::optional<Array> put_together(const DispatchedCall& call, std::size_t output,
+  // The same of an input that was brought elsewhere for the call. Nothing where it is wrong, else
+  // what was brought.
+  std::optional<Array> brought(const DispatchedCall& call, std::size_t input, const Array& expected,
+                               const Sharded& found);
+
+  // None, and a finding, where copies of a part differ. `what`: "output 0".
+  std::optional<Array> put_together(const DispatchedCall& call, const std::string& what,
                                     const Sharded& found);
 
  private:
+  bool agree(const DispatchedCall& call, const std::string& what, const Array& expected,
+             const Array& whole, const Sharded& found, std::int64_t behind);
   void find(const DispatchedCall& call, const std::string& what);
 
   const Trace& trace_;

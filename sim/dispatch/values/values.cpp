@@ -201,10 +201,10 @@ class Checking {
       outputs.back().spec.meta = as_pairs(outputs.back().spec.meta);
     }
     if (call.decision.handled) {
-      check(call, handled(call, inputs, outputs));
+      check(call, inputs, handled(call, inputs, outputs));
     } else {
       compute_everywhere(call, inputs, layouts, outputs);
-      check(call, outputs);
+      check(call, inputs, outputs);
     }
     ++report_.calls_computed;
     keep(call, outputs);
@@ -324,32 +324,49 @@ class Checking {
         return true;
     return false;
   }
-
   // ---- beside the whole
 
-  void check(const DispatchedCall& call, const std::vector<Sharded>& outputs) {
+  // Whether an input's addends were put together for the call.
+  static bool is_summed(const DispatchedCall& call, std::size_t input) {
+    if (input >= call.in.size() || !call.in[input]) return false;
+    auto has_addends = [](const OpPlacements& placements) {
+      return std::any_of(placements.begin(), placements.end(),
+                         [](const OpPlacement& placement) { return placement.is_partial(); });
+    };
+    return has_addends(call.in[input]->placements) && !has_addends(*call.decision.wanted[input]);
+  }
+
+  // Sums are rounded as ranks add them, which softmax and its like enlarge: a call is compared on
+  // the sums that its ranks have, and these on their own.
+  Array whole_input(const DispatchedCall& call, std::size_t input, ValueId value,
+                    const std::optional<Sharded>& brought) {
+    Array out = assemble(held(value)).array;
+    if (is_summed(call, input) && brought)
+      if (std::optional<Array> sums = comparing_.brought(call, input, out, *brought))
+        out = *std::move(sums);
+    bool complex = input < call.in.size() && is_complex(call.in[input]);
+    return complex ? as_complex(std::move(out)) : out;
+  }
+
+  void check(const DispatchedCall& call, const std::vector<std::optional<Sharded>>& inputs,
+             const std::vector<Sharded>& outputs) {
     if (is_free(call.op->name)) {
       for (std::size_t i = 0; i < outputs.size(); ++i)
-        if (!outputs[i].shards.empty()) (void)comparing_.put_together(call, i, outputs[i]);
+        if (!outputs[i].shards.empty())
+          (void)comparing_.put_together(call, fmt::format("output {}", i), outputs[i]);
       return;
     }
+    const std::vector<ValueId> values = call.said->flat_in();
     std::vector<Array> wholes;
     std::vector<const Array*> flat;
+    wholes.reserve(values.size());
     std::int64_t largest = 1;
-    for (const OperatorLine::Argument& argument : call.said->in)
-      for (ValueId value : argument.values) {
-        wholes.push_back(value == kNoValue ? Array{} : assemble(held(value)).array);
-        std::size_t input = wholes.size() - 1;
-        if (input < call.in.size() && is_complex(call.in[input]))
-          wholes.back() = as_complex(std::move(wholes.back()));
-        largest = std::max(largest, wholes.back().count());
-      }
-    std::size_t input = 0;
-    for (const OperatorLine::Argument& argument : call.said->in)
-      for (ValueId value : argument.values) {
-        flat.push_back(value == kNoValue ? nullptr : &wholes[input]);
-        ++input;
-      }
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      bool is_there = values[i] != kNoValue;
+      if (is_there) wholes.push_back(whole_input(call, i, values[i], inputs[i]));
+      flat.push_back(is_there ? &wholes.back() : nullptr);
+      if (is_there) largest = std::max(largest, wholes.back().count());
+    }
     OwnCall own{call.op->name, call.said->attributes};
     if (call.op->is_view) {
       ViewMap map = view_map(call.op->name, call.in[0]->meta, call.said->attributes);

@@ -163,10 +163,10 @@ TEST_CASE("ranks with different plans are refused on every rank before a byte mo
       planned(size - 1, "S(0)", "S(1)"),
       ": source mesh " + std::to_string(size - 1) + ", where rank 0 has " + std::to_string(size));
   Plan plan = planned(size, "S(0)", "S(1)");
-  for (const auto& [other, difference] : rows) {
-    std::string said = said_by([&] { executor.prepare(rank == last ? other : plan); });
+  for (const auto& row : rows) {
+    std::string said = said_by([&] { executor.prepare(rank == last ? row.first : plan); });
     CHECK(said == "plan: expected the same on all ranks, found another one on rank " +
-                      std::to_string(last) + " than on rank 0" + difference);
+                      std::to_string(last) + " than on rank 0" + row.second);
   }
   // And all go on.
   auto prepared = executor.prepare(plan);

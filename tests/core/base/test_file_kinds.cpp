@@ -71,7 +71,7 @@ TEST_CASE("what a file looks like") {
   CHECK(file_kind("hello") == nullptr);
   CHECK(file_look("hello\nyou") == "'hello'");
   CHECK(file_look("[1,0]<stdout>: x") == "'[1,0]<stdout>: x'");
-  CHECK(file_look("\x1b[0mhello") == "'?[0mhello'");
+  CHECK(file_look("\x1b[0mhello") == "'\\x1b[0mhello'");
 }
 
 TEST_CASE("UTF-16 behind its mark is read as what it says") {

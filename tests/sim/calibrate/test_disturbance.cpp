@@ -84,7 +84,7 @@ TEST_CASE("what is no pair of runs is refused") {
   CHECK(error_of(R"({"reshard_overlap": 2})") ==
         "o.json: reshard_overlap: expected 1, found another");
   CHECK(error_of(text_of(1, 1, 1, 1, "ideal")) ==
-        "o.json: transport: expected nccl or copy-engine, found \"ideal\"");
+        "o.json: transport: expected nccl or copy-engine, found 'ideal'");
   CHECK(error_of(text_of(0, 1, 1, 1)) ==
         "o.json: compute_alone_ps: expected a time in ps, at least 1, found 0");
   CHECK(error_of(R"({"reshard_overlap": 1, "transport": "nccl"})") ==

@@ -107,9 +107,9 @@ TEST_CASE("JSON of nccl-tests that cannot be so is refused") {
   CHECK(error_of(run_json(8, 1, 1, R"({"size": 8})")) ==
         "log.txt: results[0]: expected 'out_of_place', found none");
   CHECK(error_of(run_json(8, 1, 1, R"({"size": "8", "out_of_place": {"time": 1}})")) ==
-        "log.txt: results[0].size: expected a number, found '\"8\"'");
+        "log.txt: results[0].size: expected a number, found the text '8'");
   CHECK(error_of(run_json(8, 1, 1, R"({"size": [[8]], "out_of_place": {"time": 1}})")) ==
-        "log.txt: results[0].size: expected a number, found array");
+        "log.txt: results[0].size: expected a number, found a list of 1");
   CHECK(error_of(run_json(8, 1, 1, result(R"({"time": 0})"))) ==
         "log.txt: results[0].out_of_place: expected a time above 0, found 0");
   CHECK(error_of(run_json(8, 1, 1, result(R"({"cpu_time": 3, "alg_bw": 41.28})"))) ==
@@ -161,7 +161,7 @@ TEST_CASE("lines of NCCL's Inspector: the median of equal operations") {
   CHECK(error_of(line("AllReduce", 8, "-1", 1), "l.jsonl").find("l.jsonl:1: expected 1 to") == 0);
   CHECK(error_of(line("AllReduce", 8, "1", 0), "l.jsonl").find("l.jsonl:1: expected 1 to") == 0);
   CHECK(error_of(line("AllReduce", 8, "\"x\"", 1), "l.jsonl") ==
-        "l.jsonl:1: coll_msg_size_bytes: expected a number, found '\"x\"'");
+        "l.jsonl:1: coll_msg_size_bytes: expected a number, found the text 'x'");
   CHECK(error_of(R"({"coll_perf": {}})", "l.jsonl") == "l.jsonl:1: expected 'header', found none");
 }
 

@@ -17,8 +17,8 @@
 #include "core/base/errors.h"
 #include "core/base/limits.h"
 #include "sim/calibrate/measured_names.h"
-#include "sim/inputs/json_reader.h"
 #include "sim/calibrate/printed_run.h"
+#include "sim/inputs/json_reader.h"
 
 namespace reshard::sim {
 namespace {

@@ -59,8 +59,8 @@ AxisSet moved_axes(const ViewMap& map, const AxisShards& in, const AxisShards& o
 
 struct ViewResult {
   OpPlacements wanted, output;
-  bool of_view = false;    // a view made the output's _StridedShard
-  std::string refusal;     // empty: none. Else wanted and output are, too
+  bool of_view = false;             // a view made the output's _StridedShard
+  std::string refusal;              // empty: none. Else wanted and output are, too
   std::string_view corrected = {};  // what PyTorch does wrong here; empty: nothing
 };
 

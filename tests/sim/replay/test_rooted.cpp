@@ -202,11 +202,9 @@ TEST_CASE("drawn rooted collectives take no less than their bounds, by any trans
     int count = 2 + static_cast<int>(prng.below(7));
     std::vector<int> ranks;
     for (int rank = 0; rank < 16; ++rank) ranks.push_back(rank);
-    for (std::size_t i = ranks.size(); i-- > 1;)
-      std::swap(ranks[i], ranks[to_index(prng.below(static_cast<std::int64_t>(i) + 1))]);
+    prng.shuffle(ranks);
     ranks.resize(static_cast<std::size_t>(count));
-    std::string text = rooted(kinds[prng.below(4)],
-                              ranks[to_index(prng.below(static_cast<std::int64_t>(ranks.size())))],
+    std::string text = rooted(kinds[prng.below(4)], prng.pick(ranks),
                               fmt::format(R"(, "ranks": [{}], "transport": "{}")",
                                           fmt::join(ranks, ", "), transports[prng.below(3)]),
                               1 + prng.below(std::int64_t{1} << (1 + prng.below(33))));

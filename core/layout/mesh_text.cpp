@@ -126,12 +126,18 @@ bool accept_device(Cursor& cursor) {
   return true;
 }
 
+std::string axis_name(Cursor& cursor) {
+  std::string name = cursor.quoted_word();
+  if (name.empty()) cursor.fail("an axis's name");
+  return name;
+}
+
 // One of the entries of "DeviceMesh(...)": sizes, ranks, axis names, strides; the device is passed
 // over.
 void read_entry(Cursor& cursor, PrintedMesh& mesh) {
   if (accept_name(cursor, "mesh_dim_names")) {
     if (cursor.accept("None")) return;
-    cursor.tuple([&] { mesh.names.push_back(cursor.quoted_word()); });
+    cursor.tuple([&] { mesh.names.push_back(axis_name(cursor)); });
     return;
   }
   if (accept_name(cursor, "stride")) {
@@ -174,7 +180,7 @@ std::vector<Rank> ranks_by_stride(const PrintedMesh& mesh, std::string_view fiel
 void read_named_sizes(Cursor& cursor, PrintedMesh& mesh) {
   for (cursor.skip_spaces(); cursor.peek() == '\'' || cursor.peek() == '"'; cursor.skip_spaces()) {
     if (mesh.shape.size() == kMaxAxes) cursor.fail("at most 5 axes");
-    mesh.names.push_back(cursor.quoted_word());
+    mesh.names.push_back(axis_name(cursor));
     cursor.skip_spaces();
     if (!cursor.accept(":")) cursor.expect("=");
     cursor.skip_spaces();
@@ -200,7 +206,7 @@ void read_jax_entries(Cursor& cursor, PrintedMesh& mesh) {
     if (cursor.accept("axis_types=")) {
       skip_axis_types(cursor);
     } else if (cursor.accept("axis_names=")) {
-      cursor.tuple([&] { mesh.names.push_back(cursor.quoted_word()); });
+      cursor.tuple([&] { mesh.names.push_back(axis_name(cursor)); });
     } else {
       cursor.accept("device_ids=");
       if (!mesh.listed.empty() || !accept_array(cursor))

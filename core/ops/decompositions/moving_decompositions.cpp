@@ -112,6 +112,7 @@ void unbind_copy(Steps& s) {
 void isin(Steps& s) {
   const OpValue* value = s.attributes().find("test_element");
   if (value) return s.give(s("eq.Scalar", {s.in(0)}, {{"other", *value}}));
+  if (s.in(1) == kNoTensor) s.refuse("expected test_element, found none");
   Shape elements = s.shape(s.in(0)), tests = s.shape(s.in(1));
   std::vector<std::int64_t> sizes(elements.begin(), elements.end());
   std::vector<std::int64_t> reduced;

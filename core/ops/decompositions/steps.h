@@ -44,7 +44,11 @@ class Steps {
   [[noreturn]] void refuse(std::string_view why) const;
   // The call's input; kNoTensor where it is absent.
   StepTensor in(int argument) const;
-  const TensorMeta& meta(StepTensor tensor) const { return metas_[to_index(tensor)]; }
+  // Refuses the call where it is absent.
+  const TensorMeta& meta(StepTensor tensor) const {
+    if (tensor == kNoTensor) refuse("expected a tensor that it needs, found none");
+    return metas_[to_index(tensor)];
+  }
   const Shape& shape(StepTensor tensor) const { return meta(tensor).shape; }
   // How many elements a mean is over: of the whole tensor, also where this is a part of it.
   double count_of(StepTensor tensor) const;

@@ -180,5 +180,6 @@ TEST_CASE("more memory than the machine has is refused before any is taken") {
                               parse_layout("1048576,1048576,1024", "f32", mesh, "R")),
                       plan_p2p);
   MpiExecutor executor(MPI_COMM_WORLD, {});
-  if (executor.processes().is_root()) CHECK_THROWS_AS(executor.prepare(plan), InputError);
+  // By all alike, though only the first has a part in it.
+  CHECK_THROWS_AS(executor.prepare(plan), InputError);
 }

@@ -67,6 +67,7 @@ Session::Session(std::int64_t time_limit_s) {
     int provided = 0;
     RESHARD_MPI_CALL(-1, MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided));
     RESHARD_MPI_CALL(-1, MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    RESHARD_MPI_CALL(-1, MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
     std::atexit(end_session);
   }
   int size = 1, launched = job::likely_launch(job::Among::MpiJoins).size;

@@ -8,8 +8,8 @@
  * beside libreshard. Global rank r of a plan is process r of the communicator. Errors, structs and
  * handles are as in reshard.h, but the text of an error comes from reshard_mpi_last_error().
  * Functions marked collective are called by all processes of the communicator in the same order.
- * MPI must be initialised before and finalised after. Where MPI itself fails, MPICH ends the program
- * unless the handlers of MPI_COMM_WORLD and MPI_COMM_SELF are MPI_ERRORS_RETURN. */
+ * MPI must be initialised before and finalised after. Where MPI itself fails, MPICH ends the
+ * program unless the handlers of MPI_COMM_WORLD and MPI_COMM_SELF are MPI_ERRORS_RETURN. */
 #pragma once
 #ifndef RESHARD_RESHARD_MPI_H /* the same header from two places, as in a build tree and installed \
                                */

@@ -3,7 +3,7 @@
 // target's folder, or with a name of its own where the file system has no such files, and all take
 // their targets' places at the end, once everything is written and printed. Until then whatever
 // happens (a full disk, a limit, a signal) leaves the old files as they were and nothing beside
-// them.
+// them; only SIGKILL leaves one with a name, which begins with ".reshard-".
 #pragma once
 
 #include <functional>

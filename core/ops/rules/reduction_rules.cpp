@@ -128,22 +128,25 @@ std::vector<int> norm_dims(const OpSite& site) { return reduced_dims(site); }
 // PyTorch takes norms of partials for partials of the norm. Powers of addends are no addends of
 // powers, and of the largest elements the magnitude of what is most negative is lost; the largest
 // of what ranks have has the largest norm where none of it is below zero.
+bool is_power_sum(const OpSite& site) {  // without the root
+  return site.op.name.find("powsum") != std::string::npos;
+}
+
 Mark norm_partial(const OpSite& site) {
   double order = order_of(site);
   const OpValue* written = site.attributes.find(order_name(site));
   bool is_number = written && written->kind == OpValue::Kind::Number;
-  bool is_sum = site.op.name.find("powsum") != std::string::npos;  // without the root
-  return is_sum || order == 0 ? Mark::partial(ReduceOp::Sum)
-         : order == INFINITY  ? Mark::partial(ReduceOp::Max)
-         : order == -INFINITY ? Mark::partial(ReduceOp::Min)
-                              : Mark::of_norm(order, is_number);
+  return is_power_sum(site) || order == 0 ? Mark::partial(ReduceOp::Sum)
+         : order == INFINITY              ? Mark::partial(ReduceOp::Max)
+         : order == -INFINITY             ? Mark::partial(ReduceOp::Min)
+                                          : Mark::of_norm(order, is_number);
 }
 
 Rows norm(const OpSite& site) {
   Rows rows;
   const Mark partial = norm_partial(site);
   reduce_rows(site, norm_dims(site), partial, rows);
-  if (partial.kind == Mark::Kind::Partial) rows.push_back({partial, partial});
+  if (is_power_sum(site) || std::isinf(order_of(site))) rows.push_back({partial, partial});
   return rows;
 }
 

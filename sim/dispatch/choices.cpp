@@ -250,10 +250,13 @@ Taken Choices::take(const DispatchLine& line, const HeldOf& held, Decision decis
   for (ValueId value : line.stale) {
     auto own = std::find_if(out.held.begin(), out.held.end(),
                             [&](const auto& entry) { return entry.first == value; });
-    if (own != out.held.end())
-      own->second.brought.clear();
-    else if (const Held& there = held(value); !there.brought.empty())
-      out.held.emplace_back(value, Held{there.spec, {}, there.unsized_by});
+    if (own == out.held.end()) {
+      const Held& there = held(value);
+      if (there.brought.empty() && !there.spec.at_least_zero) continue;
+      own = out.held.emplace(out.held.end(), value, there);
+    }
+    own->second.brought.clear();
+    own->second.spec.at_least_zero = false;
   }
   give_outputs(said, held, out);
   return out;

@@ -39,7 +39,8 @@ struct DispatchLine {
   std::int64_t number;  // in the file
   std::string id;
   std::shared_ptr<const OperatorLine> said;  // not of a tensor
-  std::vector<ValueId> stale = {};           // whose copies do not serve again after it
+  // Those it writes to: after it their copies do not serve again, and their signs are not known.
+  std::vector<ValueId> stale = {};
 };
 
 // A line that is done: what it moves, and the values that are new or have one more copy.

@@ -70,10 +70,10 @@ class Dispatching {
       report_.tensors.push_back(*line);
       place(declared_, (*line)->out[0], Held{(*line)->spec});
     }
-    if (options_.mode == DispatchMode::Best) find_stale();
+    find_stale();
   }
 
-  // Copies that serve again are none of what was there before a write.
+  // What is known of values before a write is not of them after it.
   void find_stale() {
     std::vector<std::shared_ptr<const OperatorLine>> said;
     for (const DispatchLine& line : lines_) said.push_back(line.said);

@@ -200,6 +200,11 @@ TEST_CASE("the largest of norms has the largest norm") {
   const std::string magnitudes = call("abs", R"("x")", R"("a")") +
                                  call("amax", R"("a")", R"("m")", R"(, "attr": {"dim": [0]})");
   CHECK(norm_of(magnitudes, "m") == "P(max) -> P(max)");
+  // What is written into it may be below zero, and its view sees that, too.
+  const std::string written = magnitudes + call("detach", R"("m")", R"("v")") +
+                              call("amax", R"("x")", R"("b")", R"(, "attr": {"dim": [0]})") +
+                              call("copy_", R"("m", "b")", R"("w")");
+  for (const char* name : {"m", "v", "w"}) CHECK(norm_of(written, name) == "R -> R, corrected");
 }
 
 // ---- what was recorded where

@@ -20,6 +20,7 @@ struct MemoryView {
 
   // Of element `index` of the tensor.
   std::int64_t at(const Shape& index) const;
+  friend bool operator==(const MemoryView&, const MemoryView&) = default;
 };
 
 // Of a tensor of its own, row-major.

@@ -331,6 +331,11 @@ void write_through(const Sharded& from, const MemoryView& written, Sharded& to,
         fmt::format("memory that is read as {} and written as {} is not computed here; "
                     "--data proof leaves values out",
                     text(to.spec.meta.dtype), text(from.spec.meta.dtype)));
+  if (written == view && from.spec.meta == to.spec.meta &&
+      from.spec.placements == to.spec.placements) {
+    to.shards = from.shards;
+    return;
+  }
   Layout source = layout_of(from.spec, from.mesh), target = layout_of(to.spec, to.mesh);
   for (std::int32_t position = 0; position < from.mesh->size(); ++position) {
     std::vector<std::pair<std::int64_t, std::int64_t>> lies;  // where, and which local element

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/base/dtype.h"
+#include "core/base/errors.h"
 #include "core/layout/layout.h"
 #include "core/ops/attributes.h"
 
@@ -100,6 +101,13 @@ std::string text(const TensorSpec& spec);
 struct OpArgument {
   bool is_list = false;
   std::vector<const TensorSpec*> tensors;
+};
+
+// Arguments that our rule of an operator does not cover, and PyTorch's does. Where it is known what
+// PyTorch chose for them that may be taken instead; what PyTorch refuses too is an InputError.
+class NotCovered : public InputError {
+ public:
+  using InputError::InputError;
 };
 
 struct Operator;

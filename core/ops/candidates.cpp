@@ -153,7 +153,7 @@ class Search {
     for (std::size_t axis = 0; axis < sizes_.size(); ++axis)
       count *= static_cast<double>(rows_.size());
     if (count > static_cast<double>(kMaxCandidates))
-      throw InputError(fmt::format("{}: more than {} candidates on {} axes", site.op.name,
+      throw NotCovered(fmt::format("{}: more than {} candidates on {} axes", site.op.name,
                                    kMaxCandidates, sizes_.size()));
   }
 

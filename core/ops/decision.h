@@ -50,6 +50,8 @@ struct Decision {
   std::optional<double> runner_up_us;
   // All that were left, in the order of the search; where they were asked for.
   std::vector<Candidate> all;
+  // Why it was taken as a trace says it and not decided; empty: it was decided.
+  std::string recorded;
   // Where PyTorch gives wrong values or fails: a sentence that says how. Empty: it does not.
   std::string_view corrected;
 };

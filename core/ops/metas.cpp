@@ -93,9 +93,14 @@ DType promote(const std::vector<const TensorMeta*>& tensors,
 
 DType as_floating(DType dtype) { return category(dtype) < 2 ? DType::F32 : dtype; }
 
-DType dtype_or(const OpAttributes& attributes, DType absent) {
-  if (!attributes.has("dtype")) return absent;
-  return parse_dtype(attributes.text("dtype", ""), "attr dtype");
+DType dtype_or(const OpAttributes& attributes, DType absent, std::string_view name) {
+  if (!attributes.has(name)) return absent;
+  std::string given = attributes.text(name, "");
+  try {
+    return parse_dtype(given, fmt::format("attr {}", name));
+  } catch (const InputError& error) {
+    throw NotCovered(error.what());
+  }
 }
 
 Shape reduced_shape(const Shape& shape, const std::vector<int>& reduced, bool keep) {
@@ -128,7 +133,7 @@ bool contains(const std::vector<int>& dims, int dim) {
 
 void add_dim(Shape& shape, std::int64_t size) {
   if (shape.size() == kMaxDims)
-    throw InputError(fmt::format("expected at most {} dims, found more", kMaxDims));
+    throw NotCovered(fmt::format("expected at most {} dims, found more", kMaxDims));
   shape.push_back(size);
 }
 

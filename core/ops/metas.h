@@ -21,8 +21,9 @@ DType promote(const std::vector<const TensorMeta*>& tensors,
               const std::vector<const OpValue*>& values);
 // The default floating dtype where `dtype` is of integers or bool.
 DType as_floating(DType dtype);
-// The attribute `dtype`, where it is there.
-DType dtype_or(const OpAttributes& attributes, DType absent);
+// The attribute `dtype`, or of another name, where it is there. Throws NotCovered for a dtype that
+// only PyTorch knows.
+DType dtype_or(const OpAttributes& attributes, DType absent, std::string_view name = "dtype");
 
 // Without the dims in `reduced`, or with them as 1.
 Shape reduced_shape(const Shape& shape, const std::vector<int>& reduced, bool keep);

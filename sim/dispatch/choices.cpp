@@ -219,7 +219,7 @@ Taken Choices::take(const DispatchLine& line, const HeldOf& held, Decision decis
   call.pass = said.pass;
   call.said = line.said;
   call.op = said.kind == OperatorLine::Kind::Call ? &said.op() : nullptr;
-  call.recorded = why_recorded(said, held);
+  call.recorded = decision.recorded;
   call.decision = std::move(decision);
   std::vector<ValueId> inputs = said.flat_in();
   for (std::size_t i = 0; i < std::min(inputs.size(), call.decision.wanted.size()); ++i) {

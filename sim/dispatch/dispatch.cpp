@@ -113,13 +113,12 @@ class Dispatching {
         [&](std::size_t i, const HeldOf& held) {
           const OperatorLine& said = *lines_[i].said;
           hits.push_back(false);
-          if (!why_recorded(said, held).empty()) return recorded_decision(said, held);
-          if (said.kind != OperatorLine::Kind::Call) return Choices::explicit_one(said, held);
-          OpCall call = Choices::call_of(said, held);
-          Decision decision = cache.of(call, choices_.number_of(said.mesh),
-                                       [&] { return choices_.by_torch(call, said.mesh); });
-          hits.back() = cache.hit();
-          return decision;
+          return decision_of(said, held, [&](const OpCall& call) {
+            Decision decision = cache.of(call, choices_.number_of(said.mesh),
+                                         [&] { return choices_.by_torch(call, said.mesh); });
+            hits.back() = cache.hit();
+            return decision;
+          });
         },
         false, &refusals);
     for (std::size_t i = 0; i < out.size(); ++i) out[i].call.hit = hits[i];

@@ -84,12 +84,10 @@ class Search {
   }
 
   Decision decision_in(const State& state, const OperatorLine& said) {
-    HeldOf held = held_in(state);
-    if (!why_recorded(said, held).empty()) return recorded_decision(said, held);
-    if (said.kind != OperatorLine::Kind::Call) return Choices::explicit_one(said, held);
-    OpCall call = Choices::call_of(said, held);
-    return cache_.of(call, choices_.number_of(said.mesh),
-                     [&] { return choices_.by_time(call, said.mesh); });
+    return decision_of(said, held_in(state), [&](const OpCall& call) {
+      return cache_.of(call, choices_.number_of(said.mesh),
+                       [&] { return choices_.by_time(call, said.mesh); });
+    });
   }
 
   std::vector<Way> ways(const OperatorLine& said, std::vector<Decision>& decisions) {

@@ -55,8 +55,7 @@ std::vector<std::optional<OpPlacements>> wanted(const OperatorLine& line, const 
   return out;
 }
 
-}  // namespace
-
+// Why the line is taken as it was recorded; empty where it is decided.
 std::string why_recorded(const OperatorLine& line, const HeldOf& held) {
   if (line.without_rule) return "no rule";
   std::int64_t made_by = unsized_by(line, held);
@@ -69,12 +68,9 @@ std::string why_recorded(const OperatorLine& line, const HeldOf& held) {
   return fmt::format("sizes unknown: line {} has no out_shape", made_by);
 }
 
-bool is_sized(const OperatorLine& line, std::size_t output, const HeldOf& held) {
-  return meta_of(line, output, held).has_value();
-}
-
-Decision recorded_decision(const OperatorLine& line, const HeldOf& held) {
+Decision recorded_decision(const OperatorLine& line, const HeldOf& held, std::string why) {
   Decision out;
+  out.recorded = std::move(why);
   if (line.kind == OperatorLine::Kind::Redistribute) {
     out.wanted = {line.to};
     out.outputs = {TensorSpec{{}, line.to}};
@@ -97,7 +93,7 @@ Decision recorded_decision(const OperatorLine& line, const HeldOf& held) {
     }
     TensorSpec spec{meta_of(line, i, held).value_or(TensorMeta{}),
                     expected_placements(said, first, line, "expect: out")};
-    if (is_sized(line, i, held)) {
+    if (meta_of(line, i, held)) {
       // Refuses what no tensor can be.
       std::vector<Placement> plain;
       for (const OpPlacement& placement : spec.placements) plain.push_back(placement.carried());
@@ -106,6 +102,25 @@ Decision recorded_decision(const OperatorLine& line, const HeldOf& held) {
     out.outputs.emplace_back(std::move(spec));
   }
   return out;
+}
+
+}  // namespace
+
+bool is_sized(const OperatorLine& line, std::size_t output, const HeldOf& held) {
+  return meta_of(line, output, held).has_value();
+}
+
+Decision decision_of(const OperatorLine& line, const HeldOf& held,
+                     const std::function<Decision(const OpCall&)>& decide) {
+  std::string why = why_recorded(line, held);
+  if (!why.empty()) return recorded_decision(line, held, std::move(why));
+  if (line.kind != OperatorLine::Kind::Call) return Choices::explicit_one(line, held);
+  try {
+    return decide(Choices::call_of(line, held));
+  } catch (const NotCovered& error) {
+    if (!line.expect_out) throw;
+    return recorded_decision(line, held, error.what());
+  }
 }
 
 std::vector<TakenAsRecorded> taken_as_recorded(const std::vector<DispatchedCall>& calls) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Lines of which only the trace knows what became of them: calls of operators without a rule, and
-// what comes of tensors whose sizes nothing says.
+// Lines of which only the trace knows what became of them: calls of operators without a rule, or
+// with arguments that our rule does not cover, and what comes of tensors whose sizes nothing says.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,12 +13,11 @@
 
 namespace reshard::sim {
 
-// Why the line is taken as it was recorded; empty where it is decided. Throws InputError where it
-// must be and the trace does not say what was chosen.
-std::string why_recorded(const OperatorLine& line, const HeldOf& held);
-
-// What the line expects. Outputs of which the trace says no shape have the placements alone.
-Decision recorded_decision(const OperatorLine& line, const HeldOf& held);
+// The line's decision: what it expects (Decision::recorded says why) where only the trace knows
+// it, else what `decide` makes of its call. Outputs of which the trace says no shape have the
+// placements alone. Throws InputError where it must be known and the trace does not say it.
+Decision decision_of(const OperatorLine& line, const HeldOf& held,
+                     const std::function<Decision(const OpCall&)>& decide);
 
 // Whether the sizes of output `output` of a recorded line are known.
 bool is_sized(const OperatorLine& line, std::size_t output, const HeldOf& held);

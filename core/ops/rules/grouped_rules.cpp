@@ -72,10 +72,7 @@ Metas grouped_metas(const OpSite& site) {
         fmt::format("{}: [{}] and [{}] do not fit", site.op.name, text(left), text(right)));
   Shape out;
   for (char letter : form.out) out.push_back(size(letter));
-  DType dtype = site.meta(0).dtype;
-  if (site.attributes.has("out_dtype"))
-    dtype = parse_dtype(site.attributes.text("out_dtype", ""), "attr out_dtype");
-  return {TensorMeta{out, dtype}};
+  return {TensorMeta{out, dtype_or(site.attributes, site.meta(0).dtype, "out_dtype")}};
 }
 
 // Elements of the first rank's shard; a _StridedShard has a part of each of its pieces.

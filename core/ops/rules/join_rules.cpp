@@ -189,7 +189,7 @@ Shape shape_attribute(const OpSite& site, std::string_view name) {
   Shape out;
   std::vector<std::int64_t> sizes = site.attributes.integers(name);
   if (sizes.size() > to_index(kMaxDims))
-    throw InputError(fmt::format("attr {}: expected at most {} sizes", name, kMaxDims));
+    throw NotCovered(fmt::format("attr {}: expected at most {} sizes", name, kMaxDims));
   for (std::int64_t size : sizes) {
     if (size < 0) throw InputError(fmt::format("attr {}: expected sizes, found {}", name, size));
     out.push_back(size);

@@ -45,7 +45,7 @@ Metas keep_metas(const OpSite& site) {
   TensorMeta out = site.meta(0);
   out.dtype = dtype_or(site.attributes, out.dtype);
   if (site.op.name == "view.dtype" && size_bytes(out.dtype) != size_bytes(site.meta(0).dtype))
-    throw InputError("view.dtype: expected a dtype of the same size");
+    throw NotCovered("view.dtype: expected a dtype of the same size");
   return {out};
 }
 
@@ -80,7 +80,7 @@ Shape wanted_size(const OpSite& site) {
   Shape out;
   std::vector<std::int64_t> sizes = site.attributes.integers("size");
   if (sizes.size() > to_index(kMaxDims))
-    throw InputError(fmt::format("attr size: expected at most {} dims", kMaxDims));
+    throw NotCovered(fmt::format("attr size: expected at most {} dims", kMaxDims));
   for (std::int64_t size : sizes) {
     if (size < 0) throw InputError(fmt::format("attr size: expected sizes, found {}", size));
     out.push_back(size);

@@ -167,8 +167,7 @@ Metas scaled_metas(const OpSite& site) {
     throw InputError(
         fmt::format("{}: a bias and a scale of the result have no rule", site.op.name));
   Metas out = product_metas(site, kMm);
-  if (site.attributes.has("out_dtype"))
-    out[0]->dtype = parse_dtype(site.attributes.text("out_dtype", ""), "attr out_dtype");
+  out[0]->dtype = dtype_or(site.attributes, out[0]->dtype, "out_dtype");
   return out;
 }
 
@@ -275,7 +274,7 @@ Equation written_equation(const OpSite& site) {
   if (!known || !is_plain(out.output) || repeats(out.output) ||
       !std::all_of(out.inputs.begin(), out.inputs.end(), is_plain) ||
       out.inputs.size() != site.inputs().size())
-    throw InputError(fmt::format(
+    throw NotCovered(fmt::format(
         "attr equation: expected a list of letters per tensor, each once in the output, found "
         "\"{}\"",
         site.attributes.text("equation", "")));

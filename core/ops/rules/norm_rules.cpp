@@ -22,8 +22,7 @@ Metas softmax_metas(const OpSite& site) {
   TensorMeta out = site.meta(0);
   if (site.attributes.boolean("half_to_float", false)) out.dtype = DType::F32;
   out.dtype = dtype_or(site.attributes, out.dtype);
-  if (site.attributes.has("input_dtype"))
-    out.dtype = parse_dtype(site.attributes.text("input_dtype", ""), "attr input_dtype");
+  out.dtype = dtype_or(site.attributes, out.dtype, "input_dtype");
   return {out};
 }
 

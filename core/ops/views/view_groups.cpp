@@ -49,7 +49,7 @@ bool divides(std::int64_t a, std::int64_t b) { return a != 0 && b % a == 0; }
 
 void ViewMap::add(ViewDim dim, std::int64_t length) {
   if (output.size() == kMaxDims)
-    throw InputError(fmt::format("shape: expected at most {} dims, found more", kMaxDims));
+    throw NotCovered(fmt::format("shape: expected at most {} dims, found more", kMaxDims));
   dims[to_index(output.size())] = dim;
   output.push_back(length);
 }

@@ -59,7 +59,7 @@ void keep(ViewMap& map, std::int64_t dim) {
 
 void regroup(ViewMap& map, std::string_view name, Sizes sizes) {
   if (sizes.size() > kMaxDims)
-    throw InputError(
+    throw NotCovered(
         fmt::format("attr {}: expected at most {} sizes, found {}", name, kMaxDims, sizes.size()));
   auto refuse = [&] {
     throw InputError(

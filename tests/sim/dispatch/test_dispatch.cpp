@@ -28,9 +28,10 @@ std::string tensor(const char* name, const char* shape, const char* placements,
          name + R"(", "shape": ")" + shape + R"(", "placements": ")" + placements + "\"}";
 }
 
-DispatchReport dispatched(const std::vector<std::string>& lines, Trace* rewritten = nullptr) {
+DispatchReport dispatched(const std::vector<std::string>& lines, Trace* rewritten = nullptr,
+                          const DispatchOptions& options = {}) {
   Trace trace = trace_of(lines);
-  DispatchReport report = dispatch(trace, {});
+  DispatchReport report = dispatch(trace, options);
   if (rewritten) *rewritten = std::move(trace);
   return report;
 }
@@ -237,6 +238,36 @@ TEST_CASE("without sizes, what comes of a call without a rule is taken as record
                   R"~({"op": "call", "call": "relu", "in": ["y"], "out": ["r"]})~"}),
       "t.jsonl:4: relu needs the sizes of its tensors, and line 3, which is taken as recorded, "
       "does not say what it makes: expect has no out_shape and out_dtype");
+}
+
+TEST_CASE("arguments that our rule does not cover are taken as recorded, and refused without") {
+  std::string call = R"~({"op": "call", "call": "view.dtype", "in": ["x"], "out": ["y"], )~"
+                     R"~("attr": {"dtype": "i8"})~";
+  std::string expect = R"~(, "expect": {"in": ["S(0)"], "out": ["S(0)"], "out_shape": )~"
+                       R"~([[64, 128]], "out_dtype": ["i8"]}})~";
+  std::string next = R"~({"op": "call", "call": "relu", "in": ["y"], "out": ["r"]})~";
+  constexpr const char* kWhy = "view.dtype: expected a dtype of the same size";
+  for (DispatchMode mode : {DispatchMode::Torch, DispatchMode::Best}) {
+    DispatchOptions options;
+    options.mode = mode;
+    options.time_ps = [](const Request&) { return std::int64_t{1000}; };
+    DispatchReport report =
+        dispatched({tensor("x", "64,32", "S(0)"), call + expect, next}, nullptr, options);
+    REQUIRE(report.calls.size() == 2);
+    CHECK(report.calls[0].recorded == kWhy);
+    CHECK(report.calls[1].recorded.empty());
+    CHECK(text(*report.calls[1].decision.outputs[0]) == "i8[64, 128](S(0))");
+    REQUIRE(report.recorded.size() == 1);
+    CHECK(report.recorded[0].why == kWhy);
+  }
+  CHECK_THROWS_WITH(dispatched({tensor("x", "64,32", "S(0)"), call + "}"}),
+                    std::string("t.jsonl:3: ") + kWhy);
+  // What PyTorch refuses it did not run, whatever the trace says.
+  CHECK_THROWS_WITH(
+      dispatched({tensor("x", "64,32", "S(0)"),
+                  R"~({"op": "call", "call": "unbind.int", "in": ["x"], "out": [], "attr": )~"
+                  R"~({"dim": 0}, "expect": {"in": ["S(0)"], "out": []}})~"}),
+      Catch::StartsWith("t.jsonl:3: "));
 }
 
 TEST_CASE("in place, what is written keeps its sizes") {

@@ -22,17 +22,19 @@ function(reshard_api target output map)
 endfunction()
 
 reshard_api(reshard_shared reshard reshard.map command.cpp execute.cpp guard.cpp
-  host_run.cpp lent_memory.cpp plan_facts.cpp planning.cpp program_questions.cpp)
+  host/host_run.cpp host/lent_memory.cpp host/rings.cpp plan_facts.cpp planning.cpp
+  program_questions.cpp)
 target_link_libraries(reshard_shared PRIVATE reshard_core reshard_host reshard_store reshard_study
   reshard_machines reshard_network reshard_commands ${RESHARD_FMT} CLI11::CLI11 reshard_flags)
 
 # The C header, and over it those for C++.
-set(RESHARD_API_HEADERS tools/capi/reshard.h tools/capi/reshard.hpp tools/capi/reshard_base.hpp)
+set(RESHARD_API_HEADERS tools/capi/reshard.h tools/capi/reshard_rings.h tools/capi/reshard.hpp
+  tools/capi/reshard_base.hpp)
 foreach(header ${RESHARD_API_HEADERS})
   cmake_path(GET header FILENAME name)
   configure_file(${header} ${PROJECT_BINARY_DIR}/include/reshard/${name} COPYONLY)
 endforeach()
-target_include_directories(reshard_shared INTERFACE
+target_include_directories(reshard_shared PUBLIC
   $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include>)
 
 # The same on a caller's MPI communicator: one library per MPI that was found, as programs of the

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "tests/capi/capi_executor.h"
 
-#include <reshard/reshard.h>
+#include <reshard/reshard_rings.h>
 
+#include <cstring>
+#include <memory>
 #include <optional>
 #include <thread>
 
@@ -55,11 +57,24 @@ struct RankState {
   }
 
   void run(Mailboxes& mailboxes) {
-    if (arena) poison(*arena);
     Place place{&mailboxes, rank};
+    run_by([&](reshard_run& run) {
+      run.exchange = exchange;
+      run.context = &place;
+      return reshard_execute(program, &run);
+    });
+    if (code != RESHARD_OK) mailboxes.fail();
+  }
+
+  void run(reshard_rings* rings, std::int64_t number) {
+    run_by(
+        [&](reshard_run& run) { return reshard_execute_on_rings(program, &run, rings, number); });
+  }
+
+  template <class Execute>
+  void run_by(const Execute& execute) {
+    if (arena) poison(*arena);
     reshard_run run = RESHARD_INIT(reshard_run);
-    run.exchange = exchange;
-    run.context = &place;
     std::vector<reshard_shards> shards = lend();
     if (shards.size() > 1) {
       run.tensors = shards.data();
@@ -71,10 +86,8 @@ struct RankState {
     }
     run.arena = arena ? arena->data() : nullptr;
     run.arena_bytes = arena ? arena->size() : 0;
-    code = reshard_execute(program, &run);
-    if (code == RESHARD_OK) return;
-    error = reshard_last_error();
-    mailboxes.fail();
+    code = execute(run);
+    if (code != RESHARD_OK) error = reshard_last_error();
   }
 
   std::int32_t rank, code = 0;
@@ -155,6 +168,53 @@ class PreparedThreads : public PreparedCapi {
   }
 };
 
+// Memory for a plan's ranks, and each one's end of it. Gives up on who fails.
+class PreparedRings : public PreparedCapi {
+ public:
+  explicit PreparedRings(const Plan& plan) : PreparedCapi(handle_of(plan).get(), plan) {
+    std::vector<std::int32_t> ranks;
+    for (auto& rank : ranks_) ranks.push_back(rank->rank);
+    auto count = static_cast<std::int32_t>(ranks.size());
+    std::int64_t bytes = 0;
+    check(reshard_rings_get_bytes(count, &bytes), "rings_get_bytes");
+    memory_ = std::make_unique<Block>(bytes + kPage);
+    std::memset(memory_->data(), 0, to_index(bytes + kPage));
+    void* begin = memory_->data();
+    auto room = to_index(bytes + kPage);
+    std::align(to_index(kPage), to_index(bytes), begin, room);
+    for (std::int32_t place = 0; place < count; ++place) {
+      reshard_rings_options options = RESHARD_INIT(reshard_rings_options);
+      options.place = place;
+      options.ranks = ranks.data();
+      options.rank_count = count;
+      options.memory = begin;
+      options.memory_bytes = bytes;
+      options.waiting = [](const reshard_wait* wait) {
+        return static_cast<std::int32_t>(wait->waited_ms > 60'000);
+      };
+      reshard_rings* rings = nullptr;
+      check(reshard_rings_create(&options, &rings), "rings_create");
+      ends_.emplace_back(rings, reshard_rings_free);
+    }
+  }
+
+  Timeline run() override {
+    std::vector<std::thread> threads;
+    for (std::size_t place = 0; place < ranks_.size(); ++place)
+      threads.emplace_back([this, place] { ranks_[place]->run(ends_[place].get(), runs_); });
+    for (std::thread& thread : threads) thread.join();
+    ++runs_;
+    for (auto& rank : ranks_) RESHARD_CHECK(rank->code == RESHARD_OK, rank->error);
+    return {};
+  }
+
+ private:
+  std::int64_t runs_ = 0;
+  static constexpr std::int64_t kPage = 4096;
+  std::unique_ptr<Block> memory_;
+  std::vector<std::unique_ptr<reshard_rings, void (*)(reshard_rings*)>> ends_;
+};
+
 class PreparedAllRanks : public PreparedCapi {
  public:
   explicit PreparedAllRanks(const Plan& plan) : PreparedAllRanks(handle_of(plan), plan) {}
@@ -179,6 +239,10 @@ class PreparedAllRanks : public PreparedCapi {
 
 std::unique_ptr<PreparedPlan> CapiExecutor::prepare(const Plan& plan) {
   return std::make_unique<PreparedThreads>(plan);
+}
+
+std::unique_ptr<PreparedPlan> RingsExecutor::prepare(const Plan& plan) {
+  return std::make_unique<PreparedRings>(plan);
 }
 
 std::unique_ptr<PreparedPlan> AllRanksExecutor::prepare(const Plan& plan) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Executors that go through the C API alone, the plan as text. CapiExecutor: one program and one
-// thread per rank, messages through mailboxes in this process. AllRanksExecutor: all ranks by one
-// call.
+// thread per rank, messages through mailboxes in this process. RingsExecutor: the same through
+// rings in memory that they share. AllRanksExecutor: all ranks by one call.
 #pragma once
 
 #include "core/plan/executor.h"
@@ -11,6 +11,12 @@ namespace reshard::test {
 class CapiExecutor : public Executor {
  public:
   std::string_view name() const override { return "capi"; }
+  std::unique_ptr<PreparedPlan> prepare(const Plan& plan) override;
+};
+
+class RingsExecutor : public Executor {
+ public:
+  std::string_view name() const override { return "capi, rings"; }
   std::unique_ptr<PreparedPlan> prepare(const Plan& plan) override;
 };
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""A shared library shows exactly the names of the committed list, and exactly what its header
-declares.
+"""A shared library shows exactly the names of the committed list, and exactly what its headers
+declare.
 
 check_symbols.py --library libreshard.so --names reshard.symbols --header reshard.h
 """
@@ -20,7 +20,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--library", required=True)
     parser.add_argument("--names", required=True, type=pathlib.Path)
-    parser.add_argument("--header", required=True, type=pathlib.Path)
+    parser.add_argument("--header", required=True, nargs="+", type=pathlib.Path)
     arguments = parser.parse_args()
     if shutil.which("nm") is None:
         print("skipped: no nm (apt install binutils)")
@@ -34,7 +34,9 @@ def main():
     shown = sorted(line.split()[2] for line in done.stdout.splitlines() if line.split()[1] != "A")
     expected = sorted(arguments.names.read_text().split())
     declared = sorted(
-        re.findall(r"^RESHARD_API .*?(\w+)\(", arguments.header.read_text(), re.MULTILINE)
+        name
+        for header in arguments.header
+        for name in re.findall(r"^RESHARD_API .*?(\w+)\(", header.read_text(), re.MULTILINE)
     )
     problems = [f"shown but not listed: {name}" for name in shown if name not in expected]
     problems += [f"listed but not shown: {name}" for name in expected if name not in shown]

@@ -29,6 +29,17 @@ TEST_CASE("small cases through the C API, by every planner") {
   CHECK(report.runs > 300 / kOneOf);
 }
 
+TEST_CASE("drawn requests over rings of shared memory give the bits of the store") {
+  RingsExecutor executor;
+  ConformanceReport report =
+      check_conformance(executor, {.world = 8, .draws = 1'000 / kOneOf, .seed = 79});
+  INFO(text(report));
+  CHECK(report.failed == 0);
+  CHECK(report.requests == 1'000 / kOneOf);
+  CHECK(report.runs > 1'000 / kOneOf);
+  CHECK(report.rough_runs > 30 / kOneOf);
+}
+
 TEST_CASE("drawn requests for all ranks by one call give the bits of the store") {
   AllRanksExecutor executor;
   ConformanceReport report =

@@ -6,6 +6,7 @@ reshard_test(test_capi SOURCES
   tests/capi/test_capi_conformance.cpp
   tests/capi/test_capi_errors.cpp
   tests/capi/test_capi_questions.cpp
+  tests/capi/test_capi_rings.cpp
   LINKS reshard_shared reshard_conformance reshard_core Threads::Threads)
 
 # reshard.hpp in a program that has nothing of reshard but the installed headers and the library.
@@ -27,7 +28,7 @@ find_package(Python3 REQUIRED COMPONENTS Interpreter)
 add_test(NAME capi_symbols COMMAND ${Python3_EXECUTABLE}
   ${PROJECT_SOURCE_DIR}/tests/capi/check_symbols.py --library $<TARGET_FILE:reshard_shared> --names
   ${PROJECT_SOURCE_DIR}/tests/capi/reshard.symbols --header
-  ${PROJECT_SOURCE_DIR}/tools/capi/reshard.h)
+  ${PROJECT_SOURCE_DIR}/tools/capi/reshard.h ${PROJECT_SOURCE_DIR}/tools/capi/reshard_rings.h)
 set_tests_properties(capi_symbols PROPERTIES SKIP_RETURN_CODE 77)
 
 # The page's C++ by every compiler there is.

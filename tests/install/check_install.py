@@ -81,6 +81,7 @@ def check_files(prefix):
         "bin/reshard",
         "include/reshard/reshard.h",
         "include/reshard/reshard.hpp",
+        "include/reshard/reshard_rings.h",
         "include/reshard/reshard_base.hpp",
         "share/man/man1/reshard.1",
         "share/bash-completion/completions/reshard",

@@ -4,8 +4,6 @@ tensors, placements and gradients can be. Skipped where there is no torch; the p
 this file."""
 
 import os
-import socket
-import subprocess
 import sys
 import threading
 import unittest
@@ -27,8 +25,9 @@ except ImportError:
     torch = None
 
 import reshard
+from ranks import RANKS, run_ranks
 
-RANKS, CASES = 4, {}
+CASES = {}
 START = "import sys, test_torch; test_torch.run_case(*sys.argv[1:])"
 
 
@@ -371,26 +370,11 @@ def run_case(name, rank, port):
     sys.exit(failed)
 
 
-def free_port():
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        return str(listening.getsockname()[1])
-
-
 @unittest.skipIf(torch is None, "no torch")
 class TorchTest(unittest.TestCase):
-    def test_all_cases(self):
-        port = free_port()
+    def test_all_cases_through_shared_memory_and_as_messages(self):
         wanted = os.environ.get("RESHARD_TORCH_CASE", "all")
-        ranks = [
-            subprocess.Popen(
-                [sys.executable, "-c", START, wanted, rank, port],
-                cwd=os.path.dirname(os.path.abspath(__file__)),
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-            )
-            for rank in map(str, range(RANKS))
-        ]
-        said = [rank.communicate(timeout=900)[0] for rank in ranks]
-        self.assertEqual([rank.returncode for rank in ranks], [0] * RANKS, "\n".join(said))
+        for shared in "10":
+            with self.subTest(shared=shared):
+                ended, said = run_ranks(START, wanted, RESHARD_SHARED_MEMORY=shared)
+                self.assertEqual(ended, [0] * RANKS, "\n".join(said))

@@ -7,50 +7,14 @@
 #include "sim/store/store.h"
 #include "tools/capi/guard.h"
 #include "tools/capi/handles.h"
-#include "tools/capi/host_run.h"
-#include "tools/capi/lent_memory.h"
+#include "tools/capi/host/host_run.h"
+#include "tools/capi/host/lent_memory.h"
 #include "tools/capi/shards.h"
 
 using namespace reshard;
 using namespace reshard::capi;
 
 namespace {
-
-// By tensor.
-std::vector<CallerShards> lent_to(const reshard_program& program, const reshard_run& run) {
-  if (run.tensors == nullptr) {
-    if (program.plan->tensors.size() > 1)
-      throw InputError("tensors: expected shards of " +
-                       std::to_string(program.plan->tensors.size()) + " tensors, found NULL");
-    reshard_shards only{sizeof(reshard_shards), 0, run.source, run.source_bytes, run.destination,
-                        run.destination_bytes};
-    return shards_of(&only, 1);
-  }
-  if (run.source != nullptr || run.destination != nullptr)
-    throw InputError("source, destination: expected NULL beside tensors");
-  return shards_of(run.tensors, program.plan->tensors.size());
-}
-
-void check(const reshard_program& program, const std::vector<CallerShards>& shards,
-           const LentMemory& arena) {
-  std::vector<LentMemory> all;
-  for (std::size_t t = 0; t < shards.size(); ++t) {
-    TensorId tensor{static_cast<std::int32_t>(t)};
-    check_shards(*program.plan, program.schedule.slot, tensor, shards[t], false, all);
-    require_usable(arena, size_bytes(program.plan->request(tensor).dtype()));
-  }
-  all.push_back(arena);
-  require_apart(all);
-}
-
-// The caller's memory, checked.
-std::byte* arena_of(const reshard_program& program, const reshard_run& run) {
-  if (run.arena != nullptr && run.arena_bytes < program.temporaries.total_bytes)
-    throw InputError("arena_bytes: expected at least " +
-                     std::to_string(program.temporaries.total_bytes) + ", found " +
-                     std::to_string(run.arena_bytes));
-  return static_cast<std::byte*>(run.arena);
-}
 
 // All ranks', as the caller has them: rank by rank.
 void check(const Plan& plan, const std::vector<CallerShards>& shards) {
@@ -79,13 +43,6 @@ extern "C" int32_t reshard_execute(const reshard_program* program, const reshard
     const reshard_program& handle = given(program, "program");
     reshard_run with = taken(run, "run");
     require_zero(with.reserved, "run.reserved");
-    std::vector<CallerShards> shards = lent_to(handle, with);
-    std::byte* arena = arena_of(handle, with);
-    check(handle, shards,
-          {"arena", arena, arena == nullptr ? 0 : handle.temporaries.total_bytes, true});
-    backends::host::RankMemory memory(handle.messages, shards);
-    memory.lay_out(handle.temporaries, arena);
-    memory.lay_out(handle.scratch);
     std::int32_t rank = to_int(handle.plan->rank_of(handle.schedule.slot));
     HostExchange exchange = [&](std::span<const reshard_transfer> sends,
                                 std::span<const reshard_transfer> receives) {
@@ -102,7 +59,7 @@ extern "C" int32_t reshard_execute(const reshard_program* program, const reshard
       if (code != 0)
         throw BackendError("caller", "exchange", "it returned " + std::to_string(code), rank);
     };
-    run_schedule(*handle.plan, memory, exchange);
+    run_program(handle, with, whole_messages(*handle.plan, exchange));
   });
 }
 

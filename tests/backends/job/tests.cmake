@@ -7,4 +7,5 @@ reshard_test(test_job SOURCES
   LINKS reshard_job reshard_planners Threads::Threads)
 reshard_test(test_host SOURCES
   tests/backends/host/test_message.cpp
-  LINKS reshard_host reshard_test_support)
+  tests/backends/host/test_rings.cpp
+  LINKS reshard_host reshard_test_support Threads::Threads)

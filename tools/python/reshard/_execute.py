@@ -102,14 +102,34 @@ def execute(plan, rank, source, destination, transport=None):
 def run_on_host(plan, rank, given, taken, exchange):
     """The same of memory that is known to be usable."""
     run = _Run(exchange) if exchange is not None else None
-    arguments = library.Run.from_buffer_copy(_EMPTY_RUN)
+    arguments = _arguments(given, taken)
     if run is not None:
         arguments.exchange = run.function
-    arguments.source, arguments.source_bytes = given.address or None, given.size
-    arguments.destination, arguments.destination_bytes = taken.address or None, taken.size
     try:
         library.call("execute", plan.program(rank).pointer, c.byref(arguments))
     except library.BackendError:
         if run is not None and run.error is not None:
             raise run.error from None
         raise
+
+
+def run_on_rings(plan, rank, given, taken, rings, number):
+    """The same over memory that the ranks share. number: the run's own, equal on all of them."""
+    arguments = _arguments(given, taken)
+    try:
+        program = plan.program(rank).pointer
+        library.call(
+            "execute_on_rings", program, c.byref(arguments), rings.pointer, c.c_int64(number)
+        )
+    except library.BackendError:
+        error, rings.error = rings.error, None
+        if error is not None:
+            raise error from None
+        raise
+
+
+def _arguments(given, taken):
+    arguments = library.Run.from_buffer_copy(_EMPTY_RUN)
+    arguments.source, arguments.source_bytes = given.address or None, given.size
+    arguments.destination, arguments.destination_bytes = taken.address or None, taken.size
+    return arguments

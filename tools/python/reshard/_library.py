@@ -142,6 +142,23 @@ Run = struct(
 )
 
 
+class Wait(c.Structure):
+    _fields_ = [("context", c.c_void_p), ("waited_ms", c.c_int64), ("rank", c.c_int32)]
+
+
+Waiting = c.CFUNCTYPE(c.c_int32, c.POINTER(Wait))
+RingsOptions = struct(
+    "RingsOptions",
+    ("place", c.c_int32),
+    ("ranks", c.POINTER(c.c_int32)),
+    *_each(c.c_int32, "rank_count", "reserved"),
+    ("memory", c.c_void_p),
+    ("memory_bytes", c.c_int64),
+    ("waiting", Waiting),
+    ("context", c.c_void_p),
+)
+
+
 def _candidates():
     if os.environ.get("RESHARD_LIBRARY"):
         yield os.environ["RESHARD_LIBRARY"]
@@ -169,7 +186,7 @@ def _load():
 _library = _load()
 for _name in ("last_error", "version", "plan_planner", "plan_request"):
     getattr(_library, "reshard_" + _name).restype = c.c_char_p
-for _name in ("request_free", "topology_free", "plan_free", "program_free", "text_free"):
+for _name in "request_free topology_free plan_free program_free rings_free text_free".split():
     getattr(_library, "reshard_" + _name).restype = None
     getattr(_library, "reshard_" + _name).argtypes = [c.c_void_p]
 for _name in ("plan_planner", "plan_request"):

@@ -4,10 +4,14 @@
 Messages that are told apart by nothing but their order reach the wrong call as soon as threads take
 turns in another order on another rank. So each mesh has a process group of its own here, which
 carries nothing of a user's; within it each thread has a lane, whose number is part of every tag,
-and counts its calls. Ranks agree on the name of a mesh by the names of its axes' groups, which tell
-two meshes of the same ranks apart, and on a lane by the name of the thread.
+and counts its calls. Where all ranks share a host, a lane has memory of its own that they share,
+and the group carries only what is said once. Ranks agree on the name of a mesh by the names of its
+axes' groups, which tell two meshes of the same ranks apart, and on a lane by the name of the
+thread.
 """
 
+import itertools
+import os
 import threading
 import time
 import weakref
@@ -17,8 +21,10 @@ from typing import Any, Dict, NamedTuple, Optional, Tuple
 import torch
 import torch.distributed as dist
 
+from ._execute import run_on_host, run_on_rings
 from ._library import InputError
 from ._torch_lanes import Lane, lock
+from ._torch_rings import Rings, SharedMemory, bytes_for
 
 _LANES, _CALLS, _STEPS = 1 << 12, 1 << 11, 1 << 8  # a tag has 31 bits
 
@@ -76,28 +82,65 @@ class _Channel:
         self._store = dist.PrefixStore(name, store)
         self._timeout = timeout
         self._lanes = {}
+        self._numbers = itertools.count()
         self.group = dist.ProcessGroupGloo(
             dist.PrefixStore(name + "/gloo", own), self.places[self._rank], len(ranks), timeout
         )
 
     def lane(self, name):
-        """The mesh's first rank numbers them."""
         with lock:
-            if found := self._lanes.get(name):
-                return found
-            if self.places[self._rank] == 0:
-                number = len(self._lanes)
-                self._store.set("lane/" + name, str(number))
-                return self._lanes.setdefault(name, Lane(name, number))
-        why = f"lane: rank {next(iter(self.places))} did not redistribute on this mesh in {name}"
-        number = int(_awaited(self._store, "lane/" + name, self._timeout, why))
-        with lock:
-            return self._lanes.setdefault(name, Lane(name, number))
+            lane = self._lanes.setdefault(name, Lane(name))
+        with lane.meeting:
+            if lane.number is None:
+                place = self.places[self._rank]
+                lane.rings, lane.number = self._offer(lane) if place == 0 else self._join(lane)
+        return lane
+
+    def _offer(self, lane):
+        """The mesh's first rank numbers them, and makes the memory that all share."""
+        store, places = self._store, len(self.places)
+        memory = SharedMemory.offer(bytes_for(places)) if places > 1 else None
+        number = next(self._numbers)
+        key = "lane/" + lane.name
+        store.set(key, f"{number} {memory.words if memory else '-'}")
+        processes = [str(os.getpid())]
+        for rank, place in self.places.items() if memory else ():
+            if place > 0:
+                why = self._absent(rank, lane)
+                processes.append(_awaited(store, f"{key}/{place}", self._timeout, why))
+        met = memory is not None and "-" not in processes
+        if memory:
+            store.set(key + "/all", " ".join(processes) if met else "-")
+            memory.end_offer()
+        return self._rings(memory, processes) if met else None, number
+
+    def _join(self, lane):
+        store, key = self._store, "lane/" + lane.name
+        why = self._absent(next(iter(self.places)), lane)
+        number, words = _awaited(store, key, self._timeout, why).split(" ", 1)
+        if words == "-":
+            return None, int(number)
+        memory = SharedMemory.taken(words, bytes_for(len(self.places)))
+        place = self.places[self._rank]
+        store.set(f"{key}/{place}", str(os.getpid()) if memory else "-")
+        processes = _awaited(store, key + "/all", self._timeout, why)
+        met = processes != "-"
+        return self._rings(memory, processes.split()) if met else None, int(number)
+
+    @staticmethod
+    def _absent(rank, lane):
+        return f"lane: rank {rank} did not redistribute on this mesh in {lane.name}"
+
+    def _rings(self, memory, processes):
+        place = self.places[self._rank]
+        return Rings(memory, place, list(self.places), list(map(int, processes)), self._timeout)
 
     def run(self, lane_name, fingerprint, refusal, body):
         """body(carrier) as one call of a plan. `refusal`: why this rank cannot run it, which it
         says to its neighbours where the plan is new to them."""
-        lane = self._lanes.get(lane_name) or self.lane(lane_name)
+        lane = self._lanes.get(lane_name)
+        if lane is None or lane.number is None:
+            lane = self.lane(lane_name)
         count = lane.enter()
         try:
             if fingerprint not in lane.known:
@@ -105,12 +148,18 @@ class _Channel:
                 self._compare(lane, -1 if refusal else fingerprint, refusal)
             if refusal:
                 raise InputError(refusal)
-            tag = (lane.number % _LANES * _CALLS + (count + fingerprint) % _CALLS) * _STEPS
-            result = body(_Carrier(self.group, self.places, tag))
+            if lane.rings is not None:
+                result = body(_Shared(lane.rings, count << 32 | fingerprint))
+            else:
+                result = body(self._carrier(lane, count + fingerprint))
         finally:
             lane.leave()
         lane.require_alone()
         return result
+
+    def _carrier(self, lane, number):
+        tag = (lane.number % _LANES * _CALLS + number % _CALLS) * _STEPS
+        return _Carrier(self.group, self.places, tag)
 
     def _compare(self, lane, said, refusal):
         """Around the ring of ranks, as a plan first runs: ranks with other plans would wait for
@@ -139,8 +188,13 @@ class _Channel:
 
 
 class _Carrier:
+    """One call as messages over the group."""
+
     def __init__(self, group, places, tag):
         self._group, self._places, self._tag = group, places, tag
+
+    def run(self, plan, rank, given, taken):
+        run_on_host(plan, rank, given, taken, self.exchange)
 
     def exchange(self, sends, receives):
         # Sends first: a receiver that is told what is coming needs no second word.
@@ -158,6 +212,16 @@ class _Carrier:
 
     def _at(self, transfer):
         return self._places[transfer.peer], self._tag + transfer.tag % (_STEPS - 1)
+
+
+class _Shared:
+    """One call through memory that the ranks share."""
+
+    def __init__(self, rings, number):
+        self._rings, self._number = rings, number
+
+    def run(self, plan, rank, given, taken):
+        run_on_rings(plan, rank, given, taken, self._rings, self._number)
 
 
 def as_bytes(memory):

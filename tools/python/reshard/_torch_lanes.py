@@ -77,9 +77,11 @@ class Lane:
     """Calls of one thread on one mesh, one after the other. Two at once cannot be told apart: both
     are refused, and all later ones, as ranks may have begun to count differently."""
 
-    def __init__(self, name, number):
+    def __init__(self, name, number=None):
         self.name = name
-        self.number = number
+        self.number = number  # None until the ranks have met in it
+        self.rings = None  # where the ranks share memory
+        self.meeting = threading.Lock()
         self.known = set()  # fingerprints of plans on which the ranks agreed
         self._count = itertools.count()
         self._busy = False

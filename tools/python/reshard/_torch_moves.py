@@ -11,7 +11,7 @@ from torch.distributed.tensor import Partial
 from . import _execute, _plan
 from ._library import InputError
 from ._local import execute_all
-from ._memory import Memory
+from ._memory import Memory, ask_for_huge_pages
 from ._torch_channels import route_of
 from ._torch_placements import unknown_kind
 from ._torch_tensors import by_bits, misfit, settled, stored
@@ -130,6 +130,9 @@ def _transport(meshes, lane):
     return TorchTransport(group if alone else None, groups)
 
 
+_LARGE = 4 << 20  # bytes
+
+
 def _run(move, rank, local, destination, transport):
     given = None
     if move.shards(rank)[0] is not None:
@@ -137,8 +140,10 @@ def _run(move, rank, local, destination, transport):
     taken = None
     if destination is not None:
         taken = local.new_empty(move.stored.shape(destination), dtype=move.stored.dtype)
+        if taken.nbytes >= _LARGE and not _execute.on_device(taken):
+            ask_for_huge_pages(taken.data_ptr(), taken.nbytes)
     if not _execute.on_device(local):
-        _execute.run_on_host(move.plan, rank, _memory(given), _memory(taken), transport.exchange)
+        transport.run(move.plan, rank, _memory(given), _memory(taken))
     else:
         transport.run_on_device(move.plan, rank, given, taken)
     if taken is None:

@@ -5,6 +5,7 @@ on GPUs over NCCL."""
 import torch
 import torch.distributed as dist
 
+from ._execute import run_on_host
 from ._torch_steps import run_steps
 
 
@@ -15,6 +16,9 @@ class TorchTransport:
     def __init__(self, group=None, groups=()):
         self._group = group
         self._groups = [dist.group.WORLD if group is None else group, *groups]
+
+    def run(self, plan, rank, given, taken):
+        run_on_host(plan, rank, given, taken, self.exchange)
 
     def exchange(self, sends, receives):
         works = [

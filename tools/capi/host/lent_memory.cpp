@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "tools/capi/lent_memory.h"
+#include "tools/capi/host/lent_memory.h"
 
 #include <algorithm>
 #include <numeric>

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// All changes of a word are exchanges, which have one order: a sleeper's comes before that of
+// whoever rings, who then wakes it, or behind it, so that the sleeper sees what was written before.
+#include "backends/host/bells.h"
+
+#include <cerrno>
+#include <ctime>
+#include <memory>
+#include <thread>
+
+#if defined(__linux__)
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
+namespace reshard::backends::host {
+namespace {
+
+using Word = std::atomic<std::uint32_t>;
+static_assert(Word::is_always_lock_free && sizeof(Word) == sizeof(std::uint32_t));
+
+#if defined(__linux__)
+void wake(Word& word) { syscall(SYS_futex, &word, FUTEX_WAKE, 1, nullptr, nullptr, 0); }
+
+// While the word is 1.
+bool wait_on(Word& word, std::chrono::milliseconds most) {
+  timespec limit{};
+  limit.tv_sec = static_cast<time_t>(most.count() / 1000);
+  limit.tv_nsec = static_cast<long>(most.count() % 1000 * 1'000'000);
+  return syscall(SYS_futex, &word, FUTEX_WAIT, 1, &limit, nullptr, 0) == 0 || errno == EAGAIN;
+}
+#else
+void wake(Word&) {}
+
+bool wait_on(Word& word, std::chrono::milliseconds most) {
+  constexpr std::chrono::microseconds kNap{50};
+  for (std::chrono::microseconds slept{0}; slept < most; slept += kNap) {
+    if (word.load(std::memory_order_acquire) == 0) return true;
+    std::this_thread::sleep_for(kNap);
+  }
+  return false;
+}
+#endif
+
+}  // namespace
+
+Bells::Bells(int place, int places, std::byte* memory)
+    : bells_(reinterpret_cast<Bell*>(memory)), place_(place), places_(places) {}
+
+std::int64_t Bells::bytes(int places) { return places * static_cast<std::int64_t>(sizeof(Bell)); }
+
+void Bells::begin() { std::uninitialized_value_construct_n(bells_, places_); }
+
+void Bells::ring(int place) {
+  Word& word = bells_[place].listening;
+  if (word.exchange(0, std::memory_order_acq_rel) == 1) wake(word);
+}
+
+void Bells::listen() { bells_[place_].listening.exchange(1, std::memory_order_acq_rel); }
+
+bool Bells::sleep(std::chrono::milliseconds most) {
+  return wait_on(bells_[place_].listening, most);
+}
+
+void Bells::stop_listening() { bells_[place_].listening.exchange(0, std::memory_order_acq_rel); }
+
+}  // namespace reshard::backends::host

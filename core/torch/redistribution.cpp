@@ -72,14 +72,6 @@ bool is_free(const Layout& source, const Layout& target) {
          });
 }
 
-// A cut that stands for no order of axes, and that PyTorch prices no more than any other strided
-// one.
-bool names_plain_shard(const Layout& layout) {
-  return std::ranges::any_of(layout.placements(), [](const Placement& p) {
-    return p.kind == Placement::Kind::StridedShard && p.split_factor == 1;
-  });
-}
-
 }  // namespace
 
 bool torch_plans_greedily(const Request& request) {
@@ -89,8 +81,7 @@ bool torch_plans_greedily(const Request& request) {
 double torch_min_cost_us(const Request& request, std::int32_t devices_per_host) {
   if (!request.same_mesh()) return kInfinite;
   if (is_free(request.source(), request.destination())) return 0.0;
-  if (names_plain_shard(request.source()) || names_plain_shard(request.destination()))
-    return kInfinite;
+  if (request.source().has_strided() || request.destination().has_strided()) return kInfinite;
   std::optional<OrderedRequest> ordered = as_shard_orders(request);
   if (!ordered || !can_search(*ordered)) return kInfinite;
   return torch_steps_cost_us(ordered->source, torch_min_cost_steps(*ordered, devices_per_host),

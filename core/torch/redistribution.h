@@ -77,10 +77,10 @@ std::vector<TorchStep> torch_greedy_steps(const Request& request);
 // other than the default or a _StridedShard, on either side, goes to its min-cost planner first.
 bool torch_plans_greedily(const Request& request);
 
-// Cost of the whole request by the min-cost planner's steps, also where PyTorch's own figure is
-// infinite because a _StridedShard stands for a shard order. Infinite across meshes, where a
-// _StridedShard stands for none or for a plain shard (split factor 1), as PyTorch's is then, and
-// where the search would take too long.
+// Cost of the whole request by the min-cost planner's steps. Infinite across meshes, where the
+// search would take too long, and for every _StridedShard, one that stands for a shard order among
+// them, as PyTorch's is: what it plans then it prices only where the order is said as one. Nothing
+// costs nothing even so, and what is whole on every rank.
 double torch_min_cost_us(const Request& request, std::int32_t devices_per_host);
 
 // The same by the steps of the planner that PyTorch takes unless told otherwise.

@@ -61,8 +61,9 @@ TEST_CASE("min-cost steps, joined steps and costs are PyTorch's") {
     REQUIRE(ordered.has_value());
     std::vector<TorchStep> steps = torch_min_cost_steps(*ordered, drawn.devices_per_host);
     CHECK(steps_text(steps, joined_steps(ordered->source, steps)) == drawn.steps);
-    CHECK(bits_text(torch_min_cost_us(drawn.request, drawn.devices_per_host)) ==
-          bits_text(drawn.cost_us));
+    // The price of the order, for PyTorch prices no _StridedShard that stands for it.
+    CHECK(bits_text(torch_min_cost_us(Request(ordered->source, ordered->target),
+                                      drawn.devices_per_host)) == bits_text(drawn.cost_us));
     ++compared;
     if (drawn.steps.find('+') != std::string::npos) ++joined;
     if (line.find("_S(") != std::string::npos) ++strided;

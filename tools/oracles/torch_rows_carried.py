@@ -89,6 +89,8 @@ def networks(row):
     row("adaptive_avg_pool3d", "nc{4}{4}{4}", output_size=[2, 2, 2])
     row("conv1d", "n{4}{16} {8}{4}{3} {8}")
     row("conv2d", "n{4}{8}{8} {8}{4}{3}{3} {8}", padding=[1, 1])
+    row("conv3d", "n{4}{4}{4}{4} {8}{4}{3}{3}{3} {8}")
+    row("conv_transpose1d", "n{4}{8} {4}{8}{2} {8}", stride=[2])
     row("conv_transpose2d.input", "n{4}{8}{8} {4}{8}{2}{2} {8}", stride=[2, 2])
     row("_weight_norm", "ab a1", dim=0)
     for reduction in (0, 2):
@@ -100,6 +102,7 @@ def networks(row):
 
 
 def arrays(row):
+    row("special_ndtr", "ab")
     row("nanmean", "ab", dim=[1])
     row("nanmean", "ab")
     for name in ("var.dim", "std.dim", "var_mean.dim"):

@@ -10,6 +10,7 @@
 #include "core/base/cursor.h"
 #include "core/base/errors.h"
 #include "core/base/printable.h"
+#include "core/ops/catalogue/other_names.h"
 #include "core/ops/rules/rules.h"
 #include "core/ops/views/view_map.h"
 
@@ -67,7 +68,9 @@ void read_row(const std::vector<std::string_view>& words, std::vector<Operator>&
   while (words[names_end - 1].ends_with(',')) ++names_end;
   bool attributes = false;
   for (std::size_t i = names_end; i < words.size(); ++i) {
-    if (words[i] == ";") {
+    if (words[i] == ":=") {
+      for (++i; i < words.size(); ++i) common.steps.append(words[i]).append(" ");
+    } else if (words[i] == ";") {
       attributes = true;
     } else if (attributes) {
       common.attributes.push_back(words[i]);
@@ -87,6 +90,7 @@ void read_row(const std::vector<std::string_view>& words, std::vector<Operator>&
   std::vector<std::string_view> names;
   for (std::size_t i = 1; i < names_end; ++i)
     for (std::string_view name : words_of(words[i], ",")) names.push_back(name);
+  common.row = names.front();
   for (std::string_view name : names) {
     Operator op = common;
     op.writes_out = name.ends_with('>');
@@ -172,7 +176,8 @@ const Operator* known_operator(std::string_view name) {
   std::string_view wanted = plain_name(name);
   for (std::string_view overload : kUsual)
     if (const Operator* op = find_exactly(std::string(wanted) + std::string(overload))) return op;
-  return nullptr;
+  std::string usual = usual_name(wanted);
+  return usual.empty() ? nullptr : known_operator(usual);
 }
 
 const Operator& find_operator(std::string_view name) {

@@ -4,10 +4,11 @@
 //
 // The catalogue (rules.h) has one row per operator:
 //
-//   RULE[+PARTIALS][=DTYPE]  NAMES  TENSORS ; ATTRIBUTES
+//   RULE[+PARTIALS][=DTYPE]  NAMES  TENSORS ; ATTRIBUTES := STEPS
 //
 // and a rule is one function that writes rows, one that says shapes and dtypes, and the attributes
-// that they read, which are what a cached decision depends on. Facts: PyTorch 2.15's registrations
+// that they read, which are what a cached decision depends on. STEPS are of the rule `steps` alone
+// (decompositions/written_steps.h). Facts: PyTorch 2.15's registrations
 // (torch/distributed/tensor/_ops); where they give wrong values, ours are right and say so.
 #pragma once
 
@@ -130,6 +131,8 @@ struct Operator {
   std::string name;                  // "max.dim"; without an overload "default"
   const Rule* rule = nullptr;        // none: a view (view_map.h) or a list of others
   std::string_view partials, dtype;  // what the catalogue adds to the rule
+  std::string steps;                 // written_steps.h
+  std::string_view row;              // the first name of its row in the catalogue
   std::vector<OpTensor> tensors;
   std::vector<std::string_view> attributes;
   std::vector<OpRead> reads;  // what decisions depend on; of views all attributes
@@ -142,7 +145,7 @@ struct Operator {
 };
 
 // By ATen's name without "aten.", with or without an overload: "add.Tensor", "add" where one is
-// meant. Null where there is none.
+// meant; by another name that ATen has for it, too. Null where there is none.
 const Operator* known_operator(std::string_view name);
 // Throws InputError, which names another where a letter or two are wrong.
 const Operator& find_operator(std::string_view name);

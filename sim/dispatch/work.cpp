@@ -97,7 +97,8 @@ Int128 operations_of(const DispatchedCall& call, const Parts& parts) {
   // Five products instead of two.
   if (rule == "attention_backward" && in.size() >= 4)
     return attention_operations(in[1], in[2]) * 5 / 2;
-  if (rule == "convolution" && in.size() >= 2) return convolution_operations(parts.out, in[1]);
+  bool convolves = rule == "convolution" || (rule == "steps" && call.op->name.starts_with("conv"));
+  if (convolves && in.size() >= 2) return convolution_operations(parts.out, in[1]);
   // One convolution for the input, one for the filters.
   if (rule == "convolution_backward" && in.size() >= 3)
     return 2 * convolution_operations(in[0], in[2]);

@@ -105,6 +105,17 @@ void expect_writable(const LocalCall& call, const Array& result, const Array& wr
                             text(result.shape), text(written.shape)));
 }
 
+// Gives results what they are written to, which are the call's last arguments.
+void write_out(const LocalCall& call, ArrayResults& made) {
+  std::size_t all = call.arguments.size();
+  call.expect(all > made.size(), "expected tensors to write to as its last ones");
+  for (std::size_t i = 0; i < made.size(); ++i) {
+    const Array& written = call.tensor(all - made.size() + i);
+    expect_writable(call, made[i].value(), written);
+    made[i] = cast(*made[i], written.dtype);
+  }
+}
+
 // Runs the plain form and gives its results what they are written to.
 ArrayResults run_row(const LocalCall& call, bool in_place, bool out) {
   if (in_place) {
@@ -120,17 +131,15 @@ ArrayResults run_row(const LocalCall& call, bool in_place, bool out) {
   LocalCall plain = call;
   plain.arguments = call.arguments.first(all - outputs);
   ArrayResults made = call.row->run(plain);
-  for (std::size_t i = 0; i < outputs; ++i) {
-    const Array& written = call.tensor(all - outputs + i);
-    expect_writable(call, made.at(i).value(), written);
-    made[i] = cast(*made[i], written.dtype);
-  }
+  write_out(call, made);
   return made;
 }
 
 // Step by step.
-ArrayResults compute_steps(const Operator& op, const std::vector<ArrayArgument>& arguments,
+ArrayResults compute_steps(const Operator& op, std::vector<ArrayArgument> arguments,
                            const OpAttributes& attributes, const RandomStream& random) {
+  const std::vector<ArrayArgument> given = arguments;
+  if (op.writes_out) arguments.resize(op.tensors.size());
   std::vector<TensorMeta> metas;
   std::vector<const Array*> inputs;
   for (const ArrayArgument& argument : arguments)
@@ -162,6 +171,7 @@ ArrayResults compute_steps(const Operator& op, const std::vector<ArrayArgument>&
   }
   ArrayResults out;
   for (StepTensor output : steps.outputs()) out.push_back(tensors[to_index(output)]);
+  if (op.writes_out) write_out({op.name, given, attributes, random, nullptr}, out);
   return out;
 }
 

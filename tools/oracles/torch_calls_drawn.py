@@ -9,6 +9,7 @@ import types
 
 import torch_calls
 import torch_rows
+import torch_rows_carried
 import torch_rows_decomposed
 import torch_rows_images
 
@@ -178,6 +179,21 @@ def decomposed():
             yield from systematic(row, mesh, end)[begin:end]
     yield from drawn(150, "composed", every)
     yield from itertools.islice(short(every), 30)
+
+
+def carried():
+    """Of strided shards PyTorch tries others than it has; their costs are all infinite."""
+    every = torch_rows_carried.carried
+    calls = [
+        *(call for row in rows(every) for call in systematic(row, "4", 3)),
+        *(call for row in rows(every) for call in systematic(row, "2x2", 1)),
+        *(call for row in rows(torch_rows_carried.batch_norms) for call in systematic(row, "4", 2)),
+        *(call for row in rows(torch_rows_carried.means) for call in systematic(row, "4", 4)),
+        *(call for row in rows(torch_rows_carried.outs) for call in systematic(row, "4", 3)),
+        *drawn(80, "carried", every),
+        *itertools.islice(short(every), 0, None, 4),
+    ]
+    yield from (call for call in calls if "_S(" not in str(call["in"]))
 
 
 def images():

@@ -3,6 +3,7 @@
 losses here, all others in the modules it names."""
 
 import torch
+import torch_carried_cases
 import torch_image_cases
 import torch_pointwise_cases as pointwise
 import torch_shape_cases as shapes
@@ -335,5 +336,6 @@ def cases():
         *(matrices, reductions, scans, softmaxes, norms, embeddings, attentions, losses),
         *(shapes.views, shapes.cuts, shapes.indices, shapes.convolutions, shapes.lists),
         torch_image_cases.images,
+        torch_carried_cases.carried,
     ):
         yield from group()

@@ -97,7 +97,7 @@ pointwise=bool         gt.Tensor,gt_.Tensor,gt.Tensor_out>   self other
 pointwise+rising       hardshrink,hardshrink.out>            self ; lambd
 pointwise              hardsigmoid,hardsigmoid_,hardsigmoid.out> self
 pointwise              hardsigmoid_backward                  grad_output self
-pointwise              hardswish,hardswish_                  self
+pointwise              hardswish,hardswish_,hardswish.out>   self
 pointwise              hardswish_backward                    grad_output self
 pointwise              hardtanh,hardtanh_,hardtanh.out>      self ; min_val max_val
 pointwise              hardtanh_backward                     grad_output self ; min_val max_val

@@ -30,11 +30,6 @@ double share(const Steps& s, StepTensor of, double factor = 1) {
   return reduction_of(s) == kMean ? factor / s.count_of(of) : factor;
 }
 
-void mse_loss(Steps& s) {
-  StepTensor difference = s("sub.Tensor", {s.in(0), s.in(1)});
-  give_reduced(s, s("pow.Tensor_Scalar", {difference}, {{"exponent", integer(2)}}));
-}
-
 void mse_loss_backward(Steps& s) {
   StepTensor difference = s("sub.Tensor", {s.in(1), s.in(2)});
   StepTensor scaled = s("mul.Tensor", {difference}, {{"other", number(share(s, s.in(1), 2))}});
@@ -89,23 +84,6 @@ void huber_loss_backward(Steps& s) {
   s.give(s("where.self", {below, least, s("where.self", {above, most, near})}));
 }
 
-// No logarithm is taken for less than -100.
-StepTensor bounded(Steps& s, StepTensor logarithm) {
-  StepTensor least = s("new_full", {s.in(0)},
-                       {{"size", OpValue(std::vector<OpValue>{})}, {"fill_value", integer(-100)}});
-  return s("maximum", {logarithm, least});
-}
-
-void binary_cross_entropy(Steps& s) {
-  StepTensor probability = s.in(0), target = s.in(1), weight = s.in(2);
-  StepTensor other = s("sub.Tensor", {target}, {{"other", integer(1)}});
-  StepTensor no = bounded(s, s("log1p", {s("neg", {probability})}));
-  StepTensor against = s("mul.Tensor", {other, no});
-  StepTensor in_favour = s("mul.Tensor", {target, bounded(s, s("log", {probability}))});
-  StepTensor loss = s("sub.Tensor", {against, in_favour});
-  give_reduced(s, weight == kNoTensor ? loss : s("mul.Tensor", {loss, weight}));
-}
-
 void binary_cross_entropy_backward(Steps& s) {
   StepTensor grad = s.in(0), probability = s.in(1), weight = s.in(3);
   StepTensor top = s("mul.Tensor", {grad, s("sub.Tensor", {probability, s.in(2)})});
@@ -119,32 +97,6 @@ void binary_cross_entropy_backward(Steps& s) {
   s.give(out);
 }
 
-void binary_cross_entropy_with_logits(Steps& s) {
-  StepTensor logit = s.in(0), target = s.in(1), weight = s.in(2), positive = s.in(3);
-  auto against = [&] {
-    StepTensor other = s("rsub.Scalar", {target}, {{"other", integer(1)}});
-    return s("mul.Tensor", {other, logit});
-  };
-  StepTensor loss = kNoTensor;
-  if (positive == kNoTensor) {
-    StepTensor no = against();
-    loss = s("sub.Tensor", {no, s("log_sigmoid_forward", {logit})});
-  } else {
-    StepTensor more = s("sub.Tensor", {positive}, {{"other", integer(1)}});
-    StepTensor scaled = s("mul.Tensor", {more, target});
-    StepTensor factor = s("add.Tensor", {scaled}, {{"other", integer(1)}});
-    StepTensor no = against();
-    StepTensor yes = s("mul.Tensor", {factor, s("log_sigmoid_forward", {logit})});
-    loss = s("sub.Tensor", {no, yes});
-  }
-  give_reduced(s, weight == kNoTensor ? loss : s("mul.Tensor", {loss, weight}));
-}
-
-void soft_margin_loss(Steps& s) {
-  StepTensor product = s("mul.Tensor", {s("neg", {s.in(0)}), s.in(1)});
-  give_reduced(s, s("log1p", {s("exp", {product})}));
-}
-
 void soft_margin_loss_backward(Steps& s) {
   StepTensor signed_grad = s("mul.Tensor", {s.in(2), s.in(0)});
   StepTensor sure = s("sigmoid", {s("mul.Tensor", {s.in(2), s.in(1)})});
@@ -156,16 +108,12 @@ void soft_margin_loss_backward(Steps& s) {
 }
 
 constexpr Decomposition kAll[]{
-    {"mse_loss", mse_loss},
     {"mse_loss_backward", mse_loss_backward},
     {"smooth_l1_loss", smooth_l1_loss},
     {"smooth_l1_loss_backward", smooth_l1_loss_backward},
     {"huber_loss", huber_loss},
     {"huber_loss_backward", huber_loss_backward},
-    {"binary_cross_entropy", binary_cross_entropy},
     {"binary_cross_entropy_backward", binary_cross_entropy_backward},
-    {"binary_cross_entropy_with_logits", binary_cross_entropy_with_logits},
-    {"soft_margin_loss", soft_margin_loss},
     {"soft_margin_loss_backward", soft_margin_loss_backward},
 };
 

@@ -13,11 +13,6 @@ namespace {
 OpValue integer(std::int64_t value) { return OpValue(value); }
 OpValue list(const std::vector<std::int64_t>& values) { return OpValue(values); }
 
-void take(Steps& s) {
-  StepTensor flat = s("view", {s.in(0)}, {{"size", list({-1})}});
-  s.give(s.of_lists("index.Tensor", {{flat}, {s.in(1)}}));
-}
-
 void rot90(Steps& s) {
   std::vector<std::int64_t> dims = s.attributes().integers("dims");
   if (dims.size() != 2) s.refuse("attr dims: expected two dims");
@@ -126,7 +121,6 @@ void isin(Steps& s) {
 }
 
 constexpr Decomposition kAll[]{
-    {"take", take},
     {"rot90", rot90},
     {"pixel_shuffle", pixel_shuffle},
     {"pixel_unshuffle", pixel_unshuffle},

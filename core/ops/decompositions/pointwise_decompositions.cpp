@@ -10,42 +10,6 @@ namespace {
 OpValue number(double value) { return OpValue(value); }
 OpValue integer(std::int64_t value) { return OpValue(value); }
 
-void log_sigmoid_forward(Steps& s) {
-  StepTensor x = s.in(0);
-  StepTensor zero = s("new_zeros", {x}, {{"size", OpValue(std::vector<OpValue>{})}});
-  StepTensor least = s("minimum", {zero, x});
-  StepTensor small = s("exp", {s("neg", {s("abs", {x})})});
-  s.give(s("sub.Tensor", {least, s("log1p", {small})}));
-  s.give(small);
-}
-
-void floor_divide(Steps& s) {
-  const OpValue* other = s.attributes().find("other");
-  OpValue down("floor");
-  if (other) {
-    s.give(s("div.Tensor_mode", {s.in(0)}, {{"other", *other}, {"rounding_mode", down}}));
-  } else {
-    s.give(s("div.Tensor_mode", {s.in(0), s.in(1)}, {{"rounding_mode", down}}));
-  }
-}
-
-void rsub(Steps& s) {
-  const OpValue* alpha = s.attributes().find("alpha");
-  s.give(s("sub.Tensor", {s.in(1), s.in(0)}, {{"alpha", alpha ? *alpha : integer(1)}}));
-}
-
-void prelu(Steps& s) {
-  StepTensor x = s.in(0);
-  StepTensor is_positive = s("gt.Scalar", {x}, {{"other", integer(0)}});
-  s.give(s("where.self", {is_positive, x, s("mul.Tensor", {s.in(1), x})}));
-}
-
-void polar(Steps& s) {
-  StepTensor real = s("mul.Tensor", {s.in(0), s("cos", {s.in(1)})});
-  StepTensor imaginary = s("mul.Tensor", {s.in(0), s("sin", {s.in(1)})});
-  s.give(s("complex", {real, imaginary}));
-}
-
 void rrelu_backward(Steps& s) {
   double lower = s.attributes().number("lower", 0), upper = s.attributes().number("upper", 0);
   bool trains = s.attributes().boolean("training", false);
@@ -95,12 +59,6 @@ void glu_backward(Steps& s) {
 }
 
 constexpr Decomposition kAll[]{
-    {"log_sigmoid_forward", log_sigmoid_forward},
-    {"floor_divide", floor_divide},
-    {"floor_divide.Scalar", floor_divide},
-    {"rsub.Tensor", rsub},
-    {"_prelu_kernel", prelu},
-    {"polar", polar},
     {"rrelu_with_noise_backward", rrelu_backward},
     {"glu", glu},
     {"glu_backward", glu_backward},

@@ -14,52 +14,10 @@ OpValue attribute(const Steps& s, std::string_view name, OpValue absent = {}) {
   return value ? *value : absent;
 }
 
-void count_nonzero(Steps& s) {
-  StepTensor is_there = s("ne.Scalar", {s.in(0)}, {{"other", integer(0)}});
-  s.give(s("sum.dim_IntList", {is_there}, {{"dim", attribute(s, "dim")}}));
-}
-
-void aminmax(Steps& s) {
-  for (const char* name : {"amin", "amax"}) {
-    if (s.attributes().has("dim")) {
-      s.give(
-          s(name, {s.in(0)},
-            {{"dim", attribute(s, "dim")}, {"keepdim", attribute(s, "keepdim", OpValue(false))}}));
-    } else {
-      s.give(s(name, {s.in(0)}, {{"keepdim", attribute(s, "keepdim", OpValue(false))}}));
-    }
-  }
-}
-
-void norm(Steps& s) {
-  OpValue order = attribute(s, "p");
-  s.give(s("linalg_vector_norm", {s.in(0)},
-           {{"ord", order.is_null() ? integer(2) : order},
-            {"dim", attribute(s, "dim")},
-            {"keepdim", attribute(s, "keepdim", OpValue(false))},
-            {"dtype", attribute(s, "dtype")}}));
-}
-
-void std_mean(Steps& s) {
-  StepTensor both = s.several("var_mean.correction", {s.in(0)},
-                              {{"dim", attribute(s, "dim")},
-                               {"correction", attribute(s, "correction")},
-                               {"keepdim", attribute(s, "keepdim", OpValue(false))}});
-  s.give(s("sqrt", {both}));
-  s.give(both + 1);
-}
-
-void dist(Steps& s) {
-  StepTensor difference = s("sub.Tensor", {s.in(0), s.in(1)});
-  s.give(s("norm.Scalar", {difference}, {{"p", attribute(s, "p", integer(2))}}));
-}
-
 void trace(Steps& s) {
   if (s.shape(s.in(0)).size() != 2) s.refuse("expected a matrix");
   s.give(s("sum", {s("diagonal_copy", {s.in(0)})}));
 }
-
-void vdot(Steps& s) { s.give(s("dot", {s.in(0), s.in(1)})); }
 
 OpValue sizes(std::initializer_list<std::int64_t> list) {
   return OpValue(std::vector<std::int64_t>(list));
@@ -67,6 +25,25 @@ OpValue sizes(std::initializer_list<std::int64_t> list) {
 
 StepTensor scaled(Steps& s, StepTensor tensor, const char* by) {
   return s("mul.Tensor", {tensor}, {{"other", attribute(s, by, integer(1))}});
+}
+
+// The direction of v, of length g. The norms of halves are f32.
+void weight_norm(Steps& s) {
+  const TensorMeta& v = s.meta(s.in(0));
+  std::int64_t kept = s.attributes().integer("dim", 0);
+  std::vector<std::int64_t> dims;
+  for (std::int64_t d = 0; d < v.shape.size(); ++d)
+    if (d != kept) dims.push_back(d);
+  StepTensor norm = s("linalg_vector_norm", {s.in(0)},
+                      {{"ord", integer(2)},
+                       {"dim", OpValue(dims)},
+                       {"keepdim", OpValue(true)},
+                       {"dtype", OpValue(v.dtype == DType::F64 ? "f64" : "f32")}});
+  StepTensor own = v.dtype == s.meta(norm).dtype
+                       ? norm
+                       : s("_to_copy", {norm}, {{"dtype", OpValue(std::string(text(v.dtype)))}});
+  s.give(s("mul.Tensor", {s.in(0), s("div.Tensor", {s.in(1), own})}));
+  s.give(norm);
 }
 
 void addr(Steps& s) {
@@ -97,19 +74,8 @@ void addmm_activation(Steps& s) {
 }
 
 constexpr Decomposition kAll[]{
-    {"count_nonzero", count_nonzero},
-    {"count_nonzero.dim_IntList", count_nonzero},
-    {"aminmax", aminmax},
-    {"norm.ScalarOpt_dim", norm},
-    {"norm.ScalarOpt_dim_dtype", norm},
-    {"norm.ScalarOpt_dtype", norm},
-    {"std_mean.correction", std_mean},
-    {"dist", dist},
-    {"trace", trace},
-    {"vdot", vdot},
-    {"addr", addr},
-    {"addmv", addmv},
-    {"_addmm_activation", addmm_activation},
+    {"trace", trace}, {"_weight_norm_interface", weight_norm}, {"addr", addr},
+    {"addmv", addmv}, {"_addmm_activation", addmm_activation},
 };
 
 }  // namespace

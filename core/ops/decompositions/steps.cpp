@@ -7,6 +7,7 @@
 
 #include "core/base/errors.h"
 #include "core/ops/decision.h"
+#include "core/ops/decompositions/written_steps.h"
 
 namespace reshard {
 namespace {
@@ -48,7 +49,11 @@ Steps::Steps(const OpSite& site) : site_(site) {
       metas_.push_back(*tensor);
     }
   }
-  find_decomposition(site.op.name).write(*this);
+  if (site.op.steps.empty()) {
+    find_decomposition(site.op.row).write(*this);
+  } else {
+    write_steps(*this, site.op);
+  }
 }
 
 void Steps::refuse(std::string_view why) const {
@@ -73,26 +78,25 @@ StepTensor Steps::several(std::string_view op, std::initializer_list<StepTensor>
                           Attributes attributes) {
   std::vector<std::vector<StepTensor>> arguments;
   for (StepTensor tensor : in) arguments.push_back({tensor});
-  run(op, std::move(arguments), attributes);
-  return steps_.back().first_out;
+  return of_lists(op, std::move(arguments), attributes);
 }
 
 StepTensor Steps::of_list(std::string_view op, std::vector<StepTensor> list,
                           Attributes attributes) {
-  run(op, {std::move(list)}, attributes);
-  return steps_.back().first_out;
+  return of_lists(op, {std::move(list)}, attributes);
 }
 
 StepTensor Steps::of_lists(std::string_view op, std::vector<std::vector<StepTensor>> in,
                            Attributes attributes) {
-  run(op, std::move(in), attributes);
-  return steps_.back().first_out;
+  OpAttributes named;
+  for (const auto& [name, value] : attributes) named.set(name, value);
+  return step(op, std::move(in), named);
 }
 
-void Steps::run(std::string_view op, std::vector<std::vector<StepTensor>> in,
-                Attributes attributes) {
-  InnerCall step{&find_operator(op), std::move(in), {}, static_cast<StepTensor>(metas_.size()), 0};
-  for (const auto& [name, value] : attributes) step.attributes.set(name, value);
+StepTensor Steps::step(std::string_view op, std::vector<std::vector<StepTensor>> in,
+                       const OpAttributes& attributes) {
+  StepTensor first = tensors();
+  InnerCall step{&find_operator(op), std::move(in), attributes, first, 0};
   std::vector<TensorSpec> whole;
   for (const TensorMeta& each : metas_) whole.push_back({each, {OpPlacement::replicate()}});
   Decision decision = decide(call_of(step, whole), kOneRank, cost_of_moving);
@@ -100,13 +104,14 @@ void Steps::run(std::string_view op, std::vector<std::vector<StepTensor>> in,
     metas_.push_back(output ? output->meta : TensorMeta{});
   step.outs = static_cast<int>(decision.outputs.size());
   steps_.push_back(std::move(step));
+  return first;
 }
 
 std::optional<std::vector<OpPlacements>> Steps::propagated(
     std::span<const OpPlacements* const> inputs, std::span<const std::int32_t> sizes) const {
   std::vector<TensorSpec> tensors;
   for (const TensorMeta& each : metas_) tensors.push_back({each, {}});
-  for (std::size_t i = 0; i < inputs.size(); ++i)
+  for (std::size_t i = 0; i < inputs_.size(); ++i)
     tensors[to_index(inputs_[i])].placements = *inputs[i];
   for (const InnerCall& step : steps_) {
     OpCall call = call_of(step, tensors);
@@ -126,8 +131,9 @@ std::optional<std::vector<OpPlacements>> Steps::propagated(
 }
 
 const Decomposition& find_decomposition(std::string_view name) {
-  for (std::span<const Decomposition> part : {loss_decompositions(), pointwise_decompositions(),
-                                              reduction_decompositions(), moving_decompositions()})
+  for (std::span<const Decomposition> part :
+       {loss_decompositions(), pointwise_decompositions(), reduction_decompositions(),
+        moving_decompositions(), composite_decompositions()})
     for (const Decomposition& each : part)
       if (each.name == name) return each;
   throw CheckFailure(fmt::format("no decomposition of {}", name));

@@ -5,8 +5,8 @@
 //
 //   a decomposition -> the steps of one call -> rows of placements, shapes, and values
 //
-// A decomposition is one function that writes the steps, those of PyTorch 2.15's decompositions in
-// their order, from the shapes and attributes of a call.
+// A decomposition is the steps of PyTorch 2.15's in their order, written in the catalogue
+// (written_steps.h), or one function that writes them from the shapes and attributes of a call.
 #pragma once
 
 #include <initializer_list>
@@ -40,10 +40,17 @@ class Steps {
   // ---- for decompositions
 
   const OpAttributes& attributes() const { return site_.attributes; }
+  // By its name in the catalogue.
+  bool is_called(std::string_view name) const { return site_.op.name == name; }
   // Refuses the call.
   [[noreturn]] void refuse(std::string_view why) const;
   // The call's input; kNoTensor where it is absent.
   StepTensor in(int argument) const;
+  // All of a list, or the one; none where it is absent.
+  std::vector<StepTensor> list(int argument) const {
+    bool is_there = to_index(argument) < arguments_.size();
+    return is_there ? arguments_[to_index(argument)] : std::vector<StepTensor>();
+  }
   // Refuses the call where it is absent.
   const TensorMeta& meta(StepTensor tensor) const {
     if (tensor == kNoTensor) refuse("expected a tensor that it needs, found none");
@@ -64,6 +71,9 @@ class Steps {
   // One that makes several: the first of them.
   StepTensor several(std::string_view op, std::initializer_list<StepTensor> in,
                      Attributes attributes = {});
+  // The first that it makes.
+  StepTensor step(std::string_view op, std::vector<std::vector<StepTensor>> in,
+                  const OpAttributes& attributes);
   void give(StepTensor output) { outputs_.push_back(output); }
 
   // ---- what they come to
@@ -74,14 +84,12 @@ class Steps {
   // The call's inputs that are there, in order.
   const std::vector<StepTensor>& inputs() const { return inputs_; }
 
-  // How the outputs lie where the inputs lie so, on a mesh of these sizes; nothing where a step
-  // would have to move one of them.
+  // How the outputs lie where the inputs lie so (what is written to by out= stands behind them), on
+  // a mesh of these sizes; nothing where a step would have to move one of them.
   std::optional<std::vector<OpPlacements>> propagated(std::span<const OpPlacements* const> inputs,
                                                       std::span<const std::int32_t> sizes) const;
 
  private:
-  void run(std::string_view op, std::vector<std::vector<StepTensor>> in, Attributes attributes);
-
   const OpSite& site_;
   std::vector<std::vector<StepTensor>> arguments_;
   std::vector<StepTensor> inputs_;
@@ -101,6 +109,7 @@ std::span<const Decomposition> loss_decompositions();
 std::span<const Decomposition> pointwise_decompositions();
 std::span<const Decomposition> reduction_decompositions();
 std::span<const Decomposition> moving_decompositions();
+std::span<const Decomposition> composite_decompositions();
 
 // Whether the operator is one of these.
 bool is_decomposed(const Operator& op);

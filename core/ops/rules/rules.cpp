@@ -5,9 +5,9 @@
 
 namespace reshard {
 
-std::array<std::string_view, 6> catalogue() {
-  return {kPointwiseOperators, kListOperators,  kTensorOperators,
-          kShapeOperators,     kImageOperators, kDecomposedOperators};
+std::array<std::string_view, 7> catalogue() {
+  return {kPointwiseOperators, kListOperators,       kTensorOperators,   kShapeOperators,
+          kImageOperators,     kDecomposedOperators, kCompositeOperators};
 }
 
 const Rule& find_rule(std::string_view name) {

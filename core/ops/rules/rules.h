@@ -17,10 +17,10 @@ namespace reshard {
 // writes to tensors given as out=, which come after the others. A tensor is `name`, `name?` where
 // it may be absent, `name[]` a list.
 
-std::array<std::string_view, 6> catalogue();
+std::array<std::string_view, 7> catalogue();
 
 extern const std::string_view kPointwiseOperators, kListOperators, kTensorOperators,
-    kShapeOperators, kImageOperators, kDecomposedOperators;
+    kShapeOperators, kImageOperators, kDecomposedOperators, kCompositeOperators;
 
 // The rules, in the files in which they are written (*_rules.cpp); a row of a table each.
 

@@ -169,7 +169,9 @@ MemoryView parts_of_complex(const MemoryView& input, const TensorMeta& output, b
 constexpr std::string_view kCopies[]{
     "view_copy", "_reshape_copy", "expand_copy",    "repeat",         "tile",
     "t_copy",    "permute_copy",  "transpose_copy", "unsqueeze_copy", "squeeze_copy"};
-constexpr std::string_view kSame[]{"alias", "detach", "detach_", "contiguous"};
+constexpr std::string_view kSame[]{"alias",        "detach",     "detach_", "contiguous",
+                                   "lift",         "lift_fresh", "data",    "dropout",
+                                   "resolve_conj", "resolve_neg"};
 constexpr std::string_view kParts[]{"select", "slice",        "narrow",
                                     "split",  "unsafe_split", "split_with_sizes",
                                     "chunk",  "unsafe_chunk", "unsafe_split_with_sizes",

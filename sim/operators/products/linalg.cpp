@@ -348,11 +348,13 @@ ArrayResults svd(const LocalCall& call) {
   bool full = call.attributes.boolean("full_matrices", false),
        vectors = call.attributes.boolean("compute_uv", true);
   std::int64_t m = a.rows(), n = a.columns(), least = std::min(m, n);
+  call.expect(least > 0, "expected matrices with elements");
   unsigned options =
       full ? Eigen::ComputeFullU | Eigen::ComputeFullV : Eigen::ComputeThinU | Eigen::ComputeThinV;
   Collected u, s, v;
   for (std::int64_t i = 0; i < a.count(); ++i) {
     Eigen::MatrixXd each = a.at(i);
+    call.expect(each.allFinite(), "expected finite numbers");
     Eigen::JacobiSVD<Eigen::MatrixXd> made(each, options);
     u.add(Matrix(made.matrixU()));
     s.add(Matrix(made.singularValues()));

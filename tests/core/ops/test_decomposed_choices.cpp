@@ -80,5 +80,37 @@ TEST_CASE("transforms are linear: the largest numbers do not have the largest on
   CHECK(largest.outputs[0]->meta.shape == Shape{16, 5});
 }
 
+TEST_CASE("what ATen has under two names is decided under the one that dispatch calls") {
+  const std::pair<const char*, const char*> names[]{{"multiply.Tensor", "mul.Tensor"},
+                                                    {"divide_.Tensor_mode", "div_.Tensor_mode"},
+                                                    {"__and__.Scalar", "bitwise_and.Scalar"},
+                                                    {"__iand__.Tensor", "bitwise_and_.Tensor"},
+                                                    {"greater_equal.Scalar", "ge.Scalar"},
+                                                    {"aten.absolute.default", "abs"},
+                                                    {"special_expit", "sigmoid"},
+                                                    {"concat", "cat"},
+                                                    {"ger", "outer"},
+                                                    {"true_divide.Scalar", "div.Scalar"}};
+  for (const auto& [other, usual] : names) {
+    CAPTURE(other);
+    CHECK(find_operator(other).name == usual);
+  }
+  CHECK(find_operator("true_divide.Tensor").name == "true_divide.Tensor");  // a row of its own
+  CHECK(known_operator("multiplied.Tensor") == nullptr);
+  CHECK(known_operator("multiply.Nothing") == nullptr);
+}
+
+TEST_CASE("written steps refuse what they need and do not find") {
+  CHECK_THROWS_WITH(decided("msort", {}), Catch::Contains("msort needs a tensor self"));
+  CHECK_THROWS_AS(decided("dropout", {{{8}, "R"}}, with({{"train", OpValue(true)}})), NotCovered);
+  CHECK_THROWS_WITH(
+      decided("kl_div", {{{8}, "R"}, {{8}, "R"}}, with({{"reduction", OpValue(std::int64_t{3})}})),
+      Catch::Contains("attr reduction: expected 0 (none), 1 (mean) or 2 (sum)"));
+  // Written to by out=, which does not move.
+  Decision out = decided("mse_loss.out", {{{8, 6}, "S(0)"}, {{8, 6}, "S(0)"}, {{}, "R"}});
+  CHECK(text(*out.wanted[0]) == "R");
+  CHECK(text(out.outputs[0]->placements) == "R");
+}
+
 }  // namespace
 }  // namespace reshard::test

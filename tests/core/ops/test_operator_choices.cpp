@@ -152,6 +152,10 @@ TEST_CASE("operators without rows are decided as PyTorch decides them from their
   CHECK(checked.calls > 900);
 }
 
+TEST_CASE("operators whose steps are written are decided as PyTorch decides them") {
+  CHECK(check_decisions("tests/torch/data/operators_carried.jsonl").calls > 490);
+}
+
 TEST_CASE("calls are decided otherwise where PyTorch is wrong or has no answer") {
   CHECK(check_decisions("tests/torch/data/operators_apart.jsonl").calls > 90);
 }

@@ -59,6 +59,10 @@ TEST_CASE("operations and bytes are those of the first rank's parts") {
             R"("attr": {"stride": [1, 1], "padding": [1, 1], "dilation": [1, 1], )"
             R"("transposed": false, "output_padding": [0, 0], "groups": 1}})",
         2 * (2 * 5 * 8 * 8) * (3 * 3 * 3), 4 * (384 + 135 + 640));
+  check(tensor("x", "2,3,8,8", "R") + tensor("w", "5,3,3,3", "R") +
+            R"({"op": "call", "call": "conv2d", "in": ["x", "w"], "out": ["y"], )"
+            R"("attr": {"padding": [1, 1]}})",
+        2 * (2 * 5 * 8 * 8) * (3 * 3 * 3), 4 * (384 + 135 + 640));
   check(tensor("x", "8,8", "S(0)") + R"({"op": "call", "call": "relu", "in": ["x"], "out": ["y"]})",
         0, 4 * (16 + 16));
   check(tensor("x", "8,8", "S(0)") + R"({"op": "call", "call": "t", "in": ["x"], "out": ["y"]})", 0,

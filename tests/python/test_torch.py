@@ -158,7 +158,10 @@ def a_pool_is_refused_unless_lanes_are_named(mesh, line):
         named = list(pool.map(work, range(3), ["a", "b", "c"]))
         expect(named == [True] * 3, named)
         unnamed = list(pool.map(work, range(3)))
-    expect(all("a lane=, equal on all ranks" in str(each) for each in unnamed), unnamed)
+    # On the diagonal nothing travels: there calls may be over before the next one begins.
+    alone = row == column
+    for each in unnamed:
+        expect("a lane=, equal on all ranks" in str(each) or (alone and each is True), unnamed)
 
 
 # ---- what is refused

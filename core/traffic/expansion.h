@@ -58,6 +58,10 @@ class Expansion {
   std::int64_t size() const { return size_; }
   // Every round is like the first: the same bytes between the same members.
   bool rounds_alike() const;
+  // Chunks 0 .. this - 1 are one element larger than the others.
+  std::int32_t larger_chunks() const {
+    return kind_ == CollectiveKind::AllReduce ? static_cast<std::int32_t>(larger_chunks_) : 0;
+  }
   Transfer transfer(std::int64_t i) const;
   // Carried by transfer i.
   std::int64_t elements(std::int64_t i) const { return elements(transfer(i)); }

@@ -75,6 +75,11 @@ class Transfers {
   }
   // By part. The default is one ring in the order of the parts.
   void lay_rings(std::vector<RingPlace> places);
+  // Of a ring: where the part stands in it.
+  std::int32_t ring_position(std::int32_t part) const {
+    return places_.empty() ? part % group_size() : places_[to_index(part)].position;
+  }
+  const Expansion& expansion(std::int32_t group) const { return expansions_[to_index(group)]; }
 
   // Nothing goes between parts of a group of that many before all of them are there, as between
   // kernels that wait for each other.

@@ -27,6 +27,17 @@ namespace reshard::sim {
 
 namespace {
 
+// Of a timeline, 4 GiB.
+constexpr std::size_t kMaxRecordedFlows = std::size_t{1} << 26;
+
+void check_recorded(std::size_t flows) {
+  if (flows >= kMaxRecordedFlows)
+    throw InputError(fmt::format(
+        "expected a timeline of at most {} transfers, found more (a ring of n ranks has "
+        "n(n-1), of an all_reduce twice that; fewer ranks would do)",
+        kMaxRecordedFlows));
+}
+
 class Engine {
  public:
   Engine(const Workload& workload, const Topology& topology, const EngineOptions& options)
@@ -92,6 +103,7 @@ class Engine {
 void Engine::arrive(std::int32_t flow) {
   const Transit& transit = flows_.transit(flow);
   program_.arrived(transit, options_.waits ? options_.waits->end(flow, now_ps_) : WaitLog::kNone);
+  if (options_.record_flows) check_recorded(timeline_.flows.size());
   if (options_.record_flows)
     timeline_.flows.push_back({transit.op, transit.step, transit.source, transit.destination,
                                transit.bytes, flows_.start_ps(flow), now_ps_});
@@ -185,6 +197,7 @@ void Engine::join(std::int32_t flow) {
 
 const std::vector<std::int64_t>* Engine::take_whole(const Transfers& transfers,
                                                     std::span<const Rank> ranks, bool together) {
+  if (options_.record_flows) check_recorded(to_index(transfers.count()));
   // Who is told of flows gets them.
   if (options_.record_flows || options_.run_transfers || options_.waits || options_.observer ||
       !options_.faults.empty() || !flows_.idle() ||

@@ -15,13 +15,22 @@ WholeSteps::WholeSteps(const Topology& topology)
       link_of_(to_index(topology.resource_count()), kNone),
       routes_(round_routes_.size()) {}
 
-bool WholeSteps::takes(const Transfers& transfers, std::span<const Rank> ranks) {
+void WholeSteps::clear(std::size_t parts) {
   for (const Link& link : links_) link_of_[link.resource] = kNone;
   links_.clear();
   crossed_.clear();
   std::fill(routes_.begin(), routes_.end(), RouteUse{});
-  durations_ps_.assign(ranks.size(), 0);
-  bool taken = run(transfers, ranks);
+  durations_ps_.assign(parts, 0);
+}
+
+bool WholeSteps::takes(const Transfers& transfers, std::span<const Rank> ranks) {
+  // Rounds that are alike are one; else the rings' way is the shorter one.
+  bool alike = transfers.rounds_alike(), taken = false;
+  for (bool as_ring : {!alike, alike}) {
+    if (taken || (as_ring && !transfers.is_ring())) continue;
+    clear(ranks.size());
+    taken = as_ring ? run_rings(transfers, ranks) : run(transfers, ranks);
+  }
   // Whoever runs the step instead needs the memory.
   sent_ = {};
   paths_ = {};

@@ -22,7 +22,8 @@
 // bounds is the end of a transfer whose rate is exact. That is so for all of them where ranks are
 // alike, however the last bytes per second are rounded; elsewhere the step is run. Several rounds
 // are taken one after the other while all parts end each of them together; rounds that are alike
-// (a ring's) are taken once.
+// (a ring's) are taken once. Rings whose members do not end their rounds together are taken where
+// each transfer has its links for itself (uneven_rings.cpp).
 #pragma once
 
 #include <cstdint>
@@ -70,6 +71,7 @@ class WholeSteps {
     LinkIndex limit = kNone;   // on account of which; none: the cap
   };
 
+  void clear(std::size_t parts);
   bool run(const Transfers& transfers, std::span<const Rank> ranks);
   bool run_round(const Transfers& transfers, std::int32_t round, std::span<const Rank> ranks);
   void clear_round(std::size_t parts);
@@ -81,6 +83,14 @@ class WholeSteps {
   bool find_ends();
   bool all_known() const;
   bool add_round(std::int64_t times);
+  // uneven_rings.cpp
+  struct RingEdge;
+  bool run_rings(const Transfers& transfers, std::span<const Rank> ranks);
+  bool add_edges(const Transfers& transfers, std::span<const Rank> ranks, std::int32_t part,
+                 std::vector<RingEdge>& edges);
+  bool add_edge_use(const Transfers& transfers, std::span<const Rank> ranks, const RingEdge& edge);
+  bool run_group(const Transfers& transfers, std::int32_t group,
+                 const std::vector<RingEdge>& edges);
   std::span<const LinkIndex> path(std::size_t sent) const;
 
   const Topology& topology_;

@@ -168,26 +168,26 @@ class Making {
     }
   }
 
-  // The setups of those that are used, in the order in which they were come to.
+  // The setups of those that are used, in the order in which they were come to. Splits are calls of
+  // all ranks of the parent, one after the other at the start: one setup that takes as long as all.
   void make() {
     std::map<Rank, std::int64_t> time_ps, bytes;
+    std::int64_t splits = 0;
     for (std::size_t i = 0; i < made_.size(); ++i) {
       const Made& made = made_[i];
       bool parent = i == kParent;
       if (made.ranks.empty() || (made.first.empty() && !(parent && made.at_start))) continue;
       if (parent && !made.at_start) find_absent(made);
       ++use_.created;
-      // A split is a call of all ranks of the parent.
-      const std::vector<Rank>& callers = made.split ? made_[kParent].ranks : made.ranks;
-      std::int64_t taken_ps = made.split ? costs_.split_ps : costs_.making_ps(made.ranks.size());
-      for (Rank rank : callers) time_ps[rank] = add_ps(time_ps[rank], taken_ps);
       for (Rank rank : made.ranks) add_bytes(bytes[rank], costs_.memory_bytes);
-      std::vector<Seat> seats;
-      for (Rank rank : callers) {
-        auto first = made.first.find(rank);
-        seats.push_back(made.at_start || first == made.first.end() ? Seat{} : first->second);
-      }
-      add_setup(callers, std::move(seats), taken_ps);
+      if (made.split)
+        ++splits;
+      else
+        add_making(made.ranks, costs_.making_ps(made.ranks.size()), &made, time_ps);
+    }
+    if (splits > 0) {
+      Int128 taken_ps = std::min<Int128>(Int128{splits} * costs_.split_ps, kMaxTimePs);
+      add_making(made_[kParent].ranks, static_cast<std::int64_t>(taken_ps), nullptr, time_ps);
     }
     for (const auto& [key, first] : connections_)
       for (Rank rank : {key.second.first, key.second.second})
@@ -196,6 +196,22 @@ class Making {
       for (auto [rank, count] : peers) add_bytes(bytes[rank], count * costs_.peer_bytes);
     for (const auto& [rank, ps] : time_ps) use_.making_ps = std::max(use_.making_ps, ps);
     for (const auto& [rank, held] : bytes) use_.bytes = std::max(use_.bytes, held);
+  }
+
+  // `made` that its ranks come to on first use, perhaps; none: at the start.
+  void add_making(const std::vector<Rank>& ranks, std::int64_t taken_ps, const Made* made,
+                  std::map<Rank, std::int64_t>& time_ps) {
+    std::vector<Seat> seats;
+    for (Rank rank : ranks) {
+      time_ps[rank] = add_ps(time_ps[rank], taken_ps);
+      if (made == nullptr || made->at_start) {
+        seats.push_back({});
+        continue;
+      }
+      auto first = made->first.find(rank);
+      seats.push_back(first == made->first.end() ? Seat{} : first->second);
+    }
+    add_setup(ranks, std::move(seats), taken_ps);
   }
 
   void find_absent(const Made& parent) {

@@ -90,6 +90,31 @@ TEST_CASE("of other calls little is said: of those in which PyTorch's answer is 
         "convolution_backward 3\nembedding 1\nlinalg_vector_norm 11\nmax 5\nmin 6\nview 4\n");
 }
 
+// It is told from PyTorch's own choice, which must be known, then, right or wrong.
+TEST_CASE("choices that PyTorch made are those that it is taken to make") {
+  std::ifstream file("tests/torch/data/operators.jsonl");
+  int calls = 0;
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with("{\"call\"")) continue;
+    OperatorCase asked = operator_case(line);
+    if (asked.handled || asked.refused) continue;
+    CAPTURE(line);
+    auto mesh = std::make_shared<const Mesh>(parse_mesh(asked.mesh));
+    TorchMoves moves(mesh, 1);
+    Choosing choosing;
+    choosing.as_torch = true;
+    Decision found = decide(
+        asked.call, mesh->shape(),
+        [&](const TensorSpec& from, const OpPlacements& to) { return moves.cost_us(from, to); },
+        choosing);
+    std::vector<std::string> in;
+    for (const auto& wanted : found.wanted) in.push_back(wanted ? text(*wanted) : "-");
+    CHECK(in == asked.in);
+    ++calls;
+  }
+  CHECK(calls > 6'000);
+}
+
 TEST_CASE("an empty shard of what is reduced to its largest element stops PyTorch") {
   for (const char* op : {"amax", "amin"}) {
     CHECK_THAT(said(op, "4", {{"[5, 3]", "S(0)"}}, R"({"dim": [0]})"), Contains("hangs here"));

@@ -1,38 +1,85 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // p2p: direct exchange. Every destination rank gets each part of its shard from one rank that holds
-// it: itself where it can, else the replica that has sent least so far (ties: the lower rank).
-// Destination ranks are served in ascending order. It knows no topology. The bytes received are the
-// fewest possible (redistribution bound 2), and one message goes from a rank to another, however
-// many boxes it holds.
+// it: itself where it can, else a replica on its node that has not sent its share, else the replica
+// that has sent least so far (ties: the lower position in the mesh). Destination ranks are served
+// by their positions, so that ranks may be called anything. Of the topology it knows the nodes
+// alone. The bytes received are the fewest possible (redistribution bound 2), and one message goes
+// from a rank to another, however many boxes it holds.
 //
 // Where S becomes P(sum) a rank gets its share of the source and fills the rest with zeros.
 //
 // Work is linear in what comes out: per dim a table of which source pieces meet which destination
 // piece, and per destination rank the product of its rows.
 #include <algorithm>
-#include <numeric>
 
 #include <fmt/format.h>
 
 #include "core/base/errors.h"
+#include "core/base/integers.h"
 #include "core/planners/p2p_parts.h"
 
 namespace reshard {
 
+Senders::Senders(const Crossing& crossing, const Topology* topology)
+    : crossing_(crossing),
+      topology_(topology),
+      sets_(crossing.source_slot.size()),
+      sent_(crossing.source_slot.size(), 0) {
+  if (topology == nullptr || crossing.source_cells.replica_offsets().size() == 1) return;
+  for (Rank rank : crossing.request.source().mesh().ranks())
+    node_of_.push_back(topology->node_of(rank));
+  if (std::ranges::count(node_of_, node_of_.front()) == std::ssize(node_of_)) node_of_.clear();
+}
+
+// Until the first of the heap has sent what it says.
+void Senders::refresh(Heap& heap) const {
+  while (heap.front().first != sent_[to_index(heap.front().second)]) {
+    std::pop_heap(heap.begin(), heap.end(), std::greater<>());
+    heap.back().first = sent_[to_index(heap.back().second)];
+    std::push_heap(heap.begin(), heap.end(), std::greater<>());
+  }
+}
+
+std::int32_t Senders::take(Heap& heap, std::int64_t elements) {
+  refresh(heap);
+  std::int32_t position = heap.front().second;
+  sent_[to_index(position)] += elements;
+  return position;
+}
+
 Slot Senders::pick(std::int32_t base, std::int64_t elements) {
-  std::vector<std::pair<std::int64_t, Slot>>& set = sets_[to_index(base)];
   const std::vector<std::int32_t>& offsets = crossing_.source_cells.replica_offsets();
   if (offsets.size() == 1) return crossing_.source_slot[to_index(base)];
-  if (set.empty()) {
-    for (std::int32_t offset : offsets)
-      set.emplace_back(0, crossing_.source_slot[to_index(base + offset)]);
-    std::sort(set.begin(), set.end());  // a sorted list is a heap
+  Heap& all = sets_[to_index(base)].all;
+  if (all.empty()) {
+    for (std::int32_t offset : offsets) all.emplace_back(0, base + offset);
+    std::sort(all.begin(), all.end());  // a sorted list is a heap
   }
-  std::pop_heap(set.begin(), set.end(), std::greater<>());
-  Slot slot = set.back().second;
-  set.back().first += elements;
-  std::push_heap(set.begin(), set.end(), std::greater<>());
-  return slot;
+  return crossing_.source_slot[to_index(take(all, elements))];
+}
+
+std::optional<Slot> Senders::pick_near(std::int32_t base, std::int64_t elements, Rank receiver) {
+  const std::vector<std::int32_t>& offsets = crossing_.source_cells.replica_offsets();
+  Set& set = sets_[to_index(base)];
+  auto before = [](const auto& entry, std::int32_t node) { return entry.first < node; };
+  if (set.by_node.empty()) {
+    std::vector<std::pair<std::int32_t, std::int32_t>> holders;  // node, position
+    for (std::int32_t offset : offsets)
+      holders.emplace_back(node_of_[to_index(base + offset)], base + offset);
+    std::sort(holders.begin(), holders.end());
+    for (auto [node, position] : holders) {
+      if (set.by_node.empty() || set.by_node.back().first != node)
+        set.by_node.push_back({node, {}});
+      set.by_node.back().second.emplace_back(0, position);
+    }
+  }
+  std::int32_t node = topology_->node_of(receiver);
+  auto near = std::lower_bound(set.by_node.begin(), set.by_node.end(), node, before);
+  if (near == set.by_node.end() || near->first != node) return std::nullopt;
+  refresh(near->second);
+  auto share = ceil_div(set.expected, std::ssize(offsets));
+  if (near->second.front().first >= share) return std::nullopt;
+  return crossing_.source_slot[to_index(take(near->second, elements))];
 }
 
 namespace {
@@ -40,33 +87,38 @@ namespace {
 // Destination elements are single source elements, perhaps divided (R -> P(sum)).
 class MovePlanner {
  public:
-  explicit MovePlanner(Crossing& crossing)
+  MovePlanner(Crossing& crossing, const Topology* topology)
       : crossing_(crossing),
         remote_(crossing.dims(), crossing.plan.slot_count()),
         local_(crossing.dims(), crossing.plan.slot_count()),
-        senders_(crossing),
+        senders_(crossing, topology),
         divisor_(crossing.request.fold().divisor) {}
 
   void run(Explanation* explanation) {
     // Division happens at the receiver, from a landing buffer of the destination's shape.
     if (divisor_ > 1) landing_ = crossing_.plan.add_temporary();
-    std::vector<std::int32_t> positions(crossing_.destination_slot.size());
-    std::iota(positions.begin(), positions.end(), 0);
-    std::sort(positions.begin(), positions.end(),
-              [&](std::int32_t a, std::int32_t b) { return slot_at(a) < slot_at(b); });
-    for (std::int32_t position : positions) serve(position);
+    if (senders_.differ())
+      for (Pass pass : {Pass::Count, Pass::Near, Pass::Rest}) serve_all(pass);
+    else
+      serve_all(Pass::All);
     add_steps(explanation);
   }
 
  private:
-  Slot slot_at(std::int32_t position) const {
-    return crossing_.destination_slot[to_index(position)];
+  // What replicas on several nodes are asked for is counted first; then come receivers that have
+  // one on their own node, then the others.
+  enum class Pass : std::uint8_t { Count, Near, Rest, All };
+
+  void serve_all(Pass pass) {
+    visited_ = 0;
+    auto ranks = static_cast<std::int32_t>(crossing_.destination_slot.size());
+    for (std::int32_t position = 0; position < ranks; ++position) serve(position, pass);
   }
 
-  void serve(std::int32_t position) {
+  void serve(std::int32_t position, Pass pass) {
     const Layout& layout = crossing_.request.destination();
     MeshCoordinate coordinate = layout.mesh().coordinate(position);
-    Slot slot = slot_at(position);
+    Slot slot = crossing_.destination_slot[to_index(position)];
     std::int64_t addend = crossing_.request.addends_wanted(position)[0];
     std::array<std::span<const PieceOverlap>, kMaxDims> rows;
     std::array<std::size_t, kMaxDims> sizes{};
@@ -90,11 +142,34 @@ class MovePlanner {
             base += crossing_.source_cells.base(static_cast<int>(d), cell[d].source_piece);
             volume *= cell[d].size;
           }
-          Slot sender = slot;
-          if (!own || own->base != base || own->addend != addend)
-            sender = senders_.pick(base + addend_offset, volume);
-          move_cell(sender, slot, std::span<const PieceOverlap>(cell.data(), dims));
+          std::optional<Slot> sender;
+          if (own && own->base == base && own->addend == addend) {
+            if (pass == Pass::Near || pass == Pass::All) sender = slot;
+          } else {
+            sender = sender_of(base + addend_offset, volume, slot, pass);
+          }
+          if (sender) move_cell(*sender, slot, std::span<const PieceOverlap>(cell.data(), dims));
         });
+  }
+
+  // None where it is another pass's.
+  std::optional<Slot> sender_of(std::int32_t base, std::int64_t volume, Slot receiver, Pass pass) {
+    std::optional<Slot> out;
+    switch (pass) {
+      case Pass::Count:
+        senders_.expect(base, volume);
+        break;
+      case Pass::Near:
+        out = senders_.pick_near(base, volume, crossing_.plan.rank_of(receiver));
+        served_.push_back(out.has_value());
+        break;
+      case Pass::Rest:
+        if (!served_[visited_++]) out = senders_.pick(base, volume);
+        break;
+      case Pass::All:
+        out = senders_.pick(base, volume);
+    }
+    return out;
   }
 
   void move_cell(Slot sender, Slot receiver, std::span<const PieceOverlap> cell) {
@@ -135,12 +210,25 @@ class MovePlanner {
     remote_.add(sender, receiver, move);
   }
 
+  // Parts ascend by slot, and operands as they.
+  void in_order(ReduceStep& divide) const {
+    divide.divisor = divisor_;
+    std::ranges::stable_sort(divide.parts, {}, &ReduceStep::Part::slot);
+    std::vector<ReduceStep::Operand> operands;
+    for (ReduceStep::Part& part : divide.parts) {
+      operands.push_back(divide.operands[part.first_operand]);
+      part.first_operand = static_cast<std::uint32_t>(operands.size() - 1);
+    }
+    divide.operands = std::move(operands);
+  }
+
   void add_steps(Explanation* explanation) {
     Plan& plan = crossing_.plan;
     auto say = [&](StepId step, const char* why) {
       if (explanation) explanation->add(step, why);
     };
-    divide_own_.divisor = divide_landed_.divisor = divisor_;
+    in_order(divide_own_);
+    in_order(divide_landed_);
     if (!local_.empty())
       say(plan.add_step(local_.take(), {}), "what a rank already holds it copies");
     if (!divide_own_.parts.empty())
@@ -163,6 +251,8 @@ class MovePlanner {
   std::int64_t divisor_;
   BufferId landing_{};
   ReduceStep divide_own_, divide_landed_;
+  std::vector<bool> served_;  // by what is asked of others, in order
+  std::size_t visited_ = 0;
 };
 
 }  // namespace
@@ -175,9 +265,9 @@ Plan plan_p2p(const Request& request, const PlannerInput& input) {
       input.explanation->add(id, "S -> P(sum): zeros for the elements of other ranks");
   }
   if (request.fold().fold_count > 1)
-    plan_folds(crossing, input.explanation);
+    plan_folds(crossing, input);
   else
-    MovePlanner(crossing).run(input.explanation);
+    MovePlanner(crossing, input.topology).run(input.explanation);
   return std::move(crossing.plan);
 }
 

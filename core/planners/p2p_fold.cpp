@@ -20,14 +20,21 @@ namespace {
 
 class FoldPlanner {
  public:
-  explicit FoldPlanner(Crossing& crossing)
+  FoldPlanner(Crossing& crossing, const Topology* topology)
       : crossing_(crossing),
         addends_(crossing.dims(), crossing.plan.slot_count()),
         results_(crossing.dims(), crossing.plan.slot_count()),
-        senders_(crossing),
+        senders_(crossing, topology),
         owned_(crossing.plan.slot_count(), 0),
         folds_(crossing.plan.slot_count()),
-        temporaries_(crossing.plan.slot_count(), 0) {}
+        temporaries_(crossing.plan.slot_count(), 0),
+        places_(crossing.plan.slot_count(), 0) {
+    // A rank of both meshes stands where it does in the source's.
+    std::int32_t place = static_cast<std::int32_t>(crossing.source_slot.size());
+    for (Slot slot : crossing.destination_slot) places_[to_index(slot)] = place++;
+    place = 0;
+    for (Slot slot : crossing.source_slot) places_[to_index(slot)] = place++;
+  }
 
   void run(Explanation* explanation) {
     Items(crossing_).for_each([&](const Item& item) { plan_item(item); });
@@ -56,7 +63,9 @@ class FoldPlanner {
               crossing_.source_slot[to_index(item.source_base + addend_offset(addend) + replica)]);
     }
     if (owners.empty()) owners = item.needing;
-    auto load = [&](Slot slot) { return std::pair(owned_[to_index(slot)], slot); };
+    auto load = [&](Slot slot) {
+      return std::pair(owned_[to_index(slot)], places_[to_index(slot)]);
+    };
     std::sort(owners.begin(), owners.end(), [&](Slot a, Slot b) { return load(a) < load(b); });
     return owners;
   }
@@ -172,12 +181,13 @@ class FoldPlanner {
   std::vector<std::int64_t> owned_;        // elements each slot folds so far
   std::vector<std::vector<Fold>> folds_;   // per slot
   std::vector<std::int32_t> temporaries_;  // used so far, per slot
+  std::vector<std::int32_t> places_;       // per slot: by which owners of equal loads are ordered
 };
 
 }  // namespace
 
-void plan_folds(Crossing& crossing, Explanation* explanation) {
-  FoldPlanner(crossing).run(explanation);
+void plan_folds(Crossing& crossing, const PlannerInput& input) {
+  FoldPlanner(crossing, input.topology).run(input.explanation);
 }
 
 }  // namespace reshard

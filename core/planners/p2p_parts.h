@@ -3,6 +3,8 @@
 // (p2p_fold.cpp).
 #pragma once
 
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "core/moves/crossing.h"
@@ -13,22 +15,45 @@ namespace reshard {
 
 // Which replica sends. Ranks that hold the same piece of every dim and the same addend are replicas
 // of each other and of nobody else, so every such set keeps its own heap of (elements sent so far,
-// rank): a pick costs the logarithm of the number of replicas.
+// position): a pick costs the logarithm of the number of replicas. Where replicas lie on several
+// nodes, they are picked for receivers of their own node first, each for its share of what is
+// expected.
 class Senders {
  public:
-  explicit Senders(const Crossing& crossing)
-      : crossing_(crossing), sets_(crossing.source_slot.size()) {}
+  // `topology` may be null: then all are equally near.
+  Senders(const Crossing& crossing, const Topology* topology);
+
   // The holder at source position `base` + a replica offset that has sent least (ties: the lower
-  // rank); charged with `elements` more.
+  // position); charged with `elements` more.
   Slot pick(std::int32_t base, std::int64_t elements);
 
+  // Whether some replicas are nearer than others.
+  bool differ() const { return !node_of_.empty(); }
+  // Elements that pick() or pick_near() will be asked for.
+  void expect(std::int32_t base, std::int64_t elements) {
+    sets_[to_index(base)].expected += elements;
+  }
+  // The same holder of those on the node, none where they have sent their share.
+  std::optional<Slot> pick_near(std::int32_t base, std::int64_t elements, Rank receiver);
+
  private:
+  using Heap = std::vector<std::pair<std::int64_t, std::int32_t>>;  // least first
+  struct Set {
+    Heap all;  // filled at the first pick
+    std::vector<std::pair<std::int32_t, Heap>> by_node;
+    std::int64_t expected = 0;
+  };
+  std::int32_t take(Heap& heap, std::int64_t elements);
+  void refresh(Heap& heap) const;
+
   const Crossing& crossing_;
-  // By base; least first; filled at the first pick.
-  std::vector<std::vector<std::pair<std::int64_t, Slot>>> sets_;
+  const Topology* topology_;
+  std::vector<Set> sets_;              // by base
+  std::vector<std::int64_t> sent_;     // by position; heaps learn of it when they are asked
+  std::vector<std::int32_t> node_of_;  // by position; empty: one node, or nobody knows
 };
 
 // Fills crossing.plan where fold_count > 1.
-void plan_folds(Crossing& crossing, Explanation* explanation);
+void plan_folds(Crossing& crossing, const PlannerInput& input);
 
 }  // namespace reshard

@@ -7,8 +7,9 @@
 // How many chunks: with K of them a pipeline takes about T/K longer than its busiest link, T, to
 // fill and to drain, and every chunk adds a latency L to each hop; so about sqrt(T/L). That many
 // are tried, then half or twice as many as long as that is faster; where the pipeline still lags,
-// trees of other depths. Small messages get more ways, that of fewest latencies among them. The
-// fastest is taken. Of a large job one plan is made.
+// trees of other depths. Small messages get more ways, that of fewest latencies among them. Where
+// every step costs a launch, all depths are tried in few steps, and p2p's plan. The fastest is
+// taken. Of a large job one plan is made.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -25,6 +26,7 @@ namespace {
 // Beyond, there is enough to do for every link without relays: then p2p's plan is the packing.
 constexpr std::int64_t kMaxItems = 1 << 14;
 constexpr std::int32_t kMaxChunks = 128, kManyChunks = 24;
+constexpr std::int32_t kDirect = 0;  // chunks of p2p's plan
 
 // What trees are to be like.
 struct Aim {
@@ -116,6 +118,7 @@ class PackedPlanner {
     // Latencies decide where they are more than a few hundredths of the whole.
     if (!best_->timing || best_->timing->time_ps < 32 * latency_ps_) try_small(usual);
     if (!best_->fits) offer(packing(kFewestLatencies), kMaxChunks);
+    if (input_.steps_in_turn && best_->timing) try_fewest_steps(usual);
     return taken();
   }
 
@@ -179,7 +182,7 @@ class PackedPlanner {
     Chunking chunking = chunks_of(chunks);
     chunking.waves = input_.steps_in_turn;
     emit_trees(crossing, packed_, roads_, packing, chunking, say);
-    Candidate own{std::move(crossing.plan),
+    return offer({std::move(crossing.plan),
                   std::move(explanation),
                   {},
                   {},
@@ -187,7 +190,10 @@ class PackedPlanner {
                   chunks,
                   packing.trees.size(),
                   packing.time_ps,
-                  packing.busiest};
+                  packing.busiest});
+  }
+
+  bool offer(Candidate own) {
     if (input_.memory_limit_bytes) {
       own.bytes = count_bytes(own.plan);
       own.fits = own.bytes->peak_max <= *input_.memory_limit_bytes;
@@ -224,6 +230,23 @@ class PackedPlanner {
       if (offer(other, 1)) best = std::move(other);
     }
     for (std::int32_t chunks = 2 * best_->chunks; offer(best, chunks);) chunks *= 2;
+  }
+
+  // Where every step costs a launch, whatever its bytes.
+  void try_fewest_steps(const Packing& usual) {
+    constexpr std::int32_t kFew[] = {1, 2, 4};
+    for (std::int32_t chunks : kFew) offer(usual, chunks);
+    for (std::span<const Aim> aims : {std::span<const Aim>(kOtherDepths), {kSmall}})
+      for (const Aim& aim : aims) {
+        Packing other = packing(aim);
+        for (std::int32_t chunks : kFew) offer(other, chunks);
+      }
+    Explanation explanation;
+    PlannerInput own = input_;
+    own.explanation = input_.explanation != nullptr ? &explanation : nullptr;
+    Plan plan = plan_p2p(request_, own);
+    plan.planner = "packed";
+    offer({std::move(plan), std::move(explanation), {}, {}, true, kDirect, 0, 0, -1});
   }
 
   // Plans above the memory limit have no time: of them the one that needs least. Without a clock
@@ -267,6 +290,8 @@ class PackedPlanner {
           "the links, in {} chunk{}",
           roads_.tolls()[to_index(best_->busiest)].name, duration_text(best_->packed_ps),
           best_->trees, packed_.symmetry.size(), best_->chunks, best_->chunks == 1 ? "" : "s"));
+    if (best_->chunks == kDirect)
+      input_.explanation->add("packed: nothing is faster than what p2p does");
     for (const Explanation::Line& line : best_->explanation.lines())
       if (line.step) input_.explanation->add(*line.step, line.why);
   }

@@ -98,7 +98,13 @@ void CopyCarrier::price(std::span<const Rank> communicator, std::span<const Rank
   std::copy(posted.begin(), posted.end(), flows.begin());
   std::vector<std::int64_t> count(ranks.size(), 0), before(ranks.size(), 0);
   for (auto flow = copies; flow != flows.end(); ++flow) ++count[to_index(flow->source)];
-  for (auto flow = copies; flow != flows.end(); ++flow) {
+  // The largest are launched first, whatever ranks are called.
+  std::vector<Flow*> launched;
+  for (auto flow = copies; flow != flows.end(); ++flow) launched.push_back(&*flow);
+  std::ranges::stable_sort(launched, [](const Flow* a, const Flow* b) {
+    return std::pair(b->bytes, a->ranges) < std::pair(a->bytes, b->ranges);
+  });
+  for (Flow* flow : launched) {
     auto source = to_index(flow->source);
     flow->terms = copy_terms(*flow, rank(flow->source), rank(flow->destination), before[source],
                              count[source]);

@@ -60,8 +60,7 @@ def cases():
     for kind in ("all_reduce", "all_gather", "reduce_scatter", "all_to_all"):
         # Where all parts are alike, so are the rounds; else 2^15 ranks have 2^31 transfers.
         yield f"{kind} of all ranks", trace(collective(kind, ALL, RANKS), topology=HUGE), {0, 2}
-    # Bytes that the ranks do not divide: as NCCL has it in one round, over links alone in 2^32
-    # transfers, which no timeline holds.
+    # Bytes that the ranks do not divide: over links alone 2^32 transfers, more than a timeline holds.
     uneven = collective("all_reduce", "0-32767", 1_000_001)
     yield "uneven all_reduce of 2^15 ranks", trace(uneven, topology="dgx-h100:4096"), {0}
     alone = trace(uneven, topology="dgx-h100:4096", transport="ideal")

@@ -81,15 +81,34 @@ TEST_CASE("p2p balances senders over replicas by bytes") {
   CHECK(sent == std::vector<int>{2, 2, 2, 2});
 }
 
-TEST_CASE("p2p asks the replica that has sent fewest bytes, of equals the lower rank") {
-  // Shards of 2, 1, 1 and 1 elements, whatever the order of the ranks that hold them all.
-  for (const char* mesh : {"2", "[1,0]"}) {
-    Plan plan = plan_p2p(request("5", mesh, "R", "S(0)S(0)", "2x2", "2-5"), {});
-    std::vector<std::pair<Slot, Slot>> sent;
+TEST_CASE("p2p asks the replica that has sent fewest bytes, of equals the first of the mesh") {
+  using Sent = std::vector<std::pair<Slot, Slot>>;
+  auto sent = [](const Request& request, const Topology* topology = nullptr) {
+    PlannerInput input;
+    input.topology = topology;
+    Plan plan = plan_p2p(request, input);
+    Sent out;
     for (const auto& message : std::get<ExchangeStep>(plan.steps.at(0).body).messages)
-      sent.emplace_back(message.source, message.destination);
-    CHECK(sent == std::vector<std::pair<Slot, Slot>>{{0, 2}, {0, 5}, {1, 3}, {1, 4}});
-  }
+      out.emplace_back(message.source, message.destination);
+    return out;
+  };
+  // Shards of 2, 1, 1 and 1 elements of ranks that hold them all, whatever these are called.
+  CHECK(sent(request("5", "2", "R", "S(0)S(0)", "2x2", "2-5")) ==
+        Sent{{0, 2}, {0, 5}, {1, 3}, {1, 4}});
+  CHECK(sent(request("5", "[1,0]", "R", "S(0)S(0)", "2x2", "2-5")) ==
+        Sent{{0, 3}, {0, 4}, {1, 2}, {1, 5}});
+  // Of one's own node as long as it has not sent its half.
+  NodeTemplate node;
+  node.devices = 4;
+  node.ports = {{"port", 1000, 1000}};
+  RouteRule rule{{{Hop::Kind::SourceOut, 0}, {Hop::Kind::DestinationIn, 0}}, 0, {}, {}};
+  node.rules = {rule, rule};
+  node.rule_within = {0};
+  node.rule_between = 1;
+  Topology two("two", node, {}, 2);
+  Request across = request("4", "[0,4]", "R", "S(0)", "[1,2,3,5]");
+  CHECK(sent(across) == Sent{{0, 1}, {0, 3}, {4, 2}, {4, 5}});
+  CHECK(sent(across, &two) == Sent{{0, 1}, {0, 2}, {4, 3}, {4, 5}});
 }
 
 TEST_CASE(

@@ -18,6 +18,7 @@ LIMIT_S = 120  # of each case, on a machine that does much else
 RANKS, BYTES, TIME_PS = 1 << 20, 1 << 62, 10**18
 ALL = f"0-{RANKS - 1}"
 HUGE = "dgx-h100:131072"
+SPLIT = ["--communicators", "split"]
 
 
 def trace(*lines, topology="dgx-h100", **header):
@@ -53,14 +54,14 @@ def rooted(kind, ranks, size=8, root=0):
     return {"op": "collective", "kind": kind, "ranks": ranks, "bytes": size, "root": root}
 
 
-# By name: what is run, and the exit codes that are right.
+# By name: what is run, the exit codes that are right, and options where there are some.
 def cases():
     yield "compute on all ranks", trace(compute(ALL), topology=HUGE), {0}
     yield "many computes on all ranks", trace(*[compute(ALL)] * 8, topology=HUGE), {0}
     for kind in ("all_reduce", "all_gather", "reduce_scatter", "all_to_all"):
         # Where all parts are alike, so are the rounds; else 2^15 ranks have 2^31 transfers.
         yield f"{kind} of all ranks", trace(collective(kind, ALL, RANKS), topology=HUGE), {0, 2}
-    # Bytes that the ranks do not divide: over links alone 2^32 transfers, more than a timeline holds.
+    # Bytes that ranks do not divide: over links alone 2^32 transfers, which no timeline holds.
     uneven = collective("all_reduce", "0-32767", 1_000_001)
     yield "uneven all_reduce of 2^15 ranks", trace(uneven, topology="dgx-h100:4096"), {0}
     alone = trace(uneven, topology="dgx-h100:4096", transport="ideal")
@@ -135,6 +136,9 @@ def cases():
     ]
     at_once = trace(*several, meshes={"m": "16"}, topology="dgx-h100:2")
     yield "300 different ones at once", at_once, {0}
+    ring = [(i, (i + k) % 8192) for i in range(8192) for k in range(1, 5)]
+    pairs = [{**each, "op": "i" + each["op"]} for a, b in ring for each in message(a, b)]
+    yield "32,768 pairs that are split off", trace(*pairs, topology="dgx-h100:1024"), {0}, SPLIT
     circle = [
         {"op": op, "rank": rank, "peer": (rank + by) % 4096, "bytes": 8}
         for rank in range(4096)
@@ -151,14 +155,15 @@ def main():
     failed = 0
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "limit.jsonl"
-        for name, lines, codes in cases():
+        for name, lines, codes, *options in cases():
             if given.names and not any(each in name for each in given.names):
                 continue
             path.write_text("".join(json.dumps(line) + "\n" for line in lines))
             started = time.monotonic()
             try:
                 done = subprocess.run(
-                    [given.reshard, "replay", str(path), "--data", "proof", "--json"],
+                    [given.reshard, "replay", str(path), "--data", "proof", "--json"]
+                    + sum(options, []),
                     capture_output=True,
                     text=True,
                     timeout=LIMIT_S,

@@ -9,6 +9,7 @@
 // (written_steps.h), or one function that writes them from the shapes and attributes of a call.
 #pragma once
 
+#include <deque>
 #include <initializer_list>
 #include <optional>
 #include <span>
@@ -93,7 +94,7 @@ class Steps {
   const OpSite& site_;
   std::vector<std::vector<StepTensor>> arguments_;
   std::vector<StepTensor> inputs_;
-  std::vector<TensorMeta> metas_;  // by tensor
+  std::deque<TensorMeta> metas_;  // by tensor; stays where it is while steps are added
   std::vector<InnerCall> steps_;
   std::vector<StepTensor> outputs_;
 };

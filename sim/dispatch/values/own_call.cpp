@@ -12,7 +12,8 @@ namespace {
 
 // How many elements a gradient's mean is over.
 std::optional<std::int64_t> whole_count(const DispatchedCall& call) {
-  if (call.op->name.find("_backward") == std::string::npos || !call.in[1]) return std::nullopt;
+  bool is_backward = call.op->name.find("_backward") != std::string::npos;
+  if (!is_backward || call.in.size() < 2 || !call.in[1]) return std::nullopt;
   return element_count(call.in[1]->meta.shape);
 }
 

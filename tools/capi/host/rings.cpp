@@ -99,7 +99,10 @@ extern "C" int32_t reshard_rings_get_bytes(int32_t rank_count, int64_t* bytes) {
 
 extern "C" int32_t reshard_rings_create(const reshard_rings_options* options,
                                         reshard_rings** rings) {
-  return guarded([&] { given(rings, "rings") = new reshard_rings(checked(options)); });
+  return guarded([&] {
+    reshard_rings*& made = given(rings, "rings");  // before there is anything to lose
+    made = new reshard_rings(checked(options));
+  });
 }
 
 extern "C" void reshard_rings_free(reshard_rings* rings) { delete rings; }

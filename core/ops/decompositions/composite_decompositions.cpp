@@ -2,6 +2,9 @@
 // Operators that PyTorch takes apart above dispatch, in steps that depend on shapes.
 #include <algorithm>
 
+#include <fmt/format.h>
+
+#include "core/base/integers.h"
 #include "core/ops/decompositions/steps.h"
 
 namespace reshard {
@@ -42,11 +45,16 @@ std::int64_t dim_of(const Steps& s, std::int64_t absent) {
   return dim < 0 ? dim + dims : dim;
 }
 
+constexpr std::int64_t kMostDifferences = 100;  // of differences: three steps each
+
 void diff(Steps& s) {
   std::int64_t dim = dim_of(s, -1), times = s.attributes().integer("n", 1);
   StepTensor out = s.in(0);
   if (times < 0 || times >= std::max<std::int64_t>(s.shape(out)[static_cast<int>(dim)], 1))
     s.refuse("attr n: expected less than the dim has elements");
+  if (times > kMostDifferences)
+    throw NotCovered(
+        fmt::format("diff: expected at most {} differences, found {}", kMostDifferences, times));
   auto part = [&](std::int64_t start, std::int64_t end) {
     return s("slice.Tensor", {out},
              {{"dim", integer(dim)}, {"start", integer(start)}, {"end", integer(end)}});
@@ -70,7 +78,9 @@ void repeat_interleave(Steps& s) {
   std::int64_t dim = dim_of(s, 0);
   std::vector<std::int64_t> apart(shape.begin(), shape.end()), joined = apart;
   apart.insert(apart.begin() + dim + 1, times);
-  joined[to_index(dim)] *= times;
+  std::optional<std::int64_t> length = checked_product(joined[to_index(dim)], times);
+  if (!length) s.refuse("attr repeats: expected at most 2^62 elements of the dim, found more");
+  joined[to_index(dim)] = *length;
   StepTensor wide = s("unsqueeze", {x}, {{"dim", integer(dim + 1)}});
   StepTensor all = s("clone", {s("expand", {wide}, {{"size", list(apart)}})});
   s.give(s("view", {all}, {{"size", list(joined)}}));

@@ -25,6 +25,9 @@ namespace {
 
 // Beyond, there is enough to do for every link without relays: then p2p's plan is the packing.
 constexpr std::int64_t kMaxItems = 1 << 14;
+// The roots of trees in which addends meet are looked for among all ranks, from each of which the
+// ways lead to all: beyond, that takes minutes.
+constexpr std::size_t kMaxFoldingRanks = 1 << 12;
 constexpr std::int32_t kMaxChunks = 128, kManyChunks = 24;
 constexpr std::int32_t kDirect = 0;  // chunks of p2p's plan
 
@@ -309,7 +312,9 @@ class PackedPlanner {
 
 Plan plan_packed(const Request& request, const PlannerInput& input) {
   Crossing crossing(request, "packed");
-  if (item_count(crossing) > kMaxItems) {
+  bool folds = request.fold().fold_count > 1;
+  if (item_count(crossing) > kMaxItems ||
+      (folds && crossing.plan.slot_count() > kMaxFoldingRanks)) {
     Plan plan = input.p2p != nullptr ? *input.p2p : plan_p2p(request, input);
     plan.planner = "packed";
     return plan;

@@ -231,6 +231,16 @@ TEST_CASE("pipelines have more chunks the more bytes there are for a latency, up
   CHECK(chunks(1000) == 128);
 }
 
+TEST_CASE("addends of very many ranks meet as in p2p: their trees would take minutes to find") {
+  Request request = request_on("65536", "4", "P(sum)", "R");
+  Topology topology = sim::find_topology("dgx-h100:8192");
+  PlannerInput input;
+  input.topology = &topology;
+  Plan packed = plan_packed(request, input);
+  CHECK(packed.planner == "packed");
+  CHECK(packed.steps.size() == plan_p2p(request, input).steps.size());
+}
+
 TEST_CASE("drawn requests are proved, and not slower than the bound says they can be") {
   test::Prng prng(20261125);
   int planned = 0, chunked = 0;

@@ -56,6 +56,15 @@ Metas cat_metas(const OpSite& site) {
 
 // ---- split, unbind
 
+// Split and unbind make as many outputs as the tensor is long.
+constexpr std::int64_t kMaxCallOutputs = 1 << 16;
+
+void check_outputs(std::int64_t count) {
+  if (count > kMaxCallOutputs)
+    throw InputError(
+        fmt::format("expected at most {} outputs of a call, found {}", kMaxCallOutputs, count));
+}
+
 std::vector<std::int64_t> split_sizes(const OpSite& site) {
   std::int64_t length = site.shape(0)[site.dim("dim", 0)];
   for (std::string_view name : {"split_sizes", "sizes", "indices_or_sections"})
@@ -65,6 +74,7 @@ std::vector<std::int64_t> split_sizes(const OpSite& site) {
   if (size < 1)
     throw InputError(fmt::format("attr split_size: expected at least 1, found {}", size));
   if (chunks) size = std::max<std::int64_t>(ceil_div(length, size), 1);
+  check_outputs(ceil_div(length, size));
   std::vector<std::int64_t> out;
   for (std::int64_t at = 0; at < length; at += size) out.push_back(std::min(size, length - at));
   if (out.empty()) out.push_back(0);
@@ -112,6 +122,7 @@ Rows unbind(const OpSite& site) { return without_dim(site, site.dim("dim", 0)); 
 Metas unbind_metas(const OpSite& site) {
   int dim = site.dim("dim", 0);
   TensorMeta out{reduced_shape(site.shape(0), {dim}, false), site.meta(0).dtype};
+  check_outputs(site.shape(0)[dim]);
   return Metas(to_index(site.shape(0)[dim]), out);
 }
 

@@ -3,6 +3,7 @@
 // arguments left out, and those just inside and just outside of their range.
 #include <fmt/format.h>
 
+#include <array>
 #include <catch2/catch.hpp>
 #include <tuple>
 
@@ -264,6 +265,21 @@ TEST_CASE("arguments: letters, lengths and numbers at the edge of what is taken"
     CHECK(outputs_of(decided("_fused_rms_norm", {fmt::format("{}[4,8] R", dtype)},
                              R"({"normalized_shape": [8]})")) ==
           fmt::format("{}[4,8] f32[4,1]", dtype));
+}
+
+TEST_CASE("arguments: a call has at most 65,536 outputs") {
+  for (auto [op, shape, attributes] : std::initializer_list<std::array<const char*, 3>>{
+           {"split.Tensor", "131072,1", R"({"split_size": 2})"},
+           {"chunk", "65536,1", R"({"chunks": 65536})"},
+           {"unbind.int", "65536,1", "{}"}})
+    CHECK(decided(op, {fmt::format("f32[{}] R", shape)}, attributes).outputs.size() == 65536);
+  for (auto [op, shape, attributes] : std::initializer_list<std::array<const char*, 3>>{
+           {"split.Tensor", "131073,1", R"({"split_size": 2})"},
+           {"split.Tensor", "9000000000000000000", R"({"split_size": 1})"},
+           {"chunk", "65537,1", R"({"chunks": 65537})"},
+           {"unbind.int", "65537,1", "{}"}})
+    CHECK_THROWS_WITH(decided(op, {fmt::format("i8[{}] R", shape)}, attributes),
+                      Catch::Contains("expected at most 65536 outputs of a call"));
 }
 
 TEST_CASE("arguments: a mask of what attention dropped is as long as its kernel's blocks") {

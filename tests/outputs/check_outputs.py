@@ -1,0 +1,96 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Every byte that the program prints, pinned: tables, JSON, pages, timelines, pictures, plans and
+refusals of several hundred command lines and some thousand spoilt files.
+
+outputs.txt has a line per command: the digest of its exit code, standard output and standard error.
+A changed line says that an answer changed, not that it is wrong: look at both, then --update. What
+an answer must be is held by other tests; this one holds what they do not look at, and that every
+build prints the same (tools/check.sh runs it with Clang's).
+"""
+
+import argparse
+import concurrent.futures
+import hashlib
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+import commands
+import spoilt
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+PINNED = HERE / "outputs.txt"
+TIME_LIMIT_S = 300
+
+
+def timeless(text):
+    """Without what a run took on this machine: phases under -v, and progress."""
+    text = re.sub(rb"^phases  .*\n( {9,}.*\n)*", b"", text, flags=re.MULTILINE)
+    text = re.sub(rb"^reshard: .* s so far.*\n", b"", text, flags=re.MULTILINE)
+    return re.sub(rb',\s*"phases": \[.*?\]', b"", text, flags=re.DOTALL)
+
+
+class Runner:
+    def __init__(self, reshard, folder):
+        self.reshard, self.folder = reshard, folder
+        self.environment = {"PATH": os.environ["PATH"], "HOME": folder, "LC_ALL": "C.UTF-8"}
+        for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS"):
+            if name in os.environ:
+                self.environment[name] = os.environ[name]
+
+    def output(self, command):
+        done = subprocess.run([self.reshard, *command], cwd=self.folder, env=self.environment,
+                              stdin=subprocess.DEVNULL, capture_output=True,
+                              timeout=TIME_LIMIT_S)  # fmt: skip
+        if done.returncode not in (0, 1, 2, 3):
+            sys.exit(f"outputs: reshard {' '.join(command)} ends with {done.returncode}\n"
+                     f"{done.stderr.decode()}")  # fmt: skip
+        return b"%d\n%s\n%s" % (done.returncode, timeless(done.stdout), timeless(done.stderr))
+
+    def digest(self, item):
+        label, commands_of_it = item
+        digest = hashlib.sha256()
+        for command in commands_of_it:
+            digest.update(self.output(command))
+        return label, digest.hexdigest()[:12]
+
+
+def outputs_of(reshard, every):
+    """Label -> digest of every so many of the items, in their order."""
+    with tempfile.TemporaryDirectory() as folder:
+        inputs = commands.lay_out(ROOT, pathlib.Path(folder))
+        items = [(" ".join(words), [words]) for words in commands.commands(inputs)]
+        items += spoilt.items(pathlib.Path(folder), inputs)
+        runner = Runner(reshard.resolve(), folder)
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            return dict(pool.map(runner.digest, items[::every]))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--reshard", default=ROOT / "build/release/reshard", type=pathlib.Path)
+    parser.add_argument("--update", action="store_true", help="write outputs.txt anew")
+    parser.add_argument("--every", type=int, default=1, help="only every so many")
+    arguments = parser.parse_args()
+    found = outputs_of(arguments.reshard, arguments.every)
+    if arguments.update and arguments.every == 1:
+        PINNED.write_text("".join(f"{digest} {label}\n" for label, digest in found.items()))
+    lines = PINNED.read_text().splitlines() if PINNED.exists() else []
+    pinned = {label: digest for digest, _, label in (line.partition(" ") for line in lines)}
+    changed = [label for label, digest in found.items() if pinned.get(label) != digest]
+    gone = [label for label in pinned if label not in found] if arguments.every == 1 else []
+    for label in changed:
+        print(f"pinned {pinned.get(label, 'not')}, now {found[label]}: {label}")
+    for label in gone:
+        print(f"pinned, and asked no more: {label}")
+    print(f"outputs: {len(found) - len(changed)} as pinned, {len(changed) + len(gone)} not")
+    return 1 if changed or gone else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

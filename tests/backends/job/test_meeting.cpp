@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <fstream>
 
 #include "backends/job/socket.h"
@@ -201,6 +202,27 @@ TEST_CASE("strangers are passed over; a stranger in rank 0's place is no rank 0"
   std::string text = outcome([&] { meet_as(1, 2, {"127.0.0.1", port, ""}, milliseconds(1'000)); });
   answering.join();
   CHECK(text.find("meeting rank 0 at 127.0.0.1:" + std::to_string(port)) != std::string::npos);
+}
+
+TEST_CASE("what stands where rank 0 should is named") {
+  int port = 0;
+  Socket listener = listen_at("127.0.0.1", port);
+  auto said = [&] {
+    return outcome([&] { meet_as(1, 2, {"127.0.0.1", port, ""}, milliseconds(500)); });
+  };
+  // Connections wait to be taken, and nothing answers.
+  CHECK(said().find("not within 500ms: rank 0 waits for other ranks") != std::string::npos);
+  std::atomic<bool> ends = false;
+  std::thread answering([&] {
+    while (!ends) {
+      Socket found = accept_at(listener, Clock::now() + milliseconds(50));
+      if (found.open()) found.send(bytes_of("HTTP/1.1 400 Bad Request\r\n\r\n"), soon());
+    }
+  });
+  CHECK(said().find("not within 500ms: what answers there is not rank 0 of a reshard job") !=
+        std::string::npos);
+  ends = true;
+  answering.join();
 }
 
 TEST_CASE("frames that are too long or no frames") {

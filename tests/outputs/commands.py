@@ -52,6 +52,8 @@ OPERATORS = [
      "--attr", "dim1=1"],
     ["native_layer_norm", "--mesh", "4", "--in", "S(1)", "--shape", "4,8", "--in", "R", "--shape",
      "8", "--in", "R", "--shape", "8", "--attr", "normalized_shape=[8]", "--attr", "eps=0.00001"],
+    ["diff", "--mesh", "4", "--in", "S(0)", "--shape", "8,6", "--attr", "n=2"],
+    ["diff", "--mesh", "4", "--in", "S(0)", "--shape", "8,6", "--attr", "=2"],
     ["no_such_operator", "--mesh", "4", "--in", "R", "--shape", "4"],
     ["mm", "--mesh", "4", "--in", "S(0)", "--shape", "64,32", "--in", "S(0)", "--shape", "31,16"],
     [],

@@ -104,8 +104,11 @@ TEST_CASE("wrong texts are refused with their place") {
   CHECK(error_of("./all_reduce_perf\n" + kTitles + "8 2 float sum -1 21.60 0.00 0.00 0\n") ==
         "log.txt:6: expected two or more lines '#  Rank' or 'nThread' and 'nGpus' above, found "
         "fewer");
-  CHECK(error_of("./all_reduce_perf\n# nThread 0 nGpus 8\n") ==
-        "log.txt:2: expected nThread and nGpus from 1 to 2^20, found '# nThread 0 nGpus 8'");
+  for (const char* wrong : {"nThread 0 nGpus 8", "nThread 8 nGpus 0", "nThread 1048577 nGpus 1",
+                            "nThread 1 nGpus 1048577"})
+    CHECK(error_of(std::string("./all_reduce_perf\n# ") + wrong + "\n") ==
+          std::string("log.txt:2: expected nThread and nGpus from 1 to 2^20, found '# ") + wrong +
+              "'");
   CHECK(error_of("./all_reduce_perf\n" + kHead + "-8 256 float sum -1 3\n") ==
         "log.txt:5: expected a size of 0 to 2^62 bytes, found '-8'");
   CHECK(error_of("./all_reduce_perf\n# size count type redop root cputime algbw busbw\n") ==

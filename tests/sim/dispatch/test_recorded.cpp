@@ -238,6 +238,15 @@ TEST_CASE("expectations are priced as on the machine on which they were recorded
   CHECK(unsaid.priced_as == PricedAs::Fitted);
   CHECK(unsaid.devices_per_host == 1);
 
+  // As wrong on either: the job's own machine.
+  std::string neither = kBatchNorm;
+  const std::string first = "[\"S(1)\"";
+  neither.replace(neither.find(first), first.size(), "[\"S(0)\"");
+  DispatchReport unmet = run_of(trace_of(neither, "")).report;
+  CHECK_FALSE(unmet.findings.empty());
+  CHECK(unmet.priced_as == PricedAs::Topology);
+  CHECK(unmet.devices_per_host == 8);
+
   // Where nothing is expected the job's own machine decides.
   std::string free = kBatchNorm.substr(0, kBatchNorm.find(R"(, "expect")")) + "}\n";
   DispatchReport as_topology =

@@ -107,6 +107,10 @@ TEST_CASE("a look-up is reduced once, or as often as equal look-ups wait") {
   CHECK(has_no_mask(e + call("relu", "\"e\"", "\"a\"") + call("sigmoid", "\"e\"", "\"b\"")));
   CHECK(has_no_mask(e + call("mul.Tensor", R"("e", "e")", "\"a\"")));
   CHECK(has_no_mask(e + call("clone", "\"e\"", "\"d\"") + reduced("d") + reduced("e")));
+  // A view waits for the mask of what it is a view of.
+  const std::string view = call("view", "\"e\"", "\"v\"", R"("size": [4, 8, 3, 4])");
+  CHECK(has_no_mask(e + view + reduced("v") + reduced("e")));
+  CHECK_FALSE(has_no_mask(e + view + reduced("v")));
   CHECK_FALSE(has_no_mask(e + f + reduced("e") + reduced("f")));
   CHECK_FALSE(has_no_mask(e + f + reduced("e") + reduced("e")));
   CHECK(has_no_mask(e + f + reduced("e") + reduced("e") + reduced("f")));

@@ -299,6 +299,9 @@ TEST_CASE("what is implausible, a sentence each") {
   CHECK(doubts("nic 25GB/s", "nic 25") ==
         Doubts{"x.topo: port nic: 25 B/s is slow for a link; rates are in bytes per second unless "
                "they say their unit"});
+  CHECK(doubts("nic 25GB/s", "nic 25GB/s in 25")[0] ==
+        "x.topo: port nic: 25 B/s is slow for a link; rates are in bytes per second unless they "
+        "say their unit");
   CHECK(doubts("nic 25GB/s", "nic 50GB/s") ==
         Doubts{"x.topo:13: a NIC of 50.000 GB/s is faster than a slot of PCIe generation "
                "4, which carries 31.508 GB/s"});
@@ -325,6 +328,8 @@ TEST_CASE("what is implausible, a sentence each") {
         Doubts{"x.topo: figure nccl.efficiency: 1.2 is more than all of the rate"});
   CHECK(doubts("latency 3us", "latency 3us cap 30GB/s") ==
         Doubts{"x.topo:13: a cap of 30.000 GB/s is above the 25.000 GB/s that its links carry"});
+  CHECK(doubts("latency 3us", "latency 500ns").empty());  // half of NVLink's
+  CHECK(doubts("latency 3us", "latency 499ns").size() == 1);
   CHECK(doubts("latency 3us", "latency 0.1us") ==
         Doubts{"x.topo: class NET takes 100.000 ns, less than class NVL with 1.000 us"});
   CHECK(doubts("nvlink 300GB/s", "nvlink 25GB/s in 10GB/s") ==

@@ -6,6 +6,7 @@
 #include <catch2/catch.hpp>
 
 #include "core/base/errors.h"
+#include "sim/machine_files/node_parts.h"
 
 namespace reshard::sim {
 namespace {
@@ -134,6 +135,14 @@ TEST_CASE("what lies between sockets") {
   CHECK(usual_latency_ps(PathClass::SYS) == 1'300'000);
   CHECK(usual_latency_ps(PathClass::NVL) == 700'000);
   CHECK(usual_latency_ps(PathClass::PIX) == 700'000);
+}
+
+TEST_CASE("a machine is called what its file is") {
+  CHECK(machine_name("a.b/my_box-2.v1.xml") == "my_box-2");
+  CHECK(machine_name("2x(l40s).txt") == "x-l40s-");
+  CHECK(machine_name(".xml") == "xml");
+  CHECK(machine_name("a/12_-") == "machine");
+  CHECK(machine_name(std::string(80, 'a')) == std::string(64, 'a'));
 }
 
 }  // namespace

@@ -12,14 +12,16 @@
 //   sum, avg     floating: k * (odd part of D), |k| <= L / (F * odd part). A division by an odd
 //                factor leaves an integer, a division by two only moves the exponent. Where F is
 //                too large for every addend to be a non-zero integer, only as many addends of an
-//                element are as L allows (none where D's odd part alone is above L). integers: any
-//                bits, as wrap-around sums are exact.
+//                element are as L allows (none where D's odd part alone is above L).
+//                integers: any bits, as wrap-around sums are exact.
 //   product      floating: +-2^e, one addend of each element with a full significand (c64: the
-//                others real and positive, so that no zero gets a sign). integers: any odd value.
-//   min, max     any finite value but -0.0; where divided, k * (odd part of D), |k| <= L / odd
-//   part. band, bor    bits of the index with a share of bits by addend, so that the fold of many
-//   still
-//                tells elements apart. bxor: any bits.
+//                others real and positive, so that no zero gets a sign).
+//                integers: any odd value.
+//   min, max     any finite value but -0.0; where divided, k * (odd part of D),
+//                |k| <= L / odd part.
+//   band, bor    bits of the index with a share of bits by addend, so that the fold of many still
+//                tells elements apart.
+//   bxor         any bits.
 #pragma once
 
 #include <cstddef>

@@ -31,8 +31,7 @@ class GroupPart {
   //   all_gather, all_to_all  messages beside a copy of what stays
   //   reduce_scatter          messages, fold
   //   all_reduce              messages with a share of the elements for every member, fold,
-  //   messages
-  //                           with what was folded
+  //                           messages with what was folded
   CollectiveLaunches messages(BufferId scratch) const;
 
  private:

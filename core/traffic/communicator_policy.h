@@ -7,7 +7,7 @@
 //   cached           the parent where it was made before, by a collective of all ranks or by a
 //                    batch; else as pairwise
 //   pairwise         a communicator and a stream for each unordered pair, made on first use by both
-//   stream-per-pair  the parent, and a stream for each pair, whose messages NCCL serialises all the
+//   stream-per-pair  the parent, and a stream for each pair; NCCL serialises the messages all the
 //                    same
 //   split            a communicator split off the parent at the start for each distinct pair
 //

@@ -4,14 +4,14 @@
 // A part is one rank's share of one step; an operation without steps has one step of its own, so
 // compute, messages, bare collectives and plans are one case here. A part
 //
-//     waits   until the slot's parts of the steps in `after` are done, and, where its carrier has
-//             launches in turn, the slot's one before it that sends or receives
-//     gathers where the transport has it, until all parts of its group are there
-//     runs    round after round; in a round it sends and receives some transfers, which start when
-//             both their ends are in it, and the next round begins when all of them are complete.
-//             An exchange has one round, a collective those of its expansion; copy, fill and reduce
-//             have none
-//     is done after its last round, or for compute and setup after their duration
+//     waits    until the slot's parts of the steps in `after` are done and, where its carrier runs
+//              launches in turn, the slot's previous part that sends or receives
+//     gathers  where the transport asks for it: until all parts of its group are there
+//     runs     round after round; in a round it sends and receives some transfers, which start when
+//              both their ends are in it, and the next round begins when all are complete. An
+//              exchange has one round, a collective those of its expansion; copy, fill and reduce
+//              have none
+//     is done  after its last round, or for compute and setup after their duration
 //
 // Slots number the ranks of the operation. Transfers are worked out from the plan or the expansion
 // when they are due; nothing is stored per transfer of a collective.

@@ -6,11 +6,11 @@
 // the places of a batch, is a *launch*; a launch of several places has two nodes beside theirs, its
 // gate and its end, else both are the place itself. A launch begins
 //
-//     behind  the end of what was launched before it on its stream (async ones do not count),
-//             of its communicator, and of what its host waited for last,
-//     with    the beginning of the launch before it of any communicator, where the launch order is
-//             implicit,
-//     and     when all that its operations name in `after` is complete.
+//     after  the end of what was launched before it on its stream (async ones do not count), of
+//            its communicator, and of what its host waited for last,
+//     with   the beginning of the launch before it of any communicator, where the launch order is
+//            implicit,
+//     and    when all that its operations name in `after` is complete.
 #pragma once
 
 #include <array>

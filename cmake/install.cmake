@@ -1,18 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# What `cmake --install` puts where. One component per Debian package; all of it finds itself from
-# where it lies, so that a tree may be moved.
+# What `cmake --install` puts where, and what `cpack` in the build tree makes of it: a .tar.gz of
+# everything, and one Debian package per component. All of it finds itself from where it lies, so
+# that a tree may be moved. SOURCE_DATE_EPOCH makes the same bytes every time.
 #
 #   reshard         bin/reshard, its manual page and completion, share/reshard (topologies, traces),
 #                   share/doc/reshard
 #   reshard-mpi     lib/reshard: the MPI modules that were built
-#   libreshard0     libreshard.so.0
-#   libreshard-dev  its headers and link, the CMake package, reshard.pc
-#   libreshard-mpi0, libreshard-mpi-dev  the same for libreshard_mpi.so (Open MPI) and
-#   libreshard_mpich.so (MPICH), where they were built
-#   libreshard-nccl0, libreshard-nccl-dev  the same for libreshard_nccl.so, where it was built
-if(NOT RESHARD_INSTALL)
-  return()
-endif()
+#   libreshard0     libreshard.so.0; libreshard-mpi0, libreshard-nccl0: the same over communicators
+#   libreshard-dev  its headers and link, the CMake package, reshard.pc; libreshard-mpi-dev,
+#                   libreshard-nccl-dev
+#
 # Debian's folder for libraries, whatever the prefix: its loader, CMake and pkg-config look there
 # under /usr/local, too.
 if(EXISTS /etc/debian_version AND CMAKE_LIBRARY_ARCHITECTURE)
@@ -21,115 +18,154 @@ if(EXISTS /etc/debian_version AND CMAKE_LIBRARY_ARCHITECTURE)
 endif()
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
+set(documents ${CMAKE_INSTALL_DATADIR}/doc/reshard)
+set(cmake_files ${CMAKE_INSTALL_LIBDIR}/cmake/reshard)
 
-# The manual page and the completion come from the program itself.
-set(RESHARD_MANUAL ${PROJECT_BINARY_DIR}/reshard.1)
-set(RESHARD_COMPLETION ${PROJECT_BINARY_DIR}/reshard.bash)
-if(RESHARD_SANITIZE)
-  set(run_reshard ${CMAKE_COMMAND} -E env ASAN_OPTIONS=detect_leaks=0 $<TARGET_FILE:reshard>)
-else()
-  set(run_reshard $<TARGET_FILE:reshard>)
-endif()
-add_custom_command(OUTPUT ${RESHARD_MANUAL} ${RESHARD_COMPLETION}
-  COMMAND ${run_reshard} manual > ${RESHARD_MANUAL}
-  COMMAND ${run_reshard} completion bash > ${RESHARD_COMPLETION}
-  DEPENDS reshard
-  VERBATIM)
-add_custom_target(reshard_manual ALL DEPENDS ${RESHARD_MANUAL} ${RESHARD_COMPLETION})
+# add_package(NAME SECTION DEPENDS SUMMARY CONTENT): a component and its Debian package.
+macro(add_package name section depends summary content)
+  list(APPEND CPACK_COMPONENTS_ALL ${name})
+  string(TOUPPER ${name} upper)
+  set(CPACK_DEBIAN_${upper}_PACKAGE_NAME ${name})
+  set(CPACK_DEBIAN_${upper}_PACKAGE_SECTION ${section})
+  set(CPACK_DEBIAN_${upper}_PACKAGE_DEPENDS "${depends}")
+  string(CONCAT CPACK_COMPONENT_${upper}_DESCRIPTION "${summary}\n"
+    "Given a tensor that lies on some ranks in one way and is wanted in another,\n"
+    "reshard plans the redistribution, proves the plan from index sets, moves every\n"
+    "rank's bytes in one process, and times it on a simulated machine beside the\n"
+    "least time that its links allow.\n.\nThis package has ${content}.")
+endmacro()
 
+# ---- the program ---------------------------------------------------------------------------------
+add_package(reshard science "" "plan, prove and time the redistribution of sharded tensors"
+  "the program")
 install(TARGETS reshard RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT reshard)
-install(FILES ${RESHARD_MANUAL} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT reshard)
-install(FILES ${RESHARD_COMPLETION} DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
-  RENAME reshard COMPONENT reshard)
+# The manual page and the completion come from the program itself.
+add_custom_command(OUTPUT reshard.1 reshard.bash
+  COMMAND ${CMAKE_COMMAND} -E env ASAN_OPTIONS=detect_leaks=0 $<TARGET_FILE:reshard> manual
+  > reshard.1
+  COMMAND ${CMAKE_COMMAND} -E env ASAN_OPTIONS=detect_leaks=0 $<TARGET_FILE:reshard> completion bash
+  > reshard.bash
+  DEPENDS reshard VERBATIM)
+add_custom_target(reshard_manual ALL
+  DEPENDS ${PROJECT_BINARY_DIR}/reshard.1 ${PROJECT_BINARY_DIR}/reshard.bash)
+# Pages are named after what they are about, as they leave their folders.
+foreach(pair ${PROJECT_BINARY_DIR}/reshard.1=${CMAKE_INSTALL_MANDIR}/man1/reshard.1
+    ${PROJECT_BINARY_DIR}/reshard.bash=${CMAKE_INSTALL_DATADIR}/bash-completion/completions/reshard
+    README.md=${documents}/README.md CHANGELOG.md=${documents}/CHANGELOG.md
+    LICENSE=${documents}/LICENSE traces/README.md=${documents}/trace-format.md
+    traces/topologies/README.md=${documents}/topology-format.md
+    traces/plan-format.md=${documents}/plan-format.md
+    traces/measurements-format.md=${documents}/measurements-format.md
+    tools/json-schemas.md=${documents}/json-schemas.md)
+  string(REGEX MATCH "(.*)=(.*)/(.*)" pair ${pair})
+  install(FILES ${CMAKE_MATCH_1} DESTINATION ${CMAKE_MATCH_2} RENAME ${CMAKE_MATCH_3}
+    COMPONENT reshard)
+endforeach()
+install(DIRECTORY docs DESTINATION ${documents} COMPONENT reshard)
 install(DIRECTORY traces/topologies DESTINATION ${CMAKE_INSTALL_DATADIR}/reshard COMPONENT reshard
   FILES_MATCHING PATTERN "*.topo")
 install(DIRECTORY traces/ DESTINATION ${CMAKE_INSTALL_DATADIR}/reshard/traces COMPONENT reshard
   FILES_MATCHING PATTERN "*.jsonl" PATTERN topologies EXCLUDE)
-install(FILES README.md CHANGELOG.md LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/reshard
-  COMPONENT reshard)
-install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/reshard COMPONENT reshard)
-# Pages named after what they are about, as they leave their folders.
-foreach(page traces/README.md=trace-format.md traces/topologies/README.md=topology-format.md
-  traces/plan-format.md=plan-format.md traces/measurements-format.md=measurements-format.md
-  tools/json-schemas.md=json-schemas.md)
-  string(REPLACE "=" ";" page ${page})
-  list(GET page 0 from)
-  list(GET page 1 to)
-  install(FILES ${from} DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/reshard RENAME ${to}
-    COMPONENT reshard)
-endforeach()
-
-if(RESHARD_MPI_MODULES)
+if(RESHARD_MPI_FLAVOURS)
+  add_package(reshard-mpi science "reshard (= ${PROJECT_VERSION})"
+    "run redistributions of sharded tensors on MPI"
+    "the modules with which the program runs plans on MPI")
+  # Not needed for every use, yet `mpirun` is what the modules are run with.
+  set(CPACK_DEBIAN_RESHARD-MPI_PACKAGE_RECOMMENDS "openmpi-bin | mpich")
   # Where the program looks: beside its own folder, whatever the libraries' folder is called.
-  install(TARGETS ${RESHARD_MPI_MODULES} LIBRARY DESTINATION lib/reshard COMPONENT reshard-mpi)
+  list(TRANSFORM RESHARD_MPI_FLAVOURS PREPEND reshard_ OUTPUT_VARIABLE modules)
+  install(TARGETS ${modules} LIBRARY DESTINATION lib/reshard COMPONENT reshard-mpi)
 endif()
 
-install(TARGETS reshard_shared EXPORT reshardTargets
-  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT libreshard0
-  NAMELINK_COMPONENT libreshard-dev INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-install(FILES ${RESHARD_API_HEADERS} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/reshard
-  COMPONENT libreshard-dev)
+# ---- the libraries -------------------------------------------------------------------------------
+# From the folder of the .pc file to the prefix: one "..", and one more for each folder of the path.
+file(RELATIVE_PATH to_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+string(REGEX REPLACE "/$" "" RESHARD_PC_TO_PREFIX "${to_prefix}")
+set(libraries reshard)
+set(headers ${RESHARD_API_HEADERS})
+list(TRANSFORM RESHARD_MPI_FLAVOURS PREPEND reshard_ OUTPUT_VARIABLE libraries-mpi)
+set(headers-mpi reshard_mpi.h)
+if(RESHARD_HAS_NCCL)
+  set(libraries-nccl reshard_nccl)
+endif()
+set(headers-nccl reshard_nccl.h)
+foreach(over "" -mpi -nccl)
+  if(NOT libraries${over})
+    continue()
+  endif()
+  set(runtime libreshard${over}0)
+  set(dev libreshard${over}-dev)
+  set(of "redistribution of sharded tensors")
+  if(over)
+    set(needs "libreshard0 (= ${PROJECT_VERSION})")
+    set(dev_needs "libreshard-dev (= ${PROJECT_VERSION}), ")
+    string(REPLACE - " over " of "${of}${over}")
+  endif()
+  add_package(${runtime} libs "${needs}" "${of} - shared library"
+    "the C library, which runs plans over communicators\nof the calling program, too")
+  add_package(${dev} libdevel "${dev_needs}${runtime} (= ${PROJECT_VERSION})"
+    "${of} - development files" "what programs that use the C library are built with")
+  # Who uses the library depends on its package; installing it tells the loader, by a trigger and
+  # not by a script.
+  set(control ${PROJECT_BINARY_DIR}/debian/${runtime})
+  file(WRITE ${control}/triggers "activate-noawait ldconfig\n")
+  file(WRITE ${control}/shlibs "")
+  string(TOUPPER ${runtime} upper)
+  set(CPACK_DEBIAN_${upper}_PACKAGE_CONTROL_EXTRA ${control}/shlibs ${control}/triggers)
+  if(CMAKE_INSTALL_LIBDIR STREQUAL "lib/${CMAKE_LIBRARY_ARCHITECTURE}")
+    set(CPACK_DEBIAN_${upper}_PACKAGE_MULTIARCH same)
+  endif()
+  foreach(RESHARD_PC_NAME ${libraries${over}})
+    file(APPEND ${control}/shlibs "lib${RESHARD_PC_NAME} 0 ${runtime} (>= ${PROJECT_VERSION})\n")
+    install(TARGETS ${RESHARD_PC_NAME}_shared EXPORT reshard${over}
+      LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT ${runtime} NAMELINK_COMPONENT ${dev}
+      INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+    configure_file(cmake/reshard.pc.in ${RESHARD_PC_NAME}.pc @ONLY)
+    install(FILES ${PROJECT_BINARY_DIR}/${RESHARD_PC_NAME}.pc
+      DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT ${dev})
+    set(RESHARD_PC_REQUIRES reshard)  # of those that follow the first
+  endforeach()
+  set(RESHARD_PC_REQUIRES reshard)
+  install(EXPORT reshard${over} NAMESPACE reshard:: DESTINATION ${cmake_files} COMPONENT ${dev}
+    FILE reshard${over}-targets.cmake)
+  list(TRANSFORM headers${over} PREPEND tools/capi/)
+  install(FILES ${headers${over}} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/reshard COMPONENT ${dev})
+endforeach()
 install(FILES tools/capi/README.md tools/capi/example.py
   DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/libreshard-dev COMPONENT libreshard-dev)
-
-if(RESHARD_MPI_LIBRARIES)
-  install(TARGETS ${RESHARD_MPI_LIBRARIES} EXPORT reshardMpiTargets
-    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT libreshard-mpi0
-    NAMELINK_COMPONENT libreshard-mpi-dev)
-  install(FILES tools/capi/reshard_mpi.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/reshard
-    COMPONENT libreshard-mpi-dev)
-endif()
-
-if(RESHARD_NCCL_LIBRARIES)
-  install(TARGETS ${RESHARD_NCCL_LIBRARIES} EXPORT reshardNcclTargets
-    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT libreshard-nccl0
-    NAMELINK_COMPONENT libreshard-nccl-dev)
-  install(FILES tools/capi/reshard_nccl.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/reshard
-    COMPONENT libreshard-nccl-dev)
-endif()
-
-# CMake and pkg-config.
-set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/reshard)
-configure_package_config_file(cmake/reshardConfig.cmake.in ${PROJECT_BINARY_DIR}/reshardConfig.cmake
-  INSTALL_DESTINATION ${package_dir})
-write_basic_package_version_file(${PROJECT_BINARY_DIR}/reshardConfigVersion.cmake
+configure_package_config_file(cmake/reshardConfig.cmake.in reshardConfig.cmake
+  INSTALL_DESTINATION ${cmake_files})
+write_basic_package_version_file(reshardConfigVersion.cmake
   VERSION ${PROJECT_VERSION} COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/reshardConfig.cmake
-  ${PROJECT_BINARY_DIR}/reshardConfigVersion.cmake DESTINATION ${package_dir}
+  ${PROJECT_BINARY_DIR}/reshardConfigVersion.cmake DESTINATION ${cmake_files}
   COMPONENT libreshard-dev)
-install(EXPORT reshardTargets NAMESPACE reshard:: DESTINATION ${package_dir}
-  COMPONENT libreshard-dev)
-if(RESHARD_MPI_LIBRARIES)
-  install(EXPORT reshardMpiTargets NAMESPACE reshard:: DESTINATION ${package_dir}
-    COMPONENT libreshard-mpi-dev)
-endif()
-if(RESHARD_NCCL_LIBRARIES)
-  install(EXPORT reshardNcclTargets NAMESPACE reshard:: DESTINATION ${package_dir}
-    COMPONENT libreshard-nccl-dev)
-endif()
-# From the folder of the .pc file to the prefix: one "..", and one more for every folder of the
-# path.
-file(RELATIVE_PATH RESHARD_PC_TO_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
-string(REGEX REPLACE "/$" "" RESHARD_PC_TO_PREFIX "${RESHARD_PC_TO_PREFIX}")
-# reshard_pkg_config(NAME COMPONENT REQUIRES DESCRIPTION): NAME.pc, for -lNAME.
-function(reshard_pkg_config RESHARD_PC_NAME component RESHARD_PC_REQUIRES RESHARD_PC_DESCRIPTION)
-  configure_file(cmake/reshard.pc.in ${PROJECT_BINARY_DIR}/${RESHARD_PC_NAME}.pc @ONLY)
-  install(FILES ${PROJECT_BINARY_DIR}/${RESHARD_PC_NAME}.pc
-    DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT ${component})
-endfunction()
-reshard_pkg_config(reshard libreshard-dev ""
-  "Plans, proves, times and runs the redistribution of sharded tensors")
-if(RESHARD_HAS_OPENMPI)
-  reshard_pkg_config(reshard_mpi libreshard-mpi-dev reshard
-    "Redistribution of sharded tensors on a communicator of Open MPI")
-endif()
-if(RESHARD_HAS_MPICH)
-  reshard_pkg_config(reshard_mpich libreshard-mpi-dev reshard
-    "Redistribution of sharded tensors on a communicator of MPICH")
-endif()
-if(RESHARD_NCCL_LIBRARIES)
-  reshard_pkg_config(reshard_nccl libreshard-nccl-dev reshard
-    "Redistribution of sharded tensors on an NCCL communicator")
-endif()
 
-include(cmake/package.cmake)
+# ---- packages ------------------------------------------------------------------------------------
+set(RESHARD_CONTACT "The reshard authors <reshard@example.org>"
+  CACHE STRING "Maintainer field of the packages")
+set(RESHARD_HOMEPAGE "" CACHE STRING "Homepage field of the packages")
+set(CPACK_GENERATOR DEB TGZ)
+set(CPACK_PACKAGE_NAME reshard)
+set(CPACK_PACKAGE_VENDOR "The reshard authors")
+set(CPACK_PACKAGE_CONTACT ${RESHARD_CONTACT})
+set(CPACK_PACKAGE_HOMEPAGE_URL ${RESHARD_HOMEPAGE})
+set(CPACK_RESOURCE_FILE_LICENSE ${PROJECT_SOURCE_DIR}/LICENSE)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_VERBATIM_VARIABLES ON)
+set(CPACK_COMPONENTS_GROUPING IGNORE)
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_COMPRESSION_TYPE xz)
+set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
+set(CPACK_DEBIAN_PACKAGE_HOMEPAGE ${RESHARD_HOMEPAGE})
+# Needs dpkg-shlibdeps; without it debian_files.cmake makes no .deb rather than one that lacks what
+# it depends on. What one package of ours needs of another is found before either is installed.
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${PROJECT_BINARY_DIR})
+set(CPACK_PRE_BUILD_SCRIPTS ${PROJECT_SOURCE_DIR}/cmake/debian_files.cmake)
+set(CPACK_RESHARD_SOURCE_DIR ${PROJECT_SOURCE_DIR})
+set(CPACK_RESHARD_VERSION ${PROJECT_VERSION})
+set(CPACK_RESHARD_CONTACT ${RESHARD_CONTACT})
+include(CPack)

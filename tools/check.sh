@@ -16,8 +16,7 @@ export ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1 UBSAN_OPTIONS=pri
 
 stages=("$@")
 [ ${#stages[@]} -gt 0 ] || stages=(format tidy sanitize digests fuzz)
-fuzz_targets=(debug_line machine_file matrix measured measurements mesh placements plan report
-  shape topology trace units)
+mapfile -t fuzz_targets < <(basename -as .cpp tests/fuzz/fuzz_*.cpp | sed s/fuzz_//)
 
 format() {
   # Not every folder need be there, and git may not be.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A text file that cmake/embed.cmake compiled in.
+// A text file that was compiled in (embed_texts of cmake/parts.cmake).
 #pragma once
 
 #include <string_view>

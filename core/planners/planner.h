@@ -85,9 +85,10 @@ struct PlannerRow {
   std::string_view name;
   std::string_view purpose;  // one line for --help and `doctor`
   Plan (*make)(const Request& request, const PlannerInput& input);
+  bool weighs_others = false;  // takes a plan of another planner, by PlannerInput::plan_time
 };
 
-// rule, graph, p2p, hybrid, packed, auto.
+// Every planner, in the order in which they are named; one that weighs others after those.
 std::span<const PlannerRow> planners();
 // Throws InputError naming `field` that lists the names.
 const PlannerRow& find_planner(std::string_view name, std::string_view field = "planner");

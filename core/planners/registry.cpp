@@ -20,7 +20,7 @@ constexpr PlannerRow kPlanners[] = {
      plan_packed},
     {"auto",
      "times the plans of the others on the topology and takes the best within the memory limit",
-     plan_auto},
+     plan_auto, true},
 };
 
 }  // namespace

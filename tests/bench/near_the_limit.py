@@ -13,10 +13,14 @@ import io
 import itertools
 import json
 import math
+import pathlib
 import resource
 import subprocess
 import sys
 import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import built  # noqa: E402
 
 LARGE = "32,8192,4096"
 ALL = "R,S(0),S(1),S(2)"
@@ -91,14 +95,13 @@ class Figures:
         return list(csv.DictReader(io.StringIO(text)))
 
     def never_slower(self, transport):
-        others = ("rule", "graph", "p2p", "hybrid", "packed")
         pairs, slower = 0, 0
         shapes = (LARGE, "32,512,256", "32,128,64", "32,32,16")
         for mesh, shape in itertools.product(TWO_NODES, shapes):
             words = ["--mesh", mesh, "--shape", shape, "--topology", H100]
             words += ["--placements", ALL + ",P(sum)"]
             times = {}
-            for row in self.rows(words, transport, "auto", *others):
+            for row in self.rows(words, transport):
                 if row["time_ps"]:
                     pair = times.setdefault((row["from"], row["to"]), {})
                     pair[row["planner"]] = int(row["time_ps"])
@@ -137,7 +140,7 @@ def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--reshard", default="build/release/reshard")
+    parser.add_argument("--reshard", default=built.RESHARD)
     parser.add_argument("--quick", action="store_true", help="the rows of seconds, without clocks")
     options = parser.parse_args()
     figures = Figures(options.reshard)

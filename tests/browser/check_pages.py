@@ -9,6 +9,7 @@ and what the script offers must work. Without a browser the second half is skipp
 
 import argparse
 import os
+import pathlib
 import re
 import subprocess
 import sys
@@ -18,8 +19,9 @@ import xml.parsers.expat
 
 import chromium
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-SKIPPED = 77
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import built  # noqa: E402
+
 WIDTHS, SCHEMES = (1280, 400), ("light", "dark")
 MB = 1_000_000
 
@@ -43,7 +45,7 @@ PAGES = (
 
 def run(reshard, command, page):
     words = [reshard, *command.split(), "--html", page]
-    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True)
+    done = subprocess.run(words, cwd=built.ROOT, capture_output=True, text=True)
     if done.returncode != 0:
         sys.exit(f"check_pages: {' '.join(words)}: {done.stderr}")
 
@@ -177,7 +179,7 @@ def check_in_browser(browser, paths):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--reshard", required=True, help="the program")
+    parser.add_argument("--reshard", default=built.RESHARD, help="the program")
     parser.add_argument("--pictures", help="a folder for pictures of all pages, to look at")
     arguments = parser.parse_args()
     program = chromium.found()
@@ -197,7 +199,7 @@ def main():
         return 1
     if not program:
         print("check_pages: the files hold; skipped, no browser (apt-get install chromium)")
-        return SKIPPED
+        return built.SKIPPED
     print(f"check_pages: {len(PAGES)} pages hold")
     return 0
 

@@ -9,31 +9,29 @@ import re
 import subprocess
 import sys
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-SKIPPED = 77
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import built  # noqa: E402
+
 
 
 def run(*arguments):
-    command = [sys.executable, "-B", ROOT / "tools" / "capi" / "example.py", *arguments]
+    command = [sys.executable, "-B", built.ROOT / "tools" / "capi" / "example.py", *arguments]
     return subprocess.run(command, capture_output=True, text=True, timeout=60)
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--library", required=True)
-    parser.add_argument("--sanitize", default="")
-    arguments = parser.parse_args()
-    if arguments.sanitize:
+    argparse.ArgumentParser(description=__doc__).parse_args()
+    if built.SANITIZE:
         print("skipped: a library with sanitizers is not loaded into Python")
-        return SKIPPED
-    page = (ROOT / "tools" / "capi" / "README.md").read_text()
+        return built.SKIPPED
+    page = (built.ROOT / "tools" / "capi" / "README.md").read_text()
     expected = re.search(
         r"```console\n\$ python3 tools/capi/example.py --library \S+\n(.*?)```", page, re.DOTALL
     )[1]
-    done = run("--library", arguments.library)
+    done = run("--library", built.LIBRARY)
     if done.returncode != 0 or done.stdout != expected:
         sys.exit(f"example.py: expected\n{expected}\nfound\n{done.stdout}{done.stderr}")
-    wrong = run("--library", arguments.library, "--rank", "9")
+    wrong = run("--library", built.LIBRARY, "--rank", "9")
     if wrong.returncode == 0 or "ValueError: rank: expected one of 0-3" not in wrong.stderr:
         sys.exit(f"example.py: expected an error about rank 9, found\n{wrong.stdout}{wrong.stderr}")
     print("example.py prints what its page shows")

@@ -1,9 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""A shared library shows exactly the names of the committed list, and exactly what its headers
-declare.
-
-check_symbols.py --library libreshard.so --names reshard.symbols --header reshard.h
+"""Every shared library that was built shows exactly the names of its committed list, and exactly
+what its headers declare.
 """
 
 import argparse
@@ -13,44 +11,48 @@ import shutil
 import subprocess
 import sys
 
-SKIPPED = 77
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import built  # noqa: E402
+
+# library -> its list and headers
+LIBRARIES = {
+    "reshard": ("reshard", ["reshard.h", "reshard_rings.h"]),
+    "reshard_mpi": ("reshard_mpi", ["reshard_mpi.h"]),
+    "reshard_mpich": ("reshard_mpi", ["reshard_mpi.h"]),
+    "reshard_nccl": ("reshard_nccl", ["reshard_nccl.h"]),
+}
+
+
+def problems_of(library, names, headers):
+    done = subprocess.run(["nm", "-D", "--defined-only", library], check=True, capture_output=True,
+                          text=True)  # fmt: skip
+    shown = {line.split()[2] for line in done.stdout.splitlines() if line.split()[1] != "A"}
+    listed = set((built.ROOT / f"tests/capi/{names}.symbols").read_text().split())
+    declared = {
+        name
+        for header in headers
+        for name in re.findall(r"^RESHARD_API .*?(\w+)\(",
+                               (built.ROOT / "tools/capi" / header).read_text(), re.MULTILINE)
+    }  # fmt: skip
+    plain = {name.split("@")[0] for name in listed}
+    print(f"{library.name}: {len(shown)} names")
+    yield from (f"shown but not listed: {name}" for name in sorted(shown - listed))
+    yield from (f"listed but not shown: {name}" for name in sorted(listed - shown))
+    yield from (f"declared but not listed: {name}" for name in sorted(declared - plain))
+    yield from (f"listed but not declared: {name}" for name in sorted(plain - declared))
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--library", required=True)
-    parser.add_argument("--names", required=True, type=pathlib.Path)
-    parser.add_argument("--header", required=True, nargs="+", type=pathlib.Path)
-    arguments = parser.parse_args()
+    argparse.ArgumentParser(description=__doc__).parse_args()
     if shutil.which("nm") is None:
         print("skipped: no nm (apt install binutils)")
-        return SKIPPED
-    done = subprocess.run(
-        ["nm", "-D", "--defined-only", arguments.library],
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    shown = sorted(line.split()[2] for line in done.stdout.splitlines() if line.split()[1] != "A")
-    expected = sorted(arguments.names.read_text().split())
-    declared = sorted(
-        name
-        for header in arguments.header
-        for name in re.findall(r"^RESHARD_API .*?(\w+)\(", header.read_text(), re.MULTILINE)
-    )
-    problems = [f"shown but not listed: {name}" for name in shown if name not in expected]
-    problems += [f"listed but not shown: {name}" for name in expected if name not in shown]
-    problems += [
-        f"declared but not listed: {name}"
-        for name in declared
-        if name.split("@")[0] not in {e.split("@")[0] for e in expected}
-    ]
-    problems += [
-        f"listed but not declared: {name}"
-        for name in expected
-        if name.split("@")[0] not in declared
-    ]
-    print("\n".join(problems) if problems else f"{len(shown)} names, all as listed and declared")
+        return built.SKIPPED
+    problems = []
+    for name, (names, headers) in LIBRARIES.items():
+        library = built.BUILD / f"lib{name}.so.0"
+        if library.exists():
+            problems += problems_of(library, names, headers)
+    print("\n".join(problems) if problems else "all as listed and declared")
     return 1 if problems else 0
 
 

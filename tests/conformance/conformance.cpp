@@ -2,7 +2,6 @@
 #include "tests/conformance/conformance.h"
 
 #include <algorithm>
-#include <array>
 #include <optional>
 
 #include <fmt/format.h>
@@ -11,6 +10,7 @@
 #include "core/planners/planner.h"
 #include "core/proof/proof.h"
 #include "sim/store/store.h"
+#include "tests/support/any_planner.h"
 #include "tests/support/case_sets.h"
 #include "tests/support/cases.h"
 #include "tests/support/halved.h"
@@ -19,8 +19,6 @@
 
 namespace reshard::test {
 namespace {
-
-constexpr std::array<const char*, 4> kPlanners{"p2p", "packed", "rule", "hybrid"};
 
 class Conformance {
  public:
@@ -56,8 +54,9 @@ class Conformance {
                           if (!request) return;
                           ++report_.requests;
                           Prng prng(static_cast<std::uint64_t>(number));
-                          for (const char* planner : kPlanners)
-                            run_plan(find_planner(planner).make(*request, input_), prng);
+                          for (const PlannerRow* planner : own_planners())
+                            if (auto plan = plan_by(*planner, *request, input_))
+                              run_plan(*plan, prng);
                         });
       }
   }
@@ -79,10 +78,7 @@ class Conformance {
     DrawnPair pair = draw_pair(prng, options_.world);
     std::optional<Request> request = request_of(pair.source, pair.destination);
     if (!request) return std::nullopt;
-    // The first two go across meshes.
-    const char* planner =
-        kPlanners[static_cast<std::size_t>(prng.below(request->same_mesh() ? 4 : 2))];
-    return find_planner(planner).make(*request, input_);
+    return any_plan(prng, *request, input_);
   }
 
   std::optional<Request> request_of(const Layout& source, const Layout& destination) {

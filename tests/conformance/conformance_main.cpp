@@ -20,8 +20,8 @@
 #include "sim/store/store.h"
 #include "tests/conformance/conformance.h"
 #if RESHARD_HAS_STANDINS
-#include "tests/support/cuda_on_host_device.h"
-#include "tests/support/nccl_ranks.h"
+#include "tests/support/standins/cuda_on_host_device.h"
+#include "tests/support/standins/nccl_ranks.h"
 #endif
 
 namespace {

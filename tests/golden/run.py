@@ -30,8 +30,10 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import built  # noqa: E402
+
 HERE = pathlib.Path(__file__).resolve().parent
-ROOT = HERE.parent.parent
 TIME_LIMIT_S = 300
 
 
@@ -80,7 +82,7 @@ def run(reshard, files, script):
         work.mkdir()
         programs.mkdir()
         (programs / "reshard").symlink_to(reshard)
-        (work / "traces").symlink_to(ROOT / "traces")
+        (work / "traces").symlink_to(built.ROOT / "traces")
         for name, text in files.items():
             (work / name).write_text(text)
         environment = {
@@ -133,7 +135,7 @@ def differences(expected, got):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--reshard", required=True, type=pathlib.Path)
+    parser.add_argument("--reshard", default=built.RESHARD, type=pathlib.Path)
     parser.add_argument("--update", action="store_true")
     parser.add_argument("--without", action="append", default=[], help="a scenario to leave out")
     parser.add_argument("names", nargs="*", help="scenarios; all without")

@@ -2,9 +2,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """An installed tree works, wherever it is moved to: the program runs, and C and C++ programs are
 built against it by CMake and by pkg-config, and run.
-
-check_install.py --build BUILD [--cmake cmake] [--sanitize address]
-                 [--mpicc mpicc --mpiexec mpiexec]
 """
 
 import argparse
@@ -16,8 +13,11 @@ import subprocess
 import sys
 import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-SKIPPED = 77
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import built  # noqa: E402
+
+MPICC, MPIEXEC = built.cached("RESHARD_MPICC_mpi"), built.cached("RESHARD_MPIRUN_mpi")
+
 PROJECT = """cmake_minimum_required(VERSION 3.25)
 project(consumer C CXX)
 find_package(reshard 0.1 REQUIRED)
@@ -112,13 +112,13 @@ def check_files(prefix):
         if name.endswith((".cmake", ".pc", ".md", ".1")):
             expect(
                 str(prefix) not in (prefix / name).read_text()
-                and str(ROOT) not in (prefix / name).read_text(),
+                and str(built.ROOT) not in (prefix / name).read_text(),
                 f"{name} to name no folder of this machine",
             )
 
 
 def readme_program(name):
-    page = (ROOT / "tools" / "capi" / "README.md").read_text()
+    page = (built.ROOT / "tools" / "capi" / "README.md").read_text()
     return next(
         code
         for code in re.findall(r"```c(?:pp)?\n(.*?)```", page, re.DOTALL)
@@ -126,22 +126,22 @@ def readme_program(name):
     )
 
 
-def check_mpi_library(arguments, prefix, work):
+def check_mpi_library(prefix, work):
     work.mkdir()
-    shutil.copy(ROOT / "tests" / "capi" / "run_on_mpi.c", work)
+    shutil.copy(built.ROOT / "tests/capi/programs/run_on_mpi.c", work)
     (work / "CMakeLists.txt").write_text(MPI_PROJECT)
     run(
-        arguments.cmake,
+        built.CMAKE,
         "-S",
         work,
         "-B",
         work / "build",
         f"-DCMAKE_PREFIX_PATH={prefix}",
-        f"-DCMAKE_C_COMPILER={arguments.mpicc}",
+        f"-DCMAKE_C_COMPILER={MPICC}",
     )
-    run(arguments.cmake, "--build", work / "build")
+    run(built.CMAKE, "--build", work / "build")
     out = run(
-        arguments.mpiexec,
+        MPIEXEC,
         "--oversubscribe",
         "-np",
         "4",
@@ -152,11 +152,11 @@ def check_mpi_library(arguments, prefix, work):
     print("install: a C program on the library for MPI runs on 4 processes")
 
 
-def check_missing_component(arguments, prefix, work):
+def check_missing_component(prefix, work):
     work.mkdir()
     (work / "CMakeLists.txt").write_text(MISSING_PROJECT)
     done = subprocess.run(
-        [arguments.cmake, "-S", work, "-B", work / "build", f"-DCMAKE_PREFIX_PATH={prefix}"],
+        [built.CMAKE, "-S", work, "-B", work / "build", f"-DCMAKE_PREFIX_PATH={prefix}"],
         capture_output=True,
         text=True,
         timeout=120,
@@ -168,14 +168,14 @@ def check_missing_component(arguments, prefix, work):
     )
 
 
-def check_consumers(arguments, prefix, work):
+def check_consumers(prefix, work):
     work.mkdir()
-    shutil.copy(ROOT / "tests" / "capi" / "plan_and_run.c", work)
+    shutil.copy(built.ROOT / "tests/capi/programs/plan_and_run.c", work)
     (work / "plan.c").write_text(readme_program("plan.c"))
     (work / "rows_to_columns.cpp").write_text(readme_program("rows_to_columns.cpp"))
     (work / "CMakeLists.txt").write_text(PROJECT)
     run(
-        arguments.cmake,
+        built.CMAKE,
         "-S",
         work,
         "-B",
@@ -183,7 +183,7 @@ def check_consumers(arguments, prefix, work):
         f"-DCMAKE_PREFIX_PATH={prefix}",
         "-DCMAKE_BUILD_TYPE=Release",
     )
-    run(arguments.cmake, "--build", work / "build")
+    run(built.CMAKE, "--build", work / "build")
     expect(
         "all as expected" in run(work / "build" / "plan_and_run"),
         "plan_and_run to say that all is as expected",
@@ -193,7 +193,7 @@ def check_consumers(arguments, prefix, work):
         "All tests passed" in run(work / "build" / "rows_to_columns"),
         "rows_to_columns.cpp to pass",
     )
-    check_missing_component(arguments, prefix, work / "missing")
+    check_missing_component(prefix, work / "missing")
     print("install: C and C++ programs by find_package run")
 
     if shutil.which("pkg-config") is None:
@@ -226,12 +226,12 @@ def check_consumers(arguments, prefix, work):
     for page in next(prefix.glob("lib*/**/pkgconfig")).glob("reshard_*.pc"):
         found = run("pkg-config", "--libs", page.stem, environment=folders).split()
         expect({f"-l{page.stem}", "-lreshard"} <= set(found), f"{page.name} to name its libraries")
-    if arguments.mpicc:
-        check_mpi_library(arguments, prefix, work / "on_mpi")
+    if MPICC and MPIEXEC:
+        check_mpi_library(prefix, work / "on_mpi")
         (work / "run.c").write_text(readme_program("run.c"))
-        run(arguments.mpicc, "-std=c99", "-Wall", work / "run.c", "-o", work / "run", *flags)
+        run(MPICC, "-std=c99", "-Wall", work / "run.c", "-o", work / "run", *flags)
         out = run(
-            arguments.mpiexec,
+            MPIEXEC,
             "--oversubscribe",
             "-np",
             "4",
@@ -243,24 +243,18 @@ def check_consumers(arguments, prefix, work):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--build", required=True, type=pathlib.Path)
-    parser.add_argument("--cmake", default="cmake")
-    parser.add_argument("--sanitize", default="")
-    parser.add_argument("--mpicc", default="")
-    parser.add_argument("--mpiexec", default="")
-    arguments = parser.parse_args()
-    if arguments.sanitize:
+    argparse.ArgumentParser(description=__doc__).parse_args()
+    if built.SANITIZE:
         print("skipped: a library with sanitizers is not for others to link")
-        return SKIPPED
+        return built.SKIPPED
     with tempfile.TemporaryDirectory() as folder:
         base = pathlib.Path(folder)
-        run(arguments.cmake, "--install", arguments.build, "--prefix", base / "first")
+        run(built.CMAKE, "--install", built.BUILD, "--prefix", base / "first")
         check_files(base / "first")
         run(
-            arguments.cmake,
+            built.CMAKE,
             "--install",
-            arguments.build,
+            built.BUILD,
             environment={"DESTDIR": str(base / "staged")},
         )
         expect(
@@ -275,7 +269,7 @@ def main():
             run(moved / "bin" / "reshard", "--version") == "reshard 0.1.0\n",
             "the moved program to say its version",
         )
-        check_consumers(arguments, moved, base / "consumer")
+        check_consumers(moved, base / "consumer")
     return 0
 
 

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A CUDA Toolkit, an NCCL or an MPI that is too old or broken is left out with one line, and the
 rest is configured.
-
-check_left_out.py [--cmake cmake]
 """
 
 import argparse
@@ -13,12 +11,14 @@ import subprocess
 import sys
 import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import built  # noqa: E402
+
 
 
 def configured(cmake, build, environment, *options):
     done = subprocess.run(
-        [cmake, "-S", ROOT, "-B", build, "-G", "Ninja", "-DRESHARD_BUILD_TESTS=OFF",
+        [cmake, "-S", built.ROOT, "-B", build, "-G", "Ninja", "-DRESHARD_BUILD_TESTS=OFF",
          "-DRESHARD_BUILD_BENCH=OFF", *options],
         capture_output=True,
         text=True,
@@ -41,9 +41,7 @@ def program(path, text):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--cmake", default="cmake")
-    arguments = parser.parse_args()
+    argparse.ArgumentParser(description=__doc__).parse_args()
     with tempfile.TemporaryDirectory() as folder:
         base = pathlib.Path(folder)
         broken = base / "bin"
@@ -52,19 +50,19 @@ def main():
             program(broken / name, "#!/bin/sh\necho gcc -I/nowhere -L/nowhere -lmpi_that_is_not\n")
         program(broken / "nvcc", "#!/bin/sh\nexit 1\n")
         in_front = {"PATH": f"{broken}:{os.environ['PATH']}", "CUDACXX": str(broken / "nvcc")}
-        lines = configured(arguments.cmake, base / "broken", in_front)
+        lines = configured(built.CMAKE, base / "broken", in_front)
         expect(lines, "no MPI backend", "works")
         expect(lines, "no CUDA backend")
         expect(lines, "no NCCL backend")
 
-        lines = configured(arguments.cmake, base / "whole", {}, "-DRESHARD_MPI=OFF")
+        lines = configured(built.CMAKE, base / "whole", {}, "-DRESHARD_MPI=OFF")
         expect(lines, "no MPI backend", "RESHARD_MPI=OFF")
         if any("NCCL backend, with" in line for line in lines):
             old = ("-DRESHARD_MPI=OFF", "-DRESHARD_LEAST_NCCL=99")
-            expect(configured(arguments.cmake, base / "old_nccl", {}, *old), "no NCCL", "older")
+            expect(configured(built.CMAKE, base / "old_nccl", {}, *old), "no NCCL", "older")
         if any("CUDA backend, with" in line for line in lines):
             old = ("-DRESHARD_MPI=OFF", "-DRESHARD_LEAST_CUDA=99")
-            expect(configured(arguments.cmake, base / "old_cuda", {}, *old), "no CUDA", "older")
+            expect(configured(built.CMAKE, base / "old_cuda", {}, *old), "no CUDA", "older")
         else:
             print("left_out: no CUDA Toolkit here: that of one too old was not tried")
     print("left_out: what is old or broken is left out")

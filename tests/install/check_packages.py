@@ -16,7 +16,11 @@ import sys
 import tarfile
 import tempfile
 
-SKIPPED = 77
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import built  # noqa: E402
+
+CPACK = built.cached("CMAKE_CPACK_COMMAND")
+
 CONTENTS = {
     "reshard": [
         "./usr/bin/reshard",
@@ -74,16 +78,16 @@ def expect(holds, what):
         sys.exit(f"packages: expected {what}")
 
 
-def packed(arguments, generator, folder):
+def packed(generator, folder):
     run(
-        arguments.cpack,
+        CPACK,
         "--config",
-        arguments.build / "CPackConfig.cmake",
+        built.BUILD / "CPackConfig.cmake",
         "-G",
         generator,
         "-B",
         folder,
-        cwd=arguments.build,
+        cwd=built.BUILD,
     )
     return {p.name: p for p in folder.iterdir() if p.name.endswith((".deb", ".tar.gz"))}
 
@@ -148,7 +152,7 @@ def check_run(debs, base):
     )
 
 
-def check_refusal(arguments, folder):
+def check_refusal(folder):
     """Without dpkg-shlibdeps no package at all: one without dependencies would not start."""
     tools = folder / "bin"
     tools.mkdir(parents=True)
@@ -156,9 +160,9 @@ def check_refusal(arguments, folder):
         if found := shutil.which(name):
             (tools / name).symlink_to(found)
     done = subprocess.run(
-        [arguments.cpack, "--config", arguments.build / "CPackConfig.cmake", "-G", "DEB", "-B",
+        [CPACK, "--config", built.BUILD / "CPackConfig.cmake", "-G", "DEB", "-B",
          folder / "out", "-D", "CMAKE_FIND_USE_CMAKE_SYSTEM_PATH=OFF"],
-        cwd=arguments.build,
+        cwd=built.BUILD,
         env={**os.environ, "PATH": str(tools)},
         capture_output=True,
         text=True,
@@ -192,34 +196,29 @@ def check_lintian(debs):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--build", required=True, type=pathlib.Path)
-    parser.add_argument("--cpack", default="cpack")
-    parser.add_argument("--sanitize", default="")
-    arguments = parser.parse_args()
-    arguments.build = arguments.build.resolve()
-    if arguments.sanitize:
+    argparse.ArgumentParser(description=__doc__).parse_args()
+    if built.SANITIZE:
         print("skipped: programs with sanitizers are not packed")
-        return SKIPPED
+        return built.SKIPPED
     if shutil.which("dpkg-deb") is None:
         print("skipped: no dpkg-deb, which makes and reads Debian packages")
-        return SKIPPED
+        return built.SKIPPED
     with tempfile.TemporaryDirectory() as folder:
         base = pathlib.Path(folder)
-        first = packed(arguments, "DEB", base / "first")
+        first = packed("DEB", base / "first")
         debs = {name.split("_")[0]: path for name, path in first.items()}
         check_fields(debs, sorted(first))
         check_run(debs, base / "unpacked")
         check_lintian(debs)
-        check_refusal(arguments, base / "refused")
-        again = digests(packed(arguments, "DEB", base / "second"))
+        check_refusal(base / "refused")
+        again = digests(packed("DEB", base / "second"))
         differing = [name for name, digest in digests(first).items() if again.get(name) != digest]
         expect(
             not differing,
             "the same packages again with the same SOURCE_DATE_EPOCH, found others for "
             + ", ".join(differing),
         )
-        (archive,) = packed(arguments, "TGZ", base / "archive").values()
+        (archive,) = packed("TGZ", base / "archive").values()
         with tarfile.open(archive) as tar:
             names = tar.getnames()
         for wanted in ("bin/reshard", "include/reshard/reshard.h", "share/doc/reshard/LICENSE"):

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A project that takes reshard by add_subdirectory gets the library's target, and neither tests nor
 benchmarks nor rules of installation that it did not ask for.
-
-check_subdirectory.py [--cmake cmake]
 """
 
 import argparse
@@ -12,7 +10,9 @@ import subprocess
 import sys
 import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import built  # noqa: E402
+
 PROJECT = """cmake_minimum_required(VERSION 3.25)
 project(outer C CXX)
 enable_testing()
@@ -39,14 +39,12 @@ def run(*command):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--cmake", default="cmake")
-    arguments = parser.parse_args()
+    argparse.ArgumentParser(description=__doc__).parse_args()
     with tempfile.TemporaryDirectory() as folder:
         base = pathlib.Path(folder)
-        (base / "CMakeLists.txt").write_text(PROJECT % ROOT)
+        (base / "CMakeLists.txt").write_text(PROJECT % built.ROOT)
         run(
-            arguments.cmake,
+            built.CMAKE,
             "-S",
             base,
             "-B",
@@ -58,7 +56,7 @@ def main():
         )
         # The rule that compiles the outer program finds the header; building all of the library
         # belongs to other tests.
-        run(arguments.cmake, "--build", base / "build", "--target", "CMakeFiles/outer.dir/main.c.o")
+        run(built.CMAKE, "--build", base / "build", "--target", "CMakeFiles/outer.dir/main.c.o")
         if "Total Tests: 0" not in run("ctest", "-N", "--test-dir", base / "build"):
             sys.exit("subdirectory: the outer project has tests of ours")
     print("subdirectory: configured, with the target reshard::reshard and no tests")

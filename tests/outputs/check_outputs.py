@@ -19,12 +19,12 @@ import subprocess
 import sys
 import tempfile
 
-import commands
-import spoilt
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import built  # noqa: E402
+import commands  # noqa: E402
+import spoilt  # noqa: E402
 
-HERE = pathlib.Path(__file__).resolve().parent
-ROOT = HERE.parent.parent
-PINNED = HERE / "outputs.txt"
+PINNED = pathlib.Path(__file__).resolve().parent / "outputs.txt"
 TIME_LIMIT_S = 300
 
 
@@ -63,7 +63,7 @@ class Runner:
 def outputs_of(reshard, every):
     """Label -> digest of every so many of the items, in their order."""
     with tempfile.TemporaryDirectory() as folder:
-        inputs = commands.lay_out(ROOT, pathlib.Path(folder))
+        inputs = commands.lay_out(built.ROOT, pathlib.Path(folder))
         items = [(" ".join(words), [words]) for words in commands.commands(inputs)]
         items += spoilt.items(pathlib.Path(folder), inputs)
         runner = Runner(reshard.resolve(), folder)
@@ -73,7 +73,7 @@ def outputs_of(reshard, every):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--reshard", default=ROOT / "build/release/reshard", type=pathlib.Path)
+    parser.add_argument("--reshard", default=built.RESHARD, type=pathlib.Path)
     parser.add_argument("--update", action="store_true", help="write outputs.txt anew")
     parser.add_argument("--every", type=int, default=1, help="only every so many")
     arguments = parser.parse_args()

@@ -15,12 +15,13 @@ import subprocess
 import sys
 import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-SKIPPED = 77
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import built  # noqa: E402
 
 
 def targets_of_demo():
-    (line,) = re.findall(r"^build_preset release (.*)$", (ROOT / "tools/demo.sh").read_text(), re.M)
+    script = (built.ROOT / "tools/demo.sh").read_text()
+    (line,) = re.findall(r"^build_preset release (.*)$", script, re.MULTILINE)
     return line.split()
 
 
@@ -33,29 +34,27 @@ def files_of(build, target):
 
 
 def python_lines():
-    block = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)[1]
+    block = re.search(r"```python\n(.*?)```", (built.ROOT / "README.md").read_text(), re.DOTALL)[1]
     return [line for line in block.splitlines() if "reshard.torch" not in line]
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--build", required=True, type=pathlib.Path)
-    build = parser.parse_args().build.resolve()
-    if shutil.which("ninja") is None or not (build / "build.ninja").exists():
+    argparse.ArgumentParser(description=__doc__.split("\n\n")[0]).parse_args()
+    if shutil.which("ninja") is None or not (built.BUILD / "build.ninja").exists():
         print("demo: skipped, the tree was not built by ninja")
-        return SKIPPED
+        return built.SKIPPED
     with tempfile.TemporaryDirectory() as top:
-        built = pathlib.Path(top, "build", "release")
-        built.mkdir(parents=True)
+        release = pathlib.Path(top, "build", "release")
+        release.mkdir(parents=True)
         for target in targets_of_demo():
-            for name in files_of(build, target):
+            for name in files_of(built.BUILD, target):
                 # The link by which it is found stands beside a library.
-                for path in build.glob(name + "*"):
-                    shutil.copy(path, built / path.name)
-                if (build / name).suffix.lstrip(".").isdigit():
+                for path in built.BUILD.glob(name + "*"):
+                    shutil.copy(path, release / path.name)
+                if (built.BUILD / name).suffix.lstrip(".").isdigit():
                     stem = re.sub(r"(\.so\.\d+).*", r"\1", name)
-                    shutil.copy(build / stem, built / stem)
-        shutil.copytree(ROOT / "tools/python", pathlib.Path(top, "tools", "python"))
+                    shutil.copy(built.BUILD / stem, release / stem)
+        shutil.copytree(built.ROOT / "tools/python", pathlib.Path(top, "tools", "python"))
         lines = "\n".join(["import reshard", *python_lines(), "print(plan.time_ps)"])
         environment = {name: os.environ[name] for name in os.environ if "RESHARD" not in name}
         environment["PYTHONPATH"] = os.path.join(top, "tools", "python")

@@ -17,7 +17,9 @@ import shlex
 import subprocess
 import sys
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import built  # noqa: E402
+
 BLOCK = re.compile(r"^```console\n\$ (reshard [^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 PICTURE = re.compile(r"^<!-- (\w+) of: (reshard [^>]*) -->\n!\[[^\]]*\]\(([^)]+)\)$", re.MULTILINE)
@@ -33,7 +35,7 @@ def output_of(reshard, command):
     words = shlex.split(command)
     done = subprocess.run(
         [reshard, *words[1:]],
-        cwd=ROOT,
+        cwd=built.ROOT,
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -51,7 +53,7 @@ def faults_of(page, text):
         if not (page.parent / link).exists():
             yield f"{page.name} links to {link}, which is not there\n"
     for name in re.findall(r"`((?:tools|tests|traces|core|sim|docs)/[\w./-]*\w)`", text):
-        if "NAME" not in name and not (ROOT / name).exists():
+        if "NAME" not in name and not (built.ROOT / name).exists():
             yield f"{page.name} names {name}, which is not there\n"
     if page.name == "README.md" and text.count("\n") >= 200:
         yield f"README.md has {text.count(chr(10))} lines, fewer than 200 wanted\n"
@@ -59,12 +61,12 @@ def faults_of(page, text):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--reshard", required=True, type=pathlib.Path)
+    parser.add_argument("--reshard", default=built.RESHARD, type=pathlib.Path)
     parser.add_argument("--update", action="store_true")
     arguments = parser.parse_args()
     reshard = arguments.reshard.resolve()
     commands, problems = 0, []
-    for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
+    for page in [built.ROOT / "README.md", *sorted((built.ROOT / "docs").glob("*.md"))]:
         old = page.read_text()
         commands += len(BLOCK.findall(old))
         new = BLOCK.sub(

@@ -27,7 +27,8 @@ using VisitPair = std::function<void(const SmallLayout& source, const SmallLayou
 // Axis sizes of all meshes with at most `ranks` ranks, in ascending order of ranks:
 //   single      one axis of 1 .. ranks
 //   factored    every ordered factorisation into two or more axes of size at least 2, at most
-//   `axes` of them with_ones   1 x n and n x 1 for n = 1 .. ranks, each once
+//               `axes` of them
+//   with_ones   1 x n and n x 1 for n = 1 .. ranks, each once
 std::vector<std::vector<std::int32_t>> single_axis_meshes(std::int32_t ranks);
 std::vector<std::vector<std::int32_t>> factored_meshes(std::int32_t ranks, int axes);
 std::vector<std::vector<std::int32_t>> meshes_with_ones(std::int32_t ranks);

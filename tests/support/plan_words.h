@@ -11,6 +11,7 @@
 
 #include "core/planners/planner.h"
 #include "core/schedule/lowering.h"
+#include "tests/support/any_planner.h"
 #include "tests/support/cases.h"
 #include "tests/support/drawn_plans.h"
 
@@ -55,9 +56,7 @@ inline std::optional<Plan> one_plan(Prng& prng, const PlannerInput& input) {
   if (!request || element_count(request->shape()) > 60 || request->ranks().size() > 8)
     return std::nullopt;
   if (prng.one_in(2)) return wander(prng, *request, SlowMeaning(*request));
-  std::vector<const char*> names{"p2p"};
-  if (request->same_mesh()) names = {"rule", "rule", "p2p", "hybrid"};
-  return find_planner(prng.pick(names)).make(*request, input);
+  return any_plan(prng, *request, input);
 }
 
 inline Plan drawn_plan(Prng& prng, const PlannerInput& input) {

@@ -14,7 +14,7 @@
 #include "core/text/plan_text.h"
 #include "sim/machines/presets.h"
 #include "sim/study/study.h"
-#include "tests/core/bounds/bounds_cases.h"
+#include "tests/support/bounds_cases.h"
 #include "tests/support/pinned.h"
 
 namespace reshard::test {

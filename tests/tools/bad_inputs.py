@@ -22,7 +22,9 @@ import subprocess
 import sys
 import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import built  # noqa: E402
+
 SILENT_S = 20
 REQUEST = ["--mesh", "2x2", "--shape", "8,6", "--from", "S(0)R", "--to", "RS(1)"]
 COMMANDS = [
@@ -227,7 +229,7 @@ def faults(case, code, out, error, folder, known):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--reshard", required=True, type=pathlib.Path)
+    parser.add_argument("--reshard", default=built.RESHARD, type=pathlib.Path)
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()

@@ -21,6 +21,9 @@ import tempfile
 import time
 import unittest
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import built  # noqa: E402
+
 RESHARD = None
 REQUEST = ["--mesh", "2x2", "--shape", "8,6", "--from", "S(0)R", "--to", "RS(1)"]
 SIMULATE = ["simulate", *REQUEST]
@@ -368,7 +371,7 @@ class Inputs(Files):
 def main():
     global RESHARD
     parser = argparse.ArgumentParser()
-    parser.add_argument("--reshard", required=True)
+    parser.add_argument("--reshard", default=built.RESHARD)
     arguments, rest = parser.parse_known_args()
     RESHARD = os.path.abspath(arguments.reshard)
     unittest.main(argv=[sys.argv[0], *rest])

@@ -3,8 +3,6 @@
 """`reshard validate` on real processes: one report, one reason, the same exit code for all, and no
 process left behind.
 
-    validate_mpirun.py --reshard PROGRAM
-
 Ends with 77 and the reason where MPI is not here.
 """
 
@@ -19,6 +17,9 @@ import subprocess
 import sys
 import tempfile
 import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import built  # noqa: E402
 
 LIMIT_S = 120
 REQUEST = ["--mesh", "4", "--shape", "64,48", "--from", "S(0)", "--to", "S(1)"]
@@ -360,7 +361,7 @@ def a_rank_that_stops(launcher):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--reshard", required=True, type=pathlib.Path)
+    parser.add_argument("--reshard", default=built.RESHARD, type=pathlib.Path)
     reshard = parser.parse_args().reshard.resolve()
     # The options of mpirun are Open MPI's.
     doctor = json.loads(

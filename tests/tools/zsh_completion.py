@@ -5,11 +5,15 @@
 import argparse
 import os
 import pty
+import pathlib
 import select
 import shutil
 import sys
 import tempfile
 import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import built  # noqa: E402
 
 LINES = {
     "reshard si": "reshard simulate ",
@@ -19,7 +23,6 @@ LINES = {
     "reshard plan --topology dgx-h1": "reshard plan --topology dgx-h100 ",
     "reshard replay some-tr": "reshard replay some-trace.jsonl ",
 }
-SKIPPED = 77
 
 
 class Terminal:
@@ -43,12 +46,12 @@ class Terminal:
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--reshard", required=True)
+    parser.add_argument("--reshard", default=built.RESHARD)
     reshard = os.path.abspath(parser.parse_args().reshard)
     zsh = shutil.which("zsh")
     if zsh is None:
         print("zsh_completion: skipped, no zsh (apt-get install zsh)")
-        return SKIPPED
+        return built.SKIPPED
     with tempfile.TemporaryDirectory() as folder:
         open(os.path.join(folder, "some-trace.jsonl"), "w").close()
         path = os.path.dirname(reshard) + ":" + os.environ["PATH"]

@@ -102,7 +102,7 @@ void refuse_unprinted(const OutputOptions& options, const std::string& file,
                       std::string_view file_option);
 
 const PlannerRow& planner_of(const MachineOptions& options);
-// "auto|rule|p2p|hybrid".
+// All, with bars between them.
 std::string planner_names();
 
 }  // namespace reshard::tools

@@ -8,7 +8,7 @@
 #include "backends/device/launch_tables.h"
 #include "backends/device/owners.h"
 #include "core/base/errors.h"
-#include "tests/support/host_device.h"
+#include "tests/support/standins/host_device.h"
 
 using namespace reshard;
 using namespace reshard::test;

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "tests/support/nccl_ranks.h"
+#include "tests/support/standins/nccl_ranks.h"
 
 namespace reshard::test {
 

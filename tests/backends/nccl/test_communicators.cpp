@@ -9,7 +9,7 @@
 #include "backends/nccl/communicators.h"
 #include "core/base/errors.h"
 #include "tests/conformance/conformance.h"
-#include "tests/support/nccl_ranks.h"
+#include "tests/support/standins/nccl_ranks.h"
 
 namespace reshard::test {
 namespace {

@@ -12,7 +12,7 @@
 #include "sim/machines/presets.h"
 #include "sim/network/engine.h"
 #include "sim/transport/transport.h"
-#include "tests/support/nccl_ranks.h"
+#include "tests/support/standins/nccl_ranks.h"
 #include "tests/support/prng.h"
 
 namespace reshard::test {

@@ -9,7 +9,7 @@
 #include "core/base/errors.h"
 #include "core/planners/planner.h"
 #include "tests/conformance/conformance.h"
-#include "tests/support/nccl_ranks.h"
+#include "tests/support/standins/nccl_ranks.h"
 #include "tests/support/star.h"
 
 namespace reshard::test {

@@ -12,7 +12,7 @@
 #include "core/planners/planner.h"
 #include "tests/conformance/conformance.h"
 #include "tests/core/planners/planner_cases.h"
-#include "tests/support/nccl_ranks.h"
+#include "tests/support/standins/nccl_ranks.h"
 #include "tests/support/star.h"
 
 namespace reshard::test {

@@ -13,7 +13,7 @@
 
 #include "core/base/digest.h"
 #include "core/bounds/bounds.h"
-#include "tests/core/bounds/bounds_cases.h"
+#include "tests/support/bounds_cases.h"
 #include "tests/support/cases.h"
 #include "tests/support/odd_machine.h"
 #include "tests/support/pinned.h"

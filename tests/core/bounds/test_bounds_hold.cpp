@@ -15,7 +15,7 @@
 #include "core/traffic/accounting.h"
 #include "sim/machines/presets.h"
 #include "sim/network/engine.h"
-#include "tests/core/bounds/bounds_cases.h"
+#include "tests/support/bounds_cases.h"
 #include "tests/support/part.h"
 #include "tests/support/star.h"
 

@@ -24,7 +24,7 @@ struct Row {
 };
 
 std::vector<Row> rows_of(const std::string& kind) {
-  std::ifstream in(RESHARD_BOUNDS_DATA "/flow_optimum.txt");
+  std::ifstream in("tests/core/bounds/data/flow_optimum.txt");
   std::vector<Row> rows;
   for (std::string line; std::getline(in, line);) {
     std::istringstream words(line);

@@ -6,7 +6,7 @@
 
 #include "sim/network/engine.h"
 #include "tests/sim/network/networks.h"
-#include "tests/sim/sharing/slow_share.h"
+#include "tests/support/slow_share.h"
 #include "tests/support/prng.h"
 
 using namespace reshard;

@@ -111,7 +111,7 @@ std::string difference(const Json& line) {
 }
 
 std::vector<Json> torch_cases() {
-  std::ifstream file(std::string(RESHARD_TORCH_DATA) + "/operator_values.jsonl");
+  std::ifstream file("tests/torch/data/operator_values.jsonl");
   std::vector<Json> out;
   for (std::string line; std::getline(file, line);) {
     Json json = Json::parse(line);

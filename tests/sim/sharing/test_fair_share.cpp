@@ -8,7 +8,7 @@
 #include <catch2/catch.hpp>
 
 #include "core/base/errors.h"
-#include "tests/sim/sharing/slow_share.h"
+#include "tests/support/slow_share.h"
 #include "tests/support/prng.h"
 
 using namespace reshard;

@@ -12,6 +12,7 @@
 #include "core/traffic/accounting.h"
 #include "sim/network/engine.h"
 #include "sim/store/store.h"
+#include "tests/support/any_planner.h"
 #include "tests/support/cases.h"
 #include "tests/support/rough_data.h"
 #include "tests/support/star.h"
@@ -77,7 +78,6 @@ TEST_CASE("a join of joins is the join of all") {
 }
 
 TEST_CASE("joined plans do what each does alone") {
-  const char* planners[] = {"p2p", "packed", "rule", "hybrid"};
   Topology topology = star(kDrawnRanks);
   PlannerInput input;
   input.topology = &topology;
@@ -88,8 +88,7 @@ TEST_CASE("joined plans do what each does alone") {
     while (plans.size() < 2 + seed % 2) {
       std::optional<Request> request = draw_request(prng);
       if (!request) continue;
-      plans.push_back(
-          find_planner(planners[prng.below(request->same_mesh() ? 4 : 2)]).make(*request, input));
+      plans.push_back(any_plan(prng, *request, input));
     }
     CAPTURE(seed);
     Plan joined = join(plans);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "tests/support/nccl_world.h"
+#include "tests/support/standins/nccl_world.h"
 
 #include <algorithm>
 #include <cstring>
@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "tests/support/nccl_standin.h"
+#include "tests/support/standins/nccl_standin.h"
 
 namespace reshard::test {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "tests/support/nccl_standin.h"
+#include "tests/support/standins/nccl_standin.h"
 
 #include <algorithm>
 #include <map>

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "backends/nccl/executor.h"
-#include "tests/support/nccl_world.h"
+#include "tests/support/standins/nccl_world.h"
 
 namespace reshard::test {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "tests/support/host_device.h"
+#include "tests/support/standins/host_device.h"
 
 #include <sys/mman.h>
 

@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "core/layout/zero_axes.h"
-#include "tests/torch/expectations.h"
+#include "tests/core/torch/expectations.h"
 
 namespace reshard {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "tests/sim/sharing/slow_share.h"
+#include "tests/support/slow_share.h"
 
 #include <algorithm>
 

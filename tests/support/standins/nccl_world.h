@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "backends/nccl/nccl_api.h"
-#include "tests/support/host_device.h"
+#include "tests/support/standins/host_device.h"
 
 namespace reshard::test {
 

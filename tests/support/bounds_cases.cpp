@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "tests/core/bounds/bounds_cases.h"
+#include "tests/support/bounds_cases.h"
 
 #include <algorithm>
 #include <string>

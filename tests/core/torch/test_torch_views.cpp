@@ -7,7 +7,7 @@
 #include "core/base/errors.h"
 #include "core/ops/decision.h"
 #include "core/ops/views/view_rule.h"
-#include "tests/torch/expectations.h"
+#include "tests/core/torch/expectations.h"
 
 namespace reshard {
 namespace {

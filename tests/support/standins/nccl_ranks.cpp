@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "tests/support/nccl_ranks.h"
+#include "tests/support/standins/nccl_ranks.h"
 
 #include <thread>
 
@@ -7,7 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "core/base/errors.h"
-#include "tests/support/nccl_standin.h"
+#include "tests/support/standins/nccl_standin.h"
 
 namespace reshard::test {
 namespace {

@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "core/base/errors.h"
-#include "tests/torch/expectations.h"
+#include "tests/core/torch/expectations.h"
 
 namespace reshard {
 namespace {

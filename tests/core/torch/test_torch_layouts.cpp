@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "tests/torch/expectations.h"
+#include "tests/core/torch/expectations.h"
 
 namespace reshard {
 namespace {

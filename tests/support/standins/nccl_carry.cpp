@@ -8,7 +8,7 @@
 
 #include "core/base/errors.h"
 #include "core/bytes/box_fold.h"
-#include "tests/support/nccl_standin.h"
+#include "tests/support/standins/nccl_standin.h"
 
 namespace reshard::test {
 

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/support/nccl_world.h"
+#include "tests/support/standins/nccl_world.h"
 
 namespace reshard::test {
 

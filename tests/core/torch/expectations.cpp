@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "tests/torch/expectations.h"
+#include "tests/core/torch/expectations.h"
 
 #include <fstream>
 
@@ -8,7 +8,7 @@
 namespace reshard {
 
 std::vector<std::string> torch_lines(const std::string& name) {
-  std::ifstream in(std::string(RESHARD_TORCH_DATA) + "/" + name);
+  std::ifstream in("tests/torch/data/" + name);
   std::vector<std::string> lines;
   bool version = false;
   for (std::string line; std::getline(in, line);) {

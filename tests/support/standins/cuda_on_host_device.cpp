@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "tests/support/cuda_on_host_device.h"
+#include "tests/support/standins/cuda_on_host_device.h"
 
 #include "backends/cuda/executor.h"
-#include "tests/support/host_device.h"
+#include "tests/support/standins/host_device.h"
 
 namespace reshard::test {
 

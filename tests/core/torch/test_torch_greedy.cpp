@@ -11,7 +11,7 @@
 
 #include "core/base/errors.h"
 #include "core/torch/redistribution.h"
-#include "tests/torch/expectations.h"
+#include "tests/core/torch/expectations.h"
 
 namespace reshard {
 namespace {

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Plans of every registered planner, so that a new one is tried by all that draw plans.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "core/base/errors.h"
+#include "core/planners/planner.h"
+#include "tests/support/prng.h"
+
+namespace reshard::test {
+
+// Those that make plans of their own: they need nothing that weighs the plans of others.
+inline std::vector<const PlannerRow*> own_planners() {
+  std::vector<const PlannerRow*> out;
+  for (const PlannerRow& row : planners())
+    if (!row.weighs_others) out.push_back(&row);
+  return out;
+}
+
+// Nothing where the planner has no plan for such a request: across meshes, mostly.
+inline std::optional<Plan> plan_by(const PlannerRow& planner, const Request& request,
+                                   const PlannerInput& input) {
+  try {
+    return planner.make(request, input);
+  } catch (const InputError&) {
+    return std::nullopt;
+  }
+}
+
+// By a planner that is drawn from those that have one.
+inline Plan any_plan(Prng& prng, const Request& request, const PlannerInput& input) {
+  std::vector<const PlannerRow*> rows = own_planners();
+  for (;;)
+    if (std::optional<Plan> plan = plan_by(*prng.pick(rows), request, input)) return *plan;
+}
+
+}  // namespace reshard::test

@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "core/base/units.h"
-#include "sim/machine_files/writers.h"
+#include "sim/machine_files/writers/writers.h"
 
 namespace reshard::sim {
 namespace {

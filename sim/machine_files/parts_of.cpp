@@ -9,7 +9,7 @@
 #include <set>
 
 #include "core/base/units.h"
-#include "sim/machine_files/writers.h"
+#include "sim/machine_files/writers/writers.h"
 
 namespace reshard::sim {
 namespace {

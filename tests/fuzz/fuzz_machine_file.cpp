@@ -3,7 +3,7 @@
 // text says, too; what NCCL's XML can say of it is read back the same (the writer compares).
 #include "sim/calibrate/links.h"
 #include "sim/machine_files/formats.h"
-#include "sim/machine_files/writers.h"
+#include "sim/machine_files/writers/writers.h"
 #include "sim/machines/plausible.h"
 #include "tests/fuzz/fuzz_input.h"
 

@@ -4,7 +4,7 @@
 #include <regex>
 
 #include "sim/machine_files/p2p_matrices.h"
-#include "sim/machine_files/writers.h"
+#include "sim/machine_files/writers/writers.h"
 #include "sim/machines/plausible.h"
 #include "sim/machines/presets.h"
 #include "tests/sim/machine_files/machine_files.h"

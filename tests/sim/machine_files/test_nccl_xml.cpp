@@ -3,7 +3,7 @@
 
 #include <regex>
 
-#include "sim/machine_files/writers.h"
+#include "sim/machine_files/writers/writers.h"
 #include "sim/machines/plausible.h"
 #include "sim/machines/presets.h"
 #include "sim/transport/nccl/nccl_graph.h"

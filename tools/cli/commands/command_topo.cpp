@@ -10,7 +10,7 @@
 
 #include "core/base/errors.h"
 #include "core/base/units.h"
-#include "sim/machine_files/writers.h"
+#include "sim/machine_files/writers/writers.h"
 #include "sim/machines/plausible.h"
 #include "sim/machines/presets.h"
 #include "sim/picture/drawing.h"

@@ -13,7 +13,7 @@
 #include "core/topology/machine_lines.h"
 #include "sim/machine_files/formats.h"
 #include "sim/machine_files/known_parts.h"
-#include "sim/machine_files/writers.h"
+#include "sim/machine_files/writers/writers.h"
 
 namespace reshard::sim {
 namespace {

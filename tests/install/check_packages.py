@@ -46,9 +46,9 @@ CONTENTS = {
     "libreshard-nccl-dev": [
         "./usr/include/reshard/reshard_nccl.h",
         "/libreshard_nccl.so",
-        "/reshardNcclTargets.cmake",
+        "/reshard-nccl-targets.cmake",
     ],
-    "libreshard-mpi-dev": ["./usr/include/reshard/reshard_mpi.h", "/reshardMpiTargets.cmake"],
+    "libreshard-mpi-dev": ["./usr/include/reshard/reshard_mpi.h", "/reshard-mpi-targets.cmake"],
 }
 # CPack writes scripts that call ldconfig into every package with a library, beside the trigger that
 # ours has; they do no harm.

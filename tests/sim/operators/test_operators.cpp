@@ -164,7 +164,8 @@ void spoil(Inputs& inputs, OpAttributes& attributes, std::uint64_t draw) {
   if (!attributes.all().empty() && next(2)) {
     auto [name, value] = attributes.all()[next(attributes.all().size())];
     if (value.kind == OpValue::Kind::List && next(3)) {
-      value.list.resize(next(value.list.size() + 3), number());
+      std::uint64_t size = next(value.list.size() + 3);  // before what fills it
+      value.list.resize(size, number());
       if (!value.list.empty()) value.list[next(value.list.size())] = number();
     } else {
       value = next(8) ? number() : OpValue("nonsense");
@@ -192,7 +193,8 @@ std::string text_of(const ArrayResults& results) {
   return out;
 }
 
-// What is refused, with which words, and what is computed: as it was.
+// What is refused and what is computed: as it was. Not which of several faults is named: that may
+// follow the order in which a compiler evaluates arguments.
 TEST_CASE("calls that make no sense are refused, or computed, and end") {
   int refused = 0, computed = 0;
   std::uint64_t draw = 0;
@@ -208,8 +210,8 @@ TEST_CASE("calls that make no sense are refused, or computed, and end") {
         pinned.add(
             text_of(compute(line.at("name").get<std::string>(), inputs.arguments, attributes, {})));
         ++computed;
-      } catch (const InputError& error) {
-        pinned.add(error.what());
+      } catch (const InputError&) {
+        pinned.add("refused");
         ++refused;
       } catch (const std::exception& error) {
         FAIL_CHECK(line.at("name") << " " << error.what() << " draw " << draw);

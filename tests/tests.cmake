@@ -161,11 +161,12 @@ foreach(flavour IN LISTS RESHARD_MPI_FLAVOURS)
 endforeach()
 
 # ---- scripts: they run what was built or read the sources ----------------------------------------
-foreach(script golden/run readme/check_readme browser/check_pages tidy/tidy install/check_install
+python_test(golden tests/golden/run.py)
+foreach(script readme/check_readme browser/check_pages tidy/tidy install/check_install
     install/check_packages install/check_left_out install/check_subdirectory capi/check_example
     capi/check_cpp_page capi/check_symbols tools/validate_mpirun tools/script_helps
     tools/zsh_completion)
-  string(REGEX REPLACE "/run$|.*/(check_)?" "" name ${script})
+  string(REGEX REPLACE ".*/(check_)?" "" name ${script})
   python_test(${name} tests/${script}.py)
 endforeach()
 python_test(tidy_self_test tests/tidy/tidy.py --self-test)

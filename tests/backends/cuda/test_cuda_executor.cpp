@@ -10,10 +10,10 @@
 #include "core/planners/planner.h"
 #include "core/proof/proof.h"
 #include "tests/conformance/conformance.h"
-#include "tests/support/standins/cuda_on_host_device.h"
-#include "tests/support/standins/host_device.h"
 #include "tests/support/part.h"
 #include "tests/support/rough_data.h"
+#include "tests/support/standins/cuda_on_host_device.h"
+#include "tests/support/standins/host_device.h"
 #include "tests/support/star.h"
 
 using namespace reshard;

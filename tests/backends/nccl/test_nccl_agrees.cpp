@@ -12,8 +12,8 @@
 #include "sim/machines/presets.h"
 #include "sim/network/engine.h"
 #include "sim/transport/transport.h"
-#include "tests/support/standins/nccl_ranks.h"
 #include "tests/support/prng.h"
+#include "tests/support/standins/nccl_ranks.h"
 
 namespace reshard::test {
 namespace {

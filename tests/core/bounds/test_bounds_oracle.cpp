@@ -14,8 +14,8 @@
 #include "core/bounds/atoms.h"
 #include "core/bounds/bounds.h"
 #include "core/topology/topology_text.h"
-#include "tests/support/bounds_cases.h"
 #include "tests/core/bounds/bounds_oracle.h"
+#include "tests/support/bounds_cases.h"
 #include "tests/support/prng.h"
 
 namespace reshard::test {

@@ -6,8 +6,8 @@
 
 #include "sim/network/engine.h"
 #include "tests/sim/network/networks.h"
-#include "tests/support/slow_share.h"
 #include "tests/support/prng.h"
+#include "tests/support/slow_share.h"
 
 using namespace reshard;
 using namespace reshard::test;

@@ -8,8 +8,8 @@
 #include <catch2/catch.hpp>
 
 #include "core/base/errors.h"
-#include "tests/support/slow_share.h"
 #include "tests/support/prng.h"
+#include "tests/support/slow_share.h"
 
 using namespace reshard;
 using namespace reshard::sim;

@@ -32,6 +32,7 @@ import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import built  # noqa: E402
+from timeless import timeless  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
 TIME_LIMIT_S = 300
@@ -109,13 +110,6 @@ def run(reshard, files, script):
             "left": "".join(n + "\n" for n in left),
         }
         return result
-
-
-def timeless(text):
-    """Without what a run took on this machine: phases under -v, and progress in a log."""
-    text = re.sub(r"^phases  .*\n( {9,}.*\n)*", "", text, flags=re.MULTILINE)
-    text = re.sub(r"^reshard: .* s so far.*\n", "", text, flags=re.MULTILINE)
-    return re.sub(r',\s*"phases": \[.*?\]', "", text, flags=re.DOTALL)
 
 
 def differences(expected, got):

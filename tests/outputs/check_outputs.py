@@ -14,7 +14,6 @@ import concurrent.futures
 import hashlib
 import os
 import pathlib
-import re
 import subprocess
 import sys
 import tempfile
@@ -23,16 +22,10 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import built  # noqa: E402
 import commands  # noqa: E402
 import spoilt  # noqa: E402
+from timeless import timeless  # noqa: E402
 
 PINNED = pathlib.Path(__file__).resolve().parent / "outputs.txt"
 TIME_LIMIT_S = 300
-
-
-def timeless(text):
-    """Without what a run took on this machine: phases under -v, and progress."""
-    text = re.sub(rb"^phases  .*\n( {9,}.*\n)*", b"", text, flags=re.MULTILINE)
-    text = re.sub(rb"^reshard: .* s so far.*\n", b"", text, flags=re.MULTILINE)
-    return re.sub(rb',\s*"phases": \[.*?\]', b"", text, flags=re.DOTALL)
 
 
 class Runner:
@@ -50,7 +43,9 @@ class Runner:
         if done.returncode not in (0, 1, 2, 3):
             sys.exit(f"outputs: reshard {' '.join(command)} ends with {done.returncode}\n"
                      f"{done.stderr.decode()}")  # fmt: skip
-        return b"%d\n%s\n%s" % (done.returncode, timeless(done.stdout), timeless(done.stderr))
+        said = [timeless(out.decode(errors="surrogateescape"))
+                for out in (done.stdout, done.stderr)]  # fmt: skip
+        return "\n".join([str(done.returncode), *said]).encode(errors="surrogateescape")
 
     def digest(self, item):
         label, commands_of_it = item

@@ -5,7 +5,7 @@ import itertools
 import pathlib
 import re
 
-MACHINES = ["dgx-h100:2", "dgx-a100", "pcie-8x3090", "gb200-nvl72", "l40s-8", "nvswitch:2"]
+MACHINES = ["dgx-h100:2", "dgx-a100", "pcie-8x3090", "gb200-nvl72", "l40s-8", "nvswitch:8"]
 PLANNERS = ["rule", "graph", "p2p", "hybrid", "packed", "auto"]
 # mesh, shape, dtype, from, to
 REQUESTS = [
@@ -113,7 +113,7 @@ def of_requests():
         for machine in MACHINES:
             yield ["simulate", *words, "--topology", machine, "--json"]
             yield ["simulate", *words, "--topology", machine, "--html", "-"]
-        for transport in ("links", "nccl", "copy"):
+        for transport in ("ideal", "nccl", "copy-engine"):
             yield ["simulate", *words, "--transport", transport, "-v"]
     for words in OTHER_REQUESTS:
         for report in REPORTS:

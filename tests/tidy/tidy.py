@@ -79,12 +79,8 @@ def arrows_of(build_file):
     CMakeLists.txt, and of theirs."""
     part_of, links = {}, {}
     for part, words in re.findall(r"^ *reshard_part\((\S+)\s([^)]*)\)", build_file, re.MULTILINE):
-        rows = {"": []}
-        for word in words.split():
-            if word in ("FOLDER", "EXCEPT", "SOURCES", "LINKS", "PRIVATE"):
-                row = rows.setdefault(word, [])
-            else:
-                row.append(word)
+        rows = re.split(r"\b(FOLDER|EXCEPT|SOURCES|LINKS|PRIVATE)\b", words)
+        rows = {key: row.split() for key, row in zip(rows[1::2], rows[2::2])}
         part_of |= {folder: part for folder in rows.get("FOLDER", [])}
         links[part] = rows.get("LINKS", [])
 

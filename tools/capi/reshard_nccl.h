@@ -44,8 +44,9 @@ typedef struct reshard_nccl_options {
    * makes where they are not there yet; each costs time and GPU memory, and floating sums and
    * products of three and more are in NCCL's order. */
   uint32_t nccl_collectives;
-  uint32_t abort_on_error; /* 1: where others are lost the communicator is aborted, too, which ends
-                         kernels that wait for them; it must not be used or destroyed after that */
+  /* 1: where others are lost the communicator is aborted, too, which ends kernels that wait for
+   * them; it must not be used or destroyed after that. */
+  uint32_t abort_on_error;
   uint32_t reserved;
   int64_t time_limit_s; /* for a single wait on other ranks or the GPU, then RESHARD_BACKEND_ERROR;
                            0: 300. After such an error only the free functions are of use */

@@ -54,6 +54,8 @@ inline constexpr std::int64_t kMaxResources = std::int64_t{1} << 24;
 // stand for a million ranks. The same of the groups of a measurements file.
 inline constexpr std::size_t kMaxTraceOperations = std::size_t{1} << 24;
 inline constexpr std::int64_t kMaxNamedRanks = std::int64_t{1} << 25;
+// Outputs of one call: `split` and `unbind` make as many as a tensor is long.
+inline constexpr std::int64_t kMaxCallOutputs = std::int64_t{1} << 16;
 // Ranks of an alltoallv matrix, which is a square.
 inline constexpr std::int64_t kMaxMatrixRanks = 4096;
 // Runs in a measurements file.

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/base/errors.h"
+#include "core/base/limits.h"
 #include "core/ops/metas.h"
 #include "core/ops/rules/rules.h"
 
@@ -55,9 +56,6 @@ Metas cat_metas(const OpSite& site) {
 }
 
 // ---- split, unbind
-
-// Split and unbind make as many outputs as the tensor is long.
-constexpr std::int64_t kMaxCallOutputs = 1 << 16;
 
 void check_outputs(std::int64_t count) {
   if (count > kMaxCallOutputs)

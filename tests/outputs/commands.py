@@ -67,7 +67,8 @@ def lay_out(root, folder):
     names = [str(p.relative_to(root)) for p in sorted((root / "traces").rglob("*"))
              if p.suffix in (".jsonl", ".topo", ".xml", ".txt")]  # fmt: skip
     (folder / "fuzz").symlink_to(root / "tests/fuzz/corpus")
-    for kind in ("machine_file", "matrix", "measured", "measurements", "plan", "report", "trace"):
+    for kind in ("machine_file", "matrix", "measured", "measurements", "plan", "report", "topology",
+                 "trace"):  # fmt: skip
         found = sorted((root / "tests/fuzz/corpus" / kind).iterdir())
         names += [f"fuzz/{kind}/{path.name}" for path in found]
     for path in sorted((root / "tests/golden").glob("*.golden")):
@@ -156,8 +157,11 @@ def of_machines(inputs):
         yield ["topo", "check", name]
         for form in ("text", "nccl-xml", "dot"):
             yield ["topo", "convert", name, "--to", form]
-        yield ["simulate", "--mesh", "4", "--shape", "512,512", "--from", "S(0)", "--to", "S(1)",
-               "--topology", name, "-v"]  # fmt: skip
+        for ranks, report in (("4", ["-v"]), ("2", ["--html", "-"])):
+            yield ["simulate", "--mesh", ranks, "--shape", "512,512", "--from", "S(0)", "--to",
+                   "S(1)", "--topology", name, *report]  # fmt: skip
+        for network in (":2,nics=1", ":3,nics=2,oversubscription=3"):
+            yield ["topo", "show", name + network, "-v"]
 
 
 def of_measurements(inputs):

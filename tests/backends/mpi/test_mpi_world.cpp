@@ -119,6 +119,7 @@ TEST_CASE("a rank that is silent in a step is named") {
   CHECK_THROWS_WITH(prepared.run(),
                     Contains("(exchange) failed on rank " + std::to_string(world->rank)) &&
                         Contains("from rank " + std::to_string(silent)));
+  CHECK_THROWS_WITH(prepared.run(), Contains("an earlier run failed"));
   MPI_Barrier(MPI_COMM_WORLD);
 }
 

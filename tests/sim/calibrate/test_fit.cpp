@@ -146,10 +146,10 @@ TEST_CASE("rates of links are fitted where NVLink does not replace them") {
             uplink + "\nshared in0 " + uplink + "\nshared out1 " + uplink + "\nshared in1 " +
             uplink +
             "\nshared nic 100GB/s\ngroup a 0-1\ngroup b 2-3\n"
+            "route between via source.nic latency 3us transport network\n"
             "route a to b via pcie.out out0 in1 pcie.in latency 1us transport pcie class PHB\n"
             "route b to a via pcie.out out1 in0 pcie.in latency 1us transport pcie class PHB\n"
-            "route within via pcie.out pcie.in latency 1us transport pcie\n"
-            "route between via source.nic latency 3us transport network\n",
+            "route within via pcie.out pcie.in latency 1us transport pcie\n",
         "m.topo");
   };
   std::vector<MeasuredCollective> rows;

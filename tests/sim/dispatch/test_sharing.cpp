@@ -104,6 +104,9 @@ TEST_CASE("a write into a view of what was redistributed is lost, and found") {
                                std::string(find_operator(view.call).name) +
                                " in line 3 made of a copy of w, brought from S(0) to R: the write "
                                "is lost, w keeps what it had, and sum in line 5 reads w");
+    DispatchReport report = run(lines).report;
+    for (const TraceFinding& finding : report.findings)
+      CHECK(finding.lines == std::vector<std::int64_t>{3, 4, 5});
   }
 }
 

@@ -232,6 +232,9 @@ TEST_CASE("a study elsewhere keeps what the topology does not change") {
   CHECK(links.on(topology).time_ps() == here.time_ps());
   CHECK(links.time_ps() != here.time_ps());
   CHECK(there.time_ps() != here.time_ps());
+  CHECK(here.bound().time_ps() == bound_of(request, *topology).time_ps());
+  CHECK(here.on(other).bound().time_ps() == bound_of(request, *other).time_ps());
+  CHECK(here.on(other).ideal_time_ps() == Study(here.shared_plan(), other).time_ps());
   CHECK(&there.plan() == &here.plan());
 }
 

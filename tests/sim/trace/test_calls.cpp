@@ -77,6 +77,10 @@ TEST_CASE("the least that makes two lists alike is what is said of them") {
   // Two that are others are no swap; neither is a swap with more behind it.
   CHECK(kind_of({1, 8, 9, 4}, {1, 2, 3, 4}) == Kind::Changed);
   CHECK(kind_of({1, 3, 2, 9}, {1, 2, 3, 4}) == Kind::Changed);
+  CHECK(kind_of({1, 3, 2}, {1, 2, 3}) == Kind::Swapped);
+  CHECK(kind_of({1, 3, 2}, {1, 2, 4}) == Kind::Changed);
+  CHECK(kind_of({1, 3, 4}, {1, 2, 3}) == Kind::Changed);
+  CHECK(kind_of({1, 3, 2, 5}, {1, 2, 3}) == Kind::Changed);
 }
 
 TEST_CASE("the n-th call of a rank meets the n-th of all others, wherever its line stands") {

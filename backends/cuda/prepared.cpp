@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "backends/job/patience.h"
+#include "backends/launch/patience.h"
 #include "core/base/errors.h"
 #include "core/bytes/block.h"
 #include "core/proof/proof.h"
@@ -15,7 +15,7 @@ namespace {
 
 // A device that hangs ends the run with a sentence.
 bool wait_for(Device& device, Event event, std::int64_t limit_s) {
-  job::Patience patience{std::chrono::seconds(limit_s)};
+  launch::Patience patience{std::chrono::seconds(limit_s)};
   while (!device.done(event))
     if (!patience.idle()) return false;
   return true;

@@ -35,9 +35,9 @@ class LaunchTables {
   void add_group(const std::vector<FoldTiles::Tile>& tiles, const FoldTiles& all,
                  std::int64_t operands_at, int unit_bytes, FoldLaunch launch);
 
-  using Launch = std::variant<CopyLaunch, FoldLaunch>;
+  using KernelLaunch = std::variant<CopyLaunch, FoldLaunch>;
   struct Placed {
-    Launch launch;          // its tiles are set by upload
+    KernelLaunch launch;    // its tiles are set by upload
     std::int64_t tiles_at;  // bytes from the beginning of the image
   };
   std::vector<std::vector<Placed>> launches_;  // by Id

@@ -28,7 +28,7 @@ void cut(const DimVector& extents, int d, std::int64_t limit, DimVector lo, DimV
   for (lo[d] = 0; lo[d] < extents[d]; ++lo[d]) cut(extents, d + 1, limit, lo, part, visit);
 }
 
-void append_cut(Message& message, const Piece& piece, std::int64_t limit_bytes) {
+void append_cut(HostMessage& message, const BufferBox& piece, std::int64_t limit_bytes) {
   std::int64_t bytes = piece.bytes();
   std::optional<std::int64_t> stretch = stretch_of(piece.shape, piece.lo, piece.extents);
   std::byte* in_place = stretch ? piece.buffer + *stretch * piece.element_bytes : nullptr;
@@ -50,9 +50,9 @@ void append_cut(Message& message, const Piece& piece, std::int64_t limit_bytes) 
 
 }  // namespace
 
-Message message_of(const Messages::Message& message, End end, const Locate& locate,
-                   std::int64_t limit_bytes) {
-  Message out;
+HostMessage message_of(const Messages::PeerMessage& message, End end, const Locate& locate,
+                       std::int64_t limit_bytes) {
+  HostMessage out;
   for (const PlacedMove& move : message.moves) {
     const Place& mine = end == End::Sends ? move.from : move.to;
     auto [begin, buffer] = locate(mine.buffer);
@@ -62,21 +62,21 @@ Message message_of(const Messages::Message& message, End end, const Locate& loca
   return out;
 }
 
-void append(Message& message, const Piece& piece, std::int64_t limit_bytes) {
+void append(HostMessage& message, const BufferBox& piece, std::int64_t limit_bytes) {
   std::int64_t limit = std::max<std::int64_t>(1, limit_bytes / piece.element_bytes);
   DimVector zero(piece.extents.size(), 0);
   cut(piece.extents, 0, limit, zero, piece.extents,
       [&](const DimVector& lo, const DimVector& extents) {
-        Piece part = piece;
+        BufferBox part = piece;
         part.extents = extents;
         for (int d = 0; d < lo.size(); ++d) part.lo[d] += lo[d];
         append_cut(message, part, limit_bytes);
       });
 }
 
-void pack(const Message& message, const Chunk& chunk, std::byte* out) {
+void pack(const HostMessage& message, const Chunk& chunk, std::byte* out) {
   for (std::uint32_t i = chunk.first_piece; i < chunk.first_piece + chunk.piece_count; ++i) {
-    const Piece& piece = message.pieces[i];
+    const BufferBox& piece = message.pieces[i];
     DimVector zero(piece.extents.size(), 0);
     copy_box(out, {piece.extents, zero}, piece.buffer, {piece.shape, piece.lo}, piece.extents,
              piece.element_bytes);
@@ -84,9 +84,9 @@ void pack(const Message& message, const Chunk& chunk, std::byte* out) {
   }
 }
 
-void unpack(const Message& message, const Chunk& chunk, const std::byte* in) {
+void unpack(const HostMessage& message, const Chunk& chunk, const std::byte* in) {
   for (std::uint32_t i = chunk.first_piece; i < chunk.first_piece + chunk.piece_count; ++i) {
-    const Piece& piece = message.pieces[i];
+    const BufferBox& piece = message.pieces[i];
     DimVector zero(piece.extents.size(), 0);
     copy_box(piece.buffer, {piece.shape, piece.lo}, in, {piece.extents, zero}, piece.extents,
              piece.element_bytes);

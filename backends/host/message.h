@@ -17,7 +17,7 @@
 namespace reshard::backends::host {
 
 // A box at `lo` of a buffer of `shape`.
-struct Piece {
+struct BufferBox {
   std::byte* buffer;
   Shape shape;
   DimVector lo, extents;
@@ -31,10 +31,10 @@ struct Chunk {
   std::byte* in_place;  // where it lies, if it is contiguous; else null
 };
 
-struct Message {
+struct HostMessage {
   int peer = -1;  // in the terms of whoever carries it
   int tag = 0;
-  std::vector<Piece> pieces;
+  std::vector<BufferBox> pieces;
   std::vector<Chunk> chunks;
 };
 
@@ -48,15 +48,15 @@ struct LocatedBuffer {
 using Locate = std::function<LocatedBuffer(BufferId)>;
 
 // As the rank sees it that sends or receives, whose buffers `locate` finds.
-Message message_of(const Messages::Message& message, End end, const Locate& locate,
-                   std::int64_t limit_bytes);
+HostMessage message_of(const Messages::PeerMessage& message, End end, const Locate& locate,
+                       std::int64_t limit_bytes);
 
 // Appends a box to the message, cut into boxes of at most `limit_bytes` (but at least one element),
 // consecutive in row-major order, and those into chunks. Extents > 0.
-void append(Message& message, const Piece& piece, std::int64_t limit_bytes);
+void append(HostMessage& message, const BufferBox& piece, std::int64_t limit_bytes);
 
 // The chunk's boxes, one after another, each row-major.
-void pack(const Message& message, const Chunk& chunk, std::byte* out);
-void unpack(const Message& message, const Chunk& chunk, const std::byte* in);
+void pack(const HostMessage& message, const Chunk& chunk, std::byte* out);
+void unpack(const HostMessage& message, const Chunk& chunk, const std::byte* in);
 
 }  // namespace reshard::backends::host

@@ -15,19 +15,20 @@ constexpr std::chrono::milliseconds kNap{100};
 }  // namespace
 
 // Those with the next place first, so that not all begin with the same peer.
-std::vector<RingTraffic::Stream> RingTraffic::streams(const std::vector<Message>& messages,
+std::vector<RingTraffic::Stream> RingTraffic::streams(const std::vector<HostMessage>& messages,
                                                       int from) {
   std::vector<Stream> out;
   out.reserve(messages.size());
-  for (const Message& message : messages) out.push_back({&message, 0});
+  for (const HostMessage& message : messages) out.push_back({&message, 0});
   auto first = std::find_if(out.begin(), out.end(),
                             [&](const Stream& stream) { return stream.message->peer > from; });
   std::rotate(out.begin(), first, out.end());
   return out;
 }
 
-void RingTraffic::carry(const std::vector<Message>& sends, const std::vector<Message>& receives,
-                        std::int64_t run, std::int64_t tag, const Waiting& waiting) {
+void RingTraffic::carry(const std::vector<HostMessage>& sends,
+                        const std::vector<HostMessage>& receives, std::int64_t run,
+                        std::int64_t tag, const Waiting& waiting) {
   outgoing_ = streams(sends, rings_.place());
   incoming_ = streams(receives, rings_.place());
   run_ = run;
@@ -55,19 +56,19 @@ bool RingTraffic::progress() {
 
 bool RingTraffic::pack_one(Stream& stream) {
   if (stream.done()) return false;
-  const Message& message = *stream.message;
+  const HostMessage& message = *stream.message;
   std::byte* slot = rings_.free_slot(message.peer);
   if (slot == nullptr) return false;
   const Chunk& chunk = message.chunks[stream.next_chunk++];
   pack(message, chunk, slot);
   rings_.filled(message.peer, {tag_, chunk.bytes, run_});
-  bells_.ring(message.peer);
+  doorbells_.ring(message.peer);
   return true;
 }
 
 bool RingTraffic::unpack_one(Stream& stream) {
   if (stream.done()) return false;
-  const Message& message = *stream.message;
+  const HostMessage& message = *stream.message;
   Rings::Label label{};
   const std::byte* slot = rings_.full_slot(message.peer, label);
   if (slot == nullptr) return false;
@@ -81,7 +82,7 @@ bool RingTraffic::unpack_one(Stream& stream) {
         -1);
   unpack(message, chunk, slot);
   rings_.drained(message.peer);
-  bells_.ring(message.peer);
+  doorbells_.ring(message.peer);
   return true;
 }
 
@@ -98,15 +99,15 @@ void RingTraffic::await(const Waiting& waiting) {
   using Clock = std::chrono::steady_clock;
   Clock::time_point since = Clock::now();
   while (true) {
-    bells_.listen();
+    doorbells_.listen();
     if (progress()) break;
-    if (bells_.sleep(kNap)) continue;
+    if (doorbells_.sleep(kNap)) continue;
     auto waited = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - since);
     if (waits_on(waiting, waited)) continue;
-    bells_.stop_listening();
+    doorbells_.stop_listening();
     throw BackendError("shared memory", "an exchange", "given up", -1);
   }
-  bells_.stop_listening();
+  doorbells_.stop_listening();
 }
 
 }  // namespace reshard::backends::host

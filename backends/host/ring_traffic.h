@@ -7,7 +7,7 @@
 #include <functional>
 #include <vector>
 
-#include "backends/host/bells.h"
+#include "backends/host/doorbells.h"
 #include "backends/host/message.h"
 #include "backends/host/rings.h"
 
@@ -19,22 +19,22 @@ using Waiting = std::function<bool(int place, std::chrono::milliseconds)>;
 
 class RingTraffic {
  public:
-  RingTraffic(Rings& rings, Bells& bells) : rings_(rings), bells_(bells) {}
+  RingTraffic(Rings& rings, Doorbells& doorbells) : rings_(rings), doorbells_(doorbells) {}
 
   // All of these; peers are places, at most one message each way with each. `run` and `tag`
   // are the exchange's own, equal on all of them. Throws BackendError where it gives up or other
   // messages come than awaited: the rings are of no use from then on.
-  void carry(const std::vector<Message>& sends, const std::vector<Message>& receives,
+  void carry(const std::vector<HostMessage>& sends, const std::vector<HostMessage>& receives,
              std::int64_t run, std::int64_t tag, const Waiting& waiting);
 
  private:
   // A message, and how far it is.
   struct Stream {
-    const Message* message;
+    const HostMessage* message;
     std::size_t next_chunk;
     bool done() const { return next_chunk == message->chunks.size(); }
   };
-  static std::vector<Stream> streams(const std::vector<Message>& messages, int from);
+  static std::vector<Stream> streams(const std::vector<HostMessage>& messages, int from);
   bool progress();
   bool pack_one(Stream& stream);
   bool unpack_one(Stream& stream);
@@ -43,7 +43,7 @@ class RingTraffic {
   void await(const Waiting& waiting);
 
   Rings& rings_;
-  Bells& bells_;
+  Doorbells& doorbells_;
   std::vector<Stream> outgoing_, incoming_;
   std::int64_t run_ = 0, tag_ = 0;
 };

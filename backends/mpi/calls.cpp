@@ -25,7 +25,7 @@ bool mpi_is_up() {
   return up != 0 && over == 0;
 }
 
-Communicator::~Communicator() {
+MpiCommunicator::~MpiCommunicator() {
   if (comm_ != MPI_COMM_NULL && mpi_is_up()) MPI_Comm_free(&comm_);
 }
 

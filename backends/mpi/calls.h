@@ -17,16 +17,17 @@ void check(int code, const char* call, int rank);
 bool mpi_is_up();
 
 // Owns a communicator. Freed only while MPI is up: handles may outlive it.
-class Communicator {
+class MpiCommunicator {
  public:
-  Communicator() = default;
-  explicit Communicator(MPI_Comm comm) : comm_(comm) {}
-  Communicator(Communicator&& other) noexcept : comm_(std::exchange(other.comm_, MPI_COMM_NULL)) {}
-  Communicator& operator=(Communicator&& other) noexcept {
+  MpiCommunicator() = default;
+  explicit MpiCommunicator(MPI_Comm comm) : comm_(comm) {}
+  MpiCommunicator(MpiCommunicator&& other) noexcept
+      : comm_(std::exchange(other.comm_, MPI_COMM_NULL)) {}
+  MpiCommunicator& operator=(MpiCommunicator&& other) noexcept {
     std::swap(comm_, other.comm_);
     return *this;
   }
-  ~Communicator();
+  ~MpiCommunicator();
   MPI_Comm get() const { return comm_; }
   // Gives the handle up without freeing it.
   void leak() { comm_ = MPI_COMM_NULL; }

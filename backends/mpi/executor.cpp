@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "backends/job/agreement.h"
+#include "backends/launch/agreement.h"
 #include "backends/mpi/prepared.h"
 #include "backends/mpi/session.h"
 #include "core/base/errors.h"
@@ -80,13 +80,13 @@ std::unique_ptr<PreparedPlan> MpiExecutor::make_ready(const Plan& plan,
   } catch (const std::bad_alloc&) {
     trouble = fmt::format("rank {}: plan: no memory for its buffers", world_->rank);
   }
-  job::agree_on_plan(processes_, &plan, trouble);
+  launch::agree_on_plan(processes_, &plan, trouble);
   prepared->connect();
   return prepared;
 }
 
 void MpiExecutor::refuse(const std::string& why) {
-  job::agree_on_plan(processes_, nullptr, fmt::format("rank {}: {}", world_->rank, why));
+  launch::agree_on_plan(processes_, nullptr, fmt::format("rank {}: {}", world_->rank, why));
   throw InputError(why);  // a single process has said so
 }
 

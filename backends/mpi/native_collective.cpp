@@ -39,9 +39,9 @@ MPI_Op mpi_op(ReduceOp op) {
   }
 }
 
-class NativePart : public Part {
+class NativeLaunch : public PreparedLaunch {
  public:
-  NativePart(const PartContext& context, const NativeCollective& work)
+  NativeLaunch(const LaunchContext& context, const NativeCollective& work)
       : kind_(work.kind),
         comm_(context.comm),
         rank_(context.world.rank),
@@ -84,7 +84,7 @@ class NativePart : public Part {
   }
 
  private:
-  static std::byte* begin(const PartContext& context, const PlacedBox& box) {
+  static std::byte* begin(const LaunchContext& context, const PlacedBox& box) {
     const LocalBuffer& buffer = context.memory.schedule().buffer(box.at.buffer);
     return context.memory.of(box.at.buffer) +
            stretch_of(buffer.shape, box.at.lo, box.extents).value() * size_bytes(buffer.dtype);
@@ -92,7 +92,7 @@ class NativePart : public Part {
 
   CollectiveKind kind_;
   Group group_;
-  std::shared_ptr<Communicator> comm_;
+  std::shared_ptr<MpiCommunicator> comm_;
   int rank_;
   const std::byte* input_;
   std::byte* output_;
@@ -103,8 +103,9 @@ class NativePart : public Part {
 
 }  // namespace
 
-std::unique_ptr<Part> make_native_part(const PartContext& context, const NativeCollective& work) {
-  return std::make_unique<NativePart>(context, work);
+std::unique_ptr<PreparedLaunch> make_native_launch(const LaunchContext& context,
+                                                   const NativeCollective& work) {
+  return std::make_unique<NativeLaunch>(context, work);
 }
 
 SchedulePolicy schedule_policy(const WorldOptions& options) {
@@ -116,8 +117,8 @@ SchedulePolicy schedule_policy(const WorldOptions& options) {
   }};
 }
 
-std::vector<std::shared_ptr<Communicator>> make_groups(const Plan& plan, World& world) {
-  std::vector<std::shared_ptr<Communicator>> out(plan.steps.size());
+std::vector<std::shared_ptr<MpiCommunicator>> make_groups(const Plan& plan, World& world) {
+  std::vector<std::shared_ptr<MpiCommunicator>> out(plan.steps.size());
   SchedulePolicy policy = schedule_policy(world.options);
   bool waited = false;
   for_each_collective(plan, [&](StepId step, const CollectiveFacts& facts) {
@@ -131,7 +132,7 @@ std::vector<std::shared_ptr<Communicator>> make_groups(const Plan& plan, World& 
         waited = true;
       }
       // A rank is in one group of a step at most.
-      if (std::shared_ptr<Communicator> mine =
+      if (std::shared_ptr<MpiCommunicator> mine =
               world.groups.get(world.comm.get(), world.rank, group))
         out[to_index(step)] = std::move(mine);
     }

@@ -23,12 +23,12 @@ MpiPrepared::MpiPrepared(const Plan& plan, std::shared_ptr<World> world,
 
 void MpiPrepared::connect() {
   number_ = ++world_->prepared;
-  std::vector<std::shared_ptr<Communicator>> comms = make_groups(plan_, *world_);
+  std::vector<std::shared_ptr<MpiCommunicator>> comms = make_groups(plan_, *world_);
   for (const Launch& launch : schedule_.launches)
-    parts_.push_back(
-        make_part({plan_, launch, *memory_, *world_, traffic_, comms[to_index(launch.step)]}));
-  states_.resize(parts_.size());
-  times_.resize(parts_.size());
+    launches_.push_back(
+        make_launch({plan_, launch, *memory_, *world_, traffic_, comms[to_index(launch.step)]}));
+  states_.resize(launches_.size());
+  times_.resize(launches_.size());
 }
 
 MpiPrepared::~MpiPrepared() {
@@ -95,8 +95,8 @@ void MpiPrepared::run_parts() {
   std::fill(states_.begin(), states_.end(), State::Waiting);
   live_.clear();
   next_ = 0;
-  job::Patience patience = world_->patience();
-  while (next_ < parts_.size() || !live_.empty()) {
+  launch::Patience patience = world_->patience();
+  while (next_ < launches_.size() || !live_.empty()) {
     bool moved = issue_ready();
     moved = traffic_.progress() || moved;
     moved = work_once() || moved;
@@ -131,11 +131,11 @@ bool MpiPrepared::ready(std::size_t launch) const {
 
 bool MpiPrepared::issue_ready() {
   std::size_t first = next_;
-  for (; next_ < parts_.size() && ready(next_); ++next_) {
+  for (; next_ < launches_.size() && ready(next_); ++next_) {
     times_[next_] = {now_ps(), 0};
     states_[next_] = State::Working;
     live_.push_back(next_);
-    parts_[next_]->issue(traffic_);
+    launches_[next_]->issue(traffic_);
   }
   return next_ > first;
 }
@@ -144,7 +144,7 @@ bool MpiPrepared::issue_ready() {
 bool MpiPrepared::work_once() {
   for (std::size_t launch : live_) {
     if (states_[launch] != State::Working) continue;
-    if (parts_[launch]->work() == Work::Done) states_[launch] = State::Moving;
+    if (launches_[launch]->work() == Work::Done) states_[launch] = State::Moving;
     return true;
   }
   return false;
@@ -152,7 +152,7 @@ bool MpiPrepared::work_once() {
 
 bool MpiPrepared::finish_parts() {
   return std::erase_if(live_, [&](std::size_t launch) {
-           if (states_[launch] != State::Moving || parts_[launch]->pending > 0) return false;
+           if (states_[launch] != State::Moving || launches_[launch]->pending > 0) return false;
            states_[launch] = State::Done;
            times_[launch].end_ps = now_ps();
            return true;
@@ -168,7 +168,7 @@ void MpiPrepared::give_up() const {
   std::size_t launch = live_.front();
   StepId step = schedule_.launches[launch].step;
   world_->give_up(fmt::format("step {} ({})", to_index(step), kind_text(plan_.steps[step])),
-                  ranks_text(traffic_.awaited({&parts_[launch]->pending})));
+                  ranks_text(traffic_.awaited({&launches_[launch]->pending})));
 }
 
 }  // namespace reshard::backends::mpi

@@ -24,9 +24,9 @@ enum class Work : std::uint8_t { Done, Some };
 
 // One of this rank's launches, made ready once and run again and again: addresses, cuts and
 // communicators are settled, so that a run costs little beyond its bytes.
-class Part {
+class PreparedLaunch {
  public:
-  virtual ~Part() = default;
+  virtual ~PreparedLaunch() = default;
   // Begins transfers, all that the part will ever need: both ends of a pair then know them in the
   // same order. Called when everything that the launch waits for is done.
   virtual void issue(Traffic& traffic) { static_cast<void>(traffic); }
@@ -39,14 +39,14 @@ class Part {
 };
 
 // What a part is made from.
-struct PartContext {
+struct LaunchContext {
   const Plan& plan;
   const Launch& launch;
   host::RankMemory& memory;
   World& world;
   const Traffic& traffic;  // for its chunk limits
   // Of the launch's group, where the collective is MPI's own.
-  std::shared_ptr<Communicator> comm;
+  std::shared_ptr<MpiCommunicator> comm;
 
   int process(Slot other) const { return to_int(plan.rank_of(other)); }
   // Equal on both ends; 0 is not for steps. Messages of one tag are matched in order, those of
@@ -54,14 +54,15 @@ struct PartContext {
   int tag() const { return 1 + static_cast<int>(launch.step) % world.largest_tag; }
 };
 
-std::unique_ptr<Part> make_part(const PartContext& context);
-std::unique_ptr<Part> make_native_part(const PartContext& context, const NativeCollective& work);
+std::unique_ptr<PreparedLaunch> make_launch(const LaunchContext& context);
+std::unique_ptr<PreparedLaunch> make_native_launch(const LaunchContext& context,
+                                                   const NativeCollective& work);
 
 // Which collectives are MPI's own.
 SchedulePolicy schedule_policy(const WorldOptions& options);
 // By step, the communicator of this rank's group in it; null where MPI's own collective is not
 // taken. Made in the order of the plan; collective over all processes.
-std::vector<std::shared_ptr<Communicator>> make_groups(const Plan& plan, World& world);
+std::vector<std::shared_ptr<MpiCommunicator>> make_groups(const Plan& plan, World& world);
 
 class MpiPrepared : public PreparedPlan {
  public:
@@ -97,7 +98,7 @@ class MpiPrepared : public PreparedPlan {
   RankSchedule schedule_;  // no launches where the plan does not name this rank
   Before after_;           // by launch: what must be done first, reuse of memory included
   std::optional<host::RankMemory> memory_;
-  std::vector<std::unique_ptr<Part>> parts_;  // by launch
+  std::vector<std::unique_ptr<PreparedLaunch>> launches_;  // by launch
 
   // Of the run at hand.
   Clock::time_point begin_;

@@ -9,8 +9,8 @@
 
 #include <fmt/format.h>
 
-#include "backends/job/launch.h"
-#include "backends/job/patience.h"
+#include "backends/launch/launch.h"
+#include "backends/launch/patience.h"
 #include "backends/mpi/calls.h"
 #include "core/base/errors.h"
 #include "core/base/ids.h"
@@ -31,7 +31,7 @@ std::int64_t limit_s = 0;
 bool all_have_come() {
   MPI_Request request = MPI_REQUEST_NULL;
   if (MPI_Ibarrier(MPI_COMM_WORLD, &request) != MPI_SUCCESS) return false;
-  job::Patience patience{std::chrono::seconds(limit_s)};
+  launch::Patience patience{std::chrono::seconds(limit_s)};
   for (int done = 0;;) {
     if (MPI_Test(&request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) return false;
     if (done != 0) return true;
@@ -70,7 +70,7 @@ Session::Session(std::int64_t time_limit_s) {
     RESHARD_MPI_CALL(-1, MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
     std::atexit(end_session);
   }
-  int size = 1, launched = job::likely_launch(job::Among::MpiJoins).size;
+  int size = 1, launched = launch::likely_launch(launch::Among::MpiJoins).size;
   RESHARD_MPI_CALL(-1, MPI_Comm_size(MPI_COMM_WORLD, &size));
   if (size == 1 && launched > 1)
     throw InputError(fmt::format(
@@ -123,7 +123,7 @@ void Deadline::watch(const std::string& what, std::int64_t limit_s) {
   std::fprintf(stderr,
                "reshard: error: rank %d: MPI: %s did not end within %lld s: some of the other "
                "ranks have not come\n",
-               job::likely_launch(job::Among::MpiJoins).rank, what.c_str(),
+               launch::likely_launch(launch::Among::MpiJoins).rank, what.c_str(),
                static_cast<long long>(limit_s));
   std::fflush(nullptr);
   std::_Exit(kBackendFailed);

@@ -16,19 +16,19 @@ namespace {
 // Staging that is kept for the next message, in blocks.
 constexpr std::size_t kSpareBlocks = 32;
 
-// As PartContext::tag() makes them, of the first steps at least.
+// As LaunchContext::tag() makes them, of the first steps at least.
 std::int64_t step_of(std::int64_t tag) { return tag - 1; }
 
 }  // namespace
 
-void Traffic::carry(const Message& message, bool receives, Pending& pending) {
+void Traffic::carry(const HostMessage& message, bool receives, Pending& pending) {
   if (!world_.on_node(message.peer)) return begin(message, receives, pending);
   (receives ? incoming_ : outgoing_)[to_index(message.peer)].push_back({&message, &pending, 0});
   ++streams_;
   ++pending;
 }
 
-void Traffic::begin(const Message& message, bool receives, Pending& pending) {
+void Traffic::begin(const HostMessage& message, bool receives, Pending& pending) {
   for (const Chunk& chunk : message.chunks) {
     Call call{&message, &chunk, &pending, nullptr, nullptr, receives};
     std::byte* at = chunk.in_place;
@@ -179,7 +179,8 @@ void Traffic::check_length(const Call& call, int i) const {
   if (bytes != call.chunk->bytes) refuse(*call.message, *call.chunk, bytes_text(bytes));
 }
 
-void Traffic::refuse(const Message& expected, const Chunk& chunk, const std::string& found) const {
+void Traffic::refuse(const HostMessage& expected, const Chunk& chunk,
+                     const std::string& found) const {
   throw BackendError(
       "MPI", fmt::format("receiving from rank {} in step {}", expected.peer, step_of(expected.tag)),
       fmt::format("expected {}, found {}", bytes_text(chunk.bytes), found), world_.rank);

@@ -22,7 +22,7 @@
 namespace reshard::backends::mpi {
 
 using host::Chunk;
-using host::Message;
+using host::HostMessage;
 
 // Counts what a step still waits for.
 using Pending = std::int32_t;
@@ -41,8 +41,8 @@ class Traffic {
 
   // Begin a transfer. `pending` is raised, and lowered as parts of it finish; it and the message
   // must outlive them. Between two processes transfers are begun in the same order on both sides.
-  void send(const Message& message, Pending& pending) { carry(message, false, pending); }
-  void receive(const Message& message, Pending& pending) { carry(message, true, pending); }
+  void send(const HostMessage& message, Pending& pending) { carry(message, false, pending); }
+  void receive(const HostMessage& message, Pending& pending) { carry(message, true, pending); }
   // A collective that has been begun, among `group`.
   void track(MPI_Request request, const std::vector<int>& group, Pending& pending);
 
@@ -56,13 +56,13 @@ class Traffic {
  private:
   // A message through the rings, and how far it is.
   struct Stream {
-    const Message* message;
+    const HostMessage* message;
     Pending* pending;
     std::size_t next_chunk;
   };
   // A chunk under way in MPI.
   struct Call {
-    const Message* message;  // null for a collective
+    const HostMessage* message;  // null for a collective
     const Chunk* chunk;
     Pending* pending;
     std::unique_ptr<Block> staging;  // null where the chunk is sent or received in place
@@ -70,8 +70,8 @@ class Traffic {
     bool receives;
   };
 
-  void carry(const Message& message, bool receives, Pending& pending);
-  void begin(const Message& message, bool receives, Pending& pending);
+  void carry(const HostMessage& message, bool receives, Pending& pending);
+  void begin(const HostMessage& message, bool receives, Pending& pending);
   std::unique_ptr<Block> staging(std::int64_t bytes);
   bool pack_one(int process);
   bool unpack_one(int process);
@@ -80,7 +80,7 @@ class Traffic {
   void check_status(const Call& call, int i) const;
   void check_length(const Call& call, int i) const;
   // What arrived is not what this end of the message is about.
-  [[noreturn]] void refuse(const Message& expected, const Chunk& chunk,
+  [[noreturn]] void refuse(const HostMessage& expected, const Chunk& chunk,
                            const std::string& found) const;
   void finish(Call& call);
 

@@ -13,10 +13,10 @@ namespace reshard::backends::mpi {
 
 namespace {
 
-Communicator duplicate(MPI_Comm parent) {
+MpiCommunicator duplicate(MPI_Comm parent) {
   MPI_Comm comm = MPI_COMM_NULL;
   RESHARD_MPI_CALL(-1, MPI_Comm_dup(parent, &comm));
-  Communicator out(comm);
+  MpiCommunicator out(comm);
   RESHARD_MPI_CALL(-1, MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN));
   return out;
 }
@@ -64,7 +64,7 @@ World::World(MPI_Comm parent, const WorldOptions& options_in)
   MPI_Comm node_handle = MPI_COMM_NULL;
   RESHARD_MPI_CALL(rank, MPI_Comm_split_type(comm.get(), MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL,
                                              &node_handle));
-  Communicator node(node_handle);
+  MpiCommunicator node(node_handle);
   node_place = places_on_node(rank, size, node.get());
   if (options.shared_memory) rings = SharedRings::make(node.get());
 }
@@ -90,7 +90,7 @@ void World::give_up(const std::string& what, const std::string& awaited) const {
 }
 
 void World::wait(MPI_Request& request, const std::string& what, int from) {
-  job::Patience wait = patience();
+  launch::Patience wait = patience();
   for (int done = 0;;) {
     RESHARD_MPI_CALL(rank, MPI_Test(&request, &done, MPI_STATUS_IGNORE));
     if (done != 0) return;
@@ -123,7 +123,7 @@ std::string ranks_text(std::span<const int> ranks) {
 
 namespace {
 
-std::shared_ptr<Communicator> made(MPI_Comm world, int rank, const Group& group) {
+std::shared_ptr<MpiCommunicator> made(MPI_Comm world, int rank, const Group& group) {
   if (std::find(group.begin(), group.end(), rank) == group.end()) return nullptr;
   MPI_Group all = MPI_GROUP_NULL, members = MPI_GROUP_NULL;
   MPI_Comm comm = MPI_COMM_NULL;
@@ -135,14 +135,14 @@ std::shared_ptr<Communicator> made(MPI_Comm world, int rank, const Group& group)
   }
   MPI_Group_free(&all);
   check(code, "MPI_Comm_create_group(world, members, 0, &comm)", rank);
-  auto out = std::make_shared<Communicator>(comm);
+  auto out = std::make_shared<MpiCommunicator>(comm);
   RESHARD_MPI_CALL(rank, MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN));
   return out;
 }
 
 }  // namespace
 
-std::shared_ptr<Communicator> GroupCache::get(MPI_Comm world, int rank, const Group& group) {
+std::shared_ptr<MpiCommunicator> GroupCache::get(MPI_Comm world, int rank, const Group& group) {
   if (auto found = by_group_.find(group); found != by_group_.end()) {
     uses_.splice(uses_.begin(), uses_, found->second.use);
     return found->second.comm;
@@ -151,9 +151,9 @@ std::shared_ptr<Communicator> GroupCache::get(MPI_Comm world, int rank, const Gr
     by_group_.erase(uses_.back());
     uses_.pop_back();
   }
-  std::shared_ptr<Communicator> comm = made(world, rank, group);
+  std::shared_ptr<MpiCommunicator> comm = made(world, rank, group);
   uses_.push_front(group);
-  by_group_.emplace(group, Entry{comm, uses_.begin()});
+  by_group_.emplace(group, CachedGroup{comm, uses_.begin()});
   return comm;
 }
 

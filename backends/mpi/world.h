@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "backends/job/patience.h"
+#include "backends/launch/patience.h"
 #include "backends/mpi/calls.h"
 #include "backends/mpi/shared_rings.h"
 #include "core/base/ids.h"
@@ -34,17 +34,17 @@ class GroupCache {
   bool has(const Group& group) const { return by_group_.count(group) != 0; }
   // Collective over the members. The communicator of the group where `rank` is in it, else null;
   // stays while it is held.
-  std::shared_ptr<Communicator> get(MPI_Comm world, int rank, const Group& group);
+  std::shared_ptr<MpiCommunicator> get(MPI_Comm world, int rank, const Group& group);
   std::size_t size() const { return by_group_.size(); }
 
  private:
-  struct Entry {
-    std::shared_ptr<Communicator> comm;
+  struct CachedGroup {
+    std::shared_ptr<MpiCommunicator> comm;
     std::list<Group>::iterator use;
   };
   std::size_t capacity_;
   std::list<Group> uses_;  // the most recent first
-  std::map<Group, Entry> by_group_;
+  std::map<Group, CachedGroup> by_group_;
 };
 
 struct WorldOptions {
@@ -65,8 +65,8 @@ struct World {
   World(const World&) = delete;
   World& operator=(const World&) = delete;
 
-  job::Patience patience() const {
-    return job::Patience(std::chrono::seconds(options.time_limit_s));
+  launch::Patience patience() const {
+    return launch::Patience(std::chrono::seconds(options.time_limit_s));
   }
   // Ends every wait that took too long: throws the BackendError that says what was waited for.
   [[noreturn]] void give_up(const std::string& what, const std::string& awaited) const;
@@ -86,7 +86,7 @@ struct World {
   bool on_node(int process) const { return rings != nullptr && node_place[to_index(process)] >= 0; }
 
   WorldOptions options;
-  Communicator comm;
+  MpiCommunicator comm;
   int rank = 0, size = 1;
   int largest_tag = 32767;      // of this MPI; the standard promises so much
   std::vector<int> node_place;  // by process: its place among those of this node; -1 elsewhere

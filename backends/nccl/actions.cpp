@@ -13,7 +13,7 @@ namespace reshard::backends::nccl {
 namespace {
 
 using host::End;
-using host::Message;
+using host::HostMessage;
 
 constexpr std::int64_t kAlignment = 256;
 // Made-up addresses: far from anything real, and from each other.
@@ -52,7 +52,7 @@ std::optional<NcclOp> nccl_op(ReduceOp op, DType dtype) {
 }
 
 // In the order of its moves, in one chunk.
-Message message_of(const Messages::Message& message, End end, const RankMemory& memory) {
+HostMessage message_of(const Messages::PeerMessage& message, End end, const RankMemory& memory) {
   return host::message_of(
       message, end,
       [&](BufferId buffer) {
@@ -65,8 +65,8 @@ Message message_of(const Messages::Message& message, End end, const RankMemory& 
 template <class Visit>
 void for_each_message(const Messages& work, const RankMemory& memory, Visit&& visit) {
   for (auto [list, end] : {std::pair{&work.sends, End::Sends}, {&work.receives, End::Receives}})
-    for (const Messages::Message& message : *list) {
-      Message local = message_of(message, end, memory);
+    for (const Messages::PeerMessage& message : *list) {
+      HostMessage local = message_of(message, end, memory);
       const host::Chunk& chunk = local.chunks.front();
       visit(message.peer, local, end,
             chunk.in_place != nullptr ? 0 : ceil_div(chunk.bytes, kAlignment) * kAlignment);
@@ -74,8 +74,8 @@ void for_each_message(const Messages& work, const RankMemory& memory, Visit&& vi
 }
 
 // Each box of the message to or from its place in `packed`.
-void add_tiles(const Message& message, End end, std::byte* packed, CopyTiles& tiles) {
-  for (const host::Piece& piece : message.pieces) {
+void add_tiles(const HostMessage& message, End end, std::byte* packed, CopyTiles& tiles) {
+  for (const host::BufferBox& piece : message.pieces) {
     DimVector origin(piece.extents.size());
     BoxPlace place{piece.shape, piece.lo}, dense{piece.extents, origin};
     if (end == End::Sends)
@@ -89,14 +89,14 @@ void add_tiles(const Message& message, End end, std::byte* packed, CopyTiles& ti
 std::vector<Action> messages_actions(const Plan& plan, const RankMemory& memory,
                                      const Messages& work, LaunchTables& tables) {
   std::int64_t packed = 0, unpacked = 0;
-  for_each_message(work, memory, [&](Slot, const Message&, End end, std::int64_t staged) {
+  for_each_message(work, memory, [&](Slot, const HostMessage&, End end, std::int64_t staged) {
     (end == End::Sends ? packed : unpacked) += staged;
   });
   CopyTiles pack(packed), unpack(unpacked);
   Round round;
   std::byte* staging = memory.staging();
   for_each_message(work, memory,
-                   [&](Slot peer, const Message& message, End end, std::int64_t staged) {
+                   [&](Slot peer, const HostMessage& message, End end, std::int64_t staged) {
                      const host::Chunk& chunk = message.chunks.front();
                      std::byte* at = chunk.in_place;
                      if (at == nullptr) {
@@ -153,7 +153,7 @@ std::int64_t staging_bytes(const RankMemory& memory, const Launch& launch) {
   std::int64_t out = 0;
   if (const auto* work = std::get_if<Messages>(&launch.work))
     for_each_message(*work, memory,
-                     [&](Slot, const Message&, End, std::int64_t staged) { out += staged; });
+                     [&](Slot, const HostMessage&, End, std::int64_t staged) { out += staged; });
   return out;
 }
 

@@ -8,7 +8,7 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
-#include "backends/job/patience.h"
+#include "backends/launch/patience.h"
 #include "core/base/errors.h"
 #include "core/base/integers.h"
 
@@ -79,7 +79,7 @@ void CommunicatorMeeting::give_up(const std::string&) noexcept {
 
 void CommunicatorMeeting::wait(Event event) {
   device_.record(event, caller_.stream);
-  job::Patience patience(limit_);
+  launch::Patience patience(limit_);
   while (!device_.done(event)) {
     bool in_time = patience.idle();
     if (patience.time_to_look()) check_communicator();
@@ -91,7 +91,7 @@ void CommunicatorMeeting::wait(Event event) {
 
 // A call on a communicator that does not block may still be on its way to the stream.
 void CommunicatorMeeting::checked(NcclResult result, const char* call) {
-  job::Patience patience(limit_);
+  launch::Patience patience(limit_);
   while (result == NcclResult::InProgress) {
     if (!patience.idle())
       throw BackendError("NCCL", call, fmt::format("not done within {}", limit_), facts_.rank);

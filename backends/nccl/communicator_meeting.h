@@ -15,12 +15,12 @@
 #include <vector>
 
 #include "backends/device/owners.h"
-#include "backends/job/meeting.h"
+#include "backends/launch/meeting.h"
 #include "backends/nccl/caller.h"
 
 namespace reshard::backends::nccl {
 
-using job::Meeting;
+using launch::Meeting;
 
 class CommunicatorMeeting : public Meeting {
  public:

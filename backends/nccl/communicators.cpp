@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "backends/job/patience.h"
+#include "backends/launch/patience.h"
 #include "core/base/errors.h"
 
 namespace reshard::backends::nccl {
@@ -30,7 +30,7 @@ CommunicatorPolicies policies_of(CommunicatorPolicy policy) {
   return out;
 }
 
-std::int32_t Communicator::place_of(std::int32_t rank) const {
+std::int32_t NcclCommunicator::place_of(std::int32_t rank) const {
   auto index = to_index(rank);
   if (index < members.size() && members[index] == rank)
     return rank;  // the parent, on whose routes most messages go
@@ -75,7 +75,7 @@ Communicators::~Communicators() {
 
 // ---- look-up ----
 
-const Communicator* Communicators::find(const std::string& key) const {
+const NcclCommunicator* Communicators::find(const std::string& key) const {
   auto found = by_key_.find(key);
   return found == by_key_.end() ? nullptr : found->second;
 }
@@ -96,9 +96,9 @@ bool Communicators::is_local(std::int32_t rank) const {
                      [&](const LocalRank& local) { return local.rank == rank; });
 }
 
-Route Communicators::route(std::size_t local, std::int32_t peer) {
+PeerRoute Communicators::route(std::size_t local, std::int32_t peer) {
   ensure_usable();
-  const Communicator* found = parent_for_messages();
+  const NcclCommunicator* found = parent_for_messages();
   std::string pair = pair_key(locals_[local].rank, peer);
   // On streams of their own the parent's messages are still one after the other: NCCL sees to it.
   if (found != nullptr && policies_.stream_per_pair && policies_.eager_parent)
@@ -109,18 +109,20 @@ Route Communicators::route(std::size_t local, std::int32_t peer) {
   return route(local, peer, *found);
 }
 
-Route Communicators::route(std::size_t local, std::int32_t peer, const Communicator& communicator) {
+PeerRoute Communicators::route(std::size_t local, std::int32_t peer,
+                               const NcclCommunicator& communicator) {
   return {&communicator, communicator.comms[local], communicator.place_of(peer),
           stream(local, communicator.stream_key)};
 }
 
-const Communicator* Communicators::find_group(const std::vector<std::int32_t>& members) const {
-  const Communicator* parent = find(kParentKey);
+const NcclCommunicator* Communicators::find_group(const std::vector<std::int32_t>& members) const {
+  const NcclCommunicator* parent = find(kParentKey);
   return parent != nullptr && parent->members == members ? parent : find(group_key(members));
 }
 
-const Communicator& Communicators::cached_group(const std::vector<std::int32_t>& members) const {
-  const Communicator* found = find_group(members);
+const NcclCommunicator& Communicators::cached_group(
+    const std::vector<std::int32_t>& members) const {
+  const NcclCommunicator* found = find_group(members);
   RESHARD_CHECK(found != nullptr, fmt::format("group {} has no communicator", group_key(members)));
   return *found;
 }
@@ -164,7 +166,7 @@ void Communicators::group(const std::string& what, const std::function<void()>& 
 void Communicators::settle(const std::string& what) {
   wait(
       [&] {
-        for (const Communicator& communicator : communicators_)
+        for (const NcclCommunicator& communicator : communicators_)
           for (NcclComm comm : communicator.comms) {
             NcclResult state = NcclResult::Success;
             if (comm != nullptr && api_.async_error(comm, &state) == NcclResult::Success &&
@@ -181,7 +183,7 @@ void Communicators::wait(const std::function<bool()>& done,
                          const std::function<std::string()>& what) {
   ensure_usable();
   try {
-    job::Patience patience(limit_);
+    launch::Patience patience(limit_);
     while (!done()) {
       bool in_time = patience.idle();
       if (patience.time_to_look()) watch(what);
@@ -212,7 +214,7 @@ void Communicators::check(const std::string& what) {
 }
 
 void Communicators::watch(const std::function<std::string()>& what) {
-  for (const Communicator& communicator : communicators_)
+  for (const NcclCommunicator& communicator : communicators_)
     for (std::size_t i = 0; i < locals_.size(); ++i) {
       NcclComm comm = communicator.comms[i];
       if (comm == nullptr) continue;

@@ -39,14 +39,14 @@
 #include <utility>
 #include <vector>
 
-#include "backends/job/meeting.h"
+#include "backends/launch/meeting.h"
 #include "backends/nccl/caller.h"
 #include "backends/nccl/nccl_api.h"
 #include "core/traffic/communicator_policy.h"
 
 namespace reshard::backends::nccl {
 
-using job::Meeting;
+using launch::Meeting;
 
 struct CommunicatorPolicies {
   bool eager_parent = true;
@@ -67,7 +67,7 @@ struct LocalRank {
 inline const std::string kParentKey = "all";
 inline const std::string kMainStream = "main";
 
-struct Communicator {
+struct NcclCommunicator {
   std::string key;         // "all", the members of a group ("0-3", "0,2"), or a pair ("1:4")
   std::string stream_key;  // "main", or the pair's key
   std::vector<std::int32_t> members;  // global ranks, in the communicator's order
@@ -76,8 +76,8 @@ struct Communicator {
 };
 
 // How a local rank reaches a peer.
-struct Route {
-  const Communicator* communicator;
+struct PeerRoute {
+  const NcclCommunicator* communicator;
   NcclComm comm;
   int peer;  // in the communicator
   Stream stream;
@@ -102,21 +102,21 @@ class Communicators {
   std::chrono::milliseconds limit() const { return limit_; }
 
   // Null where it has not been made.
-  const Communicator* find(const std::string& key) const;
+  const NcclCommunicator* find(const std::string& key) const;
   std::size_t size() const { return communicators_.size(); }
   static std::string group_key(std::span<const std::int32_t> members);
   static std::string pair_key(std::int32_t a, std::int32_t b);
 
   // The communicators of disjoint groups, made where they are not there yet.
-  std::vector<const Communicator*> groups(const std::vector<std::vector<std::int32_t>>& groups);
+  std::vector<const NcclCommunicator*> groups(const std::vector<std::vector<std::int32_t>>& groups);
   // Makes sure that all pairs (low, high), ascending, can exchange: nothing to do where the parent
   // is there for it.
   void connect(const std::vector<std::pair<std::int32_t, std::int32_t>>& pairs);
   // Only what is cached: the pair must be connected.
-  Route route(std::size_t local, std::int32_t peer);
+  PeerRoute route(std::size_t local, std::int32_t peer);
   // Over this communicator, of which both are members.
-  Route route(std::size_t local, std::int32_t peer, const Communicator& communicator);
-  const Communicator& cached_group(const std::vector<std::int32_t>& members) const;
+  PeerRoute route(std::size_t local, std::int32_t peer, const NcclCommunicator& communicator);
+  const NcclCommunicator& cached_group(const std::vector<std::int32_t>& members) const;
   Stream stream(std::size_t local, const std::string& stream_key);
 
   // Runs `calls` between group start and end, then waits until no communicator is in progress any
@@ -139,29 +139,29 @@ class Communicators {
   bool aborted() const { return !why_aborted_.empty(); }
 
  private:
-  Communicator& add(std::string key, std::string stream_key, std::vector<std::int32_t> members);
+  NcclCommunicator& add(std::string key, std::string stream_key, std::vector<std::int32_t> members);
   void make_parent();
-  bool is_lent(const Communicator& communicator) const {
+  bool is_lent(const NcclCommunicator& communicator) const {
     return caller_ && communicator.key == kParentKey;
   }
-  bool can_split(const std::vector<Communicator*>& fresh) const;
-  void split(const std::vector<Communicator*>& children);
+  bool can_split(const std::vector<NcclCommunicator*>& fresh) const;
+  void split(const std::vector<NcclCommunicator*>& children);
   // Each with a unique id of its own, one after the other.
-  void make_each(const std::vector<Communicator*>& fresh);
-  std::vector<NcclUniqueId> share_ids(const std::vector<Communicator*>& fresh);
-  void init(Communicator& communicator, const NcclUniqueId& id);
+  void make_each(const std::vector<NcclCommunicator*>& fresh);
+  std::vector<NcclUniqueId> share_ids(const std::vector<NcclCommunicator*>& fresh);
+  void init(NcclCommunicator& communicator, const NcclUniqueId& id);
   void settle(const std::string& what);
   void watch(const std::function<std::string()>& what);
   [[noreturn]] void fail(const std::string& call, const std::string& code);
   void abort_all(const std::string& why) noexcept;
   void close_all();
   bool is_local(std::int32_t rank) const;
-  const Communicator* parent_for_messages() const {
+  const NcclCommunicator* parent_for_messages() const {
     return policies_.parent_for_messages ? find(kParentKey) : nullptr;
   }
   // The parent, where these are its members in its order, or the group's own; null where there is
   // neither.
-  const Communicator* find_group(const std::vector<std::int32_t>& members) const;
+  const NcclCommunicator* find_group(const std::vector<std::int32_t>& members) const;
   std::int32_t any_rank() const { return locals_.front().rank; }
 
   NcclApi& api_;
@@ -173,8 +173,8 @@ class Communicators {
   std::function<void(const std::string&)> warn_;
   std::optional<CallerCommunicator> caller_;
   // In the order in which they were made; handles stay where they are.
-  std::list<Communicator> communicators_;
-  std::map<std::string, Communicator*> by_key_;
+  std::list<NcclCommunicator> communicators_;
+  std::map<std::string, NcclCommunicator*> by_key_;
   std::vector<std::map<std::string, Stream>> streams_;  // per local rank
   bool warned_ = false;
   std::string why_aborted_;

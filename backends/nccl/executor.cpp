@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "backends/job/agreement.h"
+#include "backends/launch/agreement.h"
 #include "core/base/errors.h"
 #include "core/base/units.h"
 #include "core/traffic/transfers.h"
@@ -55,7 +55,7 @@ std::unique_ptr<Prepared> NcclExecutor::make_ready(const Plan& plan,
                             job_.ranks[i], bytes_text(needed), bytes_text(free));
   }
   communicators_->together([&] {
-    job::agree_on_plan(*job_.meeting, &plan, trouble);
+    launch::agree_on_plan(*job_.meeting, &plan, trouble);
     if (!job_.over_parent) make_communicators(plan);
   });
   prepared->make_ready();
@@ -78,7 +78,7 @@ std::string NcclExecutor::trouble_with_ranks(const Plan& plan) const {
 void NcclExecutor::refuse(const std::string& why) {
   communicators_->ensure_usable();
   communicators_->together([&] {
-    job::agree_on_plan(*job_.meeting, nullptr, fmt::format("rank {}: {}", job_.ranks[0], why));
+    launch::agree_on_plan(*job_.meeting, nullptr, fmt::format("rank {}: {}", job_.ranks[0], why));
   });
   throw InputError(why);  // a single process has said so
 }
@@ -113,8 +113,8 @@ bool NcclExecutor::folds_in_own_order(const Plan& plan) const {
   return own;
 }
 
-void allow_sharing(const job::Placement& placement, int nccl_version,
-                   const job::Environment& environment,
+void allow_sharing(const launch::Placement& placement, int nccl_version,
+                   const launch::Environment& environment,
                    const std::function<void(const char*, const char*)>& set,
                    const std::function<void(const std::string&)>& warn) {
   if (placement.most_on_one <= 1) return;

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "backends/device/device.h"
-#include "backends/job/meeting.h"
-#include "backends/job/place.h"
+#include "backends/launch/meeting.h"
+#include "backends/launch/place.h"
 #include "backends/nccl/actions.h"
 #include "backends/nccl/caller.h"
 #include "backends/nccl/communicators.h"
@@ -81,8 +81,8 @@ class NcclExecutor : public Executor {
 // Where ranks share a GPU: NCCL from 2.30 on takes it when told so by environment variables, which
 // are set unless the user has set them, and a warning is due; with an older one InputError. To be
 // called before NCCL is first used.
-void allow_sharing(const job::Placement& placement, int nccl_version,
-                   const job::Environment& environment,
+void allow_sharing(const launch::Placement& placement, int nccl_version,
+                   const launch::Environment& environment,
                    const std::function<void(const char*, const char*)>& set,
                    const std::function<void(const std::string&)>& warn);
 

@@ -10,9 +10,9 @@
 
 namespace reshard::backends::nccl {
 
-Communicator& Communicators::add(std::string key, std::string stream_key,
-                                 std::vector<std::int32_t> members) {
-  Communicator& out = communicators_.emplace_back();
+NcclCommunicator& Communicators::add(std::string key, std::string stream_key,
+                                     std::vector<std::int32_t> members) {
+  NcclCommunicator& out = communicators_.emplace_back();
   out.key = std::move(key);
   out.stream_key = std::move(stream_key);
   out.members = std::move(members);
@@ -24,20 +24,20 @@ Communicator& Communicators::add(std::string key, std::string stream_key,
 void Communicators::make_parent() {
   std::vector<std::int32_t> all(to_index(world_));
   for (std::int32_t r = 0; r < world_; ++r) all[to_index(r)] = r;
-  Communicator& parent = add(kParentKey, kMainStream, std::move(all));
+  NcclCommunicator& parent = add(kParentKey, kMainStream, std::move(all));
   if (!caller_) return make_each({&parent});
   RESHARD_CHECK(locals_.size() == 1, "a lent communicator is of one rank");
   parent.comms[0] = caller_->comm;
   streams_[0][kMainStream] = caller_->stream;
 }
 
-std::vector<const Communicator*> Communicators::groups(
+std::vector<const NcclCommunicator*> Communicators::groups(
     const std::vector<std::vector<std::int32_t>>& groups) {
   ensure_usable();
-  std::vector<const Communicator*> out;
-  std::vector<Communicator*> missing;
+  std::vector<const NcclCommunicator*> out;
+  std::vector<NcclCommunicator*> missing;
   for (const std::vector<std::int32_t>& members : groups) {
-    const Communicator* found = find_group(members);
+    const NcclCommunicator* found = find_group(members);
     bool parent = policies_.parent_on_use && to_index(world_) == members.size();
     if (found == nullptr)
       found = missing.emplace_back(
@@ -55,7 +55,7 @@ std::vector<const Communicator*> Communicators::groups(
 void Communicators::connect(const std::vector<std::pair<std::int32_t, std::int32_t>>& pairs) {
   ensure_usable();
   if (parent_for_messages() != nullptr) return;
-  std::vector<Communicator*> missing;
+  std::vector<NcclCommunicator*> missing;
   for (auto [low, high] : pairs) {
     std::string key = pair_key(low, high);
     if (find(key) == nullptr)
@@ -64,7 +64,7 @@ void Communicators::connect(const std::vector<std::pair<std::int32_t, std::int32
   if (missing.empty()) return;
   if (can_split(missing)) {
     // A rank may be in several pairs: one split each.
-    for (Communicator* pair : missing) split({pair});
+    for (NcclCommunicator* pair : missing) split({pair});
     return;
   }
   if (!warned_ && warn_)
@@ -76,14 +76,14 @@ void Communicators::connect(const std::vector<std::pair<std::int32_t, std::int32
 }
 
 // From a parent that is there, and not one of these.
-bool Communicators::can_split(const std::vector<Communicator*>& fresh) const {
-  const Communicator* parent = find(kParentKey);
+bool Communicators::can_split(const std::vector<NcclCommunicator*>& fresh) const {
+  const NcclCommunicator* parent = find(kParentKey);
   return parent != nullptr && std::find(fresh.begin(), fresh.end(), parent) == fresh.end() &&
          policies_.split_from_parent && api_.version() >= kNcclSplit;
 }
 
-void Communicators::split(const std::vector<Communicator*>& children) {
-  const Communicator& parent = *find(kParentKey);
+void Communicators::split(const std::vector<NcclCommunicator*>& children) {
+  const NcclCommunicator& parent = *find(kParentKey);
   group("ncclCommSplit of the communicator over all ranks", [&] {
     for (std::size_t i = 0; i < locals_.size(); ++i) {
       int color = kNcclNoColor, key = 0;
@@ -100,7 +100,7 @@ void Communicators::split(const std::vector<Communicator*>& children) {
               parent.comms[i]);
     }
   });
-  for (const Communicator* child : children)
+  for (const NcclCommunicator* child : children)
     for (std::size_t i = 0; i < locals_.size(); ++i)
       if ((child->comms[i] != nullptr) !=
           (child->place_of(locals_[i].rank) < static_cast<std::int32_t>(child->members.size())))
@@ -108,14 +108,14 @@ void Communicators::split(const std::vector<Communicator*>& children) {
              fmt::format("no communicator for rank {} in group {}", locals_[i].rank, child->key));
 }
 
-void Communicators::make_each(const std::vector<Communicator*>& fresh) {
+void Communicators::make_each(const std::vector<NcclCommunicator*>& fresh) {
   std::vector<NcclUniqueId> ids = share_ids(fresh);
   for (std::size_t c = 0; c < fresh.size(); ++c) init(*fresh[c], ids[c]);
 }
 
 // The process that holds a communicator's first member makes its id; every process gets all of
 // them.
-std::vector<NcclUniqueId> Communicators::share_ids(const std::vector<Communicator*>& fresh) {
+std::vector<NcclUniqueId> Communicators::share_ids(const std::vector<NcclCommunicator*>& fresh) {
   std::vector<NcclUniqueId> ids(fresh.size());
   for (std::size_t c = 0; c < fresh.size(); ++c)
     if (is_local(fresh[c]->members.front()))
@@ -133,7 +133,7 @@ std::vector<NcclUniqueId> Communicators::share_ids(const std::vector<Communicato
   return ids;
 }
 
-void Communicators::init(Communicator& communicator, const NcclUniqueId& id) {
+void Communicators::init(NcclCommunicator& communicator, const NcclUniqueId& id) {
   bool any = false;
   for (const LocalRank& local : locals_)
     any = any || communicator.place_of(local.rank) <

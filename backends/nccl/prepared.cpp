@@ -243,7 +243,8 @@ void Prepared::order(const RankRun& rank, Stream earlier, Stream later) {
 
 // Sends and receives, peer by peer.
 void Prepared::issue_transfers(const Round& round, const RankRun& rank,
-                               const Communicator* communicator, const std::optional<Pair>& pair) {
+                               const NcclCommunicator* communicator,
+                               const std::optional<Pair>& pair) {
   NcclApi& api = communicators_.api();
   std::int32_t me = communicators_.local(rank.local).rank;
   device(rank).select();
@@ -257,9 +258,9 @@ void Prepared::issue_transfers(const Round& round, const RankRun& rank,
                  (send != round.sends.end() && send->peer <= receive->peer);
     const Transfer& transfer = sends ? *send++ : *receive++;
     if (pair && *pair != Pair(std::minmax(me, transfer.peer))) continue;
-    Route route = communicator == nullptr
-                      ? communicators_.route(rank.local, transfer.peer)
-                      : communicators_.route(rank.local, transfer.peer, *communicator);
+    PeerRoute route = communicator == nullptr
+                          ? communicators_.route(rank.local, transfer.peer)
+                          : communicators_.route(rank.local, transfer.peer, *communicator);
     if (sends)
       communicators_.checked(api.send(transfer.at, transfer.bytes, NcclType::Uint8, route.peer,
                                       route.comm, route.stream),
@@ -317,7 +318,7 @@ std::string Prepared::unfinished() const {
 }
 
 std::string Prepared::partners(const RankRun& rank, std::size_t launch) const {
-  const Communicator* communicator = rank.communicator[launch];
+  const NcclCommunicator* communicator = rank.communicator[launch];
   if (communicator != nullptr)
     return fmt::format(" over communicator {} with ranks {}", communicator->key,
                        fmt::join(communicator->members, ","));

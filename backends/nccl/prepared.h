@@ -53,9 +53,9 @@ class Prepared : public PreparedPlan {
     LaunchTables tables = {};
     // By launch of the schedule.
     std::vector<std::vector<Action>> actions = {};
-    std::vector<const Communicator*> communicator = {};  // of its collective
-    std::vector<EventOwner> events = {};                 // before the first, then after each
-    std::size_t next = 0;                                // while launches are issued
+    std::vector<const NcclCommunicator*> communicator = {};  // of its collective
+    std::vector<EventOwner> events = {};                     // before the first, then after each
+    std::size_t next = 0;                                    // while launches are issued
   };
 
   void derive(RankRun& rank);
@@ -70,8 +70,8 @@ class Prepared : public PreparedPlan {
   // All of a round, or what one pair has in it.
   void issue_group(StepId step, std::size_t action, const std::vector<RankRun*>& ranks,
                    const std::optional<Pair>& pair);
-  void issue_transfers(const Round& round, const RankRun& rank, const Communicator* communicator,
-                       const std::optional<Pair>& pair);
+  void issue_transfers(const Round& round, const RankRun& rank,
+                       const NcclCommunicator* communicator, const std::optional<Pair>& pair);
   void issue_native(const Native& native, std::int32_t rank, NcclComm comm, Stream stream);
   // The pairs of a round that have streams of their own.
   std::set<Pair> pairs_apart(const Round& round, const RankRun& rank);

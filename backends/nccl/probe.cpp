@@ -32,8 +32,8 @@ BackendStatus probe() {
 }
 
 std::unique_ptr<Executor> make(const BackendOptions& options) {
-  job::Environment environment = job::process_environment();
-  job::Launch launch = job::find_launch(options, environment);
+  launch::Environment environment = launch::process_environment();
+  launch::LaunchedProcess launch = launch::find_launch(options, environment);
   bool alone = launch.launcher.empty();
   Job job;
   job.limit = std::chrono::seconds(options.time_limit_s);
@@ -43,19 +43,19 @@ std::unique_ptr<Executor> make(const BackendOptions& options) {
   // First the meeting: a process that finds something missing can then tell the others.
   if (!alone)
     job.meeting =
-        job::meet(launch, job::find_meeting_place(options, launch, environment), job.limit);
+        launch::meet(launch, launch::find_meeting_place(options, launch, environment), job.limit);
   job.api = open_nccl();
   CudaMachine machine = look_for_gpus();
   if (machine.gpus.empty())
     throw BackendError("CUDA", "looking for a GPU", machine.why_none, launch.rank);
 
-  std::vector<job::ProcessFacts> facts = job::share_facts(
+  std::vector<launch::ProcessFacts> facts = launch::share_facts(
       *job.meeting,
-      {job::this_node(), launch.local_rank.value_or(-1), options.device, machine.ids});
+      {launch::this_node(), launch.local_rank.value_or(-1), options.device, machine.ids});
   std::int32_t asked = options.world_size > 0 ? options.world_size
                        : options.device >= 0  ? 1
                                               : static_cast<std::int32_t>(machine.gpus.size());
-  job::Placement placement = job::place(facts, asked);
+  launch::Placement placement = launch::place(facts, asked);
   allow_sharing(
       placement, job.api->version(), environment,
       [](const char* name, const char* value) { ::setenv(name, value, 1); },

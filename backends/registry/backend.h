@@ -13,13 +13,13 @@
 #include <string>
 #include <string_view>
 
-#include "backends/job/launch.h"
+#include "backends/launch/launch.h"
 #include "core/plan/executor.h"
 #include "core/traffic/communicator_policy.h"
 
 namespace reshard::backends {
 
-struct BackendOptions : job::JobOptions {
+struct BackendOptions : launch::JobOptions {
   std::int64_t time_limit_s = 300;  // for any single wait on other ranks or on the device; then the
                                     // run ends with a BackendError
   int device =

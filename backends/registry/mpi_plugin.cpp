@@ -14,7 +14,7 @@
 
 #include <fmt/format.h>
 
-#include "backends/job/launch.h"
+#include "backends/launch/launch.h"
 #include "backends/registry/mpi_module.h"
 #include "core/base/cursor.h"
 #include "core/base/errors.h"
@@ -98,7 +98,7 @@ const Flavour& wanted() {
     throw Missing(
         fmt::format("RESHARD_MPI: expected openmpi or mpich, found {}", reshard::quoted(forced)),
         "set RESHARD_MPI=openmpi or RESHARD_MPI=mpich, or neither");
-  std::string launcher = job::likely_launch(job::Among::MpiJoins).launcher;
+  std::string launcher = launch::likely_launch(launch::Among::MpiJoins).launcher;
   if (launcher == "Open MPI") return open_mpi();
   if (launcher == "PMI") return mpich();
   return module_file(open_mpi()).empty() && !module_file(mpich()).empty() ? mpich() : open_mpi();
@@ -150,7 +150,7 @@ BackendStatus probe_mpi() {
     const Flavour& flavour = wanted();
     std::string what = module_of(flavour).library(), launcher = launcher_of(flavour);
     if (!launcher.empty()) return {true, what + ", mpirun at " + launcher, ""};
-    if (job::launched_for_mpi()) return {true, what, ""};
+    if (launch::launched_for_mpi()) return {true, what, ""};
     std::string how =
         fmt::format("apt install {}, or add the folder of its mpirun to PATH", flavour.packages);
     if (flavour.needs_launcher) return {false, what + ", but no mpirun in PATH", how};

@@ -46,17 +46,17 @@ AddendPlace addend_place(const FoldMeaning& fold, const MeshCoordinate& coordina
 
 MemberLists lists_of(const Request& request, const Layout& layout, const std::vector<Rank>& job,
                      bool holds) {
-  struct Entry {
+  struct ListedMember {
     std::int64_t list;
     Member member;
-    auto operator<=>(const Entry&) const = default;
+    auto operator<=>(const ListedMember&) const = default;
   };
   const FoldMeaning& fold = request.fold();
   MemberLists out;
   out.kept = fold.addend_count / fold.fold_count;
   if (!holds)
     for (int axis : fold.zero_axes) out.zeros *= layout.mesh().axis_size(axis);
-  std::vector<Entry> entries;
+  std::vector<ListedMember> entries;
   for (std::int32_t position = 0; position < layout.mesh().size(); ++position) {
     MeshCoordinate coordinate = layout.mesh().coordinate(position);
     // Kept axes exist only where both meshes have one shape, so a destination coordinate has its
@@ -69,7 +69,7 @@ MemberLists lists_of(const Request& request, const Layout& layout, const std::ve
   }
   std::sort(entries.begin(), entries.end());
   out.begins.assign(to_index(cell_count(layout) * out.kept * out.zeros) + 1, 0);
-  for (const Entry& entry : entries) {
+  for (const ListedMember& entry : entries) {
     ++out.begins[to_index(entry.list) + 1];
     out.members.push_back(entry.member);
   }

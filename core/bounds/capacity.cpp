@@ -254,11 +254,11 @@ std::pair<Passage, Passage> JobCapacities::into(std::int32_t node,
   return entry->second;
 }
 
-Passage JobCapacities::from_elsewhere(std::int64_t givers, const std::vector<Rank>& members) {
+Passage JobCapacities::from_elsewhere(std::int64_t senders, const std::vector<Rank>& members) {
   ClassCounts inside = classes_of(topology_, members);
-  auto [entry, is_new] = known_from_elsewhere_.try_emplace({givers, inside});
+  auto [entry, is_new] = known_from_elsewhere_.try_emplace({senders, inside});
   if (is_new) {
-    End far = far_end(givers, by_node_.size());
+    End far = far_end(senders, by_node_.size());
     entry->second = passage_around(topology_, inside, {}, far, false);
   }
   return entry->second;
@@ -319,7 +319,7 @@ Passage JobCapacities::of_scope(std::int32_t node, const ScopeParts& parts) {
   if (!is_new) return entry->second;
 
   Entrance entrance(topology_);
-  const ClassCounts* sides[] = {&parts.others, &parts.givers, &parts.idle_givers};
+  const ClassCounts* sides[] = {&parts.others, &parts.senders, &parts.idle_senders};
   ClassCounts beside = here;
   for (const ClassCounts* side : sides) beside = without(beside, *side);
   End far = far_end(elsewhere(here), by_node_.size());

@@ -82,10 +82,10 @@ struct LevelPassages {
   std::vector<SharedCapacity> choices;
 };
 
-// Disjoint parts of a scope, by class of device: its routes go from `givers` to all three, and from
-// outside the scope to all but `idle_givers`.
+// Disjoint parts of a scope, by class of device: its routes go from `senders` to all three, and from
+// outside the scope to all but `idle_senders`.
 struct ScopeParts {
-  ClassCounts others, givers, idle_givers;  // idle givers are givers, too, and not named again
+  ClassCounts others, senders, idle_senders;  // idle senders are senders, too, and not named again
   auto operator<=>(const ScopeParts&) const = default;
 };
 
@@ -104,8 +104,8 @@ class JobCapacities {
     Passage straight, beside, gate;
   };
   Ways ways_into(std::int32_t node, const std::vector<Rank>& members) const;
-  // From `givers` ranks on other nodes into `members`, all on one.
-  Passage from_elsewhere(std::int64_t givers, const std::vector<Rank>& members);
+  // From `senders` ranks on other nodes into `members`, all on one.
+  Passage from_elsewhere(std::int64_t senders, const std::vector<Rank>& members);
 
   // Of all routes, each resource once; `set_of` per rank of the job, every set on one node.
   LevelPassages of_level(const std::vector<std::int32_t>& set_of, Reducing switches) const;

@@ -124,14 +124,14 @@ std::int64_t FarCount::node_bound_ps(std::int64_t width, const Topology& topolog
 
   std::size_t count = to_index(*std::max_element(node_of_.begin(), node_of_.end())) + 1;
   std::vector<std::vector<Rank>> of_node(count), in_need(count);
-  std::vector<std::int64_t> givers(count, 0);
+  std::vector<std::int64_t> senders(count, 0);
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     std::size_t node = to_index(node_of_[rank]);
-    givers[node] += gives[rank];
+    senders[node] += gives[rank];
     of_node[node].push_back(ranks[rank]);
     if (of_rank_[rank] > 0) in_need[node].push_back(ranks[rank]);
   }
-  std::int64_t all_givers = std::accumulate(givers.begin(), givers.end(), std::int64_t{0});
+  std::int64_t all_senders = std::accumulate(senders.begin(), senders.end(), std::int64_t{0});
 
   std::int64_t bound = 0;
   // Of the last node: most are like the one before.
@@ -143,7 +143,7 @@ std::int64_t FarCount::node_bound_ps(std::int64_t width, const Topology& topolog
     for (Int128& each : bytes) each *= width;
     auto others = static_cast<std::int64_t>(ranks.size() - of_node[node].size());
     auto entering = [&](const std::vector<Rank>& members) {
-      return std::pair(capacities.from_elsewhere(all_givers - givers[node], members).bytes_per_s,
+      return std::pair(capacities.from_elsewhere(all_senders - senders[node], members).bytes_per_s,
                        capacities.from_elsewhere(others, members).bytes_per_s);
     };
     auto [first, later] = entering(of_node[node]);

@@ -48,7 +48,7 @@ HeldCount::Parts HeldCount::parts_of(const MemberLists& lists) const {
   return out;
 }
 
-bool HeldCount::exceeds(const Part& needing, const Part& holding) const {
+bool HeldCount::exceeds(const ScopeMembers& needing, const ScopeMembers& holding) const {
   if (is_exact(needing.scope)) return (needing.places & ~holding.places).any();
   std::span<const std::int32_t> needers = needers_.ranks_of(needing),
                                 holders = holders_.ranks_of(holding);
@@ -59,7 +59,7 @@ bool HeldCount::exceeds(const Part& needing, const Part& holding) const {
 void HeldCount::add(std::size_t holder_list, std::size_t needer_list, std::int64_t elements) {
   std::size_t at = holders_.begins[holder_list], end = holders_.begins[holder_list + 1];
   for (std::size_t n = needers_.begins[needer_list]; n < needers_.begins[needer_list + 1]; ++n) {
-    const Part& needing = needers_.parts[n];
+    const ScopeMembers& needing = needers_.parts[n];
     while (at < end && holders_.parts[at].scope < needing.scope) ++at;
     if (at == end || holders_.parts[at].scope != needing.scope) {
       Lack& lack = strange_[to_index(needing.scope)];

@@ -60,16 +60,16 @@ class HeldCount {
   using ScopeRanks = std::bitset<kExactScope>;  // by place in the scope; none in a larger one
 
   // The ranks of one list in one scope.
-  struct Part {
+  struct ScopeMembers {
     std::int32_t scope;
     std::size_t begin, end;  // of the ranks
     ScopeRanks places;
   };
   struct Parts {
     std::vector<std::int32_t> ranks;  // ascending within a part
-    std::vector<Part> parts;          // ascending scopes within a list
+    std::vector<ScopeMembers> parts;  // ascending scopes within a list
     std::vector<std::size_t> begins{0};
-    std::span<const std::int32_t> ranks_of(const Part& part) const {
+    std::span<const std::int32_t> ranks_of(const ScopeMembers& part) const {
       return std::span(ranks).subspan(part.begin, part.end - part.begin);
     }
   };
@@ -85,7 +85,7 @@ class HeldCount {
   }
   Parts parts_of(const MemberLists& lists) const;
   // Some rank of `needing` is not of `holding`.
-  bool exceeds(const Part& needing, const Part& holding) const;
+  bool exceeds(const ScopeMembers& needing, const ScopeMembers& holding) const;
 
   Scopes scopes_;
   bool folds_;

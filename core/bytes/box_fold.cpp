@@ -125,7 +125,7 @@ void BoxFold::run(ReduceOp op, DType dtype, std::int64_t divisor) const {
   using Offsets = std::vector<std::int64_t>;
   std::vector<BoxPlace> places;
   places.reserve(places_.size());
-  for (const Place& place : places_) places.push_back({place.shape, place.lo});
+  for (const BoxOrigin& place : places_) places.push_back({place.shape, place.lo});
   BoxRows<Offsets> rows(Offsets(places.size()), places, extents_, size_bytes(dtype));
   std::vector<const std::byte*> row(operands_.size());
   rows.for_each(0, [&](const Offsets& at) {

@@ -46,14 +46,14 @@ class BoxFold {
   void run(ReduceOp op, DType dtype, std::int64_t divisor) const;
 
  private:
-  struct Place {
+  struct BoxOrigin {
     Shape shape;
     DimVector lo;
   };
   std::byte* destination_;
   DimVector extents_;
   std::vector<const std::byte*> operands_;
-  std::vector<Place> places_;  // of the destination, then of the operands
+  std::vector<BoxOrigin> places_;  // of the destination, then of the operands
 };
 
 }  // namespace reshard

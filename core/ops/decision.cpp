@@ -41,14 +41,14 @@ void check_arguments(const OpCall& call) {
 }
 
 // The tensors of one call: a whole call's, or those at one position of lists.
-struct Part {
+struct CallTensors {
   std::vector<OpArgument> arguments;
   std::vector<const TensorSpec*> inputs;  // that are there
   std::vector<std::size_t> places;        // of these among the flat inputs
 };
 
-Part whole_call(const OpCall& call) {
-  Part out{call.arguments, {}, {}};
+CallTensors whole_call(const OpCall& call) {
+  CallTensors out{call.arguments, {}, {}};
   std::size_t place = 0;
   for (const OpArgument& argument : call.arguments)
     for (const TensorSpec* tensor : argument.tensors) {
@@ -62,8 +62,8 @@ Part whole_call(const OpCall& call) {
 }
 
 // Tensors that are no lists take part at every position.
-Part at_position(const OpCall& call, std::size_t position) {
-  Part out;
+CallTensors at_position(const OpCall& call, std::size_t position) {
+  CallTensors out;
   std::size_t place = 0;
   for (const OpArgument& argument : call.arguments) {
     std::size_t at = argument.is_list ? position : 0;
@@ -78,7 +78,7 @@ Part at_position(const OpCall& call, std::size_t position) {
   return out;
 }
 
-OpSite site_of(const OpCall& call, const Part& part) {
+OpSite site_of(const OpCall& call, const CallTensors& part) {
   OpSite out{*call.op, {}, call.attributes};
   std::size_t read = call.op->writes_out ? call.op->tensors.size() : part.arguments.size();
   for (std::size_t i = 0; i < std::min(read, part.arguments.size()); ++i) {
@@ -197,8 +197,9 @@ Decision choose_view(const OpCall& call, std::span<const std::int32_t> sizes,
   return out;
 }
 
-Decision decide_part(const OpCall& call, const Part& part, std::span<const std::int32_t> sizes,
-                     const MoveCost& cost, const Choosing& choosing) {
+Decision decide_part(const OpCall& call, const CallTensors& part,
+                     std::span<const std::int32_t> sizes, const MoveCost& cost,
+                     const Choosing& choosing) {
   OpSite site = site_of(call, part);
   site.outputs = call.op->rule->metas(site);
   try {
@@ -221,7 +222,7 @@ std::size_t flat_count(const OpCall& call) {
 }
 
 // Candidates of `part`, as those of the whole call with `count` inputs.
-void spread_all(const Part& part, std::size_t count, Decision& whole) {
+void spread_all(const CallTensors& part, std::size_t count, Decision& whole) {
   for (Candidate& candidate : whole.all) {
     std::vector<std::optional<OpPlacements>> in(count);
     for (std::size_t i = 0; i < part.places.size(); ++i)
@@ -231,7 +232,7 @@ void spread_all(const Part& part, std::size_t count, Decision& whole) {
 }
 
 // A decision on `part`, as one of the whole call.
-void spread(const Part& part, const Decision& decision, Decision& whole) {
+void spread(const CallTensors& part, const Decision& decision, Decision& whole) {
   for (std::size_t i = 0; i < part.places.size(); ++i) {
     whole.wanted[part.places[i]] = decision.wanted[i];
     if (!decision.runner_up.empty()) whole.runner_up[part.places[i]] = decision.runner_up[i];
@@ -240,8 +241,9 @@ void spread(const Part& part, const Decision& decision, Decision& whole) {
 
 // A tensor that is no list lies one way for all positions, as the first has it. (PyTorch lets later
 // ones think that it lies otherwise.) Nothing where `decision` wants that already.
-std::optional<Choosing> with_shared(const OpCall& call, const Part& part, const Decision& decision,
-                                    const Decision& first, const Choosing& choosing) {
+std::optional<Choosing> with_shared(const OpCall& call, const CallTensors& part,
+                                    const Decision& decision, const Decision& first,
+                                    const Choosing& choosing) {
   Choosing out = choosing;
   out.held.assign(part.inputs.size(), nullptr);
   bool differs = false;
@@ -268,13 +270,13 @@ Decision decide_each(const OpCall& call, std::span<const std::int32_t> sizes, co
   Decision out;
   out.wanted.resize(flat_count(call));
   out.runner_up.resize(flat_count(call));
-  std::vector<std::pair<Part, Decision>> known;
-  auto is_alike = [](const Part& a, const Part& b) {
+  std::vector<std::pair<CallTensors, Decision>> known;
+  auto is_alike = [](const CallTensors& a, const CallTensors& b) {
     return std::equal(a.inputs.begin(), a.inputs.end(), b.inputs.begin(), b.inputs.end(),
                       [](const TensorSpec* x, const TensorSpec* y) { return x == y || *x == *y; });
   };
   for (std::size_t position = 0; position < count; ++position) {
-    Part part = at_position(call, position);
+    CallTensors part = at_position(call, position);
     auto at = std::find_if(known.begin(), known.end(),
                            [&](const auto& entry) { return is_alike(entry.first, part); });
     if (at == known.end()) {
@@ -326,7 +328,7 @@ Decision decide(const OpCall& call, std::span<const std::int32_t> sizes, const M
   } else if (call.op->each) {
     out = decide_each(call, sizes, cost, choosing);
   } else {
-    Part part = whole_call(call);
+    CallTensors part = whole_call(call);
     Decision decision = decide_part(call, part, sizes, cost, choosing);
     if (part.inputs.size() == flat_count(call)) {
       out = std::move(decision);

@@ -52,11 +52,11 @@ class DecisionCache {
   DecisionCacheStatistics statistics() const;
 
  private:
-  struct Entry {
+  struct CachedDecision {
     SpecKey key;
     Decision decision;
   };
-  using Entries = std::list<Entry>;  // most recently used first
+  using CachedDecisions = std::list<CachedDecision>;  // most recently used first
 
   void write_key(const OpCall& call, std::uint64_t mesh);
   const Decision* find();
@@ -66,8 +66,8 @@ class DecisionCache {
   DecisionCacheStatistics statistics_;
   SpecKey key_;
   bool hit_ = false;
-  Entries entries_;
-  std::unordered_map<SpecKey, Entries::iterator, SpecKeyHash> by_key_;
+  CachedDecisions entries_;
+  std::unordered_map<SpecKey, CachedDecisions::iterator, SpecKeyHash> by_key_;
   Decision last_;  // where nothing is kept
 };
 

@@ -45,34 +45,36 @@ constexpr std::uint64_t kMaxBase = std::uint64_t{1} << 16;
 
 }  // namespace
 
-Loads::Loads(const Roads& roads, std::int64_t symmetries, std::int64_t target_ps)
-    : roads_(roads),
+Loads::Loads(const RankRoutes& routes, std::int64_t symmetries, std::int64_t target_ps)
+    : routes_(routes),
       target_ps_(target_ps),
       powers_(powers_of_two()),
-      loads_(roads.tolls().size(), 0) {
+      loads_(routes.classes().size(), 0) {
   std::int64_t fastest = 1;
-  for (const Roads::Toll& toll : roads.tolls()) fastest = std::max(fastest, toll.bytes_per_s);
-  for (const Roads::Toll& toll : roads.tolls()) {
+  for (const RankRoutes::ResourceClass& resource_class : routes.classes())
+    fastest = std::max(fastest, resource_class.bytes_per_s);
+  for (const RankRoutes::ResourceClass& resource_class : routes.classes()) {
     // Bytes that one resource carries in the time aimed at, and how many copies come to it.
-    Int128 fits = std::max<Int128>(1, Int128{toll.bytes_per_s} * target_ps / kPsPerSecond);
-    Int128 copies = symmetries / toll.resources;
+    Int128 fits =
+        std::max<Int128>(1, Int128{resource_class.bytes_per_s} * target_ps / kPsPerSecond);
+    Int128 copies = symmetries / resource_class.resources;
     per_byte_.push_back(static_cast<std::uint64_t>(
         std::min<Int128>((copies * kFull << 20) / fits, Int128{1} << 62)));
     base_.push_back(std::min<std::uint64_t>(
-        kMaxBase, static_cast<std::uint64_t>(Int128{fastest} * 256 / toll.bytes_per_s)));
+        kMaxBase, static_cast<std::uint64_t>(Int128{fastest} * 256 / resource_class.bytes_per_s)));
   }
   prices_.assign(loads_.size(), 0);
-  for (std::size_t toll = 0; toll < loads_.size(); ++toll)
-    change(static_cast<std::int32_t>(toll), 0);
+  for (std::size_t resource_class = 0; resource_class < loads_.size(); ++resource_class)
+    change(static_cast<std::int32_t>(resource_class), 0);
 }
 
-std::int64_t Loads::amount(std::int32_t toll, std::int64_t bytes) const {
+std::int64_t Loads::amount(std::int32_t resource_class, std::int64_t bytes) const {
   return static_cast<std::int64_t>(
-      std::min<Int128>(Int128{bytes} * per_byte_[to_index(toll)] >> 20, Int128{1} << 50));
+      std::min<Int128>(Int128{bytes} * per_byte_[to_index(resource_class)] >> 20, Int128{1} << 50));
 }
 
-void Loads::change(std::int32_t toll, std::int64_t amount) {
-  std::size_t at = to_index(toll);
+void Loads::change(std::int32_t resource_class, std::int64_t amount) {
+  std::size_t at = to_index(resource_class);
   loads_[at] += amount;
   auto octaves =
       static_cast<std::int64_t>(std::min<Int128>(kHighest, Int128{loads_[at]} * kSteepness >> 30));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is carried over every toll, and the price of carrying more.
+// What is carried over every resource class, and the price of carrying more.
 //
-// A toll's load is its time under way in units of the time aimed at: 2^30 is as long. Its price
+// A resource class's load is its time under way in units of the time aimed at: 2^30 is as long. Its price
 // grows by the factor e for every 1/20 of that, and is per byte: dear where much is carried and
 // where little fits. Sending everything by the cheapest way under such prices comes near the least
 // possible greatest load (Garg and Koenemann, "Faster and simpler algorithms for multicommodity
@@ -12,7 +12,7 @@
 #include <span>
 #include <vector>
 
-#include "core/packing/roads.h"
+#include "core/packing/rank_routes.h"
 
 namespace reshard {
 
@@ -23,37 +23,41 @@ class Loads {
  public:
   static constexpr std::int64_t kFull = std::int64_t{1} << 30;
 
-  // `symmetries` copies of everything, spread evenly over the resources of a toll. `target_ps` > 0:
+  // `symmetries` copies of everything, spread evenly over the resources of a resource class. `target_ps` > 0:
   // the time aimed at.
-  Loads(const Roads& roads, std::int64_t symmetries, std::int64_t target_ps);
+  Loads(const RankRoutes& routes, std::int64_t symmetries, std::int64_t target_ps);
 
-  Price price(std::int32_t toll) const { return prices_[to_index(toll)]; }
-  Price price(Roads::Range range) const {
+  Price price(std::int32_t resource_class) const { return prices_[to_index(resource_class)]; }
+  Price price(RankRoutes::Range range) const {
     Price sum = 0;
-    for (std::int32_t toll : roads_.tolls_of(range)) sum += price(toll);
+    for (std::int32_t resource_class : routes_.classes_of(range)) sum += price(resource_class);
     return sum;
   }
   // The highest of all.
   Price top() const;
 
-  // `bytes` more, or less, over one resource of the toll, and over all others like it.
-  void carry(std::int32_t toll, std::int64_t bytes) { change(toll, amount(toll, bytes)); }
-  void release(std::int32_t toll, std::int64_t bytes) { change(toll, -amount(toll, bytes)); }
+  // `bytes` more, or less, over one resource of the resource class, and over all others like it.
+  void carry(std::int32_t resource_class, std::int64_t bytes) {
+    change(resource_class, amount(resource_class, bytes));
+  }
+  void release(std::int32_t resource_class, std::int64_t bytes) {
+    change(resource_class, -amount(resource_class, bytes));
+  }
 
-  // The time under way of the toll that has most.
+  // The time under way of the resource class that has most.
   std::int64_t time_ps() const;
   std::int32_t busiest() const;
-  std::int64_t load(std::int32_t toll) const { return loads_[to_index(toll)]; }
+  std::int64_t load(std::int32_t resource_class) const { return loads_[to_index(resource_class)]; }
 
  private:
-  void change(std::int32_t toll, std::int64_t amount);
-  std::int64_t amount(std::int32_t toll, std::int64_t bytes) const;
+  void change(std::int32_t resource_class, std::int64_t amount);
+  std::int64_t amount(std::int32_t resource_class, std::int64_t bytes) const;
 
-  const Roads& roads_;
+  const RankRoutes& routes_;
   std::int64_t target_ps_;
   std::span<const std::uint64_t> powers_;  // of 2, fractional
-  std::vector<std::uint64_t> per_byte_;    // by toll: load of 2^20 bytes, times 2^20
-  std::vector<Price> base_;                // by toll: price without load, times 2^16
+  std::vector<std::uint64_t> per_byte_;    // by resource class: load of 2^20 bytes, times 2^20
+  std::vector<Price> base_;                // by resource class: price without load, times 2^16
   std::vector<std::int64_t> loads_;
   std::vector<Price> prices_;
 };

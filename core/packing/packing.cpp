@@ -17,12 +17,12 @@ constexpr std::size_t kMostRoots = 12, kMostFoldingNodes = 4;
 // Finds the tree of one granule and carries it.
 class TreeGrower {
  public:
-  TreeGrower(const Roads& roads, Loads& loads)
-      : roads_(roads),
+  TreeGrower(const RankRoutes& routes, Loads& loads)
+      : routes_(routes),
         loads_(loads),
-        search_(roads),
-        depth_(roads.ranks(), 0),
-        wanted_(roads.ranks(), false) {}
+        search_(routes),
+        depth_(routes.ranks(), 0),
+        wanted_(routes.ranks(), false) {}
 
   void set_latency(std::int64_t permille) { latency_permille_ = permille; }
 
@@ -39,8 +39,8 @@ class TreeGrower {
   }
 
   void carry(const Branch& branch, bool release) {
-    for (const std::vector<Leg>* legs : {&branch.in, &branch.out})
-      for (const Leg& leg : *legs) carry(leg, release);
+    for (const std::vector<TreeHop>* hops : {&branch.in, &branch.out})
+      for (const TreeHop& hop : *hops) carry(hop, release);
   }
   void carry(const std::vector<Branch>& branches, std::int64_t bytes, bool release) {
     bytes_ = bytes;
@@ -48,31 +48,31 @@ class TreeGrower {
   }
 
  private:
-  // Price of the leg as it is, then it is carried.
-  Price pay(const Leg& leg) {
+  // Price of the hop as it is, then it is carried.
+  Price pay(const TreeHop& hop) {
     Price price = 0;
-    on_tolls(leg, [&](std::int32_t toll) {
-      price += loads_.price(toll);
-      loads_.carry(toll, bytes_);
+    on_classes(hop, [&](std::int32_t resource_class) {
+      price += loads_.price(resource_class);
+      loads_.carry(resource_class, bytes_);
     });
     return price;
   }
-  void carry(const Leg& leg, bool release) {
-    on_tolls(leg, [&](std::int32_t toll) {
-      release ? loads_.release(toll, bytes_) : loads_.carry(toll, bytes_);
+  void carry(const TreeHop& hop, bool release) {
+    on_classes(hop, [&](std::int32_t resource_class) {
+      release ? loads_.release(resource_class, bytes_) : loads_.carry(resource_class, bytes_);
     });
   }
   template <class Visit>
-  void on_tolls(const Leg& leg, Visit&& visit) const {
-    std::int32_t crossing = roads_.crossing(leg.from, leg.to);
-    auto all = [&](Roads::Range range) {
-      for (std::int32_t toll : roads_.tolls_of(range)) visit(toll);
+  void on_classes(const TreeHop& hop, Visit&& visit) const {
+    std::int32_t trunk = routes_.trunk(hop.from, hop.to);
+    auto all = [&](RankRoutes::Range range) {
+      for (std::int32_t resource_class : routes_.classes_of(range)) visit(resource_class);
     };
-    for (const Roads::Ramp& ramp : roads_.up_from(leg.from))
-      if (ramp.crossing == crossing) all(ramp.tolls);
-    all(roads_.crossings()[to_index(crossing)].tolls);
-    for (const Roads::Ramp& ramp : roads_.down_to(leg.to))
-      if (ramp.crossing == crossing) all(ramp.tolls);
+    for (const RankRoutes::AccessLink& link : routes_.up_from(hop.from))
+      if (link.trunk == trunk) all(link.classes);
+    all(routes_.trunks()[to_index(trunk)].classes);
+    for (const RankRoutes::AccessLink& link : routes_.down_to(hop.to))
+      if (link.trunk == trunk) all(link.classes);
   }
 
   void start_at(Slot slot) {
@@ -81,9 +81,9 @@ class TreeGrower {
   }
   // `slot` hangs on `parent`, which is in the set.
   void hang(Slot slot, Slot parent, Direction direction) {
-    std::int32_t crossing = direction == Direction::Outwards ? roads_.crossing(parent, slot)
-                                                             : roads_.crossing(slot, parent);
-    depth_[to_index(slot)] = depth_[to_index(parent)] + search_.latency_price(crossing);
+    std::int32_t trunk = direction == Direction::Outwards ? routes_.trunk(parent, slot)
+                                                          : routes_.trunk(slot, parent);
+    depth_[to_index(slot)] = depth_[to_index(parent)] + search_.latency_price(trunk);
     search_.add(slot, depth_[to_index(slot)]);
   }
 
@@ -120,7 +120,7 @@ class TreeGrower {
     return paid;
   }
 
-  // From one holder of every addend to the root. Legs are found from the root on.
+  // From one holder of every addend to the root. TreeHops are found from the root on.
   Price gather(Branch& branch, const Commodity& commodity) {
     search_.clear();
     start_at(branch.root);
@@ -132,7 +132,7 @@ class TreeGrower {
       });
       if (at == left.end()) return;
       left.erase(at);
-      branch.givers.push_back(slot);
+      branch.contributors.push_back(slot);
     };
     found(branch.root);
     Price paid = 0;
@@ -153,7 +153,7 @@ class TreeGrower {
       }
     }
     std::reverse(branch.in.begin(), branch.in.end());
-    std::sort(branch.givers.begin(), branch.givers.end());
+    std::sort(branch.contributors.begin(), branch.contributors.end());
     return paid;
   }
 
@@ -185,12 +185,14 @@ class TreeGrower {
   std::vector<Slot> roots_of(const Commodity& commodity) {
     std::vector<std::vector<std::pair<Price, Slot>>> best;  // by node
     auto offer = [&](Slot slot, std::size_t kind) {
-      auto node = to_index(roads_.node_of(slot));
+      auto node = to_index(routes_.node_of(slot));
       if (best.size() <= node) best.resize(node + 1);
       best[node].resize(3, {kUnreached, -1});
       Price price = 0;
-      for (const Roads::Ramp& ramp : roads_.down_to(slot)) price += loads_.price(ramp.tolls);
-      for (const Roads::Ramp& ramp : roads_.up_from(slot)) price += loads_.price(ramp.tolls);
+      for (const RankRoutes::AccessLink& link : routes_.down_to(slot))
+        price += loads_.price(link.classes);
+      for (const RankRoutes::AccessLink& link : routes_.up_from(slot))
+        price += loads_.price(link.classes);
       best[node][kind] = std::min(best[node][kind], std::pair(price, slot));
     };
     std::vector<Slot>& holders = held_;
@@ -225,8 +227,8 @@ class TreeGrower {
     auto is_in = [](const std::vector<Slot>& slots, Slot slot) {
       return std::binary_search(slots.begin(), slots.end(), slot);
     };
-    return std::none_of(branch.out.begin(), branch.out.end(), [&](const Leg& leg) {
-      return is_in(all, leg.to) && !is_in(needers, leg.to);
+    return std::none_of(branch.out.begin(), branch.out.end(), [&](const TreeHop& hop) {
+      return is_in(all, hop.to) && !is_in(needers, hop.to);
     });
   }
 
@@ -235,7 +237,7 @@ class TreeGrower {
     Grown one = best_root(commodity, roots, commodity.needers);
     std::vector<std::vector<Slot>> by_node;
     for (Slot slot : commodity.needers) {
-      auto node = to_index(roads_.node_of(slot));
+      auto node = to_index(routes_.node_of(slot));
       if (by_node.size() <= node) by_node.resize(node + 1);
       by_node[node].push_back(slot);
     }
@@ -247,7 +249,7 @@ class TreeGrower {
     for (const std::vector<Slot>& needers : by_node) {
       std::vector<Slot> here;
       for (Slot root : roots)
-        if (roads_.node_of(root) == roads_.node_of(needers[0])) here.push_back(root);
+        if (routes_.node_of(root) == routes_.node_of(needers[0])) here.push_back(root);
       if (here.empty()) here.push_back(needers[0]);
       Grown branch = best_root(commodity, here, needers);
       each.paid += branch.paid;
@@ -260,7 +262,7 @@ class TreeGrower {
     return one.branches;
   }
 
-  const Roads& roads_;
+  const RankRoutes& routes_;
   Loads& loads_;
   WaySearch search_;
   std::int64_t latency_permille_ = 0;
@@ -341,14 +343,14 @@ std::vector<PackedTree> merged(std::vector<Granule> granules) {
 
 }  // namespace
 
-Packing pack(const Commodities& commodities, const Roads& roads, const Symmetry& symmetry,
+Packing pack(const Commodities& commodities, const RankRoutes& routes, const Symmetry& symmetry,
              const PackingOptions& options) {
   Packing out;
   Orbits orbits = orbits_of(symmetry, commodities.list.size());
   std::vector<Granule> granules = granules_of(commodities, orbits, options, out), best;
   out.stabilizer = std::move(orbits.stabilizer);
-  Loads loads(roads, symmetry.size(), options.target_ps);
-  TreeGrower grower(roads, loads);
+  Loads loads(routes, symmetry.size(), options.target_ps);
+  TreeGrower grower(routes, loads);
   std::int64_t latency_permille = options.latency_permille;
   auto grow_all = [&](bool again) {
     grower.set_latency(latency_permille);

@@ -18,23 +18,23 @@
 #include <vector>
 
 #include "core/packing/commodity.h"
-#include "core/packing/roads.h"
+#include "core/packing/rank_routes.h"
 #include "core/packing/symmetry.h"
 
 namespace reshard {
 
-struct Leg {
+struct TreeHop {
   Slot from, to;
-  friend auto operator<=>(const Leg&, const Leg&) = default;
+  friend auto operator<=>(const TreeHop&, const TreeHop&) = default;
 };
 
 // One root and what hangs on it.
 struct Branch {
   // Where the fold is complete; -1 where nothing is folded: then `out` starts at holders.
   Slot root = -1;
-  std::vector<Slot> givers;  // ranks whose own addend is folded, ascending
-  std::vector<Leg> in;       // towards the root: a rank's own hop comes before those into it
-  std::vector<Leg> out;      // away from it: a rank's own hop comes before those out of it
+  std::vector<Slot> contributors;  // ranks whose own addend is folded, ascending
+  std::vector<TreeHop> in;         // towards the root: a rank's own hop comes before those into it
+  std::vector<TreeHop> out;        // away from it: a rank's own hop comes before those out of it
   friend auto operator<=>(const Branch&, const Branch&) = default;
 };
 
@@ -46,7 +46,7 @@ struct PackedTree {
 
 struct PackingOptions {
   std::int64_t target_ps = 1;  // the time aimed at
-  // A hop over the longest latency costs as much as this many thousandths of the dearest toll.
+  // A hop over the longest latency costs as much as this many thousandths of the dearest resource class.
   std::int64_t latency_permille = 200;
   std::int32_t granules = 512;  // at most, of all that are packed, but one per commodity
   int rounds = 3;
@@ -59,11 +59,11 @@ struct Packing {
   std::vector<PackedTree> trees;         // by commodity
   std::vector<std::int32_t> granules;    // by commodity; 0 where its orbit has another
   std::vector<std::int64_t> stabilizer;  // by commodity: how often the symmetry maps it to itself
-  std::int32_t busiest = -1;             // the toll that is under way longest
+  std::int32_t busiest = -1;             // the resource class that is under way longest
   std::int64_t time_ps = 0;              // how long it is
 };
 
-Packing pack(const Commodities& commodities, const Roads& roads, const Symmetry& symmetry,
+Packing pack(const Commodities& commodities, const RankRoutes& routes, const Symmetry& symmetry,
              const PackingOptions& options);
 
 }  // namespace reshard

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "core/packing/staged_steps.h"
-#include "core/packing/waiting_room.h"
+#include "core/packing/staging_buffers.h"
 
 namespace reshard {
 namespace {
@@ -35,29 +35,29 @@ std::string why(const StageKey& key) {
 }
 
 // Consecutive elements of a slice's chunk, in all coordinates; packed ones from the chunk's corner.
-struct Piece {
+struct ChunkBox {
   DimVector source_lo, destination_lo, packed_lo, extents;
 };
 
 // A chunk of an item's slice.
-struct Parcel {
+struct SliceChunk {
   const Item& item;
   DimVector extents;
   int across;  // the dim along which trees share the item
   std::int32_t chunk;
-  std::vector<Piece> pieces;
+  std::vector<ChunkBox> pieces;
   bool needs(Slot slot) const {
     return std::binary_search(item.needing.begin(), item.needing.end(), slot);
   }
 };
 
-// Where a rank has a parcel, and the stage that brought it.
+// Where a rank has a chunk, and the stage that brought it.
 struct Held {
   enum class Where : std::uint8_t { Source, Destination, Waiting } where = Where::Source;
-  WaitingRoom::Place place = {};
+  StagingBuffers::StagedBox place = {};
   std::int32_t stage = StagedSteps::kNoStage;
 
-  std::pair<BufferId, DimVector> at(const Piece& piece) const {
+  std::pair<BufferId, DimVector> at(const ChunkBox& piece) const {
     if (where == Where::Source) return {kSourceBuffer, piece.source_lo};
     if (where == Where::Destination) return {kDestinationBuffer, piece.destination_lo};
     DimVector lo = piece.packed_lo;
@@ -66,13 +66,14 @@ struct Held {
   }
 };
 
-// Sends parcels along the branches of trees. Slots are the packing's but where a step names them.
-class ParcelSender {
+// Sends chunks along the branches of trees. Slots are the packing's, except where a step names
+// them.
+class ChunkSender {
  public:
-  ParcelSender(Crossing& crossing, const PackedRequest& packed, const Roads& roads,
-               StagedSteps& steps)
+  ChunkSender(Crossing& crossing, const PackedRequest& packed, const RankRoutes& routes,
+              StagedSteps& steps)
       : plan_slot_(packed.plan_slot),
-        roads_(roads),
+        routes_(routes),
         steps_(steps),
         arrivals_(crossing.plan),
         results_(crossing.plan),
@@ -83,35 +84,40 @@ class ParcelSender {
         divides_(crossing.request.fold().divisor > 1 && crossing.request.fold().fold_count == 1) {}
 
   // `walk` says which ranks the branch's are.
-  void send(const Parcel& parcel, const Branch& branch, const SymmetryWalk& walk) {
-    for (const Leg& leg : branch.out) {
-      held_[to_index(walk.slot(leg.from))] = {};
-      passes_on_[to_index(walk.slot(leg.to))] = false;
+  void send(const SliceChunk& slice_chunk, const Branch& branch, const SymmetryWalk& walk) {
+    for (const TreeHop& hop : branch.out) {
+      held_[to_index(walk.slot(hop.from))] = {};
+      passes_on_[to_index(walk.slot(hop.to))] = false;
     }
-    for (const Leg& leg : branch.out) passes_on_[to_index(walk.slot(leg.from))] = true;
-    if (branch.root >= 0) gather(parcel, branch, walk);
-    for (const Leg& leg : branch.out) send_out(parcel, walk.slot(leg.from), walk.slot(leg.to));
+    for (const TreeHop& hop : branch.out) passes_on_[to_index(walk.slot(hop.from))] = true;
+    if (branch.root >= 0) gather(slice_chunk, branch, walk);
+    for (const TreeHop& hop : branch.out)
+      send_out(slice_chunk, walk.slot(hop.from), walk.slot(hop.to));
   }
 
  private:
   Slot in_plan(Slot slot) const { return plan_slot_[to_index(slot)]; }
-  bool needs(const Parcel& parcel, Slot slot) const { return parcel.needs(in_plan(slot)); }
+  bool needs(const SliceChunk& slice_chunk, Slot slot) const {
+    return slice_chunk.needs(in_plan(slot));
+  }
   std::int32_t rule(Slot from, Slot to) const {
-    return roads_.crossings()[to_index(roads_.crossing(from, to))].rule;
+    return routes_.trunks()[to_index(routes_.trunk(from, to))].rule;
   }
   // What sets out, and what goes between nodes.
   bool paced(const Held& sent, Slot from, Slot to) const {
-    return sent.stage == StagedSteps::kNoStage || roads_.node_of(from) != roads_.node_of(to);
+    return sent.stage == StagedSteps::kNoStage || routes_.node_of(from) != routes_.node_of(to);
   }
-  Held wait(WaitingRoom& room, const Parcel& parcel, Slot slot, std::int32_t stage) {
-    return {Held::Where::Waiting,
-            room.take(in_plan(slot), stage, parcel.chunk, parcel.across, parcel.extents), stage};
+  Held wait(StagingBuffers& room, const SliceChunk& slice_chunk, Slot slot, std::int32_t stage) {
+    return {
+        Held::Where::Waiting,
+        room.take(in_plan(slot), stage, slice_chunk.chunk, slice_chunk.across, slice_chunk.extents),
+        stage};
   }
 
-  void hop(const Parcel& parcel, Slot from, Slot to, const Held& sent, const Held& got) {
+  void send(const SliceChunk& slice_chunk, Slot from, Slot to, const Held& sent, const Held& got) {
     steps_.follows(got.stage, sent.stage, sent.where == Held::Where::Waiting);
-    MessageSorter& messages = steps_.messages(got.stage, parcel.chunk);
-    for (const Piece& piece : parcel.pieces) {
+    MessageSorter& messages = steps_.messages(got.stage, slice_chunk.chunk);
+    for (const ChunkBox& piece : slice_chunk.pieces) {
       auto [source, source_lo] = sent.at(piece);
       auto [destination, destination_lo] = got.at(piece);
       messages.add(in_plan(from), in_plan(to),
@@ -119,70 +125,70 @@ class ParcelSender {
     }
   }
 
-  void send_out(const Parcel& parcel, Slot from, Slot to) {
+  void send_out(const SliceChunk& slice_chunk, Slot from, Slot to) {
     const Held& sent = held_[to_index(from)];
     StageKey key{Kind::Out, sent.stage, rule(from, to), !passes_on_[to_index(to)]};
     int depth = sent.stage == StagedSteps::kNoStage ? 0 : steps_.depth(sent.stage) + 1;
     std::int32_t stage = steps_.stage(key, depth, paced(sent, from, to));
-    bool kept = needs(parcel, to) && !divides_;
+    bool kept = needs(slice_chunk, to) && !divides_;
     Held got =
-        kept ? Held{Held::Where::Destination, {}, stage} : wait(arrivals_, parcel, to, stage);
-    hop(parcel, from, to, sent, got);
+        kept ? Held{Held::Where::Destination, {}, stage} : wait(arrivals_, slice_chunk, to, stage);
+    send(slice_chunk, from, to, sent, got);
     held_[to_index(to)] = got;
-    if (needs(parcel, to) && divides_) divide(parcel, to, got);
+    if (needs(slice_chunk, to) && divides_) divide(slice_chunk, to, got);
   }
 
-  void divide(const Parcel& parcel, Slot slot, const Held& got) {
+  void divide(const SliceChunk& slice_chunk, Slot slot, const Held& got) {
     std::int32_t stage =
         steps_.stage({Kind::Divide, got.stage, 0, true}, steps_.depth(got.stage) + 1, false);
-    fold(parcel, slot, {got}, {Held::Where::Destination, {}, stage});
+    fold(slice_chunk, slot, {got}, {Held::Where::Destination, {}, stage});
   }
 
   // ---- folds
 
   // Hops inwards are listed from the root on last: all that a rank folds is there before it sends.
-  void gather(const Parcel& parcel, const Branch& branch, const SymmetryWalk& walk) {
+  void gather(const SliceChunk& slice_chunk, const Branch& branch, const SymmetryWalk& walk) {
     Slot root = walk.slot(branch.root);
     auto begin = [&](Slot slot) {
       operands_[to_index(slot)].clear();
       height_[to_index(slot)] = 0;
     };
     begin(root);
-    for (const Leg& leg : branch.in) begin(walk.slot(leg.from));
-    for (Slot slot : branch.givers) operands_[to_index(walk.slot(slot))].push_back({});
-    for (const Leg& leg : branch.in) {
-      Slot from = walk.slot(leg.from), to = walk.slot(leg.to);
-      Held sent = folded(parcel, from, false);
+    for (const TreeHop& hop : branch.in) begin(walk.slot(hop.from));
+    for (Slot slot : branch.contributors) operands_[to_index(walk.slot(slot))].push_back({});
+    for (const TreeHop& hop : branch.in) {
+      Slot from = walk.slot(hop.from), to = walk.slot(hop.to);
+      Held sent = folded(slice_chunk, from, false);
       int height = height_[to_index(from)];
       std::int32_t stage = steps_.stage({Kind::In, height, rule(from, to), false}, 2 * height,
                                         paced(sent, from, to));
-      Held got = wait(arrivals_, parcel, to, stage);
-      hop(parcel, from, to, sent, got);
+      Held got = wait(arrivals_, slice_chunk, to, stage);
+      send(slice_chunk, from, to, sent, got);
       operands_[to_index(to)].push_back(got);
       height_[to_index(to)] = std::max(height_[to_index(to)], height + 1);
     }
-    held_[to_index(root)] = folded(parcel, root, true);
+    held_[to_index(root)] = folded(slice_chunk, root, true);
   }
 
   // What a rank has when all its operands are there.
-  Held folded(const Parcel& parcel, Slot slot, bool complete) {
+  Held folded(const SliceChunk& slice_chunk, Slot slot, bool complete) {
     const std::vector<Held>& operands = operands_[to_index(slot)];
     if (!complete && operands.size() == 1) return operands[0];
     int height = height_[to_index(slot)];
     std::int32_t stage = steps_.stage({Kind::Fold, height, 0, complete}, 2 * height - 1, false);
-    bool kept = complete && needs(parcel, slot);
+    bool kept = complete && needs(slice_chunk, slot);
     Held result =
-        kept ? Held{Held::Where::Destination, {}, stage} : wait(results_, parcel, slot, stage);
-    fold(parcel, slot, operands, result);
+        kept ? Held{Held::Where::Destination, {}, stage} : wait(results_, slice_chunk, slot, stage);
+    fold(slice_chunk, slot, operands, result);
     return result;
   }
 
-  void fold(const Parcel& parcel, Slot slot, const std::vector<Held>& operands,
+  void fold(const SliceChunk& slice_chunk, Slot slot, const std::vector<Held>& operands,
             const Held& result) {
     for (const Held& operand : operands)
       steps_.follows(result.stage, operand.stage, operand.where == Held::Where::Waiting);
-    ReduceStep& step = steps_.fold(result.stage, parcel.chunk);
-    for (const Piece& piece : parcel.pieces) {
+    ReduceStep& step = steps_.fold(result.stage, slice_chunk.chunk);
+    for (const ChunkBox& piece : slice_chunk.pieces) {
       auto [destination, lo] = result.at(piece);
       step.parts.push_back({in_plan(slot), destination, lo, piece.extents,
                             static_cast<std::uint32_t>(step.operands.size()),
@@ -195,10 +201,10 @@ class ParcelSender {
   }
 
   const std::vector<Slot>& plan_slot_;
-  const Roads& roads_;
+  const RankRoutes& routes_;
   StagedSteps& steps_;
   // What a rank folds is not where what it folds from is.
-  WaitingRoom arrivals_, results_;
+  StagingBuffers arrivals_, results_;
   std::vector<Held> held_;                   // by slot
   std::vector<std::vector<Held>> operands_;  // by slot: of its fold
   std::vector<int> height_;                  // by slot: above the first senders
@@ -208,7 +214,7 @@ class ParcelSender {
 
 class TreeEmitter {
  public:
-  TreeEmitter(Crossing& crossing, const PackedRequest& packed, const Roads& roads,
+  TreeEmitter(Crossing& crossing, const PackedRequest& packed, const RankRoutes& routes,
               const Packing& packing, const Chunking& chunking)
       : crossing_(crossing),
         packed_(packed),
@@ -217,7 +223,7 @@ class TreeEmitter {
             crossing.plan,
             {static_cast<std::int32_t>(chunking.weights.size()), chunking.window, chunking.waves},
             crossing.request.fold().op, crossing.request.fold().divisor),
-        sender_(crossing, packed, roads, steps_) {
+        sender_(crossing, packed, routes, steps_) {
     for (std::int32_t weight : chunking.weights) chunk_ends_.push_back(chunk_ends_.back() + weight);
   }
 
@@ -309,13 +315,14 @@ class TreeEmitter {
       Box box = cut(slice, along, chunk_ends_[to_index(chunk)], chunk_ends_[to_index(chunk) + 1],
                     chunk_ends_.back());
       if (box.volume() == 0) continue;
-      Parcel parcel{item, box.extents(), across, chunk, {}};
-      for_each_fragment(crossing_, item, box,
-                        [&](const DimVector& source_lo, const DimVector& destination_lo,
-                            const DimVector& packed_lo, const DimVector& extents) {
-                          parcel.pieces.push_back({source_lo, destination_lo, packed_lo, extents});
-                        });
-      for (const Branch& branch : tree.branches) sender_.send(parcel, branch, walk);
+      SliceChunk slice_chunk{item, box.extents(), across, chunk, {}};
+      for_each_fragment(
+          crossing_, item, box,
+          [&](const DimVector& source_lo, const DimVector& destination_lo,
+              const DimVector& packed_lo, const DimVector& extents) {
+            slice_chunk.pieces.push_back({source_lo, destination_lo, packed_lo, extents});
+          });
+      for (const Branch& branch : tree.branches) sender_.send(slice_chunk, branch, walk);
     }
   }
 
@@ -336,15 +343,15 @@ class TreeEmitter {
   const PackedRequest& packed_;
   const Packing& packing_;
   StagedSteps steps_;
-  ParcelSender sender_;
+  ChunkSender sender_;
   std::vector<std::int64_t> chunk_ends_{0};
 };
 
 }  // namespace
 
-void emit_trees(Crossing& crossing, const PackedRequest& packed, const Roads& roads,
+void emit_trees(Crossing& crossing, const PackedRequest& packed, const RankRoutes& routes,
                 const Packing& packing, const Chunking& chunking, const Say& say) {
-  TreeEmitter(crossing, packed, roads, packing, chunking).run(say);
+  TreeEmitter(crossing, packed, routes, packing, chunking).run(say);
 }
 
 }  // namespace reshard

@@ -27,7 +27,7 @@ struct Chunking {
 };
 
 // Adds the steps to crossing.plan, and says why each is there.
-void emit_trees(Crossing& crossing, const PackedRequest& packed, const Roads& roads,
+void emit_trees(Crossing& crossing, const PackedRequest& packed, const RankRoutes& routes,
                 const Packing& packing, const Chunking& chunking,
                 const std::function<void(StepId, std::string)>& say);
 

@@ -15,7 +15,7 @@ void sort_parts(ReduceStep& step) {
                    [](const auto& a, const auto& b) { return a.slot < b.slot; });
   std::vector<ReduceStep::Operand> operands;
   operands.reserve(step.operands.size());
-  for (ReduceStep::Part& part : step.parts) {
+  for (ReduceStep::SlotFold& part : step.parts) {
     auto first = step.operands.begin() + part.first_operand;
     part.first_operand = static_cast<std::uint32_t>(operands.size());
     operands.insert(operands.end(), first, first + part.operand_count);
@@ -35,7 +35,7 @@ void StagedSteps::follows(std::int32_t stage, std::int32_t producer, bool waitin
   if (waiting) stages_[to_index(stage)].empties.insert(producer);
 }
 
-StagedSteps::Place StagedSteps::place(std::int32_t stage, std::int32_t chunk) const {
+StagedSteps::StepKey StagedSteps::place(std::int32_t stage, std::int32_t chunk) const {
   int depth = stages_[to_index(stage)].depth;
   if (layout_.waves) return {chunk + depth, 0, 0};
   return {chunk + depth, depth, stage};
@@ -76,7 +76,7 @@ void StagedSteps::link() {
 
 std::vector<StepId> StagedSteps::add_steps_of(Cell& cell) {
   std::vector<StepId> after;
-  for (const Place& place : cell.after)
+  for (const StepKey& place : cell.after)
     if (auto at = cells_.find(place); at != cells_.end())
       after.insert(after.end(), at->second.ids.begin(), at->second.ids.end());
   std::sort(after.begin(), after.end());

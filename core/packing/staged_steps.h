@@ -71,17 +71,17 @@ class StagedSteps {
  private:
   // Where a step stands in the list: chunk + depth, then depth and stage; waves have the first
   // alone.
-  struct Place {
+  struct StepKey {
     std::int32_t when;
     int depth;
     std::int32_t stage;
-    friend auto operator<=>(const Place&, const Place&) = default;
+    friend auto operator<=>(const StepKey&, const StepKey&) = default;
   };
   struct Cell {
     std::int32_t stage, chunk;
     MessageSorter messages;
     ReduceStep folds[2];  // on the way, complete
-    std::set<Place> after = {};
+    std::set<StepKey> after = {};
     std::vector<StepId> ids = {};
   };
 
@@ -94,7 +94,7 @@ class StagedSteps {
     std::vector<Cell*> cells = {};        // by chunk, where one is known
   };
 
-  Place place(std::int32_t stage, std::int32_t chunk) const;
+  StepKey place(std::int32_t stage, std::int32_t chunk) const;
   Cell& cell(std::int32_t stage, std::int32_t chunk);
   void link();
   std::vector<StepId> add_steps_of(Cell& cell);
@@ -105,7 +105,7 @@ class StagedSteps {
   std::int64_t divisor_;
   std::map<StageKey, std::int32_t> numbers_;
   std::vector<Stage> stages_;
-  std::map<Place, Cell> cells_;
+  std::map<StepKey, Cell> cells_;
 };
 
 // Parts ascending by slot, operands in their order.

@@ -138,10 +138,10 @@ bool agree(std::int32_t& known, std::int32_t value) {
   return known == value;
 }
 
-class Candidate {
+class SymmetryTest {
  public:
-  Candidate(const std::vector<Rank>& ranks, const Topology& topology,
-            const Commodities& commodities)
+  SymmetryTest(const std::vector<Rank>& ranks, const Topology& topology,
+               const Commodities& commodities)
       : ranks_(ranks), topology_(topology), commodities_(commodities) {
     for (std::size_t slot = 0; slot < ranks.size(); ++slot)
       slot_of_.emplace(ranks[slot], static_cast<Slot>(slot));
@@ -263,7 +263,7 @@ std::int64_t useful_size(const Commodities& commodities) {
 
 Symmetry::Symmetry(const Request& request, const std::vector<Rank>& ranks, const Topology& topology,
                    const Commodities& commodities) {
-  Candidate candidate(ranks, topology, commodities);
+  SymmetryTest candidate(ranks, topology, commodities);
   for (const TiedDigits::Class& digits : TiedDigits(request, topology.node().devices).classes())
     if (std::optional<Generator> generator = candidate.generator(request, digits))
       generators_.push_back(std::move(*generator));

@@ -5,23 +5,22 @@
 
 namespace reshard {
 
-WaySearch::WaySearch(const Roads& roads)
-    : roads_(roads),
-      latency_(roads.crossings().size(), 0),
-      start_(roads.ranks(), kUnreached),
-      costs_(roads.ranks(), kUnreached),
-      before_(roads.ranks(), -1),
-      labels_(roads.crossings().size()),
-      is_touched_(roads.crossings().size(), false),
-      is_next_(roads.ranks(), false) {
-  for (const Roads::Crossing& crossing : roads.crossings())
-    longest_ps_ = std::max(longest_ps_, crossing.latency_ps);
+WaySearch::WaySearch(const RankRoutes& routes)
+    : routes_(routes),
+      latency_(routes.trunks().size(), 0),
+      start_(routes.ranks(), kUnreached),
+      costs_(routes.ranks(), kUnreached),
+      before_(routes.ranks(), -1),
+      labels_(routes.trunks().size()),
+      is_touched_(routes.trunks().size(), false),
+      is_next_(routes.ranks(), false) {
+  for (const RankRoutes::Trunk& trunk : routes.trunks())
+    longest_ps_ = std::max(longest_ps_, trunk.latency_ps);
 }
 
 void WaySearch::set_latency_price(Price price) {
   for (std::size_t i = 0; i < latency_.size(); ++i)
-    latency_[i] =
-        static_cast<Price>(Int128{price} * roads_.crossings()[i].latency_ps / longest_ps_);
+    latency_[i] = static_cast<Price>(Int128{price} * routes_.trunks()[i].latency_ps / longest_ps_);
 }
 
 void WaySearch::clear() {
@@ -34,47 +33,47 @@ void WaySearch::add(Slot slot, Price start) {
   start_[to_index(slot)] = std::min(start_[to_index(slot)], start);
 }
 
-void WaySearch::offer(std::int32_t crossing, Slot slot, Price cost) {
-  Label& label = labels_[to_index(crossing)];
-  std::int32_t node = roads_.node_of(slot);
+void WaySearch::offer(std::int32_t trunk, Slot slot, Price cost) {
+  Label& label = labels_[to_index(trunk)];
+  std::int32_t node = routes_.node_of(slot);
   if (cost < label.cost) {
-    if (label.slot >= 0 && roads_.node_of(label.slot) != node) {
+    if (label.slot >= 0 && routes_.node_of(label.slot) != node) {
       label.other_cost = label.cost;
       label.other_slot = label.slot;
     }
     label.cost = cost;
     label.slot = slot;
-  } else if (label.slot >= 0 && roads_.node_of(label.slot) != node && cost < label.other_cost) {
+  } else if (label.slot >= 0 && routes_.node_of(label.slot) != node && cost < label.other_cost) {
     label.other_cost = cost;
     label.other_slot = slot;
   } else {
     return;
   }
-  if (!is_touched_[to_index(crossing)]) {
-    is_touched_[to_index(crossing)] = true;
-    touched_.push_back(crossing);
+  if (!is_touched_[to_index(trunk)]) {
+    is_touched_[to_index(trunk)] = true;
+    touched_.push_back(trunk);
   }
 }
 
-void WaySearch::leave(std::int32_t crossing, const Loads& loads, Direction direction) {
-  const Roads::Crossing& road = roads_.crossings()[to_index(crossing)];
-  const Label& label = labels_[to_index(crossing)];
-  Price middle = loads.price(road.tolls) + latency_[to_index(crossing)];
-  for (const Roads::Ramp& ramp :
-       direction == Direction::Outwards ? roads_.down_from(crossing) : roads_.up_to(crossing)) {
+void WaySearch::leave(std::int32_t trunk, const Loads& loads, Direction direction) {
+  const RankRoutes::Trunk& at = routes_.trunks()[to_index(trunk)];
+  const Label& label = labels_[to_index(trunk)];
+  Price middle = loads.price(at.classes) + latency_[to_index(trunk)];
+  for (const RankRoutes::AccessLink& link :
+       direction == Direction::Outwards ? routes_.down_from(trunk) : routes_.up_to(trunk)) {
     // Between nodes there is no way back into the same node.
-    bool other = road.between_nodes && roads_.node_of(label.slot) == roads_.node_of(ramp.slot);
+    bool other = at.between_nodes && routes_.node_of(label.slot) == routes_.node_of(link.slot);
     Slot from = other ? label.other_slot : label.slot;
-    if (from < 0 || from == ramp.slot) continue;
-    Price cost = (other ? label.other_cost : label.cost) + middle + loads.price(ramp.tolls);
-    std::size_t at = to_index(ramp.slot);
+    if (from < 0 || from == link.slot) continue;
+    Price cost = (other ? label.other_cost : label.cost) + middle + loads.price(link.classes);
+    std::size_t at = to_index(link.slot);
     // Who is in the set has it already, however dear the way to it was.
     if (cost >= costs_[at] || start_[at] != kUnreached) continue;
     costs_[at] = cost;
     before_[at] = from;
     if (is_next_[at]) continue;
     is_next_[at] = true;
-    next_.push_back(ramp.slot);
+    next_.push_back(link.slot);
   }
 }
 
@@ -88,12 +87,12 @@ void WaySearch::run(const Loads& loads, Direction direction) {
   }
   while (!fresh_.empty()) {
     for (Slot slot : fresh_)
-      for (const Roads::Ramp& ramp :
-           direction == Direction::Outwards ? roads_.up_from(slot) : roads_.down_to(slot))
-        offer(ramp.crossing, slot, costs_[to_index(slot)] + loads.price(ramp.tolls));
-    for (std::int32_t crossing : touched_) {
-      leave(crossing, loads, direction);
-      is_touched_[to_index(crossing)] = false;
+      for (const RankRoutes::AccessLink& link :
+           direction == Direction::Outwards ? routes_.up_from(slot) : routes_.down_to(slot))
+        offer(link.trunk, slot, costs_[to_index(slot)] + loads.price(link.classes));
+    for (std::int32_t trunk : touched_) {
+      leave(trunk, loads, direction);
+      is_touched_[to_index(trunk)] = false;
     }
     touched_.clear();
     fresh_.swap(next_);

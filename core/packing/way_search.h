@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/packing/loads.h"
-#include "core/packing/roads.h"
+#include "core/packing/rank_routes.h"
 
 namespace reshard {
 
@@ -16,10 +16,10 @@ enum class Direction : std::uint8_t { Outwards, Inwards };
 
 class WaySearch {
  public:
-  explicit WaySearch(const Roads& roads);
+  explicit WaySearch(const RankRoutes& routes);
 
-  // A hop over a route of the topology's longest latency costs this beside its tolls, shorter ones
-  // in proportion.
+  // A hop over a route of the topology's longest latency costs this in addition to its resource
+  // classes, shorter ones in proportion.
   void set_latency_price(Price price);
 
   // Forgets everything.
@@ -32,26 +32,26 @@ class WaySearch {
   Price cost(Slot slot) const { return costs_[to_index(slot)]; }
   // The rank before it on its way from the set (behind it on the way to the set); -1 in the set.
   Slot before(Slot slot) const { return before_[to_index(slot)]; }
-  Price latency_price(std::int32_t crossing) const { return latency_[to_index(crossing)]; }
+  Price latency_price(std::int32_t trunk) const { return latency_[to_index(trunk)]; }
 
  private:
-  // The cheapest way onto a crossing, and the cheapest from another node.
+  // The cheapest way onto a trunk, and the cheapest from another node.
   struct Label {
     Price cost = kUnreached, other_cost = kUnreached;
     Slot slot = -1, other_slot = -1;
   };
-  void offer(std::int32_t crossing, Slot slot, Price cost);
-  void leave(std::int32_t crossing, const Loads& loads, Direction direction);
+  void offer(std::int32_t trunk, Slot slot, Price cost);
+  void leave(std::int32_t trunk, const Loads& loads, Direction direction);
 
-  const Roads& roads_;
+  const RankRoutes& routes_;
   std::int64_t longest_ps_ = 1;
-  std::vector<Price> latency_;  // by crossing
+  std::vector<Price> latency_;  // by trunk
   std::vector<Price> start_;    // by slot; kUnreached: not of the set
   std::vector<Slot> set_;
   std::vector<Price> costs_;           // by slot
   std::vector<Slot> before_;           // by slot
-  std::vector<Label> labels_;          // by crossing
-  std::vector<std::int32_t> touched_;  // crossings with a better label
+  std::vector<Label> labels_;          // by trunk
+  std::vector<std::int32_t> touched_;  // trunks with a better label
   std::vector<bool> is_touched_;
   std::vector<Slot> fresh_, next_;  // ranks with a better cost
   std::vector<bool> is_next_;

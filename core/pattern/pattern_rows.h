@@ -45,14 +45,14 @@ class ShardRows {
   }
 
  private:
-  struct Part {
+  struct ShareRun {
     std::int64_t lo, size;
     bool has_values;
   };
 
   // `own` where the share meets it and where it does not.
-  static std::vector<Part> cut(Runs own, Runs share) {
-    std::vector<Part> out;
+  static std::vector<ShareRun> cut(Runs own, Runs share) {
+    std::vector<ShareRun> out;
     auto at = share.begin();
     for (const Run& run : own)
       for (std::int64_t lo = run.global_lo; lo < run.global_hi();) {
@@ -67,13 +67,13 @@ class ShardRows {
   }
 
   bool holds_whole(int dim, std::int64_t length) const {
-    const std::vector<Part>& parts = parts_[to_index(dim)];
+    const std::vector<ShareRun>& parts = parts_[to_index(dim)];
     return parts.size() == 1 && parts[0].size == length && parts[0].has_values;
   }
 
   void walk(int dim, std::int64_t base, bool has_values) {
     auto at = to_index(dim);
-    for (const Part& part : parts_[at]) {
+    for (const ShareRun& part : parts_[at]) {
       bool valued = has_values && part.has_values;
       if (dim == last_) {
         row_(base + part.lo * strides_[at], part.size * strides_[at], valued);
@@ -86,7 +86,7 @@ class ShardRows {
 
   Row& row_;
   int dims_, last_;
-  std::array<std::vector<Part>, kMaxDims> parts_;
+  std::array<std::vector<ShareRun>, kMaxDims> parts_;
   std::array<std::int64_t, kMaxDims> strides_{};
 };
 

@@ -66,12 +66,12 @@ class Joiner {
 
   CopyStep joined(const CopyStep& step) const {
     CopyStep out{step.parts, moves(step.moves)};
-    for (CopyStep::Part& part : out.parts) part.slot = slot(part.slot);
+    for (CopyStep::SlotMoves& part : out.parts) part.slot = slot(part.slot);
     return out;
   }
   FillStep joined(const FillStep& step) const {
     FillStep out;
-    for (const FillStep::Part& part : step.parts)
+    for (const FillStep::SlotFill& part : step.parts)
       out.parts.push_back({slot(part.slot), buffer(part.buffer), box(part.box)});
     return out;
   }
@@ -94,7 +94,7 @@ class Joiner {
     return step;
   }
   ReduceStep joined(ReduceStep step) const {
-    for (ReduceStep::Part& part : step.parts) {
+    for (ReduceStep::SlotFold& part : step.parts) {
       part.slot = slot(part.slot);
       part.destination = buffer(part.destination);
       part.destination_lo = lo(part.destination_lo);

@@ -126,12 +126,12 @@ void for_each_move(const MoveList& moves, MoveRange range, Visit&& visit) {
 
 // Local copies. Parts ascend by slot; several moves of one slot are one part.
 struct CopyStep {
-  struct Part {
+  struct SlotMoves {
     Slot slot;
     MoveRange moves;
-    friend bool operator==(const Part&, const Part&) = default;
+    friend bool operator==(const SlotMoves&, const SlotMoves&) = default;
   };
-  std::vector<Part> parts;
+  std::vector<SlotMoves> parts;
   MoveList moves;
   friend bool operator==(const CopyStep&, const CopyStep&) = default;
 
@@ -139,27 +139,27 @@ struct CopyStep {
   bool is_empty() const { return parts.empty(); }
   template <class Visit>
   void for_each_slot(Visit&& visit) const {
-    for (const Part& part : parts) visit(part.slot);
+    for (const SlotMoves& part : parts) visit(part.slot);
   }
 };
 
 // Boxes set to zero: padding that a collective ships and nobody uses, and what S->P(sum) leaves to
 // other ranks. Parts ascend by slot; a slot may have several.
 struct FillStep {
-  struct Part {
+  struct SlotFill {
     Slot slot;
     BufferId buffer;
     Box box;
-    friend bool operator==(const Part&, const Part&) = default;
+    friend bool operator==(const SlotFill&, const SlotFill&) = default;
   };
-  std::vector<Part> parts;
+  std::vector<SlotFill> parts;
   friend bool operator==(const FillStep&, const FillStep&) = default;
 
   std::string_view kind_text() const { return "fill"; }
   bool is_empty() const { return parts.empty(); }
   template <class Visit>
   void for_each_slot(Visit&& visit) const {
-    for (const Part& part : parts) visit(part.slot);
+    for (const SlotFill& part : parts) visit(part.slot);
   }
 };
 
@@ -236,16 +236,16 @@ struct ReduceStep {
     DimVector lo;
     friend bool operator==(const Operand&, const Operand&) = default;
   };
-  struct Part {
+  struct SlotFold {
     Slot slot;
     BufferId destination;
     DimVector destination_lo, extents;
     std::uint32_t first_operand, operand_count;  // >= 1
-    friend bool operator==(const Part&, const Part&) = default;
+    friend bool operator==(const SlotFold&, const SlotFold&) = default;
   };
   ReduceOp op = ReduceOp::Sum;  // never Avg
   std::int64_t divisor = 1;
-  std::vector<Part> parts;
+  std::vector<SlotFold> parts;
   std::vector<Operand> operands;
   friend bool operator==(const ReduceStep&, const ReduceStep&) = default;
 
@@ -253,7 +253,7 @@ struct ReduceStep {
   bool is_empty() const { return parts.empty(); }
   template <class Visit>
   void for_each_slot(Visit&& visit) const {
-    for (const Part& part : parts) visit(part.slot);
+    for (const SlotFold& part : parts) visit(part.slot);
   }
 };
 

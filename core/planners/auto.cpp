@@ -17,14 +17,14 @@
 namespace reshard {
 namespace {
 
-struct Candidate {
+struct ConsideredPlan {
   std::string_view planner;
   Plan plan;
   Explanation explanation;
   PlanFindings found = {};  // no time: over the memory limit
   std::int64_t first_use_ps = 0;
   // An earlier one with the same plan: this one is never taken, and its plan is let go.
-  const Candidate* like = nullptr;
+  const ConsideredPlan* like = nullptr;
 
   std::int64_t peak_bytes() const { return found.bytes->peak_max; }
   std::int64_t total_ps() const { return found.timing->time_ps + first_use_ps; }
@@ -37,7 +37,7 @@ struct Refusal {
   std::string why;
 };
 struct Candidates {
-  std::vector<Candidate> made;
+  std::vector<ConsideredPlan> made;
   std::vector<Refusal> refusals;
 };
 
@@ -55,12 +55,12 @@ Candidates candidates_of(const Request& request, const PlannerInput& input) {
     own.p2p = p2p;
     try {
       Plan plan = made_by(row, request, own);
-      auto like = std::find_if(out.made.begin(), out.made.end(), [&](const Candidate& other) {
+      auto like = std::find_if(out.made.begin(), out.made.end(), [&](const ConsideredPlan& other) {
         return other.plan.steps == plan.steps && other.plan.buffers == plan.buffers;
       });
       bool is_new = like == out.made.end();
       out.made.push_back({row.name, std::move(plan), std::move(explanation), std::move(found)});
-      Candidate& made = out.made.back();
+      ConsideredPlan& made = out.made.back();
       if (!is_new) {
         made.like = &*like;
         made.plan.steps = {};
@@ -83,10 +83,11 @@ Candidates candidates_of(const Request& request, const PlannerInput& input) {
 
 // What takes longer than the best so far need not be timed to its end, where nobody asks for the
 // time.
-void find_out(Candidate& own, std::span<Candidate* const> before, const PlannerInput& input) {
+void find_out(ConsideredPlan& own, std::span<ConsideredPlan* const> before,
+              const PlannerInput& input) {
   std::int64_t limit_ps = kNoTimeLimit;
   if (input.first_use_ps) own.first_use_ps = input.first_use_ps(own.plan);
-  for (const Candidate* other : before) {
+  for (const ConsideredPlan* other : before) {
     if (other->found.timing && input.explanation == nullptr)
       limit_ps =
           std::min(limit_ps, std::max<std::int64_t>(1, other->total_ps() - own.first_use_ps));
@@ -99,18 +100,18 @@ void find_out(Candidate& own, std::span<Candidate* const> before, const PlannerI
 
 // Planners may agree on a plan; then it is counted and timed once. p2p's first: it is often the
 // fastest, and never slow to time.
-void find_out_all(std::vector<Candidate>& candidates, const PlannerInput& input) {
-  std::vector<Candidate*> order;
-  const Candidate* first = nullptr;
-  for (Candidate& candidate : candidates) {
+void find_out_all(std::vector<ConsideredPlan>& candidates, const PlannerInput& input) {
+  std::vector<ConsideredPlan*> order;
+  const ConsideredPlan* first = nullptr;
+  for (ConsideredPlan& candidate : candidates) {
     if (candidate.like == nullptr) order.push_back(&candidate);
     if (candidate.planner == "p2p") first = candidate.like != nullptr ? candidate.like : &candidate;
   }
   std::stable_partition(order.begin(), order.end(),
-                        [&](const Candidate* candidate) { return candidate == first; });
+                        [&](const ConsideredPlan* candidate) { return candidate == first; });
   for (std::size_t i = 0; i < order.size(); ++i)
     find_out(*order[i], std::span(order).first(i), input);
-  for (Candidate& candidate : candidates) {
+  for (ConsideredPlan& candidate : candidates) {
     if (candidate.like == nullptr) continue;
     candidate.found = candidate.like->found;
     candidate.first_use_ps = candidate.like->first_use_ps;
@@ -118,9 +119,9 @@ void find_out_all(std::vector<Candidate>& candidates, const PlannerInput& input)
 }
 
 // In the order of the registry, whoever made a plan and whoever refused.
-void add_alternatives(const Candidates& candidates, const Candidate& best, Explanation& out) {
+void add_alternatives(const Candidates& candidates, const ConsideredPlan& best, Explanation& out) {
   for (const PlannerRow& row : planners()) {
-    for (const Candidate& own : candidates.made)
+    for (const ConsideredPlan& own : candidates.made)
       if (own.planner == row.name)
         out.add(Explanation::Alternative{
             .planner = std::string(row.name),
@@ -134,8 +135,8 @@ void add_alternatives(const Candidates& candidates, const Candidate& best, Expla
   }
 }
 
-void explain(const Candidates& candidates, const Candidate& best, Explanation& out) {
-  for (const Candidate& candidate : candidates.made)
+void explain(const Candidates& candidates, const ConsideredPlan& best, Explanation& out) {
+  for (const ConsideredPlan& candidate : candidates.made)
     out.add(fmt::format(
         "auto: {} takes {}{}, peak {}", candidate.planner,
         candidate.found.timing ? duration_text(candidate.found.timing->time_ps)
@@ -161,17 +162,18 @@ Plan plan_auto(const Request& request, const PlannerInput& input) {
   RESHARD_CHECK(input.plan_time != nullptr && input.topology != nullptr,
                 "auto needs a topology and a way to time plans on it");
   Candidates found = candidates_of(request, input);
-  std::vector<Candidate>& candidates = found.made;
+  std::vector<ConsideredPlan>& candidates = found.made;
   find_out_all(candidates, input);
-  Candidate* best = nullptr;
+  ConsideredPlan* best = nullptr;
   // The first of equals stands first in the registry.
-  for (Candidate& candidate : candidates)
+  for (ConsideredPlan& candidate : candidates)
     if (candidate.found.timing && (best == nullptr || candidate.cost() < best->cost()))
       best = &candidate;
   if (best == nullptr) {
-    auto least = std::min_element(
-        candidates.begin(), candidates.end(),
-        [](const Candidate& a, const Candidate& b) { return a.peak_bytes() < b.peak_bytes(); });
+    auto least = std::min_element(candidates.begin(), candidates.end(),
+                                  [](const ConsideredPlan& a, const ConsideredPlan& b) {
+                                    return a.peak_bytes() < b.peak_bytes();
+                                  });
     require_memory(fmt::format("planner {}", least->planner), least->peak_bytes(),
                    *input.memory_limit_bytes);
   }

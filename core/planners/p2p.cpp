@@ -213,9 +213,9 @@ class MovePlanner {
   // Parts ascend by slot, and operands as they.
   void in_order(ReduceStep& divide) const {
     divide.divisor = divisor_;
-    std::ranges::stable_sort(divide.parts, {}, &ReduceStep::Part::slot);
+    std::ranges::stable_sort(divide.parts, {}, &ReduceStep::SlotFold::slot);
     std::vector<ReduceStep::Operand> operands;
-    for (ReduceStep::Part& part : divide.parts) {
+    for (ReduceStep::SlotFold& part : divide.parts) {
       operands.push_back(divide.operands[part.first_operand]);
       part.first_operand = static_cast<std::uint32_t>(operands.size() - 1);
     }

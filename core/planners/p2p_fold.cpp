@@ -42,7 +42,7 @@ class FoldPlanner {
   }
 
  private:
-  using Fold = std::pair<ReduceStep::Part, std::vector<ReduceStep::Operand>>;
+  using Fold = std::pair<ReduceStep::SlotFold, std::vector<ReduceStep::Operand>>;
 
   // The addend of the item that `slot` holds, if any.
   std::optional<std::int64_t> held_addend(const Item& item, Slot slot) const {
@@ -128,7 +128,7 @@ class FoldPlanner {
             const DimVector& extents) {
           const DimVector& result_lo = owner_needs ? destination_lo : packed_lo;
           Fold& fold = folds_[to_index(owner)].emplace_back(
-              ReduceStep::Part{owner, result, result_lo, extents, 0, 0},
+              ReduceStep::SlotFold{owner, result, result_lo, extents, 0, 0},
               std::vector<ReduceStep::Operand>{});
           std::size_t next = 0;
           for (std::int64_t addend : *item.addends) {

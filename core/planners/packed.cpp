@@ -33,9 +33,10 @@ constexpr std::int32_t kDirect = 0;  // chunks of p2p's plan
 
 // What trees are to be like.
 struct Aim {
-  // A hop over the longest latency is as dear as this many thousandths of the busiest toll.
+  // A hop over the longest latency costs as much as this many thousandths of the busiest resource
+  // class.
   std::int64_t latency_permille;
-  // Bounds that tolls may be under way before they become dear.
+  // Bounds that classes may be under way before they become dear.
   std::int64_t bounds = 1;
   int shallower_rounds = 0;
 };
@@ -57,9 +58,9 @@ std::int64_t item_count(const Crossing& crossing) {
   return count;
 }
 
-// So many that none keeps the narrowest toll busy for more than a 32nd of the time aimed at; fewer
-// where each has many hops.
-std::int32_t granules_for(const Commodities& commodities, const Roads& roads,
+// Enough that none keeps the narrowest resource class busy for more than a 32nd of the time aimed
+// at; fewer where each has many hops.
+std::int32_t granules_for(const Commodities& commodities, const RankRoutes& routes,
                           std::int64_t symmetries, std::int64_t target_ps) {
   constexpr Int128 kMaxGranules = 512, kShare = 32, kMaxHops = 1 << 18;
   Int128 bytes = 0, narrowest = 0, needers = 0;
@@ -67,8 +68,8 @@ std::int32_t granules_for(const Commodities& commodities, const Roads& roads,
     bytes += commodity.bytes;
     needers += static_cast<std::int64_t>(commodity.needers.size());
   }
-  for (const Roads::Toll& toll : roads.tolls()) {
-    Int128 rate = Int128{toll.bytes_per_s} * toll.resources;
+  for (const RankRoutes::ResourceClass& resource_class : routes.classes()) {
+    Int128 rate = Int128{resource_class.bytes_per_s} * resource_class.resources;
     narrowest = narrowest == 0 ? rate : std::min(narrowest, rate);
   }
   auto count = static_cast<std::int64_t>(commodities.list.size());
@@ -99,11 +100,11 @@ class PackedPlanner {
         input_(input),
         crossing_(crossing),
         packed_(crossing_, *input.topology),
-        roads_(*input.topology, packed_.ranks, packed_.symmetry),
+        routes_(*input.topology, packed_.ranks, packed_.symmetry),
         bound_ps_(std::max<std::int64_t>(
             1, bound_of(request_, *input.topology, Switches::Forward).time_ps())) {
-    for (const Roads::Crossing& crossing : roads_.crossings())
-      latency_ps_ = std::max(latency_ps_, crossing.latency_ps);
+    for (const RankRoutes::Trunk& trunk : routes_.trunks())
+      latency_ps_ = std::max(latency_ps_, trunk.latency_ps);
   }
 
   Plan best() {
@@ -126,7 +127,7 @@ class PackedPlanner {
   }
 
  private:
-  struct Candidate {
+  struct Variant {
     Plan plan;
     Explanation explanation;
     std::optional<PlanBytes> bytes;    // where there is a limit
@@ -134,7 +135,7 @@ class PackedPlanner {
     bool fits;                         // the memory limit
     std::int32_t chunks;
     std::size_t trees;
-    std::int64_t packed_ps;  // of the busiest toll
+    std::int64_t packed_ps;  // of the busiest resource class
     std::int32_t busiest;
   };
 
@@ -145,8 +146,8 @@ class PackedPlanner {
     options.shallower_rounds = aim.shallower_rounds;
     if (is_large()) options.rounds = 1;
     options.granules =
-        granules_for(packed_.commodities, roads_, packed_.symmetry.size(), bound_ps_);
-    return pack(packed_.commodities, roads_, packed_.symmetry, options);
+        granules_for(packed_.commodities, routes_, packed_.symmetry.size(), bound_ps_);
+    return pack(packed_.commodities, routes_, packed_.symmetry, options);
   }
 
   // Where one plan is work enough.
@@ -155,12 +156,12 @@ class PackedPlanner {
   // Chunks of all hops of all trees are at most 2^21 moves.
   std::int32_t most_chunks(const Packing& packing) const {
     constexpr std::int64_t kMoves = 1 << 21;
-    std::int64_t legs = 1;
+    std::int64_t hops = 1;
     for (const PackedTree& tree : packing.trees)
       for (const Branch& branch : tree.branches)
-        legs += static_cast<std::int64_t>(branch.in.size() + branch.out.size());
+        hops += static_cast<std::int64_t>(branch.in.size() + branch.out.size());
     return static_cast<std::int32_t>(
-        std::clamp<std::int64_t>(kMoves / (legs * packed_.symmetry.size()), 1, kMaxChunks));
+        std::clamp<std::int64_t>(kMoves / (hops * packed_.symmetry.size()), 1, kMaxChunks));
   }
 
   // Where steps take turns a chunk costs what a launch does, which only the clock knows.
@@ -184,7 +185,7 @@ class PackedPlanner {
           "S -> P(sum): zeros for the elements of other ranks");
     Chunking chunking = chunks_of(chunks);
     chunking.waves = input_.steps_in_turn;
-    emit_trees(crossing, packed_, roads_, packing, chunking, say);
+    emit_trees(crossing, packed_, routes_, packing, chunking, say);
     return offer({std::move(crossing.plan),
                   std::move(explanation),
                   {},
@@ -196,7 +197,7 @@ class PackedPlanner {
                   packing.busiest});
   }
 
-  bool offer(Candidate own) {
+  bool offer(Variant own) {
     if (input_.memory_limit_bytes) {
       own.bytes = count_bytes(own.plan);
       own.fits = own.bytes->peak_max <= *input_.memory_limit_bytes;
@@ -254,7 +255,7 @@ class PackedPlanner {
 
   // Plans above the memory limit have no time: of them the one that needs least. Without a clock
   // the first is taken.
-  static bool better(const Candidate& a, const Candidate& b) {
+  static bool better(const Variant& a, const Variant& b) {
     if (a.fits != b.fits) return a.fits;
     if (!a.fits) return a.bytes->peak_max < b.bytes->peak_max;
     return a.timing && a.timing->time_ps < b.timing->time_ps;
@@ -291,7 +292,7 @@ class PackedPlanner {
       input_.explanation->add(fmt::format(
           "packed: {} is the limit, under way for {}; {} trees for {} symmetric images each share "
           "the links, in {} chunk{}",
-          roads_.tolls()[to_index(best_->busiest)].name, duration_text(best_->packed_ps),
+          routes_.classes()[to_index(best_->busiest)].name, duration_text(best_->packed_ps),
           best_->trees, packed_.symmetry.size(), best_->chunks, best_->chunks == 1 ? "" : "s"));
     if (best_->chunks == kDirect)
       input_.explanation->add("packed: nothing is faster than what p2p does");
@@ -303,9 +304,9 @@ class PackedPlanner {
   const PlannerInput& input_;
   const Crossing& crossing_;
   PackedRequest packed_;
-  Roads roads_;
+  RankRoutes routes_;
   std::int64_t bound_ps_, latency_ps_ = 1;
-  std::optional<Candidate> best_;
+  std::optional<Variant> best_;
 };
 
 }  // namespace

@@ -12,12 +12,12 @@
 
 namespace reshard {
 
-Piece Contents::piece(std::size_t i) const {
+KnownBox Contents::piece(std::size_t i) const {
   const std::int64_t* values = at(i);
-  Piece out{{DimVector(dims_), DimVector(dims_)},
-            DimVector(dims_),
-            static_cast<FoldId>(values[3 * dims_] >> 32),
-            static_cast<std::int32_t>(values[3 * dims_])};
+  KnownBox out{{DimVector(dims_), DimVector(dims_)},
+               DimVector(dims_),
+               static_cast<FoldId>(values[3 * dims_] >> 32),
+               static_cast<std::int32_t>(values[3 * dims_])};
   for (int d = 0; d < dims_; ++d, values += 3) {
     out.box.lo[d] = values[0];
     out.box.hi[d] = values[1];
@@ -26,7 +26,7 @@ Piece Contents::piece(std::size_t i) const {
   return out;
 }
 
-void Contents::write(const Piece& piece) {
+void Contents::write(const KnownBox& piece) {
   std::size_t used = values_.size();
   // One piece is the common case, then a handful.
   if (used == stride()) values_.reserve(4 * used);

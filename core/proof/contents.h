@@ -48,7 +48,7 @@ class FoldSets {
 };
 
 // Elements of `box` (local): the global index is the local one + shift, the value is `fold`.
-struct Piece {
+struct KnownBox {
   Box box;
   DimVector shift;
   FoldId fold;
@@ -60,8 +60,8 @@ class Contents {
   explicit Contents(int dims = 1) : dims_(dims) {}
 
   std::size_t size() const { return values_.size() / stride(); }
-  Piece piece(std::size_t i) const;
-  void write(const Piece& piece);
+  KnownBox piece(std::size_t i) const;
+  void write(const KnownBox& piece);
   // Calls visit(piece cut to `box`) for every piece that meets `box`; returns the volume they
   // cover. Pieces count twice where they overlap, which first_overlap finds in the end.
   template <class Visit>
@@ -69,7 +69,7 @@ class Contents {
     std::int64_t covered = 0;
     auto look = [&](std::size_t i) {
       if (!meets(i, box)) return;
-      Piece found = piece(i);
+      KnownBox found = piece(i);
       cut_to(found.box, box);
       covered += found.box.volume();
       visit(found);

@@ -13,7 +13,7 @@
 namespace reshard {
 namespace {
 
-using Pieces = std::vector<Piece>;
+using Pieces = std::vector<KnownBox>;
 
 // Folds boxes of the symbolic memory.
 class SymbolicFold {
@@ -26,7 +26,7 @@ class SymbolicFold {
     const Place& first = operands.front();
     Pieces sum;
     memory_.read(first.buffer, first.slot, box_at(first.lo, extents),
-                 [&](const Piece& piece) { sum.push_back(piece); });
+                 [&](const KnownBox& piece) { sum.push_back(piece); });
     for (const Place& operand : operands.subspan(1)) fold_in(sum, first.lo, operand);
     finish(sum, first.buffer, op, divisor, operands.size());
     return sum;
@@ -37,14 +37,14 @@ class SymbolicFold {
   void fold_in(Pieces& sum, const DimVector& sum_lo, const Place& operand) {
     const DimVector& lo = operand.lo;
     Pieces next;
-    for (const Piece& piece : sum) {
+    for (const KnownBox& piece : sum) {
       Box box = piece.box;
       for (int d = 0; d < plan_.dims(); ++d) {
         box.lo[d] += lo[d] - sum_lo[d];
         box.hi[d] += lo[d] - sum_lo[d];
       }
-      memory_.read(operand.buffer, operand.slot, box, [&](const Piece& other) {
-        Piece joined = other;
+      memory_.read(operand.buffer, operand.slot, box, [&](const KnownBox& other) {
+        KnownBox joined = other;
         for (int d = 0; d < plan_.dims(); ++d) {
           std::int64_t by = sum_lo[d] - lo[d];
           joined.box.lo[d] += by;
@@ -72,7 +72,7 @@ class SymbolicFold {
     if (operands > 1 && op != plan_.request(buffer).fold().op)
       memory_.refute(fmt::format("folds by {}, the request by {}", text(op),
                                  text(plan_.request(buffer).fold().op)));
-    for (Piece& piece : sum) {
+    for (KnownBox& piece : sum) {
       std::optional<FoldId> fold = memory_.folds().divide(piece.fold, divisor);
       if (!fold) memory_.refute("divides too often");
       piece.fold = *fold;
@@ -90,7 +90,7 @@ class OperationsRun : public Operations {
       : plan_(plan), memory_(memory), fold_(plan, memory), padding_(plan.steps.size(), 0) {}
 
   void copy(const Place& from, const Place& to, const DimVector& extents) override {
-    memory_.read(from.buffer, from.slot, box_at(from.lo, extents), [&](const Piece& piece) {
+    memory_.read(from.buffer, from.slot, box_at(from.lo, extents), [&](const KnownBox& piece) {
       count_padding(piece, from.buffer, from.slot == to.slot ? 0 : 1);
       memory_.write(to.buffer, to.slot, piece, from.lo, to.lo);
     });
@@ -101,7 +101,7 @@ class OperationsRun : public Operations {
   }
   void fold(ReduceOp op, std::int64_t divisor, std::span<const Place> operands, const Place& to,
             const DimVector& extents) override {
-    for (const Piece& piece : folded(op, divisor, operands, extents))
+    for (const KnownBox& piece : folded(op, divisor, operands, extents))
       memory_.write(to.buffer, to.slot, piece, operands[0].lo, to.lo);
   }
   void then() override { memory_.read_own(); }
@@ -112,7 +112,7 @@ class OperationsRun : public Operations {
     return fold_.run(op, divisor, operands, extents);
   }
   // Of what nobody uses and so many ranks receive.
-  void count_padding(const Piece& piece, BufferId buffer, std::int64_t receivers) {
+  void count_padding(const KnownBox& piece, BufferId buffer, std::int64_t receivers) {
     if (piece.fold == kPadding)
       add_bytes(padding_[to_index(memory_.step())],
                 Int128{piece.box.volume()} * receivers * plan_.element_bytes(buffer));
@@ -163,7 +163,7 @@ class SymbolicRun {
           for (std::int32_t i = 0; i < step.group_size; ++i) {
             Box block = block_of(input, step.input_dim, i, step.group_size);
             Pieces sum = folded(step, group, block);
-            for (const Piece& piece : sum) {
+            for (const KnownBox& piece : sum) {
               run_.count_padding(piece, step.input, step.group_size - 1);
               memory_.write(step.output, group[to_index(i)], piece, block.lo, output.lo);
             }
@@ -172,7 +172,7 @@ class SymbolicRun {
         case CollectiveKind::AllReduce: {
           Pieces sum = folded(step, group, input);
           auto result = std::make_shared<Contents>(plan_.dims());
-          for (const Piece& piece : sum) {
+          for (const KnownBox& piece : sum) {
             run_.count_padding(piece, step.input, 2 * (step.group_size - 1));
             result->write(memory_.moved(piece, input.lo, output.lo));
           }
@@ -188,7 +188,7 @@ class SymbolicRun {
     auto result = std::make_shared<Contents>(plan_.dims());
     for (std::int32_t i = 0; i < step.group_size; ++i) {
       DimVector to = block_of(output, step.output_dim, i, step.group_size).lo;
-      memory_.read(step.input, group[to_index(i)], input, [&](const Piece& piece) {
+      memory_.read(step.input, group[to_index(i)], input, [&](const KnownBox& piece) {
         run_.count_padding(piece, step.input, step.group_size - 1);
         result->write(memory_.moved(piece, input.lo, to));
       });
@@ -206,7 +206,7 @@ class SymbolicRun {
         Box from = block_of(input, step.input_dim, j, n);
         for (std::int32_t i = first; i < std::min(n, first + kAtOnce); ++i) {
           DimVector to = block_of(output, step.output_dim, i, n).lo;
-          memory_.read(step.input, group[to_index(i)], from, [&](const Piece& piece) {
+          memory_.read(step.input, group[to_index(i)], from, [&](const KnownBox& piece) {
             run_.count_padding(piece, step.input, i == j ? 0 : 1);
             memory_.write(step.output, group[to_index(j)], piece, from.lo, to);
           });

@@ -60,19 +60,19 @@ class Together {
   [[noreturn]] void refute(std::string what) const { throw Refuted{{step_, std::move(what)}}; }
 
   void deliver(const std::vector<const Launch*>& launches, Operations& out) const {
-    using Message = Messages::Message;
-    std::map<std::pair<Slot, Slot>, const Message*> sent;
+    using PeerMessage = Messages::PeerMessage;
+    std::map<std::pair<Slot, Slot>, const PeerMessage*> sent;
     auto for_each = [&](auto&& visit) {
       for (const Launch* launch : launches)
         if (const auto* messages = std::get_if<Messages>(&launch->work)) visit(*messages);
     };
     for_each([&](const Messages& messages) {
-      for (const Message& message : messages.sends)
+      for (const PeerMessage& message : messages.sends)
         if (!sent.try_emplace({message.moves.front().from.slot, message.peer}, &message).second)
           refute("has two messages between the same ranks");
     });
     for_each([&](const Messages& messages) {
-      for (const Message& message : messages.receives) {
+      for (const PeerMessage& message : messages.receives) {
         auto found = sent.find({message.peer, message.moves.front().to.slot});
         if (found == sent.end()) refute("has a message that nobody sends");
         if (found->second->moves != message.moves) refute("has a message with two meanings");

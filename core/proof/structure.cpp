@@ -114,7 +114,7 @@ class StepCheck {
     if (step.parts.empty()) fail("is empty");
     for (std::size_t i = 0; i < step.parts.size() && what_.empty(); ++i) {
       part_ = i;
-      const FillStep::Part& part = step.parts[i];
+      const FillStep::SlotFill& part = step.parts[i];
       if (!check_slot(part.slot)) return;
       if (i > 0 && part.slot < step.parts[i - 1].slot) return fail("lists its ranks out of order");
       if (check_box(part.buffer, part.slot, part.box.lo, part.box.extents()))
@@ -158,7 +158,7 @@ class StepCheck {
     std::size_t next = 0;
     for (std::size_t i = 0; i < step.parts.size() && what_.empty(); ++i) {
       part_ = i;
-      const ReduceStep::Part& part = step.parts[i];
+      const ReduceStep::SlotFold& part = step.parts[i];
       if (!check_slot(part.slot)) return;
       if (i > 0 && part.slot < step.parts[i - 1].slot) return fail("lists its ranks out of order");
       if (part.first_operand != next || part.operand_count == 0 ||

@@ -112,7 +112,7 @@ void SymbolicMemory::refute(const std::string& what) const {
                  part_}};
 }
 
-void SymbolicMemory::put(BufferId buffer, Slot slot, const Piece& piece) {
+void SymbolicMemory::put(BufferId buffer, Slot slot, const KnownBox& piece) {
   if (++pieces_ > kMaxProofPieces)
     throw InputError(
         "proof: expected at most 2^25 boxes, found more (fewer ranks would do, perhaps another "
@@ -123,7 +123,7 @@ void SymbolicMemory::put(BufferId buffer, Slot slot, const Piece& piece) {
   held->write(piece);
 }
 
-void SymbolicMemory::move(Piece& piece, const DimVector& from, const DimVector& to) const {
+void SymbolicMemory::move(KnownBox& piece, const DimVector& from, const DimVector& to) const {
   for (int d = 0; d < plan_.dims(); ++d) {
     std::int64_t by = to[d] - from[d];
     piece.box.lo[d] += by;
@@ -133,12 +133,12 @@ void SymbolicMemory::move(Piece& piece, const DimVector& from, const DimVector& 
   piece.writer = step_;
 }
 
-Piece SymbolicMemory::moved(Piece piece, const DimVector& from, const DimVector& to) const {
+KnownBox SymbolicMemory::moved(KnownBox piece, const DimVector& from, const DimVector& to) const {
   move(piece, from, to);
   return piece;
 }
 
-void SymbolicMemory::write(BufferId buffer, Slot slot, Piece piece, const DimVector& from,
+void SymbolicMemory::write(BufferId buffer, Slot slot, KnownBox piece, const DimVector& from,
                            const DimVector& to) {
   move(piece, from, to);
   put(buffer, slot, piece);
@@ -155,7 +155,7 @@ void SymbolicMemory::write_on_all(BufferId buffer, std::span<const Slot> group,
   }
 }
 
-void SymbolicMemory::check_order(BufferId buffer, Slot slot, const Piece& piece) const {
+void SymbolicMemory::check_order(BufferId buffer, Slot slot, const KnownBox& piece) const {
   if (piece.writer < 0 ||
       (order_ ? order_->ordered(slot, piece.writer, step_) : piece.writer < step_ + reads_own_))
     return;
@@ -179,7 +179,7 @@ void SymbolicMemory::check_single_writes() const {
       continue;
     auto overlap = contents_[i]->first_overlap();
     if (!overlap) continue;
-    Piece a = contents_[i]->piece(overlap->first), b = contents_[i]->piece(overlap->second);
+    KnownBox a = contents_[i]->piece(overlap->first), b = contents_[i]->piece(overlap->second);
     auto slot = static_cast<Slot>(i % plan_.slot_count());
     StepId later{std::max(a.writer, b.writer)};
     Box both = intersect(a.box, b.box);
@@ -242,7 +242,7 @@ void SymbolicMemory::check_destination(TensorId tensor) {
 
 void SymbolicMemory::check_box(const Contents& held, TensorId tensor, Slot slot, const Box& box,
                                const DimVector& shift, const Want& want) const {
-  held.read(box, [&](const Piece& piece) {
+  held.read(box, [&](const KnownBox& piece) {
     // A wrong value is said of the step that wrote it.
     auto wrong = [&](std::string what) {
       StepId writer{piece.writer};

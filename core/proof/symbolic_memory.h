@@ -50,20 +50,21 @@ class SymbolicMemory {
   void read(BufferId buffer, Slot slot, const Box& box, Visit&& visit) {
     ContentsRef held =
         contents(buffer, slot);  // a second reference: what is written meanwhile goes to a copy
-    std::int64_t covered = !held ? 0 : held->read(box, [&](const Piece& piece) {
+    std::int64_t covered = !held ? 0 : held->read(box, [&](const KnownBox& piece) {
       check_order(buffer, slot, piece);
       visit(piece);
     });
     check_covered(buffer, slot, box, covered);
   }
   // Writes a piece read in coordinates at `from` to the same place relative to `to`.
-  void write(BufferId buffer, Slot slot, Piece piece, const DimVector& from, const DimVector& to);
+  void write(BufferId buffer, Slot slot, KnownBox piece, const DimVector& from,
+             const DimVector& to);
   // What a collective leaves alike on all ranks of a group; kept once. Pieces as write() leaves
   // them.
   void write_on_all(BufferId buffer, std::span<const Slot> group,
                     const std::shared_ptr<Contents>& result);
   // `piece` moved and marked as written by this step.
-  Piece moved(Piece piece, const DimVector& from, const DimVector& to) const;
+  KnownBox moved(KnownBox piece, const DimVector& from, const DimVector& to) const;
 
   // "step 3 (copy) WHAT".
   [[noreturn]] void refute(const std::string& what) const;
@@ -79,10 +80,10 @@ class SymbolicMemory {
   ContentsRef& contents(BufferId buffer, Slot slot) {
     return contents_[to_index(buffer) * plan_.slot_count() + to_index(slot)];
   }
-  void move(Piece& piece, const DimVector& from, const DimVector& to) const;
-  void put(BufferId buffer, Slot slot, const Piece& piece);
+  void move(KnownBox& piece, const DimVector& from, const DimVector& to) const;
+  void put(BufferId buffer, Slot slot, const KnownBox& piece);
   void load_sources();
-  void check_order(BufferId buffer, Slot slot, const Piece& piece) const;
+  void check_order(BufferId buffer, Slot slot, const KnownBox& piece) const;
   void check_covered(BufferId buffer, Slot slot, const Box& box, std::int64_t covered) const;
   FoldId wanted(const Request& request, std::int32_t position);
   void check_destination(TensorId tensor);

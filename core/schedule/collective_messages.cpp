@@ -67,7 +67,7 @@ Box GroupPart::part_for(std::int32_t member) const {
 template <class MoveOf>
 Messages GroupPart::with_all(MoveOf&& move) const {
   Messages out;
-  auto add = [](std::vector<Messages::Message>& to, Slot peer, PlacedMove carried) {
+  auto add = [](std::vector<Messages::PeerMessage>& to, Slot peer, PlacedMove carried) {
     if (element_count(carried.extents) > 0) to.push_back({peer, {std::move(carried)}});
   };
   for (std::int32_t m = 0; m < step_.group_size; ++m) {
@@ -76,7 +76,7 @@ Messages GroupPart::with_all(MoveOf&& move) const {
     add(out.sends, peer, move(member_, m));
     add(out.receives, peer, move(m, member_));
   }
-  auto by_peer = [](const Messages::Message& a, const Messages::Message& b) {
+  auto by_peer = [](const Messages::PeerMessage& a, const Messages::PeerMessage& b) {
     return a.peer < b.peer;
   };
   std::sort(out.sends.begin(), out.sends.end(), by_peer);

@@ -42,7 +42,7 @@ class Handover {
  public:
   // `uses` ordered by the first that writes them.
   Handover(const std::vector<Use>& uses, const StepOrder& order, Slot slot)
-      : uses_(uses), order_(order), slot_(slot), givers_(uses.size()), given_(uses.size()) {
+      : uses_(uses), order_(order), slot_(slot), earlier_(uses.size()), given_(uses.size()) {
     for (const Use& use : uses) left_.push_back(use.bytes);
     lacks_ = left_;
   }
@@ -50,9 +50,9 @@ class Handover {
   // Bytes of memory in all, with what is not taken over.
   std::int64_t memory() {
     for (std::size_t taker = 0; taker < uses_.size(); ++taker)
-      for (std::size_t giver = 0; giver < taker && lacks_[taker] > 0; ++giver)
-        if (left_[giver] > 0 && gone_before(uses_[giver], uses_[taker]))
-          lacks_[taker] -= hand_over(giver, taker, std::min(lacks_[taker], left_[giver]));
+      for (std::size_t earlier = 0; earlier < taker && lacks_[taker] > 0; ++earlier)
+        if (left_[earlier] > 0 && gone_before(uses_[earlier], uses_[taker]))
+          lacks_[taker] -= hand_over(earlier, taker, std::min(lacks_[taker], left_[earlier]));
     while (find_ways()) {
       tried_.assign(uses_.size(), 0);
       for (std::size_t taker = 0; taker < uses_.size(); ++taker)
@@ -73,26 +73,26 @@ class Handover {
     });
   }
 
-  const std::vector<std::size_t>& givers_of(std::size_t taker) {
-    std::optional<std::vector<std::size_t>>& out = givers_[taker];
+  const std::vector<std::size_t>& earlier_of(std::size_t taker) {
+    std::optional<std::vector<std::size_t>>& out = earlier_[taker];
     if (!out) {
       out.emplace();
-      for (std::size_t giver = 0; giver < taker; ++giver)
-        if (gone_before(uses_[giver], uses_[taker])) out->push_back(giver);
+      for (std::size_t earlier = 0; earlier < taker; ++earlier)
+        if (gone_before(uses_[earlier], uses_[taker])) out->push_back(earlier);
     }
     return *out;
   }
 
-  std::int64_t hand_over(std::size_t giver, std::size_t taker, std::int64_t bytes) {
-    left_[giver] -= bytes;
-    given_[giver][taker] += bytes;
+  std::int64_t hand_over(std::size_t earlier, std::size_t taker, std::int64_t bytes) {
+    left_[earlier] -= bytes;
+    given_[earlier][taker] += bytes;
     return bytes;
   }
 
   // How far each is from one that lacks memory; false where none has memory left that another can
   // get to.
   bool find_ways() {
-    giver_at_.assign(uses_.size(), kNowhere);
+    earlier_at_.assign(uses_.size(), kNowhere);
     taker_at_.assign(uses_.size(), kNowhere);
     std::vector<std::size_t> takers;
     auto reach = [&](std::size_t taker, int at) {
@@ -104,31 +104,31 @@ class Handover {
       if (lacks_[taker] > 0) reach(taker, 0);
     bool found = false;
     for (std::size_t i = 0; i < takers.size(); ++i)
-      for (std::size_t giver : givers_of(takers[i])) {
-        if (giver_at_[giver] != kNowhere) continue;
-        giver_at_[giver] = taker_at_[takers[i]] + 1;
-        found = found || left_[giver] > 0;
-        for (const auto& [other, has] : given_[giver])
-          if (has > 0) reach(other, giver_at_[giver]);
+      for (std::size_t earlier : earlier_of(takers[i])) {
+        if (earlier_at_[earlier] != kNowhere) continue;
+        earlier_at_[earlier] = taker_at_[takers[i]] + 1;
+        found = found || left_[earlier] > 0;
+        for (const auto& [other, has] : given_[earlier])
+          if (has > 0) reach(other, earlier_at_[earlier]);
       }
     return found;
   }
 
-  // For `taker`, at most `bytes`: what a giver has left, or what its takers obtain elsewhere.
+  // For `taker`, at most `bytes`: what a earlier has left, or what its takers obtain elsewhere.
   std::int64_t obtain(std::size_t taker, std::int64_t bytes) {
     if (bytes == 0) return 0;
-    const std::vector<std::size_t>& givers = givers_of(taker);
-    for (; tried_[taker] < givers.size(); ++tried_[taker]) {
-      std::size_t giver = givers[tried_[taker]];
-      if (giver_at_[giver] != taker_at_[taker] + 1) continue;
-      if (left_[giver] > 0) return hand_over(giver, taker, std::min(bytes, left_[giver]));
-      for (auto& [other, has] : given_[giver]) {
-        if (taker_at_[other] != giver_at_[giver]) continue;
+    const std::vector<std::size_t>& earlier_uses = earlier_of(taker);
+    for (; tried_[taker] < earlier_uses.size(); ++tried_[taker]) {
+      std::size_t earlier = earlier_uses[tried_[taker]];
+      if (earlier_at_[earlier] != taker_at_[taker] + 1) continue;
+      if (left_[earlier] > 0) return hand_over(earlier, taker, std::min(bytes, left_[earlier]));
+      for (auto& [other, has] : given_[earlier]) {
+        if (taker_at_[other] != earlier_at_[earlier]) continue;
         std::int64_t freed = obtain(other, std::min(bytes, has));
         if (freed == 0) continue;
         has -= freed;
-        left_[giver] += freed;
-        return hand_over(giver, taker, freed);
+        left_[earlier] += freed;
+        return hand_over(earlier, taker, freed);
       }
     }
     return 0;
@@ -137,11 +137,11 @@ class Handover {
   const std::vector<Use>& uses_;
   const StepOrder& order_;
   Slot slot_;
-  std::vector<std::optional<std::vector<std::size_t>>> givers_;  // by taker, where asked for
-  std::vector<std::map<std::size_t, std::int64_t>> given_;       // by giver and taker
-  std::vector<std::int64_t> left_, lacks_;                       // by giver, by taker
-  std::vector<int> giver_at_, taker_at_;                         // steps from one that lacks
-  std::vector<std::size_t> tried_;                               // givers of each taker, this round
+  std::vector<std::optional<std::vector<std::size_t>>> earlier_;  // by taker, where asked for
+  std::vector<std::map<std::size_t, std::int64_t>> given_;        // by earlier and taker
+  std::vector<std::int64_t> left_, lacks_;                        // by earlier, by taker
+  std::vector<int> earlier_at_, taker_at_;                        // steps from one that lacks
+  std::vector<std::size_t> tried_;  // earlier_uses of each taker, this round
 };
 
 }  // namespace

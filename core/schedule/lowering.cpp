@@ -19,7 +19,7 @@ class Lowering {
   Lowering(const Plan& plan, Operations& out) : plan_(plan), out_(out) {}
 
   void operator()(const CopyStep& step) {
-    each_part(step.parts, [&](const CopyStep::Part& part) {
+    each_part(step.parts, [&](const CopyStep::SlotMoves& part) {
       move_all(step.moves, part.moves, part.slot, part.slot);
     });
   }
@@ -31,13 +31,13 @@ class Lowering {
   }
 
   void operator()(const FillStep& step) {
-    each_part(step.parts, [&](const FillStep::Part& part) {
+    each_part(step.parts, [&](const FillStep::SlotFill& part) {
       if (!part.box.empty()) out_.fill({part.slot, part.buffer, part.box.lo}, part.box.extents());
     });
   }
 
   void operator()(const ReduceStep& step) {
-    each_part(step.parts, [&](const ReduceStep::Part& part) {
+    each_part(step.parts, [&](const ReduceStep::SlotFold& part) {
       if (element_count(part.extents) == 0) return;
       RESHARD_CHECK(std::size_t{part.first_operand} + part.operand_count <= step.operands.size(),
                     fmt::format("operands {} + {} of {}", part.first_operand, part.operand_count,

@@ -121,7 +121,8 @@ class Derivation : private Operations {
   }
 
   // The moves of one message come one behind the other.
-  static void message_with(Slot peer, std::vector<Messages::Message>& out, const PlacedMove& move) {
+  static void message_with(Slot peer, std::vector<Messages::PeerMessage>& out,
+                           const PlacedMove& move) {
     if (out.empty() || out.back().peer != peer) out.push_back({peer, {}});
     out.back().moves.push_back(move);
   }
@@ -205,9 +206,9 @@ void for_each_box(const Launch& launch,
       visit({fold.to, fold.extents}, true);
     }
   } else if (const auto* messages = std::get_if<Messages>(&launch.work)) {
-    for (const Messages::Message& message : messages->sends)
+    for (const Messages::PeerMessage& message : messages->sends)
       for (const PlacedMove& move : message.moves) visit({move.from, move.extents}, false);
-    for (const Messages::Message& message : messages->receives)
+    for (const Messages::PeerMessage& message : messages->receives)
       for (const PlacedMove& move : message.moves) visit({move.to, move.extents}, true);
   } else {
     const auto& native = std::get<NativeCollective>(launch.work);

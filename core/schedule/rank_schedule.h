@@ -53,11 +53,11 @@ struct LocalWork {
 
 // All in flight at once. A message is the boxes of its moves in order, each row-major.
 struct Messages {
-  struct Message {
+  struct PeerMessage {
     Slot peer;
     std::vector<PlacedMove> moves;  // from this rank or to it
   };
-  std::vector<Message> sends, receives;  // ascending by peer, one each at most
+  std::vector<PeerMessage> sends, receives;  // ascending by peer, one each at most
 };
 
 // One box on every member, at the same coordinates (CollectiveStep says what it means).

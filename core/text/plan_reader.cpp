@@ -337,7 +337,7 @@ class Reader {
   }
   void lines(ReduceStep& step, const Plan& plan) {
     each_line([&](Cursor& cursor) {
-      ReduceStep::Part part{};
+      ReduceStep::SlotFold part{};
       part.slot = slot(cursor, plan);
       cursor.expect(": ");
       BoxIn target = box(cursor, plan);

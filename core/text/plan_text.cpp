@@ -104,13 +104,13 @@ class Writer {
     put(out_, "\n");
   }
   void lines(const CopyStep& step) {
-    for (const CopyStep::Part& part : step.parts) {
+    for (const CopyStep::SlotMoves& part : step.parts) {
       put(out_, "  {}:", rank(part.slot));
       moves(step.moves, part.moves);
     }
   }
   void lines(const FillStep& step) {
-    for (const FillStep::Part& part : step.parts) {
+    for (const FillStep::SlotFill& part : step.parts) {
       put(out_, "  {}: ", rank(part.slot));
       put_box(out_, part.buffer, part.box.lo, part.box.extents());
       put(out_, " = 0\n");
@@ -137,7 +137,7 @@ class Writer {
     }
   }
   void lines(const ReduceStep& step) {
-    for (const ReduceStep::Part& part : step.parts) {
+    for (const ReduceStep::SlotFold& part : step.parts) {
       put(out_, "  {}: ", rank(part.slot));
       put_box(out_, part.destination, part.destination_lo, part.extents);
       for (std::uint32_t k = 0; k < part.operand_count; ++k) {

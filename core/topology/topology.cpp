@@ -241,20 +241,20 @@ std::int32_t Topology::resource_count() const {
 namespace {
 
 // Where a resource's number puts it: exactly one of the three kinds.
-struct Place {
+struct ResourceOwner {
   std::int64_t fabric = -1;
   std::int64_t node = -1, shared = -1;
   std::int64_t device = -1, port = -1;  // device within the node
   bool out = false;
 };
 
-Place place_of(const Topology& topology, ResourceId id) {
+ResourceOwner place_of(const Topology& topology, ResourceId id) {
   RESHARD_CHECK(static_cast<std::int32_t>(id) >= 0 &&
                     static_cast<std::int32_t>(id) < topology.resource_count(),
                 "resource out of range");
   std::int64_t per_node = resources_per_node(topology.node()),
                number = static_cast<std::int32_t>(id);
-  Place place;
+  ResourceOwner place;
   if (number >= per_node * topology.nodes()) {
     place.fabric = number - per_node * topology.nodes();
     return place;
@@ -276,7 +276,7 @@ Place place_of(const Topology& topology, ResourceId id) {
 }  // namespace
 
 std::string Topology::resource_name(ResourceId id) const {
-  Place place = place_of(*this, id);
+  ResourceOwner place = place_of(*this, id);
   if (place.fabric >= 0) return fabric_[place.fabric].name;
   if (place.shared >= 0)
     return fmt::format("node{}.{}", place.node, node_.shared[place.shared].name);
@@ -285,7 +285,7 @@ std::string Topology::resource_name(ResourceId id) const {
 }
 
 Hop Topology::hop_of(ResourceId id) const {
-  Place place = place_of(*this, id);
+  ResourceOwner place = place_of(*this, id);
   auto hop = [](Hop::Kind kind, std::int64_t index) {
     return Hop{kind, static_cast<std::int32_t>(index)};
   };
@@ -310,7 +310,7 @@ std::string Topology::hop_name(const Hop& hop) const {
 }
 
 std::int64_t Topology::resource_bytes_per_s(ResourceId id) const {
-  Place place = place_of(*this, id);
+  ResourceOwner place = place_of(*this, id);
   if (place.fabric >= 0) return fabric_[place.fabric].bytes_per_s;
   if (place.shared >= 0) return node_.shared[place.shared].bytes_per_s;
   const Port& port = node_.ports[place.port];

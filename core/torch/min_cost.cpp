@@ -105,7 +105,7 @@ class Search {
     least_us_.improve(source, 0.0);
     queue_.push({0.0, pushed_++, source, kNone});
     while (!queue_.empty()) {
-      Entry entry = queue_.top();
+      QueuedState entry = queue_.top();
       queue_.pop();
       if (entry.state == target_) return steps_to(entry);
       if (entry.cost_us > least_us_.of(entry.state)) continue;
@@ -118,12 +118,12 @@ class Search {
 
  private:
   static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
-  struct Entry {
+  struct QueuedState {
     double cost_us;
     std::uint64_t pushed;
     State state;
-    std::size_t before;                         // index into closed_
-    bool operator<(const Entry& other) const {  // the least comes out of the queue first
+    std::size_t before;                               // index into closed_
+    bool operator<(const QueuedState& other) const {  // the least comes out of the queue first
       return cost_us != other.cost_us ? cost_us > other.cost_us : pushed > other.pushed;
     }
   };
@@ -132,7 +132,7 @@ class Search {
     std::size_t before;
   };
 
-  void leave(const Entry& entry) {
+  void leave(const QueuedState& entry) {
     StateFacts facts = facts_of(entry.state, mesh_);
     double gib = bytes_ / facts.shards / 1024.0 / 1024.0 / 1024.0;
     auto push = [&](int axis, Code code, double step_us) {
@@ -201,7 +201,7 @@ class Search {
     });
   }
 
-  std::vector<TorchStep> steps_to(const Entry& target) const {
+  std::vector<TorchStep> steps_to(const QueuedState& target) const {
     std::vector<TorchStep> steps;
     State after = target.state;
     for (std::size_t at = target.before; at != kNone; at = closed_[at].before) {
@@ -224,7 +224,7 @@ class Search {
   int dims_;
   std::vector<ReduceOp> ops_;
   State target_;
-  std::priority_queue<Entry> queue_;
+  std::priority_queue<QueuedState> queue_;
   std::uint64_t pushed_ = 0;
   std::vector<Closed> closed_;
   LeastCosts least_us_;

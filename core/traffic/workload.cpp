@@ -35,7 +35,7 @@ std::vector<Rank> ranks_of(const Operation& operation) {
   if (const auto* collective = std::get_if<BareCollective>(&operation.body))
     return collective->ranks;
   if (const auto* setup = std::get_if<Setup>(&operation.body)) return setup->ranks;
-  const auto& message = std::get<Message>(operation.body);
+  const auto& message = std::get<PointToPoint>(operation.body);
   return {message.source, message.destination};
 }
 
@@ -55,7 +55,7 @@ std::string text(const Operation& operation) {
                                                      to_int(collective->root), ranks)
                                        : fmt::format("{} on {}", text(collective->kind), ranks);
   if (std::holds_alternative<Setup>(operation.body)) return fmt::format("setup of {}", ranks);
-  const auto& message = std::get<Message>(operation.body);
+  const auto& message = std::get<PointToPoint>(operation.body);
   return fmt::format("message from rank {} to rank {}", to_int(message.source),
                      to_int(message.destination));
 }

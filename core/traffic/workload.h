@@ -33,7 +33,7 @@ struct Compute {
 };
 
 // A matched pair: one operation on two ranks. Both ends must be reached; then `bytes` flow.
-struct Message {
+struct PointToPoint {
   Rank source, destination;
   std::int64_t bytes;
   // Where something else limits it, such as who calls: at most this rate. At least 1.
@@ -63,7 +63,7 @@ struct Seat {
 };
 
 struct Operation {
-  std::variant<RunPlan, Compute, Message, BareCollective, Setup> body;
+  std::variant<RunPlan, Compute, PointToPoint, BareCollective, Setup> body;
   std::int32_t stream = 0;
   std::vector<OpId> after;  // any operations; cycles are refused by the reader that builds the
                             // workload, and by the engine with a CheckFailure

@@ -100,10 +100,10 @@ class XmlReader : private XmlPlaces {
 
   struct BareSlot {
     Slot slot;
-    NodeParts::Place where;
+    NodeParts::AttachPoint where;
   };
 
-  void read_below(pugi::xml_node node, NodeParts::Place where, const Slot* slot, int depth) {
+  void read_below(pugi::xml_node node, NodeParts::AttachPoint where, const Slot* slot, int depth) {
     if (depth > kMaxXmlDepth)
       fail(node, fmt::format("at most {} levels of elements", kMaxXmlDepth), "more");
     for (pugi::xml_node child : node.children()) {
@@ -118,7 +118,7 @@ class XmlReader : private XmlPlaces {
   }
 
   // The slot of a GPU or a NIC, else a bridge.
-  void read_pci(pugi::xml_node pci, NodeParts::Place where, int depth) {
+  void read_pci(pugi::xml_node pci, NodeParts::AttachPoint where, int depth) {
     Slot slot{pci, 0, 0};
     std::int64_t lanes = number(pci.attribute("link_width").value()).value_or(0);
     std::optional<int> generation = pcie_generation(pci.attribute("link_speed").value());
@@ -146,7 +146,7 @@ class XmlReader : private XmlPlaces {
   }
 
   // Files for NCCL_TOPO_FILE may leave to NCCL what hangs in a slot; its class tells.
-  bool keep_bare(const Slot& slot, NodeParts::Place where) {
+  bool keep_bare(const Slot& slot, NodeParts::AttachPoint where) {
     std::string_view kind = slot.node.attribute("class").value();
     bool gpu = kind.starts_with("0x0302") || kind.starts_with("0x0300"),
          nic = kind.starts_with("0x0200") || kind.starts_with("0x0207");
@@ -222,7 +222,7 @@ class XmlReader : private XmlPlaces {
     NodeParts::Gpu part;
   };
 
-  void read_gpu(pugi::xml_node gpu, NodeParts::Place where, const Slot* slot) {
+  void read_gpu(pugi::xml_node gpu, NodeParts::AttachPoint where, const Slot* slot) {
     if (gpus_.size() == kMaxXmlGpus) fail(gpu, "at most 256 GPUs", "more");
     std::int64_t dev = integer(gpu, "dev", 0, kMaxRanks - 1), sm = integer(gpu, "sm", 30, 999);
     auto capability = static_cast<std::int32_t>(std::max<std::int64_t>(50, sm));
@@ -235,7 +235,7 @@ class XmlReader : private XmlPlaces {
     gpus_.push_back({dev, busid, gpu, {where, reached}});
   }
 
-  void read_net(pugi::xml_node net, NodeParts::Place where, const Slot* slot) {
+  void read_net(pugi::xml_node net, NodeParts::AttachPoint where, const Slot* slot) {
     if (parts_.nics.size() == kMaxXmlParts) fail(net, "at most 1024 NICs", "more");
     std::string_view word = net.attribute("speed").value();
     std::int64_t mbit = number(word).value_or(0);

@@ -13,15 +13,15 @@ namespace reshard::sim {
 
 struct NodeParts {
   // What a GPU or NIC hangs from: a bridge, by its index, or (-1) the socket itself.
-  struct Place {
+  struct AttachPoint {
     std::int32_t bridge = -1, socket = 0;
   };
   struct Bridge {
-    Place above;  // a bridge with a lower index
+    AttachPoint above;  // a bridge with a lower index
     std::int64_t bytes_per_s;
   };
   struct Gpu {
-    Place place;
+    AttachPoint place;
     std::int64_t pcie_bytes_per_s;
     std::int64_t switch_bytes_per_s = 0;  // to NVLink switches; 0: none
   };
@@ -30,7 +30,7 @@ struct NodeParts {
     std::int64_t bytes_per_s;
   };
   struct Nic {
-    Place place;
+    AttachPoint place;
     std::int64_t bytes_per_s;
     std::string name = {};  // "mlx5_0", where it is said
   };

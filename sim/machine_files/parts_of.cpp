@@ -78,7 +78,7 @@ class Guess {
     }
   }
 
-  struct Crossing {
+  struct SharedHop {
     Set sources, destinations;
     std::int64_t rate;
   };
@@ -90,7 +90,7 @@ class Guess {
       for (const Hop& hop : rule(a, b).hops) {
         if (hop.kind == Hop::Kind::SourceOut) out_.gpus[to_index(a)].pcie_bytes_per_s = rate(hop);
         if (hop.kind != Hop::Kind::SourceNodeShared) continue;
-        Crossing& crossing = crossings_[hop.index];
+        SharedHop& crossing = crossings_[hop.index];
         crossing.sources.insert(a);
         crossing.destinations.insert(b);
         crossing.rate = rate(hop);
@@ -221,8 +221,8 @@ class Guess {
   const TopologyDescription& description_;
   const Topology topology_;
   const Index n_;
-  std::map<Index, Crossing> crossings_;  // by shared resource
-  std::vector<Index> socket_;            // by device
+  std::map<Index, SharedHop> crossings_;  // by shared resource
+  std::vector<Index> socket_;             // by device
   std::map<Set, std::int64_t> bridges_;
   NodeParts out_;
 };

@@ -257,14 +257,14 @@ class SmiReader {
       ++below_outer[outer.first(i)];
     }
     std::map<std::pair<int, std::size_t>, std::int32_t> made;
-    auto bridge = [&](int level, std::size_t set, NodeParts::Place above) {
+    auto bridge = [&](int level, std::size_t set, NodeParts::AttachPoint above) {
       auto [entry, is_new] =
           made.try_emplace({level, set}, static_cast<std::int32_t>(parts_.bridges.size()));
       if (is_new) parts_.bridges.push_back({above, pcie_});
-      return NodeParts::Place{entry->second, above.socket};
+      return NodeParts::AttachPoint{entry->second, above.socket};
     };
     for (std::size_t i = 0; i < rows_.size(); ++i) {
-      NodeParts::Place where{-1, sockets_[i]};
+      NodeParts::AttachPoint where{-1, sockets_[i]};
       bool several = below_outer[outer.first(i)] > below_inner[inner.first(i)];
       if (several) where = bridge(0, outer.first(i), {-1, sockets_[outer.first(i)]});
       if (several || below_inner[inner.first(i)] > 1) where = bridge(1, inner.first(i), where);

@@ -53,7 +53,7 @@ class Choice {
                        [&](std::string_view start) { return name.starts_with(start); });
   }
 
-  std::vector<Index> bridges_over(NodeParts::Place place) const {
+  std::vector<Index> bridges_over(NodeParts::AttachPoint place) const {
     std::vector<Index> out;
     for (Index at = place.bridge; at >= 0; at = parts_.bridges[to_index(at)].above.bridge)
       out.push_back(at);

@@ -11,7 +11,7 @@
 
 namespace reshard {
 struct BareCollective;
-struct Message;
+struct PointToPoint;
 }  // namespace reshard
 
 namespace reshard::sim {
@@ -22,7 +22,7 @@ class Carrier {
   // The parts must be those of Transfers' own constructor, in its order.
   virtual Transfers step(const Plan& plan, const Step& step) = 0;
   // Two parts: the source's, the destination's.
-  virtual Transfers message(const Message& message) = 0;
+  virtual Transfers message(const PointToPoint& message) = 0;
   // Of at least two ranks, each once; parts in their order.
   virtual Transfers collective(const BareCollective& collective) = 0;
   // A rank's launches of one plan follow each other, in the order of its steps, though they may be

@@ -67,7 +67,8 @@ void OperationRun::build_plan(const Plan& plan, Carrier* carrier) {
 Transfers OperationRun::transfers_of(const Operation& operation, Carrier* carrier) const {
   auto parts = static_cast<std::int32_t>(ranks_.size());
   // A rank's message to itself on one stream has one end and nothing to wait for.
-  if (const auto* message = std::get_if<Message>(&operation.body); message != nullptr && parts == 2)
+  if (const auto* message = std::get_if<PointToPoint>(&operation.body);
+      message != nullptr && parts == 2)
     return carrier ? carrier->message(*message) : Transfers::message(message->bytes);
   const auto* collective = std::get_if<BareCollective>(&operation.body);
   if (collective == nullptr) return Transfers::none(parts);
@@ -91,7 +92,7 @@ void OperationRun::index_parts(const Plan* plan) {
   });
   if (recording_) recording_->waited.resize(parts_.size());
   if (plan == nullptr) return;
-  for (Part& part : parts_)
+  for (SlotStep& part : parts_)
     for (StepId before : plan->steps[part.step].after)
       if (part_at(part.slot, static_cast<std::int32_t>(before)) >= 0) ++part.waits;
 }
@@ -159,7 +160,7 @@ void OperationRun::gather(std::int32_t part, std::vector<std::int32_t>& ready) {
 OperationRun::Progress OperationRun::go_on(std::int32_t part, std::int64_t now_ps,
                                            std::vector<Transit>& transits,
                                            std::vector<std::int32_t>& ready) {
-  Part& at = parts_[part];
+  SlotStep& at = parts_[part];
   const StepRun& step = steps_[at.step];
   if (at.round < 0 && !at.gathered) at.start_ps = now_ps;
   if (recording_) recording_->waited[part].last = recording_->waited[part].next;
@@ -197,7 +198,7 @@ void OperationRun::check_at_once(const std::vector<Transit>& transits) const {
 }
 
 void OperationRun::finish(std::int32_t part, std::vector<std::int32_t>& ready) {
-  const Part& at = parts_[part];
+  const SlotStep& at = parts_[part];
   --parts_left_[at.slot];
   if (!next_in_turn_.empty() && next_in_turn_[part] >= 0) {
     std::int32_t next = next_in_turn_[part];

@@ -107,7 +107,7 @@ class OperationRun {
     Transfers transfers = Transfers::none(0);
     std::vector<std::int32_t> missing;  // parts of each group that has to gather
   };
-  struct Part {
+  struct SlotStep {
     Slot slot;
     std::int32_t step;
     std::int32_t waits = 0;
@@ -135,7 +135,7 @@ class OperationRun {
   bool has_plan_ = false;
   std::int64_t duration_ps_ = 0;
   IndexVector<std::int32_t, StepRun> steps_;
-  IndexVector<std::int32_t, Part> parts_;                 // step after step
+  IndexVector<std::int32_t, SlotStep> parts_;             // step after step
   Grouped<std::int32_t> of_slot_;                         // parts by slot, ascending by step
   IndexVector<std::int32_t, std::int32_t> next_in_turn_;  // by part; empty: none follow
   IndexVector<Slot, std::int32_t> parts_left_;

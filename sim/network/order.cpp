@@ -83,7 +83,7 @@ void Order::add_places(const Workload& workload) {
     auto op = id_of<OpId>(first_.size());
     RESHARD_CHECK(operation.seats.empty() || operation.seats.size() == own.size(),
                   "an operation with another number of seats than ranks");
-    if (const auto* message = std::get_if<Message>(&operation.body);
+    if (const auto* message = std::get_if<PointToPoint>(&operation.body);
         message != nullptr && message->source == message->destination &&
         operation.seat(0, op).stream == operation.seat(1, op).stream)
       own.pop_back();
@@ -127,7 +127,7 @@ std::vector<Order::Entry> Order::entries(const Workload& workload) const {
 }
 
 // A batch: its gate releases the places, its end follows all of them.
-Order::Launch Order::join(std::span<const Entry> batch) {
+Order::LaunchNodes Order::join(std::span<const Entry> batch) {
   if (gates_.empty()) {
     gates_.resize(places());
     ends_.resize(places(), kNone);
@@ -157,7 +157,7 @@ void Order::add_launches(const Workload& workload, std::span<const Entry> of_ran
     std::span<const Entry> entries = of_rank.subspan(first, next - first);
     std::int32_t place = entries.front().place;
     const Operation& operation = workload.operations[to_index(op_of(place))];
-    Launch launch = entries.size() == 1 ? Launch{place, place} : join(entries);
+    LaunchNodes launch = entries.size() == 1 ? LaunchNodes{place, place} : join(entries);
     launches_.push_back(launch);
     Behind& behind = behind_[launch.gate];
     behind.host = last.host;

@@ -41,7 +41,7 @@ class Order {
     // Those whose end it waits for, each once.
     std::array<std::int32_t, 3> ends() const;
   };
-  struct Launch {
+  struct LaunchNodes {
     std::int32_t gate, end;
   };
 
@@ -77,7 +77,7 @@ class Order {
   Rank highest_rank() const { return Rank{highest_}; }  // -1 without places
   // By rank, in the order in which it issues them; indices into launches().
   const Grouped<std::int32_t>& issued() const { return issued_; }
-  const std::vector<Launch>& launches() const { return launches_; }
+  const std::vector<LaunchNodes>& launches() const { return launches_; }
   // Those that name an operation in `after`.
   std::span<const OpId> dependents(OpId op) const { return dependents_[op]; }
 
@@ -89,7 +89,7 @@ class Order {
   void add_dependents(const Workload& workload);
   std::vector<Entry> entries(const Workload& workload) const;
   void add_launches(const Workload& workload, std::span<const Entry> of_rank);
-  Launch join(std::span<const Entry> batch);
+  LaunchNodes join(std::span<const Entry> batch);
   void link();
 
   OrderRules rules_;
@@ -102,7 +102,7 @@ class Order {
   IndexVector<std::int32_t, std::int32_t> waits_;
   Grouped<std::int32_t> at_end_, at_start_;
   Grouped<std::int32_t> issued_;
-  std::vector<Launch> launches_;
+  std::vector<LaunchNodes> launches_;
   Grouped<OpId> dependents_;
 };
 

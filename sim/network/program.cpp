@@ -43,7 +43,7 @@ void Program::count_waits() {
   for (std::size_t place = 0; place < order_.places(); ++place)
     ++nodes_[order_.gate_of(static_cast<std::int32_t>(place))].waits;
   if (options_.launch_queue == 0 || order_.launches().empty()) return;
-  for (const Order::Launch& launch : order_.launches()) ++nodes_[launch.gate].waits;
+  for (const Order::LaunchNodes& launch : order_.launches()) ++nodes_[launch.gate].waits;
   hosts_.resize(to_index(order_.highest_rank()) + 1);
 }
 
@@ -250,7 +250,7 @@ OpId Program::unfinished(std::int32_t node) const {
 OpId Program::first_pending(Rank rank) const {
   std::span<const std::int32_t> own = order_.issued()[rank];
   for (std::int32_t i = 0; i < hosts_[rank].issued; ++i) {
-    const Order::Launch& launch = order_.launches()[to_index(own[to_index(i)])];
+    const Order::LaunchNodes& launch = order_.launches()[to_index(own[to_index(i)])];
     if (!nodes_[launch.end].done) return unfinished(launch.end);
   }
   RESHARD_CHECK(false, "a launch queue that is full of nothing");

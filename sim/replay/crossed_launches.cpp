@@ -19,9 +19,9 @@ namespace {
 constexpr std::size_t kMaxTold = 3;                // launches in a sentence
 constexpr std::int64_t kMaxVisited = 100'000'000;  // operations, by all questions together
 
-class Crossing {
+class LaunchCrossings {
  public:
-  Crossing(const Workload& workload, const Order& order)
+  LaunchCrossings(const Workload& workload, const Order& order)
       : workload_(workload), order_(order), next_(workload.operations.size()) {
     for (std::int32_t rank = 0; rank <= to_int(order_.highest_rank()); ++rank)
       add_launches(Rank{rank});
@@ -150,7 +150,8 @@ class Crossing {
 
 std::optional<TraceFinding> find_crossed_launches(const Trace& trace, const Workload& workload,
                                                   const Order& order) {
-  std::vector<std::pair<OpId, Crossing::Edge>> circle = Crossing(workload, order).circle();
+  std::vector<std::pair<OpId, LaunchCrossings::Edge>> circle =
+      LaunchCrossings(workload, order).circle();
   if (circle.empty()) return std::nullopt;
   TraceFinding finding;
   std::string what;

@@ -28,7 +28,9 @@ class Meetings : public Carrier {
     out.gather(given.group_size());
     return out;
   }
-  Transfers message(const Message& message) override { return Transfers::message(message.bytes); }
+  Transfers message(const PointToPoint& message) override {
+    return Transfers::message(message.bytes);
+  }
   // Where each rank exchanges with the root alone, that is whom it waits for.
   Transfers collective(const BareCollective& collective) override {
     if (collective.kind == BareKind::Gather || collective.kind == BareKind::Scatter)

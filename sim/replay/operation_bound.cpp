@@ -96,7 +96,7 @@ class LongestPath {
 
  private:
   // Of a node of the order.
-  struct Part {
+  struct NodeState {
     std::int32_t waits = 0;
     std::int64_t start_ps = 0;
   };
@@ -107,7 +107,7 @@ class LongestPath {
   };
 
   void release(std::int32_t node, std::int64_t at_ps) {
-    Part& part = parts_[node];
+    NodeState& part = parts_[node];
     part.start_ps = std::max(part.start_ps, at_ps);
     if (--part.waits == 0) ready_.push_back(node);
   }
@@ -124,7 +124,7 @@ class LongestPath {
     std::int32_t first = order_.first_of(op);
     State& state = operations_[op];
     const OperationBound& bound = *bounds_[to_index(op)];
-    bool rendezvous = std::holds_alternative<Message>(workload_.operations[to_index(op)].body);
+    bool rendezvous = std::holds_alternative<PointToPoint>(workload_.operations[to_index(op)].body);
     std::int64_t start_ps = parts_[place].start_ps,
                  done_ps = later(start_ps, bound.part_ps[place - first]);
     state.first_start_ps = std::min(state.first_start_ps, start_ps);
@@ -169,8 +169,8 @@ class LongestPath {
   const std::vector<std::shared_ptr<const OperationBound>>& bounds_;
   const Order order_;
   IndexVector<OpId, State> operations_;
-  IndexVector<std::int32_t, Part> parts_;  // by node
-  std::vector<std::int32_t> ready_;        // nodes
+  IndexVector<std::int32_t, NodeState> parts_;  // by node
+  std::vector<std::int32_t> ready_;             // nodes
   std::vector<OpId> pending_;
   bool releasing_ = false;
   std::size_t complete_ = 0;
@@ -265,7 +265,7 @@ std::shared_ptr<const OperationBound> OperationBounds::of_collective(
 
 // A message has one route: latency, then its bytes at the least of the capacities crossed and the
 // cap.
-OperationBound OperationBounds::of_message(const Message& message) const {
+OperationBound OperationBounds::of_message(const PointToPoint& message) const {
   Route route = topology_.route(message.source, message.destination);
   std::int64_t rate = route.cap_bytes_per_s.value_or(std::numeric_limits<std::int64_t>::max());
   for (ResourceId resource : route.resources)
@@ -283,7 +283,7 @@ std::shared_ptr<const OperationBound> OperationBounds::of(const Operation& opera
     return of_request(run->plan->request(), use);
   if (const auto* collective = std::get_if<BareCollective>(&operation.body))
     return of_collective(*collective);
-  if (const auto* message = std::get_if<Message>(&operation.body))
+  if (const auto* message = std::get_if<PointToPoint>(&operation.body))
     return std::make_shared<const OperationBound>(of_message(*message));
   if (const auto* setup = std::get_if<Setup>(&operation.body))  // what no physics asks for
     return std::make_shared<const OperationBound>(
@@ -312,7 +312,7 @@ std::int64_t summed_cut_bound_ps(const Operations& operations, const std::set<Ra
       ++it->second.second;
     } else if (const auto* collective = std::get_if<BareCollective>(&operation->body)) {
       add_collective(in_bytes, sets, *collective);
-    } else if (const auto* message = std::get_if<Message>(&operation->body)) {
+    } else if (const auto* message = std::get_if<PointToPoint>(&operation->body)) {
       add_transfer(in_bytes, sets, message->source, message->destination, message->bytes);
     }
   }

@@ -38,7 +38,7 @@ class OperationBounds {
  private:
   std::shared_ptr<const OperationBound> of_request(const Request& request, Switches use);
   std::shared_ptr<const OperationBound> of_collective(const BareCollective& collective);
-  OperationBound of_message(const Message& message) const;
+  OperationBound of_message(const PointToPoint& message) const;
   std::vector<std::int64_t> parts(const std::vector<Int128>& in_bytes, const CutSets& sets) const;
   std::int64_t least_latency_ps(Rank rank, bool into) const;
 

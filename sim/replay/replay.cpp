@@ -280,7 +280,7 @@ class Replay {
     if (std::holds_alternative<TraceRedistribute>(given.body)) {
       row.text = different_of(op).request->text();
       row.planner = plans_[op]->planner;
-    } else if (std::holds_alternative<Message>(operation.body)) {
+    } else if (std::holds_alternative<PointToPoint>(operation.body)) {
       row.op = "message";
     } else if (std::holds_alternative<TraceCall>(given.body)) {
       row.op = "collective";

@@ -66,7 +66,7 @@ class Building {
     const TraceBody& given = trace_.operations[op].body;
     if (const auto* send = std::get_if<TraceEnd>(&given)) {
       said = {op, OpId{send->other}};
-      return Message{send->rank, send->peer, send->bytes, send->cap_bytes_per_s};
+      return PointToPoint{send->rank, send->peer, send->bytes, send->cap_bytes_per_s};
     }
     if (const auto* call = std::get_if<TraceCall>(&given)) {
       said = calls_.at(op);

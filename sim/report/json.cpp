@@ -31,12 +31,12 @@ Json classes_json(const std::vector<ClassUse>& classes) {
 }
 
 void add_path(const std::optional<PathFacts>& path,
-              const std::function<Json(const PathFacts::Part&)>& start, Json& out) {
+              const std::function<Json(const PathFacts::PathSpan&)>& start, Json& out) {
   if (!path) return;
   out["critical_path"] = nullptr;
   out["critical_causes"] = nullptr;
   if (!path->recorded) return;
-  out["critical_path"] = list_json(path->parts, [&](const PathFacts::Part& part) {
+  out["critical_path"] = list_json(path->parts, [&](const PathFacts::PathSpan& part) {
     Json row = start(part);
     row["step"] = part.step < 0 ? Json(nullptr) : Json(part.step);
     row["cause"] = part.cause;

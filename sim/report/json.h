@@ -57,7 +57,7 @@ Json classes_json(const std::vector<ClassUse>& classes);
 // "critical_path" and "critical_causes". Without a path nobody asked; null where there is none.
 // `start` begins the row of a part.
 void add_path(const std::optional<PathFacts>& path,
-              const std::function<Json(const PathFacts::Part&)>& start, Json& out);
+              const std::function<Json(const PathFacts::PathSpan&)>& start, Json& out);
 // "phases", where there are any.
 void add_phases(const std::vector<PhaseTime>& phases, Json& out);
 

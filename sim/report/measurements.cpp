@@ -34,7 +34,7 @@ MeasuredPart part_of(const Plan& plan, const RankSchedule& schedule, const Launc
   if (const auto* messages = std::get_if<Messages>(&launch.work)) {
     for (auto [list, to] :
          {std::pair{&messages->sends, &out.sent}, {&messages->receives, &out.received}})
-      for (const Messages::Message& message : *list) {
+      for (const Messages::PeerMessage& message : *list) {
         auto& [peer, bytes] = to->emplace_back(plan.rank_of(message.peer), 0);
         for (const PlacedMove& move : message.moves)
           bytes += bytes_of(schedule, move.from, move.extents);

@@ -25,13 +25,13 @@ std::size_t width_of(std::string_view text) {
 }
 
 // What a line may end behind.
-struct Piece {
+struct LineWord {
   std::string_view text;
   bool behind_blank;
 };
 
-std::vector<Piece> pieces_of(std::string_view text, std::string_view ends = " ,") {
-  std::vector<Piece> out;
+std::vector<LineWord> pieces_of(std::string_view text, std::string_view ends = " ,") {
+  std::vector<LineWord> out;
   for (bool blank = false; !text.empty();) {
     std::size_t end = std::min(text.find_first_of(ends), text.size());
     bool stays = end < text.size() && text[end] != ' ';
@@ -44,7 +44,7 @@ std::vector<Piece> pieces_of(std::string_view text, std::string_view ends = " ,"
 
 std::size_t longest_piece(std::string_view text) {
   std::size_t longest = 0;
-  for (const Piece& piece : pieces_of(text)) longest = std::max(longest, width_of(piece.text));
+  for (const LineWord& piece : pieces_of(text)) longest = std::max(longest, width_of(piece.text));
   return longest;
 }
 
@@ -67,7 +67,7 @@ std::vector<std::string> wrapped(std::string_view text, std::size_t width, std::
                                  bool broken) {
   if (width_of(text) <= width) return {std::string(text)};
   std::vector<std::string> lines(1);
-  for (const Piece& piece : pieces_of(text, ends)) {
+  for (const LineWord& piece : pieces_of(text, ends)) {
     std::size_t blank = piece.behind_blank ? 1 : 0;
     if (!lines.back().empty() && width_of(lines.back()) + blank + width_of(piece.text) > width)
       lines.emplace_back();

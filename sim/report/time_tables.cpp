@@ -24,16 +24,17 @@ std::string more(std::size_t count, std::size_t shown) {
 }
 
 // The longest, of equal ones the first, in the order of time.
-std::vector<PathFacts::Part> longest_parts(const PathFacts& path) {
-  std::vector<PathFacts::Part> parts = path.parts;
+std::vector<PathFacts::PathSpan> longest_parts(const PathFacts& path) {
+  std::vector<PathFacts::PathSpan> parts = path.parts;
   std::stable_sort(parts.begin(), parts.end(),
-                   [](const PathFacts::Part& a, const PathFacts::Part& b) {
+                   [](const PathFacts::PathSpan& a, const PathFacts::PathSpan& b) {
                      return a.end_ps - a.start_ps > b.end_ps - b.start_ps;
                    });
   parts.resize(std::min(parts.size(), kPartsShown));
-  std::sort(parts.begin(), parts.end(), [](const PathFacts::Part& a, const PathFacts::Part& b) {
-    return a.start_ps < b.start_ps;
-  });
+  std::sort(parts.begin(), parts.end(),
+            [](const PathFacts::PathSpan& a, const PathFacts::PathSpan& b) {
+              return a.start_ps < b.start_ps;
+            });
   return parts;
 }
 
@@ -62,7 +63,7 @@ std::string path_sentence(const PathFacts& path) {
 }
 
 std::string path_tables(const PathFacts& path, const std::string& title,
-                        const std::function<std::string(const PathFacts::Part&)>& what,
+                        const std::function<std::string(const PathFacts::PathSpan&)>& what,
                         std::size_t width) {
   if (path.parts.empty()) return {};
   Table causes({"waits for", ">time", ">share"});
@@ -70,7 +71,7 @@ std::string path_tables(const PathFacts& path, const std::string& title,
     causes.add_row({path.causes[i].name, duration_text(path.causes[i].time_ps),
                     share_text(path.causes[i].time_ps, time_of(path))});
   Table parts({"longest waits", title, ">start", ">end"});
-  for (const PathFacts::Part& part : longest_parts(path))
+  for (const PathFacts::PathSpan& part : longest_parts(path))
     parts.add_row(
         {part.cause, what(part), duration_text(part.start_ps), duration_text(part.end_ps)});
   return fmt::format("\n{}{}\n{}{}", causes.text(width), more(path.causes.size(), kCausesShown),

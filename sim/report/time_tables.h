@@ -29,7 +29,7 @@ std::string path_sentence(const PathFacts& path);
 // What the time waits for, summed, and the longest parts; `what` names the step or operation of a
 // part, `title` says which it is.
 std::string path_tables(const PathFacts& path, const std::string& title,
-                        const std::function<std::string(const PathFacts::Part&)>& what,
+                        const std::function<std::string(const PathFacts::PathSpan&)>& what,
                         std::size_t width);
 
 // What pictures of a timeline call a rank's part of an operation.

@@ -108,7 +108,7 @@ class FairShare {
     std::vector<std::int32_t> flows = {};
   };
   // What is to be filled next: a resource, or a flow by its cap.
-  struct Candidate {
+  struct NextLimit {
     ResourceId resource;
     std::int32_t flow = -1;
   };
@@ -208,7 +208,7 @@ class FairShare {
   std::vector<ResourceId> part_;
   std::vector<std::pair<std::int64_t, ResourceId>> order_;
   std::vector<ResourceId> filled_, last_filled_;  // in this order
-  std::vector<Candidate> candidates_;
+  std::vector<NextLimit> candidates_;
   Group chosen_;
 };
 

@@ -36,7 +36,7 @@ class EventQueue {
   // Takes the oldest bucket of the next time; `items` is replaced. There must be one; more of the
   // same time may follow.
   void pop(std::vector<Item>& items) {
-    Entry entry = heap_.front();
+    QueuedBucket entry = heap_.front();
     std::pop_heap(heap_.begin(), heap_.end(), std::greater<>());
     heap_.pop_back();
     items.clear();
@@ -47,10 +47,10 @@ class EventQueue {
 
  private:
   static constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
-  struct Entry {
+  struct QueuedBucket {
     std::int64_t time_ps, sequence;
     std::size_t bucket;
-    friend auto operator<=>(const Entry&, const Entry&) = default;
+    friend auto operator<=>(const QueuedBucket&, const QueuedBucket&) = default;
   };
 
   void open_bucket(std::int64_t time_ps) {
@@ -67,8 +67,8 @@ class EventQueue {
 
   std::vector<std::vector<Item>> buckets_;
   std::vector<std::size_t> free_;
-  std::vector<Entry> heap_;   // smallest (time, sequence) on top
-  std::size_t last_ = kNone;  // the bucket pushed to last, while it waits
+  std::vector<QueuedBucket> heap_;  // smallest (time, sequence) on top
+  std::size_t last_ = kNone;        // the bucket pushed to last, while it waits
   std::int64_t heap_time_of_last_ = 0, next_sequence_ = 0;
 };
 

@@ -47,17 +47,17 @@ bool same_emptiness(const Layout& a, const Layout& b, int dim) {
   return true;
 }
 
-struct Candidate {
+struct ShortenedDim {
   int preference;           // higher is better
   std::int64_t piece_size;  // longest pieces first
   int dim;
   Shape shape;
 };
 
-std::optional<Candidate> candidate(const Request& request, int dim) {
+std::optional<ShortenedDim> candidate(const Request& request, int dim) {
   std::int64_t length = request.shape()[dim];
   if (length <= 1) return std::nullopt;
-  Candidate out{0, 0, dim, request.shape()};
+  ShortenedDim out{0, 0, dim, request.shape()};
   out.shape[dim] = ceil_div(length, 2);
   std::int64_t from = cuts_of(request.source(), dim), to = cuts_of(request.destination(), dim);
   out.piece_size = length / std::max(from, to);
@@ -72,9 +72,9 @@ std::optional<Candidate> candidate(const Request& request, int dim) {
 
 // One halving more, or nothing where every dim is 0 or 1.
 std::optional<Request> halved(const Request& request) {
-  std::optional<Candidate> best;
+  std::optional<ShortenedDim> best;
   for (int dim = 0; dim < request.shape().size(); ++dim) {
-    std::optional<Candidate> next = candidate(request, dim);
+    std::optional<ShortenedDim> next = candidate(request, dim);
     if (next && (!best || std::pair(next->preference, next->piece_size) >
                               std::pair(best->preference, best->piece_size)))
       best = next;

@@ -22,17 +22,17 @@ std::string text(const std::vector<PhaseTime>& phases) {
 
 std::vector<LinkUse> busiest_links(const Timeline& timeline, const Topology& topology,
                                    std::size_t limit) {
-  struct Candidate {
+  struct LinkBytes {
     std::int64_t bytes, capacity;
     std::size_t id;
   };
-  std::vector<Candidate> candidates;
+  std::vector<LinkBytes> candidates;
   for (std::size_t id = 0; id < timeline.resources.size(); ++id)
     if (timeline.resources[id].bytes > 0)
       candidates.push_back(
           {timeline.resources[id].bytes, topology.resource_bytes_per_s(id_of<ResourceId>(id)), id});
   // bytes_a / capacity_a against bytes_b / capacity_b, without rounding.
-  auto busier = [](const Candidate& a, const Candidate& b) {
+  auto busier = [](const LinkBytes& a, const LinkBytes& b) {
     Int128 left = Int128{a.bytes} * b.capacity, right = Int128{b.bytes} * a.capacity;
     return left != right ? left > right : a.id < b.id;
   };
@@ -42,7 +42,7 @@ std::vector<LinkUse> busiest_links(const Timeline& timeline, const Topology& top
 
   std::vector<LinkUse> out;
   for (std::size_t i = 0; i < count; ++i) {
-    const Candidate& c = candidates[i];
+    const LinkBytes& c = candidates[i];
     out.push_back({topology.resource_name(ResourceId{static_cast<std::int32_t>(c.id)}), c.bytes,
                    timeline.resources[c.id].busy_ps, c.capacity});
   }

@@ -31,7 +31,7 @@ std::int64_t utilisation(const LinkUse& link, std::int64_t end_ps, std::int64_t 
 
 // The critical path as reports show it.
 struct PathFacts {
-  struct Part {
+  struct PathSpan {
     OpId op;
     std::int32_t step;
     std::string cause;
@@ -46,7 +46,7 @@ struct PathFacts {
   // From 0 to the end without gaps. Of more than kMostParts the shortest became part of what came
   // before them.
   static constexpr std::size_t kMostParts = 4096;
-  std::vector<Part> parts;
+  std::vector<PathSpan> parts;
   std::vector<Cause> causes;  // summed over all, most time first, then by name
 };
 struct PathPart;  // sim/study/critical_path.h

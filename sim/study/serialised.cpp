@@ -29,7 +29,7 @@ class Waits {
       complete_ps_[span.op] = std::max(complete_ps_[span.op], span.end_ps);
     }
     // Many may wait for one batch, and all ranks of an operation for what it comes after.
-    for (const Order::Launch& launch : order.launches()) {
+    for (const Order::LaunchNodes& launch : order.launches()) {
       if (order.is_place(launch.gate)) continue;
       for (std::int32_t place : order.batch_of(launch.gate))
         ends_ps_[launch.gate] = std::max(ends_ps_[launch.gate], ends_ps_[place]);
@@ -40,7 +40,7 @@ class Waits {
         named_ps_[id_of<OpId>(op)] = std::max(named_ps_[id_of<OpId>(op)], complete_ps_[before]);
   }
 
-  std::optional<Serialised> of(const Order::Launch& launch) const {
+  std::optional<Serialised> of(const Order::LaunchNodes& launch) const {
     std::int32_t first = first_place(launch.gate);
     OpId op = order_.op_of(first);
     if (!moves_bytes(workload_.operations[to_index(op)])) return std::nullopt;
@@ -98,7 +98,7 @@ std::vector<Serialised> serialised_launches(const Workload& workload, const Orde
                                             const Timeline& timeline) {
   Waits waits(workload, order, timeline);
   std::vector<Serialised> out;
-  for (const Order::Launch& launch : order.launches())
+  for (const Order::LaunchNodes& launch : order.launches())
     if (std::optional<Serialised> held = waits.of(launch)) out.push_back(*held);
   return out;
 }

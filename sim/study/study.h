@@ -115,14 +115,14 @@ class StudyCache {
   void clear();
 
  private:
-  struct Entry {
+  struct CachedStudy {
     StudyKey key;
     std::shared_ptr<Study> study;
   };
-  using Entries = std::list<Entry>;
+  using CachedStudies = std::list<CachedStudy>;
   // Of an entry, those of its key, which stands nowhere else.
   static const StudyKey& key_of(const StudyKey& key) { return key; }
-  static const StudyKey& key_of(Entries::iterator entry) { return entry->key; }
+  static const StudyKey& key_of(CachedStudies::iterator entry) { return entry->key; }
   struct Hash {
     using is_transparent = void;
     std::size_t operator()(const auto& of) const {
@@ -134,9 +134,9 @@ class StudyCache {
     bool operator()(const auto& a, const auto& b) const { return key_of(a) == key_of(b); }
   };
   std::int64_t capacity_, hits_ = 0, misses_ = 0;
-  Entries entries_;  // most recent first
+  CachedStudies entries_;  // most recent first
   // Looked up only, never iterated.
-  std::unordered_set<Entries::iterator, Hash, Equal> by_key_;
+  std::unordered_set<CachedStudies::iterator, Hash, Equal> by_key_;
 };
 
 // Told what is being done: "planning", "proving", "timing".

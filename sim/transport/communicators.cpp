@@ -90,7 +90,7 @@ class Making {
     const Operation& operation = workload_.operations[to_index(op)];
     auto part = to_index(place - order.first_of(op));
     Seat seat = operation.seat(part, op);
-    const auto* message = std::get_if<Message>(&operation.body);
+    const auto* message = std::get_if<PointToPoint>(&operation.body);
     bool plain = message != nullptr && operation.communicator < 0;
     if (!by_nccl_(op) || (!plain && operation.communicator < 0)) return;
     std::int32_t communicator =
@@ -128,7 +128,7 @@ class Making {
     if (!peers.empty()) of_plans_.push_back({op, std::move(peers)});
   }
 
-  std::int32_t of_message(const Message& message, const Seat& seat, Rank rank) {
+  std::int32_t of_message(const PointToPoint& message, const Seat& seat, Rank rank) {
     switch (use_.policy) {
       case CommunicatorPolicy::Eager:
       case CommunicatorPolicy::StreamPerPair:
@@ -161,7 +161,7 @@ class Making {
       Operation& operation = workload_.operations[to_index(op)];
       operation.communicator = ends.communicator[0];
       if (ends.communicator[1] < 0 || ends.communicator[1] == ends.communicator[0]) continue;
-      const auto& message = std::get<Message>(operation.body);
+      const auto& message = std::get<PointToPoint>(operation.body);
       bool source = ends.communicator[0] == kParent;
       use_.torn.push_back({op, source ? message.source : message.destination,
                            source ? message.destination : message.source});

@@ -159,7 +159,7 @@ Transfers CopyCarrier::step(const Plan& plan, const Step& step) {
   return nccl::in_order(sent->slots, sent->flows);
 }
 
-Transfers CopyCarrier::message(const Message& message) {
+Transfers CopyCarrier::message(const PointToPoint& message) {
   std::vector<Rank> ranks{message.source, message.destination};
   std::vector<Flow> flows{{0, 1, message.bytes, {0, kMaxBytes}}};
   price(ranks, ranks, flows);

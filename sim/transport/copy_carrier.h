@@ -31,7 +31,7 @@ class CopyCarrier : public Carrier {
   CopyCarrier(const Topology& topology, const nccl::Constants& constants);
 
   Transfers step(const Plan& plan, const Step& step) override;
-  Transfers message(const Message& message) override;
+  Transfers message(const PointToPoint& message) override;
   Transfers collective(const BareCollective& collective) override;
 
  private:

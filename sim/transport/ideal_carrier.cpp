@@ -109,7 +109,7 @@ Transfers IdealCarrier::step(const Plan& plan, const Step& step) {
   return ranks.empty() ? transfers : over_nics(std::move(transfers), ranks);
 }
 
-Transfers IdealCarrier::message(const Message& message) {
+Transfers IdealCarrier::message(const PointToPoint& message) {
   if (!message.cap_bytes_per_s) return Transfers::message(message.bytes);
   std::vector<Flow> flow{
       {0,

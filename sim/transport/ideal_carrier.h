@@ -34,7 +34,7 @@ class IdealCarrier : public Carrier {
   explicit IdealCarrier(const Topology& topology) : topology_(topology) {}
 
   Transfers step(const Plan& plan, const Step& step) override;
-  Transfers message(const Message& message) override;
+  Transfers message(const PointToPoint& message) override;
   Transfers collective(const BareCollective& collective) override;
 
  private:

@@ -322,7 +322,7 @@ int speed(int runs) {
   auto of = [](const Workload& workload) {
     std::vector<Sending> out;
     for (const Operation& operation : workload.operations) {
-      const auto& message = std::get<Message>(operation.body);
+      const auto& message = std::get<PointToPoint>(operation.body);
       out.push_back({to_int(message.source), to_int(message.destination), 0, message.bytes});
     }
     return out;

@@ -57,7 +57,7 @@ struct RankState {
   }
 
   void run(Mailboxes& mailboxes) {
-    Place place{&mailboxes, rank};
+    ExchangeContext place{&mailboxes, rank};
     run_by([&](reshard_run& run) {
       run.exchange = exchange;
       run.context = &place;
@@ -105,14 +105,14 @@ struct RankState {
   static std::byte* data_of(const Shard& shard) {
     return shard.block->size() > 0 ? shard.block->data() : nullptr;
   }
-  struct Place {
+  struct ExchangeContext {
     Mailboxes* mailboxes;
     std::int32_t rank;
   };
   static std::int32_t exchange(void* context, const reshard_transfer* sends,
                                std::int32_t send_count, const reshard_transfer* receives,
                                std::int32_t receive_count) {
-    auto* place = static_cast<Place*>(context);
+    auto* place = static_cast<ExchangeContext*>(context);
     return place->mailboxes->exchange(place->rank, sends, send_count, receives, receive_count);
   }
 };

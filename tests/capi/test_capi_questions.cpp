@@ -21,8 +21,8 @@ namespace {
 void check(std::int32_t code) { RESHARD_CHECK(code == RESHARD_OK, reshard_last_error()); }
 
 // A rank's program and memory, each buffer by itself.
-struct Part {
-  Part(const reshard_plan* plan, std::int32_t rank) {
+struct RankProgram {
+  RankProgram(const reshard_plan* plan, std::int32_t rank) {
     check(reshard_program_create(plan, rank, 64, &program));
     facts = RESHARD_INIT(reshard_program_facts);
     check(reshard_program_get_facts(program, &facts));
@@ -37,8 +37,8 @@ struct Part {
       memory.emplace_back(static_cast<std::size_t>(buffer.bytes), std::byte{0xa5});
     }
   }
-  Part(const Part&) = delete;
-  ~Part() { reshard_program_free(program); }
+  RankProgram(const RankProgram&) = delete;
+  ~RankProgram() { reshard_program_free(program); }
 
   // Calls visit(first byte) for every element of a box, row-major.
   void each(std::int32_t buffer, const std::int64_t* offset, const std::int64_t* extents,
@@ -91,7 +91,7 @@ class ByQuestions : public PreparedPlan {
     for (std::int32_t i = 0; i < facts.rank_count; ++i) {
       std::int32_t rank = -1;
       check(reshard_plan_get_rank(handle, i, &rank));
-      parts_[rank] = std::make_unique<Part>(handle, rank);
+      parts_[rank] = std::make_unique<RankProgram>(handle, rank);
     }
     reshard_plan_free(handle);
   }
@@ -127,7 +127,7 @@ class ByQuestions : public PreparedPlan {
   }
 
  private:
-  void run_operation(std::int32_t rank, Part& part, const reshard_operation& operation,
+  void run_operation(std::int32_t rank, RankProgram& part, const reshard_operation& operation,
                      bool sends) {
     if (operation.kind == RESHARD_EXCHANGE) return exchange(rank, part, operation, sends);
     if (sends) return;
@@ -144,14 +144,15 @@ class ByQuestions : public PreparedPlan {
     if (operation.kind >= RESHARD_ALL_GATHER) collective(part, operation);
   }
 
-  void copy(Part& part, std::int32_t index) {
+  void copy(RankProgram& part, std::int32_t index) {
     reshard_move move = RESHARD_INIT(reshard_move);
     check(reshard_program_get_move(part.program, part.next, 0, index, &move));
     std::vector<std::byte> box = part.taken(move.source, move.source_offset, move.extents);
     part.put(move.destination, move.destination_offset, move.extents, box.data());
   }
 
-  void exchange(std::int32_t rank, Part& part, const reshard_operation& operation, bool sends) {
+  void exchange(std::int32_t rank, RankProgram& part, const reshard_operation& operation,
+                bool sends) {
     for (std::int32_t m = 0; m < operation.part_count; ++m) {
       reshard_message message = RESHARD_INIT(reshard_message);
       check(reshard_program_get_message(part.program, part.next, m, &message));
@@ -181,7 +182,7 @@ class ByQuestions : public PreparedPlan {
     }
   }
 
-  void reduce(Part& part, const reshard_operation& operation, std::int32_t index) {
+  void reduce(RankProgram& part, const reshard_operation& operation, std::int32_t index) {
     reshard_box to = RESHARD_INIT(reshard_box);
     check(reshard_program_get_box(part.program, part.next, index, &to));
     std::vector<std::vector<const std::byte*>> operands;  // per element
@@ -200,7 +201,7 @@ class ByQuestions : public PreparedPlan {
               [&](std::byte* element) { fold(operation, dtype, operands[at++], element, 1); });
   }
 
-  DType dtype_of(const Part& part, std::int32_t buffer) const {
+  DType dtype_of(const RankProgram& part, std::int32_t buffer) const {
     return dtypes_[static_cast<std::size_t>(part.buffers[static_cast<std::size_t>(buffer)].tensor)];
   }
 
@@ -211,7 +212,7 @@ class ByQuestions : public PreparedPlan {
              count);
   }
 
-  void collective(Part& part, const reshard_operation& operation) {
+  void collective(RankProgram& part, const reshard_operation& operation) {
     std::vector<std::byte> output(static_cast<std::size_t>(operation.output_bytes));
     std::vector<std::vector<std::byte>> inputs;
     for (std::int32_t j = 0; j < operation.group_size; ++j)
@@ -223,7 +224,7 @@ class ByQuestions : public PreparedPlan {
   }
 
   // Blocks are contiguous in a dense box.
-  void collect(const Part& part, const reshard_operation& operation,
+  void collect(const RankProgram& part, const reshard_operation& operation,
                const std::vector<std::vector<std::byte>>& inputs, std::vector<std::byte>& output) {
     auto n = static_cast<std::size_t>(operation.group_size),
          member = static_cast<std::size_t>(operation.member);
@@ -244,7 +245,7 @@ class ByQuestions : public PreparedPlan {
 
   std::vector<DType> dtypes_;  // by tensor
   std::int32_t steps_ = 0;
-  std::map<std::int32_t, std::unique_ptr<Part>> parts_;
+  std::map<std::int32_t, std::unique_ptr<RankProgram>> parts_;
   std::map<std::pair<std::int32_t, std::int32_t>, std::vector<std::byte>> messages_;
 };
 

@@ -164,7 +164,7 @@ class Break {
 
   std::string in(CopyStep& step) {
     if (prng_.one_in(8)) return list(step.parts);
-    CopyStep::Part& part = any(step.parts);
+    CopyStep::SlotMoves& part = any(step.parts);
     return prng_.one_in(6) ? slot(part.slot) : prng_.one_in(6) ? range(part.moves) : in(step.moves);
   }
   std::string in(ExchangeStep& step) {
@@ -175,7 +175,7 @@ class Break {
   }
   std::string in(FillStep& step) {
     if (prng_.one_in(8)) return list(step.parts);
-    FillStep::Part& part = any(step.parts);
+    FillStep::SlotFill& part = any(step.parts);
     if (prng_.one_in(4)) return slot(part.slot);
     if (prng_.one_in(4)) return buffer(part.buffer);
     return ends(part.box);
@@ -195,7 +195,7 @@ class Break {
   }
   std::string in(ReduceStep& step) {
     if (prng_.one_in(8)) return prng_.one_in(2) ? list(step.parts) : list(step.operands);
-    ReduceStep::Part& part = any(step.parts);
+    ReduceStep::SlotFold& part = any(step.parts);
     ReduceStep::Operand& operand = any(step.operands);
     switch (prng_.below(9)) {
       case 0:

@@ -236,7 +236,7 @@ void SlowRun::run(const ReduceStep& step) {
     next += step.parts[p].operand_count;
   }
   demand(next == step.operands.size(), "has parts that do not take all operands");
-  for (const ReduceStep::Part& part : step.parts) {
+  for (const ReduceStep::SlotFold& part : step.parts) {
     demand_box(part.destination, part.slot, part.destination_lo, part.extents);
     if (part.operand_count > 1 || step.divisor != 1)
       demand_operator(step.op, step.divisor, meaning(part.destination).dtype());

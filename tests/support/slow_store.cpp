@@ -91,7 +91,7 @@ void SlowStore::move(const Move& move, Slot source, Slot destination) {
 }
 
 void SlowStore::run_step(const CopyStep& step) {
-  for (const CopyStep::Part& part : step.parts)
+  for (const CopyStep::SlotMoves& part : step.parts)
     for (std::uint32_t i = 0; i < part.moves.count; ++i)
       move(step.moves[part.moves.first + i], part.slot, part.slot);
 }
@@ -103,7 +103,7 @@ void SlowStore::run_step(const ExchangeStep& step) {
 }
 
 void SlowStore::run_step(const FillStep& step) {
-  for (const FillStep::Part& part : step.parts)
+  for (const FillStep::SlotFill& part : step.parts)
     for_each_index(part.box.extents(), [&](const DimVector& index) {
       elements(part.buffer, part.slot)
           .at(at(plan_->buffer(part.buffer).shape(part.slot), part.box.lo, index)) = 0;
@@ -111,7 +111,7 @@ void SlowStore::run_step(const FillStep& step) {
 }
 
 void SlowStore::run_step(const ReduceStep& step) {
-  for (const ReduceStep::Part& part : step.parts)
+  for (const ReduceStep::SlotFold& part : step.parts)
     for_each_index(part.extents, [&](const DimVector& index) {
       Elements operands;
       for (std::uint32_t k = 0; k < part.operand_count; ++k) {

@@ -26,7 +26,7 @@ class Wanderer {
 
  private:
   // A box of a buffer of a rank.
-  struct Place {
+  struct RankBox {
     BufferId buffer;
     Slot slot;
     DimVector lo, extents;
@@ -38,13 +38,13 @@ class Wanderer {
   int dims() const { return plan_.dims(); }
 
   // Of any buffer but the destination; none where the draw meets nothing.
-  std::optional<Place> any_box(Slot slot) {
+  std::optional<RankBox> any_box(Slot slot) {
     std::vector<BufferId> there;
     for (std::size_t b = 0; b < plan_.buffers.size(); ++b)
       if (b != 1 && plan_.buffers[b].elements(slot) > 0)
         there.push_back(BufferId{static_cast<std::int32_t>(b)});
     if (there.empty()) return std::nullopt;
-    Place out{prng_.pick(there), slot, {}, {}};
+    RankBox out{prng_.pick(there), slot, {}, {}};
     Shape shape = plan_.buffer(out.buffer).shape(slot);
     bool whole = prng_.one_in(3);
     for (int d = 0; d < dims(); ++d) {
@@ -55,8 +55,8 @@ class Wanderer {
     return out;
   }
   // A new temporary that leaves room around `extents` at the returned place.
-  Place landing(Slot slot, const DimVector& extents) {
-    Place out{plan_.add_temporary(), slot, {}, extents};
+  RankBox landing(Slot slot, const DimVector& extents) {
+    RankBox out{plan_.add_temporary(), slot, {}, extents};
     Shape shape;
     for (int d = 0; d < dims(); ++d) {
       out.lo.push_back(prng_.one_in(4) ? 1 : 0);
@@ -65,7 +65,7 @@ class Wanderer {
     plan_.buffer(out.buffer).set_shape(slot, shape);
     return out;
   }
-  static Move move_of(const Place& from, const Place& to) {
+  static Move move_of(const RankBox& from, const RankBox& to) {
     return {from.buffer, to.buffer, from.lo, to.lo, from.extents};
   }
 
@@ -87,7 +87,7 @@ class Wanderer {
   std::optional<StepBody> copy() {
     CopyStep step{{}, MoveList(dims())};
     for (Slot slot = 0; slot < slots(); ++slot) {
-      std::optional<Place> from = any_box(slot);
+      std::optional<RankBox> from = any_box(slot);
       if (!from || prng_.one_in(4)) continue;
       step.parts.push_back({slot, {static_cast<std::uint32_t>(step.moves.size()), 1}});
       step.moves.push_back(move_of(*from, landing(slot, from->extents)));
@@ -121,7 +121,7 @@ class Wanderer {
     for (Slot from = 0; from < slots(); ++from)
       for (Slot to = 0; to < slots(); ++to) {
         if (from == to || !prng_.one_in(slots())) continue;
-        std::optional<Place> box = any_box(from);
+        std::optional<RankBox> box = any_box(from);
         if (!box) continue;
         step.messages.push_back({from, to, {static_cast<std::uint32_t>(step.moves.size()), 1}});
         step.moves.push_back(move_of(*box, landing(to, box->extents)));
@@ -135,14 +135,14 @@ class Wanderer {
     ReduceStep step;
     step.op = meaning().op();
     for (Slot slot = 0; slot < slots(); ++slot) {
-      std::optional<Place> first = any_box(slot);
+      std::optional<RankBox> first = any_box(slot);
       if (!first) continue;
-      Place to = landing(slot, first->extents);
+      RankBox to = landing(slot, first->extents);
       auto begin = static_cast<std::uint32_t>(step.operands.size());
       step.operands.push_back({first->buffer, first->lo});
       std::uint64_t addends = first_of(*first).addends;
       for (int tries = 0; tries < 20 && step.operands.size() < begin + 3; ++tries)
-        if (std::optional<Place> other = any_box(slot);
+        if (std::optional<RankBox> other = any_box(slot);
             other && can_join(*first, addends, *other)) {
           step.operands.push_back({other->buffer, other->lo});
           addends |= first_of(*other).addends;
@@ -153,13 +153,13 @@ class Wanderer {
     if (step.parts.empty()) return std::nullopt;
     return step;
   }
-  const SlowValue& first_of(const Place& place) {
+  const SlowValue& first_of(const RankBox& place) {
     Shape shape = plan_.buffer(place.buffer).shape(place.slot);
     std::int64_t at = 0;
     for (int d = 0; d < dims(); ++d) at = at * shape[d] + place.lo[d];
     return run_->held(place.buffer, place.slot)[static_cast<std::size_t>(at)];
   }
-  bool can_join(const Place& a, std::uint64_t addends, Place& b) {
+  bool can_join(const RankBox& a, std::uint64_t addends, RankBox& b) {
     Shape shape = plan_.buffer(b.buffer).shape(b.slot);
     for (int d = 0; d < dims(); ++d)
       if (b.lo[d] + a.extents[d] > shape[d]) return false;
@@ -272,14 +272,14 @@ class Wanderer {
     for (const SlowMeaning::Shard& shard : meaning().destination()) {
       Slot to = plan_.slot_of(shard.rank);
       for (std::size_t e = 0; e < shard.values.size(); ++e) {
-        std::vector<Place> from = holders(shard.values[e]);
+        std::vector<RankBox> from = holders(shard.values[e]);
         DimVector lo = index_at(static_cast<std::int64_t>(e), shard.shape);
         if (from.empty() && shard.values[e].state == State::Padding) {
           fill.parts.push_back({to, kDestinationBuffer, box_at(lo, DimVector(dims(), 1))});
           continue;
         }
         if (from.empty()) return false;
-        const Place& place = prng_.pick(from);
+        const RankBox& place = prng_.pick(from);
         add(moves[static_cast<std::size_t>(place.slot) * plan_.slot_count() +
                   static_cast<std::size_t>(to)],
             {place.buffer, kDestinationBuffer, place.lo, lo, DimVector(dims(), 1)});
@@ -324,8 +324,8 @@ class Wanderer {
     moves.push_back(move);
   }
   // Temporaries where there are any, so that what was drawn is used.
-  std::vector<Place> holders(const SlowValue& value) {
-    std::vector<Place> out, source;
+  std::vector<RankBox> holders(const SlowValue& value) {
+    std::vector<RankBox> out, source;
     for (Slot slot = 0; slot < slots(); ++slot)
       for (std::size_t b = 0; b < plan_.buffers.size(); ++b) {
         BufferId buffer{static_cast<std::int32_t>(b)};

@@ -41,7 +41,7 @@ std::string words(const Messages& messages) {
   std::string out;
   for (const auto* list : {&messages.sends, &messages.receives}) {
     out += "messages ";
-    for (const Messages::Message& message : *list) {
+    for (const Messages::PeerMessage& message : *list) {
       out += word(message.peer);
       for (const PlacedMove& move : message.moves)
         out += words(move.from) + words(move.to) + words(move.extents);
@@ -165,9 +165,9 @@ void break_schedule(Prng& prng, std::vector<RankSchedule>& all) {
       list.erase(list.begin() + prng.below(static_cast<std::int64_t>(list.size())));
       return;
     }
-    Messages::Message& message = any(list);
+    Messages::PeerMessage& message = any(list);
     if (prng.one_in(4)) {
-      Messages::Message again = message;
+      Messages::PeerMessage again = message;
       return list.push_back(again);
     }
     if (prng.one_in(3)) {

@@ -102,7 +102,7 @@ void describe(const Operation& operation, const NativeCollective& work, reshard_
 }
 
 // Sends first, then receives.
-const Messages::Message& message_of(const Messages& work, std::int32_t message) {
+const Messages::PeerMessage& message_of(const Messages& work, std::int32_t message) {
   std::size_t at = checked_index(message, work.sends.size() + work.receives.size(), "message");
   return at < work.sends.size() ? work.sends[at] : work.receives[at - work.sends.size()];
 }
@@ -205,7 +205,7 @@ int32_t reshard_program_get_message(const reshard_program* program, int32_t oper
   return guarded([&] {
     Operation found(program, operation);
     const auto& work = found.work<Messages>("an exchange");
-    const Messages::Message& asked = message_of(work, message);
+    const Messages::PeerMessage& asked = message_of(work, message);
     reshard_message out{};
     out.receives = to_index(message) < work.sends.size() ? 0 : 1;
     out.peer = to_int(found.handle.plan->rank_of(asked.peer));

@@ -23,7 +23,7 @@ struct FoldLane {
   std::int64_t divisor;
 
   static constexpr int kBytes = kCount * static_cast<int>(sizeof(T));
-  struct alignas(kBytes) Part {
+  struct alignas(kBytes) Unit {
     T values[kCount];
   };
 
@@ -45,27 +45,27 @@ struct FoldLane {
   }
 
  private:
-  RESHARD_ON_DEVICE static Part part_of(const FoldOperand& operand, std::int64_t row,
+  RESHARD_ON_DEVICE static Unit unit_of(const FoldOperand& operand, std::int64_t row,
                                         std::int64_t offset) {
-    return load<Part>(operand.data + row * operand.pitch + offset);
+    return load<Unit>(operand.data + row * operand.pitch + offset);
   }
 
   // The left fold of all operands. The loads of four operands are under way at a time.
-  RESHARD_ON_DEVICE Part folded(const FoldTile& tile, std::int64_t row, std::int64_t offset) const {
-    Part sum = part_of(tile.operands[0], row, offset);
+  RESHARD_ON_DEVICE Unit folded(const FoldTile& tile, std::int64_t row, std::int64_t offset) const {
+    Unit sum = unit_of(tile.operands[0], row, offset);
     std::int32_t j = 1;
     for (; j + kUnroll <= tile.operand_count; j += kUnroll) {
-      Part next[kUnroll];
+      Unit next[kUnroll];
       RESHARD_UNROLL
-      for (int k = 0; k < kUnroll; ++k) next[k] = part_of(tile.operands[j + k], row, offset);
+      for (int k = 0; k < kUnroll; ++k) next[k] = unit_of(tile.operands[j + k], row, offset);
       RESHARD_UNROLL
       for (int k = 0; k < kUnroll; ++k) combine(sum, next[k]);
     }
-    for (; j < tile.operand_count; ++j) combine(sum, part_of(tile.operands[j], row, offset));
+    for (; j < tile.operand_count; ++j) combine(sum, unit_of(tile.operands[j], row, offset));
     return sum;
   }
 
-  RESHARD_ON_DEVICE void combine(Part& sum, const Part& next) const {
+  RESHARD_ON_DEVICE void combine(Unit& sum, const Unit& next) const {
     using namespace elements;
     constexpr bool kTruth = std::is_same_v<T, Truth>, kComplex = std::is_same_v<T, Complex>;
     if constexpr (!kTruth) {
@@ -84,12 +84,12 @@ struct FoldLane {
   }
 
   template <class Op>
-  RESHARD_ON_DEVICE static void apply(Part& sum, const Part& next) {
+  RESHARD_ON_DEVICE static void apply(Unit& sum, const Unit& next) {
     RESHARD_UNROLL
     for (int i = 0; i < kCount; ++i) sum.values[i] = Op::apply(sum.values[i], next.values[i]);
   }
 
-  RESHARD_ON_DEVICE Part divided(Part part) const {
+  RESHARD_ON_DEVICE Unit divided(Unit part) const {
     if constexpr (elements::kIsFloat<T> || std::is_same_v<T, elements::Complex>)
       if (divisor != 1) {
         RESHARD_UNROLL

@@ -61,7 +61,7 @@ OwnHeads::OwnHeads(const DispatchedCall& call, const std::vector<std::optional<S
 }
 
 void OwnHeads::narrow(std::vector<const Array*>& arguments) {
-  for (const Part& part : parts_) {
+  for (const NarrowedInput& part : parts_) {
     const Array*& argument = arguments[part.input];
     narrowed_.push_back(narrowed(*argument, part.dim, part.heads.first, part.heads.count));
     argument = &narrowed_.back();
@@ -69,7 +69,7 @@ void OwnHeads::narrow(std::vector<const Array*>& arguments) {
 }
 
 void OwnHeads::widen(ArrayResults& results) const {
-  for (const Part& part : parts_) {
+  for (const NarrowedInput& part : parts_) {
     if (!is_backward_) break;
     std::optional<Array>& gradient = results[part.input - 1];
     if (!gradient) continue;

@@ -36,14 +36,14 @@ class OwnHeads {
   void widen(ArrayResults& results) const;
 
  private:
-  struct Part {
+  struct NarrowedInput {
     std::size_t input;
     int dim;
     KeyHeads heads;
     std::int64_t all;
   };
   bool is_backward_ = false;
-  std::vector<Part> parts_;
+  std::vector<NarrowedInput> parts_;
   std::deque<Array> narrowed_;  // which arguments point to
 };
 

@@ -73,7 +73,7 @@ class XmlWriter {
   }
 
   void add_below(pugi::xml_node node, std::int32_t bridge, std::int32_t socket) {
-    auto here = [&](NodeParts::Place place) {
+    auto here = [&](NodeParts::AttachPoint place) {
       return place.bridge == bridge && place.socket == socket;
     };
     for (std::size_t i = 0; i < parts_.bridges.size(); ++i)

@@ -42,12 +42,12 @@ ArrayResults scaled_product(const LocalCall& call) {
 }
 
 // From where to where of a dim each group has.
-struct Part {
+struct GroupRange {
   std::int64_t start, end;
 };
 
-std::vector<Part> parts(const Array* offsets, std::int64_t length) {
-  std::vector<Part> out;
+std::vector<GroupRange> parts(const Array* offsets, std::int64_t length) {
+  std::vector<GroupRange> out;
   std::int64_t start = 0;
   for (std::int64_t offset :
        offsets ? values<std::int64_t>(*offsets) : std::vector<std::int64_t>{}) {
@@ -59,7 +59,7 @@ std::vector<Part> parts(const Array* offsets, std::int64_t length) {
 }
 
 // One group's matrices: rows, or columns, of a whole, or one of a batch.
-Array group_of(const Array& array, std::size_t group, int cut, const Part& part) {
+Array group_of(const Array& array, std::size_t group, int cut, const GroupRange& part) {
   if (array.shape.size() == 2) return narrowed(array, cut, part.start, part.end - part.start);
   return reshaped(narrowed(array, 0, static_cast<std::int64_t>(group), 1),
                   {array.shape[1], array.shape[2]});
@@ -78,7 +78,7 @@ ArrayResults grouped_product(const LocalCall& call) {
   int cut_left = right == 3 ? 0 : 1, cut_right = left == 3 ? 1 : 0;
   std::int64_t groups = left == 3 ? a.shape[0] : right == 3 ? b.shape[0] : offsets->count();
   std::int64_t rows = a.shape[left - 2], columns = b.shape[right - 1];
-  std::vector<Part> of = parts(offsets, left == 2 ? a.shape[cut_left] : b.shape[cut_right]);
+  std::vector<GroupRange> of = parts(offsets, left == 2 ? a.shape[cut_left] : b.shape[cut_right]);
   call.expect(!offsets || std::ssize(of) == groups, "expected an offset for each group");
   of.resize(to_index(groups), {0, 0});
   bool apart = left == right;  // the result has a matrix a group

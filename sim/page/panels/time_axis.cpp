@@ -99,7 +99,7 @@ struct Wait {
 // Neighbours that wait for the same are one.
 std::vector<Wait> waits_of(const PathFacts& path) {
   std::vector<Wait> out;
-  for (const PathFacts::Part& part : path.parts) {
+  for (const PathFacts::PathSpan& part : path.parts) {
     if (!out.empty() && out.back().cause == part.cause)
       out.back().end_ps = part.end_ps;
     else

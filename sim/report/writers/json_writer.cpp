@@ -127,7 +127,7 @@ void add_links(const RunReport& report, Json& out) {
   out["bytes_by_class"] = classes_json(report.classes);
   out["links"] = links_json(report.links, report.time_ps, 10'000);
   add_path(
-      report.path, [](const PathFacts::Part&) { return Json::object(); }, out);
+      report.path, [](const PathFacts::PathSpan&) { return Json::object(); }, out);
   if (report.cache) out["plan_cache"] = cache_json(*report.cache);
 }
 

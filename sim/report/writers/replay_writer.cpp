@@ -20,7 +20,7 @@ constexpr std::size_t kKindsShown = 12;
 
 std::string path_tables(const ReplayReport& report, std::size_t width) {
   if (!report.path) return {};
-  auto what = [&](const PathFacts::Part& part) {
+  auto what = [&](const PathFacts::PathSpan& part) {
     const std::string& label = report.labels[to_index(part.op)];
     return part.step < 0 ? label : fmt::format("{}, step {}", label, part.step);
   };
@@ -258,7 +258,7 @@ std::string replay_json(const ReplayReport& report) {
               {"default_hang", default_hang_json(report.default_hang)},
               {"plan_cache", report.cache ? cache_json(*report.cache) : Json(nullptr)},
               {"digest", report.digest.hex()}};
-  auto operation = [&](const PathFacts::Part& part) -> Json {
+  auto operation = [&](const PathFacts::PathSpan& part) -> Json {
     // A setup of a policy is of no line.
     std::size_t op = to_index(part.op);
     return {{"line", op < report.lines.size() ? Json(report.lines[op]) : Json(nullptr)},

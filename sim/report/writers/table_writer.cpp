@@ -97,8 +97,8 @@ std::string reasons_table(const RunReport& report, bool verbose, std::size_t wid
 std::string path_tables(const RunReport& report, std::size_t width) {
   if (!report.path) return {};
   return path_tables(
-      *report.path, ">step", [](const PathFacts::Part& part) { return std::to_string(part.step); },
-      width);
+      *report.path, ">step",
+      [](const PathFacts::PathSpan& part) { return std::to_string(part.step); }, width);
 }
 
 void add_bytes(const RunReport& report, Facts& facts) {

@@ -47,7 +47,7 @@ Function function_of(CollectiveKind kind) {
 struct Sent {
   Int128 within, between;
 };
-Sent sent_by(const Choice& choice, Function function, const Communicator& comm, Int128 bytes) {
+Sent sent_by(const Choice& choice, Function function, const CommunicatorShape& comm, Int128 bytes) {
   int n = comm.ranks, per_node = comm.ranks_per_node();
   bool all = function == Function::AllReduce;
   Int128 ring = bytes * (n - 1) / n * (all ? 2 : 1);
@@ -262,7 +262,7 @@ void NcclCarrier::price_messages(std::span<const Rank> communicator, std::span<c
     return out[to_index(part)].messages + in[to_index(part)].messages;
   };
   for (Flow& flow : flows) {
-    Costs::Message taken{0, 0};
+    Costs::MessageTime taken{0, 0};
     if (messages(flow.source) == 1 && messages(flow.destination) == 1) {
       taken = costs.lone_message(flow.bytes, between_nodes(flow));
     } else {
@@ -297,7 +297,7 @@ Transfers NcclCarrier::step(const Plan& plan, const Step& step) {
   return transfers;
 }
 
-Transfers NcclCarrier::message(const Message& message) {
+Transfers NcclCarrier::message(const PointToPoint& message) {
   std::array<Rank, 2> ranks{message.source, message.destination};
   Flow flow{0, 1, message.bytes, {}};
   price_messages(ranks, ranks, {&flow, 1});

@@ -30,7 +30,7 @@ class NcclCarrier : public Carrier {
   NcclCarrier(const Topology& topology, const Constants& constants);
 
   Transfers step(const Plan& plan, const Step& step) override;
-  Transfers message(const Message& message) override;
+  Transfers message(const PointToPoint& message) override;
   Transfers collective(const BareCollective& collective) override;
   bool in_turn() const override { return true; }
 

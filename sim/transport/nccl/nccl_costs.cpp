@@ -191,7 +191,7 @@ double Costs::transfer_us(std::int64_t bytes, int channels) const {
   return taken(size) + 0.41 * taken(std::min(size, 16 * kMiB));
 }
 
-Costs::Message Costs::lone_message(std::int64_t bytes, bool network) const {
+Costs::MessageTime Costs::lone_message(std::int64_t bytes, bool network) const {
   auto size = static_cast<double>(bytes);
   bool nvlink = comm_.ring.within <= PathClass::NVB && !network;
   double blocks =
@@ -209,7 +209,7 @@ double Costs::all_to_all_us(std::int64_t bytes) const {
 
 namespace {
 
-int all_channels(const Communicator& communicator) {
+int all_channels(const CommunicatorShape& communicator) {
   bool nvlink = communicator.ring.within <= PathClass::NVB;
   auto rounded = static_cast<int>(std::bit_ceil(static_cast<unsigned>(communicator.ring.channels)));
   return std::min(rounded * (nvlink ? 2 : 1), 32);
@@ -217,7 +217,7 @@ int all_channels(const Communicator& communicator) {
 
 }  // namespace
 
-int channels_per_peer(const Communicator& communicator, bool network) {
+int channels_per_peer(const CommunicatorShape& communicator, bool network) {
   bool nvlink = communicator.ring.within <= PathClass::NVB;
   return network || !nvlink ? 2 : all_channels(communicator);
 }

@@ -48,17 +48,18 @@ struct Parameters {
 std::int64_t default_figure(Figure which, int compute_capability);
 Parameters parameters_of(const Topology& topology);
 // Channels that a send to one peer has at most; NCCL connects all of them at its first use.
-int channels_per_peer(const Communicator& communicator, bool network);
+int channels_per_peer(const CommunicatorShape& communicator, bool network);
 
 class Costs {
  public:
-  Costs(const Constants& constants, const Parameters& parameters, const Communicator& communicator)
+  Costs(const Constants& constants, const Parameters& parameters,
+        const CommunicatorShape& communicator)
       : constants_(constants),
         machine_(parameters),
         comm_(communicator),
         tuner_(constants, comm_) {}
 
-  const Communicator& communicator() const { return comm_; }
+  const CommunicatorShape& communicator() const { return comm_; }
   Choice choose(Function function, std::int64_t bytes) const {
     return tuner_.choose(function, bytes);
   }
@@ -71,12 +72,12 @@ class Costs {
   // thread blocks together. NVLink is the GPU's own; other links are left to the engine.
   double transfer_us(std::int64_t bytes, int channels) const;
   // What a message takes in all, and of that on the way.
-  struct Message {
+  struct MessageTime {
     double time_us, moving_us;
   };
   // One whose ranks do nothing else: no thread block has another's work, nothing goes the other
   // way.
-  Message lone_message(std::int64_t bytes, bool network) const;
+  MessageTime lone_message(std::int64_t bytes, bool network) const;
   // Thread blocks for a message, by NCCL's rules.
   int channels_per_message(std::int64_t bytes, bool network) const;
   // An all-to-all of messages of `bytes`.
@@ -100,7 +101,7 @@ class Costs {
 
   const Constants& constants_;
   Parameters machine_;
-  Communicator comm_;
+  CommunicatorShape comm_;
   Tuner tuner_;
 };
 

@@ -199,13 +199,13 @@ std::optional<Graph> nvls_on_node(int ranks, double port, int compute_capability
   return std::nullopt;
 }
 
-Communicator communicator_of(const Topology& topology, std::span<const Rank> ranks) {
+CommunicatorShape communicator_of(const Topology& topology, std::span<const Rank> ranks) {
   RESHARD_CHECK(ranks.size() >= 2, "a communicator of one rank");
   std::vector<std::vector<Rank>> nodes = by_node(topology, ranks);
   const std::vector<Rank>& fullest = *std::max_element(
       nodes.begin(), nodes.end(), [](const auto& a, const auto& b) { return a.size() < b.size(); });
   auto per_node = static_cast<int>(fullest.size());
-  Communicator out;
+  CommunicatorShape out;
   out.ranks = static_cast<int>(ranks.size());
   out.nodes = static_cast<int>(nodes.size());
   out.compute_capability = gpus_of(topology).compute_capability;

@@ -24,7 +24,7 @@ Gpus gpus_of(const Topology& topology);
 double nominal_gb_per_s(double line_gb_per_s, PathClass path_class, int compute_capability);
 
 // `ranks`: at least two, all with a device.
-Communicator communicator_of(const Topology& topology, std::span<const Rank> ranks);
+CommunicatorShape communicator_of(const Topology& topology, std::span<const Rank> ranks);
 
 // The search's steps, apart: for rings on one node over `total` GB/s; for rings between nodes with
 // `nics` of `nic` GB/s each, that every GPU of `per_node` forwards within `within` GB/s; for

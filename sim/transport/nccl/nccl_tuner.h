@@ -31,7 +31,7 @@ struct Graph {
   friend bool operator==(const Graph&, const Graph&) = default;
 };
 
-struct Communicator {
+struct CommunicatorShape {
   int ranks = 2, nodes = 1;
   int compute_capability = 90;  // x 10, the lowest
   Cpu cpu = Cpu::Intel;
@@ -54,7 +54,7 @@ struct Choice {
 
 class Tuner {
  public:
-  Tuner(const Constants& constants, const Communicator& communicator)
+  Tuner(const Constants& constants, const CommunicatorShape& communicator)
       : constants_(constants), comm_(communicator) {}
 
   // None where the combination does not exist or is switched off.
@@ -77,7 +77,7 @@ class Tuner {
   std::size_t nodes_index() const { return comm_.nodes <= 2 ? to_index(comm_.nodes - 1) : 2; }
 
   const Constants& constants_;
-  Communicator comm_;
+  CommunicatorShape comm_;
 };
 
 }  // namespace reshard::sim::nccl

@@ -10,7 +10,7 @@
 
 using namespace reshard;
 using namespace reshard::backends;
-using host::Message;
+using host::HostMessage;
 
 namespace {
 
@@ -53,7 +53,7 @@ TEST_CASE("drawn messages are cut alike at both ends and arrive whole") {
   std::int64_t in_place = 0, shared_chunks = 0;
   for (int draw = 0; draw < 3000; ++draw) {
     std::int64_t limit = prng.between(1, 40);
-    Message sent, received;
+    HostMessage sent, received;
     std::vector<std::vector<std::uint16_t>> sources, destinations;
     std::vector<Draw> from, to;
     std::vector<DimVector> boxes;
@@ -104,13 +104,13 @@ TEST_CASE(
     "a box that is one stretch of its buffer is one chunk in place; a large one is cut into equal "
     "ones") {
   std::vector<float> buffer(6 * 8);
-  Message message;
+  HostMessage message;
   append(message, {reinterpret_cast<std::byte*>(buffer.data()), {6, 8}, {2, 0}, {4, 8}, 4}, 1024);
   REQUIRE(message.chunks.size() == 1);
   CHECK(message.chunks[0].in_place == reinterpret_cast<std::byte*>(buffer.data() + 16));
   CHECK(message.chunks[0].bytes == 4 * 8 * 4);
 
-  Message cut;
+  HostMessage cut;
   append(cut, {reinterpret_cast<std::byte*>(buffer.data()), {6, 8}, {0, 0}, {6, 8}, 4}, 64);
   REQUIRE(cut.chunks.size() == 3);
   for (std::size_t c = 0; c < 3; ++c)

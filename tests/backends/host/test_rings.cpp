@@ -22,7 +22,7 @@ constexpr std::int64_t kBudget = 1;  // the smallest slots, 16 KiB
 
 struct Memory {
   explicit Memory(int places)
-      : block(Rings(0, places, kBudget).bytes() + Bells::bytes(places) + Rings::kPage) {
+      : block(Rings(0, places, kBudget).bytes() + Doorbells::bytes(places) + Rings::kPage) {
     std::memset(block.data(), 0, to_index(block.size()));
     void* at = block.data();
     auto room = to_index(block.size());
@@ -35,16 +35,16 @@ struct Memory {
 // One process's view.
 struct Process {
   Process(const Memory& memory, int place, int places)
-      : rings(place, places, kBudget), bells(place, places, memory.begin + rings.bytes()) {
+      : rings(place, places, kBudget), doorbells(place, places, memory.begin + rings.bytes()) {
     rings.lie_at(memory.begin);
   }
   Rings rings;
-  Bells bells;
-  RingTraffic traffic{rings, bells};
+  Doorbells doorbells;
+  RingTraffic traffic{rings, doorbells};
 };
 
-Message message(std::vector<std::int32_t>& values, int peer, std::int64_t slot_bytes) {
-  Message out;
+HostMessage message(std::vector<std::int32_t>& values, int peer, std::int64_t slot_bytes) {
+  HostMessage out;
   out.peer = peer;
   auto count = static_cast<std::int64_t>(values.size());
   append(out, {reinterpret_cast<std::byte*>(values.data()), {count}, {0}, {count}, 4}, slot_bytes);
@@ -76,7 +76,7 @@ TEST_CASE("messages of any length arrive whole, call after call") {
         return call * 1'000 + from + static_cast<int>(i);
       };
       std::vector<std::vector<std::int32_t>> sent(kPlaces), received(kPlaces);
-      std::vector<Message> sends, receives;
+      std::vector<HostMessage> sends, receives;
       for (int peer = 0; peer < kPlaces; ++peer) {
         if (peer == place) continue;
         auto& out = sent[to_index(peer)];
@@ -125,7 +125,7 @@ TEST_CASE("who waits in vain gives up, and is not taken for one that still sleep
       process.traffic.carry({}, {message(found, 0, process.rings.slot_bytes())}, 0, 0, give_up),
       BackendError);
   auto* bell = reinterpret_cast<std::atomic<std::uint32_t>*>(memory.begin + process.rings.bytes() +
-                                                             Bells::bytes(1));
+                                                             Doorbells::bytes(1));
   CHECK(*bell == 0);
 }
 

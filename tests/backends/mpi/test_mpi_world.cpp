@@ -69,7 +69,7 @@ TEST_CASE("communicators of groups keep the declared order and are given up alik
       Group group;
       for (int k = 0; k < std::max(2, world.size - round % 2); ++k)
         group.push_back((first - k + world.size) % world.size);
-      std::shared_ptr<Communicator> comm = groups.get(world.comm.get(), world.rank, group);
+      std::shared_ptr<MpiCommunicator> comm = groups.get(world.comm.get(), world.rank, group);
       auto place = std::find(group.begin(), group.end(), world.rank);
       REQUIRE((comm != nullptr) == (place != group.end()));
       CHECK(groups.has(group));
@@ -238,7 +238,7 @@ TEST_CASE("a message of another step or length is refused, with its sender and s
   constexpr std::int64_t kAwaited = 128, kStep = 2;
   std::vector<std::byte> memory(static_cast<std::size_t>(std::max(sent, kAwaited)));
   auto message_of = [&](std::int64_t bytes, std::int64_t of_step, int peer) {
-    Message out;
+    HostMessage out;
     backends::host::append(
         out, {memory.data(), Shape{bytes}, DimVector(1, 0), DimVector(1, bytes), 1}, 1 << 20);
     out.peer = peer;
@@ -247,9 +247,9 @@ TEST_CASE("a message of another step or length is refused, with its sender and s
   };
   Traffic traffic(*world);
   Pending pending = 0;
-  Message message = world->rank == 0   ? message_of(sent, step, 1)
-                    : world->rank == 1 ? message_of(kAwaited, kStep, 0)
-                                       : Message{};
+  HostMessage message = world->rank == 0   ? message_of(sent, step, 1)
+                        : world->rank == 1 ? message_of(kAwaited, kStep, 0)
+                                           : HostMessage{};
   auto carry = [&] {
     if (world->rank == 0) traffic.send(message, pending);
     if (world->rank == 1) traffic.receive(message, pending);

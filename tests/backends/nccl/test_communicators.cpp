@@ -144,7 +144,7 @@ TEST_CASE(
           for (std::size_t i = 0; i < registry.local_count(); ++i)
             for (std::int32_t peer = 0; peer < 5; ++peer) {
               if (peer == registry.local(i).rank) continue;
-              Route route = registry.route(i, peer);
+              PeerRoute route = registry.route(i, peer);
               RESHARD_CHECK(
                   route.comm != nullptr && route.peer == (peer > registry.local(i).rank ? 1 : 0),
                   "a pair's places");
@@ -174,7 +174,8 @@ TEST_CASE("communicators that share a stream key share the stream") {
     std::mutex mutex;
     StandinOutcome outcome = run_registries(job, [&](Communicators& registry, std::int32_t driver) {
       registry.connect(all_pairs(3));
-      Route left = registry.route(0, (driver + 1) % 3), other = registry.route(0, (driver + 2) % 3);
+      PeerRoute left = registry.route(0, (driver + 1) % 3),
+                other = registry.route(0, (driver + 2) % 3);
       bool same = left.stream == other.stream && left.stream == registry.stream(0, kMainStream);
       bool apart = left.stream != other.stream && left.stream != registry.stream(0, kMainStream) &&
                    other.stream != registry.stream(0, kMainStream);
@@ -230,7 +231,7 @@ TEST_CASE("each policy by its name makes what it says and carries the same bytes
       bool at_start = registry.size() == to_index(row.at_start);
       registry.connect(all_pairs(5));
       bool connected = registry.size() == to_index(row.connected);
-      Route next = registry.route(0, (registry.local(0).rank + 1) % 5);
+      PeerRoute next = registry.route(0, (registry.local(0).rank + 1) % 5);
       bool apart = next.stream != registry.stream(0, kMainStream);
       std::lock_guard lock(mutex);
       right += at_start && connected && apart == row.own_streams;
@@ -263,7 +264,7 @@ TEST_CASE("cached: a group of all ranks becomes the parent, and exchanges use it
     registry.groups({{0, 1, 2, 3}});
     registry.connect(all_pairs(4));
     registry.groups({{0, 2}, {1, 3}});  // split off it now
-    Route next = registry.route(0, (registry.local(0).rank + 1) % 4);
+    PeerRoute next = registry.route(0, (registry.local(0).rank + 1) % 4);
     std::lock_guard lock(mutex);
     right += none && next.communicator == registry.find(kParentKey) && registry.size() == 5;
   });

@@ -15,8 +15,8 @@
 namespace reshard::test {
 namespace {
 
-using backends::job::place;
-using backends::job::Placement;
+using backends::launch::place;
+using backends::launch::Placement;
 using backends::nccl::allow_sharing;
 using backends::nccl::NcclExecutor;
 
@@ -78,7 +78,7 @@ TEST_CASE("several ranks on one GPU need NCCL 2.30, some variables and a warning
             apart = place({{"n", -1, -1, {"a", "b"}}}, 2);
   std::map<std::string, std::string> variables;
   std::vector<std::string> warnings;
-  backends::job::Environment environment =
+  backends::launch::Environment environment =
       [&](const std::string& name) -> std::optional<std::string> {
     auto found = variables.find(name);
     return found == variables.end() ? std::nullopt : std::optional(found->second);

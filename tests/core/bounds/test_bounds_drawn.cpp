@@ -25,7 +25,7 @@ constexpr const char* kPath = "tests/core/bounds/data/drawn_bounds.txt";
 constexpr std::uint64_t kMachines = 500;
 
 // Of all that was added, as text.
-class Part {
+class ShortDigest {
  public:
   void add(Int128 value) {
     hasher_.add(static_cast<std::int64_t>(value >> 64));
@@ -39,7 +39,7 @@ class Part {
 };
 
 struct Parts {
-  Part sets, capacities, demand, prices, cut, volume, price, holder, latency, limit;
+  ShortDigest sets, capacities, demand, prices, cut, volume, price, holder, latency, limit;
   std::string text() const {
     return fmt::format("{} {} {} {} {} {} {} {} {} {}", sets.text(), capacities.text(),
                        demand.text(), prices.text(), cut.text(), volume.text(), price.text(),

@@ -28,10 +28,10 @@ struct PackingCase {
         topology(sim::find_topology(machine)),
         crossing(request, "packed"),
         packed(crossing, topology),
-        roads(topology, packed.ranks, packed.symmetry) {}
+        routes(topology, packed.ranks, packed.symmetry) {}
 
   Packing pack_with(const PackingOptions& options) const {
-    return pack(packed.commodities, roads, packed.symmetry, options);
+    return pack(packed.commodities, routes, packed.symmetry, options);
   }
   Packing pack_for(std::int64_t target_ps, std::int32_t granules = 64) const {
     PackingOptions options;
@@ -44,7 +44,7 @@ struct PackingCase {
   Topology topology;
   Crossing crossing;
   PackedRequest packed;
-  Roads roads;
+  RankRoutes routes;
 };
 
 }  // namespace reshard

@@ -22,20 +22,20 @@ bool holds(const std::vector<Slot>& sorted, Slot slot) {
 // The ranks that a fold's hops bring together at the root, each once.
 void check_gather(const Commodity& commodity, const Branch& branch) {
   std::map<Slot, std::set<Slot>> under;  // whose addends a rank has
-  for (Slot giver : branch.givers) CHECK(under[giver].insert(giver).second);
+  for (Slot giver : branch.contributors) CHECK(under[giver].insert(giver).second);
   std::set<Slot> sent;
-  for (const Leg& leg : branch.in) {
-    CHECK(sent.insert(leg.from).second);
-    CHECK(!under[leg.from].empty());
-    CHECK(!sent.contains(leg.to));
-    for (Slot giver : under[leg.from]) CHECK(under[leg.to].insert(giver).second);
+  for (const TreeHop& hop : branch.in) {
+    CHECK(sent.insert(hop.from).second);
+    CHECK(!under[hop.from].empty());
+    CHECK(!sent.contains(hop.to));
+    for (Slot giver : under[hop.from]) CHECK(under[hop.to].insert(giver).second);
   }
   std::set<std::size_t> addends;
   for (Slot giver : under[branch.root])
     for (std::size_t a = 0; a < commodity.holders.size(); ++a)
       if (holds(commodity.holders[a], giver)) CHECK(addends.insert(a).second);
   CHECK(addends.size() == commodity.holders.size());
-  CHECK(under[branch.root].size() == branch.givers.size());
+  CHECK(under[branch.root].size() == branch.contributors.size());
 }
 
 // Ranks that have it in the end.
@@ -45,9 +45,9 @@ std::set<Slot> reached(const Commodity& commodity, const Branch& branch) {
     have.insert(branch.root);
   else
     have.insert(commodity.holders[0].begin(), commodity.holders[0].end());
-  for (const Leg& leg : branch.out) {
-    CHECK(have.contains(leg.from));
-    CHECK(have.insert(leg.to).second);
+  for (const TreeHop& hop : branch.out) {
+    CHECK(have.contains(hop.from));
+    CHECK(have.insert(hop.to).second);
   }
   return have;
 }
@@ -74,9 +74,9 @@ std::int64_t depth(const Packing& packing) {
   std::int64_t sum = 0;
   for (const PackedTree& tree : packing.trees) {
     std::map<Slot, std::int64_t> below;
-    for (const Leg& leg : tree.branches[0].out) {
-      below[leg.to] = below[leg.from] + 1;
-      sum += below[leg.to] * tree.granules;
+    for (const TreeHop& hop : tree.branches[0].out) {
+      below[hop.to] = below[hop.from] + 1;
+      sum += below[hop.to] * tree.granules;
     }
   }
   return sum;
@@ -93,7 +93,7 @@ TEST_CASE("trees of drawn requests reach all needers with every addend once") {
     PackingCase own(*request, prng.one_in(2) ? "dgx-h100:8" : "rtx-pro-6000-8:8,nics=1");
     if (own.packed.items.empty()) continue;
     INFO("draw " << draw << ": " << request->text());
-    // With latencies that cost nothing, as much as tolls, above all.
+    // With latencies that cost nothing, as much as classes, above all.
     PackingOptions options;
     options.target_ps = 1'000'000;
     options.granules = 16;
@@ -110,9 +110,9 @@ TEST_CASE("trees of drawn requests reach all needers with every addend once") {
 
 TEST_CASE("who is in the set is not reached again, however dear the way to it was") {
   PackingCase own(request_on("4", "4500000", "S(0)", "R"), "dgx-h100:1");
-  Loads loads(own.roads, own.packed.symmetry.size(), 10'000'000);
+  Loads loads(own.routes, own.packed.symmetry.size(), 10'000'000);
   for (Direction direction : {Direction::Outwards, Direction::Inwards}) {
-    WaySearch search(own.roads);
+    WaySearch search(own.routes);
     search.add(0, 0);
     search.add(1, Price{1} << 40);
     search.run(loads, direction);
@@ -156,7 +156,7 @@ TEST_CASE("what many need enters a node once, over all its NICs") {
 
 TEST_CASE("prices rise by e for a twentieth of the time aimed at, and fall again") {
   PackingCase own(request_on("4", "4500000", "S(0)", "R"), "dgx-h100:1");
-  Loads loads(own.roads, own.packed.symmetry.size(), 10'000'000);
+  Loads loads(own.routes, own.packed.symmetry.size(), 10'000'000);
   Price empty = loads.price(0);
   // 4.5 MB is the target; a twentieth of it on each of the ranks.
   loads.carry(0, 4'500'000 / 20);

@@ -96,7 +96,7 @@ PlanTiming chain_time(const Plan& plan, const Topology&, std::int64_t) {
 }
 
 // Of all that was added, as text.
-class Part {
+class ShortDigest {
  public:
   template <class... Values>
   void add(fmt::format_string<Values...> format, Values&&... values) {
@@ -108,7 +108,8 @@ class Part {
   Hasher hasher_;
 };
 
-void add_plan(Part& part, const PlannerRow& planner, const Request& request, PlannerInput input) {
+void add_plan(ShortDigest& part, const PlannerRow& planner, const Request& request,
+              PlannerInput input) {
   Explanation why;
   input.explanation = &why;
   try {
@@ -126,7 +127,7 @@ void add_plan(Part& part, const PlannerRow& planner, const Request& request, Pla
 }
 
 struct PackingParts {
-  Part symmetry, roads, trees, steps;
+  ShortDigest symmetry, roads, trees, steps;
 
   void add(const Crossing& crossing, const Topology& topology, Prng& prng) {
     PackedRequest packed(crossing, topology);
@@ -134,18 +135,18 @@ struct PackingParts {
       symmetry.add("{} {} {}", fmt::join(generator.slot, " "), fmt::join(generator.commodity, " "),
                    generator.order);
     if (packed.items.empty()) return;
-    Roads ways(topology, packed.ranks, packed.symmetry);
-    for (const Roads::Toll& toll : ways.tolls())
-      roads.add("{} {} {}", toll.bytes_per_s, toll.resources, toll.name);
-    for (const Roads::Crossing& road : ways.crossings())
-      roads.add("{} {} {}", road.rule, road.between_nodes, road.latency_ps);
+    RankRoutes found(topology, packed.ranks, packed.symmetry);
+    for (const RankRoutes::ResourceClass& of : found.classes())
+      roads.add("{} {} {}", of.bytes_per_s, of.resources, of.name);
+    for (const RankRoutes::Trunk& trunk : found.trunks())
+      roads.add("{} {} {}", trunk.rule, trunk.between_nodes, trunk.latency_ps);
     PackingOptions options;
     options.target_ps = prng.pick(std::vector<std::int64_t>{1, 1000, 50'000, 1'000'000'000});
     options.latency_permille = prng.pick(std::vector<std::int64_t>{0, 50, 200, 1000, 10'000'000});
     options.granules = static_cast<std::int32_t>(prng.between(1, 40));
     options.rounds = static_cast<int>(prng.between(1, 3));
     options.shallower_rounds = static_cast<int>(prng.below(4));
-    Packing packing = pack(packed.commodities, ways, packed.symmetry, options);
+    Packing packing = pack(packed.commodities, found, packed.symmetry, options);
     add(packing);
     Chunking chunking;
     chunking.weights.clear();
@@ -154,7 +155,7 @@ struct PackingParts {
     chunking.window = static_cast<int>(prng.between(1, 3));
     chunking.waves = prng.one_in(3);
     Crossing own = crossing;
-    emit_trees(own, packed, ways, packing, chunking,
+    emit_trees(own, packed, found, packing, chunking,
                [&](StepId id, const std::string& why) { steps.add("{} {}", to_index(id), why); });
     steps.add("{}", to_text(own.plan));
   }
@@ -165,9 +166,9 @@ struct PackingParts {
     for (const PackedTree& tree : packing.trees) {
       trees.add("{} {}", tree.commodity, tree.granules);
       for (const Branch& branch : tree.branches) {
-        trees.add("root {} {}", branch.root, fmt::join(branch.givers, " "));
-        for (const Leg& leg : branch.in) trees.add("in {} {}", leg.from, leg.to);
-        for (const Leg& leg : branch.out) trees.add("out {} {}", leg.from, leg.to);
+        trees.add("root {} {}", branch.root, fmt::join(branch.contributors, " "));
+        for (const TreeHop& hop : branch.in) trees.add("in {} {}", hop.from, hop.to);
+        for (const TreeHop& hop : branch.out) trees.add("out {} {}", hop.from, hop.to);
       }
     }
   }
@@ -176,7 +177,7 @@ struct PackingParts {
 std::string line_of(std::uint64_t seed) {
   Prng prng(seed);
   Topology topology = odd_machine(prng);
-  std::vector<Part> parts(planners().size());
+  std::vector<ShortDigest> parts(planners().size());
   PackingParts packings;
   for (int drawn = 0; drawn < kRequests;) {
     std::optional<Request> request = prng.one_in(2) ? odd_request(prng, topology.devices())
@@ -201,7 +202,7 @@ std::string line_of(std::uint64_t seed) {
     packings.add(Crossing(*request, "drawn"), topology, prng);
   }
   std::string out = std::to_string(seed);
-  for (const Part& part : parts) out += " " + part.text();
+  for (const ShortDigest& part : parts) out += " " + part.text();
   return out + fmt::format(" {} {} {} {}", packings.symmetry.text(), packings.roads.text(),
                            packings.trees.text(), packings.steps.text());
 }

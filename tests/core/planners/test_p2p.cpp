@@ -63,7 +63,7 @@ TEST_CASE("p2p fills what S -> P(sum) leaves to other ranks, and sends only valu
   REQUIRE(kind_text(plan.steps.at(0)) == "fill");
   // Rank 2 has the elements of both ranks that stand as it does on axis 1: 0, 1, 4 and 5.
   std::vector<Box> zeros;
-  for (const FillStep::Part& part : std::get<FillStep>(plan.steps[0].body).parts)
+  for (const FillStep::SlotFill& part : std::get<FillStep>(plan.steps[0].body).parts)
     if (part.slot == 2) zeros.push_back(part.box);
   CHECK(zeros == std::vector<Box>{{{2}, {4}}, {{6}, {8}}});
   // Rows of several stretches of the tensor lie side by side in a shard: one box of zeros.
@@ -116,7 +116,7 @@ TEST_CASE(
   auto owned = [](const Request& request) {
     Plan plan = plan_p2p(request, {});
     std::vector<std::pair<Slot, Shape>> out;
-    for (const ReduceStep::Part& part : std::get<ReduceStep>(plan.steps.at(1).body).parts)
+    for (const ReduceStep::SlotFold& part : std::get<ReduceStep>(plan.steps.at(1).body).parts)
       out.emplace_back(part.slot, part.extents);
     return out;
   };

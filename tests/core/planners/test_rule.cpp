@@ -127,7 +127,7 @@ TEST_CASE("S becomes P(sum) by local copies and zeros") {
   CHECK(step_kinds(plan) == "copy fill");
   CHECK(count_bytes(plan).received_total == 0);
   // Rank 1 has rows 2 and 3, rank 3 row 6.
-  using Parts = std::vector<FillStep::Part>;
+  using Parts = std::vector<FillStep::SlotFill>;
   CHECK(std::get<FillStep>(plan.steps[1].body).parts ==
         Parts{{0, kDestinationBuffer, Box{{2, 0}, {7, 2}}},
               {1, kDestinationBuffer, Box{{0, 0}, {2, 2}}},

@@ -115,7 +115,7 @@ TEST_CASE("contents: all that meets a box is read, cut to it, as pieces are adde
           expected.insert(static_cast<std::int32_t>(k));
           volume += intersect(boxes[k], asked).volume();
         }
-      std::int64_t covered = contents.read(asked, [&](const Piece& piece) {
+      std::int64_t covered = contents.read(asked, [&](const KnownBox& piece) {
         CHECK(found.insert(piece.writer).second);
         CHECK(piece.box == intersect(boxes[to_index(piece.writer)], asked));
       });

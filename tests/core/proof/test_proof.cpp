@@ -91,7 +91,7 @@ TEST_CASE("zeros are demanded where S -> P(sum) leaves them, and only there") {
   }
   SECTION("zero where a value is due") {
     plan.steps.erase(plan.steps.begin());
-    for (FillStep::Part& part : std::get<FillStep>(plan.steps[0].body).parts)
+    for (FillStep::SlotFill& part : std::get<FillStep>(plan.steps[0].body).parts)
       part.box = Box{{0}, {4}};
     CHECK_THAT(fault(plan), Catch::Contains("padding reaches [0:4] of the destination on rank 0"));
   }

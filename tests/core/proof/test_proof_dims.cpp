@@ -218,7 +218,7 @@ TEST_CASE("padding that a ring of three carries") {
   in = temporary(turned, {3, 1});
   out = temporary(turned, {3, 1});
   packed = turned.add_step(copy_on_all(turned, {kSourceBuffer, in, {0, 0}, {0, 0}, {2, 1}}), {});
-  for (FillStep::Part& part : fill.parts) part.box = Box{{2, 0}, {3, 1}};
+  for (FillStep::SlotFill& part : fill.parts) part.box = Box{{2, 0}, {3, 1}};
   filled = turned.add_step(fill, {});
   turned.add_step(over_all(turned, CollectiveKind::AllToAll, in, out), {packed, filled});
   turned.add_step(copy_on_all(turned, {kSourceBuffer, kDestinationBuffer, {0, 0}, {0, 0}, {2, 1}}),

@@ -125,14 +125,14 @@ class Adversary {
         return Key(static_cast<std::int32_t>(launch.step), place_in_step(r, i), from, to);
       };
       bool sends = false;
-      for (const Messages::Message& message : messages.sends)
+      for (const Messages::PeerMessage& message : messages.sends)
         if (!sent_.count(key(slot, message.peer))) {
           sent_[key(slot, message.peer)] = packed(message, slot);
           sends = true;
         }
-      for (const Messages::Message& message : messages.receives)
+      for (const Messages::PeerMessage& message : messages.receives)
         if (!sent_.count(key(message.peer, slot))) return sends;
-      for (const Messages::Message& message : messages.receives)
+      for (const Messages::PeerMessage& message : messages.receives)
         unpack(message, slot, sent_[key(message.peer, slot)]);
     }
     return done_[r][i] = true;
@@ -166,18 +166,19 @@ class Adversary {
     return true;
   }
 
-  backends::host::Message local(const Messages::Message& message, Slot slot,
-                                backends::host::End end) {
+  backends::host::HostMessage local(const Messages::PeerMessage& message, Slot slot,
+                                    backends::host::End end) {
     return backends::host::message_of(message, end, std::cref(memory(slot)), 1 << 30);
   }
-  std::vector<std::byte> packed(const Messages::Message& message, Slot slot) {
-    backends::host::Message from = local(message, slot, backends::host::End::Sends);
+  std::vector<std::byte> packed(const Messages::PeerMessage& message, Slot slot) {
+    backends::host::HostMessage from = local(message, slot, backends::host::End::Sends);
     std::vector<std::byte> out(static_cast<std::size_t>(from.chunks[0].bytes));
     backends::host::pack(from, from.chunks[0], out.data());
     return out;
   }
-  void unpack(const Messages::Message& message, Slot slot, const std::vector<std::byte>& bytes) {
-    backends::host::Message to = local(message, slot, backends::host::End::Receives);
+  void unpack(const Messages::PeerMessage& message, Slot slot,
+              const std::vector<std::byte>& bytes) {
+    backends::host::HostMessage to = local(message, slot, backends::host::End::Receives);
     REQUIRE(static_cast<std::size_t>(to.chunks[0].bytes) == bytes.size());
     backends::host::unpack(to, to.chunks[0], bytes.data());
   }

@@ -265,14 +265,14 @@ TEST_CASE(
 }
 
 TEST_CASE("a node may have so many parts and not one more") {
-  struct Part {
+  struct LimitedLine {
     std::string key, rest, what;
     int limit, there;  // in kHead, so many are
   };
-  for (const Part& part :
-       {Part{"port", "1GB/s", "ports", 64, 1}, Part{"shared", "1GB/s", "of these lines", 256, 1},
-        Part{"fabric", "1GB/s", "of these lines", 1024, 1},
-        Part{"group", "0", "groups", 1024, 0}}) {
+  for (const LimitedLine& part : {LimitedLine{"port", "1GB/s", "ports", 64, 1},
+                                  LimitedLine{"shared", "1GB/s", "of these lines", 256, 1},
+                                  LimitedLine{"fabric", "1GB/s", "of these lines", 1024, 1},
+                                  LimitedLine{"group", "0", "groups", 1024, 0}}) {
     std::string text = kHead;
     for (int i = part.there; i < part.limit; ++i)
       text += fmt::format("{} n{} {}\n", part.key, i, part.rest);

@@ -32,7 +32,8 @@ TEST_CASE("operations name their ranks for people") {
         "compute on ranks 10,12,14,16,18,20,22,24,26,28,30,32,1000");
   even.back() = Rank{10000};
   CHECK(text(Operation{Compute{even, 1}, 0, {}}) == "compute on ranks 10,12,14,16,.. (13 in all)");
-  CHECK(text(Operation{Message{Rank{1}, Rank{2}, 8}, 0, {}}) == "message from rank 1 to rank 2");
-  CHECK(ranks_of(Operation{Message{Rank{2}, Rank{1}, 8}, 0, {}}) ==
+  CHECK(text(Operation{PointToPoint{Rank{1}, Rank{2}, 8}, 0, {}}) ==
+        "message from rank 1 to rank 2");
+  CHECK(ranks_of(Operation{PointToPoint{Rank{2}, Rank{1}, 8}, 0, {}}) ==
         std::vector<Rank>{Rank{2}, Rank{1}});
 }

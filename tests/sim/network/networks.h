@@ -43,7 +43,7 @@ inline ResourceId into(std::int32_t device) { return ResourceId{2 * device + 1};
 inline Operation message(std::int32_t source, std::int32_t destination, std::int64_t bytes,
                          std::int32_t index, std::vector<OpId> after = {}, std::int32_t stream = 0,
                          std::int32_t destination_stream = 0) {
-  Operation out{Message{Rank{source}, Rank{destination}, bytes}, stream, std::move(after)};
+  Operation out{PointToPoint{Rank{source}, Rank{destination}, bytes}, stream, std::move(after)};
   if (destination_stream != stream)
     out.seats = {{OpId{index}, stream}, {OpId{index}, destination_stream}};
   return out;
@@ -52,7 +52,7 @@ inline Operation message(std::int32_t source, std::int32_t destination, std::int
 // Both ends on stream 0, the receiving one just before the operation `place`; of that index itself.
 inline Operation received_at(std::int32_t place, std::int32_t source, std::int32_t destination,
                              std::int64_t bytes, std::int32_t index) {
-  Operation out{Message{Rank{source}, Rank{destination}, bytes}, 0, {}};
+  Operation out{PointToPoint{Rank{source}, Rank{destination}, bytes}, 0, {}};
   out.seats = {{OpId{index}, 0}, {OpId{place}, 0}};
   return out;
 }

@@ -150,7 +150,7 @@ TEST_CASE("messages of a crowded star end when the slow engine says") {
     Workload w = all_pairs(10, [&](std::int32_t, std::int32_t) { return prng.between(1, 40); });
     std::vector<Started> started;
     for (const Operation& operation : w.operations) {
-      const auto& sent = std::get<Message>(operation.body);
+      const auto& sent = std::get<PointToPoint>(operation.body);
       started.push_back(
           {0, sent.bytes, {{2 * to_int(sent.source), 2 * to_int(sent.destination) + 1}, kNone}});
     }

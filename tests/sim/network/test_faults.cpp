@@ -172,7 +172,7 @@ TEST_CASE("a transport's own latency is delayed like a route's") {
   class Carried : public sim::Carrier {
    public:
     Transfers step(const Plan& plan, const Step& step) override { return {plan, step}; }
-    Transfers message(const Message& message) override {
+    Transfers message(const PointToPoint& message) override {
       return Transfers::flows(std::vector<Slot>{0, 1},
                               std::vector<Flow>{{0, 1, message.bytes, {2'000, 100 * kGB}}});
     }

@@ -34,7 +34,7 @@ class By : public sim::Carrier {
  public:
   explicit By(Mover mover, std::int32_t blocks = 0) : mover_(mover), blocks_(blocks) {}
   Transfers step(const Plan& plan, const Step& step) override { return {plan, step}; }
-  Transfers message(const Message& message) override {
+  Transfers message(const PointToPoint& message) override {
     std::vector<Flow> flows{{0, 1, message.bytes, {0, 100 * kGB, mover_, blocks_}}};
     return Transfers::flows(std::vector<Slot>{0, 1}, flows);
   }

@@ -24,7 +24,7 @@ Operation compute(std::int32_t rank, std::int64_t duration_ps, std::int32_t stre
 // On its own stream at both ends, of a communicator.
 Operation sent(std::int32_t source, std::int32_t destination, std::int64_t bytes,
                std::int32_t stream, std::int32_t communicator) {
-  Operation out{Message{Rank{source}, Rank{destination}, bytes}, stream, {}};
+  Operation out{PointToPoint{Rank{source}, Rank{destination}, bytes}, stream, {}};
   out.communicator = communicator;
   return out;
 }

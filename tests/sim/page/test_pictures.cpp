@@ -83,7 +83,7 @@ TEST_CASE("a long list of ranks is cut short") {
 TEST_CASE("slices lie where their time is") {
   Workload workload;
   workload.operations.push_back({Compute{{Rank{0}, Rank{1}}, 4000}, 0, {}});
-  workload.operations.push_back({Message{Rank{0}, Rank{1}, 1000}, 0, {}});
+  workload.operations.push_back({PointToPoint{Rank{0}, Rank{1}, 1000}, 0, {}});
   Timeline timeline;
   timeline.end_ps = 10'000;
   timeline.spans = {{OpId{0}, -1, Rank{0}, 0, 4000},

@@ -64,13 +64,13 @@ std::set<std::int32_t> holders(const Layout& layout, const DimVector& index) {
   return out;
 }
 
-struct Part {
+struct DrawnTile {
   Told told;
   Area area;
   std::string colour;
 };
-std::vector<Part> parts_of(const ReadBack& picture, const std::string& side) {
-  std::vector<Part> out;
+std::vector<DrawnTile> parts_of(const ReadBack& picture, const std::string& side) {
+  std::vector<DrawnTile> out;
   for (Node node : picture.all("//g[@class='" + side + "']//rect[title]"))
     out.push_back(
         {told(node.child("title").text().get()), area(node), node.attribute("fill").value()});
@@ -117,7 +117,7 @@ TEST_CASE("boxes are as large as their share, and fill the tensor without overla
       }
       std::map<std::int32_t, double> of_rank;
       double parts = 0;
-      for (const Part& part : parts_of(picture, side)) {
+      for (const DrawnTile& part : parts_of(picture, side)) {
         parts += part.area.size();
         for (std::int32_t rank : part.told.ranks) of_rank[rank] += part.area.size();
       }
@@ -137,7 +137,7 @@ TEST_CASE("tips name the holders of every part") {
     for (const char* side : {"before", "after"}) {
       const Layout& layout =
           side == std::string("before") ? request.source() : request.destination();
-      for (const Part& part : parts_of(picture_of(request), side)) {
+      for (const DrawnTile& part : parts_of(picture_of(request), side)) {
         CAPTURE(request.text(), side, text(part.told.box));
         CHECK(holders(layout, part.told.box.lo) == part.told.ranks);
         DimVector last = part.told.box.hi;
@@ -164,7 +164,7 @@ TEST_CASE("one colour is the data of the same holders, before, or after what was
     std::map<std::string, std::set<std::int32_t>> holders_of;
     std::map<std::set<std::int32_t>, std::string> colour_of;
     for (const char* side : {"before", "after"})
-      for (const Part& part : parts_of(picture, side)) {
+      for (const DrawnTile& part : parts_of(picture, side)) {
         auto held = holders(key, part.told.box.lo);
         CAPTURE(request.text(), side, text(part.told.box), part.colour);
         CHECK(holders_of.emplace(part.colour, held).first->second == held);
@@ -179,9 +179,9 @@ TEST_CASE("what was whole before has the colours of the shards after") {
     ReadBack picture = picture_of(request);
     std::map<std::string, std::set<std::int32_t>> holders_of;
     for (const char* side : {"before", "after"}) {
-      std::vector<Part> parts = parts_of(picture, side);
+      std::vector<DrawnTile> parts = parts_of(picture, side);
       CHECK(parts.size() == 8);
-      for (const Part& part : parts) {
+      for (const DrawnTile& part : parts) {
         auto held = holders(request.destination(), part.told.box.lo);
         CHECK(holders_of.emplace(part.colour, held).first->second == held);
       }

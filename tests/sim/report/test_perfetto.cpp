@@ -50,7 +50,7 @@ Scene scene() {
   for (int i = 0; i < 2; ++i)
     out.workload.operations.push_back({Compute{{Rank{0}}, 5 * kUs}, i, {}});
   for (int i = 1; i <= 2; ++i)
-    out.workload.operations.push_back({Message{Rank{0}, Rank{i}, 1000}, 0, {}});
+    out.workload.operations.push_back({PointToPoint{Rank{0}, Rank{i}, 1000}, 0, {}});
   out.labels = {"forward \"1\"", "forward 2", "send 1", "send 2"};
   out.timeline.end_ps = 9 * kUs + 1234;
   out.timeline.spans = {{OpId{0}, -1, Rank{0}, 0, 5 * kUs},
@@ -133,7 +133,7 @@ TEST_CASE("a counter changes when its link's rate does, to the picosecond") {
   Topology topology = star();
   Workload workload;
   for (int i = 1; i <= 2; ++i)
-    workload.operations.push_back({Message{Rank{0}, Rank{i}, 999 + i}, i, {}});
+    workload.operations.push_back({PointToPoint{Rank{0}, Rank{i}, 999 + i}, i, {}});
   LinkRates rates(topology.resource_count());
   Timeline timeline = run(workload, topology, {.record_flows = true, .observer = &rates});
   std::ostringstream out;

@@ -41,7 +41,7 @@ class Dear : public sim::Carrier {
  public:
   explicit Dear(std::int64_t cap) : cap_(cap) {}
   Transfers step(const Plan& plan, const Step& step) override { return Transfers(plan, step); }
-  Transfers message(const Message& message) override {
+  Transfers message(const PointToPoint& message) override {
     return Transfers::flows(std::vector<Slot>{0, 1},
                             std::vector<Flow>{{0, 1, message.bytes, {2000, cap_}}});
   }

@@ -190,7 +190,7 @@ TEST_CASE("of too many parts the longest stay, and the path still covers all") {
       part(3, WaitedFor::Compute, 20, 27), part(4, WaitedFor::Cap, 27, 28)};
   auto lines = [&](std::size_t most) {
     std::vector<std::array<std::int64_t, 3>> out;
-    for (const PathFacts::Part& kept : path_facts(path, topology, most).parts)
+    for (const PathFacts::PathSpan& kept : path_facts(path, topology, most).parts)
       out.push_back({static_cast<std::int64_t>(to_index(kept.op)), kept.start_ps, kept.end_ps});
     return out;
   };

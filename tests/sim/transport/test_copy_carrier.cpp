@@ -39,7 +39,7 @@ Timeline timed(const Topology& topology, Operation operation) {
 
 std::int64_t message_ps(const Topology& topology, std::int32_t to, std::int64_t bytes,
                         std::optional<std::int64_t> cap = {}) {
-  return timed(topology, {Message{Rank{0}, Rank{to}, bytes, cap}, 0, {}}).end_ps;
+  return timed(topology, {PointToPoint{Rank{0}, Rank{to}, bytes, cap}, 0, {}}).end_ps;
 }
 
 Operation collective(CollectiveKind kind, std::int32_t ranks, std::int64_t bytes) {
@@ -118,7 +118,7 @@ TEST_CASE("What reduces and what crosses the network is as NCCL has it") {
     Operation reduce = collective(kind, 8, 1 << 20);
     CHECK(timed(topology, reduce).end_ps == by_nccl(reduce));
   }
-  Operation far{Message{Rank{1}, Rank{6}, 1 << 20}, 0, {}};
+  Operation far{PointToPoint{Rank{1}, Rank{6}, 1 << 20}, 0, {}};
   CHECK(timed(topology, far).end_ps == by_nccl(far));
   CHECK(timed(topology, collective(CollectiveKind::AllToAll, 8, 1000)).flows.size() == 56);
 }

@@ -32,7 +32,7 @@ double us(const Topology& topology, TransportKind kind, std::vector<Operation> o
 
 Operation send(std::int32_t from, std::int32_t to, std::int64_t bytes, std::int32_t index = 0) {
   // Streams of their own: all start at once.
-  Operation out{Message{Rank{from}, Rank{to}, bytes}, 2 * index, {}};
+  Operation out{PointToPoint{Rank{from}, Rank{to}, bytes}, 2 * index, {}};
   out.seats = {{OpId{index}, 2 * index}, {OpId{index}, 2 * index + 1}};
   return out;
 }

@@ -159,9 +159,9 @@ TEST_CASE("Messages wait for their launch and move as fast as their thread block
   auto topology = machine("450GB/s");
   Costs two(constants_of(""), parameters_of(*topology), communicator_of(*topology, ranks(2)));
   for (std::int64_t bytes : {1, 10'000, 1 << 20, 1 << 28}) {
-    Operation send{Message{Rank{0}, Rank{1}, bytes}, 0, {}};
+    Operation send{PointToPoint{Rank{0}, Rank{1}, bytes}, 0, {}};
     // Never sooner than the route's own microsecond.
-    Costs::Message alone = two.lone_message(bytes, false);
+    Costs::MessageTime alone = two.lone_message(bytes, false);
     CHECK(std::abs(time_of(*topology, {send}) -
                    std::llround(std::max(alone.time_us, alone.moving_us + 1) * 1e6)) <= 1);
     // Where each of two ranks sends and receives, thread blocks share their work.

@@ -66,27 +66,27 @@ TEST_CASE("Switches that reduce carry one part more than there are ranks") {
 
 TEST_CASE("A communicator's channels follow from the topology and its ranks") {
   Topology hopper = machine(kHopper, 2);
-  Communicator eight = communicator_of(hopper, ranks(0, 8));
+  CommunicatorShape eight = communicator_of(hopper, ranks(0, 8));
   check_graph(eight.ring, 12, 30);
   CHECK((eight.ranks == 8 && eight.nodes == 1 && eight.ring.within == PathClass::NVL));
   REQUIRE(eight.nvls);
   CHECK(*eight.nvls == Graph{8, 40, 60});
 
-  Communicator both = communicator_of(hopper, ranks(0, 16));
+  CommunicatorShape both = communicator_of(hopper, ranks(0, 16));
   check_graph(both.ring, 8, 48);
   CHECK((both.ranks == 16 && both.nodes == 2 && both.ranks_per_node() == 8));
   REQUIRE(both.nvls);
   CHECK(both.nvls->inter == 48);
 
-  Communicator one_each = communicator_of(hopper, std::vector<Rank>{Rank{3}, Rank{11}});
+  CommunicatorShape one_each = communicator_of(hopper, std::vector<Rank>{Rank{3}, Rank{11}});
   CHECK((one_each.nodes == 2 && !one_each.nvls));
   CHECK(one_each.ring.channels * one_each.ring.intra == Approx(48));
 }
 
 TEST_CASE("Where each pair has a link, two ranks have one and four have three each") {
   Topology pairs = machine(kPairs);
-  Communicator two = communicator_of(pairs, ranks(0, 2)),
-               four = communicator_of(pairs, ranks(0, 4));
+  CommunicatorShape two = communicator_of(pairs, ranks(0, 2)),
+                    four = communicator_of(pairs, ranks(0, 4));
   CHECK(two.ring.channels * two.ring.intra == Approx(80));
   CHECK(four.ring.channels * four.ring.intra == Approx(240));
 }
@@ -113,6 +113,6 @@ TEST_CASE("A stated rate of the rings rules") {
   Topology stated = machine(
       "devices 2\ngpu sm80\nfigure nccl.ring 120GB/s\nport nvlink 300GB/s\n"
       "route within via nvlink.out nvlink.in latency 1us transport nvlink\n");
-  Communicator two = communicator_of(stated, ranks(0, 2));
+  CommunicatorShape two = communicator_of(stated, ranks(0, 2));
   CHECK(two.ring.channels * two.ring.intra == Approx(120));
 }

@@ -25,8 +25,8 @@ Graph graph_of(int channels, double rate) {
   return {channels, rate, rate, PathClass::NVL, PathClass::PXB, 0};
 }
 
-Communicator dgx(int compute_capability, int nodes, int channels, double rate) {
-  Communicator out;
+CommunicatorShape dgx(int compute_capability, int nodes, int channels, double rate) {
+  CommunicatorShape out;
   out.compute_capability = compute_capability;
   out.nodes = nodes;
   out.ranks = 8 * nodes;
@@ -34,33 +34,33 @@ Communicator dgx(int compute_capability, int nodes, int channels, double rate) {
   return out;
 }
 
-Communicator h100() {
-  Communicator out = dgx(90, 1, 12, 30);
+CommunicatorShape h100() {
+  CommunicatorShape out = dgx(90, 1, 12, 30);
   out.nvls = {8, 40, 60, PathClass::NVL, PathClass::PXB, 0};
   return out;
 }
-Communicator a100() { return dgx(80, 1, 12, 20); }
-Communicator b200() {
-  Communicator out = dgx(100, 1, 16, 45);
+CommunicatorShape a100() { return dgx(80, 1, 12, 20); }
+CommunicatorShape b200() {
+  CommunicatorShape out = dgx(100, 1, 16, 45);
   out.nvls = {8, 80, 90, PathClass::NVL, PathClass::PXB, 0};
   return out;
 }
-Communicator h100_nodes(int nodes) {
-  Communicator out = dgx(90, nodes, 8, 48);
+CommunicatorShape h100_nodes(int nodes) {
+  CommunicatorShape out = dgx(90, nodes, 8, 48);
   out.nvls = {8, 40, 48, PathClass::NVL, PathClass::PXB, 0};
   return out;
 }
 
 struct Golden {
-  Communicator communicator;
+  CommunicatorShape communicator;
   Function function;
   Algorithm algorithm;
   std::array<std::pair<double, double>, 3> beliefs;  // by protocol
 };
 
-Tuner tuner(const Communicator& communicator) { return Tuner(constants_of(""), communicator); }
+Tuner tuner(const CommunicatorShape& communicator) { return Tuner(constants_of(""), communicator); }
 
-std::string chosen(const Communicator& communicator, Function function, std::int64_t bytes) {
+std::string chosen(const CommunicatorShape& communicator, Function function, std::int64_t bytes) {
   Choice choice = tuner(communicator).choose(function, bytes);
   return std::string(text(choice.algorithm)) + " " + std::string(text(choice.protocol));
 }
@@ -134,7 +134,7 @@ TEST_CASE("NCCL believes of rings and trees what its formulas say") {
 }
 
 TEST_CASE("NCCL believes of switches that reduce what its formulas say") {
-  auto check = [](const Communicator& communicator, Function function, Algorithm algorithm,
+  auto check = [](const CommunicatorShape& communicator, Function function, Algorithm algorithm,
                   double latency, double rate) {
     std::optional<Belief> belief =
         tuner(communicator).belief(function, algorithm, Protocol::Simple);
@@ -153,7 +153,7 @@ TEST_CASE("NCCL believes of switches that reduce what its formulas say") {
 }
 
 TEST_CASE("PCIe has no LL128 and longer steps") {
-  Communicator pcie = dgx(80, 1, 2, 10);
+  CommunicatorShape pcie = dgx(80, 1, 2, 10);
   pcie.ring.within = pcie.tree.within = PathClass::PHB;
   std::optional<Belief> ll = tuner(pcie).belief(Function::AllGather, Algorithm::Ring, Protocol::LL);
   REQUIRE(ll);
@@ -168,7 +168,7 @@ TEST_CASE("PCIe has no LL128 and longer steps") {
 }
 
 TEST_CASE("NCCL chooses by size") {
-  Communicator ring_only = h100();
+  CommunicatorShape ring_only = h100();
   ring_only.nvls.reset();
   auto time = [&](Function function, std::int64_t bytes) {
     return tuner(ring_only).choose(function, bytes).time_us;
@@ -194,7 +194,7 @@ TEST_CASE("NCCL chooses by size") {
 }
 
 TEST_CASE("Several nodes without switches that reduce: trees, then rings with a plateau") {
-  Communicator two = h100_nodes(2);
+  CommunicatorShape two = h100_nodes(2);
   two.nvls.reset();
   CHECK_THAT(tuner(two).choose(Function::AllReduce, kKiB).time_us, WithinAbs(25.3, 0.05));
   CHECK(chosen(two, Function::AllReduce, kKiB) == "tree LL");
@@ -205,7 +205,7 @@ TEST_CASE("Several nodes without switches that reduce: trees, then rings with a 
 }
 
 TEST_CASE("PAT gathers where every node has one rank") {
-  Communicator nodes = dgx(90, 4, 1, 48);
+  CommunicatorShape nodes = dgx(90, 4, 1, 48);
   nodes.ranks = 4;
   std::optional<Belief> pat =
       tuner(nodes).belief(Function::AllGather, Algorithm::Pat, Protocol::Simple);
@@ -217,7 +217,7 @@ TEST_CASE("PAT gathers where every node has one rank") {
 }
 
 TEST_CASE("Processors of AMD post more slowly and copy by their own figures") {
-  Communicator amd = h100_nodes(2);
+  CommunicatorShape amd = h100_nodes(2);
   amd.cpu = Cpu::Amd;
   std::optional<Belief> ll = tuner(amd).belief(Function::AllReduce, Algorithm::Ring, Protocol::LL);
   REQUIRE(ll);

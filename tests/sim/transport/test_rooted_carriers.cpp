@@ -125,7 +125,7 @@ TEST_CASE("copy engines gather and scatter; what else has a root is NCCL's") {
     CHECK(timed(*topology, rooted(kind, 8, 1 << 20), copies).end_ps ==
           timed(*topology, rooted(kind, 8, 1 << 20), nccl).end_ps);
   // One copy of each rank into the root's port, against seven that the root launches.
-  Message one{Rank{1}, Rank{0}, 1 << 26};
+  PointToPoint one{Rank{1}, Rank{0}, 1 << 26};
   std::int64_t copy_ps = run({{{one, 0, {}}}}, *topology, {.carriers = {&copies}}).end_ps;
   std::int64_t gather_ps = timed(*topology, rooted(BareKind::Gather, 8, 1 << 26), copies).end_ps;
   CHECK(gather_ps >= copy_ps);

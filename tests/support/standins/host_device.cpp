@@ -203,7 +203,7 @@ std::int64_t HostDevice::elapsed_ps(Event from, Event to) {
 
 bool HostDevice::is_ready(const Queue& queue) const {
   if (queue.pieces.empty() || queue.running) return false;
-  const Piece& piece = queue.pieces.front();
+  const StreamTask& piece = queue.pieces.front();
   return !piece.awaited || piece.awaited->complete;
 }
 
@@ -211,7 +211,7 @@ bool HostDevice::is_ready(const Queue& queue) const {
 bool HostDevice::run_next(Queue& queue) {
   if (!is_ready(queue) || (options_.stuck_after >= 0 && ticks_ >= options_.stuck_after))
     return false;
-  Piece& piece = queue.pieces.front();
+  StreamTask& piece = queue.pieces.front();
   if (piece.work) {
     // Work of another library may make this device go on, but not past that work.
     queue.running = true;

@@ -89,14 +89,14 @@ class HostDevice : public backends::Device {
     Stream stream = nullptr;
   };
   using RecordRef = std::shared_ptr<Record>;
-  struct Piece {
+  struct StreamTask {
     Work work;         // none: a recording or a wait
     RecordRef record;  // made complete
     RecordRef awaited;
   };
   struct Queue {
     std::uint64_t id = 0;
-    std::deque<Piece> pieces;
+    std::deque<StreamTask> pieces;
     bool running = false;  // its first piece is at work just now
   };
   // Lets work touch the memory while it exists.

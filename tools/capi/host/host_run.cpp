@@ -15,7 +15,7 @@ namespace {
 
 using backends::host::Chunk;
 using backends::host::End;
-using backends::host::Message;
+using backends::host::HostMessage;
 using backends::host::RankMemory;
 
 constexpr std::int64_t kMessageAlignment = 64;
@@ -24,10 +24,10 @@ constexpr std::int64_t kMessageAlignment = 64;
 // through memory of ours.
 class Transfers {
  public:
-  Transfers(const Plan& plan, const std::vector<Messages::Message>& messages, End end,
+  Transfers(const Plan& plan, const std::vector<Messages::PeerMessage>& messages, End end,
             const RankMemory& memory, std::int32_t tag) {
     std::int64_t packed_bytes = 0;
-    for (const Messages::Message& message : messages) {
+    for (const Messages::PeerMessage& message : messages) {
       messages_.push_back(
           message_of(message, end, std::cref(memory), std::numeric_limits<std::int64_t>::max()));
       const Chunk& chunk = chunk_of(messages_.back());
@@ -46,18 +46,18 @@ class Transfers {
   std::span<const reshard_transfer> transfers() const { return transfers_; }
   void pack_all() const {
     for_each_packed(
-        [](const Message& message, std::byte* at) { pack(message, chunk_of(message), at); });
+        [](const HostMessage& message, std::byte* at) { pack(message, chunk_of(message), at); });
   }
   void unpack_all() const {
     for_each_packed(
-        [](const Message& message, std::byte* at) { unpack(message, chunk_of(message), at); });
+        [](const HostMessage& message, std::byte* at) { unpack(message, chunk_of(message), at); });
   }
 
  private:
   static std::int64_t aligned(std::int64_t bytes) {
     return ceil_div(bytes, kMessageAlignment) * kMessageAlignment;
   }
-  static const Chunk& chunk_of(const Message& message) { return message.chunks.front(); }
+  static const Chunk& chunk_of(const HostMessage& message) { return message.chunks.front(); }
 
   template <class Visit>
   void for_each_packed(Visit&& visit) const {
@@ -66,7 +66,7 @@ class Transfers {
         visit(messages_[i], static_cast<std::byte*>(transfers_[i].data));
   }
 
-  std::vector<Message> messages_;
+  std::vector<HostMessage> messages_;
   std::vector<reshard_transfer> transfers_;
   std::unique_ptr<Block> packed_;
 };

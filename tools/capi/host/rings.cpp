@@ -10,9 +10,9 @@
 
 using namespace reshard;
 using namespace reshard::capi;
-using backends::host::Bells;
+using backends::host::Doorbells;
 using backends::host::End;
-using HostMessage = backends::host::Message;
+using HostMessage = backends::host::HostMessage;
 using backends::host::RankMemory;
 using backends::host::Rings;
 using backends::host::RingTraffic;
@@ -27,7 +27,7 @@ std::int64_t bytes_for(std::int32_t places) {
   if (places < 1 || places > kMostPlaces)
     throw InputError("rank_count: expected 1 to " + std::to_string(kMostPlaces) + ", found " +
                      std::to_string(places));
-  return Rings(0, places, kBudget).bytes() + Bells::bytes(places);
+  return Rings(0, places, kBudget).bytes() + Doorbells::bytes(places);
 }
 
 reshard_rings_options checked(const reshard_rings_options* given) {
@@ -55,7 +55,8 @@ struct reshard_rings {
         context(with.context),
         ranks(with.ranks, with.ranks + with.rank_count),
         rings(with.place, with.rank_count, kBudget),
-        bells(with.place, with.rank_count, static_cast<std::byte*>(with.memory) + rings.bytes()) {
+        doorbells(with.place, with.rank_count,
+                  static_cast<std::byte*>(with.memory) + rings.bytes()) {
     rings.lie_at(static_cast<std::byte*>(with.memory));
     for (std::int32_t place = 0; place < with.rank_count; ++place)
       if (!place_of.emplace(with.ranks[place], place).second)
@@ -63,11 +64,11 @@ struct reshard_rings {
                          " again");
   }
 
-  std::vector<HostMessage> messages(const Plan& plan, const std::vector<Messages::Message>& of,
+  std::vector<HostMessage> messages(const Plan& plan, const std::vector<Messages::PeerMessage>& of,
                                     End end, const RankMemory& memory) const {
     std::vector<HostMessage> out;
     out.reserve(of.size());
-    for (const Messages::Message& message : of) {
+    for (const Messages::PeerMessage& message : of) {
       out.push_back(message_of(message, end, std::cref(memory), rings.slot_bytes()));
       out.back().peer = place(to_int(plan.rank_of(message.peer)));
     }
@@ -88,7 +89,7 @@ struct reshard_rings {
   void* context;
   std::vector<std::int32_t> ranks;  // by place
   Rings rings;
-  Bells bells;
+  Doorbells doorbells;
   std::map<std::int32_t, std::int32_t> place_of;
   bool broken = false;
 };
@@ -118,7 +119,7 @@ extern "C" int32_t reshard_execute_on_rings(const reshard_program* program, cons
       throw InputError("run.exchange, run.context: expected NULL beside rings");
     for (Rank rank : handle.plan->ranks) over.place(to_int(rank));
     if (over.broken) throw BackendError("shared memory", "a run", "an earlier one failed", -1);
-    RingTraffic traffic(over.rings, over.bells);
+    RingTraffic traffic(over.rings, over.doorbells);
     auto waiting = [&](int place, std::chrono::milliseconds waited) {
       return over.waits_on(place, waited);
     };

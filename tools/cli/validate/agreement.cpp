@@ -10,7 +10,7 @@
 
 #include <fmt/format.h>
 
-#include "backends/job/meeting.h"
+#include "backends/launch/meeting.h"
 #include "core/base/errors.h"
 #include "core/layout/mesh.h"
 #include "tools/cli/validate/carriers.h"
@@ -94,7 +94,7 @@ Failure difference_among(const std::vector<Outcome>& outcomes, std::string_view 
   return {};
 }
 
-namespace job = backends::job;
+namespace launch = backends::launch;
 
 // Launchers start their processes within less.
 constexpr std::chrono::seconds kMeeting{10};
@@ -102,14 +102,15 @@ constexpr std::chrono::seconds kMeeting{10};
 bool is_of_many(std::string_view backend) { return backend == "mpi" || backend == "nccl"; }
 
 // Through MPI where it works, since mpirun does not say where its first process is.
-void agree(const std::string& backend, const job::Launch& launch, const Phase& phase) {
+void agree(const std::string& backend, const launch::LaunchedProcess& launch, const Phase& phase) {
   if (backend == "mpi" && backend_info(backend).status.usable) {
     backends::BackendOptions options;
     options.time_limit_s = kMeeting.count();
     together(backends::find_backend(backend).make(options)->processes(), "", phase);
   } else {
-    job::MeetingPlace place = job::find_meeting_place({}, launch, job::process_environment());
-    together(*job::meet(launch, place, kMeeting), "", phase);
+    launch::MeetingPlace place =
+        launch::find_meeting_place({}, launch, launch::process_environment());
+    together(*launch::meet(launch, place, kMeeting), "", phase);
   }
 }
 
@@ -161,13 +162,13 @@ std::string backend_of(int argc, char** argv) {
   return {};
 }
 
-job::Launch launch_of(std::string_view backend) {
+launch::LaunchedProcess launch_of(std::string_view backend) {
   if (!is_of_many(backend)) return {};
-  return job::likely_launch(backend == "mpi" ? job::Among::MpiStarts : job::Among::All);
+  return launch::likely_launch(backend == "mpi" ? launch::Among::MpiStarts : launch::Among::All);
 }
 
 void fail_together(const std::string& backend, const std::exception_ptr& why) {
-  job::Launch launch = launch_of(backend);
+  launch::LaunchedProcess launch = launch_of(backend);
   Failure mine = failure_of(why);
   if (launch.size > 1) try {
       agree(backend, launch, [&]() -> std::string { std::rethrow_exception(why); });

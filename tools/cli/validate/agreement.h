@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "backends/job/launch.h"
+#include "backends/launch/launch.h"
 #include "core/plan/executor.h"
 #include "tools/cli/failure.h"
 
@@ -40,7 +40,7 @@ void waiting_for_others(Processes& processes, const std::function<void()>& work)
 std::string backend_of(int argc, char** argv);
 // What this process is part of on that backend, as its launcher's variables tell; on others, and
 // without a launcher, it is alone.
-backends::job::Launch launch_of(std::string_view backend);
+backends::launch::LaunchedProcess launch_of(std::string_view backend);
 // All processes of the launch meet and stop, and the first says why. A process that cannot meet the
 // others speaks for itself. Throws Stopped.
 [[noreturn]] void fail_together(const std::string& backend, const std::exception_ptr& why);

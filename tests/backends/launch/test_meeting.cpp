@@ -9,11 +9,11 @@
 #include <atomic>
 #include <fstream>
 
-#include "backends/job/socket.h"
+#include "backends/launch/socket.h"
 #include "core/base/errors.h"
-#include "tests/backends/job/threaded_meeting.h"
+#include "tests/backends/launch/threaded_meeting.h"
 
-namespace reshard::backends::job {
+namespace reshard::backends::launch {
 namespace {
 
 using std::chrono::milliseconds;
@@ -331,4 +331,4 @@ TEST_CASE("a process that dies or aborts is noticed by all others at once") {
 }
 
 }  // namespace
-}  // namespace reshard::backends::job
+}  // namespace reshard::backends::launch

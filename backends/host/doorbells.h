@@ -11,11 +11,11 @@
 
 namespace reshard::backends::host {
 
-class Bells {
+class Doorbells {
  public:
-  Bells() = default;
+  Doorbells() = default;
   // Of `places` processes, as `place` sees them, from a cache line's first byte on.
-  Bells(int place, int places, std::byte* memory);
+  Doorbells(int place, int places, std::byte* memory);
   static std::int64_t bytes(int places);
   // By one of the processes, before any other uses them.
   void begin();
@@ -30,10 +30,10 @@ class Bells {
   void stop_listening();
 
  private:
-  struct Bell {
+  struct Doorbell {
     alignas(64) std::atomic<std::uint32_t> listening;  // 0 or 1
   };
-  Bell* bells_ = nullptr;
+  Doorbell* doorbells_ = nullptr;
   int place_ = 0, places_ = 1;
 };
 

@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <thread>
 
-namespace reshard::backends::job {
+namespace reshard::backends::launch {
 
 class Patience {
  public:
@@ -51,4 +51,4 @@ class Patience {
   Clock::time_point since_, now_, next_look_;
 };
 
-}  // namespace reshard::backends::job
+}  // namespace reshard::backends::launch

@@ -12,7 +12,7 @@
 #include <string>
 #include <string_view>
 
-namespace reshard::backends::job {
+namespace reshard::backends::launch {
 
 using Environment = std::function<std::optional<std::string>(const std::string& name)>;
 Environment process_environment();
@@ -25,7 +25,7 @@ struct JobOptions {
   std::int32_t rank = -1, world_size = -1, local_rank = -1;
 };
 
-struct Launch {
+struct LaunchedProcess {
   std::string launcher;  // "options", "torchrun", "Open MPI", "PMI", "Slurm"; empty: none, and this
                          // process drives all ranks
   std::int32_t rank = 0, size = 1;
@@ -35,7 +35,7 @@ struct Launch {
 
 // The first of: options, torchrun, Open MPI, PMI (MPICH and its kin), Slurm. Throws InputError that
 // names the variable which is malformed, or which is missing beside another.
-Launch find_launch(const JobOptions& options, const Environment& environment);
+LaunchedProcess find_launch(const JobOptions& options, const Environment& environment);
 
 // For who asks before any library does, or for one that connects its processes itself: variables
 // that do not make sense are none.
@@ -45,7 +45,7 @@ enum class Among {
               // of an mpirun would take themselves for the same rank
   MpiJoins,   // Open MPI's and PMI's own, which an MPI library goes by
 };
-Launch likely_launch(Among among, const Environment& environment = process_environment());
+LaunchedProcess likely_launch(Among among, const Environment& environment = process_environment());
 // By an mpirun, or by a launcher that speaks PMIx to an MPI library and says no more.
 bool launched_for_mpi(const Environment& environment = process_environment());
 
@@ -59,7 +59,7 @@ struct MeetingPlace {
 // this host where all processes are on it. Throws InputError that says what to set. Under torchrun
 // the port is the one after MASTER_PORT where the agent's own store listens on that
 // (TORCHELASTIC_USE_AGENT_STORE).
-MeetingPlace find_meeting_place(const JobOptions& options, const Launch& launch,
+MeetingPlace find_meeting_place(const JobOptions& options, const LaunchedProcess& launch,
                                 const Environment& environment);
 
 // "node[003-007,012],login1" -> "node003". Throws InputError.
@@ -67,4 +67,4 @@ std::string first_host(std::string_view node_list);
 
 inline constexpr int kDefaultPort = 29571;
 
-}  // namespace reshard::backends::job
+}  // namespace reshard::backends::launch

@@ -4,10 +4,10 @@
 
 #include <map>
 
-#include "backends/job/launch.h"
+#include "backends/launch/launch.h"
 #include "core/base/errors.h"
 
-namespace reshard::backends::job {
+namespace reshard::backends::launch {
 namespace {
 
 Environment environment(std::map<std::string, std::string> variables) {
@@ -94,7 +94,7 @@ TEST_CASE("every launcher's variables say rank, size, local rank and meeting pla
   for (const Row& row : rows) {
     CAPTURE(row.launcher, row.place);
     Environment variables = environment(row.variables);
-    Launch launch = find_launch({}, variables);
+    LaunchedProcess launch = find_launch({}, variables);
     CHECK(launch.launcher == row.launcher);
     CHECK(launch.rank == row.rank);
     CHECK(launch.size == row.size);
@@ -104,7 +104,8 @@ TEST_CASE("every launcher's variables say rank, size, local rank and meeting pla
 }
 
 TEST_CASE("without a launcher one process drives all") {
-  Launch launch = find_launch({}, environment({{"WORLD_SIZE", "8"}, {"SLURM_NTASKS", "4"}}));
+  LaunchedProcess launch =
+      find_launch({}, environment({{"WORLD_SIZE", "8"}, {"SLURM_NTASKS", "4"}}));
   CHECK(launch.launcher.empty());
   CHECK(launch.size == 1);
 }
@@ -117,7 +118,7 @@ TEST_CASE("options go before the launcher's variables") {
   options.rendezvous = "host:1234";
   Environment variables =
       environment({{"RANK", "0"}, {"WORLD_SIZE", "8"}, {"MASTER_ADDR", "other"}});
-  Launch launch = find_launch(options, variables);
+  LaunchedProcess launch = find_launch(options, variables);
   CHECK(launch.rank == 2);
   CHECK(launch.size == 3);
   CHECK(launch.local_rank == 1);
@@ -194,7 +195,7 @@ TEST_CASE("who is asked before a library is: variables that make no sense are no
 }
 
 TEST_CASE("places that are no places") {
-  Launch launch{"options", 0, 2, std::nullopt, std::nullopt};
+  LaunchedProcess launch{"options", 0, 2, std::nullopt, std::nullopt};
   for (const char* text : {"host", ":5", "host:", "host:0", "host:65536", "host:x", "file:"}) {
     CAPTURE(text);
     JobOptions options;
@@ -215,4 +216,4 @@ TEST_CASE("the first host of a node list") {
 }
 
 }  // namespace
-}  // namespace reshard::backends::job
+}  // namespace reshard::backends::launch

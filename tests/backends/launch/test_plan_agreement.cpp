@@ -4,12 +4,12 @@
 
 #include <algorithm>
 
-#include "backends/job/agreement.h"
+#include "backends/launch/agreement.h"
 #include "core/planners/planner.h"
-#include "tests/backends/job/threaded_meeting.h"
+#include "tests/backends/launch/threaded_meeting.h"
 
 using namespace reshard;
-using namespace reshard::backends::job;
+using namespace reshard::backends::launch;
 
 namespace {
 

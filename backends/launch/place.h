@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "backends/job/meeting.h"
+#include "backends/launch/meeting.h"
 
-namespace reshard::backends::job {
+namespace reshard::backends::launch {
 
 // What one process knows.
 struct ProcessFacts {
@@ -37,4 +37,4 @@ struct Placement {
 // user named. Throws InputError where there is no such GPU, or none.
 Placement place(const std::vector<ProcessFacts>& facts, std::int32_t ranks);
 
-}  // namespace reshard::backends::job
+}  // namespace reshard::backends::launch

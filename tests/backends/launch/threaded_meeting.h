@@ -10,9 +10,9 @@
 #include <thread>
 #include <vector>
 
-#include "backends/job/meeting.h"
+#include "backends/launch/meeting.h"
 
-namespace reshard::backends::job {
+namespace reshard::backends::launch {
 
 inline constexpr std::chrono::milliseconds kPlenty{20'000};
 
@@ -49,4 +49,4 @@ inline std::vector<std::string> run_ranks(std::int32_t size,
   return thrown;
 }
 
-}  // namespace reshard::backends::job
+}  // namespace reshard::backends::launch

@@ -12,17 +12,18 @@
 
 namespace reshard {
 
-class WaitingRoom {
+class StagingBuffers {
  public:
-  explicit WaitingRoom(Plan& plan) : plan_(plan) {}
+  explicit StagingBuffers(Plan& plan) : plan_(plan) {}
 
-  struct Place {
+  struct StagedBox {
     BufferId buffer;
     DimVector lo;
   };
   // Room for a box. Those of a stage and chunk that are alike but along `dim` lie one behind the
   // other there.
-  Place take(Slot slot, std::int32_t stage, std::int32_t chunk, int dim, const DimVector& extents);
+  StagedBox take(Slot slot, std::int32_t stage, std::int32_t chunk, int dim,
+                 const DimVector& extents);
 
  private:
   using Form = std::vector<std::int64_t>;  // stage, chunk, dim, extents of the other dims

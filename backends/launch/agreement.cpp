@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Digests are compared first. Only where they differ does the first process that has another plan
 // than the root show it, so that the root can say in what it differs.
-#include "backends/job/agreement.h"
+#include "backends/launch/agreement.h"
 
 #include <algorithm>
 #include <cstring>
@@ -18,7 +18,7 @@
 #include "core/text/plan_difference.h"
 #include "core/text/plan_text.h"
 
-namespace reshard::backends::job {
+namespace reshard::backends::launch {
 namespace {
 
 // Of a plan's text that travels: a difference further on is said without its words.
@@ -114,4 +114,4 @@ void agree_on_plan(Processes& processes, const Plan* plan, const std::string& tr
   throw InputError(text_of(processes.broadcast(bytes_of(found))));
 }
 
-}  // namespace reshard::backends::job
+}  // namespace reshard::backends::launch

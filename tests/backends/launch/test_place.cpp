@@ -2,11 +2,11 @@
 // Which rank gets which GPU.
 #include <catch2/catch.hpp>
 
-#include "backends/job/place.h"
+#include "backends/launch/place.h"
 #include "core/base/errors.h"
-#include "tests/backends/job/threaded_meeting.h"
+#include "tests/backends/launch/threaded_meeting.h"
 
-namespace reshard::backends::job {
+namespace reshard::backends::launch {
 namespace {
 
 using Devices = std::vector<std::vector<int>>;
@@ -62,4 +62,4 @@ TEST_CASE("everybody knows everybody's facts") {
 }
 
 }  // namespace
-}  // namespace reshard::backends::job
+}  // namespace reshard::backends::launch

@@ -4,7 +4,7 @@
 // process that ends in good order says goodbye; one that fails says why, and rank 0 passes it on;
 // one that dies closes its connection. All waits end by the time limit and hear of every ended
 // process meanwhile.
-#include "backends/job/meeting.h"
+#include "backends/launch/meeting.h"
 
 #include <fcntl.h>
 #include <ifaddrs.h>
@@ -22,11 +22,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "backends/job/socket.h"
+#include "backends/launch/socket.h"
 #include "core/base/errors.h"
 #include "core/base/printable.h"
 
-namespace reshard::backends::job {
+namespace reshard::backends::launch {
 namespace {
 
 using std::chrono::milliseconds;
@@ -324,11 +324,12 @@ void join(Star& star, const MeetingPlace& place, milliseconds limit) {
 
 }  // namespace
 
-std::unique_ptr<Meeting> meet(const Launch& launch, const MeetingPlace& place, milliseconds limit) {
+std::unique_ptr<Meeting> meet(const LaunchedProcess& launch, const MeetingPlace& place,
+                              milliseconds limit) {
   if (launch.size == 1) return std::make_unique<Meeting>();
   auto star = std::make_unique<Star>(launch.rank, launch.size, limit);
   launch.rank == 0 ? host(*star, place) : join(*star, place, limit);
   return star;
 }
 
-}  // namespace reshard::backends::job
+}  // namespace reshard::backends::launch

@@ -7,9 +7,9 @@ namespace reshard::backends::mpi {
 namespace {
 
 // One box at a time.
-class LocalPart : public Part {
+class LocalLaunch : public PreparedLaunch {
  public:
-  LocalPart(const PartContext& context, const LocalWork& work)
+  LocalLaunch(const LaunchContext& context, const LocalWork& work)
       : memory_(context.memory), work_(work) {}
 
   Work work() override {
@@ -27,48 +27,48 @@ class LocalPart : public Part {
 
 // All receives are begun before the first send, so that MPI can put bytes where they belong instead
 // of into memory of its own.
-class MessagesPart : public Part {
+class MessagesLaunch : public PreparedLaunch {
  public:
-  MessagesPart(const PartContext& context, const Messages& work) {
-    for (const Messages::Message& message : work.receives)
+  MessagesLaunch(const LaunchContext& context, const Messages& work) {
+    for (const Messages::PeerMessage& message : work.receives)
       receives_.push_back(carried(context, message, host::End::Receives));
-    for (const Messages::Message& message : work.sends)
+    for (const Messages::PeerMessage& message : work.sends)
       sends_.push_back(carried(context, message, host::End::Sends));
     // Towards higher ranks first and then round: not all ranks send to rank 0 at once.
-    auto higher = std::find_if(sends_.begin(), sends_.end(), [&](const host::Message& message) {
+    auto higher = std::find_if(sends_.begin(), sends_.end(), [&](const host::HostMessage& message) {
       return message.peer > context.world.rank;
     });
     std::rotate(sends_.begin(), higher, sends_.end());
   }
 
   void issue(Traffic& traffic) override {
-    for (const host::Message& message : receives_) traffic.receive(message, pending);
-    for (const host::Message& message : sends_) traffic.send(message, pending);
+    for (const host::HostMessage& message : receives_) traffic.receive(message, pending);
+    for (const host::HostMessage& message : sends_) traffic.send(message, pending);
   }
 
  private:
-  static host::Message carried(const PartContext& context, const Messages::Message& message,
-                               host::End end) {
+  static host::HostMessage carried(const LaunchContext& context,
+                                   const Messages::PeerMessage& message, host::End end) {
     int peer = context.process(message.peer);
-    host::Message out = host::message_of(message, end, std::cref(context.memory),
-                                         context.traffic.chunk_bytes(peer));
+    host::HostMessage out = host::message_of(message, end, std::cref(context.memory),
+                                             context.traffic.chunk_bytes(peer));
     out.peer = peer;
     out.tag = context.tag();
     return out;
   }
 
-  std::vector<host::Message> receives_, sends_;
+  std::vector<host::HostMessage> receives_, sends_;
 };
 
 }  // namespace
 
-std::unique_ptr<Part> make_part(const PartContext& context) {
+std::unique_ptr<PreparedLaunch> make_launch(const LaunchContext& context) {
   const auto& work = context.launch.work;
   if (const auto* local = std::get_if<LocalWork>(&work))
-    return std::make_unique<LocalPart>(context, *local);
+    return std::make_unique<LocalLaunch>(context, *local);
   if (const auto* messages = std::get_if<Messages>(&work))
-    return std::make_unique<MessagesPart>(context, *messages);
-  return make_native_part(context, std::get<NativeCollective>(work));
+    return std::make_unique<MessagesLaunch>(context, *messages);
+  return make_native_launch(context, std::get<NativeCollective>(work));
 }
 
 }  // namespace reshard::backends::mpi

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "backends/job/launch.h"
+#include "backends/launch/launch.h"
 
 #include <algorithm>
 #include <array>
@@ -11,7 +11,7 @@
 #include "core/base/errors.h"
 #include "core/base/ids.h"
 
-namespace reshard::backends::job {
+namespace reshard::backends::launch {
 namespace {
 
 struct Launcher {
@@ -43,7 +43,7 @@ std::optional<std::int32_t> find_integer(const Environment& environment, const c
   return integer(*value, name, low, high);
 }
 
-std::optional<Launch> find(const Launcher& launcher, const Environment& environment) {
+std::optional<LaunchedProcess> find(const Launcher& launcher, const Environment& environment) {
   std::optional<std::int32_t> rank = find_integer(environment, launcher.rank, 0, kMaxRanks - 1);
   if (!rank) return std::nullopt;
   std::optional<std::int32_t> size = find_integer(environment, launcher.size, 1, kMaxRanks);
@@ -53,19 +53,19 @@ std::optional<Launch> find(const Launcher& launcher, const Environment& environm
   if (*rank >= *size)
     throw InputError(fmt::format("{}: expected below {}, which is {}, found {}", launcher.rank,
                                  launcher.size, *size, *rank));
-  return Launch{launcher.name, *rank, *size,
-                find_integer(environment, launcher.local_rank, 0, kMaxRanks - 1),
-                find_integer(environment, launcher.local_size, 1, kMaxRanks)};
+  return LaunchedProcess{launcher.name, *rank, *size,
+                         find_integer(environment, launcher.local_rank, 0, kMaxRanks - 1),
+                         find_integer(environment, launcher.local_size, 1, kMaxRanks)};
 }
 
-Launch from_options(const JobOptions& options) {
+LaunchedProcess from_options(const JobOptions& options) {
   if (options.world_size < 1 || options.world_size > kMaxRanks)
     throw InputError(fmt::format("world size: expected 1 to {} beside rank {}, found {}", kMaxRanks,
                                  options.rank, options.world_size));
   if (options.rank < 0 || options.rank >= options.world_size)
     throw InputError(
         fmt::format("rank: expected 0 to {}, found {}", options.world_size - 1, options.rank));
-  Launch launch{"options", options.rank, options.world_size, std::nullopt, std::nullopt};
+  LaunchedProcess launch{"options", options.rank, options.world_size, std::nullopt, std::nullopt};
   if (options.local_rank >= 0) launch.local_rank = options.local_rank;
   return launch;
 }
@@ -107,10 +107,10 @@ Environment process_environment() {
   };
 }
 
-Launch find_launch(const JobOptions& options, const Environment& environment) {
+LaunchedProcess find_launch(const JobOptions& options, const Environment& environment) {
   if (options.rank >= 0) return from_options(options);
   for (const Launcher& launcher : kLaunchers) {
-    std::optional<Launch> launch = find(launcher, environment);
+    std::optional<LaunchedProcess> launch = find(launcher, environment);
     if (!launch) continue;
     if (options.world_size >= 0 && options.world_size != launch->size)
       throw InputError(fmt::format("world size: {} started {} ranks, {} are asked for",
@@ -120,10 +120,10 @@ Launch find_launch(const JobOptions& options, const Environment& environment) {
   return {};
 }
 
-Launch likely_launch(Among among, const Environment& environment) {
+LaunchedProcess likely_launch(Among among, const Environment& environment) {
   for (const Launcher& launcher : kLaunchers) try {
       if (launcher.narrowest < among) continue;
-      if (std::optional<Launch> launch = find(launcher, environment)) return *launch;
+      if (std::optional<LaunchedProcess> launch = find(launcher, environment)) return *launch;
     } catch (const InputError&) {
       continue;
     }
@@ -138,7 +138,7 @@ bool launched_for_mpi(const Environment& environment) {
          });
 }
 
-MeetingPlace find_meeting_place(const JobOptions& options, const Launch& launch,
+MeetingPlace find_meeting_place(const JobOptions& options, const LaunchedProcess& launch,
                                 const Environment& environment) {
   if (!options.rendezvous.empty()) return parse_place(options.rendezvous);
   if (std::optional<std::string> address = environment("MASTER_ADDR"))
@@ -175,4 +175,4 @@ std::string first_host(std::string_view node_list) {
   return out;
 }
 
-}  // namespace reshard::backends::job
+}  // namespace reshard::backends::launch

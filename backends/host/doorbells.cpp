@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // All changes of a word are exchanges, which have one order: a sleeper's comes before that of
 // whoever rings, who then wakes it, or behind it, so that the sleeper sees what was written before.
-#include "backends/host/bells.h"
+#include "backends/host/doorbells.h"
 
 #include <cerrno>
 #include <ctime>
@@ -45,24 +45,28 @@ bool wait_on(Word& word, std::chrono::milliseconds most) {
 
 }  // namespace
 
-Bells::Bells(int place, int places, std::byte* memory)
-    : bells_(reinterpret_cast<Bell*>(memory)), place_(place), places_(places) {}
+Doorbells::Doorbells(int place, int places, std::byte* memory)
+    : doorbells_(reinterpret_cast<Doorbell*>(memory)), place_(place), places_(places) {}
 
-std::int64_t Bells::bytes(int places) { return places * static_cast<std::int64_t>(sizeof(Bell)); }
+std::int64_t Doorbells::bytes(int places) {
+  return places * static_cast<std::int64_t>(sizeof(Doorbell));
+}
 
-void Bells::begin() { std::uninitialized_value_construct_n(bells_, places_); }
+void Doorbells::begin() { std::uninitialized_value_construct_n(doorbells_, places_); }
 
-void Bells::ring(int place) {
-  Word& word = bells_[place].listening;
+void Doorbells::ring(int place) {
+  Word& word = doorbells_[place].listening;
   if (word.exchange(0, std::memory_order_acq_rel) == 1) wake(word);
 }
 
-void Bells::listen() { bells_[place_].listening.exchange(1, std::memory_order_acq_rel); }
+void Doorbells::listen() { doorbells_[place_].listening.exchange(1, std::memory_order_acq_rel); }
 
-bool Bells::sleep(std::chrono::milliseconds most) {
-  return wait_on(bells_[place_].listening, most);
+bool Doorbells::sleep(std::chrono::milliseconds most) {
+  return wait_on(doorbells_[place_].listening, most);
 }
 
-void Bells::stop_listening() { bells_[place_].listening.exchange(0, std::memory_order_acq_rel); }
+void Doorbells::stop_listening() {
+  doorbells_[place_].listening.exchange(0, std::memory_order_acq_rel);
+}
 
 }  // namespace reshard::backends::host

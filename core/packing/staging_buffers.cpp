@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "core/packing/waiting_room.h"
+#include "core/packing/staging_buffers.h"
 
 namespace reshard {
 
-WaitingRoom::Place WaitingRoom::take(Slot slot, std::int32_t stage, std::int32_t chunk, int dim,
-                                     const DimVector& extents) {
+StagingBuffers::StagedBox StagingBuffers::take(Slot slot, std::int32_t stage, std::int32_t chunk,
+                                               int dim, const DimVector& extents) {
   Form form{stage, chunk, dim};
   for (int d = 0; d < extents.size(); ++d)
     if (d != dim) form.push_back(extents[d]);
   auto [at, is_new] = buffers_.try_emplace(std::move(form), BufferId{});
   if (is_new) at->second = plan_.add_temporary();
   Buffer& buffer = plan_.buffer(at->second);
-  Place place{at->second, DimVector(extents.size())};
+  StagedBox place{at->second, DimVector(extents.size())};
   Shape shape = extents;
   if (buffer.exists(slot)) {
     place.lo[dim] = buffer.extent(slot, dim);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "core/packing/roads.h"
+#include "core/packing/rank_routes.h"
 
 #include <algorithm>
 #include <map>
@@ -11,14 +11,14 @@
 namespace reshard {
 
 // Names resources by what they belong to, so that renumbering ranks renumbers them.
-class RoadBuilder {
+class RouteBuilder {
  public:
-  RoadBuilder(Roads& roads, const Topology& topology, const std::vector<Rank>& ranks)
-      : roads_(roads), topology_(topology), ranks_(ranks) {
+  RouteBuilder(RankRoutes& routes, const Topology& topology, const std::vector<Rank>& ranks)
+      : routes_(routes), topology_(topology), ranks_(ranks) {
     std::map<std::int32_t, std::int32_t> dense;
     for (Rank rank : ranks) {
       std::int32_t node = topology.node_of(rank);
-      roads.node_of_.push_back(dense.try_emplace(node, dense.size()).first->second);
+      routes.node_of_.push_back(dense.try_emplace(node, dense.size()).first->second);
       class_of_.push_back(topology.class_of(rank));
     }
     nodes_ = static_cast<std::int32_t>(dense.size());
@@ -27,7 +27,7 @@ class RoadBuilder {
   void build(const Symmetry& symmetry) {
     std::map<std::tuple<std::int32_t, std::int32_t>, std::vector<Slot>> by_class;  // of a node
     for (Slot slot = 0; slot < slots(); ++slot)
-      by_class[{roads_.node_of(slot), class_of(slot)}].push_back(slot);
+      by_class[{routes_.node_of(slot), class_of(slot)}].push_back(slot);
     for (const auto& [from, sources] : by_class)
       for (const auto& [to, destinations] : by_class)
         if (std::get<0>(from) == std::get<0>(to) && (from != to || sources.size() > 1))
@@ -40,17 +40,18 @@ class RoadBuilder {
       add_crossing(topology_.node().rule_between, true, all, all);
     }
     merge(symmetry);
-    auto grouped = [](std::size_t keys, const std::vector<Roads::Ramp>& ramps, auto key_of) {
-      return Grouped<Roads::Ramp>(keys, [&](auto put) {
-        for (const Roads::Ramp& ramp : ramps) put(key_of(ramp), ramp);
+    auto grouped = [](std::size_t keys, const std::vector<RankRoutes::AccessLink>& links,
+                      auto key_of) {
+      return Grouped<RankRoutes::AccessLink>(keys, [&](auto put) {
+        for (const RankRoutes::AccessLink& link : links) put(key_of(link), link);
       });
     };
-    auto slot = [](const Roads::Ramp& ramp) { return ramp.slot; };
-    auto crossing = [](const Roads::Ramp& ramp) { return ramp.crossing; };
-    roads_.up_ = grouped(ranks_.size(), up_, slot);
-    roads_.down_ = grouped(ranks_.size(), down_, slot);
-    roads_.up_at_ = grouped(roads_.crossings_.size(), up_, crossing);
-    roads_.down_at_ = grouped(roads_.crossings_.size(), down_, crossing);
+    auto slot = [](const RankRoutes::AccessLink& link) { return link.slot; };
+    auto trunk = [](const RankRoutes::AccessLink& link) { return link.trunk; };
+    routes_.up_ = grouped(ranks_.size(), up_, slot);
+    routes_.down_ = grouped(ranks_.size(), down_, slot);
+    routes_.up_at_ = grouped(routes_.trunks_.size(), up_, trunk);
+    routes_.down_at_ = grouped(routes_.trunks_.size(), down_, trunk);
   }
 
  private:
@@ -68,14 +69,14 @@ class RoadBuilder {
         return {hop.kind, hop.index, slot};
       case Hop::Kind::SourceNodeShared:
       case Hop::Kind::DestinationNodeShared:
-        return {Hop::Kind::SourceNodeShared, hop.index, roads_.node_of(slot)};
+        return {Hop::Kind::SourceNodeShared, hop.index, routes_.node_of(slot)};
       case Hop::Kind::Fabric:
         break;
     }
     return {Hop::Kind::Fabric, hop.index, 0};
   }
 
-  void add_toll(const Hop& hop, Slot slot) {
+  void add_class(const Hop& hop, Slot slot) {
     Key key = key_of(hop, slot);
     auto [at, is_new] = resources_.try_emplace(key, static_cast<std::int32_t>(keys_.size()));
     if (is_new) {
@@ -84,67 +85,67 @@ class RoadBuilder {
       rates_.push_back(topology_.resource_bytes_per_s(topology_.resource(hop, rank, rank)));
       names_.push_back(topology_.hop_name(hop));
     }
-    roads_.toll_list_.push_back(at->second);
+    routes_.class_list_.push_back(at->second);
   }
 
   template <class Wanted>
-  Roads::Range add_tolls(const std::vector<Hop>& hops, Slot slot, Wanted&& wanted) {
-    auto first = static_cast<std::uint32_t>(roads_.toll_list_.size());
+  RankRoutes::Range add_classes(const std::vector<Hop>& hops, Slot slot, Wanted&& wanted) {
+    auto first = static_cast<std::uint32_t>(routes_.class_list_.size());
     for (const Hop& hop : hops)
-      if (wanted(hop.kind)) add_toll(hop, slot);
-    return {first, static_cast<std::uint32_t>(roads_.toll_list_.size()) - first};
+      if (wanted(hop.kind)) add_class(hop, slot);
+    return {first, static_cast<std::uint32_t>(routes_.class_list_.size()) - first};
   }
 
   void add_crossing(std::int32_t rule, bool between_nodes, const std::vector<Slot>& sources,
                     const std::vector<Slot>& destinations) {
     const RouteRule& route = topology_.node().rules[rule];
-    auto id = static_cast<std::int32_t>(roads_.crossings_.size());
+    auto id = static_cast<std::int32_t>(routes_.trunks_.size());
     using Kind = Hop::Kind;
     for (Slot slot : sources)
-      up_.push_back({id, slot, add_tolls(route.hops, slot, [](Kind kind) {
+      up_.push_back({id, slot, add_classes(route.hops, slot, [](Kind kind) {
                        return kind == Kind::SourceOut || kind == Kind::SourceNodeShared;
                      })});
     for (Slot slot : destinations)
-      down_.push_back({id, slot, add_tolls(route.hops, slot, [](Kind kind) {
+      down_.push_back({id, slot, add_classes(route.hops, slot, [](Kind kind) {
                          return kind == Kind::DestinationIn || kind == Kind::DestinationNodeShared;
                        })});
-    Roads::Range middle =
-        add_tolls(route.hops, sources[0], [](Kind kind) { return kind == Kind::Fabric; });
-    roads_.crossings_.push_back({rule, between_nodes, route.latency_ps, middle});
+    RankRoutes::Range middle =
+        add_classes(route.hops, sources[0], [](Kind kind) { return kind == Kind::Fabric; });
+    routes_.trunks_.push_back({rule, between_nodes, route.latency_ps, middle});
   }
 
   std::int32_t image(std::int32_t resource, const Symmetry::Generator& generator) const {
     Key key = keys_[to_index(resource)];
     std::int32_t& place = std::get<2>(key);
     if (std::get<0>(key) == Hop::Kind::SourceNodeShared)
-      place = roads_.node_of(generator.slot[to_index(first_slot_[to_index(place)])]);
+      place = routes_.node_of(generator.slot[to_index(first_slot_[to_index(place)])]);
     else if (std::get<0>(key) != Hop::Kind::Fabric)
       place = generator.slot[to_index(place)];
     return resources_.at(key);
   }
 
-  // Orbits of resources become tolls.
+  // Orbits of resources become classes.
   void merge(const Symmetry& symmetry) {
     first_slot_.assign(to_index(nodes_), -1);
-    for (Slot slot = slots(); slot-- > 0;) first_slot_[to_index(roads_.node_of(slot))] = slot;
+    for (Slot slot = slots(); slot-- > 0;) first_slot_[to_index(routes_.node_of(slot))] = slot;
     DisjointSets orbits(keys_.size());
     for (const Symmetry::Generator& generator : symmetry.generators())
       for (std::size_t i = 0; i < keys_.size(); ++i)
         orbits.join(i, to_index(image(static_cast<std::int32_t>(i), generator)));
-    std::vector<std::int32_t> toll(keys_.size(), -1);
+    std::vector<std::int32_t> resource_class(keys_.size(), -1);
     for (std::size_t i = 0; i < keys_.size(); ++i) {
-      std::int32_t& mine = toll[orbits.first(i)];
+      std::int32_t& mine = resource_class[orbits.first(i)];
       if (mine < 0) {
-        mine = static_cast<std::int32_t>(roads_.tolls_.size());
-        roads_.tolls_.push_back({rates_[i], 0, names_[i]});
+        mine = static_cast<std::int32_t>(routes_.classes_.size());
+        routes_.classes_.push_back({rates_[i], 0, names_[i]});
       }
-      ++roads_.tolls_[to_index(mine)].resources;
-      toll[i] = mine;
+      ++routes_.classes_[to_index(mine)].resources;
+      resource_class[i] = mine;
     }
-    for (std::int32_t& at : roads_.toll_list_) at = toll[to_index(at)];
+    for (std::int32_t& at : routes_.class_list_) at = resource_class[to_index(at)];
   }
 
-  Roads& roads_;
+  RankRoutes& routes_;
   const Topology& topology_;
   const std::vector<Rank>& ranks_;
   std::int32_t nodes_ = 0;
@@ -154,19 +155,20 @@ class RoadBuilder {
   std::vector<Key> keys_;
   std::vector<std::int64_t> rates_;
   std::vector<std::string> names_;
-  std::vector<Roads::Ramp> up_, down_;
+  std::vector<RankRoutes::AccessLink> up_, down_;
 };
 
-Roads::Roads(const Topology& topology, const std::vector<Rank>& ranks, const Symmetry& symmetry) {
-  RoadBuilder(*this, topology, ranks).build(symmetry);
+RankRoutes::RankRoutes(const Topology& topology, const std::vector<Rank>& ranks,
+                       const Symmetry& symmetry) {
+  RouteBuilder(*this, topology, ranks).build(symmetry);
 }
 
-std::int32_t Roads::crossing(Slot from, Slot to) const {
+std::int32_t RankRoutes::trunk(Slot from, Slot to) const {
   bool between = node_of(from) != node_of(to);
-  for (const Ramp& up : up_from(from)) {
-    if (crossings_[to_index(up.crossing)].between_nodes != between) continue;
-    for (const Ramp& down : down_to(to))
-      if (down.crossing == up.crossing) return up.crossing;
+  for (const AccessLink& up : up_from(from)) {
+    if (trunks_[to_index(up.trunk)].between_nodes != between) continue;
+    for (const AccessLink& down : down_to(to))
+      if (down.trunk == up.trunk) return up.trunk;
   }
   RESHARD_CHECK(false, "two ranks without a route");
   return -1;

@@ -8,10 +8,10 @@
 #include "core/plan/executor.h"
 #include "core/plan/plan.h"
 
-namespace reshard::backends::job {
+namespace reshard::backends::launch {
 
 // Collective. Throws one InputError on all processes where plans differ, naming what does, or where
 // some process has a trouble: the first one's. `plan` null: this process could not get so far.
 void agree_on_plan(Processes& processes, const Plan* plan, const std::string& trouble);
 
-}  // namespace reshard::backends::job
+}  // namespace reshard::backends::launch

@@ -10,10 +10,10 @@
 #include <memory>
 #include <string>
 
-#include "backends/job/launch.h"
+#include "backends/launch/launch.h"
 #include "core/plan/executor.h"
 
-namespace reshard::backends::job {
+namespace reshard::backends::launch {
 
 // The base class is a single process.
 class Meeting : public Processes {
@@ -30,7 +30,7 @@ class Meeting : public Processes {
 // try again until it is there, and keep one connection to it. A job of one process needs no place.
 // Throws BackendError where not all ranks have come within the limit, which later waits have
 // again; InputError where they do not agree about the job.
-std::unique_ptr<Meeting> meet(const Launch& launch, const MeetingPlace& place,
+std::unique_ptr<Meeting> meet(const LaunchedProcess& launch, const MeetingPlace& place,
                               std::chrono::milliseconds limit);
 
-}  // namespace reshard::backends::job
+}  // namespace reshard::backends::launch

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "backends/job/place.h"
+#include "backends/launch/place.h"
 
 #include <unistd.h>
 
@@ -13,7 +13,7 @@
 
 #include "core/base/errors.h"
 
-namespace reshard::backends::job {
+namespace reshard::backends::launch {
 namespace {
 
 // One line each: the node, two numbers and a count, then the GPUs.
@@ -88,4 +88,4 @@ Placement place(const std::vector<ProcessFacts>& facts, std::int32_t ranks) {
   return out;
 }
 
-}  // namespace reshard::backends::job
+}  // namespace reshard::backends::launch

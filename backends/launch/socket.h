@@ -25,7 +25,7 @@
 #include "core/base/errors.h"
 #include "core/base/ids.h"
 
-namespace reshard::backends::job {
+namespace reshard::backends::launch {
 
 using Clock = std::chrono::steady_clock;
 using Deadline = Clock::time_point;
@@ -155,4 +155,4 @@ inline Socket connect_once(const std::string& host, int port, Deadline deadline,
   return {};
 }
 
-}  // namespace reshard::backends::job
+}  // namespace reshard::backends::launch

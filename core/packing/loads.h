@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is carried over every resource class, and the price of carrying more.
+// The load of every resource class, and the price of carrying more.
 //
-// A resource class's load is its time under way in units of the time aimed at: 2^30 is as long. Its price
-// grows by the factor e for every 1/20 of that, and is per byte: dear where much is carried and
-// where little fits. Sending everything by the cheapest way under such prices comes near the least
+// A resource class's load is its busy time in units of the time aimed at: 2^30 is that time. Its
+// price grows by the factor e for every 1/20 of that, and is per byte: high where much is carried
+// and where little fits. Sending everything by the cheapest way under such prices comes near the least
 // possible greatest load (Garg and Koenemann, "Faster and simpler algorithms for multicommodity
 // flow", SIAM J. Comput. 37, 2007). Integers throughout.
 #pragma once
@@ -23,8 +23,8 @@ class Loads {
  public:
   static constexpr std::int64_t kFull = std::int64_t{1} << 30;
 
-  // `symmetries` copies of everything, spread evenly over the resources of a resource class. `target_ps` > 0:
-  // the time aimed at.
+  // `symmetries` copies of everything, spread evenly over the resources of a resource class.
+  // `target_ps` > 0: the time aimed at.
   Loads(const RankRoutes& routes, std::int64_t symmetries, std::int64_t target_ps);
 
   Price price(std::int32_t resource_class) const { return prices_[to_index(resource_class)]; }

@@ -46,7 +46,8 @@ struct PackedTree {
 
 struct PackingOptions {
   std::int64_t target_ps = 1;  // the time aimed at
-  // A hop over the longest latency costs as much as this many thousandths of the dearest resource class.
+  // A hop over the longest latency costs as much as this many thousandths of the highest price of a
+  // resource class.
   std::int64_t latency_permille = 200;
   std::int32_t granules = 512;  // at most, of all that are packed, but one per commodity
   int rounds = 3;

@@ -3,8 +3,8 @@
 //
 // A resource class's load is its busy time in units of the time aimed at: 2^30 is that time. Its
 // price grows by the factor e for every 1/20 of that, and is per byte: high where much is carried
-// and where little fits. Sending everything by the cheapest way under such prices comes near the least
-// possible greatest load (Garg and Koenemann, "Faster and simpler algorithms for multicommodity
+// and where little fits. Sending everything by the cheapest way under such prices comes near the
+// least possible greatest load (Garg and Koenemann, "Faster and simpler algorithms for multicommodity
 // flow", SIAM J. Comput. 37, 2007). Integers throughout.
 #pragma once
 

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -39,9 +40,24 @@ struct BackendStatus {
   std::string how_to_get;  // a command or a sentence; empty where usable
 };
 
+// What callers must know of a backend before they have its executor.
+struct BackendFacts {
+  // Who sets the rank of a process; none: one process holds all ranks.
+  std::optional<launch::Among> launched_by = {};
+  // Its processes meet at a rendezvous that the caller or the launcher names. MPI connects its own.
+  bool meets_at_rendezvous = false;
+  // Without a launcher, one process drives as many ranks as BackendOptions::world_size says.
+  bool may_drive_all_ranks = false;
+  bool uses_gpus = false;
+  bool has_communicators = false;  // takes BackendOptions::communicators
+  // Bytes cross the links between devices even on one host, as a topology describes them.
+  bool crosses_links = false;
+};
+
 struct BackendRow {
   std::string_view name;
   std::string_view purpose;  // one line for --help and `doctor`
+  BackendFacts facts;
   // Looks; never throws, never ends the process, creates nothing that lasts.
   BackendStatus (*probe)();
   // One executor per process. Throws BackendError or InputError where the backend cannot be had.

@@ -21,25 +21,34 @@ namespace {
 #define RESHARD_ABSENT(what, how) \
   [] { return BackendStatus{false, what, how}; }, [](const BackendOptions&) { return refuse(what); }
 
+constexpr BackendFacts kMpi{.launched_by = launch::Among::MpiStarts}, kCuda{.uses_gpus = true},
+    kNccl{.launched_by = launch::Among::All,
+          .meets_at_rendezvous = true,
+          .may_drive_all_ranks = true,
+          .uses_gpus = true,
+          .has_communicators = true,
+          .crosses_links = true};
+
 constexpr BackendRow kBackends[] = {
 #if RESHARD_HAS_MPI
-    {"mpi", "one process per rank, started by mpirun; bytes in host memory", probe_mpi, make_mpi},
+    {"mpi", "one process per rank, started by mpirun; bytes in host memory", kMpi, probe_mpi,
+     make_mpi},
 #else
-    {"mpi", "one process per rank, started by mpirun; bytes in host memory",
+    {"mpi", "one process per rank, started by mpirun; bytes in host memory", kMpi,
      RESHARD_ABSENT("reshard was built without MPI",
                     "apt install libopenmpi-dev openmpi-bin, then build reshard again")},
 #endif
 #if RESHARD_HAS_CUDA
-    {"cuda", "every rank's shard in one GPU's memory", cuda::probe, cuda::make},
+    {"cuda", "every rank's shard in one GPU's memory", kCuda, cuda::probe, cuda::make},
 #else
-    {"cuda", "every rank's shard in one GPU's memory",
+    {"cuda", "every rank's shard in one GPU's memory", kCuda,
      RESHARD_ABSENT("reshard was built without the CUDA Toolkit",
                     "install NVIDIA's cuda-toolkit, then build reshard again")},
 #endif
 #if RESHARD_HAS_NCCL
-    {"nccl", "one rank per GPU, carried by NCCL", nccl::probe, nccl::make},
+    {"nccl", "one rank per GPU, carried by NCCL", kNccl, nccl::probe, nccl::make},
 #else
-    {"nccl", "one rank per GPU, carried by NCCL",
+    {"nccl", "one rank per GPU, carried by NCCL", kNccl,
      RESHARD_ABSENT("reshard was built without NCCL",
                     "install NVIDIA's libnccl-dev, then build reshard again")},
 #endif

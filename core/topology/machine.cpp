@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "core/topology/machine.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include "core/base/ids.h"
 #include "core/base/limits.h"
 #include "core/base/units.h"
@@ -77,18 +80,18 @@ std::string_view text(Cpu cpu) {
   return kWords[to_index(cpu)];
 }
 
-std::string_view text(TransportKind kind) {
-  constexpr std::array<std::string_view, kTransportKinds> kNames{"ideal", "nccl", "copy-engine"};
-  return kNames[to_index(kind)];
-}
+std::string_view text(TransportKind kind) { return kTransportNames[to_index(kind)]; }
 
 std::optional<TransportKind> find_transport(std::string_view name) {
-  for (int i = 0; i < kTransportKinds; ++i)
-    if (auto kind = static_cast<TransportKind>(i); text(kind) == name) return kind;
+  for (std::size_t i = 0; i < kTransportNames.size(); ++i)
+    if (kTransportNames[i] == name) return static_cast<TransportKind>(i);
   return std::nullopt;
 }
 
-std::string transport_names() { return "ideal, nccl or copy-engine"; }
+std::string transport_names() {
+  std::span all(kTransportNames);
+  return fmt::format("{} or {}", fmt::join(all.first(all.size() - 1), ", "), all.back());
+}
 
 std::span<const FigureRow> figure_rows() { return kRows; }
 

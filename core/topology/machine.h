@@ -70,8 +70,9 @@ std::optional<Figure> find_figure(std::string_view name);
 
 // What carries steps, and what that costs beside the links (sim/transport).
 enum class TransportKind : std::uint8_t { Ideal, Nccl, CopyEngine };
-inline constexpr int kTransportKinds = 3;
-std::string_view text(TransportKind kind);  // "ideal", "nccl", "copy-engine"
+inline constexpr std::array<std::string_view, 3> kTransportNames{"ideal", "nccl", "copy-engine"};
+inline constexpr int kTransportKinds = static_cast<int>(kTransportNames.size());
+std::string_view text(TransportKind kind);
 std::optional<TransportKind> find_transport(std::string_view name);
 std::string transport_names();  // "ideal, nccl or copy-engine"
 

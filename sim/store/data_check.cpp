@@ -182,13 +182,6 @@ Request shrunk(const Request& request, int halvings) {
   return out;
 }
 
-std::int64_t store_bytes(const Plan& plan) {
-  Int128 sum = 0;
-  for (std::int64_t bytes : count_bytes(plan).peak_per_slot) sum += bytes;
-  // All ranks of a large request together may need more than 2^63 bytes.
-  return sum > Int128{kMaxBytes} ? kMaxBytes : static_cast<std::int64_t>(sum);
-}
-
 PlanPatterns::PlanPatterns(const Plan& plan) : plan_(plan) {
   for_each_tensor(plan.tensors, [&](TensorId tensor, const Request& request) {
     patterns_.emplace_back(request, tensor);

@@ -24,10 +24,6 @@ namespace reshard::sim {
 // no other becomes so; only when none of these is left, any dim longer than 1.
 Request shrunk(const Request& request, int halvings);
 
-// Source, destination and temporaries of all ranks; temporaries at each rank's peak, sharing of
-// replicas not deducted.
-std::int64_t store_bytes(const Plan& plan);
-
 // Plans and proves a request, by the planner that made the plan at full size: what is checked small
 // must be the strategy that is used large.
 using MakePlan = std::function<std::shared_ptr<const Plan>(const Request& request)>;

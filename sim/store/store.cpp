@@ -8,8 +8,10 @@
 #include <fmt/format.h>
 
 #include "core/base/errors.h"
+#include "core/base/units.h"
 #include "core/layout/request.h"
 #include "core/proof/proof.h"
+#include "core/traffic/accounting.h"
 
 namespace reshard::sim {
 
@@ -213,7 +215,18 @@ class PreparedStore : public PreparedPlan {
   StoreMemory memory_;
 };
 
+std::int64_t store_bytes(const Plan& plan) {
+  Int128 sum = 0;
+  for (std::int64_t bytes : count_bytes(plan).peak_per_slot) sum += bytes;
+  // All ranks of a large request together may need more than 2^63 bytes.
+  return sum > Int128{kMaxBytes} ? kMaxBytes : static_cast<std::int64_t>(sum);
+}
+
 std::unique_ptr<PreparedPlan> Store::prepare(const Plan& plan) {
+  if (std::int64_t needed = store_bytes(plan); needed > options_.memory_limit_bytes)
+    throw InputError(fmt::format("{}: running this plan needs {}, above the memory limit of {}",
+                                 name(), bytes_text(needed),
+                                 bytes_text(options_.memory_limit_bytes)));
   return std::make_unique<PreparedStore>(*this, plan);
 }
 

@@ -71,12 +71,18 @@ class StoreMemory : public HostOperations<StoreMemory> {
   std::vector<std::shared_ptr<std::byte>> memory_;
 };
 
+// Source, destination and temporaries of all ranks; temporaries at each rank's peak, sharing of
+// replicas not deducted.
+std::int64_t store_bytes(const Plan& plan);
+
 struct StoreOptions {
   bool poison = false;  // see StoreMemory
   bool forward = true;  // no needless packing (core/schedule/forwarding.h)
   // A clock to measure steps with, in picoseconds from any origin; without one timelines are empty.
   // The store itself has none.
   std::function<std::int64_t()> now_ps = {};
+  // prepare() throws InputError for a plan that needs more (store_bytes).
+  std::int64_t memory_limit_bytes = kMaxBytes;
 };
 
 class Store : public Executor {

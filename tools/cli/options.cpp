@@ -152,7 +152,8 @@ void add_topology_option(const OptionGroup& group, MachineOptions& options) {
 }
 
 void add_transport_options(const OptionGroup& group, MachineOptions& options) {
-  group.add_choice("--transport", "NAME", options.transport, {"ideal", "nccl", "copy-engine"},
+  group.add_choice("--transport", "NAME", options.transport,
+                   {kTransportNames.begin(), kTransportNames.end()},
                    "what carries the steps: links alone, NCCL or copy engines with what they cost "
                    "(default: the topology's own, of presets nccl)");
   group.add("--nccl-version", "VERSION", options.nccl_version,

@@ -15,6 +15,7 @@
 #include "core/text/plan_text.h"
 #include "sim/machines/presets.h"
 #include "sim/store/data_check.h"
+#include "sim/store/store.h"
 #include "tools/cli/input_files.h"
 
 namespace reshard::tools {

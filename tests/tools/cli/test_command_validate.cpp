@@ -19,7 +19,8 @@ using namespace reshard::tools;
 
 namespace {
 
-const BackendInfo kBackend{"split", "for tests", {true, "split stores", ""}};
+const backends::BackendRow kSplit{"split", "for tests", {}, nullptr, nullptr};
+const BackendInfo kBackend{kSplit, {true, "split stores", ""}};
 
 ValidateOptions options_64() {
   ValidateOptions options;

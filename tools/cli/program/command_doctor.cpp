@@ -120,7 +120,7 @@ std::string doctor_table() {
   sim::Table carriers({"backend", "", "for", "found"});
   for (const BackendInfo& backend : backend_infos()) {
     const backends::BackendStatus& status = backend.status;
-    carriers.add_row({backend.name, status.usable ? "ok" : "--", backend.purpose,
+    carriers.add_row({backend.name(), status.usable ? "ok" : "--", std::string(backend.row.purpose),
                       status.usable ? status.what : status.what + "; " + status.how_to_get});
   }
   sim::Table strategies({"planner", "for"});
@@ -142,8 +142,8 @@ std::string doctor_json() {
                        })},
        {"backends", sim::list_json(backend_infos(),
                                    [](const BackendInfo& backend) -> Json {
-                                     return {{"name", backend.name},
-                                             {"purpose", backend.purpose},
+                                     return {{"name", backend.row.name},
+                                             {"purpose", backend.row.purpose},
                                              {"usable", backend.status.usable},
                                              {"what", backend.status.what},
                                              {"how_to_get", backend.status.how_to_get}};

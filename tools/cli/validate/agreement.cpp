@@ -99,14 +99,14 @@ namespace launch = backends::launch;
 // Launchers start their processes within less.
 constexpr std::chrono::seconds kMeeting{10};
 
-bool is_of_many(std::string_view backend) { return backend == "mpi" || backend == "nccl"; }
-
-// Through MPI where it works, since mpirun does not say where its first process is.
-void agree(const std::string& backend, const launch::LaunchedProcess& launch, const Phase& phase) {
-  if (backend == "mpi" && backend_info(backend).status.usable) {
+// Through the backend where it connects processes itself: mpirun does not say where its first
+// process runs.
+void agree(const backends::BackendRow& backend, const launch::LaunchedProcess& launch,
+           const Phase& phase) {
+  if (!backend.facts.meets_at_rendezvous && backend.probe().usable) {
     backends::BackendOptions options;
     options.time_limit_s = kMeeting.count();
-    together(backends::find_backend(backend).make(options)->processes(), "", phase);
+    together(backend.make(options)->processes(), "", phase);
   } else {
     launch::MeetingPlace place =
         launch::find_meeting_place({}, launch, launch::process_environment());
@@ -152,26 +152,27 @@ void waiting_for_others(Processes& processes, const std::function<void()>& work)
   }
 }
 
-std::string backend_of(int argc, char** argv) {
-  if (argc < 2 || std::string_view(argv[1]) != "validate") return {};
+const backends::BackendRow* backend_of(int argc, char** argv) {
+  if (argc < 2 || std::string_view(argv[1]) != "validate") return nullptr;
   constexpr std::string_view kOption = "--backend=";
   for (std::string_view word : std::span(argv + 2, argv + argc)) {
     if (word.starts_with(kOption)) word.remove_prefix(kOption.size());
-    if (is_of_many(word)) return std::string(word);
+    if (const backends::BackendRow* row = find_carrier(word); row && row->facts.launched_by)
+      return row;
   }
-  return {};
+  return nullptr;
 }
 
-launch::LaunchedProcess launch_of(std::string_view backend) {
-  if (!is_of_many(backend)) return {};
-  return launch::likely_launch(backend == "mpi" ? launch::Among::MpiStarts : launch::Among::All);
+launch::LaunchedProcess launch_of(const backends::BackendRow* backend) {
+  if (backend == nullptr || !backend->facts.launched_by) return {};
+  return launch::likely_launch(*backend->facts.launched_by);
 }
 
-void fail_together(const std::string& backend, const std::exception_ptr& why) {
+void fail_together(const backends::BackendRow* backend, const std::exception_ptr& why) {
   launch::LaunchedProcess launch = launch_of(backend);
   Failure mine = failure_of(why);
   if (launch.size > 1) try {
-      agree(backend, launch, [&]() -> std::string { std::rethrow_exception(why); });
+      agree(*backend, launch, [&]() -> std::string { std::rethrow_exception(why); });
     } catch (const Stopped&) {
       throw;
     } catch (const std::exception&) {

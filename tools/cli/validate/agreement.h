@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "backends/launch/launch.h"
+#include "backends/registry/backend.h"
 #include "core/plan/executor.h"
 #include "tools/cli/failure.h"
 
@@ -35,14 +36,13 @@ void waiting_for_others(Processes& processes, const std::function<void()>& work)
 
 // ---- before there is a backend -----------------------------------------------------------------
 
-// A backend that many processes share, mpi or nccl, that a command line of `validate` asks for;
-// else empty.
-std::string backend_of(int argc, char** argv);
-// What this process is part of on that backend, as its launcher's variables tell; on others, and
-// without a launcher, it is alone.
-backends::launch::LaunchedProcess launch_of(std::string_view backend);
+// The backend that a command line of `validate` asks for; null: none, or one that does not exist.
+const backends::BackendRow* backend_of(int argc, char** argv);
+// This process among those that were launched for the backend, as the launcher's variables say. It
+// is alone without a launcher, on a backend in one process, and on none (null).
+backends::launch::LaunchedProcess launch_of(const backends::BackendRow* backend);
 // All processes of the launch meet and stop, and the first says why. A process that cannot meet the
 // others speaks for itself. Throws Stopped.
-[[noreturn]] void fail_together(const std::string& backend, const std::exception_ptr& why);
+[[noreturn]] void fail_together(const backends::BackendRow* backend, const std::exception_ptr& why);
 
 }  // namespace reshard::tools

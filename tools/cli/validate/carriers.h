@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Backends as options name them and as the user sees them: `local`, which is the store in this
-// process, and those of the registry.
+// The backends that --backend names: `local`, which is the store in this process, and those of the
+// registry.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "backends/registry/backend.h"
@@ -33,20 +34,26 @@ void add_carrier_options(CLI::App& command, CarrierOptions& options);
 // Warnings go to standard error, from the first process.
 backends::BackendOptions backend_options(const CarrierOptions& options);
 
+// `local`, then the registry's.
+std::vector<const backends::BackendRow*> carriers();
+// Null where there is none of that name.
+const backends::BackendRow* find_carrier(std::string_view name);
+
 struct BackendInfo {
-  std::string name, purpose;
+  const backends::BackendRow& row;
   backends::BackendStatus status;
+  std::string name() const { return std::string(row.name); }
 };
 
-// Looks at every backend now.
+// Probes every backend now.
 std::vector<BackendInfo> backend_infos();
-BackendInfo backend_info(const std::string& name);
+BackendInfo backend_info(std::string_view name);
 // "mpi: usable, Open MPI 4.1.4", "mpi: not usable, reshard was built without MPI (apt install
 // ...)".
 std::string text(const BackendInfo& backend);
 
-// Throws InputError naming --backend with the reason where it is not usable; what the backend
-// throws.
+// Throws InputError naming --backend with the reason where it is not usable, and as the backend's
+// own make() does.
 std::unique_ptr<Executor> make_executor(const BackendInfo& backend,
                                         const backends::BackendOptions& options);
 

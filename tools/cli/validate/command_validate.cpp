@@ -41,15 +41,14 @@ struct Setup {
   const Plan& plan() const { return studied->study->plan(); }
 };
 
-void refuse_ignored(const ValidateOptions& options) {
+void refuse_ignored(const ValidateOptions& options, const backends::BackendFacts& facts) {
   refuse_unprinted(options.output, options.output.perfetto, "--perfetto -");
   refuse_unprinted(options.output, options.output.html, "--html -");
   refuse_unprinted(options.output, options.measurements, "--measurements -");
   const CarrierOptions& carrier = options.carrier;
-  bool has_devices = carrier.backend == "cuda" || carrier.backend == "nccl";
   std::string backend = "--backend " + carrier.backend;
-  refuse_both(carrier.device >= 0 && !has_devices, "--device", backend);
-  refuse_both(!carrier.rendezvous.empty() && carrier.backend != "nccl", "--rendezvous", backend);
+  refuse_both(carrier.device >= 0 && !facts.uses_gpus, "--device", backend);
+  refuse_both(!carrier.rendezvous.empty() && !facts.meets_at_rendezvous, "--rendezvous", backend);
 }
 
 // What processes must have alike to make the same runs of a plan.
@@ -84,12 +83,6 @@ std::string plan_all(const ValidateOptions& options, Processes& processes, Setup
   wanted.on_stage = [&](std::string_view what) { setup.stage(what); };
   if (is_root) setup.progress.emplace();
   setup.studied.emplace(subject, options.machine, wanted);
-  if (options.carrier.backend == "local") {
-    std::int64_t needed = sim::store_bytes(setup.plan()), memory = memory_of_machine_bytes();
-    if (needed > memory)
-      throw InputError("--backend local: running this plan needs " + bytes_text(needed) +
-                       ", above the memory limit of " + bytes_text(memory));
-  }
   const Plan& plan = setup.plan();
   return fmt::format("{} by {} ({})",
                      plan.tensors.size() == 1 ? plan.request().text()
@@ -155,13 +148,13 @@ sim::ValidateReport report_of(const ValidateOptions& options, const BackendInfo&
                               Executor& executor, const Setup& setup, const Findings& found) {
   sim::ValidateReport report(setup.studied->report());
   if (!options.output.html.empty()) report.predicted.path = setup.studied->study->critical_path();
-  report.backend = backend.name;
+  report.backend = backend.name();
   report.library = backend.status.what;
   report.processes = executor.processes().count();
   report.hosts = found.hosts;
   // Ranks in one process or on one host's memory do not use the links that a topology describes;
   // GPUs under NCCL, or hosts, may.
-  report.models_this_machine = backend.name == "nccl" || found.hosts > 1;
+  report.models_this_machine = backend.row.facts.crosses_links || found.hosts > 1;
   report.sums_in_own_order = executor.folds_in_own_order(setup.plan());
   report.iterations = options.carrier.counts.iterations;
   report.warm_up = options.carrier.counts.warm_up;
@@ -223,18 +216,17 @@ void conclude(const ValidateOptions& options, const BackendInfo& backend, Execut
 }
 
 void run_validate(ValidateOptions options) {
-  try {
-    refuse_ignored(options);
-  } catch (const InputError&) {
-    fail_together(options.carrier.backend, std::current_exception());
-  }
   BackendInfo backend = backend_info(options.carrier.backend);
-  if (!backend.status.usable)
-    fail_together(backend.name, std::make_exception_ptr(InputError("--backend " + text(backend))));
+  try {
+    refuse_ignored(options, backend.row.facts);
+    if (!backend.status.usable) throw InputError("--backend " + text(backend));
+  } catch (const InputError&) {
+    fail_together(&backend.row, std::current_exception());
+  }
   backends::BackendOptions carrier = backend_options(options.carrier);
   // One process without a launcher drives all ranks that the request names, also where they share a
   // GPU.
-  if (backend.name == "nccl" && launch_of(backend.name).launcher.empty()) {
+  if (backend.row.facts.may_drive_all_ranks && launch_of(&backend.row).launcher.empty()) {
     options.subject = subject_of(options.request, options.machine);
     carrier.world_size = to_int(options.subject->highest_rank()) + 1;
   }

@@ -78,9 +78,9 @@ struct NodeTemplate {
   // a table of one entry. The class of each device of the node, numbered densely from 0; empty: all
   // devices are class 0.
   IndexVector<std::int32_t, std::int32_t> class_of;
-  IndexVector<std::int32_t, std::int32_t>
-      rule_within;                 // [class of source * classes + class of destination] ->
-                                   // rule; -1 where no two devices are (a class of one)
+  // [class of source * classes + class of destination] -> rule; -1 for a class of one device with
+  // itself.
+  IndexVector<std::int32_t, std::int32_t> rule_within;
   std::int32_t rule_between = -1;  // rule between nodes; -1 if there is only one node
   Machine machine = {};
   // Assumptions of the reader that described it, one per line; not part of the identity.

@@ -34,8 +34,8 @@ class FoldSets {
   std::optional<FoldId> divide(FoldId a, std::int64_t divisor);
 
  private:
-  using Ranges =
-      std::vector<std::pair<std::int64_t, std::int64_t>>;  // half-open, ascending, with gaps
+  // Half-open, ascending, with gaps between them.
+  using Ranges = std::vector<std::pair<std::int64_t, std::int64_t>>;
   struct Value {
     Ranges addends;
     std::int64_t divisor;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Placements of operators' tensors, and their text as PyTorch prints it.
 #include "core/ops/call.h"
 
 #include <fmt/format.h>

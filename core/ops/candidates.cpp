@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Examines every choice of one row per axis.
 #include "core/ops/candidates.h"
 
 #include <fmt/format.h>

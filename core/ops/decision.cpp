@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Checks a call and decides it: as a view, a stack or a list, by a handler, or by its rule's rows.
 #include "core/ops/decision.h"
 
 #include <fmt/format.h>

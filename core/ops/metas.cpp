@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Broadcasting, type promotion, and shapes and rows shared by several rules.
 #include "core/ops/metas.h"
 
 #include <fmt/format.h>

@@ -66,7 +66,7 @@ struct OpSite {
   std::vector<Argument> arguments;  // the operator's tensors, except those that out= writes to
   const OpAttributes& attributes;
   std::vector<std::optional<TensorMeta>> outputs = {};  // set once the shapes are known
-  // The inputs' placements, for operators whose rows PyTorch finds by trying these.
+  // The inputs' placements: PyTorch finds the rows of some operators by trying these.
   std::vector<const TensorSpec*> placed = {};
 
   bool has(int argument) const;

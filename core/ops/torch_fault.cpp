@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Compares the decision made here with the one that PyTorch's own rows give.
 #include "core/ops/torch_fault.h"
 
 #include <algorithm>

@@ -109,7 +109,7 @@ class Contents {
   };
   void index_all() const;
   Run run_of(Numbers pieces) const;
-  // The number of pieces of the run whose lo is before the box's end.
+  // The number of pieces of the run that begin before the box's end.
   std::size_t candidates(const Run& run, const Box& box) const;
   // Sorts the pieces of this range by lo along a dim, then by number.
   void sort_along(int d, Numbers::iterator begin, Numbers::iterator end) const;

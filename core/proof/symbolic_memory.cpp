@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Loads sources, moves pieces, and checks reads, single writes and destinations.
 #include "core/proof/symbolic_memory.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// A member's launches of a collective, by a library or by messages.
 #include "core/schedule/collective_messages.h"
 
 #include <algorithm>

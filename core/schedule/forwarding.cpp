@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Tracks where the values of copied temporaries came from, and reads them from there.
 #include "core/schedule/forwarding.h"
 
 #include <fmt/format.h>

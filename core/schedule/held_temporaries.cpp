@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// For each rank, a maximum flow of memory between temporaries that cannot be held together.
 #include "core/schedule/held_temporaries.h"
 
 #include <algorithm>
@@ -35,9 +36,9 @@ std::vector<std::map<BufferId, Use>> uses_by_slot(const Plan& plan) {
   return out;
 }
 
-// Which temporary takes over whose memory on one rank: as much as possible, so a maximum flow from
-// those that are gone to those that come later. Each first takes what is free, then what another
-// has taken and can get elsewhere, in rounds of shortest augmenting paths (Dinic, 1970).
+// How temporaries take over memory from others on one rank: as much as possible, so a maximum flow
+// from those that are gone to those that come later. Each first takes what is free, then what
+// another has taken and can get elsewhere, in rounds of shortest augmenting paths (Dinic, 1970).
 class Handover {
  public:
   // `uses` are ordered by the first step that writes them.

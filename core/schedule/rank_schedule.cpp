@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Derives the schedules of the ranks asked for in one pass over the plan.
 #include "core/schedule/rank_schedule.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Dependencies between whole steps, and a greedy choice of streams.
 #include "core/schedule/step_streams.h"
 
 #include <algorithm>
@@ -15,8 +16,8 @@ void merge(Known& into, const Known& other) {
   for (std::size_t s = 0; s < into.size(); ++s) into[s] = std::max(into[s], other[s]);
 }
 
-// The best stream for a step that needs `needed`: one whose latest step it waits for anyway, the
-// more recent the better; else an empty one; else the one idle for longest.
+// The best stream for a step that needs `needed`: one with a latest step that it waits for anyway,
+// the more recent the better; else an empty one; else the one idle for longest.
 std::size_t choose(const Known& last, const Known& needed) {
   std::size_t best = 0;
   auto rank = [&](std::size_t s) {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Lives of buffers, and a first-fit layout of temporaries.
 #include "core/schedule/temporaries.h"
 
 #include <algorithm>
@@ -90,7 +91,7 @@ TemporaryLayout lay_out_temporaries(std::span<const BufferLife> lives, std::int6
     placed.end_bytes += placed.begin_bytes;
     out.offset[b] = placed.begin_bytes;
     out.total_bytes = std::max(out.total_bytes, placed.end_bytes);
-    // Dead temporaries whose memory this one takes.
+    // This one takes memory of these dead temporaries.
     for (const Placed& other : dead)
       if (other.begin_bytes < placed.end_bytes && placed.begin_bytes < other.end_bytes)
         out.reuses.push_back({other.buffer, placed.buffer});

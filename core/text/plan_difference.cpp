@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Compares two plan texts line by line.
 #include "core/text/plan_difference.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The table of data-sheet figures by class of GPU.
 #include "core/topology/gpu_figures.h"
 
 #include <array>

@@ -80,9 +80,9 @@ struct Machine {
   std::optional<std::int32_t> compute_capability;  // of the GPUs, x 10: 80, 90, 100; 50 .. 999
   std::optional<Cpu> cpu;
   std::optional<TransportKind> transport;  // the default; none: ideal
-  std::string nccl_version;  // the version whose choices are modelled; "": the newest known
-  bool nvls = false;         // NVLink switches reduce and multicast
-  bool sharp = false;        // the network's switches reduce
+  std::string nccl_version;                // the version to model; "": the newest known
+  bool nvls = false;                       // NVLink switches reduce and multicast
+  bool sharp = false;                      // the network's switches reduce
   std::array<std::optional<std::int64_t>, kFigures> figures;  // by Figure
 
   std::optional<std::int64_t> figure(Figure which) const {

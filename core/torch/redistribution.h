@@ -54,7 +54,7 @@ std::optional<OrderedRequest> as_shard_orders(const Request& request);
 //
 // The model gives the cost of a step from the state before it (cost_model.h). Among equal costs the
 // state found first comes first, so PyTorch's ties are resolved in one fixed way. (PyTorch itself
-// keeps operators in a set, whose order changes from run to run; here they are in the order in
+// keeps operators in a set, and its order changes from run to run; here they are in the order in
 // which source and target name them.)
 
 // Which addends of a wanted sum to make. PyTorch makes whichever are cheapest. A request defines

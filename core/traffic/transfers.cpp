@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Transfers of steps and of bare collectives, and their sums.
 #include "core/traffic/transfers.h"
 
 #include <algorithm>

@@ -68,8 +68,8 @@ class Transfers {
   // One round of flows, ascending by source, between parts with the given slots.
   static Transfers flows(std::span<const Slot> slots, std::span<const Flow> flows);
 
-  // Whether this is a collective whose groups use one or more rings. group_size(): members per
-  // group; 0 if this is not a collective.
+  // Whether this is a collective with one or more rings per group. group_size(): members per group;
+  // 0 if this is not a collective.
   bool is_ring() const;
   std::int32_t group_size() const {
     return expansions_.empty() ? 0 : expansions_.front().members();

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Builds the steps of a call, and carries placements through them.
 #include "core/ops/decompositions/steps.h"
 
 #include <fmt/format.h>

@@ -115,7 +115,7 @@ std::span<const Decomposition> composite_decompositions();
 
 // Whether the operator has a decomposition.
 bool is_decomposed(const Operator& op);
-// What PyTorch does wrong with a decomposed call whose inputs are wanted in these placements;
+// What PyTorch does wrong with a decomposed call that wants its inputs in these placements;
 // empty: nothing.
 std::string_view fault_of_steps(const OpSite& site, std::span<const std::int32_t> sizes,
                                 const std::vector<std::optional<OpPlacements>>& wanted);

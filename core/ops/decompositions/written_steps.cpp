@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Parses and runs the steps that rows of the catalogue contain.
 #include "core/ops/decompositions/written_steps.h"
 
 #include <algorithm>

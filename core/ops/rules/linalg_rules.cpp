@@ -19,7 +19,7 @@ enum class Made : std::uint8_t { Like, LikeLast, Lu, Batch, Pivots, Info };
 
 struct Kind {
   std::vector<Made> outputs;
-  // The input whose addends it is linear in while the others are replicated; -1: none.
+  // The input that it is linear in, addend by addend, if the others are replicated; -1: none.
   int linear_in = -1;
   bool averages = false;
 };

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// One function per form of view that fills its map, and the table of view operators.
 #include "core/ops/views/view_map.h"
 
 #include <algorithm>

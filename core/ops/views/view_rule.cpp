@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// PyTorch's answer for a view, corrected where it would move elements or fail.
 #include "core/ops/views/view_rule.h"
 
 #include <algorithm>

@@ -48,10 +48,10 @@ struct TorchViewShards {
 
 TorchViewShards torch_view_shards(const ViewMap& map, const AxisShards& in, AxisSizes sizes);
 
-// Whether a view leaves every element on its rank. Returns the axes whose shards of the output are
-// not what their shards of the input become; 0 if each rank's part of the output holds the elements
-// of its part of the input, in their order. Never 0 if an element is elsewhere, but can name an
-// axis whose shards agree only because lengths are short.
+// Whether a view leaves every element on its rank. Returns the axes on which the output's shards
+// are not what the input's become; 0 if each rank's part of the output holds the elements of its
+// part of the input, in their order. Never 0 if an element is elsewhere, but can name an axis on
+// which shards agree only because lengths are short.
 AxisSet moved_axes(const ViewMap& map, const AxisShards& in, const AxisShards& out,
                    AxisSizes sizes);
 

@@ -247,7 +247,7 @@ class TorchRule {
     return true;
   }
 
-  // The first piece whose inner lengths divide what one shard holds contiguously, or -1.
+  // The first piece with inner lengths that divide what one shard holds contiguously, or -1.
   int target_that_keeps(DimSet open, int axis, const AxisShard& shard) const {
     std::int64_t length = map_.input[shard.dim], shards = size(axis) * shard.split_factor;
     if (length % shards != 0) return -1;
@@ -269,7 +269,7 @@ class TorchRule {
   std::array<AxisSet, kMaxDims> given_up_{};  // by input dim: axes that even Strict replicates
   std::array<DimSet, kMaxDims> targets_{};    // by input dim: output dims that it goes to
   std::array<DimSet, kMaxDims> claimed_{};  // by input dim: targets that a strided shard has taken
-  AxisSet matched_ = 0;                     // axes whose strided shard has found its piece
+  AxisSet matched_ = 0;                     // axes with a strided shard that has found its piece
   DimVector local_;                         // the input's lengths, divided axis by axis
   TorchViewShards result_;
 };

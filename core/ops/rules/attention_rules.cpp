@@ -117,8 +117,8 @@ Mark mark_on(const Shape& batch, int dim, const Shape& shape, int behind) {
 struct Cut {
   int dim;                  // of the scores
   bool whole_keys = false;  // for heads: keys and values are replicated
-  // Uses the scores' index of the dim for all inputs, even where they broadcast it; such a row
-  // cannot be taken.
+  // Uses the scores' index of the dim for all inputs; if one broadcasts that dim, the row cannot be
+  // taken.
   bool by_number = false;
   bool mask_by_number = false;  // also for the mask, whatever its dims are
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The arguments of an operator that are no tensors, by ATen's names.
+// The non-tensor arguments of an operator, by ATen's names.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace reshard {
 
-// One argument: null, a boolean, an integer, a number, a text, or a list of such.
+// One argument: null, a boolean, an integer, a number, a text, or a list of these.
 struct OpValue {
   enum class Kind : std::uint8_t { Null, Boolean, Integer, Number, Text, List };
   Kind kind = Kind::Null;
@@ -25,24 +25,25 @@ struct OpValue {
   explicit OpValue(std::int64_t value) : kind(Kind::Integer), integer(value) {}
   explicit OpValue(double value) : kind(Kind::Number), number(value) {}
   explicit OpValue(std::string value) : kind(Kind::Text), text(std::move(value)) {}
-  explicit OpValue(const char* value) : OpValue(std::string(value)) {}  // which is no bool
+  explicit OpValue(const char* value) : OpValue(std::string(value)) {}  // literals are not bools
   explicit OpValue(std::vector<OpValue> values) : kind(Kind::List), list(std::move(values)) {}
   explicit OpValue(const std::vector<std::int64_t>& values);
   bool is_null() const { return kind == Kind::Null; }
   friend bool operator==(const OpValue&, const OpValue&) = default;
 };
-// As JSON writes it.
+// As JSON.
 std::string text(const OpValue& value);
 
-// Names in ascending order, each once. What asks for one of a type throws InputError naming it
-// where there is none, or one of another type: an integer is a number, too, a single integer a list
-// of one, and a boolean neither. A null is as good as none.
+// Values by name; names ascend, each once. A null value counts as absent. The getters of a type
+// throw InputError naming the attribute if it is of another type, or absent where they take no
+// default. An integer is also a number, a single value also a list of one; a boolean is neither an
+// integer nor a number.
 class OpAttributes {
  public:
-  // Replaces what there is.
+  // Replaces an existing value.
   void set(std::string name, OpValue value);
   void erase(std::string_view name);
-  // Null where there is none.
+  // Null if there is none.
   const OpValue* find(std::string_view name) const;
   bool has(std::string_view name) const {
     const OpValue* value = find(name);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Placements of operators' tensors, and their text as PyTorch prints it.
 #include "core/ops/call.h"
 
 #include <fmt/format.h>
@@ -93,7 +94,7 @@ std::string text(const PlacedTensors& tensors) {
 
 namespace {
 
-// Where the placement that begins at `at` ends: "R", or a word with its parentheses.
+// The end of the placement that begins at `at`: "R", or a word with its parentheses.
 std::size_t word_end(std::string_view text, std::size_t at) {
   int depth = 0;
   for (; at < text.size() && text[at] != 'R'; ++at) {
@@ -103,7 +104,7 @@ std::size_t word_end(std::string_view text, std::size_t at) {
   return std::min(at + 1, text.size());
 }
 
-// "_NormP(2.0)", "MaskP(sum, torch.Size([32, 12]), 0)": nothing for what nobody prints.
+// Parses "_NormP(2.0)" and "MaskP(sum, torch.Size([32, 12]), 0)"; nullopt for anything else.
 std::optional<OpPlacement> parse_partial_of_operators(std::string_view word) {
   constexpr std::string_view kNorm = "_NormP(", kMask = "MaskP(sum, torch.Size([";
   auto number_at = [&](std::string_view digits, auto& out) {

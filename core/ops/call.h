@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A call of an operator on sharded tensors: what a decision is made from.
+// A call of an operator on sharded tensors: the input of a decision.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +16,11 @@
 
 namespace reshard {
 
-// How a tensor of an operator lies along one axis. Beside Placement's kinds the two partials that
-// PyTorch's operators make and that nobody writes:
-//   NormPartial  addends x whose norm of order p is meant: (sum of |x|^p)^(1/p)
-//   MaskPartial  as input of a look-up: indices of which each rank knows its own, as output: rows
-//                of which each rank has those it knew, sum of them
+// How an operator's tensor is placed along one axis: Placement's kinds, and two partials that
+// PyTorch's operators produce but users do not write:
+//   NormPartial  addends x that mean their norm of order p: (sum of |x|^p)^(1/p)
+//   MaskPartial  input of a look-up: indices, of which each rank handles those into its own part of
+//                the table; output: rows, each non-zero on the rank that handled it, to be summed
 struct OpPlacement {
   enum class Kind : std::uint8_t {
     Replicate,
@@ -31,13 +31,13 @@ struct OpPlacement {
     MaskPartial
   };
   Kind kind = Kind::Replicate;
-  std::int8_t dim = 0;            // Shard, StridedShard: tensor dim. MaskPartial: dim that is cut
-  ReduceOp op = ReduceOp::Sum;    // Partial
+  std::int8_t dim = 0;          // Shard, StridedShard: tensor dim. MaskPartial: the dim that is cut
+  ReduceOp op = ReduceOp::Sum;  // Partial
   std::int64_t split_factor = 1;  // StridedShard
   double norm = 0;                // NormPartial: p, finite and not 0
-  bool norm_is_number = false;    // and whether it was written as one: 2.0, not 2
-  Shape mask_shape = {};          // MaskPartial: of the tensor that is looked up in
-  std::int8_t mask_dims = 0;      // and how many leading dims have the indices; 0: not known
+  bool norm_is_number = false;    // NormPartial: written as a number, 2.0 and not 2
+  Shape mask_shape = {};          // MaskPartial: shape of the tensor that is looked up in
+  std::int8_t mask_dims = 0;  // MaskPartial: leading dims that come from the indices; 0: unknown
 
   OpPlacement() = default;
   OpPlacement(const Placement& placement);
@@ -49,10 +49,10 @@ struct OpPlacement {
 
   bool is_replicate() const { return kind == Kind::Replicate; }
   bool is_shard_like() const { return kind == Kind::Shard || kind == Kind::StridedShard; }
-  // Of any kind.
+  // Any of the three partials.
   bool is_partial() const { return !is_replicate() && !is_shard_like(); }
   bool is_partial(ReduceOp of) const { return kind == Kind::Partial && op == of; }
-  // What moves it: a norm's and a look-up's addends are summed.
+  // The placement that redistributions use: addends of norms and look-ups are summed.
   Placement carried() const;
   friend bool operator==(const OpPlacement&, const OpPlacement&) = default;
 };
@@ -61,21 +61,21 @@ std::string text(const OpPlacement& placement);
 
 using OpPlacements = std::vector<OpPlacement>;  // one per axis
 std::string text(const OpPlacements& placements);
-// Of the tensors of a call, none where one is absent: "S(0)R, -".
+// The placements of a call's tensors, none for absent ones: "S(0)R, -".
 using PlacedTensors = std::vector<std::optional<OpPlacements>>;
 std::string text(const PlacedTensors& tensors);
-// The way back, of one tensor on so many axes. Throws InputError naming `field`.
+// Parses the text of one tensor's placements on `axes` axes. Throws InputError naming `field`.
 OpPlacements parse_op_placements(std::string_view text, int axes, std::string_view field);
 bool has_strided(const OpPlacements& placements);
 // The axes that cut a dim.
 std::vector<int> axes_cutting(const OpPlacements& placements, int dim);
-// A dim of `length` as a tensor of its own, on a mesh of these axes alone: which parts of it there
-// are. `sizes`: of all axes.
+// A dim of `length` as a 1-d tensor on a mesh of only `axes`, cut as `placements` cut it. `sizes`:
+// of all mesh axes.
 Layout layout_of_dim(std::int64_t length, const OpPlacements& placements, int dim,
                      const std::vector<int>& axes, std::span<const std::int32_t> sizes);
 
-// Of a call's tensor: as parse_dtype has it, and u64 as i64. Those are seeds and offsets of random
-// generators, which are copied and never compared.
+// The dtype of a call's tensor: as parse_dtype, but u64 becomes i64. Such tensors are seeds and
+// offsets of random generators, which are copied and never compared.
 DType call_dtype(std::string_view text, std::string_view field = "dtype");
 
 struct TensorMeta {
@@ -84,9 +84,9 @@ struct TensorMeta {
   friend bool operator==(const TensorMeta&, const TensorMeta&) = default;
 };
 
-// A tensor as an operator sees it. `of_view`: a view made its _StridedShard, as PyTorch remembers,
-// whose cost model then takes its gathers for free. `at_least_zero`: no element or addend is below,
-// as far as is known.
+// A tensor as an operator sees it. `of_view`: a view made its _StridedShard; PyTorch remembers this
+// and its cost model then counts gathers of it as free. `at_least_zero`: all elements and addends
+// are known to be non-negative.
 struct TensorSpec {
   TensorMeta meta;
   OpPlacements placements;
@@ -97,14 +97,15 @@ struct TensorSpec {
 // "f32[64, 32](S(0)R)".
 std::string text(const TensorSpec& spec);
 
-// One tensor argument, or a list of them; null where there is none.
+// One tensor argument, or a list of them; null: absent.
 struct OpArgument {
   bool is_list = false;
   std::vector<const TensorSpec*> tensors;
 };
 
-// Arguments that our rule of an operator does not cover, and PyTorch's does. Where it is known what
-// PyTorch chose for them that may be taken instead; what PyTorch refuses too is an InputError.
+// Arguments that our rule of an operator does not cover although PyTorch's does. If it is known
+// what PyTorch chose for them, that can be used instead. Arguments that PyTorch refuses too are a
+// plain InputError.
 class NotCovered : public InputError {
  public:
   using InputError::InputError;
@@ -112,12 +113,12 @@ class NotCovered : public InputError {
 
 struct Operator;
 
-// Tensors in the order of the operator's arguments, absent ones at the end may be left out.
+// Tensors are in the order of the operator's arguments; absent ones at the end can be left out.
 struct OpCall {
   const Operator* op;
   std::vector<OpArgument> arguments;
   OpAttributes attributes;
-  bool loss_parallel = false;  // as inside PyTorch's context of that name
+  bool loss_parallel = false;  // inside PyTorch's context of that name
 };
 
 }  // namespace reshard

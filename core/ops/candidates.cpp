@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Examines every choice of one row per axis.
 #include "core/ops/candidates.h"
 
 #include <fmt/format.h>
@@ -13,10 +14,10 @@ namespace {
 
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
-// Candidates of a call beyond which nobody waits: about ten seconds.
+// Limit on a call's candidates: searching this many takes about ten seconds.
 constexpr std::int64_t kMaxCandidates = std::int64_t{1} << 26;
 
-// Kinds of partials that may meet in one tensor: one, or sum with avg, which commute.
+// A bit per kind of partial. One tensor can have only one kind, or sum and avg, which commute.
 std::uint32_t partial_bit(const OpPlacement& placement) {
   switch (placement.kind) {
     case OpPlacement::Kind::Partial:
@@ -36,9 +37,9 @@ bool is_mixed(std::uint32_t bits) {
   return (bits & (bits - 1)) != 0 && bits != kSumAndAvg;
 }
 
-// ---- rows in which every mark has become a placement
+// ---- rows with a placement for every mark
 
-// In PyTorch the ways in which inputs are cut come in no order.
+// The order is ours: PyTorch keeps the ways of cutting in a set.
 std::vector<OpPlacement> ways_of_cutting(const std::vector<const TensorSpec*>& inputs,
                                          bool cuts_plainly) {
   std::vector<OpPlacement> out;
@@ -80,7 +81,7 @@ std::optional<OpPlacement> placed(const Mark& mark, const OpPlacement* way, cons
   return OpPlacement::mask_partial(site.shape(0), mark.dim, site.shape(1).size());
 }
 
-// A row that cuts is one row for every way in which inputs are cut.
+// A row that cuts becomes one row for every way in which inputs are cut.
 std::vector<PlacedRow> place_rows(const OpSite& site, const Rows& rows,
                                   const std::vector<const TensorSpec*>& inputs, bool cuts_plainly) {
   std::vector<OpPlacement> ways = ways_of_cutting(inputs, cuts_plainly);
@@ -102,7 +103,8 @@ std::vector<PlacedRow> place_rows(const OpSite& site, const Rows& rows,
 
 // ---- the search
 
-// A tensor under all candidates: few placements per axis, so few in all, each looked at once.
+// A tensor under all candidates. It has few different placements per axis, so few in all, and each
+// is examined once.
 class Tensor {
  public:
   Tensor(const std::vector<PlacedRow>& rows, std::size_t at, std::size_t axes) {
@@ -174,7 +176,7 @@ class Search {
     bool set() const { return !rows.empty(); }
   };
 
-  // The last axis is the fastest.
+  // The last axis varies fastest.
   bool next(std::vector<std::size_t>& candidate) const {
     for (std::size_t axis = candidate.size(); axis-- > 0;) {
       if (++candidate[axis] < rows_.size()) return true;
@@ -211,7 +213,7 @@ class Search {
     return false;
   }
 
-  // In place, the tensor stays and is the output; so are tensors that out= names.
+  // An in-place operator's tensor must stay and be the output; so must tensors given as out=.
   bool is_written_as_it_lies(const std::vector<std::size_t>& candidate) {
     auto lies = [&](std::size_t output, const TensorSpec& as) {
       for (std::size_t axis = 0; axis < candidate.size(); ++axis)
@@ -336,7 +338,8 @@ class Search {
   Best best_, second_;
 };
 
-// A row in which nothing is cut and nothing is partial; outputs that are never made stay so.
+// Adds a row in which nothing is cut or partial, unless there is one. Outputs that are not produced
+// stay absent.
 void add_whole_row(const OpSite& site, std::size_t inputs, Rows& rows) {
   for (const Row& row : rows)
     if (std::all_of(row.begin(), row.end(), [](const Mark& mark) {

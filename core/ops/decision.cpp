@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Checks a call and decides it: as a view, a stack or a list, by a handler, or by its rule's rows.
 #include "core/ops/decision.h"
 
 #include <fmt/format.h>
@@ -17,7 +18,7 @@
 namespace reshard {
 namespace {
 
-// ---- the call's arguments, as its operator has them
+// ---- the call's arguments, in the order of its operator
 
 void check_arguments(const OpCall& call) {
   const Operator& op = *call.op;
@@ -40,11 +41,11 @@ void check_arguments(const OpCall& call) {
   }
 }
 
-// The tensors of one call: a whole call's, or those at one position of lists.
+// The tensors of a whole call, or those at one position of its lists.
 struct CallTensors {
   std::vector<OpArgument> arguments;
-  std::vector<const TensorSpec*> inputs;  // that are there
-  std::vector<std::size_t> places;        // of these among the flat inputs
+  std::vector<const TensorSpec*> inputs;  // that are present
+  std::vector<std::size_t> places;        // indices of these among the flat inputs
 };
 
 CallTensors whole_call(const OpCall& call) {
@@ -61,7 +62,7 @@ CallTensors whole_call(const OpCall& call) {
   return out;
 }
 
-// Tensors that are no lists take part at every position.
+// Tensors that are not in lists take part at every position.
 CallTensors at_position(const OpCall& call, std::size_t position) {
   CallTensors out;
   std::size_t place = 0;
@@ -93,7 +94,7 @@ OpSite site_of(const OpCall& call, const CallTensors& part) {
 
 // ---- one decision
 
-// A _StridedShard that goes on is a view's where all that came in were.
+// An output's _StridedShard counts as made by a view if all those of the inputs do.
 void mark_views(const std::vector<const TensorSpec*>& inputs, Decision& decision) {
   bool of_view = true;
   for (const TensorSpec* input : inputs)
@@ -102,8 +103,8 @@ void mark_views(const std::vector<const TensorSpec*>& inputs, Decision& decision
     if (output && has_strided(output->placements)) output->of_view = of_view;
 }
 
-// What of an operator is known of signs: norms and magnitudes are at least zero, and so is what is
-// made of such alone by moving, by taking the largest or the least.
+// Marks outputs that are known to be non-negative: norms and magnitudes are, and so are results of
+// moving such tensors or of taking their maximum or minimum.
 void mark_signs(const OpCall& call, const std::vector<const TensorSpec*>& inputs,
                 Decision& decision) {
   static constexpr std::string_view kMakers[]{"abs", "_foreach_abs", "linalg_vector_norm", "norm",
@@ -143,7 +144,7 @@ Decision decide_view(const OpCall& call, std::span<const std::int32_t> sizes,
   Decision out;
   out.wanted = {result.wanted};
   out.outputs = {TensorSpec{{map.output, input.meta.dtype}, result.output, result.of_view}};
-  // What PyTorch says of a user's _StridedShard, also where it stays.
+  // PyTorch's cost for a user's _StridedShard, even if it stays.
   out.cost_us = has_strided(input.placements) && !input.of_view
                     ? std::numeric_limits<double>::infinity()
                     : cost(input, result.wanted);
@@ -151,7 +152,7 @@ Decision decide_view(const OpCall& call, std::span<const std::int32_t> sizes,
   return out;
 }
 
-// As a tensor could lie that is brought to another placement on one axis, or whole.
+// The placements that a tensor can be brought to by changing one axis, or by replicating all.
 std::vector<OpPlacements> other_ways(const TensorSpec& input, std::span<const std::int32_t> sizes) {
   std::vector<OpPlacements> out{OpPlacements(sizes.size(), OpPlacement::replicate())};
   for (std::size_t axis = 0; axis < sizes.size(); ++axis)
@@ -166,7 +167,8 @@ std::vector<OpPlacements> other_ways(const TensorSpec& input, std::span<const st
   return out;
 }
 
-// A view as its input lies, or where that is refused as it lies cheapest; all ways are listed.
+// A view of its input's placements, or, if these are refused, of the cheapest ones; all candidates
+// are listed.
 Decision choose_view(const OpCall& call, std::span<const std::int32_t> sizes,
                      const MoveCost& cost) {
   std::optional<InputError> refusal;
@@ -221,7 +223,7 @@ std::size_t flat_count(const OpCall& call) {
   return out;
 }
 
-// Candidates of `part`, as those of the whole call with `count` inputs.
+// Turns candidates of `part` into candidates of the whole call, which has `count` inputs.
 void spread_all(const CallTensors& part, std::size_t count, Decision& whole) {
   for (Candidate& candidate : whole.all) {
     std::vector<std::optional<OpPlacements>> in(count);
@@ -231,7 +233,7 @@ void spread_all(const CallTensors& part, std::size_t count, Decision& whole) {
   }
 }
 
-// A decision on `part`, as one of the whole call.
+// Copies a decision on `part` into that of the whole call.
 void spread(const CallTensors& part, const Decision& decision, Decision& whole) {
   for (std::size_t i = 0; i < part.places.size(); ++i) {
     whole.wanted[part.places[i]] = decision.wanted[i];
@@ -239,8 +241,8 @@ void spread(const CallTensors& part, const Decision& decision, Decision& whole) 
   }
 }
 
-// A tensor that is no list lies one way for all positions, as the first has it. (PyTorch lets later
-// ones think that it lies otherwise.) Nothing where `decision` wants that already.
+// A tensor that is not in a list has the same placements at all positions: those that the first one
+// wants. (PyTorch lets later positions assume others.) nullopt if `decision` wants these already.
 std::optional<Choosing> with_shared(const OpCall& call, const CallTensors& part,
                                     const Decision& decision, const Decision& first,
                                     const Choosing& choosing) {
@@ -259,7 +261,7 @@ std::optional<Choosing> with_shared(const OpCall& call, const CallTensors& part,
   return differs ? std::optional(out) : std::nullopt;
 }
 
-// Positions whose tensors are alike are decided once.
+// Positions with equal tensors are decided once.
 Decision decide_each(const OpCall& call, std::span<const std::int32_t> sizes, const MoveCost& cost,
                      const Choosing& choosing) {
   std::size_t count = call.arguments.empty() ? 0 : call.arguments[0].tensors.size();

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Keys of tensors and calls, and a least-recently-used cache by such keys.
 #include "core/ops/decision_cache.h"
 
 #include <bit>

@@ -13,20 +13,20 @@
 
 namespace reshard {
 
-// How tensors lie, in words by which it is looked up.
+// Look-up keys: a tensor's meta and placements as words.
 
 using SpecKey = std::vector<std::uint64_t>;
 struct SpecKeyHash {
   std::size_t operator()(const SpecKey& key) const;
 };
 
-// Null is none.
+// A null `tensor` means absent.
 void add_tensor(const TensorSpec* tensor, SpecKey& key);
 void add_placements(const OpPlacements& placements, SpecKey& key);
 
-// Decisions that were made, by what they depend on: the operator, the mesh, every tensor's shape,
-// dtype and placements, and the attributes that the operator's rule reads, no others. A scalar that
-// changes from step to step changes nothing.
+// Decisions made earlier, by what they depend on: the operator, the mesh, the shape, dtype and
+// placements of every tensor, and only those attributes that the operator's rule reads. So a scalar
+// that changes from step to step does not cause misses.
 
 struct DecisionCacheStatistics {
   std::int64_t hits = 0, misses = 0, entries = 0, capacity = 0, evictions = 0;
@@ -36,18 +36,18 @@ class DecisionCache {
  public:
   static constexpr std::int64_t kDefaultCapacity = 4096;
 
-  // At most so many decisions, the least recently used are dropped; 0: none is kept.
+  // Keeps at most `capacity` decisions and drops the least recently used; 0: keeps none.
   explicit DecisionCache(std::int64_t capacity = kDefaultCapacity);
 
-  // The decision on the call, made by `decide` where it is not known. `mesh` tells meshes apart.
-  // What is returned is valid until the next call.
+  // The decision for the call, made by `decide` if it is not cached. `mesh` identifies the mesh.
+  // The reference is valid until the next call.
   template <class Decide>
   const Decision& of(const OpCall& call, std::uint64_t mesh, Decide decide) {
     write_key(call, mesh);
     if (const Decision* known = find()) return *known;
     return keep(decide());
   }
-  // Whether the last one was known.
+  // Whether the last decision was cached.
   bool hit() const { return hit_; }
   DecisionCacheStatistics statistics() const;
 
@@ -68,7 +68,7 @@ class DecisionCache {
   bool hit_ = false;
   CachedDecisions entries_;
   std::unordered_map<SpecKey, CachedDecisions::iterator, SpecKeyHash> by_key_;
-  Decision last_;  // where nothing is kept
+  Decision last_;  // used if nothing is kept
 };
 
 }  // namespace reshard

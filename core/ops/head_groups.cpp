@@ -9,7 +9,7 @@
 namespace reshard {
 namespace {
 
-// Beyond this count heads that are shared are not looked at one by one, and not cut.
+// With more heads than this, shared heads are not examined one by one, and not cut.
 constexpr std::int64_t kMostHeads = 1 << 16;
 
 std::vector<std::int64_t> heads_of(Runs runs) {
@@ -30,7 +30,7 @@ std::optional<KeyHeads> heads_asked_for(Runs query_heads, Runs key_heads, std::i
   if (keys.end() - at < count || size % count != 0) return std::nullopt;
   for (std::int64_t i = 0; i < count; ++i)
     if (at[i] != first + i) return std::nullopt;
-  // An operator's own groups are of the size at which all its heads are taken.
+  // An operator derives the size of its groups from the numbers of heads that it is given.
   for (std::int64_t i = 0; i < size; ++i)
     if (queries[to_index(i)] / group != first + i / (size / count)) return std::nullopt;
   return KeyHeads{at - keys.begin(), count};

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Broadcasting, type promotion, and shapes and rows shared by several rules.
 #include "core/ops/metas.h"
 
 #include <fmt/format.h>
@@ -18,7 +19,7 @@ int category(DType dtype) {
   return is_floating(dtype) ? 2 : 3;
 }
 
-// The smallest that both fit, within one category.
+// The smallest dtype that holds both, within one category.
 DType wider(DType a, DType b) {
   if (a == b) return a;
   if (category(a) != category(b)) return category(a) > category(b) ? a : b;
@@ -38,7 +39,7 @@ void widen(std::optional<DType>& so_far, DType with) {
   so_far = so_far ? wider(*so_far, with) : with;
 }
 
-// What a scalar counts as, where no tensor of its category decides.
+// The dtype of a scalar, where no tensor of its category decides.
 std::optional<DType> dtype_of(const OpValue& value) {
   switch (value.kind) {
     case OpValue::Kind::Boolean:

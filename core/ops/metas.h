@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Shapes and dtypes that operators have in common.
+// Shapes, dtypes and rows that operators have in common.
 #pragma once
 
 #include <optional>
@@ -11,39 +11,40 @@ namespace reshard {
 
 using Metas = std::vector<std::optional<TensorMeta>>;
 
-// As NumPy and PyTorch broadcast. Throws InputError where they refuse.
+// Broadcasting as in NumPy and PyTorch. Throws InputError for shapes that do not broadcast.
 Shape broadcast_shapes(const std::vector<const TensorMeta*>& tensors);
-// Which dim of a tensor of `shape` dim `dim` of `common` is; -1 where it is broadcast.
+// The dim of a tensor of `shape` that is dim `dim` of `common`; -1 if it is broadcast.
 int broadcast_dim(const Shape& common, const Shape& shape, int dim);
 
-// PyTorch's promotion of the tensors' dtypes and of the scalars among `values`.
+// PyTorch's type promotion of the tensors' dtypes and of the scalars among `values`.
 DType promote(const std::vector<const TensorMeta*>& tensors,
               const std::vector<const OpValue*>& values);
-// The default floating dtype where `dtype` is of integers or bool.
+// The default floating dtype if `dtype` is an integer or bool, else `dtype`.
 DType as_floating(DType dtype);
-// The attribute `dtype`, or of another name, where it is there. Throws NotCovered for a dtype that
-// only PyTorch knows.
+// The attribute `dtype` (or `name`), if present. Throws NotCovered for a dtype that only PyTorch
+// knows.
 DType dtype_or(const OpAttributes& attributes, DType absent, std::string_view name = "dtype");
 
-// Without the dims in `reduced`, or with them as 1.
+// `shape` without the dims in `reduced`, or with them as 1 if `keep`.
 Shape reduced_shape(const Shape& shape, const std::vector<int>& reduced, bool keep);
-// Where dim `dim` of what is reduced goes.
+// The dim of the result that dim `dim` of the reduced tensor becomes.
 int reduced_dim(int dim, const std::vector<int>& reduced, bool keep);
 std::vector<int> all_dims(int dims);
 bool contains(const std::vector<int>& dims, int dim);
 
-// One more dim at the end. Throws InputError beyond kMaxDims.
+// Adds a dim at the end. Throws NotCovered beyond kMaxDims.
 void add_dim(Shape& shape, std::int64_t size);
 
-// The attributes dim1 and dim2, of `dims` dims. Throws InputError where they are the same.
+// The attributes dim1 and dim2 as dims of `dims`. Throws InputError if they are the same.
 std::vector<int> diagonal_dims(const OpSite& site, std::int64_t dim1, std::int64_t dim2, int dims);
 
-// The meta of argument 0, once per output.
+// The meta of argument 0, for the only output.
 Metas like_first(const OpSite& site);
 
-// Rows that cut every dim of argument 0 but those of `but`, alike on `count` tensors.
+// Adds rows that cut each dim of argument 0, except those in `but`, the same way on `count`
+// tensors.
 void cut_alike(const OpSite& site, const std::vector<int>& but, int count, Rows& rows);
-// Rows of partials on `count` tensors alike.
+// Adds rows with the same partial on `count` tensors.
 void keep_partials(std::initializer_list<ReduceOp> ops, int count, Rows& rows);
 inline constexpr std::initializer_list<ReduceOp> kPartials{ReduceOp::Sum, ReduceOp::Avg,
                                                            ReduceOp::Min, ReduceOp::Max};

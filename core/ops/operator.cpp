@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The catalogue, read once, and what rules ask of a call.
+// Reads the catalogue once, finds operators in it, and implements what rules ask about a call.
 #include "core/ops/operator.h"
 
 #include <fmt/format.h>
@@ -41,14 +41,14 @@ OpTensor tensor_of(std::string_view word) {
   return out;
 }
 
-// "add_.Tensor" and "__ilshift__.Scalar" are, "__lshift__.Scalar" is not.
+// "add_.Tensor" and "__ilshift__.Scalar" are in place, "__lshift__.Scalar" is not.
 bool is_in_place(std::string_view name) {
   std::string_view base = name.substr(0, name.find('.'));
   if (base.starts_with("__")) return base.starts_with("__i");
   return base.ends_with('_');
 }
 
-// A row of the catalogue: its rule's word, names, and what is common to all of them.
+// Reads a row of the catalogue: the word of its rule, its names, and what they share.
 void read_row(const std::vector<std::string_view>& words, std::vector<Operator>& out) {
   Operator common;
   std::string_view rule = words[0];
@@ -63,7 +63,7 @@ void read_row(const std::vector<std::string_view>& words, std::vector<Operator>&
   common.is_view = rule == "view";
   common.is_stack = rule == "stack";
   if (!common.is_view && !common.is_stack) common.rule = &find_rule(rule);
-  // Names that end with a comma go on.
+  // The list of names continues after a comma.
   std::size_t names_end = 2;
   while (words[names_end - 1].ends_with(',')) ++names_end;
   bool attributes = false;
@@ -96,7 +96,7 @@ void read_row(const std::vector<std::string_view>& words, std::vector<Operator>&
     op.writes_out = name.ends_with('>');
     op.name = name.substr(0, name.size() - (op.writes_out ? 1 : 0));
     op.in_place = is_in_place(name);
-    // PyTorch takes "__rshift__" for in place by its last letter.
+    // PyTorch takes "__rshift__" for an in-place operator because of its last letter.
     op.keeps_first = op.in_place || name.substr(0, name.find('.')).ends_with('_');
     op.each = name.starts_with("_foreach_") || name.starts_with("_fused_adam") ||
               name.starts_with("_amp_foreach_");
@@ -104,7 +104,7 @@ void read_row(const std::vector<std::string_view>& words, std::vector<Operator>&
   }
 }
 
-// Lines that start with a space go on with the row above.
+// Lines that start with a space continue the row above.
 std::vector<Operator> read_catalogue() {
   std::vector<Operator> out;
   std::vector<std::string_view> row;
@@ -123,7 +123,7 @@ std::vector<Operator> read_catalogue() {
   return out;
 }
 
-// Levenshtein's distance.
+// Levenshtein distance.
 std::size_t distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
@@ -144,7 +144,7 @@ bool is_number(const OpValue& value) {
          value.kind == OpValue::Kind::Boolean;
 }
 
-// Overloads that a name without one stands for, in this order.
+// The overloads that a name without one can mean, in order of preference.
 constexpr std::string_view kUsual[]{
     "",      ".default",    ".Tensor",        ".int",         ".self",
     ".dim",  ".src",        ".Tensor_Scalar", ".dim_IntList", ".Scalar",
@@ -183,11 +183,11 @@ const Operator* known_operator(std::string_view name) {
 const Operator& find_operator(std::string_view name) {
   if (const Operator* op = known_operator(name)) return *op;
   std::string_view wanted = plain_name(name), nearest;
-  // Nothing is near a text that is no name, and the search would take long.
+  // A longer text is not a misspelt name, and searching would take long.
   constexpr std::size_t kLongest = 200;
   if (wanted.size() > kLongest)
     throw InputError(fmt::format("operator {} has no sharding rule", quoted(wanted)));
-  // A longer name may have more wrong letters and still be the one that was meant.
+  // A longer name can have more wrong letters and still be the one that was meant.
   std::size_t least = std::max<std::size_t>(2, wanted.size() / 8) + 1;
   for (const Operator& op : all_operators())
     if (std::size_t d = distance(wanted, op.name); d < least && d < wanted.size() / 2) {
@@ -202,7 +202,7 @@ const Operator& find_operator(std::string_view name) {
 Operator operator_without_rule(std::string_view name) {
   Operator out;
   out.name = plain_name(name);
-  // By ATen's rule of names.
+  // By ATen's naming convention.
   out.in_place = out.name.substr(0, out.name.find('.')).ends_with('_');
   return out;
 }
@@ -210,7 +210,7 @@ Operator operator_without_rule(std::string_view name) {
 void check_attributes(const Operator& op, const OpAttributes& attributes) {
   for (const auto& given : attributes.all()) {
     const std::string& name = given.first;
-    // A number may stand for a tensor.
+    // A number can be passed for a tensor.
     auto is_named = [&](const auto& list, auto name_of) {
       return std::any_of(list.begin(), list.end(),
                          [&](const auto& each) { return name_of(each) == name; });
@@ -227,7 +227,7 @@ void check_attributes(const Operator& op, const OpAttributes& attributes) {
   }
 }
 
-// ---- what rules ask
+// ---- what rules ask about a call
 
 bool is_even(const Placing& placing, std::size_t input, int dim) {
   std::int64_t parts = 1;

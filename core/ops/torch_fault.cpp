@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Compares the decision made here with the one that PyTorch's own rows give.
 #include "core/ops/torch_fault.h"
 
 #include <algorithm>
@@ -41,7 +42,7 @@ std::string_view torch_fault(const OpSite& site, const std::vector<const TensorS
                              std::span<const std::int32_t> sizes, const MoveCost& cost,
                              const Choosing& choosing, const Decision& right) {
   const Rule& rule = *site.op.rule;
-  // PyTorch's own choices are told, as PyTorch makes them.
+  // A fault is reported only for PyTorch's own choices.
   if (!rule.fault || choosing.cuts_plainly) return {};
   if (!rule.torch_rows && !rule.is_right) return rule.fault({site, sizes, inputs, right, right});
   Decision torch = choice_of_torch(site, inputs, sizes, cost, choosing);

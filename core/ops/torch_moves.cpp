@@ -18,8 +18,9 @@ bool is_whole(const OpPlacements& placements) {
                      [](const OpPlacement& placement) { return placement.is_replicate(); });
 }
 
-// PyTorch's greedy planner on default shard orders, as core/torch/greedy.cpp has it for all: back
-// from the last axis, by way of R where other axes cut the wanted dim than will; then forward.
+// PyTorch's greedy planner for default shard orders (core/torch/greedy.cpp handles all orders):
+// backward from the last axis, through R if axes below cut the wanted dim now but not in the end,
+// or the reverse; then forward.
 class Walk {
  public:
   Walk(const OpPlacements& from, const OpPlacements& to, std::span<const std::int32_t> sizes)
@@ -110,7 +111,8 @@ std::vector<OpStep> TorchMoves::strided_steps(const TensorSpec& from,
                                      : torch_greedy_steps(request);
   std::vector<OpStep> out;
   for (const TorchStep& step : found) out.push_back({step.axis, step.from, step.to});
-  // As they are called from outside: a shard order is a _StridedShard again, a norm's addends are.
+  // The first and last steps get the caller's placements: a shard order is a _StridedShard again,
+  // and a norm's addends are a norm partial again.
   for (std::size_t axis = 0; axis < to.size(); ++axis) {
     auto is_of = [&](const OpStep& step) { return to_index(step.axis) == axis; };
     auto first = std::find_if(out.begin(), out.end(), is_of);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What PyTorch takes a redistribution of an operator's input to cost, and its steps.
+// What PyTorch's model says a redistribution of an operator's input costs, and its steps.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace reshard {
 
-// One axis changes.
+// A change on one axis.
 struct OpStep {
   int axis;
   OpPlacement from, to;
@@ -24,11 +24,11 @@ class TorchMoves {
  public:
   TorchMoves(MeshRef mesh, std::int32_t devices_per_host);
 
-  // In microseconds; infinite for what PyTorch's search may not choose: between partials, from a
-  // shard to a partial, with a _StridedShard that a user made. Free are copies that are whole, and
-  // the gathers of a _StridedShard that a view made.
+  // In microseconds. Infinite for what PyTorch's search may not choose: from one partial to
+  // another, from a shard to a partial, and with a _StridedShard that a user made. Free are tensors
+  // that are replicated on all axes, and steps of a _StridedShard that a view made.
   double cost_us(const TensorSpec& from, const OpPlacements& to) const;
-  // In the order in which PyTorch's planner takes them.
+  // In the order of PyTorch's planner.
   std::vector<OpStep> steps(const TensorSpec& from, const OpPlacements& to) const;
 
   const Mesh& mesh() const { return *mesh_; }

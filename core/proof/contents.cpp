@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Finding pieces. Lookups go by binary search along the dim that tells pieces apart best. Overlaps
-// are searched by cutting: sort along a dim, cut wherever no piece crosses, go on inside each part
-// along the other dims. Pieces of layouts always fall apart that way; what does not is compared
-// pair by pair.
+// Look-ups are binary searches along the dim that separates pieces best. Overlaps are searched by
+// cutting: sort along a dim, cut wherever no piece crosses, and continue inside each part along the
+// other dims. The pieces of layouts always separate that way; those that do not are compared pair
+// by pair.
 #include "core/proof/contents.h"
 
 #include <algorithm>
@@ -28,7 +28,7 @@ KnownBox Contents::piece(std::size_t i) const {
 
 void Contents::write(const KnownBox& piece) {
   std::size_t used = values_.size();
-  // One piece is the common case, then a handful.
+  // One piece is the common case; a few are next.
   if (used == stride()) values_.reserve(4 * used);
   values_.resize(used + stride());
   std::int64_t* next = values_.data() + used;
@@ -53,7 +53,7 @@ bool Contents::overlap(std::size_t i, std::size_t j) const {
   return true;
 }
 
-// Layouts bring their pieces in order.
+// Checks first whether they are sorted already: layouts produce their pieces in order.
 void Contents::sort_along(int d, Numbers::iterator begin, Numbers::iterator end) const {
   auto before = [&](std::uint32_t a, std::uint32_t b) {
     return std::pair(lo(a, d), a) < std::pair(lo(b, d), b);
@@ -108,7 +108,7 @@ std::optional<std::pair<std::size_t, std::size_t>> Contents::first_overlap() con
   }
   Numbers pieces(size());
   std::iota(pieces.begin(), pieces.end(), 0U);
-  // An explicit stack: the depth depends on the plan's text.
+  // An explicit stack, because the depth depends on the plan's text.
   std::vector<std::pair<std::size_t, std::size_t>> parts{{0, size()}};
   while (!parts.empty()) {
     auto [begin, end] = parts.back();

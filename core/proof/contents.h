@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the proof knows of one buffer on one rank: disjoint boxes, each with where its elements come
-// from and who wrote them.
+// What the proof knows about one buffer on one rank: disjoint boxes, each with the origin of its
+// elements and the step that wrote them.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,12 @@
 
 namespace reshard {
 
-// What a value of the proof is: which addends were folded into it and by what it was divided. Sets
-// are interned, so equal values have equal ids.
+// A value in the proof: which addends were folded into it, and what it was divided by. Values are
+// interned, so equal values have equal ids.
 //
-// Index of a (set of addends, divisor). kPadding: filled zeros, which may reach the destination
-// only where S->P(sum) leaves zeros. kMixture: padding folded with values, which never may.
+// An id is an index of a (set of addends, divisor). kPadding: filled zeros, which may reach the
+// destination only where S->P(sum) leaves zeros. kMixture: padding folded with values, which must
+// never reach it.
 using FoldId = std::int32_t;
 inline constexpr FoldId kPadding = -1;
 inline constexpr FoldId kMixture = -2;
@@ -27,13 +28,14 @@ class FoldSets {
  public:
   // Addends ascending, each once.
   FoldId of(const std::vector<std::int64_t>& addends, std::int64_t divisor);
-  // The fold of two values; nothing when they share an addend or were divided differently.
+  // The fold of two values; nullopt if they share an addend or were divided differently.
   std::optional<FoldId> join(FoldId a, FoldId b);
-  // Nothing when the divisor leaves 2^62.
+  // nullopt if the divisor would exceed 2^62.
   std::optional<FoldId> divide(FoldId a, std::int64_t divisor);
 
  private:
-  using Ranges = std::vector<std::pair<std::int64_t, std::int64_t>>;  // half-open, ascending, apart
+  // Half-open, ascending, with gaps between them.
+  using Ranges = std::vector<std::pair<std::int64_t, std::int64_t>>;
   struct Value {
     Ranges addends;
     std::int64_t divisor;
@@ -47,12 +49,12 @@ class FoldSets {
   std::map<std::pair<FoldId, FoldId>, std::optional<FoldId>> joins_;
 };
 
-// Elements of `box` (local): the global index is the local one + shift, the value is `fold`.
+// Elements of `box` (local): the global index is the local index + shift, the value is `fold`.
 struct KnownBox {
   Box box;
   DimVector shift;
   FoldId fold;
-  std::int32_t writer;  // step; -1: the source was there from the start
+  std::int32_t writer;  // step; -1: source elements, present from the start
 };
 
 class Contents {
@@ -63,7 +65,7 @@ class Contents {
   KnownBox piece(std::size_t i) const;
   void write(const KnownBox& piece);
   // Calls visit(piece cut to `box`) for every piece that meets `box`; returns the volume they
-  // cover. Pieces count twice where they overlap, which first_overlap finds in the end.
+  // cover. Pieces that overlap count twice; first_overlap finds those at the end.
   template <class Visit>
   std::int64_t read(const Box& box, Visit&& visit) const {
     std::int64_t covered = 0;
@@ -85,8 +87,8 @@ class Contents {
     return covered;
   }
   std::int64_t volume() const { return volume_; }
-  // Two pieces that overlap, if any. n log n for pieces that straight cuts can separate, as all
-  // layouts' pieces are; few are compared pair by pair.
+  // Two pieces that overlap, if any. O(n log n) for pieces that straight cuts can separate, as the
+  // pieces of all layouts are; the rest are compared pair by pair.
   std::optional<std::pair<std::size_t, std::size_t>> first_overlap() const;
 
  private:
@@ -98,8 +100,8 @@ class Contents {
   bool meets(std::size_t i, const Box& box) const;
   bool overlap(std::size_t i, std::size_t j) const;
   using Numbers = std::vector<std::uint32_t>;
-  // Pieces by ascending lo along a dim, that which tells them apart best; reach[k] is the greatest
-  // hi among the first k + 1 of them.
+  // Pieces by ascending lo along the dim with the most distinct starts. reach[k] is the greatest hi
+  // among the first k + 1 of them.
   struct Run {
     int dim = 0;
     Numbers order;
@@ -107,19 +109,19 @@ class Contents {
   };
   void index_all() const;
   Run run_of(Numbers pieces) const;
-  // The run's first k whose lo lies before the box's end.
+  // The number of pieces of the run that begin before the box's end.
   std::size_t candidates(const Run& run, const Box& box) const;
-  // Pieces in this range by lo along a dim, then by number.
+  // Sorts the pieces of this range by lo along a dim, then by number.
   void sort_along(int d, Numbers::iterator begin, Numbers::iterator end) const;
   std::optional<std::pair<std::size_t, std::size_t>> overlap_among(Numbers& pieces,
                                                                    std::size_t begin,
                                                                    std::size_t end) const;
 
   int dims_;
-  std::vector<std::int64_t> values_;  // per piece: by dim lo, hi, shift; (fold, writer) as one
+  std::vector<std::int64_t> values_;  // per piece: lo, hi, shift by dim; (fold, writer) packed
   std::int64_t volume_ = 0;           // of all pieces
-  // Of the first indexed_ pieces. Each run is more than twice as long as the next, so that who
-  // writes and reads in turn does not sort everything each time.
+  // Covers the first indexed_ pieces. Each run is more than twice as long as the next, so
+  // alternating writes and reads do not sort everything each time.
   mutable std::vector<Run> runs_;
   mutable std::size_t indexed_ = 0;
 };

@@ -20,7 +20,7 @@ class SymbolicFold {
  public:
   SymbolicFold(const Plan& plan, SymbolicMemory& memory) : plan_(plan), memory_(memory) {}
 
-  // Pieces in the coordinates of the first operand.
+  // Returns pieces in the coordinates of the first operand.
   Pieces run(ReduceOp op, std::int64_t divisor, std::span<const Place> operands,
              const DimVector& extents) {
     const Place& first = operands.front();
@@ -33,7 +33,7 @@ class SymbolicFold {
   }
 
  private:
-  // Refines `sum` (pieces relative to `sum_lo`) by one more operand read at its place.
+  // Refines `sum` (pieces relative to `sum_lo`) by one more operand.
   void fold_in(Pieces& sum, const DimVector& sum_lo, const Place& operand) {
     const DimVector& lo = operand.lo;
     Pieces next;
@@ -83,7 +83,7 @@ class SymbolicFold {
   SymbolicMemory& memory_;
 };
 
-// Operations on the symbolic memory, whatever steps they came from.
+// Runs operations on the symbolic memory, whatever steps they came from.
 class OperationsRun : public Operations {
  public:
   OperationsRun(const Plan& plan, SymbolicMemory& memory)
@@ -111,7 +111,7 @@ class OperationsRun : public Operations {
                 const DimVector& extents) {
     return fold_.run(op, divisor, operands, extents);
   }
-  // Of what nobody uses and so many ranks receive.
+  // Adds the piece, if it is padding, once per receiver.
   void count_padding(const KnownBox& piece, BufferId buffer, std::int64_t receivers) {
     if (piece.fold == kPadding)
       add_bytes(padding_[to_index(memory_.step())],
@@ -126,8 +126,8 @@ class OperationsRun : public Operations {
   std::vector<std::int64_t> padding_;  // bytes by step
 };
 
-// A plan's steps by the operations that they are lowered to, but for collectives, of which every
-// rank gets what it would get in one go.
+// Runs a plan's steps as the operations that they are lowered to, except collectives: the result
+// of an all_gather or all_reduce is built once for all ranks of a group.
 class SymbolicRun {
  public:
   explicit SymbolicRun(const Plan& plan) : plan_(plan), memory_(plan), run_(plan, memory_) {}
@@ -198,7 +198,7 @@ class SymbolicRun {
 
   void all_to_all(const CollectiveStep& step, std::span<const Slot> group, const Box& input,
                   const Box& output) {
-    // A few senders at a time, so that what they hold and what one receiver gets stay in the cache.
+    // A few senders at a time, so that their contents and one receiver's stay in the cache.
     constexpr std::int32_t kAtOnce = 16;
     const std::int32_t n = step.group_size;
     for (std::int32_t first = 0; first < n; first += kAtOnce)
@@ -258,7 +258,7 @@ std::optional<Refutation> check_operations(const Plan& plan, const RunStep& run)
 void debug_check_operations([[maybe_unused]] const Plan& plan,
                             [[maybe_unused]] const RunStep& run) {
 #ifndef NDEBUG
-  // What a plan means that does not do its request nobody knows.
+  // A plan that does not do its request has no meaning to compare with.
   if (!check_plan(plan).proved()) return;
   std::optional<Refutation> wrong = check_operations(plan, run);
   RESHARD_CHECK(!wrong, wrong->what);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The proof that a plan is right, from index sets alone.
 //
-// The plan is run symbolically. Per rank and buffer the contents are kept as disjoint boxes, each
+// The plan is run symbolically. For each rank and buffer the contents are disjoint boxes, each
 // either padding or "global box + which addends were folded + divisor"; every step moves such
-// boxes. At the end each destination element must hold its request's value exactly, padding where
-// that is zero. On the way: every read was written, by a step the reader is ordered after on its
-// rank; nothing is written twice; boxes lie inside their buffers; peers, sizes, groups and shapes
-// match; steps depend on earlier ones only. A message's two ends are parts of one step, so a plan
-// that passes can be issued in listed order without deadlock. Cost: linear in messages and boxes
-// but for sorting.
+// boxes. At the end each destination element must hold exactly its request's value, or padding
+// where that value is zero. Checked on the way: everything read was written, by a step that the
+// reader is ordered after on its rank; nothing is written twice; boxes are inside their buffers;
+// peers, sizes, groups and shapes match; steps depend on earlier ones only. Both ends of a message
+// are parts of one step, so a plan that passes can be issued in listed order without deadlock.
+// Cost: linear in messages and boxes, except for sorting.
 #pragma once
 
 #include <cstdint>
@@ -26,49 +26,49 @@ namespace reshard {
 
 // Why a plan is wrong.
 struct Refutation {
-  std::optional<StepId> step;  // none: the plan as a whole, or its end state
+  std::optional<StepId> step;  // none: the plan as a whole, or its final state
   std::string what;            // one sentence
-  // Of the step, in the order in which it lists them: a rank's part, a message, a group. None: the
-  // step as a whole.
+  // Index of the part in the step's own list: a rank's part, a message or a group. None: the step
+  // as a whole.
   std::optional<std::size_t> part = {};
 };
 
 struct ProofResult {
   std::optional<Refutation> refutation;  // none: the plan is proved
-  // Padding received from other ranks, per step, in bytes, by each collective's default expansion.
-  // Only where proved.
+  // Padding received from other ranks, per step, in bytes, with each collective's default
+  // expansion. Only set if proved.
   std::vector<std::int64_t> padding_bytes;
   bool proved() const { return !refutation.has_value(); }
 };
 
 ProofResult check_plan(const Plan& plan);
 
-// Whether operations do what the plan says, run step after step in listed order as executors that
-// reach all memory do: the same symbolic memory under what is really run. `run` hands out those of
-// one step. The plan must be proved.
+// Whether operations do what the plan says when they run step by step in listed order, as in
+// executors that reach all memory. They run on the same symbolic memory as the proof; `run`
+// produces the operations of one step. The plan must be proved.
 using RunStep = std::function<void(StepId, Operations&)>;
 std::optional<Refutation> check_operations(const Plan& plan, const RunStep& run);
 
-// check_operations in debug builds, before operations are run, of plans that are proved; a
-// CheckFailure says what is wrong. Other builds do nothing.
+// In debug builds, check_operations before operations run, for plans that are proved; throws a
+// CheckFailure that says what is wrong. Does nothing in other builds.
 void debug_check_operations(const Plan& plan, const RunStep& run);
 
-// For plans of our own making: throws CheckFailure when refuted.
+// For plans made by this library: throws CheckFailure if refuted.
 ProofResult prove(const Plan& plan);
 
-// ---- The part of the proof that needs no contents: that every step is well formed (plan.h). After
-// it, all indices of the plan are in range.
+// ---- The part of the proof that needs no contents: every step is well formed (plan.h). All
+// indices of a plan that passes are in range.
 
 std::optional<Refutation> check_structure(const Plan& plan);
 
-// ---- Whether what ranks do means what the plan says: all ranks' schedules run against each other
-// on the symbolic memory of the proof, messages matched box by box.
+// ---- Whether what ranks do is what the plan says: the schedules of all ranks run against each
+// other on the proof's symbolic memory, with messages matched box by box.
 
 // The plan must be proved; `schedules` are those of all its slots.
 std::optional<Refutation> check_schedules(const Plan& plan,
                                           const std::vector<RankSchedule>& schedules);
 
-// rank_schedules. Debug builds check those of proved plans; a CheckFailure says what is wrong.
+// rank_schedules, checked in debug builds if the plan is proved; a CheckFailure says what is wrong.
 std::vector<RankSchedule> checked_schedules(const Plan& plan, std::span<const Slot> slots,
                                             const SchedulePolicy& policy);
 

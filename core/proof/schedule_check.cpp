@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Runs all ranks' schedules together on the symbolic memory.
 #include "core/proof/proof.h"
 
 #include <map>
@@ -15,7 +16,7 @@
 namespace reshard {
 namespace {
 
-// The plan with the ranks' scratch among its temporaries.
+// The plan with the ranks' scratch buffers added to its temporaries.
 Plan with_scratch(const Plan& plan, const std::vector<RankSchedule>& schedules) {
   Plan out = plan;
   for (std::size_t b = plan.buffers.size(); b < schedules.front().buffers.size(); ++b) {
@@ -30,7 +31,7 @@ Plan with_scratch(const Plan& plan, const std::vector<RankSchedule>& schedules) 
   return out;
 }
 
-// Hands out what all ranks do in a step, launch by launch.
+// Produces what all ranks do in a step, launch by launch.
 class Together {
  public:
   Together(const Plan& plan, const std::vector<RankSchedule>& schedules)
@@ -83,7 +84,7 @@ class Together {
     if (!sent.empty()) refute("has a message that nobody receives");
   }
 
-  // Once per group, at its first member.
+  // Done once per group, at its first member.
   void collect(const Launch& launch, const NativeCollective& work, Operations& out) const {
     if (launch.group[to_index(work.member)] != work.input.at.slot)
       refute("has a rank out of its place in its group");
@@ -120,7 +121,7 @@ std::optional<Refutation> check_schedules(const Plan& plan,
 std::vector<RankSchedule> checked_schedules(const Plan& plan, std::span<const Slot> slots,
                                             const SchedulePolicy& policy) {
 #ifndef NDEBUG
-  // What a plan means that does not do its request nobody knows.
+  // A plan that does not do its request has no meaning to compare with.
   if (check_plan(plan).proved()) {
     std::vector<Slot> all(plan.slot_count());
     std::iota(all.begin(), all.end(), 0);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Checks that every step is well formed (plan.h).
 #include "core/proof/proof.h"
 
 #include <set>
@@ -8,7 +9,7 @@
 namespace reshard {
 namespace {
 
-// Checks one step; `what_` is the first fault, `wrong_part_` where it is.
+// Checks one step; `what_` is its first fault and `wrong_part_` the part that has it.
 class StepCheck {
  public:
   StepCheck(const Plan& plan, std::int32_t step) : plan_(plan), step_(step) {}
@@ -57,8 +58,8 @@ class StepCheck {
       return false;
     }
     for (int d = 0; d < plan_.dims(); ++d) {
-      // Ordered so that nothing overflows: lo and extent are at most the buffer's extent before
-      // they are added.
+      // Ordered so that nothing overflows: lo and extent are known to be at most the buffer's
+      // extent before they are combined.
       std::int64_t limit = plan_.buffer(id).extent(slot, d);
       if (extents[d] >= 1 && lo[d] >= 0 && lo[d] <= limit && extents[d] <= limit - lo[d]) continue;
       fail(fmt::format(
@@ -69,7 +70,7 @@ class StepCheck {
     }
     return true;
   }
-  // Of a box that was checked.
+  // For a buffer of a box that was checked.
   bool check_target(BufferId id) {
     if (plan_.buffer(id).role() != BufferRole::Source) return true;
     fail("writes the source buffer");
@@ -179,7 +180,7 @@ class StepCheck {
     if (next != step.operands.size()) fail("has operands that nothing folds");
   }
 
-  // Block i of n along `dim`; extents of one block, or nothing when the buffer does not divide into
+  // The extents of one of n blocks along `dim`; nullopt if the operand does not divide into equal
   // contiguous blocks.
   std::optional<Shape> block(const Shape& shape, int dim, std::int32_t n) {
     if (dim < 0 || dim >= plan_.dims()) {
@@ -241,7 +242,7 @@ class StepCheck {
     }
   }
 
-  // A member's operand: the group's box, or a whole buffer of the same shape on all.
+  // A member's operand: the group's box, or a whole buffer of the same shape on every member.
   bool check_operand(BufferId buffer, Slot slot, Slot first, const std::vector<Box>& boxes,
                      std::size_t group) {
     if (!check_buffer(buffer, slot)) return false;
@@ -258,7 +259,7 @@ class StepCheck {
   std::string what_;
 };
 
-// Source and destination lie as the request says.
+// Checks that the source's or destination's local shapes are those of the request.
 std::optional<Refutation> check_request_buffer(const Plan& plan, BufferId id,
                                                const Layout& layout) {
   std::vector<bool> holds(plan.slot_count(), false);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Loads sources, moves pieces, and checks reads, single writes and destinations.
 #include "core/proof/symbolic_memory.h"
 
 #include <algorithm>
@@ -16,8 +17,8 @@ namespace {
 
 [[noreturn]] void refute_end(std::string what) { throw Refuted{{std::nullopt, std::move(what)}}; }
 
-// Index set of one rank under a layout as (local box, shift) pairs in plan dims, of which those
-// that the layout does not have come first.
+// The index set of one rank under a layout, as pairs of (local box, shift) in the plan's dims. Dims
+// that the layout lacks come first.
 template <class Visit>
 void for_each_run_box(const Layout& layout, std::int32_t position, int dims, Visit&& visit) {
   int leading = dims - layout.dims();
@@ -43,7 +44,7 @@ void for_each_run_box(const Layout& layout, std::int32_t position, int dims, Vis
 
 bool meet(const Box& a, const Box& b) { return !intersect(a, b).empty(); }
 
-// The first part of a step (see Refutation) that writes into a box on a rank.
+// Finds the first part of a step (see Refutation) that writes into a box on a rank.
 class WriterSearch : public Operations {
  public:
   WriterSearch(Slot slot, BufferId buffer, const Box& box)
@@ -208,10 +209,9 @@ void SymbolicMemory::check_destination(TensorId tensor) {
   const Layout& layout = request.destination();
   BufferId buffer = destination_of(tensor);
   ZeroAxes zero_axes(request);
-  // Ranks that agree on the kept Partial axes want one fold.
+  // Ranks that agree on the kept Partial axes want the same fold.
   std::map<std::int64_t, FoldId> wanted_of;
-  // Ranks that hold the same contents and want the same index set with the same zeros need one
-  // look.
+  // Ranks with the same contents that want the same index set and zeros are checked once.
   std::set<std::pair<const Contents*, std::vector<std::int64_t>>> seen;
   for (std::int32_t position = 0; position < layout.mesh().size(); ++position) {
     Slot slot = plan_.slot_of(layout.mesh().rank_at(position));
@@ -243,7 +243,7 @@ void SymbolicMemory::check_destination(TensorId tensor) {
 void SymbolicMemory::check_box(const Contents& held, TensorId tensor, Slot slot, const Box& box,
                                const DimVector& shift, const Want& want) const {
   held.read(box, [&](const KnownBox& piece) {
-    // A wrong value is said of the step that wrote it.
+    // A wrong value is reported for the step that wrote it.
     auto wrong = [&](std::string what) {
       StepId writer{piece.writer};
       throw Refuted{{writer, std::move(what),

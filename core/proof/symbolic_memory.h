@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What every buffer on every rank holds during the proof's symbolic run.
+// The contents of every buffer on every rank during the proof's symbolic run.
 //
-// Contents start empty, but for the source, which holds its layout's index set under the rank's
-// addend. Reads demand full coverage by pieces whose writers the reader is ordered after; that
-// nothing was written twice is shown once in the end, and makes the coverage sound. Faults are
-// thrown as Refuted, which only the proof catches.
+// Contents start empty, except the source's, which are its layout's index set with the rank's
+// addend. A read must be fully covered by pieces that the reader is ordered after. Coverage is
+// measured by volume, which is sound because a check at the end shows that nothing was written
+// twice. Faults are thrown as Refuted, which only the proof catches.
 #pragma once
 
 #include <map>
@@ -26,47 +26,47 @@ struct Refuted {
 
 class SymbolicMemory {
  public:
-  // What a read needs to come after a write: the plan's dependencies, or its place in the list.
+  // How a read must follow a write: by the plan's dependencies, or in listed order.
   enum class Order : std::uint8_t { Dependencies, Listed };
-  // Holds the source. The plan must outlive this and have passed check_structure.
+  // Loads the sources. The plan must outlive this and have passed check_structure.
   explicit SymbolicMemory(const Plan& plan, Order order = Order::Dependencies);
 
-  // The step that reads and writes from here on.
+  // Sets the step that the following reads and writes belong to.
   void begin(std::int32_t step) {
     step_ = step;
     part_.reset();
     reads_own_ = false;
   }
-  // Which of its parts (see Refutation) from here on.
+  // Sets the part of the step (see Refutation) that they belong to.
   void begin_part(std::size_t part) { part_ = part; }
-  // From here on the step may read what it wrote.
+  // Allows the rest of the step to read what it wrote.
   void read_own() { reads_own_ = true; }
   std::int32_t step() const { return step_; }
   FoldSets& folds() { return folds_; }
   int rank(Slot slot) const { return to_int(plan_.ranks[slot]); }
 
-  // Visits what `slot` reads of `box`, checked for coverage and order.
+  // Visits the pieces of `box` that `slot` reads, and checks coverage and order.
   template <class Visit>
   void read(BufferId buffer, Slot slot, const Box& box, Visit&& visit) {
-    ContentsRef held =
-        contents(buffer, slot);  // a second reference: what is written meanwhile goes to a copy
+    // A second reference, so that writes during the visit go to a copy.
+    ContentsRef held = contents(buffer, slot);
     std::int64_t covered = !held ? 0 : held->read(box, [&](const KnownBox& piece) {
       check_order(buffer, slot, piece);
       visit(piece);
     });
     check_covered(buffer, slot, box, covered);
   }
-  // Writes a piece read in coordinates at `from` to the same place relative to `to`.
+  // Writes a piece that was read at `from` to the same position relative to `to`.
   void write(BufferId buffer, Slot slot, KnownBox piece, const DimVector& from,
              const DimVector& to);
-  // What a collective leaves alike on all ranks of a group; kept once. Pieces as write() leaves
-  // them.
+  // Writes what a collective leaves on all ranks of a group, as shared contents where possible.
+  // Pieces as write() would leave them.
   void write_on_all(BufferId buffer, std::span<const Slot> group,
                     const std::shared_ptr<Contents>& result);
-  // `piece` moved and marked as written by this step.
+  // `piece` moved and marked as written by the current step.
   KnownBox moved(KnownBox piece, const DimVector& from, const DimVector& to) const;
 
-  // "step 3 (copy) WHAT".
+  // Throws "step 3 (copy) WHAT".
   [[noreturn]] void refute(const std::string& what) const;
 
   // After the last step.
@@ -74,8 +74,8 @@ class SymbolicMemory {
   void check_destinations();
 
  private:
-  using ContentsRef =
-      std::shared_ptr<Contents>;  // null: nothing written; shared by ranks that hold the same
+  // Null: nothing written. Shared by ranks with equal contents.
+  using ContentsRef = std::shared_ptr<Contents>;
 
   ContentsRef& contents(BufferId buffer, Slot slot) {
     return contents_[to_index(buffer) * plan_.slot_count() + to_index(slot)];

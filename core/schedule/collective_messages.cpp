@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// A member's launches of a collective, by a library or by messages.
 #include "core/schedule/collective_messages.h"
 
 #include <algorithm>
@@ -63,7 +64,7 @@ Box GroupPart::part_for(std::int32_t member) const {
   return block_of(input_, step_.input_dim, member, step_.group_size);
 }
 
-// Nothing that is empty; peers ascend.
+// Empty messages are left out; peers ascend.
 template <class MoveOf>
 Messages GroupPart::with_all(MoveOf&& move) const {
   Messages out;
@@ -96,8 +97,8 @@ CollectiveLaunches GroupPart::gathered() const {
   return {{with_all(move), std::move(kept)}, false, {}};
 }
 
-// Operands arrive in scratch, one behind the other in the order of the group; there is room for the
-// member's own, which stays where it is.
+// Operands arrive in scratch, in the order of the group. There is room for the member's own operand
+// too, but it is read where it is.
 CollectiveLaunches GroupPart::folded(BufferId scratch) const {
   bool all = step_.kind == CollectiveKind::AllReduce;
   auto operand = [&](std::int32_t from, std::int32_t to) {

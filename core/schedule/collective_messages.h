@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What one member does in a collective: the library's own, or messages between all pairs of the
-// group with folds in the order that the group declares.
+// What one member does in a collective: call the library's own collective, or exchange messages
+// between all pairs of the group and fold in the group's order.
 #pragma once
 
 #include <variant>
@@ -12,8 +12,8 @@ namespace reshard {
 
 struct CollectiveLaunches {
   std::vector<std::variant<LocalWork, Messages, NativeCollective>> works;
-  bool in_order;  // each waits for the one before; else they are independent
-  Shape scratch;  // of the buffer for operands that arrive, or for what awaits its division
+  bool in_order;  // each waits for the one before it; else they are independent
+  Shape scratch;  // shape of the buffer for arriving operands or for values to be divided
 };
 
 class GroupPart {
@@ -28,10 +28,10 @@ class GroupPart {
   std::span<const Slot> group() const { return group_; }
   // `scratch` -1: the library divides, or there is nothing to divide.
   CollectiveLaunches native(BufferId scratch) const;
-  //   all_gather, all_to_all  messages beside a copy of what stays
-  //   reduce_scatter          messages, fold
-  //   all_reduce              messages with a share of the elements for every member, fold,
-  //                           messages with what was folded
+  //   all_gather, all_to_all  messages, and independently a copy of what stays
+  //   reduce_scatter          messages, then a fold
+  //   all_reduce              messages that bring every member its share of the elements, a fold,
+  //                           messages with the results
   CollectiveLaunches messages(BufferId scratch) const;
 
  private:
@@ -40,7 +40,7 @@ class GroupPart {
   Place place(std::int32_t member, BufferId buffer, const DimVector& lo) const {
     return {group_[to_index(member)], buffer, lo};
   }
-  // What of a member's input another needs.
+  // The part of a member's input that another member needs.
   Box part_for(std::int32_t member) const;
   // `move(i, j)` is what member i sends to member j.
   template <class MoveOf>
@@ -52,8 +52,8 @@ class GroupPart {
   Box input_, output_;
 };
 
-// Share i of n of a box: a cut along its outermost dim that makes shares nearly even, else along
-// that which makes them least uneven. Some may be empty.
+// Share i of n of a box, cut along the outermost dim that gives nearly even shares, else along the
+// dim that gives the least uneven ones. Some shares can be empty.
 Box share_of(const Box& box, std::int64_t i, std::int64_t n);
 
 }  // namespace reshard

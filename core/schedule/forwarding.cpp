@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Tracks where the values of copied temporaries came from, and reads them from there.
 #include "core/schedule/forwarding.h"
 
 #include <fmt/format.h>
@@ -8,7 +9,7 @@
 namespace reshard {
 namespace {
 
-// Aliases are looked through one by one.
+// Aliases are searched linearly.
 constexpr std::int64_t kMaxForwarded = std::int64_t{1} << 16;
 
 DimVector plus(const DimVector& a, const DimVector& b) {
@@ -25,7 +26,7 @@ DimVector minus(const DimVector& a, const DimVector& b) {
 
 }  // namespace
 
-// Which temporaries hold nothing but copies.
+// Finds the temporaries that hold nothing but copies.
 class Forwarding::Survey : public Operations {
  public:
   explicit Survey(Forwarding& of) : of_(of) {}
@@ -141,7 +142,7 @@ void Forwarding::copy(const Place& from, const Place& to, const DimVector& exten
   }
 }
 
-// Cut at the seams of the first operand that lies in several places, until all lie in one.
+// Splits at the boundaries of the first operand that is in several places, until each is in one.
 void Forwarding::fold(ReduceOp op, std::int64_t divisor, std::span<const Place> operands,
                       const Place& to, const DimVector& extents) {
   std::vector<Place> origins;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The operations of a plan without needless packing, for executors that reach all ranks' memory and
-// run steps in listed order.
+// A plan's operations without needless packing, for executors that reach all ranks' memory and run
+// steps in listed order.
 //
-// What is copied into a temporary and read from it again is read where it came from: every element
-// is written once and a source never, so it still lies there. A gather on an inner dim, which a
-// plan writes as copies into a block, the collective and copies out of it, becomes one copy per
-// box; operands that an exchange brings together are folded where they lie. Temporaries that a fold
-// or a fill writes stay, as do all where copies into temporaries are very many.
+// What is copied into a temporary and read back is read from where it came from instead: every
+// element is written once, and a source never, so it is still there. An all-gather on an inner dim,
+// which a plan writes as copies into a block, the collective and copies out of it, becomes one copy
+// per box; operands that an exchange brings together are folded in place. Temporaries that a fold
+// or a fill writes are kept. All temporaries are kept where a plan has too many copies into them.
 #pragma once
 
 #include <cstdint>
@@ -19,20 +19,20 @@ namespace reshard {
 
 class Forwarding : private Operations {
  public:
-  // The plan must be proved and outlive this. Without `forwards` the operations are the plan's own.
+  // The plan must be proved and outlive this. With `forwards` false, the plan's own operations.
   explicit Forwarding(const Plan& plan, bool forwards = true);
 
-  // The operations of a step. Steps in listed order; step 0 begins anew.
+  // Produces the operations of a step. Call it for the steps in listed order; step 0 starts over.
   void run(StepId step, Operations& out);
 
-  // Of the buffers that are left, over all operations that run() hands out: see lives_of. A buffer
-  // that none writes or reads has -1.
+  // Lives of the buffers that remain, over all operations that run() produces: see lives_of. -1 for
+  // a buffer that none of them writes or reads.
   const Lives& lives() const { return lives_; }
 
  private:
   class Survey;
   class LifeCount;
-  // A box that holds what lies at `origin`.
+  // A box that holds the values at `origin`.
   struct Alias {
     Box box;
     Place origin;
@@ -44,9 +44,9 @@ class Forwarding : private Operations {
             const DimVector& extents) override;
   void then() override { out_->then(); }
 
-  // Plans that were not proved are refused, not believed.
+  // Index of (buffer, slot). Checks both: an unproved plan must not index out of range.
   std::size_t at(const Place& place) const;
-  // Where the parts of a box lie; boxes within it, which they cover.
+  // Where the values of a box are: boxes relative to it that together cover it.
   std::vector<Alias> origins_of(const Place& place, const DimVector& extents) const;
 
   const Plan& plan_;

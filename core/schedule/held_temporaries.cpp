@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// For each rank, a maximum flow of memory between temporaries that cannot be held together.
 #include "core/schedule/held_temporaries.h"
 
 #include <algorithm>
@@ -12,7 +13,7 @@
 namespace reshard {
 namespace {
 
-// One temporary on one rank; steps ascending, each once.
+// One temporary on one rank. Steps ascend, each once.
 struct Use {
   std::int64_t bytes;
   std::vector<std::int32_t> writers, users;
@@ -35,19 +36,19 @@ std::vector<std::map<BufferId, Use>> uses_by_slot(const Plan& plan) {
   return out;
 }
 
-// Who takes over whose memory on one rank: as much as can be, so a greatest flow from those that
-// are gone to those that come. Each first takes what nobody has; then what another has that can
-// take elsewhere, in rounds of shortest ways (Dinic, 1970).
+// How temporaries take over memory from others on one rank: as much as possible, so a maximum flow
+// from those that are gone to those that come later. Each first takes what is free, then what
+// another has taken and can get elsewhere, in rounds of shortest augmenting paths (Dinic, 1970).
 class Handover {
  public:
-  // `uses` ordered by the first that writes them.
+  // `uses` are ordered by the first step that writes them.
   Handover(const std::vector<Use>& uses, const StepOrder& order, Slot slot)
       : uses_(uses), order_(order), slot_(slot), earlier_(uses.size()), given_(uses.size()) {
     for (const Use& use : uses) left_.push_back(use.bytes);
     lacks_ = left_;
   }
 
-  // Bytes of memory in all, with what is not taken over.
+  // Bytes of memory needed in all: what no temporary takes over.
   std::int64_t memory() {
     for (std::size_t taker = 0; taker < uses_.size(); ++taker)
       for (std::size_t earlier = 0; earlier < taker && lacks_[taker] > 0; ++earlier)
@@ -89,8 +90,8 @@ class Handover {
     return bytes;
   }
 
-  // How far each is from one that lacks memory; false where none has memory left that another can
-  // get to.
+  // Computes the distance of each temporary from one that lacks memory. False if none of those
+  // reached has memory left.
   bool find_ways() {
     earlier_at_.assign(uses_.size(), kNowhere);
     taker_at_.assign(uses_.size(), kNowhere);
@@ -114,7 +115,8 @@ class Handover {
     return found;
   }
 
-  // For `taker`, at most `bytes`: what a earlier has left, or what its takers obtain elsewhere.
+  // Gets `taker` at most `bytes`: from what an earlier temporary has left, or from one of its
+  // takers that gets them elsewhere.
   std::int64_t obtain(std::size_t taker, std::int64_t bytes) {
     if (bytes == 0) return 0;
     const std::vector<std::size_t>& earlier_uses = earlier_of(taker);
@@ -137,11 +139,11 @@ class Handover {
   const std::vector<Use>& uses_;
   const StepOrder& order_;
   Slot slot_;
-  std::vector<std::optional<std::vector<std::size_t>>> earlier_;  // by taker, where asked for
-  std::vector<std::map<std::size_t, std::int64_t>> given_;        // by earlier and taker
+  std::vector<std::optional<std::vector<std::size_t>>> earlier_;  // by taker, computed on demand
+  std::vector<std::map<std::size_t, std::int64_t>> given_;        // by earlier, then taker
   std::vector<std::int64_t> left_, lacks_;                        // by earlier, by taker
-  std::vector<int> earlier_at_, taker_at_;                        // steps from one that lacks
-  std::vector<std::size_t> tried_;  // earlier_uses of each taker, this round
+  std::vector<int> earlier_at_, taker_at_;  // distance from one that lacks memory
+  std::vector<std::size_t> tried_;          // index into earlier_ of each taker, this round
 };
 
 }  // namespace

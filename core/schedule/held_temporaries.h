@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The most that a rank's temporaries hold at one time, however its steps overlap.
+// The most that a rank's temporaries hold at any one time, however its steps overlap.
 //
-// A temporary is gone before another begins if every step that uses the one is ordered before every
-// step that writes the other, on this rank. Those of which none is gone before another may all be
-// held at one time; the most bytes of such ones are, by Dilworth's theorem with weights, what all
-// take together less what they can take over from each other, each from those gone before it.
+// On a rank, one temporary is gone before another if every step that uses it is ordered before
+// every step that writes the other. Temporaries can all be held at once if none of them is gone
+// before another. By Dilworth's theorem with weights, the most bytes that such a set holds is the
+// total of all temporaries minus the most that they can take over, each from those gone before it.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace reshard {
 
-// In bytes, by slot. Throws InputError where steps are too many to order (step_order.h).
+// In bytes, by slot. Throws InputError where there are too many steps to order (step_order.h).
 std::vector<std::int64_t> held_temporaries(const Plan& plan);
 
 }  // namespace reshard

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What operations mean in host memory: the store, MPI and the C API run these.
+// The meaning of operations in host memory: the store, MPI and the C API run these.
 #pragma once
 
 #include <cstddef>
@@ -15,9 +15,9 @@
 
 namespace reshard {
 
-// `Memory` derives from this and says of a buffer where it begins, its shape, which holds the box,
-// and its dtype: read(Place), write(Place), shape(Place, extents), dtype(BufferId). Asked once or
-// more for every box of a plan, so not through virtual calls.
+// `Memory` derives from this and provides, for a buffer, its first byte, its shape (which must hold
+// the box) and its dtype: read(Place), write(Place), shape(Place, extents), dtype(BufferId). They
+// are not virtual, because they are called at least once for every box of a plan.
 template <class Memory>
 class HostOperations : public Operations {
  public:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Collectives by their meaning: gathers are copies between members, reductions folds over members.
-// An all_reduce folds once, at the group's first member, and copies: for n members 3n - 1 times the
-// shard is read or written, n (n + 1) times if each folded for itself.
+// Collectives by their meaning: gathers are copies between members, reductions are folds over
+// members. An all_reduce folds once, at the group's first member, and copies the result: for n
+// members it reads or writes the shard 3n - 1 times, where folding at each would take n (n + 1).
 #include "core/schedule/lowering.h"
 
 #include <vector>
@@ -96,7 +96,7 @@ class Lowering {
     });
   }
 
-  // The proof has seen to it; what was not proved must not be run either.
+  // Proofs check this too, but an unproved plan must not be run either.
   static void check(const CollectiveStep& step, const Box& input, const Box& output) {
     bool scatters =
              step.kind == CollectiveKind::ReduceScatter || step.kind == CollectiveKind::AllToAll,
@@ -138,7 +138,7 @@ class Lowering {
     out_.fold(step.op, step.divisor, operands_, to, box.extents());
   }
 
-  // All members hold the same values by meaning; each gets memory of its own.
+  // By the meaning all members hold the same values; each has its own memory.
   void spread(const CollectiveStep& step) {
     out_.then();
     for (std::size_t g = 0; g < step.group_count(); ++g) {
@@ -155,7 +155,7 @@ class Lowering {
   std::vector<Place> operands_;
 };
 
-// Buffers alone, of operations that stay on boxes.
+// Reports only the buffers of operations.
 class Accesses : public Operations {
  public:
   explicit Accesses(const VisitAccess& visit) : visit_(visit) {}

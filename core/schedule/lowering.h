@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a step means, as operations on boxes. Beside the plan's text and the check of its structure
-// this is the only place that knows the kinds of steps; others ask at most for collectives, of
-// which they know closed forms.
+// The meaning of steps, as operations on boxes. Apart from the plan itself, its text and the check
+// of its structure, only this knows the kinds of steps. Other code at most asks for collectives,
+// for which it has closed forms.
 //
-// A box lies in a buffer of some rank, and an operation may name several ranks: executors that
+// A box is part of some rank's buffer, and an operation can involve several ranks. Executors that
 // reach all ranks' memory (the store, a GPU that holds every shard) run operations as they are;
-// those that send messages take from them what a rank sends, receives and folds. Nothing is stored:
-// operations are worked out from the step when they are asked for.
+// executors that send messages derive from them what a rank sends, receives and folds. Nothing is
+// stored: operations are derived from the step on demand.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace reshard {
 
-// The first element of a box in a rank's buffer; extents stand beside it.
+// The first element of a box in a rank's buffer; the extents are passed separately.
 struct Place {
   Slot slot;
   BufferId buffer;
@@ -25,35 +25,35 @@ struct Place {
   friend bool operator==(const Place&, const Place&) = default;
 };
 
-// Takes the operations of a step, in an order in which they may be run one by one. Boxes have
-// extents > 0 and no two operations write the same element; what an operation reads, no other
-// writes, except where `then` stands between them.
+// Receives a step's operations in an order in which they can run one by one. Boxes have extents > 0
+// and no two operations write the same element. No operation reads what another one writes, unless
+// `then` comes between them.
 class Operations {
  public:
   virtual ~Operations() = default;
   virtual void copy(const Place& from, const Place& to, const DimVector& extents) = 0;
-  // Zeros.
+  // Writes zeros.
   virtual void fill(const Place& to, const DimVector& extents) = 0;
-  // The left fold of the operands in order, rounded after each operation, then divided where
+  // The left fold of the operands in order, rounded after each operation, then divided if
   // `divisor` > 1.
   virtual void fold(ReduceOp op, std::int64_t divisor, std::span<const Place> operands,
                     const Place& to, const DimVector& extents) = 0;
-  // What follows in the step may read what came before in it.
+  // The step's later operations can read what its earlier ones wrote.
   virtual void then() {}
-  // What follows is of that part, message or group of the step, counted as its list is.
+  // The operations that follow are those of this part, message or group of the step (its index).
   virtual void part(std::size_t index) { (void)index; }
 };
 
 void lower(const Plan& plan, const Step& step, Operations& out);
 
-// Calls visit(source, destination, bytes, boxes) for the messages of a step that is no collective,
-// in its order.
+// Calls visit(source, destination, bytes, boxes) for the messages of an exchange, in its order; for
+// other steps never.
 using VisitMessage =
     std::function<void(Slot source, Slot destination, std::int64_t bytes, std::int64_t boxes)>;
 void for_each_message(const Plan& plan, const Step& step, const VisitMessage& visit);
 
-// Calls visit(buffer, slot, is_write) for every access of a step; those of a collective once per
-// member and buffer.
+// Calls visit(buffer, slot, is_write) for every access of a step; for a collective once per member
+// and buffer.
 using VisitAccess = std::function<void(BufferId, Slot, bool is_write)>;
 void for_each_access(const Plan& plan, const Step& step, const VisitAccess& visit);
 

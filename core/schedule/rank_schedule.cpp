@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Derives the schedules of the ranks asked for in one pass over the plan.
 #include "core/schedule/rank_schedule.h"
 
 #include <algorithm>
@@ -12,7 +13,7 @@
 namespace reshard {
 namespace {
 
-// The operand of one group, on every member: their buffers need not have one shape.
+// Checks the operand on every member of one group: their buffers can have different shapes.
 bool one_stretch(const Plan& plan, BufferId buffer, std::span<const Slot> group, const Box& box) {
   return std::all_of(group.begin(), group.end(), [&](Slot slot) {
     return stretch_of(plan.buffer(buffer).shape(slot), box.lo, box.extents()).has_value();
@@ -64,7 +65,7 @@ class Derivation : private Operations {
   }
 
  private:
-  // Of a rank: by step, the launches that are its last.
+  // For one rank: by step, its final launches.
   using Ends = std::unordered_map<std::int32_t, std::vector<std::int32_t>>;
 
   void add_buffer(RankSchedule& schedule, const Shape& shape, TensorId tensor, bool exists,
@@ -82,8 +83,8 @@ class Derivation : private Operations {
     return out;
   }
 
-  // The slot's work in the step at hand, begun when first asked for; null where the slot is not
-  // among those asked for.
+  // The slot's work in the current step, created on first use; null if no schedule is wanted for
+  // the slot.
   template <class Work>
   Work* work_of(Slot slot) {
     std::int32_t place = place_of_slot_[to_index(slot)];
@@ -120,7 +121,7 @@ class Derivation : private Operations {
     work->folds.push_back({{operands.begin(), operands.end()}, to, extents});
   }
 
-  // The moves of one message come one behind the other.
+  // The moves of one message are consecutive.
   static void message_with(Slot peer, std::vector<Messages::PeerMessage>& out,
                            const PlacedMove& move) {
     if (out.empty() || out.back().peer != peer) out.push_back({peer, {}});
@@ -158,7 +159,7 @@ class Derivation : private Operations {
     std::vector<std::int32_t>& ends = ends_[place][static_cast<std::int32_t>(step_)];
     for (std::size_t i = 0; i < made.works.size(); ++i) {
       auto position = first + static_cast<std::int32_t>(i);
-      // One behind the other, or side by side.
+      // In sequence, or independent of each other.
       bool waits = made.in_order && i > 0;
       if (waits) ends.clear();
       ends.push_back(position);
@@ -174,7 +175,7 @@ class Derivation : private Operations {
   StepId step_{};
   std::vector<std::int32_t> place_of_slot_;
   std::vector<RankSchedule> schedules_;
-  std::vector<Ends> ends_;  // looked up only
+  std::vector<Ends> ends_;  // used for look-ups only
   std::size_t scratch_count_ = 0;
 };
 

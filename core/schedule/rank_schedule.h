@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What one rank does, in order: launches of local work, of messages and of collectives that a
-// library carries out whole. Executors in which ranks have memory of their own run it, the C API
-// shows it.
+// What one rank does, in order: launches of local work, of messages, and of collectives that a
+// library carries out. Executors in which each rank has its own memory run it; the C API shows it.
 //
-// It is a function of the plan and of a policy that says which collectives stay a library's own.
-// The others become messages between all pairs of the group and folds in the order that the plan
-// declares: a ring would send as many bytes but fold in another order. Derived for the ranks that
-// are asked for; what a rank has of a collective grows with the group, not with its square.
+// It follows from the plan and from a policy that says which collectives a library carries out. The
+// others become messages between all pairs of the group and folds in the order that the plan
+// declares: a ring would send as many bytes but fold in another order. It is derived only for the
+// ranks asked for; a rank's share of a collective grows with the group, not with its square.
 #pragma once
 
 #include <cstdint>
@@ -57,10 +56,10 @@ struct Messages {
     Slot peer;
     std::vector<PlacedMove> moves;  // from this rank or to it
   };
-  std::vector<PeerMessage> sends, receives;  // ascending by peer, one each at most
+  std::vector<PeerMessage> sends, receives;  // ascending, at most one per peer
 };
 
-// One box on every member, at the same coordinates (CollectiveStep says what it means).
+// One box at the same coordinates on every member (CollectiveStep gives its meaning).
 struct NativeCollective {
   CollectiveKind kind;
   ReduceOp op;
@@ -72,32 +71,32 @@ struct NativeCollective {
 
 struct Launch {
   StepId step;
-  // Positions of launches that must be done before, ascending. Steps in which the rank has no part
-  // are passed over.
+  // Indices of the launches that must be done before this one, ascending. A step in which the rank
+  // has no part contributes none.
   std::vector<std::int32_t> after;
-  // The group in its order, where the launch is of a collective; else empty.
+  // The group in its order, if the launch belongs to a collective; else empty.
   std::vector<Slot> group;
   std::variant<LocalWork, Messages, NativeCollective> work;
 };
 
-// What a policy decides on: one collective step, all groups of which are treated alike.
+// What a policy decides by: one collective step. All its groups are treated the same.
 struct CollectiveFacts {
   CollectiveKind kind;
   ReduceOp op;
   std::int64_t divisor;
   DType dtype;
   std::int32_t group_size;
-  std::int64_t operand_bytes;  // the largest of a member, input or output
-  bool contiguous;             // each operand is one stretch of its buffer on every member
+  std::int64_t operand_bytes;  // of the largest operand of a member, input or output
+  bool contiguous;  // each operand is one contiguous range of its buffer, on every member
   bool folds() const {
     return kind == CollectiveKind::ReduceScatter || kind == CollectiveKind::AllReduce;
   }
 };
 
 struct SchedulePolicy {
-  // Whether a library carries the collective out; unset: all.
+  // Whether a library carries the collective out; unset: always.
   std::function<bool(const CollectiveFacts&)> native = {};
-  // Else divisions are launches of their own behind the collective.
+  // If false, divisions are separate launches after the collective.
   bool native_divides = true;
 };
 
@@ -106,39 +105,39 @@ inline SchedulePolicy no_native_collectives() {
   return {[](const CollectiveFacts&) { return false; }};
 }
 
-// A buffer of the plan, or scratch for operands of a fold or for what awaits its division.
+// A buffer of the plan, or scratch for operands of a fold or for values to be divided.
 struct LocalBuffer {
   TensorId tensor;
   DType dtype;
-  Shape shape;  // where `exists`
+  Shape shape;  // valid if `exists`
   bool exists = false, temporary = false;
   std::int64_t bytes() const { return exists ? element_count(shape) * size_bytes(dtype) : 0; }
 };
 
 struct RankSchedule {
   Slot slot = -1;
-  std::vector<Launch> launches;      // those of a step together, steps in listed order
+  std::vector<Launch> launches;      // grouped by step, steps in listed order
   std::vector<LocalBuffer> buffers;  // the plan's, then scratch
   const LocalBuffer& buffer(BufferId id) const { return buffers[to_index(id)]; }
 };
 
-// One schedule per slot given (ascending, each once), found in one pass over the plan, which must
+// One schedule per given slot (ascending, each once), derived in one pass over the plan, which must
 // be proved.
 std::vector<RankSchedule> rank_schedules(const Plan& plan, std::span<const Slot> slots,
                                          const SchedulePolicy& policy);
 
-// visit(box, is_write) for every box that the launch reads or writes on its rank.
+// Calls visit(box, is_write) for every box that the launch reads or writes on its rank.
 void for_each_box(const Launch& launch,
                   const std::function<void(const PlacedBox&, bool is_write)>& visit);
 
-// The plan's collectives in listed order.
+// Visits the plan's collectives in listed order.
 using VisitCollective = std::function<void(StepId, const CollectiveFacts&)>;
 void for_each_collective(const Plan& plan, const VisitCollective& visit);
-// Their groups, in global ranks; none for other steps.
+// The step's groups in global ranks; empty unless it is a collective.
 std::vector<std::vector<Rank>> groups_of(const Plan& plan, StepId step);
 
-// Elements of a collective's count: input of all_gather, output of reduce_scatter, buffer of
-// all_reduce, block of all_to_all.
+// The collective's count in elements: the input of all_gather, the output of reduce_scatter, the
+// buffer of all_reduce, the block of all_to_all.
 std::int64_t count_of(const NativeCollective& collective, std::int32_t group_size);
 
 }  // namespace reshard

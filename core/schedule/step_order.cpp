@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Bit sets of ancestors, one table per set of steps that ranks take part in.
 #include "core/schedule/step_order.h"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which steps a rank's part of a step is ordered after. Dependencies hold per rank, so the answer
-// depends on the steps in which the rank takes part; ranks that take part in the same steps share
-// one table, over those steps only.
+// Which steps a rank's part of a step is ordered after. Dependencies hold per rank, so this depends
+// on the steps in which the rank takes part. Ranks that take part in the same steps share one
+// table, over those steps only.
 #pragma once
 
 #include <cstdint>
@@ -13,22 +13,22 @@ namespace reshard {
 
 class StepOrder {
  public:
-  // Every step's `after` must name earlier steps only. Throws InputError when the tables would take
-  // more than 1 GiB: some ten thousand steps on one rank.
+  // Every step's `after` must name earlier steps only. Throws InputError where the tables would
+  // take more than 1 GiB: some 90,000 steps on one rank.
   explicit StepOrder(const Plan& plan);
 
   // Whether `slot` starts its part of `step` only when its part of `earlier` is done. False where
-  // it has no part in either.
+  // it has no part in one of them.
   bool ordered(Slot slot, std::int32_t earlier, std::int32_t step) const;
 
-  // Equal for ranks on which the same is ordered.
+  // Equal for ranks with the same ordering.
   std::int32_t class_of(Slot slot) const { return class_of_[to_index(slot)]; }
 
  private:
   using Bits = std::vector<std::uint64_t>;
   struct Table {
-    std::vector<std::int32_t> steps;  // in which the ranks of the class take part, ascending
-    std::vector<Bits> ancestors;      // per place in `steps`, over places
+    std::vector<std::int32_t> steps;  // that the ranks of the class take part in, ascending
+    std::vector<Bits> ancestors;      // a bit set over indices of `steps`, for each
   };
   static Table table_of(const Plan& plan, const std::vector<std::int32_t>& steps);
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Dependencies between whole steps, and a greedy choice of streams.
 #include "core/schedule/step_streams.h"
 
 #include <algorithm>
@@ -8,16 +9,15 @@
 namespace reshard {
 namespace {
 
-// Per stream the last step that is known to be complete.
+// For each stream the last step that is known to be complete.
 using Known = std::vector<std::int32_t>;
 
 void merge(Known& into, const Known& other) {
   for (std::size_t s = 0; s < into.size(); ++s) into[s] = std::max(into[s], other[s]);
 }
 
-// The best stream for a step that needs `needed`: where the latest step is one that it waits for
-// anyway, the more recent the better; else an empty one; else the one that has been quiet for
-// longest.
+// The best stream for a step that needs `needed`: one with a latest step that it waits for anyway,
+// the more recent the better; else an empty one; else the one idle for longest.
 std::size_t choose(const Known& last, const Known& needed) {
   std::size_t best = 0;
   auto rank = [&](std::size_t s) {
@@ -52,13 +52,13 @@ Before steps_before(const Plan& plan, const std::vector<TemporaryLayout>& tempor
 std::vector<StreamedStep> assign_streams(const Before& before, int streams) {
   std::vector<StreamedStep> out(before.size());
   Known none(to_index(streams), -1), last = none;
-  std::vector<Known> complete_with(before.size(), none);  // what is complete when the step is
+  std::vector<Known> complete_with(before.size(), none);  // what is complete once the step is
   for (std::size_t i = 0; i < before.size(); ++i) {
     Known needed = none;
     for (std::int32_t step : before[i]) merge(needed, complete_with[to_index(step)]);
     std::size_t stream = choose(last, needed);
     Known known = last[stream] < 0 ? none : complete_with[to_index(last[stream])];
-    // The latest first: it may imply others.
+    // The latest first, because it can imply others.
     std::vector<std::int32_t> wanted = before[i];
     std::sort(wanted.rbegin(), wanted.rend());
     for (std::int32_t step : wanted) {

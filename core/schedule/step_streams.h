@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which step runs on which stream, and what it waits for there.
+// Which stream each step runs on, and what it waits for.
 //
-// On one device a step is one or two launches for all ranks, so that dependencies hold between
-// whole steps: the union of what the plan says for its ranks, and what the memory of temporaries
-// adds. A step follows one that it depends on, on the same stream, where that stream has nothing
-// else on it; steps that depend on nothing of each other get streams of their own while there are
-// any. A wait that an earlier one implies is left out.
+// On one device a step is one or two launches for all ranks, so dependencies hold between whole
+// steps: the union of the plan's dependencies for its ranks, and of what reuse of temporaries'
+// memory adds. A step runs on the stream of a step that it depends on if that stream has nothing
+// later on it; steps that do not depend on each other get separate streams while there are any.
+// Waits that an earlier wait implies are left out.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace reshard {
 
-// Per step the earlier steps that must be complete before it starts. `temporaries` by slot.
+// For each step the earlier steps that must be complete before it starts. `temporaries` by slot.
 Before steps_before(const Plan& plan, const std::vector<TemporaryLayout>& temporaries);
 
 struct StreamedStep {
@@ -24,7 +24,7 @@ struct StreamedStep {
   std::vector<std::int32_t> waits;  // for steps on other streams, ascending
 };
 
-// Steps are given to their streams in listed order.
+// Steps are assigned to streams in listed order.
 std::vector<StreamedStep> assign_streams(const Before& before, int streams);
 
 }  // namespace reshard

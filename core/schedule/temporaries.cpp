@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Lives of buffers, and a first-fit layout of temporaries.
 #include "core/schedule/temporaries.h"
 
 #include <algorithm>
@@ -15,7 +16,7 @@ struct Placed {
   std::int32_t last_use;
 };
 
-// The least aligned offset at which `bytes` are free of every temporary that lives at the same
+// The lowest aligned offset at which `bytes` do not overlap any temporary that is live at the same
 // time. `live` ascends by begin_bytes.
 std::int64_t first_fit(const std::vector<Placed>& live, std::int64_t bytes,
                        std::int64_t alignment) {
@@ -90,7 +91,7 @@ TemporaryLayout lay_out_temporaries(std::span<const BufferLife> lives, std::int6
     placed.end_bytes += placed.begin_bytes;
     out.offset[b] = placed.begin_bytes;
     out.total_bytes = std::max(out.total_bytes, placed.end_bytes);
-    // What lay here and is dead.
+    // This one takes memory of these dead temporaries.
     for (const Placed& other : dead)
       if (other.begin_bytes < placed.end_bytes && placed.begin_bytes < other.end_bytes)
         out.reuses.push_back({other.buffer, placed.buffer});

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Compares two plan texts line by line.
 #include "core/text/plan_difference.h"
 
 #include <algorithm>
@@ -11,7 +12,7 @@
 namespace reshard {
 namespace {
 
-constexpr std::size_t kLongest = 120;  // of a line that is shown
+constexpr std::size_t kLongest = 120;  // of a line shown in a message
 
 std::string_view take_word(std::string_view& line) {
   std::size_t end = std::min(line.find(' '), line.size());
@@ -26,7 +27,7 @@ std::string shown(std::string_view value) {
                                   : fmt::format("{}..", value.substr(0, kLongest));
 }
 
-// "source mesh 2x2 ranks 0-3 placements S(0)R": which of the three differs.
+// "source mesh 2x2 ranks 0-3 placements S(0)R": finds which of the three fields differs.
 PlanDifference of_layouts(std::string_view side, std::string_view here, std::string_view there) {
   constexpr std::array<std::string_view, 3> kFields{"mesh ", " ranks ", " placements "};
   for (std::size_t i = 0; i < kFields.size(); ++i) {
@@ -46,7 +47,7 @@ PlanDifference of_layouts(std::string_view side, std::string_view here, std::str
   return {std::string(side), shown(here), shown(there)};
 }
 
-// `part`: of what the last line that begins one of them said, "step 2".
+// `part` names the latest unindented line before the two, such as "step 2".
 PlanDifference of_lines(std::string_view here, std::string_view there, std::string_view part) {
   auto trimmed = [](std::string_view line) {
     return shown(line.substr(std::min(line.find_first_not_of(' '), line.size())));

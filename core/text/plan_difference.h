@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where two plans differ first, in words: what a job says whose ranks do not have one plan.
+// The first difference between two plans, in words: what a job reports when its ranks have
+// different plans.
 #pragma once
 
 #include <optional>
@@ -10,11 +11,11 @@ namespace reshard {
 
 struct PlanDifference {
   std::string what;         // "dtype", "destination placements", "step 2"
-  std::string here, there;  // what the two have; "none" where one has less
+  std::string here, there;  // the two values; "none" where one text is shorter
 };
 
-// Of texts by to_text(), which may be cut off behind a line. What the requests say comes first, the
-// planner's name last.
+// Compares texts from to_text(), which may be truncated after a line. Differences in the requests
+// come first, a different planner name last.
 std::optional<PlanDifference> difference_of(std::string_view here, std::string_view there);
 
 }  // namespace reshard

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reading plans, line by line. Text is checked for form here; whether the plan is right is for the
-// proof, which runs on everything that is read.
+// Reads plans line by line. Only the form of the text is checked here; whether the plan is right is
+// left to the proof, which runs on every plan that is read.
 #include <algorithm>
 #include <optional>
 
@@ -28,7 +28,7 @@ class Reader {
       throw InputError(fmt::format("{}: expected nothing after 'end', found {}", place(line_),
                                    quoted(current_)));
     if (std::optional<Refutation> refutation = check_plan(plan).refutation) {
-      // A step's head, then a line for each of its parts.
+      // A step is a head line, then one line per part.
       int line = end_line;
       if (refutation->step) line = step_lines_[*refutation->step];
       if (refutation->part) line += 1 + static_cast<int>(*refutation->part);
@@ -51,7 +51,7 @@ class Reader {
     return has_line_ && current_.substr(0, prefix.size()) == prefix;
   }
 
-  // Hands the current line to `read`, demands that all of it was read, and goes on to the next.
+  // Lets `read` parse the current line, requires that it reads all of it, and advances to the next.
   template <class Read>
   void at_line(Read&& read) {
     std::string where = place(line_);
@@ -63,14 +63,14 @@ class Reader {
       read(cursor);
       cursor.expect_end();
     } catch (const InputError& error) {
-      // Errors of nested parsers name a field but no place.
+      // Errors of nested parsers name a field but no line.
       if (std::string_view(error.what()).substr(0, where.size()) == where) throw;
       throw error.in(where);
     }
     next_line();
   }
 
-  // What is left of the line up to `stop` (or its end).
+  // The rest of the line up to `stop`, or to its end if `stop` is empty.
   static std::string_view until(Cursor& cursor, std::string_view stop) {
     std::size_t at = stop.empty() ? std::string_view::npos : cursor.rest().find(stop);
     std::string_view out = cursor.rest().substr(0, at);

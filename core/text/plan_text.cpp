@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Writing plans. The reader is plan_reader.cpp; traces/plan-format.md shows the format.
+// Writes plans. plan_reader.cpp reads them; traces/plan-format.md shows the format.
 #include "core/text/plan_text.h"
 
 #include <fmt/format.h>
@@ -46,7 +46,7 @@ class Writer {
         ranks_text(layout.mesh().ranks()), layout.placements_text());
   }
 
-  // Runs of consecutive ranks of one shape share a line.
+  // Consecutive ranks with the same shape share a line.
   void temporary(std::size_t b) {
     const Buffer& buffer = plan_.buffers[b];
     put(out_, "temporary {}", b);

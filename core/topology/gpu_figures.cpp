@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The table of data-sheet figures by class of GPU.
 #include "core/topology/gpu_figures.h"
 
 #include <array>
@@ -7,7 +8,7 @@ namespace reshard {
 namespace {
 
 struct Class {
-  std::int32_t compute_capability;  // this and all up to the next class
+  std::int32_t compute_capability;  // this one and all up to the next class
   GpuFigures figures;
 };
 
@@ -38,7 +39,7 @@ std::int64_t usual_figure(Figure which, std::int32_t compute_capability) {
   switch (which) {
     case Figure::GpuMemory:
       return gpu.memory_bytes_per_s;
-    // Figures count millionths of 10^12 operations, which are 10^6.
+    // Figures are in millionths of 10^12 operations per second, that is in 10^6.
     case Figure::GpuF64:
       return gpu.mega_f64;
     case Figure::GpuF32:

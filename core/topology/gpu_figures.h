@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a GPU's memory and its products reach at most: as the machine says, else as data sheets of
-// its class do (V100, A100, H100, B200, B300, GeForce and RTX boards; dense, f32 without TF32).
+// Peak rates of a GPU's memory and of its matrix products: from the machine's figures, else from
+// the data sheets of its class (P100, V100, T4, A100, H100, B200, B300, GeForce and RTX boards;
+// dense, f32 without TF32).
 #pragma once
 
 #include <cstdint>
@@ -12,13 +13,13 @@ namespace reshard {
 
 struct GpuFigures {
   std::int64_t memory_bytes_per_s;
-  std::int64_t mega_f64, mega_f32, mega_f16;  // 10^6 operations a second of products
+  std::int64_t mega_f64, mega_f32, mega_f16;  // products, in 10^6 operations per second
 };
-// None for a machine that says nothing of its GPUs.
+// nullopt for a machine that does not state its GPUs' class.
 std::optional<GpuFigures> gpu_figures(const Machine& machine);
 
-// Of a class (Machine::compute_capability; below the first the first); 0 for figures that are none
-// of these.
+// The data-sheet figure of a class (Machine::compute_capability). A class below the lowest known
+// one gets that one's. 0 for figures other than GpuMemory, GpuF64, GpuF32 and GpuF16.
 std::int64_t usual_figure(Figure which, std::int32_t compute_capability);
 
 }  // namespace reshard

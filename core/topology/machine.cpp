@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The table of figures with their names, units and ranges.
 #include "core/topology/machine.h"
 
 #include <fmt/format.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a machine is beside its links, for models of the software that drives them: its GPUs and
-// processors, whether its switches reduce, and figures that were measured or fitted. All of it may
-// be missing: then models fall back on what links and GPUs suggest.
+// Facts about a machine other than its links, for models of the software that drives them: its GPUs
+// and processors, whether its switches reduce, and figures that were measured or fitted. All are
+// optional: where they are missing, models estimate from links and GPUs.
 #pragma once
 
 #include <array>
@@ -16,40 +16,41 @@ namespace reshard {
 enum class Cpu : std::uint8_t { Intel, Amd, Other };
 std::string_view text(Cpu cpu);  // "intel", "amd", "other"
 
-// Figures of NCCL and of copy engines on this machine. What each means in which formula:
-// sim/transport/nccl/nccl_costs.h, copy_carrier.h, setup_costs.h, sim/network/interference.h.
+// Figures of NCCL and of copy engines on this machine. The formulas that use them are in
+// sim/transport/nccl/nccl_costs.h, sim/transport/copy_carrier.h, sim/transport/communicators.h and
+// sim/network/interference.h.
 enum class Figure : std::uint8_t {
-  Launch,            // of a kernel that does a collective
+  Launch,            // of a kernel that runs a collective
   HopNvlink,         // one step of a ring in the LL protocol: over NVLink,
   HopPcie,           // over PCIe switches,
-  HopHost,           // by way of the host or between sockets
-  SimpleLaunch,      // the Simple protocol against its usual cost: once,
-  SimpleHop,         // and per step of a ring
-  RingRate,          // of all rings together on one node, as NCCL's search finds it
-  Efficiency,        // what of that rate is reached
-  NvlsEfficiency,    // what of it switches that reduce reach
+  HopHost,           // through the host or between sockets
+  SimpleLaunch,      // launch of the Simple protocol relative to its usual cost,
+  SimpleHop,         // and the same for one step of a ring
+  RingRate,          // of all rings of a node together, as NCCL's search finds it
+  Efficiency,        // share of RingRate that is reached,
+  NvlsEfficiency,    // and that is reached with switches that reduce
   CtaRate,           // of one thread block that sends to a peer
-  HostRate,          // of one send by way of host memory
-  Range,             // of each box but the first that a message brings together
+  HostRate,          // of one send through host memory
+  Range,             // cost of each box but the first in a message
   CopyLaunch,        // of one copy
-  CopyStaging,       // what a copy through host memory waits for beside
-  CopyEfficiency,    // what of an NVLink a copy reaches
-  CopyEngines,       // of a GPU: copies at one time
-  CopyShared,        // what of its way out of a GPU several copies reach together
-  CommInit,          // making a communicator: what it takes in any case,
-  CommRank,          // and per rank of it
-  CommSplit,         // splitting one off another
+  CopyStaging,       // additional delay of a copy through host memory
+  CopyEfficiency,    // share of an NVLink's rate that a copy reaches
+  CopyEngines,       // concurrent copies of a GPU
+  CopyShared,        // share of a GPU's outgoing link that several copies reach together
+  CommInit,          // creating a communicator: fixed part,
+  CommRank,          // and per rank
+  CommSplit,         // splitting off a communicator
   CommConnect,       // first use of a peer
-  CommMemory,        // what a communicator holds on each GPU,
-  CommPeer,          // and for a peer that it has used, per channel
-  LaunchQueue,       // launches of a GPU that are issued and not done; none: any number
-  ComputeUnderNccl,  // what is left of the rate: of compute while NCCL's kernels move bytes,
-  NcclUnderCompute,  // of these while the GPU computes,
-  ComputeUnderCopy,  // of compute while copy engines do,
-  CopyUnderCompute,  // of these while the GPU computes
+  CommMemory,        // held by a communicator on each GPU,
+  CommPeer,          // and for each peer that it has used, per channel
+  LaunchQueue,       // launches that a GPU can have issued and not done; missing: any number
+  ComputeUnderNccl,  // fraction left of the rate: of compute while NCCL's kernels move bytes,
+  NcclUnderCompute,  // of NCCL's kernels while the GPU computes,
+  ComputeUnderCopy,  // of compute while copy engines move bytes,
+  CopyUnderCompute,  // of copy engines while the GPU computes
   Sms,               // multiprocessors of a GPU
   GpuMemory,         // rate of its memory
-  GpuF64,            // 10^12 operations a second of products, by dtype: f64,
+  GpuF64,            // matrix products, 10^12 operations per second: f64,
   GpuF32,            // f32,
   GpuF16             // bf16 and f16
 };
@@ -64,11 +65,11 @@ struct FigureRow {
   std::int64_t least, most;
   std::string_view meaning;
 };
-// By Figure.
+// Indexed by Figure.
 std::span<const FigureRow> figure_rows();
 std::optional<Figure> find_figure(std::string_view name);
 
-// What carries steps, and what that costs beside the links (sim/transport).
+// The software that carries steps; it adds costs to those of the links (sim/transport).
 enum class TransportKind : std::uint8_t { Ideal, Nccl, CopyEngine };
 inline constexpr std::array<std::string_view, 3> kTransportNames{"ideal", "nccl", "copy-engine"};
 inline constexpr int kTransportKinds = static_cast<int>(kTransportNames.size());
@@ -79,8 +80,8 @@ std::string transport_names();  // "ideal, nccl or copy-engine"
 struct Machine {
   std::optional<std::int32_t> compute_capability;  // of the GPUs, x 10: 80, 90, 100; 50 .. 999
   std::optional<Cpu> cpu;
-  std::optional<TransportKind> transport;  // the usual one; none: ideal
-  std::string nccl_version;                // whose choices are made; "": the newest known
+  std::optional<TransportKind> transport;  // the default; none: ideal
+  std::string nccl_version;                // the version to model; "": the newest known
   bool nvls = false;                       // NVLink switches reduce and multicast
   bool sharp = false;                      // the network's switches reduce
   std::array<std::optional<std::int64_t>, kFigures> figures;  // by Figure

@@ -114,7 +114,7 @@ void MachineLines::read_figure(Machine& machine) {
   machine.set(*which, number);
 }
 
-// The shortest exact spelling: "450GB/s", "6.887GB/s", "1B/s".
+// The shortest exact text: "450GB/s", "6.887GB/s", "1B/s".
 std::string rate_word(std::int64_t rate) {
   if (rate % 1'000'000 != 0) return fmt::format("{}B/s", rate);
   return without_zeros(decimal_text(rate, 1'000'000'000, 3)) + "GB/s";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The lines of a topology file that say what a machine is beside its links: read, and written.
+// The lines of a topology file that state facts other than links: reading and writing them.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@ class MachineLines : public Words {
   using Words::Words;
 
  protected:
-  // The rest of a line that begins with `key`; false where that is no line of a machine. Throws
-  // InputError "FILE:LINE: ...", for a second line of a kind too.
+  // Reads the rest of a line that begins with `key`; false if that is not a machine line. Throws
+  // InputError "FILE:LINE: ...", also for a second line of the same kind.
   bool read_machine_line(std::string_view key, Machine& machine);
 
  private:
@@ -29,13 +29,13 @@ class MachineLines : public Words {
   std::int64_t figure_value(FigureUnit unit, std::string_view value) const;
 };
 
-// As a file spells them: "0.7us", "50GB/s".
+// As written in a file: "0.7us", "50GB/s".
 std::string time_word(std::int64_t ps);
 std::string rate_word(std::int64_t bytes_per_s);
 // "4.7us", "360GB/s", "12MiB", "0.972".
 std::string figure_text(FigureUnit unit, std::int64_t value);
 
-// All that is stated, a line each.
+// All stated facts, one per line.
 std::string machine_lines(const Machine& machine);
 
 }  // namespace reshard

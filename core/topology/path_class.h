@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What lies between two devices, in the classes of NCCL, best first (its src/graph/topo.h);
-// `nvidia-smi topo -m` prints the same words.
+// NCCL's classes of paths between two devices, best first (its src/graph/topo.h). `nvidia-smi topo
+// -m` prints the same words.
 #pragma once
 
 #include <array>
@@ -11,19 +11,19 @@
 namespace reshard {
 
 enum class PathClass : std::uint8_t {
-  NVL,  // NVLink, through a switch too
-  NVB,  // NVLink by way of another GPU
+  NVL,  // NVLink, directly or through a switch
+  NVB,  // NVLink through another GPU
   C2C,  // a link between chips
   PIX,  // one PCIe bridge
   PXB,  // several PCIe bridges, no host bridge
-  P2C,  // between chips, then PCIe
-  PXN,  // by another GPU's NIC
+  P2C,  // a link between chips, then PCIe
+  PXN,  // through another GPU's NIC
   PHB,  // a PCIe host bridge
   SYS,  // between sockets
   NET,  // a network
 };
 
-// In their order.
+// In the order of PathClass.
 inline constexpr std::array<std::string_view, 10> kPathClasses{"NVL", "NVB", "C2C", "PIX", "PXB",
                                                                "P2C", "PXN", "PHB", "SYS", "NET"};
 std::string_view text(PathClass path_class);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Everything is arithmetic on the node template: with S shared resources, P ports and D devices a
-// node holds S + 2*P*D resources, so a resource's number, name and capacity follow from its place,
-// and a topology of a million devices is as small as one node.
+// node has S + 2*P*D resources, so a resource's number, name and capacity follow from its position.
+// A topology of any size stores one node template and, per device, only `Where`.
 #include "core/topology/topology.h"
 
 #include <algorithm>
@@ -26,7 +26,7 @@ std::int64_t resources_per_node(const NodeTemplate& node) {
   throw InputError(fmt::format("topology {}: {}", topology, what));
 }
 
-// Names and capacities of ports, shared and fabric resources; the members of groups.
+// Checks capacities of ports, shared and fabric resources, and the members of groups.
 void check_parts(const std::string& name, const NodeTemplate& node,
                  const std::vector<SharedResource>& fabric) {
   auto check_rate = [&](const std::string& resource, std::int64_t rate) {
@@ -53,8 +53,8 @@ void check_parts(const std::string& name, const NodeTemplate& node,
   }
 }
 
-// A rule's resources exist and none is crossed twice. Inside a node the source's and the
-// destination's shared resources are the same ones.
+// Checks that a rule's resources exist and that none is crossed twice. Inside a node the source's
+// and the destination's shared resources are the same.
 void check_rule(const std::string& name, const NodeTemplate& node, std::int64_t fabric_count,
                 const RouteRule& rule, bool within) {
   if (rule.hops.empty())
@@ -81,7 +81,7 @@ void check_rule(const std::string& name, const NodeTemplate& node, std::int64_t 
   }
 }
 
-// Number of classes; every pair of devices inside a node has a rule.
+// Returns the number of classes. Checks that every pair of devices inside a node has a rule.
 std::int32_t check_classes(const std::string& name, const NodeTemplate& node) {
   IndexVector<std::int32_t, std::int64_t> sizes(1, node.devices);
   if (!node.class_of.empty()) {
@@ -129,7 +129,7 @@ void check_rules(const std::string& name, const NodeTemplate& node, std::int64_t
     check_rule(name, node, fabric_count, node.rules[rule], within[rule]);
 }
 
-// Lists and texts are preceded by their lengths, so that no two contents read the same.
+// Lists and texts are preceded by their lengths, so that different contents hash differently.
 class ContentHasher {
  public:
   template <class... Parts>
@@ -156,7 +156,7 @@ class ContentHasher {
   void add(const RouteRule& rule) {
     add_all(rule.hops, rule.latency_ps, rule.cap_bytes_per_s.value_or(0),
             static_cast<std::int64_t>(rule.transport));
-    // What is not stated adds nothing.
+    // A class that is not stated adds nothing.
     if (rule.stated_class) add_all("class", static_cast<std::int64_t>(*rule.stated_class));
   }
   void add(const Machine& machine) {
@@ -240,7 +240,7 @@ std::int32_t Topology::resource_count() const {
 
 namespace {
 
-// Where a resource's number puts it: exactly one of the three kinds.
+// What a resource's number refers to: exactly one of the three kinds.
 struct ResourceOwner {
   std::int64_t fabric = -1;
   std::int64_t node = -1, shared = -1;

@@ -3,11 +3,11 @@
 //
 // A topology is `nodes` copies of one node of `devices_per_node` devices. Device d of node k has
 // the number k * devices_per_node + d, and rank r runs on device r. Resources have a capacity that
-// flows share: every *port* of the node template gives each device a directed `out` and `in`; a
-// *shared* resource exists once per node (such as the host memory that staged copies in both
-// directions cross); a *fabric* resource once in all. Routes are rules, never a table of all pairs:
-// inside a node one rule per pair of *classes* of devices, between nodes one rule. A route names
-// the resources it crosses in order, one latency, and an optional cap on the rate of each flow.
+// flows share. Every *port* of the node template gives each device a directed `out` and `in`; a
+// *shared* resource exists once per node (such as the host memory that staged copies cross in both
+// directions); a *fabric* resource exists once in all. Routes are rules, never a table of all
+// pairs: one rule per pair of device *classes* inside a node, one rule between nodes. A route names
+// the resources that it crosses in order, one latency, and an optional cap on each flow's rate.
 #pragma once
 
 #include <cstdint>
@@ -26,22 +26,22 @@ namespace reshard {
 enum class Transport : std::uint8_t { NVLink, PCIe, Host, Network };  // how a transfer is carried
 std::string_view text(Transport transport);  // "nvlink", "pcie", "host", "network"
 
-// Per-device pair of directed resources.
+// A pair of directed resources of every device.
 struct Port {
   std::string name;
   std::int64_t out_bytes_per_s, in_bytes_per_s;
 };
 
-// One resource per node, or one in all.
+// One resource per node (shared) or in all (fabric).
 struct SharedResource {
   std::string name;
   std::int64_t bytes_per_s;
 };
 
-// A set of local devices with a name: a PCIe switch, a NUMA node. Bounds use it as a cut.
+// A named set of devices of a node: a PCIe switch, a NUMA node. Bounds use it as a cut.
 struct DeviceGroup {
   std::string name;
-  std::vector<std::int32_t> devices;  // local, ascending
+  std::vector<std::int32_t> devices;  // numbers within the node, ascending
 };
 
 // One resource that a route crosses, named relative to its ends.
@@ -59,11 +59,11 @@ struct Hop {
 };
 
 struct RouteRule {
-  std::vector<Hop> hops;  // in order; may not be empty
+  std::vector<Hop> hops;  // in order; not empty
   std::int64_t latency_ps = 0;
   std::optional<std::int64_t> cap_bytes_per_s;  // of each flow
   Transport transport = Transport::Network;
-  // Where it is stated; else what the transport suggests.
+  // If stated; else path_class() follows from the transport.
   std::optional<PathClass> stated_class = {};
   PathClass path_class() const;
 };
@@ -74,16 +74,16 @@ struct NodeTemplate {
   IndexVector<std::int32_t, SharedResource> shared;
   IndexVector<std::int32_t, DeviceGroup> groups;
   IndexVector<std::int32_t, RouteRule> rules;
-  // Local devices whose routes are alike form a class, so that a node of 4096 like devices needs a
-  // table of one entry. Per local device its class, numbered densely from 0; empty: all devices are
-  // class 0.
+  // Devices of a node with the same routes form a class, so a node of 4096 identical devices needs
+  // a table of one entry. The class of each device of the node, numbered densely from 0; empty: all
+  // devices are class 0.
   IndexVector<std::int32_t, std::int32_t> class_of;
-  IndexVector<std::int32_t, std::int32_t>
-      rule_within;                 // [class of source * classes + class of destination] ->
-                                   // rule; -1 where no two devices are (a class of one)
-  std::int32_t rule_between = -1;  // rule between nodes; -1 where a topology is one node
+  // [class of source * classes + class of destination] -> rule; -1 for a class of one device with
+  // itself.
+  IndexVector<std::int32_t, std::int32_t> rule_within;
+  std::int32_t rule_between = -1;  // rule between nodes; -1 if there is only one node
   Machine machine = {};
-  // What whoever described it took for granted, a line each; no part of the identity.
+  // Assumptions of the reader that described it, one per line; not part of the identity.
   std::vector<std::string> assumed = {};
 };
 
@@ -94,8 +94,7 @@ struct Route {
   Transport transport;
 };
 
-// A group of devices with a name, in global numbers: a cut for bounds and a row in reports. Devices
-// ascending.
+// A named group of devices, by global number and ascending: a cut for bounds and a row in reports.
 struct NamedGroup {
   std::string name;  // "node1", "node1.socket0"
   std::vector<Rank> devices;
@@ -103,9 +102,10 @@ struct NamedGroup {
 
 class Topology {
  public:
-  // Checks and freezes. Throws InputError: no device, more than 2^20 devices or 2^24 resources, a
-  // capacity below 1 byte/s, several nodes without a rule between them, a pair of devices without a
-  // route, a route that crosses nothing or one resource twice, an index out of range.
+  // Checks everything; a topology does not change later. Throws InputError: no device, more than
+  // 2^20 devices or 2^24 resources, a capacity below 1 byte/s, several nodes without a rule between
+  // them, a pair of devices without a route, a route that crosses nothing or one resource twice, an
+  // index out of range.
   Topology(std::string name, NodeTemplate node, std::vector<SharedResource> fabric,
            std::int32_t nodes);
 
@@ -118,23 +118,23 @@ class Topology {
   std::int32_t node_of(Rank device) const { return to_int(device) / node_.devices; }
   std::int32_t local_of(Rank device) const { return to_int(device) % node_.devices; }
   std::int32_t classes() const { return classes_; }
-  // Devices of one class are interchangeable in every rule.
+  // All rules treat the devices of a class the same.
   std::int32_t class_of(Rank device) const {
     return node_.class_of.empty() ? 0 : node_.class_of[local_of(device)];
   }
 
-  // Numbering: node after node, in each its shared resources, then per device its ports' out and
-  // in; the fabric last.
+  // Numbering: node by node, first its shared resources, then for each device the out and in of its
+  // ports; the fabric is last.
   std::int32_t resource_count() const;
   // "node0.gpu3.nvlink.out" (gpu3 counts within the node), "node0.staging0", "spine".
   std::string resource_name(ResourceId id) const;
-  // The hop that is this resource; of a node's shared ones as a source's.
+  // The hop that crosses this resource; a node's shared resource is given as a source's.
   Hop hop_of(ResourceId id) const;
-  // What all resources that a hop may be are called: "nvlink.out", "staging0", "spine".
+  // The name shared by all resources that a hop can refer to: "nvlink.out", "staging0", "spine".
   std::string hop_name(const Hop& hop) const;
   std::int64_t resource_bytes_per_s(ResourceId id) const;
 
-  // The rule and the route between two different devices. O(1) and O(hops).
+  // The rule and the route between two different devices, in O(1) and O(hops).
   const RouteRule& rule(Rank source, Rank destination) const {
     if (source == destination || !has(source) || !has(destination)) no_route(source, destination);
     const Where &from = where_[to_int(source)], &to = where_[to_int(destination)];
@@ -159,11 +159,11 @@ class Topology {
     return ResourceId{nodes_ * per_node_ + hop.index};
   }
 
-  // Nodes (where there are several), then the template's groups per node. Memory: one number per
-  // device and level of groups.
+  // The nodes (if there are several), then each node's groups. Memory: one number per device and
+  // level of groups.
   std::vector<NamedGroup> groups() const;
 
-  // Identity of the whole content, the name included.
+  // Identity of the whole content, including the name.
   const Digest& fingerprint() const { return fingerprint_; }
 
  private:
@@ -173,10 +173,10 @@ class Topology {
   std::string name_;
   NodeTemplate node_;
   IndexVector<std::int32_t, SharedResource> fabric_;
-  std::int32_t nodes_, classes_ = 1, per_node_ = 0;  // per_node_: resources
-  // By device, for what is asked per transfer.
+  std::int32_t nodes_, classes_ = 1, per_node_ = 0;  // per_node_: number of resources
+  // By device: precomputed, because it is needed for every transfer.
   struct Where {
-    std::int32_t node, device_class, first_port;  // first_port: the number of its `out`
+    std::int32_t node, device_class, first_port;  // first_port: number of its first `out`
   };
   IndexVector<std::int32_t, Where> where_;
   Digest fingerprint_;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// From a description to a topology, and back to text.
+// Builds a topology from a description, and writes a description as text.
 //
-// A route line selects pairs of devices by groups or by listed pairs, so two devices that lie in
-// the same groups and the same listed pairs have the same routes: they are one class. The classes
-// are found by splitting: start with one class of all devices, and let each line split off the
-// devices that it names. Then each line fills the still empty places of the table that it selects.
+// A route line selects pairs of devices by groups or by listed pairs, so two devices in the same
+// groups and the same listed pairs have the same routes: they form one class. Classes are found by
+// splitting: start with one class of all devices, and let each line split off the devices that it
+// names. Then each line fills the entries of the table that it selects and that are still empty.
 //
-// Listed pairs that form a matching, such as NVLink bridges, keep the two devices of a pair in one
-// class: seen from anywhere else they are alike. Any other list, such as a ring, tells its devices
-// apart.
+// If the listed pairs are a matching, such as NVLink bridges, the two devices of a pair stay in one
+// class: to all other devices they look the same. Any other list, such as a ring, distinguishes its
+// devices.
 #include <algorithm>
 #include <map>
 
@@ -27,8 +27,8 @@ class Classes {
  public:
   explicit Classes(std::int32_t devices) : class_of_(to_index(devices), 0) {}
 
-  // Entry by entry: devices of one class that carry the same key stay together, apart from those
-  // without one.
+  // Splits entry by entry: devices of one class with the same key stay together, apart from those
+  // without a key.
   void split(const std::vector<std::pair<std::int32_t, std::int32_t>>& devices_and_keys) {
     // (old class, key) -> new class.
     std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t> made;
@@ -59,8 +59,8 @@ class Classes {
   std::int32_t next_ = 1;
 };
 
-// Two devices stay together only where the same listed pairs name both, and a pair names two
-// devices: so only where they are each other's partner and nobody else's.
+// Two devices stay together only if the same listed pairs name both. A pair names two devices, so
+// this needs each to be the other's partner and nobody else's.
 void split_by_pairs(const RouteLine& line, Classes& classes) {
   std::vector<std::pair<std::int32_t, std::int32_t>> keyed;
   for (std::size_t i = 0; i < line.pairs.size(); ++i) {
@@ -88,7 +88,7 @@ Classes classes_of(const TopologyDescription& description) {
   return classes;
 }
 
-// Fills the places of the table that one line selects.
+// Fills the table entries that one line selects.
 class Filler {
  public:
   Filler(const TopologyDescription& description, RouteTable& table, std::int32_t classes)
@@ -143,7 +143,7 @@ class Filler {
 
  private:
   std::size_t class_of(std::int32_t device) const { return to_index(table_.class_of[device]); }
-  // Whether two different devices are in these classes.
+  // Whether the classes have two different devices to route between.
   bool exists(std::size_t from, std::size_t to) const { return from != to || sizes_[from] > 1; }
 
   void fill_block(std::size_t line, const std::vector<std::size_t>& sources,
@@ -176,7 +176,7 @@ class Filler {
 
   const TopologyDescription& description_;
   RouteTable& table_;
-  std::vector<std::int32_t> sizes_, first_;  // per class: devices in it, the lowest
+  std::vector<std::int32_t> sizes_, first_;  // per class: number of devices, lowest device
 };
 
 using Counts = TopologyDescription::Counts;
@@ -262,7 +262,7 @@ RouteTable make_route_table(const TopologyDescription& description) {
   Filler filler(description, table, count);
   for (std::size_t line = 0; line < description.routes.size(); ++line) filler.fill(line);
   table.missing = filler.missing();
-  // One class needs no list.
+  // A single class needs no list.
   if (count == 1) table.class_of.clear();
   return table;
 }

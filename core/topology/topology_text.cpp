@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The reader keeps nothing but the description; what the lines mean together (do all pairs have a
-// route?) is asked of the route table at the end, so that reading and building cannot differ.
+// The reader only collects the description. Checks across lines (does every pair have a route?) use
+// the route table at the end, so that reading and building cannot disagree.
 #include "core/topology/topology_text.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace {
 constexpr std::array<std::string_view, 12> kReserved{"within", "between",     "pairs", "to",
                                                      "via",    "latency",     "cap",   "transport",
                                                      "source", "destination", "in",    "out"};
-// By TopologyDescription::Counts.
+// Indexed by TopologyDescription::Counts.
 constexpr std::array<std::string_view, 3> kCounts{"nodes", "devices", "nothing"};
 constexpr std::array<Transport, 4> kTransports{Transport::NVLink, Transport::PCIe, Transport::Host,
                                                Transport::Network};
@@ -55,7 +55,7 @@ class Reader : private MachineLines {
   }
 
  private:
-  // A name not used before by any port, shared, fabric resource or group.
+  // A name that no port, shared or fabric resource or group has yet.
   std::string fresh_name() {
     std::string_view word = token();
     if (!is_name(word)) fail("a name (letters, digits, '_', '-', at most 64)", word);
@@ -72,7 +72,7 @@ class Reader : private MachineLines {
     if (list.size() >= limit) fail(fmt::format("at most {} {}", limit, what), line_);
   }
 
-  // "3" or "0-3": two local devices.
+  // "3" or "0-3", devices of a node: the first and the last.
   std::pair<std::int32_t, std::int32_t> device_range(std::string_view word, bool needs_two) {
     std::string where = place();
     Cursor cursor(word, where);
@@ -93,7 +93,7 @@ class Reader : private MachineLines {
     if (members_ > kMaxGroupMembers) fail("at most 2^20 members of groups and pairs in all", line_);
   }
 
-  // ---- what lines say ----
+  // ---- single lines ----
 
   void read_line(std::string_view key) {
     if (key == "name") return read_name();
@@ -265,8 +265,8 @@ class Reader : private MachineLines {
     if (word.empty()) fail("another hop or 'latency'", word);
   }
 
-  // PORT.out, PORT.in, a fabric resource, a shared resource; between nodes the last as source.NAME
-  // or destination.NAME.
+  // PORT.out, PORT.in, a fabric resource or a shared resource; between nodes the latter is written
+  // source.NAME or destination.NAME.
   Hop read_hop(std::string_view word, bool between) const {
     std::size_t dot = word.find('.');
     if (dot == std::string_view::npos) {
@@ -289,7 +289,7 @@ class Reader : private MachineLines {
     fail("a hop (PORT.out, PORT.in, a shared or fabric resource declared above)", word);
   }
 
-  // ---- what the lines mean together ----
+  // ---- checks across lines ----
 
   void check() {
     if (!has_name_) contradict("a line 'name'", "the end");

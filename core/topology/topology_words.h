@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A topology file as lines of words, and what is wrong with one, by its place.
+// A base class that reads a topology file as lines of words and reports errors with FILE:LINE.
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Sums of steps, each latency + volume / bandwidth. Every operation stands in the order in which
-// PyTorch does it: the results are compared to the last digit.
+// Sums of steps, each latency + volume / bandwidth. Every operation is in PyTorch's order: results
+// are compared to the last digit.
 #include "core/torch/cost_model.h"
 
 #include <limits>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // PyTorch's redistribution cost model (torch/distributed/tensor/_collective_utils.py), in
-// microseconds, IEEE double in PyTorch's operation order. It decides nothing outside planners that
-// imitate PyTorch; reports show it beside our own topology-aware time.
+// microseconds, in IEEE doubles and PyTorch's order of operations. Only planners that imitate
+// PyTorch decide by it; reports show it next to the topology-aware time.
 #pragma once
 
 #include <string_view>
@@ -11,13 +11,14 @@
 
 namespace reshard {
 
-// The release whose answers tests/torch/data holds.
+// The release that the expected results in tests/torch/data come from.
 inline constexpr std::string_view kTorchVersion = "2.15";
 
-// Bandwidth and latency that the model gives each mesh axis: walk axes from last to first
-// multiplying sizes; an axis at which the product exceeds `devices_per_host` is inter-host.
+// The bandwidth and latency that the model gives each mesh axis. It walks the axes from last to
+// first, multiplying their sizes; an axis is inter-host if the product there exceeds
+// `devices_per_host`.
 struct TorchMeshTopology {
-  // "GB/s" that GiB are divided by: PyTorch's own 7.4 % slip, kept.
+  // In GB/s, although volumes in GiB are divided by it: PyTorch's own 7.4 % error, kept.
   IndexVector<int, double> bandwidth_gb_per_s;
   IndexVector<int, double> latency_us;  // per hop
   IndexVector<int, std::int32_t> sizes;
@@ -27,22 +28,22 @@ TorchMeshTopology torch_mesh_topology(const Mesh& mesh, std::int32_t devices_per
 double torch_allgather_cost_us(double gib, const TorchMeshTopology& topology, int axis);
 double torch_allreduce_cost_us(double gib, const TorchMeshTopology& topology, int axis);
 double torch_reduce_scatter_cost_us(double gib, const TorchMeshTopology& topology, int axis);
-// The model prices it as a gather of what is held, and a penalty.
+// The model prices it as an all-gather of what a rank holds, plus a penalty.
 double torch_all_to_all_cost_us(double gib, const TorchMeshTopology& topology, int axis);
 
-// One step of a plan of PyTorch: axis, from, to.
+// One step of PyTorch's plan.
 struct TorchStep {
   int axis;
   Placement from, to;
   friend bool operator==(const TorchStep&, const TorchStep&) = default;
 };
 
-// Cost of one step while a rank holds `gib`, which becomes what it holds afterwards; infinite where
-// it is forbidden.
+// Cost of one step for a rank that holds `gib`, which is updated to what it holds afterwards.
+// Infinite for a forbidden step.
 double torch_step_cost_us(const TorchStep& step, const TorchMeshTopology& topology, double& gib);
 
-// Cost of a list of steps that starts at `source`; infinite for forbidden steps. 0 when the source
-// is fully replicated or nothing differs.
+// Cost of a list of steps from `source`. Infinite if a step is forbidden; 0 if the source is fully
+// replicated or nothing changes.
 double torch_steps_cost_us(const Layout& source, const std::vector<TorchStep>& steps,
                            std::int32_t devices_per_host);
 

@@ -16,7 +16,7 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(' ') - first + 1);
 }
 
-// The first `end` outside of all brackets; npos where there is none.
+// The position of the first `end` outside all brackets; npos if there is none.
 std::size_t find_outside(std::string_view text, char end) {
   constexpr std::string_view kOpening = "([{", kClosing = ")]}";
   int depth = 0;
@@ -29,8 +29,8 @@ std::size_t find_outside(std::string_view text, char end) {
   return std::string_view::npos;
 }
 
-// "t$2: f32[1, 32]{requires_grad=True}", "dt: f32[4]| S(0)", or the argument's place. What stands
-// behind the shape says nothing that is needed.
+// "t$2: f32[1, 32]{requires_grad=True}", "dt: f32[4]| S(0)", or an argument's position. Nothing
+// after the shape is needed.
 void read_argument(std::string_view text, std::string_view field, DebugLine& line) {
   Cursor cursor(trimmed(text), field);
   if (cursor.peek() >= '0' && cursor.peek() <= '9') {
@@ -51,7 +51,7 @@ void read_argument(std::string_view text, std::string_view field, DebugLine& lin
   line.shape = parse_shape(cursor.rest().substr(0, length + 1), field);
 }
 
-// "trace: S(0)R->RR", the states in between left out.
+// "trace: S(0)R->RR". Intermediate states are skipped.
 void read_states(std::string_view text, std::string_view field, DebugLine& line) {
   constexpr std::string_view kTrace = "trace:";
   std::string_view states = trimmed(text);
@@ -69,7 +69,7 @@ void read_states(std::string_view text, std::string_view field, DebugLine& line)
 DebugLine parse_debug_line(std::string_view text, std::string_view field) {
   Cursor cursor(text, field);
   DebugLine line;
-  // Lines may have been made comments, and a comment may follow.
+  // The line may have been commented out, and a comment may follow it.
   for (cursor.skip_spaces(); cursor.accept("#");) cursor.skip_spaces();
   if (!cursor.accept("redistribute_input"))
     cursor.fail("a line of PyTorch's DebugMode that begins with redistribute_input");
@@ -84,7 +84,7 @@ DebugLine parse_debug_line(std::string_view text, std::string_view field) {
   cursor.expect(call);
   cursor.expect(")");
   cursor.skip_spaces();
-  // What came out may follow, too.
+  // The result of the call may follow.
   if (!cursor.accept("->") && !cursor.accept("#")) cursor.expect_end();
   return line;
 }

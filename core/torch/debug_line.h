@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A line in which PyTorch's DebugMode tells of one redistribution, to be pasted as it is:
+// A line in which PyTorch's DebugMode reports one redistribution, to be pasted unchanged:
 //
 //   redistribute_input [explicit] (t: f32[4, 32], trace: P(sum)->R)
 //   redistribute_input(t$2: f32[1, 32], trace: S(0)R->RR)
@@ -15,19 +15,19 @@
 namespace reshard {
 
 struct DebugLine {
-  // What it says of the tensor; none where it names an argument by its place.
+  // The tensor's shape; none where the line names an argument by its position.
   std::optional<Shape> shape;
-  bool of_one_rank = false;  // "t:": the shape is that of a rank's shard; "dt:": the whole tensor's
+  bool of_one_rank = false;  // "t:": the shape of one rank's shard; "dt:": of the whole tensor
   std::string dtype;
-  // Placements as the line has them, of the first and the last of its states.
+  // Placements as written in the line: its first state and its last.
   std::string from, to;
 };
 
-// Both throw InputError naming `field`. Placements are not read.
+// Both throw InputError naming `field`. parse_debug_line does not parse the placements.
 DebugLine parse_debug_line(std::string_view line, std::string_view field);
 
-// The tensor's shape, where the line has one. A rank's is taken for everybody's: every dim is as
-// much longer as the axes that shard it by `line.from` are large.
+// The tensor's shape, for a line that has one. A shard's shape is taken to be the same on every
+// rank: each dim is multiplied by the sizes of the axes that shard it in `line.from`.
 Shape global_shape(const DebugLine& line, const Mesh& mesh, std::string_view field);
 
 }  // namespace reshard

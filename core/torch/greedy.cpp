@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// PyTorch's greedy redistribution planner: which axis changes to what, in which order.
+// PyTorch's greedy redistribution planner: which axis changes to which placement, in which order.
 //
-// With default shard orders it is PyTorch's walk exactly. If an axis of more than one rank shards
-// the source, axes are visited from last to first. An axis whose target cuts dim d can only be
-// brought there directly if what cuts d below it (on earlier axes) is already what the target has
-// there; else it becomes R first. Then axes are visited from first to last and whatever still
-// differs is done. So a gather always takes the innermost axis off a dim, and a cut always puts a
-// new innermost axis on.
+// With default shard orders it is exactly PyTorch's walk. If an axis of more than one rank shards
+// the source, axes are first visited from last to first. An axis that the target shards on dim d
+// can change to that directly only if the cuts of d below it (on earlier axes) already equal the
+// target's; else it becomes R. Then axes are visited from first to last, and each changes to its
+// target placement if it differs. So a gather always removes the innermost axis of a dim, and a cut
+// always adds a new innermost axis.
 //
-// For shard orders and _StridedShard, "below" is read from the stacks: backward, the innermost axis
-// of each stack comes first (ties: the larger axis), forward the outermost (ties: the smaller
-// axis), and what lies below an axis is compared with its placements, split factors included. After
-// the backward walk every stack is a prefix of the target's; so the forward walk, too, only ever
-// adds innermost axes. PyTorch itself would use its graph planner for these.
+// For shard orders and _StridedShard, "below" is read from the stacks. The backward walk takes the
+// innermost axis of each stack first (ties: the higher axis), the forward walk the outermost (ties:
+// the lower axis), and the axes below one are compared with their placements, split factors
+// included. After the backward walk every stack is a prefix of the target's, so the forward walk
+// too only ever adds innermost axes. PyTorch itself would use its min-cost planner for these.
 //
-// PyTorch changes _StridedShard only through Replicate, so such a step is two here.
+// PyTorch changes a _StridedShard only by way of Replicate, so such a step becomes two here.
 #include <algorithm>
 
 #include "core/base/errors.h"
@@ -40,8 +40,8 @@ class GreedyWalk {
  private:
   int axes() const { return source_.mesh().axes(); }
 
-  // PyTorch's num_shards > 1: a shard over axes of size 1 hides nothing below it. Other orders than
-  // the default, which PyTorch leaves to its graph planner, are always walked.
+  // PyTorch's num_shards > 1: a shard over axes of size 1 does not count. Non-default orders, which
+  // PyTorch leaves to its min-cost planner, are always walked.
   bool is_cut() const {
     if (!source_.has_default_order() || !target_.has_default_order()) return true;
     for (int axis = 0; axis < axes(); ++axis)
@@ -70,7 +70,8 @@ class GreedyWalk {
     }
   }
 
-  // Whether no axis that is still to be visited lies further in (out) on the same stack.
+  // Whether no unvisited axis is further in (or, for the forward walk, further out) on the same
+  // stack.
   static bool is_end_of_rest(const Layout& layout, int axis, std::uint32_t visited,
                              bool innermost) {
     if (!layout.placement(axis).is_shard_like()) return true;

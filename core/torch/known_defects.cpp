@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One function per defect, each asking whether the steps that PyTorch takes, or the layouts
-// themselves, meet it.
+// One function per defect. Each asks whether the steps that PyTorch takes, or the layouts
+// themselves, run into it.
 #include "core/torch/known_defects.h"
 
 #include <algorithm>
@@ -17,8 +17,8 @@
 namespace reshard {
 namespace {
 
-// The request as PyTorch's planner sees it, and that planner's steps. Without steps where PyTorch's
-// own walk is not known here.
+// The request as PyTorch's planner sees it, and that planner's steps; no steps where PyTorch's own
+// search is not reproduced here.
 struct TorchView {
   const char* planner;
   Layout source;
@@ -33,7 +33,7 @@ TorchView view_of(const Request& request, const std::optional<OrderedRequest>& o
   return {"min-cost", ordered->source, torch_min_cost_steps(*ordered, devices_per_host)};
 }
 
-// Steps on axes of size 1 only change names.
+// Steps on axes of size 1 only rename placements.
 bool moves(const Layout& layout, const TorchStep& step) {
   return layout.mesh().axis_size(step.axis) > 1;
 }
@@ -55,9 +55,9 @@ void gathers_what_it_cuts(const Request& request, const TorchView& view,
 
 // ---- #168134
 
-// Lengths that the axes of a stack find, one after the other; those of a strided cut are disputed
-// where its last piece is short: PyTorch cuts it into chunks of its own length, the other reading
-// into chunks as long as those of whole pieces.
+// Whether the two readings of a strided cut of this length differ. They do where the last piece is
+// short: PyTorch cuts it into chunks sized by its own length, the other reading into chunks as long
+// as those of whole pieces.
 bool is_disputed(std::int64_t length, std::int64_t factor, std::int64_t ranks) {
   std::int64_t piece = ceil_div(length, factor);
   std::int64_t rest = piece == 0 ? 0 : length % piece;
@@ -126,7 +126,7 @@ void reduces_axis_by_axis(const Request& request, const TorchView& view,
 
 // ---- #178735
 
-// Whether an axis beside `axis` cuts its dim, too, before or after.
+// Whether another axis cuts the dim as well, in the source or the destination.
 bool is_nested(const Request& request, int axis, int dim) {
   for (const Layout* side : {&request.source(), &request.destination()})
     for (int other : side->stack(dim))
@@ -173,7 +173,7 @@ void pads_shard_by_shard(const TorchView& view, std::vector<TorchDefect>& out) {
 
 // ---- #194457
 
-// Whether `after` is cut by these axes, as one flat cut, into other lengths than `before` has.
+// Whether one flat cut of `after` by these axes gives other lengths than `before` has.
 bool differs_from_flat(const Layout& before, const Layout& after, int dim,
                        std::span<const int> axes) {
   for (std::int32_t position = 0; position < before.mesh().size(); ++position) {

@@ -20,7 +20,7 @@ bool are_alike(const TorchStep& a, const TorchStep& b) {
   return a.to == b.to && (a.from == b.from || (is_sum(a.from) && is_sum(b.from)));
 }
 
-// The steps from the first on that could be one collective.
+// The number of leading steps that could be one collective.
 std::size_t alike_steps(std::span<const TorchStep> steps) {
   if (!gathers(steps[0]) && !scatters(steps[0]) && !reduces(steps[0])) return 1;
   auto other = std::ranges::find_if_not(

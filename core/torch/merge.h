@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Consecutive steps that are one collective over several axes (PyTorch's
-// _optimize_transform_infos). PyTorch does so where the user flattened the axes into a mesh of
-// their own; a plan here needs no such mesh, as it names its groups.
+// _optimize_transform_infos). PyTorch merges them only where the user flattened the axes into a
+// mesh; a plan here needs no such mesh, because its steps name their groups.
 //
-// Steps are joined that gather, reduce, or reduce and scatter alike: all from and to the same
-// placements, but that sum and avg go together. All-to-alls are not joined, local steps neither,
-// and nothing is reordered. A reduce-scatter must take its axes in ascending order and find the
-// dim, as long as it then is, divisible by all of their sizes; an all-gather must take them in
-// descending order, innermost first.
+// Merged are consecutive all-gathers, all-reduces or reduce-scatters with the same placements
+// before and after, where sum and avg count as the same. All-to-alls and local steps are not
+// merged, and nothing is reordered. A reduce-scatter must take its axes in ascending order, and the
+// local length of the dim must be divisible by the product of their sizes; an all-gather must take
+// its axes in descending order, innermost first.
 //
-// PyTorch forgets that nested cuts of an uneven dim are not those of one flat cut, and its joined
-// all-gather loses rows there (pytorch #194457). Here the blocks are worked out from what ranks
-// hold, so it is right to join these, too.
+// PyTorch overlooks that nested cuts of an uneven dim differ from one flat cut, so its merged
+// all-gather loses rows there (pytorch #194457). Here blocks are computed from what ranks hold, so
+// merging is right in that case too.
 #pragma once
 
 #include <cstddef>
@@ -22,8 +22,8 @@
 
 namespace reshard {
 
-// How many of the steps each collective or local step takes, in order; their sum is the number of
-// steps. `source`, which they start from, must have no _StridedShard.
+// The number of steps in each collective or local step, in order; they sum to the number of steps.
+// `source` is the layout before the first step and must have no _StridedShard.
 std::vector<std::size_t> joined_steps(const Layout& source, std::span<const TorchStep> steps);
 
 }  // namespace reshard

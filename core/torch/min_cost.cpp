@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// PyTorch pushes every step it sees and drops states that are closed by the time they come up. Here
-// a step is pushed only if no way at most as costly is known: the dropped ones would have come
-// later, since they cost no less and were found later, and the others keep their order.
+// PyTorch pushes every step that it sees and drops states that are closed by the time they are
+// popped. Here a step is pushed only if no path of at most its cost is known. The plan is the same:
+// steps not pushed would have been popped later, because they cost no less and were found later,
+// and the rest keep their order.
 #include "core/torch/redistribution.h"
 
 #include <algorithm>
@@ -15,7 +16,7 @@ namespace {
 
 using namespace packed;
 
-// Whether operators may not stand side by side: more than one, but sum with avg.
+// Whether these operators must not be mixed: more than one, other than sum with avg.
 bool is_mix(std::uint32_t ops) {
   constexpr std::uint32_t kSums =
       1U << static_cast<int>(ReduceOp::Sum) | 1U << static_cast<int>(ReduceOp::Avg);
@@ -31,7 +32,7 @@ std::vector<ReduceOp> operators_of(const OrderedRequest& request) {
   return out;
 }
 
-// Whether a step of an axis agrees with the addends that the request wants there.
+// Whether a step of this axis agrees with the addends that the request defines there.
 bool is_wanted(const OrderedRequest& request, int axis, const Placement& from,
                const Placement& to) {
   const Placement &first = request.source.placement(axis), &last = request.target.placement(axis);
@@ -40,10 +41,11 @@ bool is_wanted(const OrderedRequest& request, int axis, const Placement& from,
   return !first.is_partial() && from == first && to == last;
 }
 
-// The least cost known of every state met, in one open table: a search asks millions of times.
+// The least known cost of every state met, in an open-addressing hash table: a search looks up
+// millions.
 class LeastCosts {
  public:
-  // Whether `cost_us` is less than what was known, and keeps it then.
+  // Whether `cost_us` is less than the cost known so far; if so it is stored.
   bool improve(State state, double cost_us) {
     if (2 * met_ >= slots_.size()) grow();
     Slot& slot = slots_[place(state)];
@@ -55,7 +57,7 @@ class LeastCosts {
   double of(State state) const { return slots_[place(state)].cost_us; }
 
  private:
-  static constexpr State kEmpty = ~State{0};  // no state: only five bytes are in use
+  static constexpr State kEmpty = ~State{0};  // not a state: only five bytes are in use
   struct Slot {
     State state = kEmpty;
     double cost_us = 0.0;
@@ -80,9 +82,9 @@ class LeastCosts {
   std::size_t met_ = 0;
 };
 
-// How many states have placements for each of `left` axes, `cut` others being shards already.
+// The number of states of `left` more axes when `cut` others are shards already.
 std::int64_t state_count(int left, std::int64_t cut, std::int64_t dims, std::int64_t uncut) {
-  // Every shard goes into one of the dims' orders, behind or between those that are there.
+  // A new shard goes into one of the dims' orders, at any place in it.
   if (left == 0) return 1;
   return uncut * state_count(left - 1, cut, dims, uncut) +
          (dims + cut) * state_count(left - 1, cut + 1, dims, uncut);
@@ -123,7 +125,7 @@ class Search {
     std::uint64_t pushed;
     State state;
     std::size_t before;                               // index into closed_
-    bool operator<(const QueuedState& other) const {  // the least comes out of the queue first
+    bool operator<(const QueuedState& other) const {  // makes the queue pop the least
       return cost_us != other.cost_us ? cost_us > other.cost_us : pushed > other.pushed;
     }
   };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Placements of all axes and the order in which they cut each dim, packed into 64 bits: a byte per
-// axis, so that a step is a mask and states are compared and hashed as integers.
+// Placements of all axes, and the order in which they cut each dim, packed into 64 bits: one byte
+// per axis, so a step is a mask and states compare and hash as integers.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@
 
 namespace reshard::packed {
 
-// Per axis a byte: 0 for R, 1 + the operator for P, and for a shard its dim and its place in the
+// One byte per axis: 0 for R, 1 + the operator for P; for a shard its dim and its place in the
 // dim's order.
 using State = std::uint64_t;
 using Code = std::uint8_t;
@@ -51,7 +51,7 @@ inline State state_of(const Layout& layout) {
   return state;
 }
 
-// What the search asks of a state again and again.
+// Facts that the search needs repeatedly about a state.
 struct StateFacts {
   std::array<Code, kMaxAxes> codes{};
   std::array<int, kMaxDims> depth{}, innermost{};  // axes that cut the dim; the last of them

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Placements and stacks while a planner changes one axis after the other; a Layout is made from
-// them only where data moves.
+// Placements and stacks while a planner changes one axis after another. A Layout is built from them
+// only where data moves.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@ struct PlacementState {
   std::vector<int>& stack(int dim) { return stacks[dim]; }
   const std::vector<int>& stack(int dim) const { return stacks[dim]; }
 
-  // Takes the axis out of its stack, if it is in one, and puts it innermost on the stack of its new
+  // Removes the axis from its stack, if it is in one, and adds it innermost to the stack of its new
   // dim, if it has one.
   void place(int axis, const Placement& to) {
     if (of(axis).is_shard_like()) {

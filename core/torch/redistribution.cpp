@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Shard orders read from _StridedShard, and what a request costs in PyTorch's model.
 #include "core/torch/redistribution.h"
 
 #include <algorithm>
@@ -8,7 +9,8 @@ namespace reshard {
 
 namespace {
 
-// Puts `axis` where the product of the sizes before it is the split factor; false: nowhere.
+// Inserts `axis` where the product of the sizes before it is the split factor; false if there is no
+// such place.
 bool insert_by_factor(const Mesh& mesh, int axis, std::int64_t split_factor,
                       std::vector<int>& order) {
   std::int64_t before = 1;
@@ -65,7 +67,7 @@ constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
 bool is_plain(const Layout& layout) { return layout.has_default_order() && !layout.has_strided(); }
 
-// PyTorch looks no further where the source is whole on every rank, or nothing changes.
+// PyTorch prices a request at 0 where the source is fully replicated or nothing changes.
 bool is_free(const Layout& source, const Layout& target) {
   return source == target || std::ranges::all_of(source.placements(), [](const Placement& p) {
            return p.is_replicate();

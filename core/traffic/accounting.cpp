@@ -37,8 +37,8 @@ PlanBytes count_bytes(const Plan& plan) {
   return out;
 }
 
-// Pairs are gathered step by step, then sorted and summed: a plan names few of the pairs that its
-// ranks could form, except in an all_to_all of all.
+// Pairs are collected step by step, then sorted and summed: a plan names few of the pairs that its
+// ranks could form, unless it has an all_to_all of all of them.
 
 std::vector<PairBytes> traffic_of(const Plan& plan) {
   std::vector<PairBytes> pairs;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a plan costs in bytes, from the plan alone.
+// Bytes that a plan receives, holds and sends, computed from the plan alone.
 #pragma once
 
 #include <cstdint>
@@ -11,24 +11,24 @@
 namespace reshard {
 
 struct PlanBytes {
-  // Received from other ranks, padding included, by the default expansion.
+  // Bytes received from other ranks, padding included, with the default expansions.
   std::vector<std::int64_t> received_per_step;  // summed over ranks
   std::vector<std::int64_t> received_per_slot;  // summed over steps
   std::int64_t received_max = 0, received_total = 0;
-  // Source (kept to the end) + destination (all the time) + the most that temporaries hold at one
-  // time, from the first step that writes one to the last that reads it, however steps overlap
-  // (held_temporaries.h). Sharing of replicas is not deducted.
+  // Source (kept to the end) + destination (held throughout) + the most that temporaries hold at
+  // any one time, each from the first step that writes it to the last that reads it, however steps
+  // overlap (held_temporaries.h). Replicas that could share memory are each counted in full.
   std::vector<std::int64_t> peak_per_slot;
   std::int64_t peak_max = 0;
 };
 
 PlanBytes count_bytes(const Plan& plan);
 
-// ---- Who sends how much to whom over a whole plan: what a stock benchmark needs to measure the
-// plan's traffic without knowing plans.
+// ---- The bytes each rank sends to each other over a whole plan: enough for a stock benchmark to
+// measure the plan's traffic without knowing about plans.
 //
-// Messages count exactly, collectives by their default expansion, so that what a rank receives is
-// what count_bytes says it does. Local copies are no traffic.
+// Messages count exactly, collectives by their default expansion, so a rank receives what
+// count_bytes reports. Local copies are not traffic.
 
 struct PairBytes {
   Slot source, destination;
@@ -36,20 +36,21 @@ struct PairBytes {
   friend bool operator==(const PairBytes&, const PairBytes&) = default;
 };
 
-// Ascending by (source, destination), each pair once, none of 0 bytes. Throws InputError where the
-// plan's steps connect more than 2^26 pairs.
+// Ascending by (source, destination), each pair once, none with 0 bytes. Throws InputError where
+// the steps together name more than 2^26 pairs.
 std::vector<PairBytes> traffic_of(const Plan& plan);
 
 // The file that nccl-tests' alltoallv_perf reads (NCCL_TESTS_ALLTOALLV_MATRIX_FILE): one line per
-// rank 0 .. the greatest of the plan, in it the bytes that it sends to each. The file has no
-// comments. The program cuts every cell to a multiple of 16 and must be given `-b` and `-e` of at
+// rank, from 0 to the plan's highest, with the bytes that it sends to each rank. The format has no
+// comments. The program rounds every cell down to a multiple of 16 and needs `-b` and `-e` of at
 // least `size_bytes`.
 struct AlltoallvMatrix {
   std::string text;
-  std::int64_t size_bytes = 0;  // the largest sum of a row or a column
+  std::int64_t size_bytes = 0;  // the largest row or column sum
 };
 
-// Throws InputError where the greatest rank is kMaxMatrixRanks or above: the file is square in it.
+// Throws InputError where the highest rank is kMaxMatrixRanks or above: the file grows with its
+// square.
 AlltoallvMatrix alltoallv_matrix(const Plan& plan);
 
 }  // namespace reshard

@@ -90,7 +90,7 @@ std::vector<RootedTransfer> rooted_transfers(const BareCollective& collective) {
   for (std::int32_t member = 0; member < n; ++member) {
     std::int32_t next = member + 1 == n ? 0 : member + 1;
     if (ring) {
-      // The pipeline begins at the root, or ends there.
+      // The pipeline begins or ends at the root.
       if (outwards ? next != root : member != root) out.push_back({member, next, collective.bytes});
     } else if (!outwards) {
       if (member != root) out.push_back({member, root, collective.bytes});

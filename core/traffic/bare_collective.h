@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Collectives that jobs issue without a plan: the kinds that plans have, those with a root, and
-// barriers.
+// Collectives that jobs issue outside any plan: the kinds that plans have, the kinds with a root,
+// and barriers.
 //
-// Those with a root go as NCCL and PyTorch have them:
+// The kinds with a root, and barriers, run as in NCCL and PyTorch:
 //
-//   broadcast  ring: a pipeline from the root past all members, of which every link carries the
-//              whole; direct: the root sends to each
-//   reduce     ring: a pipeline past all members that ends at the root, each folding its own part
-//              in; direct: each sends to the root
-//   gather     each sends its part to the root, at once
-//   scatter    the root sends each its part, at once
+//   broadcast  ring: a pipeline from the root through all members; every link carries the whole
+//              buffer. direct: the root sends to each member
+//   reduce     ring: a pipeline through all members that ends at the root; each folds its own part
+//              in. direct: each member sends to the root
+//   gather     all members send their parts to the root at once
+//   scatter    the root sends all members their parts at once
 //   barrier    an all_reduce of one f32
 #pragma once
 
@@ -24,7 +24,7 @@
 
 namespace reshard {
 
-// A CollectiveKind, or what plans do not have.
+// A CollectiveKind, or one of the kinds that plans do not have.
 class BareKind {
  public:
   enum Value : std::uint8_t {
@@ -45,9 +45,9 @@ class BareKind {
   constexpr operator Value() const { return value_; }
 
   constexpr bool has_root() const { return value_ >= Broadcast && value_ <= Scatter; }
-  // Of kinds with a root: bytes leave it, else they come to it.
+  // For kinds with a root: true if bytes leave the root, false if they go to it.
   constexpr bool from_root() const { return value_ == Broadcast || value_ == Scatter; }
-  // Where it is one that plans have.
+  // The CollectiveKind, if plans have this kind.
   constexpr std::optional<CollectiveKind> of_plans() const {
     return value_ > AllToAll ? std::nullopt : std::optional(static_cast<CollectiveKind>(value_));
   }
@@ -62,9 +62,9 @@ std::string_view text(BareKind kind);
 Algorithm default_algorithm(BareKind kind);
 bool has_algorithm(BareKind kind, Algorithm algorithm);
 
-// Of one rank it takes no time. `bytes`: Expansion's `elements` in bytes; what a broadcast hands to
-// each rank, a reduce takes of each, a gather takes of each but the root, a scatter hands to each
-// but the root; none of a barrier.
+// With a single rank it takes no time. `bytes`: Expansion's `elements` in bytes. For kinds with a
+// root: what each rank gets from a broadcast or gives to a reduce, what each rank but the root
+// gives to a gather or gets from a scatter. Unused by a barrier.
 struct BareCollective {
   BareKind kind;
   Algorithm algorithm;
@@ -73,20 +73,20 @@ struct BareCollective {
   Rank root{-1};  // one of the ranks, where the kind has a root
 };
 
-// As it goes over the links: of a barrier the all_reduce.
+// The collective that the links carry: for a barrier its all_reduce, else `collective` itself.
 BareCollective as_carried(BareCollective collective);
 
 // Throws InputError where a rank would receive more than 2^62 bytes.
 void check_size(const BareCollective& collective);
 
-// What goes between members, by their places among `ranks`, ascending by source: of kinds with a
-// root.
+// One transfer of a kind with a root, between members given as indices into `ranks`. Ascending by
+// source.
 struct RootedTransfer {
   std::int32_t source, destination;
   std::int64_t bytes;
 };
 std::vector<RootedTransfer> rooted_transfers(const BareCollective& collective);
-// The root's place among the ranks.
+// The root's index in `ranks`.
 std::int32_t root_member(const BareCollective& collective);
 
 }  // namespace reshard

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Policies of communicators: of which one a message between two ranks is, and when it is made. The
-// simulation and the NCCL backend know them by the same names; they are what ProcessGroupNCCL does
-// (eager, cached), did (pairwise), and was proposed to do (stream-per-pair, split).
+// Communicator policies: which communicator carries a message between two ranks, and when it is
+// created. The simulation and the NCCL backend use the same names. They are what ProcessGroupNCCL
+// does (eager, cached), used to do (pairwise), and was proposed to do (stream-per-pair, split).
 //
-//   eager            the parent, made at the start, and its one stream
-//   cached           the parent where it was made before, by a collective of all ranks or by a
-//                    batch; else as pairwise
-//   pairwise         a communicator and a stream for each unordered pair, made on first use by both
-//   stream-per-pair  the parent, and a stream for each pair; NCCL serialises the messages all the
-//                    same
-//   split            a communicator split off the parent at the start for each distinct pair
+//   eager            the parent, created at the start, and its one stream
+//   cached           the parent if a collective of all ranks or a batch has already created it;
+//                    else as pairwise
+//   pairwise         a communicator and a stream per unordered pair, created by both ranks on first
+//                    use
+//   stream-per-pair  the parent, and a stream per pair; NCCL still serialises the messages
+//   split            a communicator per distinct pair, split off the parent at the start
 //
-// The parent is that of all ranks. A batch is always of the parent. Groups of collectives are split
-// off the parent at the start where that is made there, else made on first use.
+// The parent is the communicator of all ranks. Batches always use the parent. A collective's group
+// has its own communicator: split off the parent at the start where the parent is created at the
+// start, else created on first use.
 #pragma once
 
 #include <array>
@@ -32,7 +33,7 @@ std::string_view text(CommunicatorPolicy policy);  // "stream-per-pair"
 // Throws InputError "FIELD: expected ...".
 CommunicatorPolicy parse_communicators(std::string_view name, std::string_view field);
 
-// The parent is there before anything runs.
+// Whether the parent exists before anything runs.
 inline bool makes_parent_at_start(CommunicatorPolicy policy) {
   return policy != CommunicatorPolicy::Cached && policy != CommunicatorPolicy::Pairwise;
 }

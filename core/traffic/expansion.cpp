@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The expansions in closed form.
+// Expansions in closed form.
 //
-// Ring and direct. Every round has n transfers per "distance": number = round * n * distances + k *
-// n + sender, where the sender's k-th transfer of the round goes to sender + distance. Ring has one
+// Ring and direct. A round has n transfers per "distance": number = round * n * distances + k * n +
+// sender, where the sender's k-th transfer of the round goes to sender + distance. Ring has one
 // transfer per member and round, to the next member (all_to_all: to sender + round + 1); direct has
 // n-1, to sender + k + 1.
 //
-//   ring all_gather      round r: member i sends chunk i - r (its own first, then what it got last)
+//   ring all_gather      round r: member i sends chunk i - r (first its own, then the one it
+//                        received last)
 //   ring reduce_scatter  round r: member i sends chunk i - r - 1 (so that the last fold of chunk c
 //                        happens at member c, in round n-2)
 //   ring all_reduce      the n-1 rounds of reduce_scatter, then those of all_gather
 //
 // Tree (binomial), D = 2^round:
 //
-//   reduction, D = 1, 2, 4, ..         odd multiples of D send to the multiple of 2D below them
-//   broadcast, the rounds backwards    that multiple of 2D sends back to the odd multiple of D
+//   reduction, D = 1, 2, 4, ..          odd multiples of D send to the multiple of 2D below them
+//   broadcast, the rounds in reverse    that multiple of 2D sends back to the odd multiple of D
 //
-// Each tree round has as many transfers as there are odd multiples of D below n; n-1 in all per
+// A tree round has as many transfers as there are odd multiples of D below n: n-1 in all per
 // direction.
 #include "core/traffic/expansion.h"
 
@@ -40,7 +41,7 @@ std::int32_t log2_ceil(std::int32_t n) {
   return static_cast<std::int32_t>(std::bit_width(static_cast<std::uint32_t>(n - 1)));
 }
 
-// What a member receives at most, as a multiple of `elements`.
+// The most that a member receives, as a multiple of `elements`.
 std::int64_t receive_factor(CollectiveKind kind, Algorithm algorithm, std::int32_t n) {
   if (kind != CollectiveKind::AllReduce) return n;
   return algorithm == Algorithm::Tree ? log2_ceil(n) + 1 : 2;
@@ -161,7 +162,7 @@ std::int64_t Expansion::received(std::int32_t member) const {
   }
   std::int64_t own = chunk_elements(member);
   std::int64_t gathered = elements_ - own;
-  // The ring's folding half passes every chunk but the one that the member's predecessor ends with.
+  // The ring's folding half brings every chunk but the one that the member's predecessor ends with.
   std::int64_t folded =
       direct() ? own * (n_ - 1) : elements_ - chunk_elements(wrapped(std::int64_t{member} - 1, n_));
   return gathered + folded;

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A collective's expansion: which contiguous parts go between which members, and what waits for
-// what. The engine times it and byte counts come from it; the meaning (plan.h) alone says what the
-// result is.
+// A collective's expansion: which contiguous parts go between which members, and in which order.
+// The engine times the expansion and byte counts are taken from it; the result of the collective is
+// defined by its meaning alone (plan.h).
 //
-// Buffers are seen as `n` consecutive chunks. Chunk sizes: all_gather, reduce_scatter, all_to_all n
-// equal blocks; all_reduce the count cut into n by floor and ceiling (the first count mod n chunks
-// are one element larger). Transfers of zero bytes are listed but move nothing.
+// A buffer is `n` consecutive chunks. In all_gather, reduce_scatter and all_to_all they are n equal
+// blocks; all_reduce cuts the count into n as evenly as possible (the first count mod n chunks are
+// one element larger). Transfers of zero bytes are listed but move nothing.
 //
-//   ring      all_gather: n-1 rounds, member i sends to i+1 the chunk it got last. reduce_scatter:
-//             the same with folding, member i ends with chunk i. all_reduce: reduce_scatter, then
-//             all_gather. all_to_all: round k, member i sends to i+k+1 (pairwise).
-//   direct    every pair at once: all_gather, all_to_all, reduce_scatter. all_reduce:
+//   ring      all_gather: n-1 rounds, member i sends to i+1 the chunk it received last.
+//             reduce_scatter: the same with folding, member i ends with chunk i. all_reduce:
+//             reduce_scatter, then all_gather. all_to_all: in round k member i sends to i+k+1
+//             (pairwise).
+//   direct    all pairs at once: all_gather, all_to_all, reduce_scatter. all_reduce:
 //             reduce_scatter, then all_gather.
-//   tree      all_reduce only: binomial reduction to member 0, then binomial broadcast, whole
-//             buffer.
+//   tree      all_reduce only: binomial reduction to member 0, then binomial broadcast, of the
+//             whole buffer.
 #pragma once
 
 #include <cstdint>
@@ -31,67 +32,69 @@ bool has_algorithm(CollectiveKind kind, Algorithm algorithm);
 
 struct Transfer {
   std::int32_t source, destination;  // members, 0 .. n-1
-  // Consecutive chunks of the *result's* numbering (all_to_all: the chunk that `destination` gets
-  // from `source` is numbered `source`).
+  // Consecutive chunks in the numbering of the *result* (all_to_all: the chunk that `destination`
+  // gets from `source` is numbered `source`).
   std::int32_t first_chunk, chunks;
-  bool fold;  // the receiver folds what arrives into what it has; else it stores it
+  bool fold;  // whether the receiver folds what arrives into what it has, or stores it
 };
 
-// Transfers are numbered round by round, so that every one comes after those it waits for. Closed
-// form: nothing is stored per transfer.
+// Transfers are numbered round by round, so every transfer comes after those it waits for. All is
+// computed in closed form: nothing is stored per transfer.
 //
 // A transfer belongs to one round, the same for both its members. A member takes part in a round
-// when all its own transfers of earlier rounds are complete; in a round it may send and receive
-// several (direct), one each (ring) or one or none in all (tree).
+// once all its own transfers of earlier rounds are complete. In one round it sends and receives
+// several times (direct), once each (ring), or at most once in all (tree).
 class Expansion {
  public:
-  // n >= 2; `elements` is the collective's count: per-member input of all_gather, output of
-  // reduce_scatter, buffer of all_reduce, block of all_to_all. Throws InputError when a member
-  // would receive more than 2^62 elements.
+  // n >= 2. `elements` is the collective's count: the input per member of all_gather, the output of
+  // reduce_scatter, the buffer of all_reduce, the block of all_to_all. Throws InputError where a
+  // member would receive more than 2^62 elements.
   Expansion(CollectiveKind kind, Algorithm algorithm, std::int32_t n, std::int64_t elements);
 
   std::int32_t members() const { return n_; }
-  // One transfer a round from every member to the one behind it.
+  // Whether every member sends one transfer per round, to the next member.
   bool is_ring() const {
     return algorithm_ == Algorithm::Ring && kind_ != CollectiveKind::AllToAll;
   }
   std::int64_t size() const { return size_; }
-  // Every round is like the first: the same bytes between the same members.
+  // Whether every round is like the first: the same bytes between the same members.
   bool rounds_alike() const;
-  // Chunks 0 .. this - 1 are one element larger than the others.
+  // The number of chunks, the first ones, that are one element larger than the others.
   std::int32_t larger_chunks() const {
     return kind_ == CollectiveKind::AllReduce ? static_cast<std::int32_t>(larger_chunks_) : 0;
   }
   Transfer transfer(std::int64_t i) const;
-  // Carried by transfer i.
+  // Elements that transfer i carries.
   std::int64_t elements(std::int64_t i) const { return elements(transfer(i)); }
   std::int64_t elements(const Transfer& transfer) const {
     return tree() ? elements_ : chunk_elements(transfer.first_chunk);
   }
-  // Transfers that must be complete before transfer i starts: those that bring what it sends, and
-  // the sender's and receiver's previous round. Appended to `out`, ascending, each once.
+  // The transfers that must be complete before transfer i starts: those that bring what it sends,
+  // and those of the sender's and the receiver's previous rounds. Appended to `out`, ascending,
+  // each once.
   void waits_for(std::int64_t i, std::vector<std::int64_t>& out) const;
-  // Elements that member m receives in all.
+  // Elements that the member receives in all.
   std::int64_t received(std::int32_t member) const;
 
-  // The rounds, seen from one member: how many transfers it has in a round, and which the k-th is.
+  // The rounds as one member sees them: how many transfers it has in a round, and the number of its
+  // k-th.
   std::int32_t rounds() const { return rounds_; }
   std::int32_t round_of(std::int64_t i) const;
   std::int32_t sends(std::int32_t round, std::int32_t member) const;
   std::int32_t receives(std::int32_t round, std::int32_t member) const;
   std::int64_t send(std::int32_t round, std::int32_t member, std::int32_t k) const;
   std::int64_t receive(std::int32_t round, std::int32_t member, std::int32_t k) const;
-  // The same as transfers, without their numbers.
+  // The same as Transfer values, not numbers.
   Transfer sent(std::int32_t round, std::int32_t member, std::int32_t k) const;
   Transfer arriving(std::int32_t round, std::int32_t member, std::int32_t k) const;
 
  private:
   bool tree() const { return algorithm_ == Algorithm::Tree; }
   bool direct() const { return algorithm_ == Algorithm::Direct; }
-  // How many rounds reduce (reduce_scatter, and the first half of all_reduce).
+  // The number of rounds that fold (reduce_scatter, and the first half of all_reduce).
   std::int32_t folding_rounds() const;
-  // Tree: the distance that the round's transfers span, and the number of the round's first
-  // transfer.
+  // Tree: the distance between the two members of the round's transfers, and the number of the
+  // round's first transfer.
   std::int32_t reach(std::int32_t round) const;
   std::int64_t tree_first(std::int32_t round) const;
   Transfer tree_transfer(std::int64_t i) const;
@@ -105,10 +108,10 @@ class Expansion {
   Algorithm algorithm_;
   std::int32_t n_, rounds_;
   std::int64_t elements_, size_;
-  std::int64_t chunk_, larger_chunks_;  // of all_reduce, worked out once
+  std::int64_t chunk_, larger_chunks_;  // all_reduce: smaller chunk, number that are one larger
 };
 
-// ---- what the engine asks per transfer
+// ---- what the engine calls for every transfer
 
 inline std::int32_t Expansion::wrapped(std::int64_t value, std::int32_t n) {
   if (value < 0) value += n;
@@ -151,11 +154,11 @@ inline std::int32_t Expansion::sends(std::int32_t round, std::int32_t member) co
 }
 
 inline std::int32_t Expansion::receives(std::int32_t round, std::int32_t member) const {
-  // The mirrored round of a tree has the same pairs the other way round.
+  // A tree's mirrored round has the same pairs in the other direction.
   return tree() ? sends(rounds_ - 1 - round, member) : sends(round, member);
 }
 
-// Ring and direct: who sends the member its k-th transfer of the round.
+// Ring and direct: the member that sends `member` its k-th transfer of the round.
 inline std::int32_t Expansion::sender_to(std::int32_t round, std::int32_t member,
                                          std::int32_t k) const {
   bool pairwise = !direct() && kind_ == CollectiveKind::AllToAll;

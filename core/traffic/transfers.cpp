@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Transfers of steps and of bare collectives, and their sums.
 #include "core/traffic/transfers.h"
 
 #include <algorithm>
@@ -201,7 +202,7 @@ void for_each_pair(const Plan& plan, const Step& step,
     Expansion expansion = expansion_of(plan, *collective, g);
     auto slot = [&](std::int32_t m) { return collective->group(g)[to_index(m)]; };
     std::int32_t n = collective->group_size;
-    // All that a member of a ring receives comes from the one before it.
+    // A member of a ring receives everything from the member before it.
     if (default_algorithm(collective->kind) == Algorithm::Ring) {
       for (std::int32_t m = 0; m < n; ++m)
         visit(slot(m == 0 ? n - 1 : m - 1), slot(m), expansion.received(m) * size);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What goes between ranks while a step runs: which of its parts send to which, how many bytes, in
-// which round. The engine times it; byte counts and traffic sum it.
+// The transfers between ranks while a step runs: which of its parts send to which, how many bytes,
+// and in which round. The engine times them; byte counts and traffic are their sums.
 //
-// A part is one rank's share of a step. An exchange has one round, a collective those of its
-// expansion (expansion.h), copies, fills and folds have none. Transfers are worked out when they
-// are asked for; nothing is stored per transfer of a collective.
+// A part is one rank's share of a step. An exchange has one round, a collective the rounds of its
+// expansion (expansion.h); copies, fills and folds have none. Transfers are computed on demand;
+// nothing is stored per transfer of a collective.
 #pragma once
 
 #include <cstdint>
@@ -22,16 +22,16 @@
 
 namespace reshard {
 
-// What moves bytes on a GPU: thread blocks of a kernel, or copy engines. Of links alone nothing is
-// said.
+// What moves the bytes on a GPU: thread blocks of a kernel, or copy engines. `Links`: only links
+// are modelled, so neither.
 enum class Mover : std::uint8_t { Links, Kernels, Engines };
 
-// How one transfer goes where that is not its route's business alone.
+// A transfer's own latency and rate, where its route alone does not decide them.
 struct Terms {
   std::int64_t latency_ps;       // before its first byte moves
   std::int64_t cap_bytes_per_s;  // at least 1
   Mover mover = Mover::Links;
-  std::int32_t blocks = 0;  // of a kernel, at either end
+  std::int32_t blocks = 0;  // of the kernel, at each end
 };
 
 // One transfer between two parts.
@@ -39,82 +39,83 @@ struct Flow {
   std::int32_t source, destination;  // parts
   std::int64_t bytes;
   Terms terms;
-  std::int64_t ranges = 1;  // boxes that it carries
+  std::int64_t ranges = 1;  // number of boxes that it carries
 };
 
-// Where a member stands in the rings of its group, of which each enters and leaves every node at
-// members of its own. Chunks go by position; each is shared by all rings.
+// A member's place in the rings of its group. Each ring has its own members at which it enters and
+// leaves a node. Chunks follow positions; each chunk is split among all rings.
 struct RingPlace {
   std::int32_t position;                // 0 .. members - 1
-  std::int32_t rings;                   // of the group
+  std::int32_t rings;                   // in the group
   std::int32_t next, previous;          // parts within the node; -1: none
-  std::int32_t next_out, previous_out;  // parts in other nodes, of one ring; -1: none
+  std::int32_t next_out, previous_out;  // parts in other nodes, in one of the rings; -1: none
 };
 
 class Transfers {
  public:
-  // Of a plan's step by the default expansion.
+  // A plan's step, by the default expansion.
   Transfers(const Plan& plan, const Step& step);
   // `parts` parts that send nothing.
   static Transfers none(std::int32_t parts);
-  // One message from part 0 to part 1, at those terms or the route's own.
+  // One message from part 0 to part 1, on the given terms or else the route's own.
   static Transfers message(std::int64_t bytes, std::optional<Terms> terms = {});
-  // Of parts 0 .. n-1, n >= 2; `bytes` is Expansion's `elements` in bytes.
+  // A collective of parts 0 .. n-1, n >= 2; `bytes` is Expansion's `elements` in bytes.
   static Transfers collective(CollectiveKind kind, Algorithm algorithm, std::int32_t n,
                               std::int64_t bytes);
-  // The same of whatever jobs issue, of at least two ranks.
+  // The same for any collective that jobs issue, with at least two ranks.
   static Transfers collective(const BareCollective& collective);
 
-  // Of one round; the parts' slots, and flows ascending by source.
+  // One round of flows, ascending by source, between parts with the given slots.
   static Transfers flows(std::span<const Slot> slots, std::span<const Flow> flows);
 
-  // Whether a ring, or several, is how groups of a collective go; their members, else 0.
+  // Whether this is a collective with one or more rings per group. group_size(): members per group;
+  // 0 if this is not a collective.
   bool is_ring() const;
   std::int32_t group_size() const {
     return expansions_.empty() ? 0 : expansions_.front().members();
   }
-  // By part. The default is one ring in the order of the parts.
+  // One place per part. The default is a single ring in the order of the parts.
   void lay_rings(std::vector<RingPlace> places);
-  // Of a ring: where the part stands in it.
+  // Rings only: the part's position in them.
   std::int32_t ring_position(std::int32_t part) const {
     return places_.empty() ? part % group_size() : places_[to_index(part)].position;
   }
   const Expansion& expansion(std::int32_t group) const { return expansions_[to_index(group)]; }
 
-  // Nothing goes between parts of a group of that many before all of them are there, as between
-  // kernels that wait for each other.
+  // No transfer starts between the parts of a group of this size before all of them are ready, as
+  // with kernels that wait for each other.
   void gather(std::int32_t group) { gathers_ = group; }
   std::int32_t gathers() const { return gathers_; }  // 0: each transfer waits for its two ends
 
-  // Ranks with a part, by part; of a plan's step its slots, else 0, 1, 2 ...
+  // The rank of each part: for a plan's step its slot, else 0, 1, 2 ...
   std::span<const Slot> slots() const { return index_->slots; }
   std::int32_t rounds() const {
     return !expansions_.empty()           ? expansions_.front().rounds()
            : index_->source_parts.empty() ? 0
                                           : 1;
   }
-  // Of a collective: transfers in all and in one round.
+  // Collectives only: the number of transfers in all and in one round.
   std::int64_t count() const { return count_; }
   std::int64_t at_once() const { return at_once_; }
 
-  // Every round is like the first: the same bytes between the same parts.
+  // Whether every round is like the first: the same bytes between the same parts.
   bool rounds_alike() const;
 
   // Calls visit(source part, destination part, bytes, terms) for what `part` sends in a round, then
-  // for what it receives; `terms` null where the route's own hold.
+  // for what it receives. `terms` is null where the route's own apply.
   template <class Visit>
   void for_each(std::int32_t part, std::int32_t round, Visit&& visit) const {
     for_each_of_part(part, round, true, visit);
   }
-  // The same for what it sends alone.
+  // The same, for what it sends only.
   template <class Visit>
   void for_each_sent(std::int32_t part, std::int32_t round, Visit&& visit) const {
     for_each_of_part(part, round, false, visit);
   }
 
  private:
-  // Ranks with a part, and of messages, which ascend by source part, their ends and what each part
-  // sends and receives (first_*: one more at the end).
+  // The ranks of the parts. For messages, which ascend by source part: their two ends, and what
+  // each part sends and receives (first_*: one more entry at the end).
   struct Index {
     std::vector<Slot> slots;
     std::vector<std::int32_t> source_parts, destination_parts;
@@ -157,7 +158,7 @@ class Transfers {
   template <class Visit>
   void for_each_of_group(std::int32_t part, std::int32_t round, bool received,
                          Visit&& visit) const {
-    // One group is the common case, and a division costs as much as all else here.
+    // One group is the common case, and a division costs as much as everything else here.
     std::int32_t n = expansions_.front().members(), group = part < n ? 0 : part / n;
     std::int32_t first = group * n, member = part - first;
     const Expansion& expansion = expansions_[to_index(group)];
@@ -171,8 +172,8 @@ class Transfers {
     for (std::int32_t k = 0; k < receives; ++k) add(expansion.arriving(round, member, k));
   }
 
-  // The chunk that a ring in the order of positions would bring is cut over the rings: one of them
-  // leaves the node here, or none.
+  // The chunk that a single ring in the order of positions would carry is split among the rings. At
+  // most one of them leaves the node at this member; the others stay inside it.
   template <class Visit>
   void for_each_of_rings(std::int32_t part, std::int32_t round, bool received,
                          Visit&& visit) const {
@@ -193,20 +194,20 @@ class Transfers {
     send(here.previous_out, part, true);
   }
 
-  // Shared by all single messages, of which a job may have a million.
+  // Shared by all single messages: a job can have a million.
   std::shared_ptr<const Index> index_;
   std::int64_t single_bytes_ = 0;
   std::optional<Terms> single_terms_;
-  // A collective: parts are members, group after group.
+  // Collectives: parts are members, group after group.
   std::vector<Expansion> expansions_;  // by group
-  std::vector<RingPlace> places_;      // by part, where rings were laid
-  std::int64_t unit_bytes_ = 1;        // of an element of the expansions
+  std::vector<RingPlace> places_;      // by part, where lay_rings was called
+  std::int64_t unit_bytes_ = 1;        // bytes per element of the expansions
   std::int64_t count_ = 0, at_once_ = 0;
   std::int32_t gathers_ = 0;
 };
 
-// What a step sends, as transports see it: messages (`flows`, without terms), or one collective of
-// each group, whose members are parts, group after group.
+// What a step sends, as transports see it: messages (`flows`, without terms), or one collective per
+// group. A collective's members are the parts, group after group.
 struct StepTraffic {
   std::vector<Slot> slots;  // by part
   std::vector<Flow> flows;
@@ -214,18 +215,18 @@ struct StepTraffic {
   std::int32_t group_size = 0;
   std::vector<std::int64_t> group_bytes;  // Expansion's `elements` in bytes
 };
-// Nothing where no bytes leave a rank.
+// nullopt where no bytes leave a rank.
 std::optional<StepTraffic> step_traffic(const Plan& plan, const Step& step);
 
-// The count that Expansion takes for a group of a collective.
+// The `elements` that Expansion takes for a group of a collective.
 std::int64_t expansion_elements(const Plan& plan, const CollectiveStep& step, std::size_t group);
 
-// Calls visit(slot, bytes) for what every rank receives in a step, in one or several calls.
+// Calls visit(slot, bytes) for what every rank receives in a step, in one call or several per rank.
 void for_each_receipt(const Plan& plan, const Step& step,
                       const std::function<void(Slot, std::int64_t)>& visit);
 
-// Calls visit(source, destination, bytes) for every pair of ranks between which bytes go in a step,
-// some pairs several times.
+// Calls visit(source, destination, bytes) for every pair of ranks that bytes go between in a step,
+// for some pairs several times.
 void for_each_pair(const Plan& plan, const Step& step,
                    const std::function<void(Slot, Slot, std::int64_t)>& visit);
 

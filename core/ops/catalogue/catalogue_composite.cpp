@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operators that PyTorch takes apart above dispatch, and that reach it whole in inference mode
-// alone: then DTensor follows their steps, which are written as in catalogue_decomposed.cpp. What
-// is another name of an operator is in other_names.h.
+// Operators that PyTorch decomposes above dispatch, and that reach dispatch whole only in inference
+// mode. DTensor then follows their steps, which are written as in catalogue_decomposed.cpp.
+// Alternative names of operators are in other_names.cpp.
 #include "core/ops/rules/rules.h"
 
 namespace reshard {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operators that are followed through what they are taken apart into: the steps that are written
-// here (decompositions/written_steps.h), or what a function writes (decompositions/).
+// Operators that are followed through the steps of their decomposition: steps written here
+// (decompositions/written_steps.h), or produced by a function (decompositions/).
 #include "core/ops/rules/rules.h"
 
 namespace reshard {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Pooling, resampling, batch norm; linear algebra.
+// The rows of pooling, resampling, batch norm and linear algebra.
 #include "core/ops/rules/rules.h"
 
 namespace reshard {

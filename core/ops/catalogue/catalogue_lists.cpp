@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operators on lists of tensors, position by position, and fused optimisers.
+// The rows of operators on lists of tensors, position by position, and of fused optimisers.
 #include "core/ops/rules/rules.h"
 
 namespace reshard {

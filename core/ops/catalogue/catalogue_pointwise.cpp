@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operators that work element by element.
+// The rows of pointwise operators.
 #include "core/ops/rules/rules.h"
 
 namespace reshard {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Views, joins, cuts, look-ups, copies, fills.
+// The rows of views, joins, splits, look-ups, copies and fills.
 #include "core/ops/rules/rules.h"
 
 namespace reshard {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Products, reductions, normalisations, attention, losses, convolutions.
+// The rows of products, reductions, normalisations, attention, losses and convolutions.
 #include "core/ops/rules/rules.h"
 
 namespace reshard {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operators that ATen has under two names: what dispatch calls them.
+// Operators with two names in ATen: the name that dispatch uses.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace reshard {
 
-// "div_.Tensor" of "divide_.Tensor"; empty where it is no other name.
+// "div_.Tensor" for "divide_.Tensor"; empty if the name is not such an alternative.
 std::string usual_name(std::string_view name);
 
 }  // namespace reshard

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operators that PyTorch takes apart above dispatch, in steps that depend on shapes.
+// Operators that PyTorch decomposes above dispatch, in steps that depend on shapes.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -13,7 +13,7 @@ namespace {
 OpValue integer(std::int64_t value) { return OpValue(value); }
 OpValue list(const std::vector<std::int64_t>& values) { return OpValue(values); }
 
-// Halves are worked out in f32.
+// f16 and bf16 are computed in f32.
 void rms_norm(Steps& s) {
   TensorMeta meta = s.meta(s.in(0));
   bool is_half = meta.dtype != DType::F32 && meta.dtype != DType::F64;
@@ -32,7 +32,7 @@ void rms_norm(Steps& s) {
   s.give(out);
 }
 
-// In inference mode nothing is dropped.
+// Without `train` nothing is dropped.
 void dropout(Steps& s) {
   if (s.attributes().boolean("train", false))
     throw NotCovered("dropout: what it drops is known of native_dropout alone");
@@ -45,7 +45,7 @@ std::int64_t dim_of(const Steps& s, std::int64_t absent) {
   return dim < 0 ? dim + dims : dim;
 }
 
-constexpr std::int64_t kMostDifferences = 100;  // of differences: three steps each
+constexpr std::int64_t kMostDifferences = 100;  // each takes three steps
 
 void diff(Steps& s) {
   std::int64_t dim = dim_of(s, -1), times = s.attributes().integer("n", 1);
@@ -71,7 +71,7 @@ void repeat_interleave(Steps& s) {
   StepTensor x = s.in(0);
   std::int64_t times = s.attributes().integer("repeats");
   if (times < 0) s.refuse("attr repeats: expected 0 or more");
-  // Of the flat tensor cuts become strided, which no row of ours says.
+  // Without a dim the tensor is flattened; its cuts then become strided, which no row expresses.
   Shape shape = s.shape(x);
   if (!s.attributes().has("dim") && shape.size() != 1)
     throw NotCovered("repeat_interleave: expected a dim");

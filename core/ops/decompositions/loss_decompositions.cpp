@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Losses of each element, kept, averaged or summed, and their gradients.
+// Losses per element, kept, averaged or summed, and their gradients.
 #include <fmt/format.h>
 
 #include "core/ops/decompositions/steps.h"
@@ -25,7 +25,7 @@ void give_reduced(Steps& s, StepTensor loss) {
 OpValue number(double value) { return OpValue(value); }
 OpValue integer(std::int64_t value) { return OpValue(value); }
 
-// What the gradient of one element is multiplied with.
+// The factor of one element's gradient.
 double share(const Steps& s, StepTensor of, double factor = 1) {
   return reduction_of(s) == kMean ? factor / s.count_of(of) : factor;
 }

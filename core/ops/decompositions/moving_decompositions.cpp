@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What puts elements elsewhere, and looks for them.
+// Operators that move elements elsewhere, or search for them.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ void rot90(Steps& s) {
   s.give(s("transpose.int", {flipped}, {{"dim0", integer(dims[0])}, {"dim1", integer(dims[1])}}));
 }
 
-// `before` dims stay; behind them a view, a permutation and a view back.
+// Keeps all leading dims; applies a view, a permutation and a view back to the last three.
 void shuffle(Steps& s, const std::vector<std::int64_t>& apart, std::vector<std::int64_t> order,
              const std::vector<std::int64_t>& joined) {
   Shape shape = s.shape(s.in(0));
@@ -103,7 +103,7 @@ void unbind_copy(Steps& s) {
   for (int i = 0; i < count; ++i) s.give(s("clone", {first + i}));
 }
 
-// Few values are compared with all, many are sorted first.
+// Compares every element with every test value. PyTorch does so for few values, and sorts many.
 void isin(Steps& s) {
   const OpValue* value = s.attributes().find("test_element");
   if (value) return s.give(s("eq.Scalar", {s.in(0)}, {{"other", *value}}));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What works element by element, and gates, which take one half of a tensor by the other.
+// Pointwise operators, and gates, which multiply one half of a tensor by the other.
 #include <fmt/format.h>
 
 #include "core/ops/decompositions/steps.h"

@@ -27,7 +27,7 @@ StepTensor scaled(Steps& s, StepTensor tensor, const char* by) {
   return s("mul.Tensor", {tensor}, {{"other", attribute(s, by, integer(1))}});
 }
 
-// The direction of v, of length g. The norms of halves are f32.
+// v scaled to length g. The norms of f16 and bf16 are f32.
 void weight_norm(Steps& s) {
   const TensorMeta& v = s.meta(s.in(0));
   std::int64_t kept = s.attributes().integer("dim", 0);
@@ -58,7 +58,7 @@ void addr(Steps& s) {
   s.give(adds ? s("add.Tensor", {before, product}) : product);
 }
 
-// PyTorch adds what is not yet a sum of all ranks to nothing else.
+// PyTorch's add takes a product that is still a partial sum only with another partial sum.
 void addmv(Steps& s) {
   StepTensor product = scaled(s, s("mv", {s.in(1), s.in(2)}), "alpha");
   if (s.attributes().number("beta", 1) == 0) return s.give(product);

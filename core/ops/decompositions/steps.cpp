@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Builds the steps of a call, and carries placements through them.
 #include "core/ops/decompositions/steps.h"
 
 #include <fmt/format.h>
@@ -14,7 +15,7 @@ namespace {
 
 constexpr std::int32_t kOneRank[]{1};
 
-// Whatever moves costs more than what does not.
+// Moving costs more than not moving.
 double cost_of_moving(const TensorSpec& from, const OpPlacements& to) {
   return from.placements == to ? 0 : 1;
 }
@@ -121,7 +122,7 @@ std::optional<std::vector<OpPlacements>> Steps::propagated(
       for (int i = 0; i < step.outs; ++i)
         if (decision.outputs[to_index(i)])
           tensors[to_index(step.first_out + i)] = *decision.outputs[to_index(i)];
-    } catch (const InputError&) {  // such as of a view that cannot follow
+    } catch (const InputError&) {  // for example a view that cannot carry its shards
       return std::nullopt;
     }
   }

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operators as sequences of others. PyTorch's DTensor has no rows for some: it follows what they
-// are taken apart into, and takes for a row of theirs each way of placing their inputs in which
-// no step would have to move anything. (torch/distributed/tensor/_decompositions.py)
+// Operators as sequences of others. PyTorch's DTensor has no rows for some operators: it follows
+// their decomposition, and every way of placing their inputs in which no step would have to move
+// anything counts as a row. (torch/distributed/tensor/_decompositions.py)
 //
 //   a decomposition -> the steps of one call -> rows of placements, shapes, and values
 //
-// A decomposition is the steps of PyTorch 2.15's in their order, written in the catalogue
-// (written_steps.h), or one function that writes them from the shapes and attributes of a call.
+// A decomposition is PyTorch 2.15's, with the steps in the same order: either written in the
+// catalogue (written_steps.h), or a function that produces them from a call's shapes and
+// attributes.
 #pragma once
 
 #include <deque>
@@ -21,7 +22,7 @@
 
 namespace reshard {
 
-// A tensor that is given to a call, or that a step makes; kNoTensor: absent.
+// A tensor given to a call, or produced by a step; kNoTensor: absent.
 using StepTensor = int;
 inline constexpr StepTensor kNoTensor = -1;
 
@@ -29,64 +30,64 @@ struct InnerCall {
   const Operator* op;
   std::vector<std::vector<StepTensor>> in;  // by argument
   OpAttributes attributes;
-  StepTensor first_out;  // and those behind it
+  StepTensor first_out;  // followed by its other outputs
   int outs;
 };
 
 class Steps {
  public:
-  // `site` must outlive it. Throws InputError where the call's arguments do not fit.
+  // `site` must outlive this. Throws InputError for arguments that do not fit.
   explicit Steps(const OpSite& site);
 
   // ---- for decompositions
 
   const OpAttributes& attributes() const { return site_.attributes; }
-  // By its name in the catalogue.
+  // `name`: as in the catalogue.
   bool is_called(std::string_view name) const { return site_.op.name == name; }
   // Refuses the call.
   [[noreturn]] void refuse(std::string_view why) const;
-  // The call's input; kNoTensor where it is absent.
+  // The call's input; kNoTensor if it is absent.
   StepTensor in(int argument) const;
-  // All of a list, or the one; none where it is absent.
+  // All tensors of a list, or the single one; none if it is absent.
   std::vector<StepTensor> list(int argument) const {
     bool is_there = to_index(argument) < arguments_.size();
     return is_there ? arguments_[to_index(argument)] : std::vector<StepTensor>();
   }
-  // Refuses the call where it is absent.
+  // Refuses the call if it is absent.
   const TensorMeta& meta(StepTensor tensor) const {
     if (tensor == kNoTensor) refuse("expected a tensor that it needs, found none");
     return metas_[to_index(tensor)];
   }
   const Shape& shape(StepTensor tensor) const { return meta(tensor).shape; }
-  // How many elements a mean is over: of the whole tensor, also where this is a part of it.
+  // The number of elements that a mean is over: of the whole tensor, even on a rank's shard.
   double count_of(StepTensor tensor) const;
 
   using Attributes = std::initializer_list<std::pair<const char*, OpValue>>;
   StepTensor operator()(std::string_view op, std::initializer_list<StepTensor> in,
                         Attributes attributes = {});
-  // With a list as its first argument.
+  // For an operator with a list as its first argument.
   StepTensor of_list(std::string_view op, std::vector<StepTensor> list, Attributes attributes);
-  // Argument by argument, one tensor of what is no list.
+  // One list per argument, with one element for an argument that is not a list.
   StepTensor of_lists(std::string_view op, std::vector<std::vector<StepTensor>> in,
                       Attributes attributes = {});
-  // One that makes several: the first of them.
+  // For an operator with several outputs; returns the first.
   StepTensor several(std::string_view op, std::initializer_list<StepTensor> in,
                      Attributes attributes = {});
-  // The first that it makes.
+  // Adds a step; returns its first output.
   StepTensor step(std::string_view op, std::vector<std::vector<StepTensor>> in,
                   const OpAttributes& attributes);
   void give(StepTensor output) { outputs_.push_back(output); }
 
-  // ---- what they come to
+  // ---- the result
 
   const std::vector<InnerCall>& all() const { return steps_; }
   const std::vector<StepTensor>& outputs() const { return outputs_; }
   int tensors() const { return static_cast<int>(metas_.size()); }
-  // The call's inputs that are there, in order.
+  // The call's present inputs, in order.
   const std::vector<StepTensor>& inputs() const { return inputs_; }
 
-  // How the outputs lie where the inputs lie so (what is written to by out= stands behind them), on
-  // a mesh of these sizes; nothing where a step would have to move one of them.
+  // The outputs' placements for these placements of the inputs (those that out= writes to come
+  // last), on a mesh of these sizes; nullopt if a step would have to move one of its inputs.
   std::optional<std::vector<OpPlacements>> propagated(std::span<const OpPlacements* const> inputs,
                                                       std::span<const std::int32_t> sizes) const;
 
@@ -94,7 +95,7 @@ class Steps {
   const OpSite& site_;
   std::vector<std::vector<StepTensor>> arguments_;
   std::vector<StepTensor> inputs_;
-  std::deque<TensorMeta> metas_;  // by tensor; stays where it is while steps are added
+  std::deque<TensorMeta> metas_;  // by tensor; references stay valid
   std::vector<InnerCall> steps_;
   std::vector<StepTensor> outputs_;
 };
@@ -103,7 +104,7 @@ struct Decomposition {
   std::string_view name;
   void (*write)(Steps& steps);
 };
-// Throws CheckFailure where there is none: the catalogue names only what is there.
+// Throws CheckFailure if there is none: the catalogue must name only those that exist.
 const Decomposition& find_decomposition(std::string_view name);
 
 std::span<const Decomposition> loss_decompositions();
@@ -112,13 +113,13 @@ std::span<const Decomposition> reduction_decompositions();
 std::span<const Decomposition> moving_decompositions();
 std::span<const Decomposition> composite_decompositions();
 
-// Whether the operator is one of these.
+// Whether the operator has a decomposition.
 bool is_decomposed(const Operator& op);
-// What PyTorch does wrong with a decomposed call whose inputs lie and are wanted so; empty:
-// nothing.
+// What PyTorch does wrong with a decomposed call that wants its inputs in these placements;
+// empty: nothing.
 std::string_view fault_of_steps(const OpSite& site, std::span<const std::int32_t> sizes,
                                 const std::vector<std::optional<OpPlacements>>& wanted);
-// The attribute with which each rank is told how many elements a mean is over in all.
+// The attribute that tells each rank how many elements a mean is over in all.
 inline constexpr std::string_view kWholeCount = "whole count";
 
 }  // namespace reshard

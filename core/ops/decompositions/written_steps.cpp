@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Parses and runs the steps that rows of the catalogue contain.
 #include "core/ops/decompositions/written_steps.h"
 
 #include <algorithm>
@@ -18,7 +19,7 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-// What stands before `end`, which is taken off with it; all where there is none.
+// Removes and returns the text before `end`, or all text if there is no `end`; also removes `end`.
 std::string_view take_to(std::string_view& text, std::string_view end) {
   std::size_t at = std::min(text.find(end), text.size());
   std::string_view out = text.substr(0, at);
@@ -26,7 +27,7 @@ std::string_view take_to(std::string_view& text, std::string_view end) {
   return trimmed(out);
 }
 
-// Up to a space, or to a parenthesis that is closed and was not opened in it.
+// Removes and returns a word: up to a space, or up to a parenthesis that closes none in the word.
 std::string_view take_word(std::string_view& text) {
   text = trimmed(text);
   int open = 0;
@@ -112,7 +113,7 @@ class Writer {
     for (; !names.empty(); ++made) named_[std::string(take_to(names, ","))] = {made};
   }
 
-  // A step up to its end, or to a closed parenthesis.
+  // Parses a step up to its end, or up to a closing parenthesis.
   StepTensor call(std::string_view& text) {
     std::string_view op = take_word(text);
     std::vector<std::vector<StepTensor>> in;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Scaled dot product attention: batches and heads are independent, keys are not; a query needs all
-// keys, and no other query. The kernels differ in what else they give and take.
+// Scaled dot product attention. Batches and heads are independent; a query needs all keys, but no
+// other query. The kernels differ in their other inputs and outputs.
 //
-// Rows are said for a dim of the scores, [batches ..., heads, queries, keys]: which dim of a tensor
-// that is follows from broadcasting, so that a mask of [queries, keys] is whole where heads are
-// cut. Where query heads share a KV head in groups, a rank must have whole groups.
+// A row is given by a dim of the scores, [batches ..., heads, queries, keys]. Broadcasting decides
+// which dim of each tensor that is, so a mask of [queries, keys] is replicated where heads are cut.
+// Where groups of query heads share a KV head, a rank must have whole groups.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,15 +20,15 @@
 namespace reshard {
 namespace {
 
-// An output of a kernel: like the queries, their log-sum-exp, what the scores become, a state that
-// all ranks share, none.
+// An output of a kernel: the result, shaped like the queries; its log-sum-exp; the weights that the
+// scores become; a state that all ranks share; nothing.
 enum class Made : std::uint8_t { Out, LogSumExp, Weights, Shared, None };
 
 struct Kernel {
   std::string_view name;
   std::vector<Made> outputs;
   bool has_rule = true;     // in PyTorch
-  bool broadcasts = false;  // batches of query, key and value; groups of heads must be asked for
+  bool broadcasts = false;  // batches broadcast; grouped heads need enable_gqa
 };
 
 const Kernel& kernel_of(const OpSite& site) {
@@ -58,13 +58,13 @@ bool asks_for_mask(const OpSite& site) {
   return site.attributes.boolean("return_debug_mask", false);
 }
 
-// The kernel of CPUs has no rule in PyTorch, which takes it apart and then cuts batches, and
-// queries of whole keys, but no heads.
+// PyTorch has no rule for the CPU kernel: it decomposes it, and then cuts batches, and queries with
+// replicated keys, but not heads.
 bool is_of_cpu(const OpSite& site) { return site.op.name.ends_with("_for_cpu"); }
 
 // ---- the scores
 
-// The call's tensors by their place among its arguments.
+// The call's tensors, as indices of its arguments.
 struct Places {
   int query, key, value;
   int mask = -1;  // none
@@ -79,7 +79,7 @@ Places places_of(const OpSite& site) {
   return out;
 }
 
-// Query heads may be fewer for keys and values: a head of these serves a group.
+// Whether there can be fewer KV heads than query heads, each serving a group.
 bool is_grouped(const OpSite& site) {
   return !kernel_of(site).broadcasts || site.attributes.boolean("enable_gqa", false);
 }
@@ -90,7 +90,7 @@ Shape batch_dims(const Shape& shape) {
   return out;
 }
 
-// Batches and heads of the scores.
+// The batch and head dims of the scores.
 Shape batch_of(const OpSite& site) {
   Places at = places_of(site);
   Shape batch = batch_dims(site.shape(at.query));
@@ -104,7 +104,8 @@ Shape batch_of(const OpSite& site) {
   return batch;
 }
 
-// Which dim of a tensor with `behind` dims after its batches is dim `dim` of the scores.
+// The mark of a tensor with `behind` dims after its batch dims, where dim `dim` of the scores is
+// cut.
 Mark mark_on(const Shape& batch, int dim, const Shape& shape, int behind) {
   int at = dim - (batch.size() - (shape.size() - behind));
   return at < 0 || (shape[at] == 1 && batch[dim] != 1) ? Mark::replicate() : Mark::shard(at);
@@ -112,16 +113,17 @@ Mark mark_on(const Shape& batch, int dim, const Shape& shape, int behind) {
 
 // ---- rows
 
-// How a row cuts.
+// What a row cuts.
 struct Cut {
   int dim;                  // of the scores
-  bool whole_keys = false;  // heads: keys and values stay whole
-  // By the scores' number of the dim, also where that is broadcast: the row then cannot be taken.
+  bool whole_keys = false;  // for heads: keys and values are replicated
+  // Uses the scores' index of the dim for all inputs; if one broadcasts that dim, the row cannot be
+  // taken.
   bool by_number = false;
-  bool mask_by_number = false;  // the mask, too, whatever its dims are
+  bool mask_by_number = false;  // also for the mask, whatever its dims are
 };
 
-// Inputs that are no part of the scores: states of random generators, lengths of nested tensors.
+// Inputs that are not part of the scores: states of random generators, lengths of nested tensors.
 bool is_aside(std::string_view name) {
   return name.starts_with("philox") || name.starts_with("cum_seq");
 }
@@ -130,7 +132,7 @@ Mark mark_of_mask(const Shape& batch, const Cut& cut, const Shape& mask) {
   if (cut.mask_by_number || (cut.by_number && mask.size() == batch.size() + 2))
     return Mark::shard(cut.dim);
   if (cut.dim < batch.size()) return mark_on(batch, cut.dim, mask, 2);
-  int at = mask.size() - 2;  // of the queries
+  int at = mask.size() - 2;  // the queries
   return at < 0 || mask[at] == 1 ? Mark::replicate() : Mark::shard(at);
 }
 
@@ -171,7 +173,7 @@ Row forward_row(const OpSite& site, const Cut& cut) {
   return row;
 }
 
-// A gradient lies as what it is of; of what is whole, each rank has an addend.
+// A gradient is placed like its tensor; if that is replicated, each rank has an addend.
 Row backward_row(const OpSite& site, const Cut& cut) {
   Shape batch = batch_of(site);
   Places at = places_of(site);
@@ -195,8 +197,8 @@ Row row_of(const OpSite& site, const Cut& cut) {
   return backward ? backward_row(site, cut) : forward_row(site, cut);
 }
 
-// A causal mask counts queries from the first. The log-sum-exp of this kernel has blocks of
-// queries.
+// A causal mask counts queries from the first one. The efficient kernel's log-sum-exp is in blocks
+// of queries.
 bool may_cut_queries(const OpSite& site) {
   return !site.attributes.boolean("is_causal", false) &&
          !kernel_of(site).name.starts_with("_scaled_dot_product_efficient");
@@ -228,8 +230,8 @@ Rows rows_with(const OpSite& site, bool may_keep_keys_whole) {
 
 Rows attention(const OpSite& site) { return rows_with(site, true); }
 
-// PyTorch gives every input the scores' number of the dim. What it takes apart it cuts as ours, but
-// for keys that stay whole.
+// PyTorch uses the scores' index of the dim for every input. Where it decomposes the operator its
+// rows are as ours, except those with replicated keys.
 Rows rows_of_torch(const OpSite& site) {
   if (!kernel_of(site).has_rule) return rows_with(site, false);
   Rows rows;
@@ -253,7 +255,7 @@ bool pairs_all_heads(const Placing& placing) {
   const OpSite& site = placing.site;
   if (!is_grouped(site) || batch_of(site).size() == 0) return true;
   Places at = places_of(site);
-  // Those before them are there, so that arguments are inputs.
+  // The arguments before these are all present, so their indices are also indices of inputs.
   auto to = [&](int input) -> const OpPlacements& { return *placing.to[to_index(input)]; };
   for (int key : {at.key, at.value})
     if (heads_dim(site.shape(at.query)) >= 0 && heads_dim(site.shape(key)) >= 0 &&
@@ -278,8 +280,8 @@ std::string_view fault(const TorchChoice& choice) {
 
 // ---- shapes
 
-// What was dropped, where it is asked for: keys in the kernel's blocks, which are as large as its
-// heads are narrow.
+// The mask of what was dropped, if requested: keys are rounded up to the kernel's blocks, which are
+// smaller for wide heads.
 Shape debug_mask(const OpSite& site) {
   if (!asks_for_mask(site)) return Shape{0};
   const Shape& query = site.shape(0);
@@ -296,7 +298,7 @@ void check_heads(const OpSite& site, const Shape& query, const Shape& key) {
                                  heads, key_heads));
 }
 
-// The mask has to fit the scores, and not the other way round.
+// The mask must broadcast to the scores, not the reverse.
 void check_mask(const OpSite& site, const Shape& scores, const Shape& mask) {
   bool fits = mask.size() <= scores.size();
   for (int d = 1; fits && d <= mask.size(); ++d)
@@ -306,7 +308,7 @@ void check_mask(const OpSite& site, const Shape& scores, const Shape& mask) {
                                  site.op.name, text(mask), text(scores)));
 }
 
-// Of the whole call: queries by keys, per batch and head.
+// The scores of the whole call: queries by keys, per batch and head.
 Shape scores_of(const OpSite& site) {
   const Kernel& kernel = kernel_of(site);
   Places at = places_of(site);
@@ -338,7 +340,7 @@ Metas attention_metas(const OpSite& site) {
   out.shape[scores.size() - 1] = value.shape[value.shape.size() - 1];
   TensorMeta sums{batch_of(site), query.dtype == DType::F64 ? DType::F64 : DType::F32};
   sums.shape.push_back(scores[scores.size() - 2]);
-  // This kernel writes blocks of 32 rows.
+  // The efficient kernel writes blocks of 32 rows.
   if (site.op.name.starts_with("_scaled_dot_product_efficient"))
     sums.shape[2] = makes_log_sum_exp(site) ? ceil_div(sums.shape[2], 32) * 32 : 0;
   if (site.op.name.starts_with("_scaled_dot_product_cudnn")) sums.shape.push_back(1);

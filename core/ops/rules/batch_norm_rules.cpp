@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Batch norm: every channel has its own statistics over batch and space, so channels may be cut and
-// nothing else.
+// Batch norm: each channel has its own statistics over batch and space, so only channels can be
+// cut.
 #include <fmt/format.h>
 
 #include "core/base/errors.h"
@@ -23,7 +23,8 @@ const TensorMeta& with_channels(const OpSite& site, int input) {
   return out;
 }
 
-// Tensors of a channel dim alone: weight, bias, statistics.
+// Adds marks for `full` tensors with all dims, then for those with only a channel dim: weight,
+// bias, statistics.
 void add_channels(const OpSite& site, std::size_t full, Row& row) {
   row.insert(row.end(), full, Mark::shard(1));
   row.insert(row.end(), site.inputs().size() - full, Mark::shard(0));
@@ -31,12 +32,12 @@ void add_channels(const OpSite& site, std::size_t full, Row& row) {
 
 Rows batch_norm(const OpSite& site) {
   Row row{Mark::shard(1), Mark::shard(0), Mark::shard(0)};
-  if (site.outputs.size() > 3) row.push_back(Mark::replicate());  // what a kernel keeps for itself
+  if (site.outputs.size() > 3) row.push_back(Mark::replicate());  // a kernel's reserve
   add_channels(site, 1, row);
   return {row};
 }
 
-// Statistics are made where they are taken from the batch.
+// Statistics are outputs only if they are computed from the batch.
 Metas batch_norm_metas(const OpSite& site) {
   const TensorMeta& input = with_channels(site, 0);
   TensorMeta statistics{Shape{trains(site) ? input.shape[1] : 0}, input.dtype};

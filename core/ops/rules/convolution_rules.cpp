@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Convolutions: batches may be cut, and the last dim where windows neither overlap nor reach beyond
-// it. PyTorch's handler takes any other layout as if it were that, and is wrong; here it moves.
+// Convolutions: batches can be cut, and the last dim if windows neither overlap nor extend beyond
+// it. PyTorch's handler treats any other layout as if it were one of these, and is wrong; here
+// inputs move.
 #include <fmt/format.h>
 
 #include "core/base/errors.h"
@@ -61,7 +62,7 @@ Rows convolution_backward(const OpSite& site) {
   return rows;
 }
 
-// No window may lie on two ranks.
+// No window may be split between ranks.
 bool keeps_windows(const Placing& placing) {
   const OpSite& site = placing.site;
   int last = site.shape(input_of(site)).size() - 1;
@@ -79,8 +80,8 @@ bool keeps_windows(const Placing& placing) {
          site.shape(input_of(site))[last] % (per_dim(site, "stride", 1).back() * parts) == 0;
 }
 
-// PyTorch's handler works on the shards as they lie, and calls what comes out by the row that it
-// would have moved them for. A gradient it brings to where its input lies.
+// PyTorch's handler works on the shards as they are, and labels the result by the row for which it
+// would have moved them. Only a gradient is brought to the placements of its input.
 std::string_view convolution_fault(const TorchChoice& choice) {
   for (std::size_t i = 0; i < choice.inputs.size(); ++i)
     if (choice.moves(i) && !is_backward(choice.site))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operators that are followed through what they are taken apart into.
+// Operators that are followed through the steps of their decomposition.
 #include <algorithm>
 
 #include "core/ops/decompositions/steps.h"
@@ -9,8 +9,8 @@
 namespace reshard {
 namespace {
 
-// What PyTorch tries of one tensor: every cut, what an input of the call is, the whole. In the
-// order in which Python's sets have these, which decides between equal costs.
+// The marks that PyTorch tries for one tensor: every cut, the partials among the call's inputs, and
+// replicas, in the order that Python's sets have them in, which decides between equal costs.
 std::vector<Mark> tried(const TensorMeta& tensor, const std::vector<ReduceOp>& partials) {
   std::vector<Mark> out;
   for (int d = 0; d < tensor.shape.size(); ++d) out.push_back(Mark::shard(d));
@@ -58,7 +58,8 @@ std::optional<Mark> mark_of(const OpPlacement& placement) {
   }
 }
 
-// The next choice of one mark per tensor, the last tensor's fastest; false behind the last.
+// Advances to the next choice of one mark per tensor, the last tensor varying fastest; false after
+// the last choice.
 bool next(std::vector<std::size_t>& chosen, const std::vector<std::vector<Mark>>& marks) {
   for (std::size_t i = chosen.size(); i-- > 0;) {
     if (++chosen[i] < marks[i].size()) return true;
@@ -103,8 +104,8 @@ Metas decomposed_metas(const OpSite& site) {
   return out;
 }
 
-// PyTorch follows the steps on a mesh of one rank, where all is even: a mean of means over uneven
-// shards passes for one.
+// PyTorch follows the steps on a mesh of one rank, where all shards are even: there, even a mean of
+// means over uneven shards looks right.
 bool holds_on_the_mesh(const Placing& placing) {
   return Steps(placing.site).propagated(placing.to, placing.sizes).has_value();
 }
@@ -113,7 +114,7 @@ constexpr Rule kRules[]{
     {"steps", decomposed, decomposed_metas, "", false, holds_on_the_mesh},
 };
 
-// Whether each axis alone passes for one rank.
+// Whether the placements on each axis alone look right on one rank.
 bool passes_axis_by_axis(const Steps& steps, const std::vector<const TensorSpec*>& inputs,
                          std::size_t axes) {
   constexpr std::int32_t kOneRank[]{1};
@@ -127,7 +128,7 @@ bool passes_axis_by_axis(const Steps& steps, const std::vector<const TensorSpec*
   return true;
 }
 
-// Gradients of a mean, which divide by how many elements there are.
+// Gradients of a mean, which divide by the number of elements.
 bool divides_by_count(const OpSite& site) {
   std::string_view name = site.op.name;
   return name.find("_loss_backward") != std::string_view::npos ||

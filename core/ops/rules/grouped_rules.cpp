@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Products of groups: of a batch of matrices, or of parts of matrices that offsets cut. The kernels
-// want rows of whole 16 bytes, also of shards.
+// Grouped products: of a batch of matrices, or of parts of matrices given by offsets. The kernels
+// need rows of a multiple of 16 bytes, in shards too.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace reshard {
 namespace {
 
-// Letters: groups g, which offsets make of the dim that they cut; rows m, columns n, inner k.
+// Letters: g for groups, which offsets make of the dim that they cut; rows m, columns n, inner k.
 struct Form {
   std::string_view left, right, out;
 };
@@ -33,7 +33,7 @@ Mark cut(std::string_view letters, char letter) {
   return at == std::string_view::npos ? Mark::replicate() : Mark::shard(static_cast<int>(at));
 }
 
-// The letter that offsets cut must be whole; with offsets columns come before rows.
+// The letter that offsets cut is never sharded; with offsets, columns come before rows.
 Rows grouped(const OpSite& site) {
   Form form = form_of(site);
   Rows rows{{Mark::partial(ReduceOp::Sum), Mark::partial(ReduceOp::Sum), Mark::replicate()},
@@ -75,7 +75,7 @@ Metas grouped_metas(const OpSite& site) {
   return {TensorMeta{out, dtype_or(site.attributes, site.meta(0).dtype, "out_dtype")}};
 }
 
-// Elements of the first rank's shard; a _StridedShard has a part of each of its pieces.
+// Elements in the first rank's shard; a _StridedShard has a part of each of its pieces.
 std::int64_t first_part(std::int64_t length, const OpPlacement& placement, std::int32_t ranks) {
   std::int64_t pieces = placement.split_factor, piece = ceil_div(length, pieces), out = 0;
   for (std::int64_t at = 0; at < length; at += piece)
@@ -83,7 +83,7 @@ std::int64_t first_part(std::int64_t length, const OpPlacement& placement, std::
   return out;
 }
 
-// Rows of the first rank's shard.
+// Checks the first rank's shard.
 bool has_aligned_rows(const Placing& placing) {
   for (std::size_t input = 0; input < 2; ++input) {
     const TensorMeta& meta = placing.from[input]->meta;

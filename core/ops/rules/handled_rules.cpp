@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Operators that PyTorch runs by a handler: argmax and argmin, and the losses of loss_parallel.
 #include "core/ops/rules/rules.h"
 
 #include <fmt/format.h>
@@ -42,8 +43,8 @@ const TensorSpec* input_of(const OpCall& call, std::size_t at) {
 
 // ---- argmax, argmin
 
-// Partials are made whole, dims that stay keep their cuts; of each axis that cuts a dim that goes
-// every rank's best values and indices are gathered.
+// Partials are reduced. Dims that remain keep their cuts. For each axis that cuts a reduced dim,
+// all ranks' best values and indices are gathered.
 Decision arg_extreme(const OpCall& call, std::span<const std::int32_t> sizes,
                      const MoveCost& cost) {
   OpSite site = site_of(call);
@@ -55,7 +56,7 @@ Decision arg_extreme(const OpCall& call, std::span<const std::int32_t> sizes,
   OpPlacements wanted = input.placements, output;
   for (std::size_t axis = 0; axis < wanted.size(); ++axis) {
     OpPlacement& placement = wanted[axis];
-    // Which elements a _StridedShard holds the handler does not know.
+    // The handler does not know which elements a _StridedShard holds.
     if (placement.is_partial() || placement.kind == OpPlacement::Kind::StridedShard)
       placement = OpPlacement::replicate();
     output.push_back(placement);
@@ -87,7 +88,7 @@ Decision arg_extreme(const OpCall& call, std::span<const std::int32_t> sizes,
 
 // ---- losses of logits that are cut along the classes
 
-// The axis that cuts the classes; the others may cut batches.
+// The axis that cuts the classes; other axes can cut batches.
 std::size_t class_axis(const OpCall& call, const TensorSpec& logits, int classes) {
   std::size_t found = logits.placements.size(), count = 0;
   for (std::size_t axis = 0; axis < logits.placements.size(); ++axis) {
@@ -107,7 +108,7 @@ std::size_t class_axis(const OpCall& call, const TensorSpec& logits, int classes
   return found;
 }
 
-// As the logits lie, without the classes.
+// The logits' placements without the classes.
 OpPlacements target_placements(const OpPlacements& logits, std::size_t axis, int classes) {
   OpPlacements out = logits;
   out[axis] = OpPlacement::replicate();
@@ -116,8 +117,8 @@ OpPlacements target_placements(const OpPlacements& logits, std::size_t axis, int
   return out;
 }
 
-// PyTorch's handler of the derivative hands on what that of the loss has made, however it lies; of
-// addends no rank can make a derivative.
+// PyTorch's handler of the derivative uses the loss handler's output in whatever placements it has;
+// from addends no rank can compute a derivative.
 void expect_whole_or_cut(const OpCall& call, const TensorSpec& logits) {
   for (const OpPlacement& placement : logits.placements)
     if (placement.is_partial())
@@ -135,7 +136,7 @@ Decision log_softmax(const OpCall& call, const OpSite& site) {
   out.wanted.assign(call.arguments.size(), logits.placements);
   out.outputs = {TensorSpec{*site.outputs[0], logits.placements}};
   Shape rows = reduced_shape(logits.meta.shape, {classes}, false);
-  // The largest logit, the sum of exponentials.
+  // For the largest logit and the sum of exponentials.
   for (int i = 0; i < 2 && !backward; ++i)
     out.collectives.push_back({"all_reduce", static_cast<int>(axis), rows, logits.meta.dtype});
   return out;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What joins, cuts and moves elements along dims: those dims are whole, the others may be cut.
+// Operators that join, split and move elements along dims: those dims are not sharded, the others
+// can be.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,7 +15,7 @@ namespace {
 
 // ---- cat
 
-// torch.cat takes 1-d tensors without elements for nothing at all.
+// torch.cat ignores 1-d tensors without elements.
 bool is_nothing(const TensorMeta& meta) { return meta.shape.size() == 1 && meta.shape[0] == 0; }
 
 const TensorMeta& first_of_cat(const OpSite& site) {
@@ -103,7 +104,7 @@ Metas split_metas(const OpSite& site) {
   return out;
 }
 
-// Cuts of all dims but one, which is not in the outputs.
+// Rows that cut any dim but one, which the outputs do not have.
 Rows without_dim(const OpSite& site, int dim) {
   Rows rows;
   for (int d = 0; d < site.shape(0).size(); ++d) {
@@ -124,7 +125,7 @@ Metas unbind_metas(const OpSite& site) {
   return Metas(to_index(site.shape(0)[dim]), out);
 }
 
-// A view: nothing may move.
+// unbind is a view: its input must not move.
 bool stays(const Placing& placing) {
   int dim = placing.site.dim("dim", 0);
   for (const OpPlacement& placement : placing.from[0]->placements)
@@ -206,7 +207,7 @@ Shape shape_attribute(const OpSite& site, std::string_view name) {
   return out;
 }
 
-// The gradient of a part, put into zeros.
+// The gradient of a part, written into zeros.
 Rows slice_backward(const OpSite& site) {
   Rows rows;
   cut_alike(site, {site.dim("dim", 0)}, 2, rows);
@@ -234,7 +235,7 @@ Rows slice_scatter(const OpSite& site) {
   return rows;
 }
 
-// Dims that the diagonal does not span; the part has it as its last.
+// Cuts dims other than the diagonal's two; in `src` the diagonal is the last dim.
 Rows diagonal_scatter(const OpSite& site) {
   std::vector<int> gone = diagonal_dims(site, 0, 1, site.shape(0).size());
   Rows rows;
@@ -263,7 +264,7 @@ Rows pad(const OpSite& site) {
       padded.push_back(site.shape(0).size() - 1 - static_cast<int>(i));
   Rows rows;
   cut_alike(site, padded, 2, rows);
-  // A value other than 0 would be summed up.
+  // A partial sum would add up a padding value other than 0.
   bool sums = padded.empty() || site.attributes.number("value", 0) == 0;
   for (ReduceOp op : kPartials)
     if (sums || op != ReduceOp::Sum) keep_partials({op}, 2, rows);

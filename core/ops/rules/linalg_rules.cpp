@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Linear algebra on matrices, the last two dims; those before are a batch, which alone is cut.
+// Linear algebra on matrices (the last two dims). The dims before those are a batch; only it is
+// cut.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,12 +14,12 @@
 namespace reshard {
 namespace {
 
-// What an operator gives, by the catalogue's word for it: of m by n matrices, in a batch.
+// The outputs of an operator, by the catalogue's word for it, for a batch of m by n matrices.
 enum class Made : std::uint8_t { Like, LikeLast, Lu, Batch, Pivots, Info };
 
 struct Kind {
   std::vector<Made> outputs;
-  // Inputs in whose addends it is linear, when the others are whole; -1 none.
+  // The input that it is linear in, addend by addend, if the others are replicated; -1: none.
   int linear_in = -1;
   bool averages = false;
 };
@@ -58,7 +59,7 @@ Rows linalg_rows(const OpSite& site, bool of_torch) {
     row[0] = row[site.outputs.size() + to_index(kind.linear_in)] = Mark::partial(op);
     rows.push_back(std::move(row));
   }
-  // Right sides may have a batch that the triangle has not. (PyTorch takes any.)
+  // The right sides can have a batch dim that the triangles do not have. (PyTorch accepts any.)
   if (site.op.partials != "triangular") return rows;
   for (int d = 0; d + 2 < site.shape(1).size(); ++d) {
     int at = d - (site.shape(1).size() - site.shape(0).size());
@@ -91,7 +92,7 @@ Metas linalg_metas(const OpSite& site) {
     if (made == Made::LikeLast) {
       int last = static_cast<int>(site.inputs().size()) - 1;
       Shape shape = site.shape(last);
-      // A batch of triangles meets one of right sides.
+      // A batch of triangles is combined with right sides that have no batch.
       if (site.op.partials == "triangular" && shape.size() < rank) {
         Shape with_batch = batch;
         for (int d = shape.size() - 2; d < shape.size(); ++d) with_batch.push_back(shape[d]);
@@ -106,7 +107,7 @@ Metas linalg_metas(const OpSite& site) {
   return out;
 }
 
-// Decompositions that PyTorch has no rule for but whole matrices, batched or not.
+// Decompositions for which PyTorch's only rule is that everything is replicated.
 Rows decompose(const OpSite& site) {
   (void)rank_of(site);
   return {};
@@ -139,7 +140,7 @@ Metas decompose_metas(const OpSite& site) {
           of(with_last(input.shape, full ? n : least, n))};
 }
 
-// The product of vectors along one dim.
+// The cross product of vectors along one dim.
 Rows cross(const OpSite& site) {
   Rows rows;
   cut_alike(site, {site.dim("dim", -1)}, 3, rows);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Look-ups and what writes by index: what indices point into is whole, or each rank looks up what
-// it has (a mask), or only other dims are cut.
+// Look-ups, and operators that write by index. The dim that indices refer to is replicated, or each
+// rank looks up what it has (a mask), or only other dims are cut.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ Rows embedding(const OpSite& site) {
   return rows;
 }
 
-// A mask is of one axis, and where nothing is looked up nothing is.
+// PyTorch has one mask per tensor, and a look-up in no rows raises.
 std::string_view embedding_fault(const TorchChoice& choice) {
   const auto& output = choice.right.outputs[0];
   auto masks = std::count_if(output->placements.begin(), output->placements.end(),
@@ -51,7 +51,7 @@ Metas embedding_metas(const OpSite& site) {
   return {TensorMeta{out, site.meta(0).dtype}};
 }
 
-// Counts of indices that scale gradients are those of all ranks (PyTorch takes each rank's own).
+// The counts of indices that scale gradients are over all ranks (PyTorch uses each rank's own).
 Rows embedding_backward_rows(const OpSite& site, bool counts) {
   Rows rows{{Mark::plain_shard(1), Mark::plain_shard(site.shape(0).size() - 1), Mark::replicate()}};
   for (int d = 0; d < site.shape(1).size() && !counts; ++d)
@@ -91,7 +91,8 @@ Rows gather(const OpSite& site) {
     if (index[dim] == 1) rows.push_back({Mark::mask(dim), Mark::plain_shard(dim), Mark::mask(dim)});
     rows.push_back({Mark::plain_shard(dim), Mark::replicate(), Mark::plain_shard(dim)});
   }
-  // An index that is shorter elsewhere takes the first of what is there: other pieces, if cut.
+  // If an index is shorter in another dim, it applies to the first elements there; with a cut,
+  // those would be the first elements of every shard.
   if (input.size() == index.size())
     for (int d = 0; d < input.size(); ++d)
       if (d != dim && input[d] == index[d])
@@ -104,7 +105,7 @@ Metas gather_metas(const OpSite& site) {
   return {TensorMeta{site.shape(1), site.meta(0).dtype}};
 }
 
-// Dims of equal size in all tensors, but for the one that is written along.
+// Cuts dims that have the same size in all tensors, except the one that is written along.
 Rows scatter(const OpSite& site) {
   int dim = site.dim("dim", 0);
   std::vector<const TensorMeta*> inputs = site.inputs();
@@ -149,14 +150,14 @@ Rows index_fill(const OpSite& site) {
     if (tensor) rows.back().push_back(Mark::replicate());
   }
   for (ReduceOp op : kPartials) {
-    if (!tensor && op == kSum) continue;  // the value would be taken once per rank
+    if (!tensor && op == kSum) continue;  // the value would count once per rank
     rows.push_back({Mark::partial(op), Mark::partial(op), Mark::replicate()});
     if (tensor) rows.back().push_back(Mark::partial(op));
   }
   return rows;
 }
 
-// index_reduce; index_copy and index_add, of whose sums the addends are copied and added.
+// index_reduce. index_copy and index_add also work on addends of a sum.
 Rows index_reduce(const OpSite& site) {
   int dim = site.dim("dim", 0);
   Rows rows;
@@ -173,7 +174,7 @@ Rows index_addends(const OpSite& site) {
   return rows;
 }
 
-// Into which of sorted bounds a value falls: how many of them lie below it.
+// The bucket of a value: the number of sorted boundaries below it.
 Rows bucketize(const OpSite& site) {
   Rows rows;
   for (int d = 0; d < site.shape(0).size(); ++d)
@@ -189,14 +190,14 @@ Metas bucketize_metas(const OpSite& site) {
   return {TensorMeta{site.shape(0), dtype}};
 }
 
-// ---- x[i, j, ..]: list of index tensors, absent ones are whole dims
+// ---- x[i, j, ..]: a list of index tensors; an absent one selects a whole dim
 
 struct Indexing {
-  std::vector<int> dims;                 // that are indexed
-  std::vector<const TensorMeta*> index;  // of each
-  Shape common;                          // of the indices, broadcast
-  int at = 0;                            // where it stands in the result
-  bool together = true;                  // no whole dim between two that are indexed
+  std::vector<int> dims;                 // dims that are indexed
+  std::vector<const TensorMeta*> index;  // the index of each
+  Shape common;                          // broadcast shape of the indices
+  int at = 0;                            // its first dim in the result
+  bool together = true;                  // no unindexed dim between indexed ones
 };
 
 Indexing indexing_of(const OpSite& site) {
@@ -223,7 +224,7 @@ Indexing indexing_of(const OpSite& site) {
   return out;
 }
 
-// Where dim `dim` of the source, which is not indexed, stands in the result.
+// The dim of the result that the unindexed dim `dim` of the source becomes.
 int result_dim(const Indexing& indexing, int dim) {
   int before = reduced_dim(dim, indexing.dims, false);
   return before < indexing.at ? before : before + indexing.common.size();

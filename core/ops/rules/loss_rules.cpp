@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Negative log likelihood: batches may be cut where losses are summed or kept; a mean needs the
-// count of all targets that are not ignored.
+// Negative log likelihood: batches can be cut if losses are summed or kept; a mean needs the count
+// of all targets that are not ignored.
 #include <fmt/format.h>
 
 #include "core/base/errors.h"
@@ -22,7 +22,7 @@ std::int64_t reduction_of(const OpSite& site) {
 
 int class_dim(const Shape& scores) { return scores.size() >= 2 ? 1 : 0; }
 
-// Of the scores' dims but the classes, each with the targets' dim.
+// A dim of the scores, other than the classes, and the same dim of the targets.
 struct BatchDim {
   int scores, targets;
 };
@@ -61,7 +61,7 @@ Metas nll_loss_metas(const OpSite& site) {
   return {TensorMeta{keeps ? targets : Shape{}, scores.dtype}, TensorMeta{Shape{}, scores.dtype}};
 }
 
-// grad, scores, targets, weight, total weight.
+// Inputs: grad, scores, targets, weight, total weight.
 Rows nll_loss_backward(const OpSite& site) {
   Rows rows;
   std::int64_t reduction = reduction_of(site);
@@ -76,7 +76,7 @@ Rows nll_loss_backward(const OpSite& site) {
     add(scores, reduction == kNone ? targets : kWhole, targets, kWhole);
     if (reduction == kSum) add(scores, kWhole, targets, kAddends);
   }
-  // Only a mean looks at the total.
+  // Only a mean uses the total.
   if (reduction != kMean) add(kWhole, kWhole, kWhole, kAddends);
   return rows;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What copies a tensor, makes one like it, or fills one, also with random numbers.
+// Operators that copy a tensor, make one like it, or fill one, with constants or random numbers.
 #include <fmt/format.h>
 
 #include "core/base/errors.h"
@@ -10,12 +10,13 @@
 namespace reshard {
 namespace {
 
-// clone, detach, fill_: as the tensor lies. A constant other than 0 in every addend of a sum is
-// another value (PyTorch keeps such partials).
+// clone, detach, fill_: the output is placed like the tensor. A constant other than 0 in every
+// addend of a sum would change the value (PyTorch keeps such partials).
 Rows keep(const OpSite& site) {
   Rows rows;
   cut_alike(site, {}, 2, rows);
-  // Bits of addends are no addends of bits (PyTorch keeps such partials, too).
+  // Reinterpreted addends do not add up to the reinterpreted value (PyTorch keeps such partials
+  // too).
   bool reads_bits = site.op.name == "view.dtype" && site.outputs[0]->dtype != site.meta(0).dtype;
   if (reads_bits) return rows;
   const OpValue* value = site.attributes.find("value");
@@ -49,7 +50,7 @@ Metas keep_metas(const OpSite& site) {
   return {out};
 }
 
-// Whether casting the addends is casting their reduction.
+// Whether casting before the reduction gives the same as casting after it.
 bool commutes(ReduceOp op, DType from, DType to) {
   if (from == to) return true;
   if (to == DType::Bool) return false;
@@ -66,7 +67,7 @@ Rows to_copy(const OpSite& site) {
   return rows;
 }
 
-// zeros_like: of a partial comes a whole, as nothing is read.
+// zeros_like and the like read no values, so a partial gives a replica.
 Rows like(const OpSite& site) {
   Rows rows;
   cut_alike(site, {}, 2, rows);
@@ -103,7 +104,7 @@ Metas new_metas(const OpSite& site) {
   return {TensorMeta{wanted_size(site), dtype_or(site.attributes, site.meta(0).dtype)}};
 }
 
-// Random in place, and dropout with its mask: each rank its own part.
+// Random numbers in place, and dropout with its mask: each rank produces its own part.
 Rows random(const OpSite& site) {
   Rows rows;
   cut_alike(site, {}, static_cast<int>(site.outputs.size()) + 1, rows);
@@ -117,7 +118,7 @@ Metas random_metas(const OpSite& site) {
   return out;
 }
 
-// Draws from the last dim.
+// Draws along the last dim.
 Rows multinomial(const OpSite& site) {
   Rows rows;
   for (int d = 0; d + 1 < site.shape(0).size(); ++d)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Products by their equation: per letter of it one row, and one per input in which they are linear.
+// Products by their equation: one row per letter, and one per input that the product is linear in.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -32,9 +32,9 @@ bool is_in_all(const Equation& equation, char letter) {
                      [&](const std::string& input) { return has(input, letter); });
 }
 
-// A letter of the output cuts it and the inputs that have it; of two inputs' letters that are in
-// no output the addends are summed. Letters in alphabetic order: first those of all inputs, then
-// the summed ones, then those of the left, then of the right.
+// A letter of the output cuts the output and the inputs that have it; a letter that is in both
+// inputs but not in the output gives a partial sum. Letters are in alphabetical order: first those
+// in all inputs, then the summed ones, then those of the left input, then of the right.
 Rows equation_rows(const Equation& equation,
                    std::initializer_list<ReduceOp> ops = {ReduceOp::Sum, ReduceOp::Avg}) {
   std::set<char> letters;
@@ -71,7 +71,7 @@ Rows equation_rows(const Equation& equation,
   return rows;
 }
 
-// The bias lies as the output does, but for dims that it does not have.
+// The bias is placed like the output, except along dims that it lacks or broadcasts.
 Row with_bias(const Row& row, const Shape& bias, int output_dims) {
   Mark mark = row[0];
   if (mark.kind == Mark::Kind::Shard) {
@@ -117,7 +117,7 @@ Metas product_metas(const OpSite& site, const Equation& equation, int first = 0)
 const Equation kMm{{"mk", "kn"}, "mn"}, kBmm{{"bmk", "bkn"}, "bmn"}, kDot{{"i", "i"}, ""},
     kMv{{"mk", "k"}, "m"};
 
-// mm, bmm, dot, mv; with a bias before them addmm, baddbmm, addmv.
+// mm, bmm, dot, mv; with a bias as the first tensor addmm, baddbmm, addmv.
 const Equation& equation_of(const OpSite& site) {
   std::string_view name = site.op.name;
   if (name.find("bmm") != std::string_view::npos) return kBmm;
@@ -125,7 +125,7 @@ const Equation& equation_of(const OpSite& site) {
   return name.find("mv") != std::string_view::npos ? kMv : kDot;
 }
 
-// mv is to PyTorch a product by element and a sum, which takes no averages.
+// PyTorch computes mv as an elementwise product and a sum, which accept no averages.
 Rows product(const OpSite& site) {
   if (&equation_of(site) == &kMv) return equation_rows(kMv, {ReduceOp::Sum});
   return equation_rows(equation_of(site));
@@ -140,8 +140,8 @@ Rows product_and_bias(const OpSite& site) {
   return rows;
 }
 
-// A scale of one number is whole; one per row or column lies as its matrix; blocks of scales in one
-// list follow its rows alone.
+// A single scale is replicated. A scale per row or column is placed like its matrix. Scales of
+// blocks, in a 1-d list, can only follow a cut of the rows.
 std::optional<Mark> scale_mark(const Mark& matrix, const Shape& scale, int inner_dim) {
   if (element_count(scale) == 1) return Mark::replicate();
   if (scale.size() != 1) return matrix;
@@ -180,7 +180,7 @@ Metas biased_metas(const OpSite& site) {
   return out;
 }
 
-// Letters for dims: the last ones of `tail`, before them common batch letters.
+// One letter per dim: `tail` for the last dims, batch letters for those before them.
 std::string lettered(int dims, const std::string& tail, char first_batch) {
   std::string out;
   for (int i = 0; i < dims - static_cast<int>(tail.size()); ++i)
@@ -188,7 +188,7 @@ std::string lettered(int dims, const std::string& tail, char first_batch) {
   return out + tail;
 }
 
-// Batches of one element that meet more are letters of their own, which cut nothing.
+// Batch dims of length 1 that are broadcast get their own letters, which cut nothing.
 void name_broadcast(const Shape& shape, const Shape& other, char first, std::string& letters) {
   int shift = other.size() - shape.size();
   for (int d = 0; d < shape.size() - 2; ++d)
@@ -205,7 +205,7 @@ Equation matmul_equation(const OpSite& site) {
   std::string batch;
   for (char letter : left >= right ? l : r)
     if (letter < 'x') batch += letter;
-  // Batches are aligned at their ends.
+  // Batch dims are aligned at their ends.
   auto align = [&](std::string& letters) {
     std::size_t own = to_index(
         std::count_if(letters.begin(), letters.end(), [](char letter) { return letter < 'x'; }));
@@ -281,7 +281,7 @@ Equation written_equation(const OpSite& site) {
   return out;
 }
 
-// A letter that a tensor has twice takes its diagonal, which only the whole tensor has.
+// A letter that occurs twice in one tensor takes its diagonal, so that tensor must be replicated.
 Rows einsum(const OpSite& site) {
   Equation equation = written_equation(site);
   Rows rows = equation_rows(equation);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Softmax and normalisations: whole along what is normalised, cut along anything else; what weights
-// get back are addends.
+// Softmax and normalisations: the normalised dims are not sharded, all others can be; gradients of
+// weights are partial sums.
 #include <fmt/format.h>
 
 #include "core/base/errors.h"
@@ -26,7 +26,7 @@ Metas softmax_metas(const OpSite& site) {
   return {out};
 }
 
-// How many dims come before those that are normalised, of argument `input`.
+// The number of dims of argument `input` before those that are normalised.
 int leading_dims(const OpSite& site, int input) {
   const Shape& shape = site.shape(input);
   std::vector<std::int64_t> normalized = site.attributes.integers("normalized_shape");
@@ -40,7 +40,7 @@ int leading_dims(const OpSite& site, int input) {
   return lead;
 }
 
-// Per leading dim: `outputs` cut along it, then inputs that it cuts, then weights, which are whole.
+// One row per leading dim: the outputs, then the inputs that it cuts, then replicated weights.
 Rows norm_rows(const OpSite& site, int lead, const Row& weights_back, std::size_t cut_inputs) {
   Rows rows;
   std::size_t inputs = site.inputs().size();
@@ -59,7 +59,7 @@ Rows norm_forward(const OpSite& site) {
   return norm_rows(site, leading_dims(site, 0), Row(site.outputs.size(), Mark::shard(0)), 1);
 }
 
-// The statistics have the leading dims, and 1 for each that is normalised.
+// The statistics have the leading dims, and 1 for each normalised dim.
 Metas norm_forward_metas(const OpSite& site) {
   TensorMeta input = site.meta(0), statistics = input;
   for (int d = leading_dims(site, 0); d < input.shape.size(); ++d) statistics.shape[d] = 1;
@@ -75,7 +75,7 @@ bool wanted(const OpSite& site, std::size_t output) {
   return output < mask.size() && mask[output];
 }
 
-// grad_out, input, statistics, then weights; back come the input's gradient and those of weights.
+// Inputs: grad_out, input, statistics, then weights. Outputs: the gradients of input and weights.
 Rows norm_backward(const OpSite& site) {
   Row back;
   for (std::size_t i = 0; i < site.outputs.size(); ++i)
@@ -97,8 +97,8 @@ Metas norm_backward_metas(const OpSite& site) {
   return out;
 }
 
-// Where statistics are moved onto an uneven cut of a dim that is not the first, PyTorch's shard of
-// them is a view of a padded one.
+// When statistics are moved to an uneven cut of a dim other than the first, PyTorch's shard of them
+// is a view into a padded tensor.
 std::string_view norm_backward_fault(const TorchChoice& choice) {
   if (!choice.site.op.name.starts_with("native_layer_norm")) return {};
   for (std::size_t i : {std::size_t{2}, std::size_t{3}})
@@ -113,7 +113,7 @@ std::string_view norm_backward_fault(const TorchChoice& choice) {
   return {};
 }
 
-// What PyTorch takes apart on CPUs adds eps to a mean of squares in place.
+// PyTorch's decomposition on CPUs adds eps to a mean of squares in place.
 std::string_view norm_forward_fault(const TorchChoice& choice) {
   if (!choice.site.op.name.starts_with("_fused_rms")) return {};
   const TensorSpec& input = *choice.inputs[0];
@@ -124,7 +124,7 @@ std::string_view norm_forward_fault(const TorchChoice& choice) {
   return {};
 }
 
-// Of a batch, a channel dim and what is behind it: only the batch is cut.
+// The input has a batch dim, a channel dim and others; only the batch is cut.
 Rows group_norm(const OpSite& site) {
   Row row(site.outputs.size() + 1, Mark::shard(0));
   row.insert(row.end(), site.inputs().size() - 1, Mark::replicate());
@@ -141,7 +141,7 @@ Metas group_norm_metas(const OpSite& site) {
   return {input, statistics, statistics};
 }
 
-// Gradient, input, mean, rstd, weight: the gradients of what each channel has are sums over the
+// Inputs: gradient, input, mean, rstd, weight. Gradients of per-channel tensors are sums over the
 // batch.
 Rows group_norm_backward(const OpSite& site) {
   Row row;

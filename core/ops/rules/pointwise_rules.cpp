@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operators that work element by element, with broadcasting: all tensors that have a dim of the
-// output are cut along it alike, and which partials go through is a matter of each operator's
-// algebra.
+// Pointwise operators with broadcasting: all tensors that have a dim of the output are cut along it
+// in the same way. Which partials pass through depends on each operator's algebra.
 #include <algorithm>
 #include <map>
 
@@ -18,12 +17,12 @@ constexpr Mark kR = {}, kSum = {Mark::Kind::Partial, 0, ReduceOp::Sum},
                kMin = {Mark::Kind::Partial, 0, ReduceOp::Min},
                kMax = {Mark::Kind::Partial, 0, ReduceOp::Max};
 
-// Rows of partials by their name in the catalogue: output, then inputs. Those of another number of
-// tensors than a call has are not for it: mul of a tensor and a number is linear in the one.
+// Rows of partials by their name in the catalogue: output, then inputs. Rows for a different number
+// of tensors do not apply to a call: mul of a tensor and a number uses those with one input.
 const Rows& partial_rows(std::string_view name) {
   static const Rows none;
   static const std::map<std::string_view, Rows> named{
-      // avg, max, min of what all add alike; sum would take it once per rank
+      // avg, max and min also take a replica; a sum would add it once per rank
       {"additive",
        {{kSum, kSum, kSum},
         {kAvg, kAvg, kAvg},
@@ -46,7 +45,7 @@ const Rows& partial_rows(std::string_view name) {
       {"any", {{kSum, kSum}, {kAvg, kAvg}, {kMax, kMax}, {kMin, kMin}}},
       {"copy", {{kSum, kSum, kSum}, {kAvg, kAvg, kAvg}, {kMax, kMax, kMax}, {kMin, kMin, kMin}}},
       {"sums", {{kSum, kSum, kSum}, {kAvg, kAvg, kAvg}}},
-      {"besselk", {{kMax, kMin}}},  // falls where it is defined, above 0
+      {"besselk", {{kMax, kMin}}},  // decreasing where it is defined, above 0
       {"div2", {{kSum, kSum, kR}, {kAvg, kAvg, kR}}},
       {"monotone", {{kMax, kMax, kR}, {kMax, kR, kMax}, {kMin, kMin, kR}, {kMin, kR, kMin}}},
       {"largest",
@@ -66,10 +65,10 @@ const Rows& partial_rows(std::string_view name) {
   return name.empty() ? none : at->second;
 }
 
-// Whether the operator's partials hold for these arguments, beyond what its name says.
+// Whether the operator's partials hold for these arguments too.
 bool keeps_partials(const OpSite& site) {
   std::string_view name = site.op.name;
-  // x > t ? x : v rises only where v <= t (PyTorch takes it to rise always).
+  // x > t ? x : v is monotone only if v <= t (PyTorch assumes it always is).
   if (name.starts_with("threshold") && !name.starts_with("threshold_backward"))
     return site.attributes.number("value") <= site.attributes.number("threshold");
   // Rounded quotients do not add up.
@@ -104,7 +103,7 @@ std::string_view threshold_fault(const TorchChoice& choice) {
          "where the value is above the threshold";
 }
 
-// Scalars that take part in a type's promotion.
+// Scalars that can take part in type promotion.
 constexpr std::string_view kScalars[]{"other", "self",  "exponent", "min",
                                       "max",   "value", "scalar",   "alpha"};
 
@@ -115,17 +114,17 @@ DType pointwise_dtype(const OpSite& site, const std::vector<const TensorMeta*>& 
   bool fills = site.op.name.starts_with("masked_fill") || site.op.name.starts_with("threshold");
   for (std::string_view name : kScalars) {
     const OpValue* value = site.attributes.find(name);
-    // alpha and value scale tensors, and neither fills what another type is.
+    // alpha and value only scale tensors, and a fill value does not change the dtype.
     bool counts = name != "alpha" && name != "value" && !fills;
     if (value && counts) values.push_back(value);
   }
-  // A condition and a mask are no operands.
+  // Conditions and masks are not operands.
   std::vector<const TensorMeta*> operands = inputs;
   if (site.op.name.starts_with("where")) operands.erase(operands.begin());
   if (site.op.name.starts_with("masked_fill")) operands.resize(1);
   DType dtype = promote(operands, values);
   if (site.op.name.starts_with("float_power")) return dtype == DType::C64 ? dtype : DType::F64;
-  // Sizes and angles of complex numbers are real.
+  // Magnitudes and angles of complex numbers are real.
   bool measures = site.op.name.starts_with("abs") || site.op.name.starts_with("angle");
   if (dtype == DType::C64 && measures && !site.op.in_place) return DType::F32;
   std::string mode = site.attributes.text("rounding_mode", "");
@@ -143,13 +142,13 @@ Metas pointwise_metas(const OpSite& site) {
   return {TensorMeta{shape, pointwise_dtype(site, inputs)}};
 }
 
-// A mantissa, and an exponent.
+// Outputs: a mantissa and an exponent.
 Metas frexp_metas(const OpSite& site) {
   const TensorMeta& input = site.meta(0);
   return {input, TensorMeta{input.shape, DType::I32}};
 }
 
-// Parameters decide; nothing comes out but what was there.
+// The first tensor, the parameter, decides the shapes. Updates are in place; there are no outputs.
 Metas optimizer_metas(const OpSite&) { return {}; }
 
 Rows optimizer(const OpSite& site) {
@@ -170,7 +169,7 @@ constexpr std::string_view kReads = "other: self: exponent: min: max: scalar: ro
 
 constexpr Rule kRules[]{
     {"pointwise", pointwise, pointwise_metas, kReads, true},
-    // What PyTorch takes apart to decide it.
+    // Operators that PyTorch decomposes before it decides.
     {"pointwise_even", pointwise, pointwise_metas, kReads, false},
     {"threshold", pointwise, pointwise_metas, "threshold value", true, nullptr,
      threshold_rows_of_torch, nullptr, threshold_fault},

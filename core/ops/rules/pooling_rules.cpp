@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Pooling and resampling: windows over the last dims, in which nothing is cut; batches and channels
-// are independent. What is linear keeps sums and averages.
+// Pooling and resampling: windows span the last dims, which are not cut; batches and channels are
+// independent. Linear operators keep sums and averages.
 #include <fmt/format.h>
 
 #include "core/base/errors.h"
@@ -16,14 +16,14 @@ bool has_part(const OpSite& site, std::string_view part) {
   return site.op.name.find(part) != std::string::npos;
 }
 
-// How many dims the windows span: "avg_pool2d" 2.
+// The number of dims that windows span: 2 for "avg_pool2d".
 int window_dims(const OpSite& site) {
   for (int dims : {1, 2, 3})
     if (has_part(site, fmt::format("{}d", dims))) return dims;
   throw CheckFailure("a pooling without its dims");
 }
 
-// One number a window dim; a single one stands for all, an empty list for `absent`.
+// One number per window dim. A single number is used for all of them, an empty list means `absent`.
 Numbers per_window_dim(const OpSite& site, std::string_view name, const Numbers& absent) {
   std::size_t dims = to_index(window_dims(site));
   Numbers out = site.attributes.optional_integers(name).value_or(absent);
@@ -34,7 +34,7 @@ Numbers per_window_dim(const OpSite& site, std::string_view name, const Numbers&
   return out;
 }
 
-// Dims before those that windows span: channels, before them the batch if there is one.
+// The number of dims before the window dims: the channels, and a batch before them if there is one.
 int outer_dims(const OpSite& site) {
   int outer = site.shape(0).size() - window_dims(site);
   if (outer < 1)
@@ -49,7 +49,7 @@ void cut_all(const OpSite& site, int dim, Rows& rows) {
 
 constexpr std::initializer_list<ReduceOp> kLinear{ReduceOp::Sum, ReduceOp::Avg};
 
-// Without a batch dim 0 are the channels, which are as independent.
+// Without a batch, dim 0 is the channels, which are independent too.
 Rows pool(const OpSite& site) {
   Rows rows;
   cut_all(site, 0, rows);
@@ -69,7 +69,7 @@ std::int64_t pooled_size(const OpSite& site, std::int64_t size, std::int64_t ker
   if (room < 0) throw InputError(fmt::format("{}: the windows do not fit the input", site.op.name));
   bool up = site.attributes.boolean("ceil_mode", false);
   std::int64_t out = (up ? ceil_div(room, stride) : room / stride) + 1;
-  // No window starts in the padding behind.
+  // No window starts in the padding at the end.
   return up && (out - 1) * stride >= size + padding ? out - 1 : out;
 }
 
@@ -94,7 +94,7 @@ Metas pool_metas(const OpSite& site) {
   return metas;
 }
 
-// The gradient goes to where the largest was, which all ranks must know.
+// The gradient goes to where the maximum was, which all ranks must know.
 Rows max_pool_backward(const OpSite& site) {
   Rows rows;
   cut_all(site, 0, rows);
@@ -104,7 +104,7 @@ Rows max_pool_backward(const OpSite& site) {
   return rows;
 }
 
-// The second tensor is what was pooled.
+// The second tensor is the one that was pooled.
 Metas like_second(const OpSite& site) { return {site.meta(1)}; }
 
 Rows batches_and_channels(const OpSite& site) {
@@ -146,7 +146,7 @@ Metas resample_metas(const OpSite& site) {
   return {out};
 }
 
-// Of images and, for each batch, where to look in them. What is looked up is linear in the images.
+// Inputs: images, and for each image of the batch where to sample it. Sampling is linear in images.
 Rows grid_sample(const OpSite& site) {
   Mark batch = Mark::shard(0);
   if (has_part(site, "backward"))

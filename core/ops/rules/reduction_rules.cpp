@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reductions, scans, sorts. Where the whole is the reduction of its parts, a cut of what is reduced
-// gives a partial; else only other dims may be cut.
+// Reductions, scans, sorts. If the result can be reduced from results for the parts, a cut of a
+// reduced dim gives a partial; else only other dims can be cut.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -14,8 +14,7 @@
 namespace reshard {
 namespace {
 
-// No dims are all dims; so is an empty list, but for amax and amin of PyTorch, where it is all,
-// too.
+// An absent or empty list of dims means all dims.
 std::vector<int> reduced_dims(const OpSite& site) {
   std::optional<std::vector<int>> dims = site.dims("dim");
   return dims && !dims->empty() ? *dims : all_dims(site.shape(0).size());
@@ -23,13 +22,14 @@ std::vector<int> reduced_dims(const OpSite& site) {
 
 bool keeps_dim(const OpSite& site) { return site.attributes.boolean("keepdim", false); }
 
-// What is left of the first tensor. Its dims are read before keepdim: which of two wrong ones is
-// told does not depend on the compiler.
+// The shape of the first tensor after the reduction. Its dims are read before keepdim, so that the
+// error does not depend on the compiler if both are wrong.
 Shape left_of(const OpSite& site, const std::vector<int>& reduced) {
   return reduced_shape(site.shape(0), reduced, keeps_dim(site));
 }
 
-// Cuts of what stays, in all outputs alike, and of what goes, where `gone` says what they give.
+// Adds rows that cut remaining dims, in all outputs the same, and, if `gone` is given, reduced
+// dims, which then make the outputs `gone`.
 void reduce_rows(const OpSite& site, const std::vector<int>& reduced, std::optional<Mark> gone,
                  Rows& rows) {
   for (int d = 0; d < site.shape(0).size(); ++d) {
@@ -57,7 +57,7 @@ Rows reduce(const OpSite& site) {
   return rows;
 }
 
-// Of nothing there is no largest element.
+// An empty shard has no largest element.
 std::string_view fault_of_empty(const TorchChoice& choice, const std::vector<int>& reduced) {
   for (int dim : reduced)
     if (has_empty_shard(choice.inputs[0]->meta, *choice.right.wanted[0], dim, choice.sizes))
@@ -95,7 +95,7 @@ Rows mean(const OpSite& site) {
   return rows;
 }
 
-// Sums and products of integers are i64; of bools, too.
+// Sums and products of integers and bools are i64.
 Metas reduce_metas(const OpSite& site) {
   const TensorMeta& input = site.meta(0);
   bool adds = site.op.partials == "sum" || site.op.partials == "product";
@@ -104,7 +104,7 @@ Metas reduce_metas(const OpSite& site) {
   return {TensorMeta{left_of(site, reduced_dims(site)), dtype}};
 }
 
-// var, std, var_mean, logsumexp, any, all, mean.
+// For var, std, var_mean, logsumexp, any, all, mean.
 Metas same_dtype_metas(const OpSite& site) {
   const TensorMeta& input = site.meta(0);
   std::string_view name = site.op.name;
@@ -125,10 +125,7 @@ double order_of(const OpSite& site) { return site.attributes.number(order_name(s
 
 std::vector<int> norm_dims(const OpSite& site) { return reduced_dims(site); }
 
-// PyTorch takes norms of partials for partials of the norm. Powers of addends are no addends of
-// powers, and of the largest elements the magnitude of what is most negative is lost; the largest
-// of what ranks have has the largest norm where none of it is below zero.
-bool is_power_sum(const OpSite& site) {  // without the root
+bool is_power_sum(const OpSite& site) {  // a norm without its root
   return site.op.name.find("powsum") != std::string::npos;
 }
 
@@ -150,6 +147,9 @@ Rows norm(const OpSite& site) {
   return rows;
 }
 
+// PyTorch takes norms of partials for partials of the norm. But a power of a sum is not a sum of
+// powers, and with a partial maximum the magnitude of the most negative element is lost. Only if no
+// element is negative is the maximum of norms the norm of the maximum.
 bool keeps_norm(const Placing& placing) {
   const Mark partial = norm_partial(placing.site);
   if (partial.kind != Mark::Kind::Partial) return true;
@@ -168,7 +168,7 @@ std::string_view norm_fault(const TorchChoice& choice) {
   return std::isinf(order) ? fault_of_empty(choice, norm_dims(choice.site)) : std::string_view();
 }
 
-// A mean of means is one where all have as many elements.
+// A mean of means is the mean only if all parts have the same number of elements.
 bool averages_evenly(const Placing& placing) {
   for (int dim : reduced_dims(placing.site))
     if (!is_even(placing, 0, dim)) return false;
@@ -183,7 +183,7 @@ Metas norm_metas(const OpSite& site) {
 
 // ---- values with their indices
 
-// kthvalue, mode and median work along the last dim unless told otherwise.
+// kthvalue, mode, sort and topk work along the last dim by default.
 int index_dim(const OpSite& site) {
   bool last = site.op.name.starts_with("kthvalue") || site.op.name.starts_with("mode") ||
               site.op.name.starts_with("sort") || site.op.name.starts_with("topk");
@@ -213,7 +213,7 @@ Rows argmax(const OpSite& site) {
   return rows;
 }
 
-// PyTorch's handler makes whole what is reduced, and nothing else.
+// PyTorch's handler replicates what is reduced, and changes nothing else.
 bool only_makes_whole(const Placing& placing) {
   std::vector<int> reduced = argmax_dims(placing.site);
   for (std::size_t axis = 0; axis < placing.sizes.size(); ++axis) {
@@ -276,11 +276,11 @@ Metas scan_indices_metas(const OpSite& site) {
   return {site.meta(0), TensorMeta{site.shape(0), DType::I64}};
 }
 
-// ---- what only the whole can give
+// ---- operators that need the whole tensor
 
 Rows nothing(const OpSite&) { return {}; }
 
-// median of all; tril and triu; item.
+// median of all elements; tril and triu; item.
 Metas whole_metas(const OpSite& site) {
   if (site.op.name.find("median") == std::string::npos) return like_first(site);
   return {TensorMeta{Shape{}, site.meta(0).dtype}};
@@ -324,7 +324,7 @@ Metas diagonal_metas(const OpSite& site) {
   return {TensorMeta{out, site.meta(0).dtype}};
 }
 
-// How many fall into each bin, whose ends must be the same on all ranks.
+// Counts per bin. The ends of the bins must be the same on all ranks.
 Rows histc(const OpSite& site) {
   Rows rows;
   bool ends = site.attributes.number("min", 0) != site.attributes.number("max", 0);

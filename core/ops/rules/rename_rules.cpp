@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Views for which PyTorch has rows instead of a rule over the map: t, and the copies that it takes
-// apart.
+// Views for which PyTorch has rows instead of a rule over a map: t, and the copying forms that it
+// decomposes.
 #include "core/base/errors.h"
 #include "core/ops/metas.h"
 #include "core/ops/rules/rules.h"
@@ -11,7 +11,7 @@ namespace {
 
 ViewMap map_of(const OpSite& site) { return view_map(site.op.name, site.meta(0), site.attributes); }
 
-// A dim that the output has keeps its cut, under its new number.
+// A dim that the output also has keeps its cut, under its new index.
 Rows rename(const OpSite& site) {
   ViewMap map = map_of(site);
   Rows rows;
@@ -27,7 +27,7 @@ Metas rename_metas(const OpSite& site) {
   return {TensorMeta{map_of(site).output, site.meta(0).dtype}};
 }
 
-// Pairs along the last dim are numbers, which have no order.
+// Pairs along the last dim become complex numbers, which have no order.
 Rows as_complex(const OpSite& site) {
   Rows rows;
   cut_alike(site, {site.shape(0).size() - 1}, 2, rows);
@@ -42,7 +42,7 @@ Metas as_complex_metas(const OpSite& site) {
   return {TensorMeta{reduced_shape(shape, {shape.size() - 1}, false), DType::C64}};
 }
 
-// The other way. The last dim is cut in two, and its cut stays where all parts are alike.
+// The reverse. The last dim becomes two; it keeps its cut if all parts are of the same size.
 Rows as_real(const OpSite& site) {
   Rows rows;
   cut_alike(site, {}, 2, rows);
@@ -65,7 +65,7 @@ Metas as_real_metas(const OpSite& site) {
 
 // ---- transforms along whole dims
 
-// Linear; the largest numbers have no largest transforms (PyTorch takes them to).
+// Linear. The maximum of transforms is not the transform of the maximum (PyTorch assumes it is).
 Rows fourier(const OpSite& site) {
   Rows rows;
   std::optional<std::vector<int>> dims = site.dims("dim");

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Collects the parts of the catalogue and the tables of rules.
 #include "core/ops/rules/rules.h"
 
 #include "core/base/errors.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a decision is made by: the catalogue's rows, the rules that they name, and the operators
-// that have none.
+// What decisions are made from: the catalogue's rows, the rules that they name, and functions for
+// the operators that have none.
 #pragma once
 
 #include <array>
@@ -12,19 +12,19 @@
 
 namespace reshard {
 
-// The operators, one row each, in the parts in which they are written (catalogue_*.cpp); the rows'
-// form is in operator.h. NAMES is a list of forms that have all else in common, `NAME>` one that
-// writes to tensors given as out=, which come after the others. A tensor is `name`, `name?` where
-// it may be absent, `name[]` a list.
+// The operators, one per row, in the parts in which they are written (catalogue_*.cpp); operator.h
+// gives the form of a row. NAMES is a list of operators that share everything else; `NAME>` writes
+// to tensors given as out=, which come after the others. A tensor is `name`, `name?` if it can be
+// absent, or `name[]` if it is a list.
 
 std::array<std::string_view, 7> catalogue();
 
 extern const std::string_view kPointwiseOperators, kListOperators, kTensorOperators,
     kShapeOperators, kImageOperators, kDecomposedOperators, kCompositeOperators;
 
-// The rules, in the files in which they are written (*_rules.cpp); a row of a table each.
+// The rules, one table per file (*_rules.cpp).
 
-// Throws CheckFailure where there is none: the catalogue names only what is there.
+// Throws CheckFailure if there is none: the catalogue must name only those that exist.
 const Rule& find_rule(std::string_view name);
 
 std::span<const Rule> pointwise_rules();
@@ -44,15 +44,15 @@ std::span<const Rule> linalg_rules();
 std::span<const Rule> grouped_rules();
 std::span<const Rule> decomposed_rules();
 
-// stack: all tensors lie as what they have in common, axis by axis.
+// stack: all tensors are brought to the placements that they have in common, axis by axis.
 Decision decide_stack(const OpCall& call, std::span<const std::int32_t> sizes,
                       const MoveCost& cost);
 
-// Operators that PyTorch does not choose rows for: handlers work on the shards as they lie and
-// communicate themselves. argmax and argmin compare every rank's best; within loss_parallel the
-// losses of logits that are cut along the classes are worked out on the cut.
+// Operators for which PyTorch chooses no rows: handlers work on the shards as they are placed and
+// communicate themselves. argmax and argmin compare the best of every rank; inside loss_parallel,
+// losses are computed directly on logits that are cut along the classes.
 bool is_handled(const OpCall& call);
-// Throws InputError for layouts that the handler does not take.
+// Throws InputError for layouts that the handler does not support.
 Decision decide_handled(const OpCall& call, std::span<const std::int32_t> sizes,
                         const MoveCost& cost);
 

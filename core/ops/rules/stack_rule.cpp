@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// stack: all tensors get the same placements, derived from those that they have.
 #include "core/ops/rules/rules.h"
 
 #include <algorithm>
@@ -12,16 +13,16 @@ namespace {
 
 using Tensors = std::vector<const TensorSpec*>;
 
-// A shard wins over a partial and both over a replica; two that differ become replicas, which a
-// later tensor may change again.
+// A shard wins over a partial, and both win over a replica. Two shards, or two partials, that
+// differ become a replica, which a later tensor can change again.
 OpPlacement common(const OpPlacement& a, const OpPlacement& b) {
   if (a == b || b.is_replicate()) return a;
   if (a.is_replicate() || (a.is_partial() && b.is_shard_like())) return b;
   return a.is_shard_like() && b.is_partial() ? a : OpPlacement::replicate();
 }
 
-// Whether all tensors can be made to lie so: a replica becomes any partial but a product, a shard
-// a sum, another partial none.
+// Whether all tensors can be brought to this placement: a replica becomes any partial but a
+// product, a shard only a sum, and a partial no other partial.
 bool can_follow(const Tensors& tensors, std::size_t axis, const OpPlacement& wanted) {
   if (!wanted.is_partial()) return true;
   return std::all_of(tensors.begin(), tensors.end(), [&](const TensorSpec* tensor) {
@@ -31,7 +32,7 @@ bool can_follow(const Tensors& tensors, std::size_t axis, const OpPlacement& wan
   });
 }
 
-// Sums and means may meet in one list, no other two kinds of partial.
+// Sums and averages can be combined in one list; no other two kinds of partial can.
 bool may_meet(const OpPlacement& a, const OpPlacement& b) {
   auto is_linear = [](const OpPlacement& p) {
     return p.is_partial(ReduceOp::Sum) || p.is_partial(ReduceOp::Avg);
@@ -39,8 +40,8 @@ bool may_meet(const OpPlacement& a, const OpPlacement& b) {
   return !a.is_partial() || !b.is_partial() || a == b || (is_linear(a) && is_linear(b));
 }
 
-// Axes along which tensors cannot lie as PyTorch wants are replicated; so are masked look-ups where
-// the new dim comes before those of the mask.
+// Axes on which tensors cannot have the placement that PyTorch wants are replicated. So are masked
+// look-ups if the new dim comes before the dims of the mask.
 OpPlacements followed(const Tensors& tensors, std::int64_t dim, bool& corrected) {
   OpPlacements out = tensors.front()->placements;
   for (std::size_t axis = 0; axis < out.size(); ++axis) {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Input dims that are joined and cut anew have one index in common, that of their elements in
-// row-major order. What a rank holds of the input is a set of such indices, of the output another
-// one, and both lie in memory in ascending order: the view is right where the sets are equal.
+// Which axes move elements in a view. The input dims that a group joins and cuts into output dims
+// share one index: that of an element in row-major order. A rank holds a set of such indices of the
+// input and a set of the output, both ascending in memory; the view is right if the sets are equal.
 //
-// What is left of a dim is a list of digits of that index, (extent, stride), outermost first. An
-// axis that cuts evenly takes digits off it: the rank's coordinate is their value. So two shards
-// agree where they take the same digits in the same order. An uneven cut has no digits; it is told
-// by the list that it cuts, and what it leaves is cut by nobody else.
+// What remains of a dim is a list of digits of that index, (extent, stride), outermost first. An
+// axis that cuts evenly takes digits off the list: their value is the rank's coordinate. So two
+// shards agree if they take the same digits in the same order. An uneven cut has no digits; it is
+// identified by the list that it cuts, and no other axis cuts what it leaves.
 #include "core/ops/views/view_rule.h"
 
 #include "core/base/errors.h"
@@ -32,7 +32,7 @@ class Digits {
   void push_from(const Digits& other, int begin) {
     for (int i = begin; i < other.size(); ++i) push(other[i]);
   }
-  // Without digits of extent 1, neighbours that are one digit joined.
+  // Drops digits of extent 1 and joins neighbours that are one digit.
   Digits shortest() const {
     Digits out;
     for (int i = 0; i < size_; ++i) {
@@ -58,24 +58,24 @@ class Digits {
     return to_index(i);
   }
 
-  // One for the dim's index, at most one more per axis that cuts it.
+  // One for the dim's index, and at most one more per axis that cuts it.
   std::array<Digit, kMaxAxes + 2> list_;
   int size_ = 0;
 };
 
-// A digit that an axis has cut unevenly stands at the end of a list, of no extent, its stride tells
-// whose it is.
+// The digit that an axis leaves at the end of a list when it cuts unevenly: its extent is 0 and its
+// stride identifies the axis.
 constexpr Digit uneven_rest(int axis) { return {0, -1 - axis}; }
 
 // What one axis takes.
 struct Taken {
   Digits digits;                  // even: these; uneven: the list that it cuts
-  std::int64_t split_factor = 0;  // uneven: into how many pieces first
+  std::int64_t split_factor = 0;  // uneven: number of pieces cut first
   friend bool operator==(const Taken&, const Taken&) = default;
 };
 
-// Moves the outermost `count` values of the list from `at` on to `taken`: false where they are no
-// digits.
+// Moves the outermost `count` values of the list, from `at` on, to `taken`; false if they are not
+// whole digits.
 bool take(Digits& list, int& at, std::int64_t count, Digits& taken) {
   while (count > 1) {
     if (at == list.size() || list[at].extent == 0) return false;
@@ -122,7 +122,7 @@ Taken cut(Digits& list, const AxisShard& shard, int axis, std::int64_t size) {
 
 using Lists = std::array<Digits, kMaxDims>;
 
-// One digit per dim of a group: dims begin .. end - 1 of `shape`.
+// Sets one digit for each dim of a group: dims begin .. end - 1 of `shape`.
 void start(const Shape& shape, int begin, int end, Lists& lists) {
   std::int64_t stride = 1;
   for (int d = end - 1; d >= begin; --d) {

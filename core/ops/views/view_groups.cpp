@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Groups of dims that a change of shape joins and cuts, and as_strided as a permutation of dims.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -9,7 +10,7 @@
 
 namespace reshard {
 
-// PyTorch's grouping, whose choices in ties (dims of length 1) its placements depend on.
+// The grouping is PyTorch's: its placements depend on how ties (dims of length 1) are resolved.
 namespace {
 
 // Dims begin .. end - 1.
@@ -17,7 +18,7 @@ struct Range {
   int begin, end;
 };
 
-// The output's dims of a group, made of the input's.
+// Adds the output dims of a group, made of the input dims `from`.
 void add_group(const Shape& output, Range from, Range to, ViewMap& map) {
   int pieces = 0, piece = 0;
   std::int64_t left = 1;
@@ -60,8 +61,8 @@ void group_dims(const Shape& input, const Shape& output, ViewMap& map) {
     from.begin = from.end, to.begin = to.end;
     bool has_from = from.begin < input.size(), has_to = to.begin < output.size();
     std::int64_t in = has_from ? input[from.end++] : 1, out = has_to ? output[to.end++] : 1;
-    // A 1 stands for itself only opposite a 1. (Where a side has ended, a tensor without elements
-    // may have other lengths left.)
+    // A 1 forms its own group only opposite a 1. (Where one side has ended, a tensor without
+    // elements can have other lengths left.)
     if (in == 1 && out != 1 && has_from) {
       to.end = to.begin;
     } else if (in != 1 && out == 1 && has_to) {
@@ -85,7 +86,7 @@ namespace {
 
 using Numbers = std::vector<std::int64_t>;
 
-// Dims that have not been taken, of this size and stride.
+// Dims that are not yet taken and have this size and stride.
 std::vector<int> alike(const Shape& shape, const Numbers& own, std::int64_t size,
                        std::int64_t stride, const std::vector<int>& taken) {
   std::vector<int> out;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// One function per form of view that fills its map, and the table of view operators.
 #include "core/ops/views/view_map.h"
 
 #include <algorithm>
@@ -16,16 +17,16 @@ namespace {
 
 using Sizes = std::vector<std::int64_t>;
 
-// The first of several names that is there: ATen's own, and that of its neighbours.
+// The first of these names that is present: ATen's own, or that of a related operator.
 std::string_view one_of(const OpAttributes& attributes, std::vector<std::string_view> names) {
   for (std::string_view name : names)
     if (attributes.has(name)) return name;
   return names.front();
 }
 
-// 0 .. dims - 1; negative ones count from the end.
+// As 0 .. dims - 1; negative dims count from the end.
 int dim_of(std::int64_t dim, int dims, std::string_view name) {
-  // A scalar has one dim to name, as in PyTorch.
+  // As in PyTorch, a scalar counts as having one dim.
   std::int64_t range = std::max(dims, 1);
   if (dim < -range || dim >= range)
     throw InputError(fmt::format("attr {}: expected a dim from {} to {}, found {}", name, -range,
@@ -55,7 +56,7 @@ void keep(ViewMap& map, std::int64_t dim) {
   map.add(from_dim(dim), map.input[static_cast<int>(dim)]);
 }
 
-// ---- one function per form: it fills the map's output
+// ---- one function per form, which fills the map's output
 
 void regroup(ViewMap& map, std::string_view name, Sizes sizes) {
   if (sizes.size() > kMaxDims)
@@ -267,8 +268,8 @@ void unsqueeze(ViewMap& map, const OpAttributes& attributes) {
   }
 }
 
-// Lengths of 1 before the dims until there are `least`; in front of the last of three comes the
-// only one.
+// Adds dims of length 1 until there are `least`: in front, except that atleast_3d adds one of them
+// at the end.
 void at_least(ViewMap& map, int least) {
   int missing = std::max(0, least - map.input.size());
   int behind = least == 3 && missing > 0 ? 1 : 0;
@@ -290,9 +291,9 @@ struct ViewOperator {
 
 constexpr ViewKind Strict = ViewKind::Strict, Loose = ViewKind::Loose, Rows = ViewKind::Rows;
 
-// flatten, unflatten and ravel are view where strides allow it, else a copy and _unsafe_view, and
-// strict as these. So is reshape, but in inference mode: a call that has its name is one that
-// dispatch saw, for which PyTorch has a loose rule. (It has none for _reshape_copy.)
+// flatten, unflatten and ravel are a view where strides allow it, else a copy and an _unsafe_view,
+// so they are strict like these. So is reshape, except in inference mode: a call with its name is
+// one that dispatch saw, and for that PyTorch has a loose rule. (It has none for _reshape_copy.)
 constexpr ViewOperator kOperators[] = {
     {"view", view, Strict},
     {"_unsafe_view", view, Strict},

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// PyTorch's answer for a view, corrected where it would move elements or fail.
 #include "core/ops/views/view_rule.h"
 
 #include <algorithm>
@@ -28,8 +29,9 @@ std::string refusal_of(int dim) {
       dim);
 }
 
-// What a look-up left is masked when its addends are summed, by its indices laid over the leading
-// dims. (PyTorch lets every view of it pass, and fails or masks others' rows there.)
+// Whether a view keeps the dims that a look-up's mask is over: when its addends are summed, they
+// are masked by the indices, which are the leading dims. (PyTorch lets every view pass, and then
+// fails or masks other rows.)
 bool keeps_mask(const ViewMap& map, const OpPlacement& placement) {
   for (int d = 0; d < placement.mask_dims; ++d)
     if (d >= map.output.size() || map.dim(d).kind != ViewDim::Kind::Input || map.dim(d).first != d)
@@ -37,7 +39,8 @@ bool keeps_mask(const ViewMap& map, const OpPlacement& placement) {
   return true;
 }
 
-// Sums first what could not be masked behind the view; operators with rows have none for it.
+// Sums a look-up's addends first if they could not be masked after the view. Operators with rows
+// have no row for such addends.
 void sum_masked(const ViewMap& map, ViewResult& result) {
   for (std::size_t axis = 0; axis < result.wanted.size(); ++axis) {
     const OpPlacement& placement = result.wanted[axis];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How views carry placements: which axis cuts which dim, what PyTorch makes of it, whether that is
-// right, what is decided.
+// How views carry placements: which axis cuts which dim, what PyTorch does with it, whether that is
+// right, and what is decided.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@
 
 namespace reshard {
 
-// What view operators need of placements: which axis cuts which dim.
+// The part of placements that view operators need: which axis cuts which dim.
 
 struct AxisShard {
   enum class Kind : std::uint8_t { None, Plain, Strided };
@@ -38,38 +38,39 @@ static_assert(kMaxAxes <= 8 && kMaxDims <= 8);
 constexpr std::uint8_t only(int index) { return static_cast<std::uint8_t>(1u << index); }
 constexpr bool has(std::uint8_t set, int index) { return (set >> index & 1u) != 0; }
 
-// How PyTorch 2.15 carries shards through a view, as it is: it may be wrong.
+// How PyTorch 2.15 carries shards through a view, unchanged: it may be wrong.
 
 struct TorchViewShards {
   AxisShards wanted, out;
   std::string refusal;  // empty: none
-  int lost_axis = -1;   // whose shard PyTorch finds no place for: it fails inside
+  int lost_axis = -1;   // the axis for which PyTorch finds no place and fails internally; -1: none
 };
 
 TorchViewShards torch_view_shards(const ViewMap& map, const AxisShards& in, AxisSizes sizes);
 
-// Whether a view leaves every element on its rank. The axes whose shards of the output are not what
-// their shards of the input become; 0 where each rank's part of the output holds the elements of
-// its part of the input, in their order. Never 0 where one is elsewhere; may name an axis of shards
-// that agree only by accident of short lengths.
+// Whether a view leaves every element on its rank. Returns the axes on which the output's shards
+// are not what the input's become; 0 if each rank's part of the output holds the elements of its
+// part of the input, in their order. Never 0 if an element is elsewhere, but can name an axis on
+// which shards agree only because lengths are short.
 AxisSet moved_axes(const ViewMap& map, const AxisShards& in, const AxisShards& out,
                    AxisSizes sizes);
 
-// What a view operator makes of placements.
+// The placements that a view operator wants and produces.
 
 struct ViewResult {
   OpPlacements wanted, output;
   bool of_view = false;             // a view made the output's _StridedShard
-  std::string refusal;              // empty: none. Else wanted and output are, too
+  std::string refusal;              // empty: none. If set, wanted and output are empty
   std::string_view corrected = {};  // what PyTorch does wrong here; empty: nothing
 };
 
-// `sizes`: of the mesh's axes. Partials pass. What PyTorch decides, save where it would be wrong or
-// fails inside: there a strict operator refuses, another one replicates what cannot follow.
+// `sizes`: of the mesh's axes. Partials pass through. The result is PyTorch's, except where that
+// would be wrong or fail internally: there a strict operator refuses, and any other replicates what
+// cannot be carried through.
 ViewResult propagate(const ViewMap& map, const TensorSpec& input, AxisSizes sizes);
 
 AxisShard shard_of(const OpPlacement& placement);
-// `before` with these shards for its own, replicated where there is none.
+// `before` with its shards replaced by these, replicated where there are none.
 OpPlacements placements_of(const OpPlacements& before, const AxisShards& shards);
 
 // The shape of a rank's part of the output, by its position in the mesh.

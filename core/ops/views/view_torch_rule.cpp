@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Two passes. The first looks at each output dim in turn and says which input dims may stay sharded
-// on which axes; what may not is replicated or refused. The second places the shards that are left,
-// axis by axis. A later dim can overrule what an earlier one of the same group said: PyTorch's
-// answers depend on it, so the order of assignments here is its order.
+// PyTorch's rule, in two passes. The first goes over the output dims and finds which input dims may
+// stay sharded on which axes; others are replicated or refused. The second places the remaining
+// shards, axis by axis. A later dim can overrule an earlier one of the same group and PyTorch's
+// results depend on that, so assignments here are in PyTorch's order.
 #include "core/ops/views/view_rule.h"
 
 #include <bit>
@@ -78,7 +78,7 @@ class TorchRule {
     return true;
   }
 
-  // `joined`: the dims that may stay sharded, or the first where none is.
+  // `joined`: the dims that may stay sharded, or the first dim if there are none.
   bool analyse_flatten(const ViewDim& dim, DimSet& joined) {
     joined = 0;
     for (int d = dim.first; d <= dim.last; ++d) {
@@ -131,7 +131,7 @@ class TorchRule {
     return true;
   }
 
-  // The first axis that may shard this piece, or -1: a plain shard, or a strided one that fits.
+  // The first axis that may shard this piece, by a plain shard or a strided one that fits; else -1.
   int axis_for_split(const ViewDim& dim, int from) const {
     for (int axis = 0; axis < axes(); ++axis)
       if (in(axis).cuts(from) && !has(matched_, axis) &&
@@ -140,8 +140,8 @@ class TorchRule {
     return -1;
   }
 
-  // Whether a strided shard's split factor is the product of the lengths left of this piece, less
-  // what earlier axes cut off them.
+  // Whether a strided shard's split factor is the product of the lengths to the left of this piece,
+  // divided by what earlier axes cut off them.
   bool fits_piece(const ViewDim& dim, int axis, const AxisShards& shards) const {
     const AxisShard& shard = shards[to_index(axis)];
     std::int64_t expected = dim.left;
@@ -215,7 +215,7 @@ class TorchRule {
     return true;
   }
 
-  // Whether a later axis cuts this axis's dim or one behind it in the group.
+  // Whether a later axis cuts this axis's dim or a later dim of the group.
   bool cut_after(int axis, const ViewDim& dim) {
     int from = wanted(axis).dim;
     for (int later = axis + 1; later < axes(); ++later)
@@ -247,7 +247,7 @@ class TorchRule {
     return true;
   }
 
-  // The first piece whose inner lengths divide what one shard holds in a row, or -1.
+  // The first piece with inner lengths that divide what one shard holds contiguously, or -1.
   int target_that_keeps(DimSet open, int axis, const AxisShard& shard) const {
     std::int64_t length = map_.input[shard.dim], shards = size(axis) * shard.split_factor;
     if (length % shards != 0) return -1;
@@ -265,12 +265,12 @@ class TorchRule {
   const AxisShards& in_;
   AxisSizes sizes_;
   bool strict_;
-  std::array<AxisSet, kMaxDims> allowed_{};   // by input dim: the axes that may shard it
-  std::array<AxisSet, kMaxDims> given_up_{};  // replicated by strict operators, too
-  std::array<DimSet, kMaxDims> targets_{};    // by input dim: the output dims it goes to
-  std::array<DimSet, kMaxDims> claimed_{};    // those of them that a strided shard has taken
-  AxisSet matched_ = 0;                       // axes whose strided shard has found its piece
-  DimVector local_;                           // the input's lengths, divided axis by axis
+  std::array<AxisSet, kMaxDims> allowed_{};   // by input dim: axes that may shard it
+  std::array<AxisSet, kMaxDims> given_up_{};  // by input dim: axes that even Strict replicates
+  std::array<DimSet, kMaxDims> targets_{};    // by input dim: output dims that it goes to
+  std::array<DimSet, kMaxDims> claimed_{};  // by input dim: targets that a strided shard has taken
+  AxisSet matched_ = 0;                     // axes with a strided shard that has found its piece
+  DimVector local_;                         // the input's lengths, divided axis by axis
   TorchViewShards result_;
 };
 

@@ -6,8 +6,8 @@
 //                engines, rounded up) and its route's latency; then its bytes at the rate of its
 //                class: over NVLink a share of the link; through host memory a wait for the staging
 //                and the first chunk, and the route's cap. A GPU with more copies than engines
-//                shares these among them; several copies of a GPU share its first hop, of which they
-//                reach a share
+//                shares these among them; several copies of a GPU share its first hop and reach
+//                only a part of it
 //   all_gather   every rank copies its part to every other rank of its node; between nodes one copy
 //                per node goes to the peer at the same place, which copies it on chunk by chunk
 //   all_to_all   a copy per pair

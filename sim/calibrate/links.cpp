@@ -16,7 +16,7 @@ namespace {
 
 using Pair = std::pair<std::int32_t, std::int32_t>;
 
-// To four digits: measurements say no more.
+// Rounded to four digits, the most that measurements justify.
 std::int64_t in_short(std::int64_t value) {
   std::int64_t unit = 1;
   while (value / unit >= 10'000) unit *= 10;

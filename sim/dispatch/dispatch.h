@@ -68,8 +68,8 @@ struct DispatchReport {
   std::vector<std::shared_ptr<const OperatorLine>> tensors;  // declared by lines
   DecisionCacheStatistics cache;
   std::map<std::string_view, CollectiveCounts> collectives;  // by pass
-  // Collectives whose lines state their place, by pass: those issued by the rank that takes part in
-  // most.
+  // Collectives with lines that state their place, by pass: those issued by the rank that takes
+  // part in most.
   std::map<std::string_view, CollectiveCounts> issued;
   // Torch compared with Best, if Best was requested and PyTorch refuses nothing.
   std::optional<Regret> regret;

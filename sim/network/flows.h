@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The transfers in progress: first waiting for their route's latency, then sharing capacity.
 //
-// A flow without bytes never shares. A flow whose resources have no other flows is *sole*: its rate
+// A flow without bytes never shares. A flow on resources without other flows is *sole*: its rate
 // and its end are known and nothing needs solving, until another flow arrives at one of its
 // resources. Then it shares like all others, with its remaining work, and can only end later than
 // predicted.

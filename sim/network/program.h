@@ -82,11 +82,11 @@ class Program {
     enum class Kind : std::uint8_t {
       None,          // it has started everywhere
       After,         // it comes after `op`
-      Stream,        // on `rank`, it follows `op` on its stream
-      Communicator,  // ... of its communicator
-      Host,          // ... whose end the host waits for
-      Launch,        // ... which must begin first by the launch order
-      Queue          // ... is issued and not done, and the launch queue is full
+      Stream,        // on `rank`, it waits for `op` before it on its stream
+      Communicator,  // the same on its communicator
+      Host,          // on `rank`, the host waits for the end of `op`
+      Launch,        // on `rank`, the launch order wants `op` to begin first
+      Queue          // on `rank`, the launch queue is full, and `op` in it is not done
     } kind = Kind::None;
     OpId op{0};
     Rank rank{0};

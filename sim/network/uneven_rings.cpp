@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Rings whose members do not end a round together: their links differ, or the elements of an
+// Rings with members that do not end a round together: their links differ, or the elements of an
 // all_reduce are not divisible by its n members, so that chunks of two sizes circulate. If no two
 // transfers of a round cross one resource, each has the rate of its links alone, and ends are sums
 // and maxima. With T(r, i) the time at which member i begins round r, and a transfer from i to j

@@ -22,8 +22,8 @@
 // upper bounds is the end of a transfer with an exact rate. That holds for all of them if ranks are
 // equivalent, however the last bytes per second are rounded; otherwise the step is run. Several
 // rounds are processed one after another as long as all parts end each of them together; equal
-// rounds (as in a ring) are computed once. Rings whose members do not end their rounds together are
-// handled if each transfer has its links to itself (uneven_rings.cpp).
+// rounds (as in a ring) are computed once. Rings with members that do not end their rounds together
+// are handled if each transfer has its links to itself (uneven_rings.cpp).
 #pragma once
 
 #include <cstdint>

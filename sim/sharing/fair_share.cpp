@@ -79,7 +79,7 @@ void FairShare::remove(std::int32_t flow, std::int64_t now_ps) {
     rest_[hops[hop]] += static_cast<std::uint64_t>(rate);
     resource.outsiders -= outside ? 1 : 0;
     std::int32_t position = positions_[to_index(flow) * stride_ + hop];
-    // The last flow of the list takes the position.
+    // The last flow of the list moves into its position.
     std::int32_t moved = resource.flows.back();
     resource.flows[to_index(position)] = moved;
     resource.flows.pop_back();
@@ -116,7 +116,7 @@ void FairShare::join(std::int32_t flow, std::int32_t group, std::int64_t now_ps)
   groups_.join(flow, group, now_ps);
 }
 
-// The last flow of the group takes the seat.
+// The last flow of the group moves into its seat.
 void FairShare::leave(std::int32_t flow, std::int64_t now_ps) {
   if (std::int32_t group = groups_.group_of(flow); group >= 0) {
     Group& from = members_[group];

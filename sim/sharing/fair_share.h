@@ -113,7 +113,7 @@ class FairShare {
     ResourceId resource;
     std::int32_t flow = -1;
   };
-  // The flows whose rate is a resource's share.
+  // The flows that have a resource's share as their rate.
   struct Group {
     ResourceId limit;
     std::vector<std::int32_t> flows;
@@ -200,8 +200,8 @@ class FairShare {
   std::int32_t epoch_ = 0;
   std::vector<ResourceId>* changed_ = nullptr;  // of the current solution; null if not asked for
   std::int64_t capped_ = 0;                     // flows that a cap can bind
-  // The most flows that ever crossed one resource, and the largest share whose product with that
-  // number fits 64 bits.
+  // The most flows that ever crossed one resource, and the largest share that fits 64 bits when
+  // multiplied by that number.
   std::int32_t most_flows_ = 1;
   std::uint64_t most_share_ = std::numeric_limits<std::uint64_t>::max();
   // After filling a part of at least half the network, this many solutions skip the search for

@@ -87,7 +87,7 @@ class MinimumTree {
   std::int64_t at(std::int32_t index) const { return levels_[0].values[index]; }
   // kNever if there is none.
   std::int64_t minimum();
-  // Indices whose value equals the minimum, ascending, appended to `out`; none when it is kNever.
+  // Appends to `out` the indices with the minimum value, ascending; none if it is kNever.
   void find_minimum(std::vector<std::int32_t>& out);
 
  private:

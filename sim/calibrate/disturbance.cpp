@@ -29,8 +29,8 @@ std::int64_t time_of(const Json& json, const char* key, const std::string& file)
   return *time_ps;
 }
 
-// The share of its rate at which `alone` of work takes `with` beside something that runs for
-// `beside`: all the time, or until that is over.
+// The share of its rate at which work that takes `alone` on its own takes `with` next to other work
+// that runs for `beside`: the share holds until the shorter of the two ends.
 std::int64_t share_of(std::int64_t alone, std::int64_t with, std::int64_t beside) {
   Int128 together = std::min(with, beside), done = Int128{alone} - (with - together);
   return static_cast<std::int64_t>(

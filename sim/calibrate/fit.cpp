@@ -20,13 +20,14 @@ namespace reshard::sim {
 namespace {
 
 constexpr int kMaxRounds = 40;
-constexpr double kStep = 1e-3;     // of a parameter, to see what it changes
-constexpr double kLeast = 1e-3;    // one that changes less, relative to itself, is not told
+constexpr double kStep = 1e-3;     // relative step of a parameter for numerical derivatives
+constexpr double kLeast = 1e-3;    // parameters with smaller effects, per relative change, are not
+                                   // fitted
 constexpr double kAlike = 0.9995;  // cosine of the angle between two parameters' effects
 
 std::int64_t rounded(double value) { return static_cast<std::int64_t>(value + 0.5); }
 
-// To four digits: measurements say no more.
+// Rounded to four digits, the most that measurements justify.
 double in_short(double value) {
   std::int64_t unit = 1;
   while (value >= 10'000 * static_cast<double>(unit)) unit *= 10;
@@ -37,15 +38,15 @@ struct Parameter {
   std::string name, meaning;
   FigureUnit unit;
   double start, least, most;
-  // What keeps it where it was unless rows speak against it: added to the mean error, times the
-  // square of the logarithm of the change.
+  // Strength of the pull towards the start value: this times the squared logarithm of the change is
+  // added to the mean error.
   double prior;
   std::function<void(TopologyDescription&, std::int64_t)> set;
 };
 
-// Figures in the order in which they are kept where two are alike: those that mean most first. The
-// Simple protocol's corrections are near 1 on every machine seen, and few ranks tell launch and
-// step of it apart.
+// Of two figures with the same effect the first in this order is fitted: the most meaningful come
+// first. The Simple protocol's corrections were near 1 on every machine measured, and with few
+// ranks its launch and hop corrections cannot be told apart.
 void add_figures(const TopologyDescription& base, std::vector<Parameter>& out) {
   constexpr double kFree = 1e-4, kHeld = 0.05;
   constexpr std::array<std::pair<Figure, double>, 9> kOrder{{{Figure::Launch, kFree},
@@ -70,8 +71,8 @@ void add_figures(const TopologyDescription& base, std::vector<Parameter>& out) {
   }
 }
 
-// Links of one node that NVLink does not replace, by their rate; a link's rate as stated may be
-// half or twice what sends reach.
+// Links within a node other than NVLink, grouped by rate. The fitted rate stays within a quarter
+// and four times the stated rate, which may be half or twice what sends reach.
 void add_links(const TopologyDescription& base, std::vector<Parameter>& out) {
   struct Links {
     std::vector<std::int32_t> ports, shared;
@@ -139,7 +140,7 @@ class Fit {
   }
 
  private:
-  // Relative errors.
+  // The relative errors of all rows.
   Eigen::VectorXd residuals(const std::vector<double>& values) const {
     TopologyDescription description = base_;
     for (std::size_t i = 0; i < parameters_.size(); ++i)
@@ -152,7 +153,8 @@ class Fit {
     return out;
   }
 
-  // Per parameter of `free`, what its logarithm changes.
+  // By column, for each parameter of `free`: derivative of the errors by the logarithm of the
+  // parameter.
   Eigen::MatrixXd slopes(const std::vector<double>& values, const std::vector<int>& free,
                          const Eigen::VectorXd& here) const {
     Eigen::MatrixXd out(here.size(), static_cast<Eigen::Index>(free.size()));
@@ -164,7 +166,7 @@ class Fit {
     return out;
   }
 
-  // Which parameters the rows tell.
+  // The parameters that the rows determine.
   std::vector<int> choose(Calibration& out) const {
     std::vector<int> all(parameters_.size()), free;
     std::iota(all.begin(), all.end(), 0);
@@ -214,7 +216,8 @@ class Fit {
     Eigen::VectorXd here = residuals(values);
     for (int round = 0; round < kMaxRounds && damping < 1e6; ++round) {
       Eigen::MatrixXd slope = slopes(values, free, here);
-      // Rows that are far off weigh less: least squares so weighted lowers the sum of errors.
+      // Rows with large errors weigh less: least squares weighted this way lowers the sum of
+      // absolute errors.
       Eigen::VectorXd weight = here.cwiseAbs().cwiseMax(0.02).cwiseInverse();
       Eigen::MatrixXd normal = slope.transpose() * weight.asDiagonal() * slope;
       Eigen::VectorXd down = -slope.transpose() * weight.cwiseProduct(here);
@@ -256,7 +259,7 @@ class Fit {
 
 std::int64_t predicted_ps(const Topology& topology, const MeasuredCollective& row,
                           const std::string& nccl_version) {
-  // The caller keeps the topology.
+  // The caller owns the topology.
   auto borrowed = std::shared_ptr<const Topology>(std::shared_ptr<const Topology>(), &topology);
   Carriage carriage(borrowed, {TransportKind::Nccl, nccl_version});
   std::vector<Rank> ranks;

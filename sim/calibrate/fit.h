@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Calibration: a machine's parameters, fitted so that the nccl transport takes what was measured.
+// Calibration: fits a machine's parameters so that the nccl transport predicts the measured times.
 //
-// Parameters are the figures of core/topology/machine.h and, where ranks that were measured reach
-// each other by more than NVLink, the rates of the links on the way: ports and shared resources of
-// equal rate are one parameter.
+// The parameters are the figures of core/topology/machine.h and, where measured ranks reach each
+// other over more than NVLink, the rates of the links on those routes. Ports and shared resources
+// of equal rate form one parameter.
 //
-// Only what the rows can tell is fitted: a parameter that changes no prediction by more than one
-// part in a thousand is left as it is, and so is one of two that change all predictions alike; the
-// result names both. The fit is of relative errors, damped least squares (Levenberg, Marquardt) in
-// the logarithms of the parameters, weighted so that the mean absolute error falls and a stray row
-// counts little; parameters stay within their bounds, and near what they were where rows say little
-// about them.
+// Only parameters that the rows determine are fitted. A parameter is left unchanged if a relative
+// change of it moves no prediction by more than 1/1000 of that change, or if it affects all
+// predictions in the same proportion as another parameter does; the result names the parameters of
+// both kinds. The fit minimises relative errors by damped least squares (Levenberg-Marquardt) in
+// the logarithms of the parameters, weighted so that it reduces the mean absolute error and
+// outliers count little. Parameters stay within their bounds, and close to their previous values
+// where the rows say little about them.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +25,7 @@
 
 namespace reshard::sim {
 
-// What the nccl transport takes for a row. Throws InputError where a rank has no device.
+// Time that the nccl transport predicts for a row. Throws InputError if a rank has no device.
 std::int64_t predicted_ps(const Topology& topology, const MeasuredCollective& row,
                           const std::string& nccl_version);
 
@@ -32,18 +33,18 @@ struct Fitted {
   std::string name;  // "nccl.launch", "port pcie", "shared uplink0-out, uplink1-out, .."
   std::string meaning;
   FigureUnit unit;
-  std::int64_t before = 0, after = 0;  // in the unit; `before`: stated or concluded
+  std::int64_t before = 0, after = 0;  // in `unit`; `before` is the stated or the default value
 };
 
 struct Calibration {
   std::vector<Fitted> fitted;
-  std::vector<std::string> untold;  // change nothing that was measured
-  // The first was left as it was: it cannot be told from the second.
+  std::vector<std::string> untold;  // parameters that affect no measured row
+  // The first was left unchanged because its effect cannot be told from that of the second.
   std::vector<std::pair<std::string, std::string>> alike;
-  TopologyDescription machine;  // with what was fitted
+  TopologyDescription machine;  // with the fitted values
 };
 
-// At least one row.
+// Requires at least one row.
 Calibration calibrate(const TopologyDescription& base, const std::vector<MeasuredCollective>& rows,
                       const std::string& nccl_version);
 

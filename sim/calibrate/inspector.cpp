@@ -4,8 +4,8 @@
 //   {"header": {"n_ranks": 8, ..}, "coll_perf": {"coll": "AllReduce", "coll_msg_size_bytes": 8,
 //    "coll_exec_time_us": 21.6, "coll_algobw_gbs": .., ..}}
 //
-// The size is that of one rank's part where a rank has a part: of an AllGather what it sends, of a
-// ReduceScatter what it gets. Rates are of all parts. Lines of other records are passed over.
+// For an AllGather the size is what one rank sends, for a ReduceScatter what one rank receives; the
+// rates count all ranks' parts. Lines of other records are skipped.
 #include <algorithm>
 #include <map>
 #include <tuple>
@@ -81,14 +81,15 @@ class InspectorReader {
         {*name->kind, static_cast<std::int32_t>(n), row.bytes, picoseconds(us), place_});
   }
 
-  // 0 where it is not said.
+  // 0 if the record does not give it.
   Printed rate(const Json& perf, const char* key) const {
     if (!perf.contains(key) || perf[key].is_null()) return {};
     double value = number(perf[key], fmt::format("{}: {}", place_, key));
     return {value, 2e-6};
   }
 
-  // Sets the bytes of all parts. False where it is not known whether the size counts them all.
+  // Sets the row's bytes to those of all parts. False if it is unknown whether `size` counts them
+  // all.
   bool whole_size(PrintedRow& row, CollectiveKind kind, std::int64_t size, std::int64_t ranks) {
     std::int64_t all = size > kMaxBytes / ranks ? kMaxBytes : size * ranks;
     bool part = kind == CollectiveKind::AllGather || kind == CollectiveKind::ReduceScatter;

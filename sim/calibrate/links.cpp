@@ -16,14 +16,14 @@ namespace {
 
 using Pair = std::pair<std::int32_t, std::int32_t>;
 
-// To four digits: measurements say no more.
+// Rounded to four digits, the most that measurements justify.
 std::int64_t in_short(std::int64_t value) {
   std::int64_t unit = 1;
   while (value / unit >= 10'000) unit *= 10;
   return (value + unit / 2) / unit * unit;
 }
 
-// A directed part of a port, or a shared resource.
+// A port, or a shared resource.
 struct Resource {
   bool is_port;
   std::int32_t index;
@@ -62,7 +62,7 @@ class LinkFitter {
     PathClass path_class;
     std::int64_t before;  // rate of its routes
     std::set<std::size_t> lines;
-    std::vector<Pair> pairs;  // the lower device first
+    std::vector<Pair> pairs;  // lower device first
     std::int64_t one_way = 0, latency_ps = 0;
     std::optional<std::int64_t> both_ways;
   };
@@ -90,7 +90,8 @@ class LinkFitter {
     return std::min(carried(rule), rule.cap_bytes_per_s.value_or(kMaxBytes));
   }
 
-  // Which line serves which pair, and what both directions cross.
+  // Groups the pairs by their route lines, and finds the shared resources that both directions
+  // cross.
   void sort_pairs() {
     RouteTable table = make_route_table(out_.machine);
     auto class_of = [&](std::int32_t device) {
@@ -159,7 +160,7 @@ class LinkFitter {
     }
   }
 
-  // Like changes are said together.
+  // Equal changes are reported together.
   void note(const std::string& name, const std::string& meaning, FigureUnit unit,
             std::int64_t before, std::int64_t after) {
     if (before == after) return;

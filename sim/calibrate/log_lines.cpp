@@ -15,7 +15,7 @@ constexpr char kTime = '\1';
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// Digits for '0', anything else itself.
+// Whether `text` contains `form`, in which '0' matches any digit.
 bool has_form(std::string_view text, std::string_view form) {
   auto fits = [&](std::size_t at) {
     for (std::size_t i = 0; i < form.size(); ++i)
@@ -27,7 +27,7 @@ bool has_form(std::string_view text, std::string_view form) {
   return false;
 }
 
-// The length of a date or a time of day at the start of a text, 0 where there is none.
+// Length of the date or time of day at the start of a text; 0 if there is none.
 std::size_t time_length(std::string_view text) {
   if (text.empty() || !is_digit(text[0])) return 0;
   std::size_t end = std::min(text.find_first_not_of("0123456789:.,+-TZ"), text.size());
@@ -35,10 +35,10 @@ std::size_t time_length(std::string_view text) {
   return has_form(word, "0000-00-00") || has_form(word, "00:00:00") ? end : 0;
 }
 
-// The start of a line with its times as one character each.
+// The start of a line, with each timestamp replaced by one character.
 struct Head {
   std::string shape;
-  std::vector<std::size_t> ends;  // in the line, behind each character of the shape
+  std::vector<std::size_t> ends;  // by character of `shape`: the offset in the line that follows it
 };
 
 Head head_of(std::string_view line) {
@@ -53,7 +53,7 @@ Head head_of(std::string_view line) {
   return out;
 }
 
-// Whether the words are those of a line that a run's output starts with.
+// Whether these are the words of a line that starts a run's output.
 bool is_header(const std::vector<std::string_view>& words) {
   auto is = [&](std::size_t at, std::string_view word) {
     return at < words.size() && words[at] == word;
@@ -67,7 +67,7 @@ bool is_header(const std::vector<std::string_view>& words) {
   return is(0, "Using") && is(1, "devices");
 }
 
-// Where a header begins in a line, its '#' before it; npos: nowhere.
+// Offset at which a header begins in a line, including its '#'; npos if there is none.
 std::size_t header_begin(std::string_view line) {
   constexpr std::array<std::string_view, 6> kWords{"nThread",    "Rank", "Collective",
                                                    "nccl-tests", "size", "Using"};

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The lines of a log of nccl-tests, without what launchers, terminals and web pages put before them
-// and into them: "[1,0]<stdout>:" (mpirun --tag-output), " 0:" (srun --label), the time
+// The lines of an nccl-tests log, stripped of what launchers, terminals and web pages add to them:
+// "[1,0]<stdout>:" (mpirun --tag-output), " 0:" (srun --label), timestamps
 // (kubectl logs --timestamps), "(head, rank=0, pid=3808)" (SkyPilot, Ray), "> " (a quotation),
-// escapes that colour.
+// colour escapes.
 //
-// No list of such forms is kept. Lines that nccl-tests starts its output with ("# nThread 1",
-// "#  Rank  0 Group", the titles of its table) are known wherever they stand; what stands before
-// them is a prefix, whose times may differ from line to line. Each prefix is a process: what two of
-// them print is not one text.
+// There is no list of such prefixes. The lines with which nccl-tests starts its output
+// ("# nThread 1", "#  Rank  0 Group", the titles of its table) are recognised anywhere in a line;
+// what precedes them is a prefix, in which timestamps may differ from line to line. Each prefix
+// stands for a process, and the output of each process is read separately.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ namespace reshard::sim {
 
 class LogLines {
  public:
-  // `text` must outlive it.
+  // `text` must outlive this object.
   explicit LogLines(std::string_view text);
 
   struct Line {
@@ -35,11 +35,12 @@ class LogLines {
  private:
   std::string_view rest_;
   std::int64_t number_ = 0;
-  std::map<std::string, std::int32_t, std::less<>> prefixes_;  // times as one character
+  std::map<std::string, std::int32_t, std::less<>> prefixes_;  // timestamps as one character
   std::set<std::size_t> lengths_;
 };
 
-// The words of one of the lines that a run's output starts with, without '#'; none of other lines.
+// The words of a line that belongs to the start of a run's output, without '#'; empty for other
+// lines.
 std::vector<std::string_view> header_words(std::string_view line);
 
 }  // namespace reshard::sim

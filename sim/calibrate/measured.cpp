@@ -21,7 +21,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Longer names before those that they contain.
+// Names precede the shorter names that they contain.
 constexpr std::array<CollectiveName, 12> kNames{{{"allreduce", CollectiveKind::AllReduce},
                                                  {"allgatherv", std::nullopt},
                                                  {"allgather", CollectiveKind::AllGather},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the readers of measured collectives share: names of collectives, rows that are passed over.
+// Shared by the readers of measured collectives: the names of collectives, and notes on rows.
 #pragma once
 
 #include <cstdint>
@@ -17,18 +17,18 @@ namespace reshard::sim {
 
 struct CollectiveName {
   std::string_view word;
-  std::optional<CollectiveKind> kind;  // none: not ours
+  std::optional<CollectiveKind> kind;  // none: unsupported
 };
-// The first of the names in a text, whatever its case and underscores; null where there is none.
+// The first known name that occurs in a text, ignoring case, underscores and hyphens; null if there
+// is none.
 const CollectiveName* name_in(std::string_view text);
-// Of the file that a path names.
+// The same for the last component of a path.
 const CollectiveName* name_of_file(const std::string& path);
-// By the program in a line, "./build/all_reduce_perf -b 8"; null where no program of nccl-tests is
-// named.
+// The same for the nccl-tests program in a line, "./build/all_reduce_perf -b 8"; null if the line
+// names no such program.
 const CollectiveName* program_in(std::string_view line);
 
-// What is said of rows, once per reason: "log.txt:12: 3 rows with wrong values (#wrong) are passed
-// over".
+// Notes on rows, one per reason: "log.txt:12: 3 rows with wrong values (#wrong) are passed over".
 class RowNotes {
  public:
   void add(const std::string& reason, const std::string& place) {
@@ -38,17 +38,19 @@ class RowNotes {
   std::vector<std::string> texts() const;
 
  private:
-  std::map<std::string, std::pair<std::string, std::int64_t>> rows_;  // first place, how many
+  std::map<std::string, std::pair<std::string, std::int64_t>> rows_;  // reason -> first place,
+                                                                      // number of rows
 };
 
 MeasuredTable read_nccl_tests_text(std::string_view text, const std::string& file);
 MeasuredTable read_nccl_tests_json(const nlohmann::json& whole, const std::string& file);
 MeasuredTable read_inspector(std::string_view text, const std::string& file);
 
-// Of a file that holds nothing measured: what is read, and what it looks like.
+// For a file without measurements: the error says which formats are read and what the file looks
+// like.
 [[noreturn]] void refuse_other(std::string_view text, const std::string& file);
 
-// Of a JSON object. Throws InputError "PLACE: expected 'KEY', found none".
+// Field of a JSON object. Throws InputError "PLACE: expected 'KEY', found none".
 const nlohmann::json& member(const nlohmann::json& of, const char* key, const std::string& place);
 double number(const nlohmann::json& of, const std::string& place);
 std::int64_t picoseconds(double us);  // at least 1

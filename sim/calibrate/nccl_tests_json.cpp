@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What nccl-tests writes with -J:
+// The JSON that nccl-tests writes with -J:
 //
 //   {"args": ["./all_reduce_perf", ..], "config": {"nthreads", "ngpus", "devices": [{"rank",
 //    "group"}]}, "results": [{"size", "out_of_place": {"time", "alg_bw", "bus_bw", "nwrong"},
 //    "in_place": ..}]}
 //
-// Of each process it writes only the first of its devices.
+// For each process it lists only the first device.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -21,7 +21,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr double kRateUnit = 0.05;  // GB/s, us: what rates in JSON are taken to be rounded to
+constexpr double kRateUnit = 0.05;  // GB/s and us: assumed rounding of the numbers in the JSON
 
 class JsonReader {
  public:
@@ -62,7 +62,7 @@ class JsonReader {
     return name_of_file(file_);
   }
 
-  // Below `config`; some that convert it have them on top.
+  // Reads 'devices' from `config`, or from the top level, where some converters put it.
   void read_devices() {
     const Json* config =
         whole_.is_object() && whole_.contains("config") ? &whole_["config"] : nullptr;
@@ -94,7 +94,7 @@ class JsonReader {
     }
   }
 
-  // A row that says its time; out of place where it has both.
+  // Adds a row if the result has a time; the out-of-place time if it has both.
   void read_result(const Json& result, const std::string& place, const CollectiveName& name) {
     double size = number(member(result, "size", place), place + ".size");
     if (!(size >= 0 && size <= 4e18))
@@ -123,7 +123,7 @@ class JsonReader {
     notes_.add("without a time passed over", place);
   }
 
-  // False where it says no time, or one of wrong values.
+  // False if there is no time, or the values are wrong.
   bool read_body(const Json& body, std::int64_t size, const std::string& place) {
     wrong_ = false;
     const Json& time = member(body, "time", place);
@@ -151,7 +151,8 @@ class JsonReader {
     return true;
   }
 
-  // An entry is a process's first device; should each be there, rates tell.
+  // The entries may be the first devices of all processes; the rates decide whether none is
+  // missing.
   std::int64_t number_of_ranks(CollectiveKind kind) {
     PrintedRun all = run_;
     bool each = std::all_of(run_.rows.begin(), run_.rows.end(), [&](const PrintedRow& row) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What nccl-tests prints, of any age. A row is size, count, type, then redop and root where the
-// version prints them, then time, algbw, busbw and the wrong values of what was run out of place
-// and in place. Where time stands is not told by the number of words: it is the first figure whose
-// quotient with the size is the figure behind it.
+// Reads the text output of all versions of nccl-tests. A row is size, count, type, then redop and
+// root if the version prints them, then time, algbw, busbw and wrong values, out of place and then
+// in place. The position of the time does not follow from the number of words: it is the first
+// number that, divided into the size, gives the number after it.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -23,22 +23,22 @@ namespace {
 
 using Words = std::vector<std::string_view>;
 
-constexpr double kWrongError = 0.1;  // of old versions' column "error", relative
+constexpr double kWrongError = 0.1;  // for the column "error" of old versions, relative
 
-// What one process printed.
+// Output of one process.
 struct Process {
   const CollectiveName* name = nullptr;
   PrintedRun run;
-  std::vector<std::int64_t> lines;  // of the run's rows
+  std::vector<std::int64_t> lines;  // by row of the run
   bool rows_seen = false;
-  // Of the last line of titles: where the words "time" end in it.
+  // From the last line of titles: the offsets at which the words "time" end.
   std::vector<std::size_t> time_ends;
-  std::size_t titles = 0, time_title = 0;  // how many, and which the first "time" is
+  std::size_t titles = 0, time_title = 0;  // number of titles, and the index of the first "time"
   bool errors = false;                     // "error" and not "#wrong"
   struct Open {
     std::int64_t size, line;
   };
-  std::optional<Open> open;  // a row whose figures have not come yet
+  std::optional<Open> open;  // a row of which the figures have not been read yet
 };
 
 class TextReader {
@@ -101,19 +101,19 @@ class TextReader {
                       Words(words.begin() + static_cast<std::ptrdiff_t>(row), words.end()));
     if (words.size() > 5 && whole_number(words[1]) && is_type(words[2]))
       fail("a size in bytes", quoted(words[0]));
-    // Lines of NCCL may stand within a row.
+    // NCCL may print lines in the middle of a row.
     if (process.open && words.size() >= 3 && printed(words[0]) && printed(words[1]))
       read_figures(process, line, *process.open, words, 0);
   }
 
   // ---- headers
 
-  // Another run, of the collective named or, where it is not, of the one before.
+  // Starts another run, of the named collective or, if `name` is null, of the previous one.
   void begin(Process& process, const CollectiveName* name) {
     finish(process);
     if (name == nullptr) return;
     process.name = name;
-    // A line without a prefix speaks of all processes.
+    // A line without a prefix applies to all processes.
     if (&process != &processes_.begin()->second || processes_.begin()->first != 0) return;
     name_ = name;
     for (auto& [number, other] : processes_) other.name = name;
@@ -174,8 +174,8 @@ class TextReader {
     return std::find(kTypes.begin(), kTypes.end(), word) != kTypes.end();
   }
 
-  // Where "SIZE COUNT TYPE" stands in a line; its end: nowhere. A line that begins with a number is
-  // a row, whatever its type is called.
+  // Index at which "SIZE COUNT TYPE" begins in a line; words.size() if it does not occur. A line
+  // that begins with two whole numbers is a row, whatever its type is called.
   static std::size_t row_begin(const Words& words) {
     for (std::size_t i = 0; i + 2 < words.size(); ++i)
       if (whole_number(words[i]) && whole_number(words[i + 1]) && is_type(words[i + 2])) return i;
@@ -200,10 +200,10 @@ class TextReader {
     if (!read_figures(process, line, row, words, 3)) process.open = row;
   }
 
-  // The figures among the words from `from` on; false where there are none.
+  // Reads the figures among the words from `from` on; false if there are none.
   bool read_figures(Process& process, std::string_view line, Process::Open open, const Words& words,
                     std::size_t from) {
-    std::optional<PrintedRow> likely;  // where the title stands, else the first
+    std::optional<PrintedRow> likely;  // the one nearest to the title, else the first
     std::size_t least = 0;
     for (std::size_t i = from; i + 2 < words.size(); ++i) {
       std::optional<Printed> time = printed(words[i]), algbw = printed(words[i + 1]),
@@ -211,7 +211,7 @@ class TextReader {
       if (!time || !algbw || !busbw || time->value < 0) continue;
       PrintedRow row{open.size, *time, *algbw, *busbw, place(open.line)};
       auto end = to_index(words[i].data() + words[i].size() - line.data());
-      // Tables that people wrote by hand may have no rates.
+      // Tables written by hand may have no rates.
       bool no_rates = row.time_us.value > 0 && row.algbw.value == 0 && row.busbw.value == 0 &&
                       words.size() == process.titles && i == process.time_title;
       if (row.agrees() || no_rates) {
@@ -247,7 +247,7 @@ class TextReader {
     process.lines.push_back(number_);
   }
 
-  // A row that stays without figures.
+  // Skips a row that never got its figures.
   void close(Process& process) {
     ++out_.passed_over;
     notes_.add("without a time passed over", place(process.open->line));
@@ -257,7 +257,7 @@ class TextReader {
   void finish(Process& process) {
     if (process.open) close(process);
     if (!process.rows_seen && process.run.rows.empty()) {
-      // A second header before any row: what was listed so far is another run's.
+      // A second header before any row: the ranks listed so far belong to another run.
       process.run = {};
       return;
     }
@@ -281,7 +281,7 @@ class TextReader {
   const CollectiveName* name_;
   std::int64_t number_ = 0;
   std::map<std::int32_t, Process> processes_;
-  std::vector<std::pair<std::int64_t, MeasuredCollective>> rows_;  // with their lines
+  std::vector<std::pair<std::int64_t, MeasuredCollective>> rows_;  // with their line numbers
   RowNotes notes_;
   MeasuredTable out_;
 };

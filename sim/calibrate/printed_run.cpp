@@ -14,14 +14,14 @@
 namespace reshard::sim {
 namespace {
 
-constexpr double kSlack = 1e-3;  // beside the rounding of the figures
+constexpr double kSlack = 1e-3;  // tolerance in addition to the rounding of the printed figures
 
 [[noreturn]] void fail(const std::string& place, std::string_view expected,
                        const std::string& found) {
   throw InputError(fmt::format("{}: expected {}, found {}", place, expected, found));
 }
 
-// All rows together.
+// The range that all rows allow.
 RankRange ranks_by_rates(CollectiveKind kind, const std::vector<PrintedRow>& rows) {
   RankRange out{1, kMaxRanks};
   for (const PrintedRow& row : rows) {
@@ -124,8 +124,8 @@ std::int64_t PrintedRun::ranks_of_list(CollectiveKind kind) const {
     require_rates(kind, rows, count, "are listed");
     return count;
   }
-  // Lines are missing. Some row must tell the number: a list without its first or middle lines ends
-  // at the last rank, one that is elided may not.
+  // Lines are missing, so a row must determine the number: a list that lacks its first or middle
+  // lines ends at the last rank; one that is elided need not.
   RankRange range = ranks_by_rates(kind, rows);
   if (range.holds(last + 1) && range.most < 2 * (last + 1)) return last + 1;
   if (elided && range.least == range.most && range.least > last) return range.least;
@@ -135,7 +135,7 @@ std::int64_t PrintedRun::ranks_of_list(CollectiveKind kind) const {
        fmt::format("none of rank {}; busbw / algbw would be of {}", missing, text(range)));
 }
 
-// nThread x nGpus are of one process, and there may be several.
+// nThread x nGpus is the number of one process, and there may be several processes.
 std::int64_t PrintedRun::ranks_of_devices(CollectiveKind kind) const {
   RankRange range = ranks_by_rates(kind, rows);
   if (devices > 0 && range.holds(devices)) return devices;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What nccl-tests says twice. A row has its bytes, its time and their quotient, algbw; busbw is
-// algbw times a factor of the collective and the number of ranks, which are listed, too. What does
-// not agree is refused, and what is not listed follows from what is.
+// Consistency checks on what nccl-tests prints redundantly. A row has its bytes, its time and their
+// quotient, algbw; busbw is algbw times a factor that depends on the collective and the number of
+// ranks, and the ranks are listed too. Contradictions are refused; the number of ranks is derived
+// where it is not listed.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +17,11 @@
 
 namespace reshard::sim {
 
-// A figure as printed, and one unit of its last digit.
+// A number as printed, and one unit of its last digit.
 struct Printed {
   double value = 0, unit = 0;
 };
-// Decimal figures alone: no "nan", no "inf".
+// Decimal numbers only: no "nan", no "inf".
 std::optional<Printed> printed(std::string_view word);
 
 struct PrintedRow {
@@ -34,16 +35,16 @@ struct PrintedRow {
 
 // A run of nccl-tests: its ranks, as far as they are listed, and its rows.
 struct PrintedRun {
-  std::int64_t devices = 0;                    // of each process, nThread x nGpus; 0: not said
+  std::int64_t devices = 0;                    // per process, nThread x nGpus; 0: not given
   std::map<std::int64_t, std::string> listed;  // rank -> its place
   std::set<std::int64_t> groups;
-  std::string twice;    // the place of a rank that is listed again, and which
+  std::string twice;    // the error about the first rank that is listed again; empty: none
   bool elided = false;  // "..." among the lines of ranks
   std::vector<PrintedRow> rows;
 
   void list(std::int64_t rank, std::int64_t group, const std::string& place);
-  // How many ranks the rows are of, at least 2. Throws InputError where that is not known or what
-  // is said differs. At least one row.
+  // Number of ranks of the rows, at least 2. Throws InputError if it cannot be determined or the
+  // rows contradict it. Requires at least one row.
   std::int64_t ranks(CollectiveKind kind) const;
 
  private:
@@ -51,7 +52,8 @@ struct PrintedRun {
   std::int64_t ranks_of_devices(CollectiveKind kind) const;
 };
 
-// The least and the most ranks that busbw / algbw can be of; most: 2^20 where there is no bound.
+// The least and the most ranks that busbw / algbw allows; `most` is 2^20 if there is no upper
+// bound.
 struct RankRange {
   std::int64_t least = 1, most = 0;
   bool holds(std::int64_t ranks) const { return ranks >= least && ranks <= most; }

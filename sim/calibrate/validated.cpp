@@ -34,7 +34,8 @@ class Report {
     }
     std::int64_t n = ranks_, received = number(*moving, "/bytes", 1, kMaxBytes),
                  time_ps = number(*moving, "/measured_ps/median", 1, kMaxDurationPs);
-    // In all each rank receives the other ranks' parts, of an all_reduce's ring twice.
+    // `received` sums over all ranks, each of which receives the parts of all other ranks; in the
+    // ring of an all_reduce, twice.
     std::int64_t bytes = received / ((n - 1) * (*kind == CollectiveKind::AllReduce ? 2 : 1));
     out.rows.push_back(
         {*kind, static_cast<std::int32_t>(n), std::max<std::int64_t>(1, bytes), time_ps, file_});
@@ -62,7 +63,7 @@ class Report {
     return *found;
   }
 
-  // The one step that sends, if there is one and all others are copies.
+  // The only step that sends, if all others are copies; else null.
   const Json* the_moving_step() const {
     const Json& steps = at(whole_, "/steps");
     if (!steps.is_array()) fail("/steps", "a list");
@@ -75,7 +76,7 @@ class Report {
     return found;
   }
 
-  // Of a step over ranks 0 .. n-1 of a mesh of one axis, the same before and after.
+  // The collective of a step over ranks 0 .. n-1 of a mesh of one axis, the same before and after.
   std::optional<CollectiveKind> kind_of(const Json& step) {
     Mesh mesh = parse_mesh(text(whole_, "/request/mesh"));
     ranks_ = mesh.size();
@@ -85,7 +86,7 @@ class Report {
     if (!one_group) return std::nullopt;
     std::string kind = text(step, "/kind");
     if (kind != "exchange") return collective_named(kind);
-    // From one dim's shards to another's, evenly.
+    // From the shards of one dim to even shards of another.
     std::string from = text(whole_, "/request/from"), to = text(whole_, "/request/to");
     bool shards = from != to && from.starts_with("S(") && to.starts_with("S(");
     std::int64_t most = number(whole_, "/bytes_received_max", 0, kMaxBytes / ranks_),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What `reshard validate --backend nccl --json` measured, as rows of measured collectives: where
-// the plan is one collective over all ranks of the request, or one exchange that is an all_to_all,
-// beside copies within ranks.
+// Reads a report of `reshard validate --backend nccl --json` as a measured collective, if the plan
+// consists of copies within ranks and either one collective over all ranks of the request or one
+// exchange that is an all_to_all.
 #pragma once
 
 #include <string>
@@ -13,8 +13,8 @@
 namespace reshard::sim {
 
 bool is_validated(const nlohmann::json& whole);  // by its schema
-// At most one row, of the median; a plan of another kind is passed over. Throws InputError for
-// another backend, whose times are not NCCL's, and for what is no such report.
+// At most one row, with the median time; other plans are skipped. Throws InputError if the backend
+// is not NCCL or the JSON is not such a report.
 MeasuredTable parse_validated(const nlohmann::json& whole, const std::string& file);
 
 }  // namespace reshard::sim

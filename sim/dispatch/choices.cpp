@@ -15,8 +15,8 @@
 namespace reshard::sim {
 namespace {
 
-// Of a call's candidates so many are looked at further on, and so many with the same outputs: they
-// differ in the copies of inputs that they leave.
+// How many candidates of a call are considered further, and how many of them with the same outputs:
+// these differ in the copies of inputs that they leave.
 constexpr std::size_t kWays = 12, kWaysToOutputs = 3;
 
 std::size_t moves_of(const Candidate& candidate, const std::vector<const TensorSpec*>& inputs) {
@@ -55,7 +55,7 @@ bool contains(const std::vector<OpPlacements>& list, const OpPlacements& placeme
   return std::find(list.begin(), list.end(), placements) != list.end();
 }
 
-// Masked indices lie whole; only another look-up takes them so.
+// Masked indices are whole; only another look-up can use them.
 bool is_source(const OpPlacements& copy) {
   return std::none_of(copy.begin(), copy.end(), [](const OpPlacement& placement) {
     return placement.kind == OpPlacement::Kind::MaskPartial;
@@ -97,7 +97,7 @@ double Choices::time_us(const TensorSpec& from, const OpPlacements& to, const Me
   try {
     std::optional<Request> request = request_of(from, to, mesh);
     return request ? static_cast<double>(time_ps_(*request)) * 1e-6 : 0.0;
-  } catch (const InputError&) {  // no request leads there
+  } catch (const InputError&) {  // no request does this
     return std::numeric_limits<double>::infinity();
   }
 }
@@ -192,7 +192,7 @@ DispatchedMove Choices::move(std::int32_t input, ValueId value, const Held& held
   const TorchMoves& moves = moves_on(mesh);
   TensorSpec from = held.spec;
   bool again = shares && contains(held.brought, to);
-  // The nearest of its copies.
+  // Start from the nearest of its copies.
   if (shares && !again && !held.brought.empty()) {
     MoveCost time = time_on(mesh);
     double least = time(from, to);
@@ -234,7 +234,7 @@ Taken Choices::take(const DispatchLine& line, const HeldOf& held, Decision decis
     call.sized = call.sized && from.unsized_by == 0;
     call.in.emplace_back(from.spec);
     const OpPlacements& to = *call.decision.wanted[i];
-    // What is asked for in words is told also where nothing moves.
+    // An explicit redistribution is reported even if nothing moves.
     if (to == from.spec.placements && call.op) continue;
     call.moves.push_back(move(static_cast<std::int32_t>(i), value, from, to, said.mesh, shares));
     if (!shares || call.moves.back().again || to == from.spec.placements || !call.sized) continue;
@@ -268,7 +268,7 @@ void Choices::give_outputs(const OperatorLine& line, const HeldOf& held, Taken& 
   for (std::size_t i = 0; i < line.out.size(); ++i) {
     if (line.out[i] == kNoValue) continue;
     std::optional<TensorSpec> spec = i < outputs.size() ? outputs[i] : std::nullopt;
-    // What only writes to its inputs gives them back.
+    // An operator that only writes to its inputs returns them.
     if (!spec && outputs.empty() && i < call.in.size()) spec = call.in[i];
     if (!spec)
       throw InputError(fmt::format("out: {} makes {} tensors, found a name for one more",

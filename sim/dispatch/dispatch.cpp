@@ -30,8 +30,8 @@ class Dispatching {
     report_.priced_as = priced_as;
   }
 
-  // How many calls PyTorch's choices do not meet the expectations of; of calls that are refused
-  // all.
+  // Number of calls for which PyTorch's choices differ from the expectations; above all calls if
+  // one is refused.
   std::size_t unmet() {
     collect_lines();
     try {
@@ -73,7 +73,7 @@ class Dispatching {
     find_stale();
   }
 
-  // What is known of values before a write is not of them after it.
+  // Finds the values about which less is known after a write.
   void find_stale() {
     std::vector<std::shared_ptr<const OperatorLine>> said;
     for (const DispatchLine& line : lines_) said.push_back(line.said);
@@ -86,8 +86,8 @@ class Dispatching {
     held[to_index(value)] = std::move(what);
   }
 
-  // Every line in turn, by the decision that `decide` makes. `refusals`: what PyTorch refuses is
-  // refused, too.
+  // Processes every line in turn with the decision that `decide` makes. With `refusals`, lines that
+  // PyTorch refuses are refused too.
   template <class Decide>
   std::vector<Taken> in_turn(Decide decide, bool shares, TorchRefusals* refusals = nullptr) {
     std::vector<std::optional<Held>> values = declared_;
@@ -125,7 +125,7 @@ class Dispatching {
     return out;
   }
 
-  // What is known of decisions that were made elsewhere, as if they were made in turn.
+  // Fills in cache hits of decisions made elsewhere, as if they were made in turn.
   void count_hits(std::vector<DispatchedCall>& calls) {
     for (DispatchedCall& call : calls) {
       if (!call.op || !call.recorded.empty()) continue;
@@ -148,14 +148,14 @@ class Dispatching {
     return out;
   }
 
-  // The choices over the whole trace, where they are no worse than PyTorch's, with copies that
-  // serve again or without, in time and in bytes that nobody asked for.
+  // The choices over the whole trace if they are no worse than PyTorch's, with or without reused
+  // copies, in time and in bytes moved implicitly.
   std::vector<DispatchedCall> by_best() {
     std::optional<std::vector<Taken>> torch;
     try {
       DecisionCache own;
       torch = by_torch(own);
-    } catch (const InputError&) {  // what it refuses may be done otherwise
+    } catch (const InputError&) {  // what it refuses may have another solution
     }
     std::vector<Taken> best;
     try {
@@ -175,7 +175,7 @@ class Dispatching {
     }
     std::vector<DispatchedCall> calls = calls_of(best);
     count_hits(calls);
-    // What PyTorch does wrong it does wrong where calls are decided its way.
+    // What PyTorch gets wrong, it gets wrong when calls are decided its way.
     for (std::size_t i = 0; torch && i < calls.size(); ++i)
       calls[i].decision.corrected = (*torch)[i].call.decision.corrected;
     if (torch) report_.regret = regret_of(only_calls(*torch), calls);
@@ -201,8 +201,8 @@ class Dispatching {
     return all.time_ps > other_all.time_ps || implicit.bytes > other_implicit.bytes;
   }
 
-  // Moves that wait for each other otherwise than one after the other may take longer than they
-  // add up to: the first of those that take least as a whole.
+  // Moves that do not simply follow one another can take longer than their sum. Returns the first
+  // of the alternatives that take least as a whole.
   std::vector<Taken> fastest(const std::vector<const std::vector<Taken>*>& ways) const {
     const std::vector<Taken>* out = ways.front();
     std::int64_t least_ps = std::numeric_limits<std::int64_t>::max();
@@ -232,7 +232,7 @@ class Dispatching {
     }
   }
 
-  // ---- what is said of a call that is decided
+  // ---- what is reported about a decided call
 
   void finish(DispatchedCall& call) {
     figure(call);
@@ -278,7 +278,8 @@ class Dispatching {
     if (counts.empty()) report_.collectives.erase(pass_key(call.pass));
   }
 
-  // Every rank issues those that it is in; several groups of one line each are one for each rank.
+  // Every rank issues those that it takes part in; if several groups have one line each, a rank
+  // issues one of them.
   void count_issued() {
     std::map<Rank, std::map<std::string_view, CollectiveCounts>> by_rank;
     std::map<Rank, std::int64_t> totals;
@@ -299,7 +300,7 @@ class Dispatching {
     report_.findings.push_back({{line}, fmt::format("{}:{}: {}", trace_.file, line, what)});
   }
 
-  // What nothing reads may be meant for the copy alone.
+  // A write that nothing reads may be meant for the copy alone.
   void find_lost_writes() {
     for (const LostWrite& lost : report_.sharing.lost) {
       if (!lost.read_line && !lost.stays) continue;
@@ -312,7 +313,7 @@ class Dispatching {
     }
   }
 
-  // What a call was expected to choose and does not.
+  // The expectations that a call does not meet.
   static std::vector<std::string> unmet_expectations(const DispatchedCall& call) {
     std::vector<std::string> out;
     if (!call.op) return out;
@@ -326,7 +327,7 @@ class Dispatching {
     for (const auto& wanted : call.decision.wanted) in.push_back(wanted ? text(*wanted) : "");
     for (const auto& output : call.decision.outputs)
       made.push_back(output ? text(output->placements) : "");
-    // What only writes to its inputs gives them back.
+    // An operator that only writes to its inputs returns them.
     bool gives_back = made.empty();
     for (std::size_t i = 0; gives_back && i < call.said->out.size() && i < call.in.size(); ++i)
       made.push_back(call.in[i] ? text(call.in[i]->placements) : "");
@@ -341,7 +342,7 @@ class Dispatching {
   DecisionCache cache_;
   DispatchReport report_;
   std::vector<DispatchLine> lines_;
-  std::int64_t random_offset_ = 0;  // of the generator that all ranks seeded alike
+  std::int64_t random_offset_ = 0;  // of the generator that all ranks seed equally
   std::vector<std::optional<Held>> declared_, values_;  // by value
 };
 
@@ -369,7 +370,7 @@ bool has_expectations(const Trace& trace) {
       });
 }
 
-// Recorders before `recorded` said nothing: mostly they ran on a CPU.
+// Recorders older than the field `recorded` stated nothing: most ran on a CPU.
 PricedAs fitting(Trace& trace, const DispatchOptions& options) {
   auto unmet = [&](std::int32_t devices_per_host) {
     return Dispatching(trace, options, devices_per_host, PricedAs::Topology).unmet();

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// From lines on named tensors to what every rank does: each call is decided, the redistributions
-// that its inputs need become operations of their own before it, and the rest of the trace waits
-// for what it named.
+// From lines on named tensors to the work of every rank: each call is decided, the redistributions
+// that its inputs need become separate operations before it, and later lines wait for the
+// operations that produce the values they name.
 //
-//   trace with calls -> what each line takes (choices.h, look_ahead.h) -> trace without calls
-//   (emission.h), and what was decided
+//   trace with calls -> decision for each line (choices.h, look_ahead.cpp) -> trace without calls
+//   (emission.h), and a report of the decisions
 #pragma once
 
 #include <cstdint>
@@ -27,57 +27,63 @@ namespace reshard::sim {
 struct DispatchOptions {
   DispatchMode mode = DispatchMode::Torch;
   std::int64_t cache_size = DecisionCache::kDefaultCapacity;
-  // Of PyTorch's costs, where the trace does not say what its `expect` were recorded on.
+  // For PyTorch's costs, if the trace does not state on what its `expect` were recorded.
   std::int32_t devices_per_host = 8;
-  // Implicit redistributions are findings.
+  // Report implicit redistributions as findings.
   bool explicit_only = false;
-  // Redistributions of what no call has made start so many calls early, on a stream of their own.
+  // Redistributions of values that no call produces start this many calls early, on a separate
+  // stream.
   std::int64_t prefetch = 0;
-  // How long a request takes, for Best; all that is to be told of one. Empty: nothing is told.
+  // Duration of a request, for Best; and the figures to report for one. Empty: none are reported.
   std::function<std::int64_t(const Request& request)> time_ps = {};
   std::function<MoveFigures(const Request& request)> figures = {};
-  // How long the trace takes by what was decided; asked of every way that Best may go, so that it
-  // never takes longer than Torch. Empty: moves alone are added up.
+  // Duration of the trace under the decisions. It is computed for every alternative of Best, so
+  // that Best never takes longer than Torch. Empty: only moves are added up.
   std::function<std::int64_t(const Trace& trace)> trace_ps = {};
-  // Of calls without a duration. None: they take no time.
+  // To estimate calls without a duration. None: they take no time.
   std::optional<GpuFigures> gpu = {};
 };
 
-// Steps by what carries them, as CommDebugMode counts them.
+// Number of steps by collective, as CommDebugMode counts them.
 using CollectiveCounts = std::map<std::string_view, std::int64_t>;
 
-// Where PyTorch's costs have a host's devices from. It takes a CPU mesh to have one a host.
+// Source of the number of devices per host in PyTorch's costs. PyTorch assumes one per host for a
+// CPU mesh.
 enum class PricedAs : std::uint8_t {
   Topology,
-  Recorded,  // the header of a trace with `expect` says it
-  Fitted     // it does not, and more of its `expect` hold so than by the topology
+  Recorded,  // stated in the header of a trace with `expect`
+  Fitted     // not stated, but more of the `expect` hold with one per host
 };
 
 std::string_view text(PricedAs as);  // "topology", "recorded", "fitted"
 
 struct DispatchReport {
   DispatchMode mode = DispatchMode::Torch;
-  std::int32_t devices_per_host = 8;  // that PyTorch's costs were told
+  std::int32_t devices_per_host = 8;  // as used in PyTorch's costs
   PricedAs priced_as = PricedAs::Topology;
   std::vector<DispatchedCall> calls;                         // in the order of the trace
   std::vector<TakenAsRecorded> recorded;                     // of these
   std::vector<TensorSpec> values;                            // by ValueId
-  Sharing sharing;                                           // of their memory
-  std::vector<std::shared_ptr<const OperatorLine>> tensors;  // that lines declare
+  Sharing sharing;                                           // of the values' memory
+  std::vector<std::shared_ptr<const OperatorLine>> tensors;  // declared by lines
   DecisionCacheStatistics cache;
   std::map<std::string_view, CollectiveCounts> collectives;  // by pass
-  // Lines of collectives that say where they are, by pass: what the rank in most of them issues.
+  // Collectives with lines that state their place, by pass: those issued by the rank that takes
+  // part in most.
   std::map<std::string_view, CollectiveCounts> issued;
-  // Of Torch against Best, where Best was asked for and PyTorch refuses nothing.
+  // Torch compared with Best, if Best was requested and PyTorch refuses nothing.
   std::optional<Regret> regret;
-  // Of calls and redistributions whose values were worked out and compared; 0: none were.
+  // Numbers of calls and redistributions with computed and compared values, and of compared
+  // elements; 0: none were.
   std::int64_t calls_computed = 0, elements_compared = 0;
-  // Of these: infinite as a whole and NaN as a sum, as all addends are infinite, of both signs.
+  // Of these, elements that are infinite as a whole but NaN as a sum, since all addends are
+  // infinite, with both signs.
   std::int64_t elements_cancelled = 0;
-  // Calls and redistributions that were not, for no values came to them; and why.
+  // Number of calls and redistributions without computed values.
   std::int64_t calls_left_out = 0;
-  std::string values_left_out;         // why, where they were asked for; empty: they were not
-  std::vector<TraceFinding> findings;  // expectations that do not hold, moves that must be written
+  std::string values_left_out;         // why there are none, if values were requested; empty: not
+                                       // requested
+  std::vector<TraceFinding> findings;  // unmet expectations, moves that must be explicit
 };
 
 // Rewrites the trace. Throws InputError "FILE:LINE: ..." for a call that cannot be done.

@@ -21,12 +21,12 @@ void merge(Ops& into, const Ops& more) {
   into.erase(std::unique(into.begin(), into.end()), into.end());
 }
 
-// Operations that a value comes from, as it lies and as copies of it lie.
+// Operations that produce a value, and its copies, by their placements.
 struct Made {
-  bool by_call = false;  // and not only declared, or a view of what is
+  bool by_call = false;  // false if declared, or a view of such a value
   std::vector<std::pair<OpPlacements, Ops>> lies;
 
-  // A copy for which nothing was carried is there when the value is.
+  // A copy for which nothing was moved exists when the value does.
   const Ops& at(const OpPlacements& placements) const {
     for (const auto& [known, ops] : lies)
       if (known == placements) return ops;
@@ -104,7 +104,7 @@ class Emission {
 
   Ops expand_call(const TraceOperation& given, DispatchedCall& call, const Ops& after) {
     Ops waits = bring_inputs(given, call, after);
-    // What is asked for in words is all that its line does.
+    // An explicit redistribution is all that its line does.
     if (!call.op && call.moves.front().operation) waits = {*call.moves.front().operation};
     begins_.push_back(waits);
     Ops done = handle(given, call, waits);
@@ -122,7 +122,7 @@ class Emission {
     return done;
   }
 
-  // ---- who shares memory with whom
+  // ---- which values share memory
 
   std::vector<ValueId>* sharers(ValueId value) {
     if (to_index(value) >= sharing_.places.size() || !sharing_.places[to_index(value)])
@@ -132,7 +132,7 @@ class Emission {
   void remember(ValueId value) {
     if (std::vector<ValueId>* all = sharers(value)) all->push_back(value);
   }
-  // What shares the memory is there when it is written; copies are of what was there before.
+  // Values that share the memory are ready when it is written; copies hold what was there before.
   void write(const DispatchedCall& call, std::size_t input, const Ops& done) {
     ValueId written = call.said->flat_in()[input];
     std::vector<ValueId>* all = written == kNoValue ? nullptr : sharers(written);
@@ -144,14 +144,14 @@ class Emission {
     }
   }
 
-  // Where the call only writes, its outputs are its inputs.
+  // If the call only writes, its outputs are its inputs.
   static OpPlacements placements_of(const DispatchedCall& call, std::size_t output) {
     const auto& outputs = call.decision.outputs;
     return output < outputs.size() && outputs[output] ? outputs[output]->placements
                                                       : call.in[output]->placements;
   }
 
-  // A view of what was there is there.
+  // A view of a value that no call made is not made by a call either.
   bool is_made(const DispatchedCall& call) {
     return !call.op || !is_free_of_work(*call.op) || !call.moves.empty() ||
            made(call.said->in[0].values[0]).by_call;
@@ -193,7 +193,7 @@ class Emission {
     return {op};
   }
 
-  // It starts with the call that is so many before.
+  // Starts with the call `prefetch_` calls earlier.
   Ops begin_of_earlier(Ops waits) const {
     auto early = to_index(prefetch_);
     if (begins_.size() >= early) merge(waits, begins_[begins_.size() - early]);
@@ -209,7 +209,7 @@ class Emission {
         {line, given.stream, TraceRedistribute{known}, std::move(waits), {}, given.transport});
   }
 
-  // Collectives that the operator does itself, one after the other, in every group of their axis.
+  // Collectives that the operator issues itself, one after another, in every group of their axis.
   Ops handle(const TraceOperation& given, const DispatchedCall& call, Ops waits) {
     const Mesh& mesh = *call.said->mesh;
     for (const OpCollective& collective : call.decision.collectives) {
@@ -237,12 +237,12 @@ class Emission {
   std::vector<DispatchedCall>& calls_;
   const Sharing& sharing_;
   std::int64_t prefetch_;
-  std::map<MemoryId, std::vector<ValueId>> sharers_;  // by the memory that they have whole
+  std::map<MemoryId, std::vector<ValueId>> sharers_;  // by their memory as whole tensors
   std::size_t next_ = 0;
   std::int32_t own_stream_ = 0;
-  IndexVector<OpId, Ops> stands_for_;  // by operation before
+  IndexVector<OpId, Ops> stands_for_;  // by original operation
   std::vector<Made> made_;             // by value
-  std::vector<Ops> begins_;            // of calls: what they wait for
+  std::vector<Ops> begins_;            // by call: what it waits for
   std::map<Digest, std::shared_ptr<const Request>> requests_;
 };
 

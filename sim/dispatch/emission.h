@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The lines of a trace on named tensors become operations: a redistribution for every input that
-// moves, the operator's own collectives, the time that it takes.
+// Turns the lines of a trace on named tensors into operations: a redistribution for every input
+// that moves, the operator's own collectives, and its duration.
 #pragma once
 
 #include <vector>
@@ -11,10 +11,10 @@
 
 namespace reshard::sim {
 
-// Replaces the trace's operations on named tensors by what `calls`, one for each line but those of
-// tensors in their order, come to, and notes the operations in them. `prefetch`: what brings values
-// that no call has made starts so many calls before the call that needs it, on a stream of its own.
-// Throws InputError for more operations than a trace may have.
+// Replaces the trace's operations on named tensors by those of `calls`, which has one entry for
+// each line except tensor declarations, in order, and stores the operations in `calls`. `prefetch`:
+// redistributions of values that no call produces start this many calls before the call that needs
+// them, on a separate stream. Throws InputError for more operations than a trace may have.
 void emit(Trace& trace, std::vector<DispatchedCall>& calls, const Sharing& sharing,
           std::int64_t prefetch);
 

@@ -19,7 +19,7 @@ using SharedHeld = std::shared_ptr<const Held>;
 
 struct State {
   std::int64_t time_ps = 0, moves = 0;
-  std::map<ValueId, SharedHeld> own;  // what is not so in all states
+  std::map<ValueId, SharedHeld> own;  // values that differ between states
   std::vector<std::shared_ptr<const Taken>> pending;
 };
 
@@ -45,10 +45,10 @@ class Search {
   }
 
  private:
-  // A state's way through the line.
+  // An alternative for the line from one state.
   struct Way {
     std::size_t state;
-    const Candidate* candidate;  // null: what the decision says
+    const Candidate* candidate;  // null: the decision itself
     std::int64_t time_ps, moves;
   };
 
@@ -58,7 +58,8 @@ class Search {
       for (ValueId value : lines_[line].said->out) use(value, line);
     }
   }
-  // Whether inputs may be brought to lie otherwise than they do, or than a handler wants them.
+  // Whether inputs may have placements other than their present ones, or those that a handler
+  // wants.
   static bool may_choose(const OperatorLine& said) {
     if (said.kind != OperatorLine::Kind::Call) return true;
     const Operator& op = said.op();
@@ -132,7 +133,7 @@ class Search {
     }
   }
 
-  // Whether `a` could bring what it holds to how it lies in `b`, and be no later.
+  // Whether `a` can redistribute what it holds to the placements in `b` and be no later.
   bool does_as_well(const State& a, const State& b) {
     std::int64_t left_ps = b.time_ps - a.time_ps;
     auto catches_up = [&](ValueId value, const SharedHeld& in_a, const SharedHeld& in_b) {
@@ -170,7 +171,7 @@ class Search {
     return out;
   }
 
-  // The first choice that is still open is made where all states agree, or it waited long enough.
+  // Settles the first open choice if all states agree on it, or if it has waited long enough.
   bool settle() {
     if (states_.front().pending.empty()) return false;
     std::shared_ptr<const Taken> first = states_.front().pending.front();
@@ -184,7 +185,7 @@ class Search {
     return true;
   }
 
-  // What all states hold alike is held for all.
+  // A value that is equal in all states moves to base_.
   void share(ValueId value) {
     auto own = states_.front().own.find(value);
     if (own == states_.front().own.end()) return;
@@ -204,7 +205,7 @@ class Search {
   struct Uses {
     std::size_t last = 0;
     MeshRef mesh;
-    bool stays = false;  // a line takes it as it lies
+    bool stays = false;  // a line takes it in its present placements
   };
   std::vector<Uses> uses_;        // by value
   std::vector<SharedHeld> base_;  // by value

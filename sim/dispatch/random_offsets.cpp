@@ -9,11 +9,11 @@
 namespace reshard::sim {
 namespace {
 
-// The generator gives numbers in blocks of four.
+// The generator produces numbers in blocks of four.
 std::int64_t whole_blocks(std::int64_t count) { return ceil_div(count, 4) * 4; }
 
-// Elements of the first shard. A dim that several axes cut is taken as the last of them alone cuts
-// it, as the tracker does: shards then leave gaps, and still share nothing.
+// Number of elements of the first shard. For a dim that several axes shard, only the last of them
+// counts, as in PyTorch's tracker: shards then leave gaps, but still do not overlap.
 std::int64_t first_shard(const TensorSpec& spec, const Mesh& mesh) {
   Shape local = spec.meta.shape;
   for (std::size_t axis = 0; axis < spec.placements.size(); ++axis)
@@ -24,8 +24,8 @@ std::int64_t first_shard(const TensorSpec& spec, const Mesh& mesh) {
   return element_count(local);
 }
 
-// Which shard a position has, counted row-major over the tensor's dims; axes that cut one dim count
-// in their order.
+// The shard number of a position, row-major over the tensor's dims; axes that shard the same dim
+// count in their order.
 std::int64_t shard_of(const TensorSpec& spec, const Mesh& mesh, std::int32_t position) {
   MeshCoordinate at = mesh.coordinate(position);
   std::int64_t out = 0;

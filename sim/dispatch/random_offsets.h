@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where in its generator's stream each rank draws for a sharded tensor, as PyTorch's tracker on
-// accelerators has it: replicas draw the same numbers, shards different ones, and afterwards all
-// ranks are behind the whole tensor. (On CPUs PyTorch has no tracker: there all ranks draw alike.)
+// Where in its generator's stream each rank draws for a sharded tensor, as in PyTorch's tracker on
+// accelerators: replicas draw the same numbers, shards different ones, and afterwards all ranks are
+// past the whole tensor. (PyTorch has no tracker for CPUs: all ranks draw the same numbers there.)
 #pragma once
 
 #include <cstdint>
@@ -17,10 +17,10 @@ namespace reshard::sim {
 bool is_random(std::string_view name);
 
 struct RandomOffsets {
-  std::vector<std::int64_t> starts;  // by position in the mesh, from where the generator was
-  std::int64_t behind = 0;           // of all ranks, once it is done
+  std::vector<std::int64_t> starts;  // by position in the mesh, relative to the generator's offset
+  std::int64_t behind = 0;           // offset of all ranks afterwards
 };
-// `spec`: of the first input, as the call takes it.
+// `spec`: that of the first input, as the call takes it.
 RandomOffsets random_offsets(const TensorSpec& spec, const Mesh& mesh);
 
 }  // namespace reshard::sim

@@ -10,14 +10,14 @@
 namespace reshard::sim {
 namespace {
 
-// The line that made an input of unknown sizes; 0 where there is none.
+// The line that made an input of unknown sizes; 0 if there is none.
 std::int64_t unsized_by(const OperatorLine& line, const HeldOf& held) {
   for (ValueId value : line.flat_in())
     if (value != kNoValue && held(value).unsized_by > 0) return held(value).unsized_by;
   return 0;
 }
 
-// An input's placements may be such as only a call of this trace makes.
+// An input can have placements that only a call of this trace creates.
 OpPlacements expected_placements(const std::string& text, const TensorSpec* like,
                                  const OperatorLine& line, std::string_view field) {
   if (like && reshard::text(like->placements) == text) return like->placements;
@@ -55,7 +55,7 @@ std::vector<std::optional<OpPlacements>> wanted(const OperatorLine& line, const 
   return out;
 }
 
-// Why the line is taken as it was recorded; empty where it is decided.
+// Why the line is taken as recorded; empty if it is decided.
 std::string why_recorded(const OperatorLine& line, const HeldOf& held) {
   if (line.without_rule) return "no rule";
   std::int64_t made_by = unsized_by(line, held);
@@ -94,7 +94,7 @@ Decision recorded_decision(const OperatorLine& line, const HeldOf& held, std::st
     TensorSpec spec{meta_of(line, i, held).value_or(TensorMeta{}),
                     expected_placements(said, first, line, "expect: out")};
     if (meta_of(line, i, held)) {
-      // Refuses what no tensor can be.
+      // Refuses layouts that no tensor can have.
       std::vector<Placement> plain;
       for (const OpPlacement& placement : spec.placements) plain.push_back(placement.carried());
       (void)Layout(spec.meta.shape, spec.meta.dtype, line.mesh, std::move(plain));

@@ -30,7 +30,7 @@ bool is_masked(const OpPlacement& placement) {
   return placement.kind == OpPlacement::Kind::MaskPartial;
 }
 
-// Axes on which a mask comes or goes; PyTorch does nothing along those of one rank.
+// Axes on which a mask is added or removed; PyTorch does nothing along axes of one rank.
 std::vector<int> axes_of(const DispatchedCall& call, const OpPlacements& with,
                          const OpPlacements& without) {
   std::vector<int> out;
@@ -43,7 +43,7 @@ std::vector<int> axes_of(const DispatchedCall& call, const OpPlacements& with,
 
 bool was_run(const OperatorLine& said) { return said.expect_in || said.expect_out; }
 
-// Given by keyword.
+// Whether the argument is given by keyword.
 bool is_keyword(const Operator& op, std::size_t argument) {
   if (argument >= op.tensors.size()) return true;
   std::string_view name = op.tensors[argument].name;
@@ -111,8 +111,8 @@ std::int64_t TorchRefusals::same_content(ValueId value) const {
   return known == content_.end() ? value : known->second;
 }
 
-// What PyTorch keeps a look-up's decision by: layouts, and how many arguments there are. Those at
-// the end that are as if they were left out do not count; their values do not matter.
+// The key under which PyTorch caches a look-up's decision: layouts, and the number of arguments.
+// Trailing arguments equal to their defaults do not count; their values do not matter.
 std::string TorchRefusals::key_of(const DispatchedCall& call) const {
   const Operator& op = *call.op;
   const OpAttributes& attributes = call.said->attributes;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What PyTorch refuses of a line for what other lines did, or for how meshes are named, though its
-// rule has a choice.
+// Lines that PyTorch refuses although its rule has a choice, because of other lines or of the names
+// of meshes.
 //
-// Meshes are equal to PyTorch where their names are, too. Tensors in lists are not compared, nor
-// those given by keyword.
+// Meshes are equal to PyTorch only if their names are equal too. It does not compare tensors in
+// lists, nor those given by keyword.
 //
-// The mask of a look-up in a cut table is kept in the decision, which calls of equal layouts share
-// as long as the process lives: a second such look-up, with other indices, before the first is
-// reduced, finds another mask there and raises; so do two axes that cut the dim looked up in. Each
-// reduction gives up one look-up's hold on the mask; one more finds none.
+// The mask of a look-up in a sharded table is kept in the decision, which calls of equal layouts
+// share for the lifetime of the process. A second such look-up with other indices, before the first
+// is reduced, finds another mask there and raises; so do two axes that shard the looked-up dim.
+// Each reduction releases one look-up's hold on the mask; a further one finds no mask.
 #pragma once
 
 #include <cstdint>
@@ -25,9 +25,10 @@ class TorchRefusals {
  public:
   explicit TorchRefusals(const std::vector<std::shared_ptr<const OperatorLine>>& tensors);
 
-  // Before the line is decided. Throws InputError.
+  // Call before the line is decided. Throws InputError.
   void check_meshes(const OperatorLine& said) const;
-  // The line as it was taken. Throws InputError; a line that says what PyTorch chose was run there.
+  // Follows the line as decided. Throws InputError; a line that states what PyTorch chose did run
+  // there.
   void follow(const DispatchedCall& call);
 
  private:
@@ -45,8 +46,8 @@ class TorchRefusals {
   void reduce(const DispatchedCall& call, const DispatchedMove& move);
 
   std::map<ValueId, MeshRef> meshes_;
-  std::map<ValueId, std::int64_t> content_;  // of values that are another's or a constant
-  std::map<ValueId, std::size_t> pending_;   // in masks_
+  std::map<ValueId, std::int64_t> content_;  // of values that equal another one or a constant
+  std::map<ValueId, std::size_t> pending_;   // index in masks_
   std::vector<Mask> masks_;
   std::map<std::string, std::size_t> by_key_;
 };

@@ -14,9 +14,9 @@
 namespace reshard::sim {
 namespace {
 
-// What the first rank has of each tensor, which no rank has more of.
+// What the first rank has of each tensor; no rank has more.
 struct Parts {
-  std::vector<Shape> in;  // those that are there
+  std::vector<Shape> in;  // those that are given
   Shape out;
   std::int64_t in_bytes = 0, first_bytes = 0, out_bytes = 0;
 };
@@ -52,7 +52,7 @@ Int128 product_operations(const Parts& parts, std::size_t left) {
   return Int128{2} * element_count(parts.out) * last(parts.in[left]);
 }
 
-// Every letter once.
+// The product of the sizes of all letters, each once.
 Int128 einsum_operations(const DispatchedCall& call, const Parts& parts) {
   std::string equation = call.said->attributes.text("equation", "");
   std::erase(equation, ' ');
@@ -135,7 +135,7 @@ std::int64_t values_effort(const DispatchReport& report) {
   for (const DispatchedCall& call : report.calls) {
     if (!call.op || !call.sized) continue;
     Work work = work_of(call);
-    // On every rank, and once more as a whole.
+    // On every rank, and once more for the whole.
     out += (work.operations + kOfByte * work.bytes) * 2 * call.said->mesh->size();
   }
   return static_cast<std::int64_t>(std::min<Int128>(out, kMaxBytes));

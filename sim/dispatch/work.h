@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How long a call takes on a rank, where nobody has measured it: the longer of what its products
-// take and what its bytes take at the rates of the GPU (a roofline; Williams, Waterman, Patterson,
-// 2009). A least time, of kernels that reach them.
+// Estimated duration of an unmeasured call on a rank: the longer of the times for its products and
+// for its bytes at the rates of the GPU (a roofline; Williams, Waterman, Patterson, 2009). A lower
+// bound, for kernels that reach these rates.
 #pragma once
 
 #include <cstdint>
@@ -13,18 +13,18 @@
 
 namespace reshard::sim {
 
-// Whether it only says otherwise what is there: a view, `t`, `detach`, a slice.
+// Whether it only reinterprets its input: a view, `t`, `detach`, a slice.
 bool is_free_of_work(const Operator& op);
 
-// Of the rank that has most.
+// The work of the rank that has most.
 struct Work {
-  Int128 operations = 0;   // of products: two for each multiplication with its sum
+  Int128 operations = 0;   // of products: two for each multiplication with its addition
   std::int64_t bytes = 0;  // read and written
 };
-// A look-up reads the rows that it gives back.
+// A look-up reads only the rows that it returns.
 Work work_of(const DispatchedCall& call);
 
-// `dtype`: of what is multiplied.
+// `dtype`: that of the factors.
 std::int64_t estimated_ps(const Work& work, DType dtype, const GpuFigures& gpu);
 
 }  // namespace reshard::sim

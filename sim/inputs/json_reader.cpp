@@ -13,7 +13,7 @@
 namespace reshard::sim {
 namespace {
 
-// Builds the value while the parser reads the text. Its events answer true: go on.
+// Builds the value from the parser's events. An event returns true to continue.
 template <class Json>
 class Builder final : public nlohmann::json_sax<Json> {
  public:
@@ -82,8 +82,8 @@ class Builder final : public nlohmann::json_sax<Json> {
   const std::string& place_;
   const JsonLimits& limits_;
   Json root_;
-  Json* field_ = nullptr;    // of the key that was read last
-  std::vector<Json*> open_;  // the containers around it: none moves before it is closed
+  Json* field_ = nullptr;    // of the last key read
+  std::vector<Json*> open_;  // the enclosing containers; none moves before it is closed
   std::int64_t values_ = 0;
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// JSON that is not trusted. Whatever reads JSON reads it here: a text's levels, values and fields
-// are counted while it is parsed, so that what is beyond is refused before it is held, and nothing
-// that walks a value, copies it or destroys it can run out of stack. A field given twice is refused
-// too: JSON leaves open which one counts.
+// Reader of untrusted JSON; all JSON input passes through it. Levels, values and fields are counted
+// during parsing, so a text beyond the limits is refused before it is stored, and code that walks,
+// copies or destroys a value cannot run out of stack. A field given twice is refused too: JSON
+// leaves open which one counts.
 #pragma once
 
 #include <cstddef>
@@ -18,22 +18,22 @@
 namespace reshard::sim {
 
 struct JsonLimits {
-  int levels;           // of brackets
-  std::int64_t values;  // in all
+  int levels;           // of nesting
+  std::int64_t values;  // in total
   std::size_t fields;   // of one object
 };
-// Of one line of our own formats, or one argument.
+// For one line of our own formats, or one argument.
 inline constexpr JsonLimits kJsonLine{kMaxJsonNesting, kMaxJsonValues, std::size_t{1} << 20};
-// Of a whole file: reports, and what other tools write. A report's objects keep their fields in a
-// list, which is searched from its begin.
+// For a whole file: reports, and files of other tools. Fields are limited because an object of a
+// report keeps its fields in a list, which is searched linearly.
 inline constexpr JsonLimits kJsonFile{32, std::int64_t{1} << 27, 4096};
 
-// Throws InputError "PLACE: expected one JSON object ..." where `text` is no JSON or beyond the
+// Throws InputError "PLACE: expected one JSON object ..." if `text` is not JSON or exceeds the
 // limits. `Json` is nlohmann::json or nlohmann::ordered_json.
 template <class Json>
 Json read_json(std::string_view text, const std::string& place, const JsonLimits& limits);
 
-// The same, but discarded (Json::is_discarded) where `text` is no JSON.
+// The same, but returns a discarded value (Json::is_discarded) if `text` is not JSON.
 template <class Json>
 Json read_json_or_other(std::string_view text, const std::string& place, const JsonLimits& limits);
 
@@ -46,7 +46,7 @@ extern template nlohmann::ordered_json read_json_or_other(std::string_view, cons
 // A value as messages show it: "'abc'", "17", "a list of 3", "an object".
 std::string shown(const nlohmann::json& value);
 
-// What an integer of JSON is in 64 bits with a sign: nothing where it is greater, or no integer.
+// A JSON integer as a signed 64-bit integer; nothing if it is larger or not an integer.
 template <class Json>
 std::optional<std::int64_t> integer_in(const Json& value) {
   if (!value.is_number_integer()) return std::nullopt;
@@ -56,7 +56,7 @@ std::optional<std::int64_t> integer_in(const Json& value) {
   return value.template get<std::int64_t>();
 }
 
-// The same within a range.
+// The same, but only within a range.
 template <class Json>
 std::optional<std::int64_t> integer_in(const Json& value, std::int64_t low, std::int64_t high) {
   std::optional<std::int64_t> found = integer_in(value);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What all who make descriptions need.
+// Helpers for all code that creates topology descriptions.
 #include <algorithm>
 #include <map>
 
@@ -12,7 +12,7 @@
 namespace reshard::sim {
 namespace {
 
-// Keeps the parts that are crossed; hops of `routes` get their new numbers.
+// Keeps the parts that are crossed, and renumbers the hops of `routes`.
 template <class Part>
 void keep_crossed(IndexVector<std::int32_t, Part>& list, std::vector<RouteLine>& routes,
                   Hop::Kind kind, Hop::Kind other) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Two machines are the same to every plan when the same pairs share resources of the same rates. A
-// resource is known by the pairs of devices that cross it: of several with the same pairs only the
-// narrowest counts. Nodes are compared by two of them.
+// Compares two machines. They are the same to every plan if the same pairs share resources of the
+// same rates. A resource is identified by the pairs of devices that cross it; of several with the
+// same pairs only the slowest counts. Two nodes of each machine are compared.
 #include <algorithm>
 #include <map>
 
@@ -32,7 +32,7 @@ void for_each_pair(const Topology& topology, Visit&& visit) {
       if (a != b) visit(a, b);
 }
 
-// By the pairs that cross it.
+// Rates of resources, by the pairs that cross them.
 std::map<std::vector<Pair>, std::int64_t> shared_by(const Topology& topology) {
   std::map<ResourceId, std::vector<Pair>> crossing;
   for_each_pair(topology, [&](std::int32_t a, std::int32_t b) {

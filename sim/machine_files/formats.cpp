@@ -12,7 +12,7 @@
 namespace reshard::sim {
 namespace {
 
-// Also behind a byte order mark, blank lines and comments.
+// Skips a byte order mark, blank lines and comments.
 bool is_topology_text(std::string_view text) {
   text = behind_mark(text);
   while (!text.empty()) {
@@ -53,7 +53,7 @@ ReadTopology read_topology(std::string_view text, const std::string& file,
         "{}",
         file, file_look(text)));
   ReadTopology out = format->read(text, file, gpu);
-  // Files of NVIDIA's tools say no transport; NCCL is what such machines have.
+  // Files of NVIDIA's tools state no transport; such machines use NCCL.
   if (format != kFormats) out.description.machine.transport = TransportKind::Nccl;
   return out;
 }

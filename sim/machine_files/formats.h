@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Files that say what a machine is: our own topology text, and what NVIDIA's tools write. A format
-// is one file here, its line below and its row in formats.cpp; which one a text has is seen from
-// its content.
+// Files that describe a machine: our own topology text, and the output of NVIDIA's tools. Each
+// format has one source file here, a declaration below and a row in formats.cpp. The format of a
+// text is detected from its content.
 #pragma once
 
 #include <optional>
@@ -16,7 +16,7 @@ namespace reshard::sim {
 
 struct ReadTopology {
   TopologyDescription description;
-  // What the file says that cannot be so, a sentence each, with its line: "dump.xml:7: ...".
+  // What is implausible in the file, one sentence each, with its line: "dump.xml:7: ...".
   std::vector<std::string> doubts = {};
 };
 
@@ -28,12 +28,12 @@ struct TopologyFormat {
                        const std::optional<UsersGpu>& gpu);
 };
 
-// By the format that the text has. `gpu`: as the user names the GPUs of a file that does not; with
-// it comes the NVLink that such files leave out.
+// Reads a text in whatever format it has. `gpu` names the GPUs of a file that does not; it also
+// supplies the NVLinks that such files leave out.
 ReadTopology read_topology(std::string_view text, const std::string& file,
                            const std::optional<UsersGpu>& gpu = std::nullopt);
 
-// NCCL's XML, as NCCL_TOPO_DUMP_FILE writes it: sim/machine_files/nccl_xml.cpp.
+// NCCL's XML, as written by NCCL_TOPO_DUMP_FILE: sim/machine_files/nccl_xml.cpp.
 bool is_nccl_xml(std::string_view text);
 ReadTopology read_nccl_xml(std::string_view text, const std::string& file,
                            const std::optional<UsersGpu>& gpu);
@@ -43,7 +43,7 @@ bool is_smi_matrix(std::string_view text);
 ReadTopology read_smi_matrix(std::string_view text, const std::string& file,
                              const std::optional<UsersGpu>& gpu);
 
-// Matrices of p2pBandwidthLatencyTest as a machine: sim/machine_files/p2p_machine.cpp.
+// The matrices of p2pBandwidthLatencyTest, as a machine: sim/machine_files/p2p_machine.cpp.
 bool is_p2p_matrices(std::string_view text);
 ReadTopology read_p2p_machine(std::string_view text, const std::string& file,
                               const std::optional<UsersGpu>& gpu);

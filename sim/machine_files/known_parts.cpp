@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::int64_t kMB = 1'000'000, kGB = 1'000'000'000;
 
-// NICs: 100 Gb/s beside V100, 200 beside A100, 400 beside H100 and B200, 800 beside B300.
+// NICs: 100 Gb/s with V100, 200 with A100, 400 with H100 and B200, 800 with B300.
 constexpr std::int64_t kHdr = 25 * kGB, kNdr = 50 * kGB;
 constexpr std::array<GpuClass, 13> kGpus{{{50, 0, 0, 3, 12'500 * kMB},
                                           {60, 20 * kGB, 4, 3, 12'500 * kMB},
@@ -32,8 +32,8 @@ constexpr std::array<GpuClass, 13> kGpus{{{50, 0, 0, 3, 12'500 * kMB},
                                           {110, 0, 0, 5, kNdr},
                                           {120, 0, 0, 5, kNdr}}};
 
-// Whole words, but for letters behind a number (A10G, L40S). Longer names before those that they
-// begin with.
+// Names match whole words, which may end in further letters (A10G, L40S). A name that begins with
+// another one precedes it, unless both mean the same.
 constexpr std::array<std::pair<std::string_view, std::int32_t>, 66> kNames{
     {{"GB300", 103},    {"GB200", 100},    {"GB10", 121},     {"B300", 103},     {"B200", 100},
      {"B100", 100},     {"GH200", 90},     {"H800", 90},      {"H200", 90},      {"H100", 90},
@@ -50,7 +50,7 @@ constexpr std::array<std::pair<std::string_view, std::int32_t>, 66> kNames{
      {"RTX 5000", 75},  {"GTX 1080", 61},  {"GTX 1070", 61},  {"TITAN Xp", 61},  {"T4", 75},
      {"Thor", 110}}};
 
-// Device numbers of PCI functions of NVIDIA (0x10de).
+// Device numbers of NVIDIA's PCI functions (vendor 0x10de).
 constexpr std::array<std::pair<std::string_view, std::string_view>, 22> kDevices{
     {{"0x1db1", "V100"},      {"0x1db4", "V100-PCIE"}, {"0x1db5", "V100"}, {"0x1db8", "V100"},
      {"0x1eb8", "T4"},        {"0x20b0", "A100"},      {"0x20b2", "A100"}, {"0x20b5", "A100-PCIE"},
@@ -59,7 +59,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 22> kDevices
      {"0x2335", "H200"},      {"0x2324", "H800"},      {"0x27b8", "L4"},   {"0x26b9", "L40S"},
      {"0x2901", "B200"},      {"0x2941", "GB200"}}};
 
-// By generation, from 1: gigatransfers a second x 10, and per lane what copies reach and line rate.
+// By generation, from 1: GT/s x 10, and per lane the rate that copies reach and the line rate.
 struct Pcie {
   int transfers;
   std::int64_t reached, line;
@@ -178,8 +178,9 @@ std::int64_t socket_bytes_per_s(Cpu cpu, std::string_view arch, std::int32_t fam
   return 6 * kGB;
 }
 
-// Over NVLink and the network NCCL 2.30's step of its LL protocol; over PCIe what was measured on 8
-// x RTX PRO 6000 (voipmonitor/rtx6kpro): 0.71-0.74 us in one chip's switches, 1.27-1.36 across.
+// Network: the step of NCCL 2.30's LL protocol. PCIe: measured on 8 x RTX PRO 6000
+// (voipmonitor/rtx6kpro): 0.71-0.74 us within one chip's switches, 1.27-1.36 us across. NVLink: as
+// within a PCIe switch.
 std::int64_t usual_latency_ps(PathClass path_class) {
   if (path_class == PathClass::NET) return 2'700'000;
   return path_class == PathClass::SYS ? 1'300'000 : 700'000;

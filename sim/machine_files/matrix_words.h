@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Lines of words as tools print tables, with what terminals and web pages do to them.
+// Words of the lines of tables that tools print, possibly altered by terminals and web pages.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace reshard::sim {
 
-// Without the escapes that underline and colour: ESC [ .. letter.
+// The line without escapes for underlining and colour: ESC [ .. letter.
 inline std::string without_escapes(std::string_view line) {
   std::string out;
   for (std::size_t i = 0; i < line.size(); ++i) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// NCCL's topology as XML, version 1 (NCCL 2.30.7, src/graph/xml.cc):
+// Reads NCCL's topology XML, version 1 (NCCL 2.30.7, src/graph/xml.cc):
 //
 //   <system version="1">
 //     <cpu numaid arch vendor familyid modelid>      a socket, or a part of one
@@ -7,9 +7,9 @@
 //         <gpu dev sm> <nvlink target count tclass/>
 //         <nic> <net name dev speed/>                Mb/s
 //
-// `reshard_rate` is ours: a rate that these words cannot say, as "22.5GB/s"; of a <pci> its link,
-// of an <nvlink> all its links in one direction, of a <cpu> what lies between two sockets, both
-// directions together. NCCL passes over it.
+// `reshard_rate` is our own attribute, which NCCL ignores: a rate that the other attributes cannot
+// express, such as "22.5GB/s". On a <pci> it is the rate of its link, on an <nvlink> that of all
+// its links in one direction, on a <cpu> that between two sockets, both directions together.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -31,7 +31,7 @@
 namespace reshard::sim {
 namespace {
 
-// Dumps of the largest nodes have some 100 KB; a document takes up to 40 times its text.
+// Dumps of the largest nodes have some 100 KB; a parsed document takes up to 40 times its text.
 constexpr std::size_t kMaxXmlBytes = std::size_t{4} << 20;
 constexpr int kMaxXmlDepth = 64;
 constexpr std::size_t kMaxXmlGpus = 256, kMaxXmlParts = 1024;
@@ -45,7 +45,7 @@ class XmlReader : private XmlPlaces {
     if (text_.size() > kMaxXmlBytes)
       throw InputError(fmt::format("{}: expected at most 4 MiB of XML, found more", file_));
     pugi::xml_document document;
-    // No entity but the five of XML is ever replaced, and no other file is read.
+    // Only the five predefined entities of XML are replaced, and no other file is read.
     pugi::xml_parse_result result = document.load_buffer(text_.data(), text_.size());
     if (!result)
       throw InputError(fmt::format("{}:{}: expected XML, found: {}", file_,
@@ -117,7 +117,7 @@ class XmlReader : private XmlPlaces {
     }
   }
 
-  // The slot of a GPU or a NIC, else a bridge.
+  // The slot of a GPU or a NIC, otherwise a bridge.
   void read_pci(pugi::xml_node pci, NodeParts::AttachPoint where, int depth) {
     Slot slot{pci, 0, 0};
     std::int64_t lanes = number(pci.attribute("link_width").value()).value_or(0);
@@ -137,7 +137,7 @@ class XmlReader : private XmlPlaces {
       return;
     if (!pci.child("gpu") && !pci.child("nic")) {
       if (parts_.bridges.size() == kMaxXmlParts) fail(pci, "at most 1024 bridges", "more");
-      // A bridge of unknown speed does not narrow.
+      // A bridge of unknown speed is taken not to limit rates.
       parts_.bridges.push_back({where, slot.reached > 0 ? slot.reached : kMaxRate});
       where.bridge = static_cast<std::int32_t>(parts_.bridges.size()) - 1;
       return read_below(pci, where, nullptr, depth + 1);
@@ -145,7 +145,7 @@ class XmlReader : private XmlPlaces {
     read_below(pci, where, &slot, depth + 1);
   }
 
-  // Files for NCCL_TOPO_FILE may leave to NCCL what hangs in a slot; its class tells.
+  // Files for NCCL_TOPO_FILE may leave out what a slot holds; the class of the slot identifies it.
   bool keep_bare(const Slot& slot, NodeParts::AttachPoint where) {
     std::string_view kind = slot.node.attribute("class").value();
     bool gpu = kind.starts_with("0x0302") || kind.starts_with("0x0300"),
@@ -158,7 +158,7 @@ class XmlReader : private XmlPlaces {
     return true;
   }
 
-  // GPUs and NICs of slots that say no more than their class.
+  // Adds the GPUs and NICs of slots that state only their class.
   void take_bare(pugi::xml_node system) {
     constexpr std::string_view kWhole = "dump the whole with NCCL_TOPO_DUMP_FILE on the machine";
     if (bare_gpus_.empty())
@@ -193,7 +193,8 @@ class XmlReader : private XmlPlaces {
     }
   }
 
-  // Where no GPU says a link: NCCL adds those that it finds, this reader cannot.
+  // For a file without any <nvlink>: NCCL would add the links that it detects, which this reader
+  // cannot.
   void assume_nvlinks() {
     std::int32_t sm = *parts_.machine.compute_capability;
     if (!parts_.nvlinks.empty() || gpus_.size() < 2) return;
@@ -268,7 +269,7 @@ class XmlReader : private XmlPlaces {
         std::string_view target = link.attribute("target").value(),
                          kind = link.attribute("tclass").value();
         if (kind.starts_with("0x0680")) {
-          // 0x068001: a processor.
+          // 0x068001 is a CPU.
           if (!kind.ends_with("01")) add_rate(link, gpus_[i].part.switch_bytes_per_s, rate);
           continue;
         }
@@ -371,7 +372,7 @@ class XmlReader : private XmlPlaces {
 
   std::optional<std::string> host_;
   bool socket_stated_ = false;
-  std::set<std::string> pcie_;  // what is assumed of it, where a route crosses it
+  std::set<std::string> pcie_;  // assumptions about PCIe, reported if a route crosses it
   std::optional<UsersGpu> users_gpu_;
   std::vector<BareSlot> bare_gpus_, bare_nics_;
   std::vector<ReadGpu> gpus_;

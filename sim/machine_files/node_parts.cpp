@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// From parts to routes. NVLink comes first: where it joins two GPUs, nothing else is asked. All
-// other pairs go over PCIe: up the bridges of one GPU, between sockets, down to the other. GPUs
-// that hang from the same bridges are alike, so a route line serves two such *seats* and not two
-// GPUs.
+// Derives routes from parts. GPUs that NVLink joins use nothing else. All other pairs use PCIe: up
+// the bridges of one GPU, between sockets, down to the other. GPUs below the same bridges are
+// equivalent, so a route line joins two *seats*, which are sets of such GPUs, rather than two GPUs.
 //
-// A bridge above one GPU only is a part of that GPU's own link; one that carries all that its GPUs
-// can send never matters for rates, only for the class of a path; the others are resources.
+// A bridge above only one GPU is part of that GPU's own link; one that carries all that its GPUs
+// can send never limits rates and only affects the class of a path; the others are resources.
 #include "sim/machine_files/node_parts.h"
 
 #include <algorithm>
@@ -27,11 +26,11 @@ using Index = std::int32_t;
 
 Index count_of(const auto& list) { return static_cast<Index>(list.size()); }
 
-// Where GPUs hang that are alike to PCIe.
+// A set of GPUs with the same position on PCIe.
 struct Seat {
-  std::vector<Index> above;   // bridges over several GPUs, from the GPU up
-  std::vector<Index> narrow;  // of these, those that are resources: indices of Describer::uplinks_
-  Index single = 0;           // bridges over this GPU alone
+  std::vector<Index> above;   // bridges above several GPUs, from the GPU up
+  std::vector<Index> narrow;  // those of them that are resources: indices of Describer::uplinks_
+  Index single = 0;           // number of bridges above this GPU alone
   std::int32_t socket = 0;
   std::vector<Index> members;  // GPUs
   Index group = -1;
@@ -84,7 +83,7 @@ class Describer {
 
   // ---- NVLink
 
-  // Whether switches join all GPUs. Where some have fewer links, all are taken to have as few.
+  // Returns whether switches join all GPUs. If some GPUs have fewer links, all get the lowest rate.
   bool join_by_switch() {
     std::vector<Index> joined;
     std::int64_t least = 0;
@@ -103,7 +102,7 @@ class Describer {
     return all;
   }
 
-  // Bridges between two GPUs each are a port of theirs; of any other links each is a resource.
+  // NVLink bridges that join GPUs in pairs become one port; otherwise each link is a resource.
   void join_by_links() {
     std::vector<int> partners(to_index(gpus_), 0);
     bool pairs = !parts_.nvlinks.empty() && out_.ports.empty();
@@ -141,10 +140,10 @@ class Describer {
 
   struct Bridge {
     std::vector<Index> gpus;             // below it, at any depth
-    std::int64_t below_bytes_per_s = 0;  // what these send at most
+    std::int64_t below_bytes_per_s = 0;  // the most that these can send
     std::int64_t bytes_per_s = 0;
     bool matters = false;
-    Index uplink = -1;  // of uplinks_, where it is a resource
+    Index uplink = -1;  // index in uplinks_ if it is a resource
   };
   struct Uplink {
     Index out, in;  // shared resources
@@ -170,7 +169,7 @@ class Describer {
     return out;
   }
 
-  // What each GPU has to itself, and which bridges are too narrow for those below.
+  // Finds the rate of each GPU's own link, and the bridges too slow for the GPUs below.
   void find_bridges() {
     bridges_.resize(parts_.bridges.size());
     for (Index gpu = 0; gpu < gpus_; ++gpu)
@@ -185,7 +184,8 @@ class Describer {
     }
     for (Index i = 0; i < count_of(bridges_); ++i)
       bridges_[to_index(i)].bytes_per_s = parts_.bridges[to_index(i)].bytes_per_s;
-    // Of bridges in a row the upper one stands for both. Those above come before those below.
+    // Of bridges above the same GPUs only the uppermost counts, at the lowest rate. A bridge has a
+    // higher index than the one above it.
     for (Index i = count_of(bridges_) - 1; i >= 0; --i) {
       Bridge& bridge = bridges_[to_index(i)];
       bridge.matters = bridge.gpus.size() > 1 && count_of(bridge.gpus) < gpus_ &&
@@ -210,7 +210,7 @@ class Describer {
   void sit(Index gpu, bool slow) {
     Seat seat;
     seat.socket = parts_.gpus[to_index(gpu)].place.socket;
-    // A link slower than those of other GPUs is a resource of its own.
+    // A link slower than those of other GPUs is a separate resource.
     if (slow) seat.narrow.push_back(add_uplink(fmt::format("slot{}", gpu), own_[to_index(gpu)]));
     for (Index bridge : bridges_over(gpu)) {
       const Bridge& at = bridges_[to_index(bridge)];
@@ -229,7 +229,7 @@ class Describer {
     found->members.push_back(gpu);
   }
 
-  // What lies between sockets, where GPUs can fill it. Sockets are numbered as they are met.
+  // Adds the links between sockets that GPUs can fill. Sockets are numbered in ascending order.
   void name_sockets() {
     std::map<std::int32_t, std::int64_t> sends;
     std::map<std::int32_t, std::vector<Index>> members;
@@ -270,7 +270,7 @@ class Describer {
     }
   }
 
-  // The number of bridges on the way tells the class.
+  // The class follows from the number of bridges on the path.
   PathClass class_between(const Seat& from, const Seat& to) const {
     if (from.socket != to.socket) return PathClass::SYS;
     for (std::size_t i = 0; i < from.above.size(); ++i) {
@@ -300,7 +300,9 @@ class Describer {
     hops.insert(hops.end(), down.rbegin(), down.rend());
     hops.push_back({Hop::Kind::DestinationIn, port_});
     bool both_ways = up.empty() && down.empty();
-    if (both_ways && from.group > to.group) return;  // the other line says it
+    if (both_ways && from.group > to.group)
+      return;  // covered by the line of the opposite
+               // direction
     RouteLine route = line(both_ways ? Where::Groups : Where::FromTo, std::move(hops),
                            Transport::PCIe, class_between(from, to));
     route.a = from.group;
@@ -322,7 +324,7 @@ class Describer {
     }
     out_.counts = TopologyDescription::Counts::Nodes;
     out_.assumed.push_back("network: any NIC reaches any NIC at its full rate");
-    // A flow has one NIC, whatever a GPU's share of them all is.
+    // A flow uses one NIC, whatever a GPU's share of them all is.
     if (count_of(nics) >= gpus_) {
       std::int64_t each = std::clamp<std::int64_t>(sum / gpus_, 1, fastest);
       out_.routes.push_back(line(Where::Between, ports_of(add_port("nic", each)),
@@ -336,7 +338,7 @@ class Describer {
     if (fastest < sum) out_.routes.back().rule.cap_bytes_per_s = fastest;
   }
 
-  // Lines that came too late for any pair.
+  // Drops lines that apply to no pair because earlier lines do.
   void drop_untaken() {
     RouteTable table = make_route_table(out_);
     std::vector<RouteLine> kept;
@@ -349,7 +351,7 @@ class Describer {
   const Index gpus_;
   Index port_ = -1;
   std::vector<Bridge> bridges_;
-  std::vector<std::int64_t> own_;  // per GPU: what its own link carries
+  std::vector<std::int64_t> own_;  // by GPU: rate of its own link
   std::vector<Uplink> uplinks_;
   std::vector<Seat> seats_;
   std::map<std::int32_t, Index> socket_group_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A node as a file of NVIDIA's tools says it: GPUs, NVLinks, bridges of PCIe, sockets, NICs. From
-// these parts `describe` makes routes; formats need not know how.
+// A node as the files of NVIDIA's tools describe it: GPUs, NVLinks, PCIe bridges, sockets, NICs.
+// `describe` derives routes from these parts, so that the readers of formats need not.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,8 @@
 namespace reshard::sim {
 
 struct NodeParts {
-  // What a GPU or NIC hangs from: a bridge, by its index, or (-1) the socket itself.
+  // Where a GPU, NIC or bridge is attached: to a bridge, by its index, or (-1) to the socket
+  // itself.
   struct AttachPoint {
     std::int32_t bridge = -1, socket = 0;
   };
@@ -32,35 +33,36 @@ struct NodeParts {
   struct Nic {
     AttachPoint place;
     std::int64_t bytes_per_s;
-    std::string name = {};  // "mlx5_0", where it is said
+    std::string name = {};  // "mlx5_0"; may be empty
   };
 
-  std::string name;  // of the machine, as a topology file spells it
+  std::string name;  // of the machine, as spelled in a topology file
   Machine machine;
   std::vector<Bridge> bridges;
   std::vector<Gpu> gpus;        // by number; at least one
-  std::vector<NvLink> nvlinks;  // a pair at most once
+  std::vector<NvLink> nvlinks;  // each pair at most once
   std::vector<Nic> nics;
   std::int64_t socket_bytes_per_s = 0;  // between two sockets, both directions together
-  // What was taken for granted so far; `describe` adds what it takes.
+  // Assumptions made so far; `describe` adds its own.
   std::vector<std::string> assumed;
 };
 
-// Rates are of one direction and above 0. A resource that nothing can fill is left out, and so is
-// what no route crosses: PCIe, where NVLink joins all. Nodes join by their NICs at full rate.
-// Throws InputError "FILE: ..." where there are more routes than a topology may have.
+// Derives the routes. Rates are for one direction and above 0. Resources that cannot be filled and
+// those that no route crosses are left out, such as PCIe where NVLink joins all GPUs. Nodes are
+// joined by their NICs at full rate. Throws InputError "FILE: ..." for more routes than a topology
+// may have.
 TopologyDescription describe(const NodeParts& parts, const std::string& file);
 
-// Throws InputError "FILE: ..." for what a topology file cannot hold.
+// Throws InputError "FILE: ..." for a description that a topology file cannot express.
 void require_sayable(const TopologyDescription& description, const std::string& file);
 
-// Says that latencies were taken for granted, class by class.
+// Adds the assumed latency of each class to the description's assumptions.
 void assume_latencies(TopologyDescription& description);
 
 // Removes ports and shared resources that no route crosses.
 void drop_uncrossed(TopologyDescription& description);
 
-// A name for a machine from the path of its file: "dumps/My node.xml" -> "My-node".
+// A machine name derived from the path of its file: "dumps/My node.xml" -> "My-node".
 std::string machine_name(const std::string& file);
 
 }  // namespace reshard::sim

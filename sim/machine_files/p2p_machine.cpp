@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A machine from the matrices of p2pBandwidthLatencyTest. What a single copy reaches is measured;
-// what several at once share is not, and is assumed:
+// Derives a machine from the matrices of p2pBandwidthLatencyTest. The rate of a single copy is
+// measured; what concurrent copies share is not, and is assumed:
 //
-//   NVLink   rates above what PCIe of such GPUs carries. One port per GPU where switches or bridges
-//            must be behind it (together the pairs would need more links than a GPU has), else a
-//            link per pair.
-//   PCIe     one port per GPU. Where some pairs are slower by a fifth or more, GPUs whose pairs are
-//            fast form an island, and an island's uplink carries in each direction what one slow
-//            pair reaches.
-//   staged   pairs without peer access: by the host's memory. What goes into and out of a GPU
-//            shares what a pair reaches in both directions together; a copy has its own cap.
+//   NVLink   rates above the PCIe rate of such GPUs. One port per GPU if there must be switches or
+//            bridges (the pairs together would need more links than a GPU has), else a link per
+//            pair.
+//   PCIe     one port per GPU. If some pairs are slower by a fifth or more, GPUs with fast pairs
+//            form an island, and an island's uplink carries in each direction the rate of one slow
+//            pair.
+//   staged   pairs without peer access: through host memory. Traffic into and out of a GPU shares
+//            the rate that a pair reaches in both directions together; each copy also has a cap.
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -28,11 +28,12 @@ namespace reshard::sim {
 namespace {
 
 using Index = std::int32_t;
-using Pair = std::pair<Index, Index>;  // the lower first
+using Pair = std::pair<Index, Index>;  // lower GPU first
 using Where = RouteLine::Where;
 
-constexpr std::int64_t kSlowerPercent = 80;  // of the fastest: another kind of path
-constexpr std::int64_t kClearPercent = 5;    // of the fastest: a gap that is no noise
+constexpr std::int64_t kSlowerPercent = 80;  // of the fastest: slower pairs use another kind of
+                                             // path
+constexpr std::int64_t kClearPercent = 5;    // of the fastest: a wider gap is not noise
 
 std::int64_t to_four_digits(std::int64_t value) {
   std::int64_t unit = 1;
@@ -73,8 +74,8 @@ class P2pDescriber {
       out_.assumed.push_back(fmt::format("GPUs: {} is not known", quoted(in_.names.front())));
   }
 
-  // Rates from here on are those of fast pairs. Two clusters with a gap between them that is wider
-  // than both are two kinds of path, however near they lie.
+  // The lowest rate of a fast pair. Two clusters of rates are two kinds of path, however close, if
+  // the gap between them is clear and much wider than either cluster.
   std::int64_t least_fast() const {
     std::vector<std::int64_t> rates;
     for (Pair pair : pcie_) rates.push_back(rate(pair));
@@ -94,7 +95,8 @@ class P2pDescriber {
     return clear ? rates[above] : rates.front();
   }
 
-  // One direction; of what was measured in both only, half, or, where a host stages, all.
+  // One direction. If only both directions together were measured: half of that or, if the host
+  // stages, all of it.
   std::int64_t rate(Pair pair) const {
     if (std::optional<std::int64_t> one = in_.rate(pair.first, pair.second)) return *one;
     std::int64_t both = *in_.rate_of_both(pair.first, pair.second);
@@ -146,7 +148,7 @@ class P2pDescriber {
     if (!in_.latency && !in_.latency_off) return usual_latency_ps(path_class);
     std::int64_t ps =
         mean(pairs, [&](Pair pair) { return *in_.latency_ps(pair.first, pair.second); });
-    return (ps + 5'000) / 10'000 * 10'000;  // as many digits as the matrix has
+    return (ps + 5'000) / 10'000 * 10'000;  // with as many digits as the matrix has
   }
 
   Index add_port(std::string name, std::int64_t bytes_per_s) {
@@ -175,7 +177,7 @@ class P2pDescriber {
     out_.routes.push_back(std::move(route));
     return out_.routes.back();
   }
-  // All pairs of the machine need no list.
+  // All pairs of a machine need no list.
   Where where(const std::vector<Pair>& pairs) const {
     auto all = to_index(in_.gpus) * to_index(in_.gpus - 1) / 2;
     return pairs.size() == all ? Where::Within : Where::Pairs;
@@ -184,8 +186,8 @@ class P2pDescriber {
     return {{Hop::Kind::SourceOut, port}, {Hop::Kind::DestinationIn, port}};
   }
 
-  // The line rate of links over which copies reach `reached`, about nine tenths of it; of GPUs that
-  // are not known `reached` itself.
+  // Line rate of links over which copies reach `reached`, about nine tenths of it; for unknown GPUs
+  // `reached` itself.
   std::int64_t nvlink_line(std::int64_t reached) {
     if (!out_.machine.compute_capability) return reached;
     const GpuClass& gpu = gpu_class(*out_.machine.compute_capability);
@@ -199,7 +201,7 @@ class P2pDescriber {
     return line;
   }
 
-  // What single copies reach, where it is less than the links carry.
+  // Caps a flow at the rate of single copies, if that is less than the links carry.
   void cap(RouteLine& line, std::int64_t reached) const {
     const Hop& hop = line.rule.hops.front();
     std::int64_t carried = hop.kind == Hop::Kind::SourceOut ? out_.ports[hop.index].out_bytes_per_s
@@ -307,7 +309,7 @@ class P2pDescriber {
       both = to_four_digits(
           mean(staged_, [&](Pair pair) { return *in_.rate_of_both(pair.first, pair.second); }));
     both = std::max(both, cap);
-    // A pair's line each, as long as there may be so many.
+    // One line per pair, unless there would be too many lines.
     if (staged_.size() + out_.routes.size() > kMaxRoutes) {
       add_line(Where::Pairs, staged_, {{Hop::Kind::SourceNodeShared, add_shared("staging", both)}},
                Transport::Host, PathClass::SYS)

@@ -67,7 +67,7 @@ class P2pReader {
         begin + 2, end == std::string_view::npos ? end : end - std::min(end, begin + 2)));
   }
 
-  // The line of columns, then a row per GPU. A second matrix of its kind is passed over.
+  // Reads the line of columns, then one row per GPU. A second matrix of the same kind is ignored.
   void read_matrix(std::optional<P2pMatrix>& into, Unit unit) {
     P2pMatrix matrix;
     matrix.line = number_;

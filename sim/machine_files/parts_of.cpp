@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// From routes to parts. A shared resource is known by who crosses it: one that devices S cross on
-// their way to devices D, none of them in both, is the uplink of a bridge over the smaller of S and
-// D; one that both ends cross in both directions lies between sockets. Sockets are the two sides of
-// the routes of class SYS. Whether the guess is right shows when it is described again.
+// Derives parts from routes. A shared resource is classified by the routes that cross it: if they
+// lead from devices S to devices D, and no device is in both, it is the uplink of a bridge above
+// the smaller of S and D; otherwise it lies between sockets. Sockets are the two sides of the
+// routes of class SYS. The result is a guess, which the writers check by deriving the routes again.
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -17,7 +17,7 @@ namespace {
 using Index = std::int32_t;
 using Set = std::set<Index>;
 
-// No bridge, no socket narrows at this rate; sums of it fit 64 bits.
+// No bridge or socket limits a flow at this rate; sums of it fit 64 bits.
 constexpr std::int64_t kWide = 1'000'000'000'000'000;
 
 class Guess {
@@ -83,7 +83,7 @@ class Guess {
     std::int64_t rate;
   };
 
-  // Shared resources of routes over PCIe, and what each device has to itself.
+  // Finds the shared resources on PCIe routes, and the rate of each device's own link.
   void find_crossings() {
     for_each_pair([&](Index a, Index b) {
       if (class_of(a, b) <= PathClass::C2C) return;
@@ -98,7 +98,8 @@ class Guess {
     });
   }
 
-  // Sides of the routes between sockets, by colour; more than two sides: what is nearer is one.
+  // Splits the devices into two sockets by two-colouring the routes of class SYS. If that fails,
+  // each set of devices joined by nearer classes is a socket.
   void find_sockets() {
     std::vector<Index> near(to_index(n_));
     std::iota(near.begin(), near.end(), 0);
@@ -133,7 +134,7 @@ class Guess {
     if (!two_sides) socket_ = near;
   }
 
-  // Sets of devices under one bridge, with what its uplink carries.
+  // Finds the sets of devices below one bridge, and the rates of the uplinks.
   void find_bridges() {
     for (const auto& entry : crossings_) {
       const auto& crossing = entry.second;
@@ -149,7 +150,7 @@ class Guess {
                              : crossing.destinations;
       narrow(below, crossing.rate);
     }
-    // What is joined by PIX, by PXB too: bridges, whether they narrow or not.
+    // Devices joined by PIX, or by PIX and PXB, share a bridge even if it does not limit rates.
     for (Index a = 0; a < n_; ++a) {
       Set inner{a}, outer{a};
       for (Index b = 0; b < n_; ++b) {
@@ -167,7 +168,7 @@ class Guess {
     if (!is_new) entry->second = std::min(entry->second, rate);
   }
 
-  // Larger sets first; a set hangs from the smallest that holds it.
+  // Attaches larger sets first; each set hangs from the smallest set that contains it.
   void hang_up() {
     std::vector<std::pair<Set, std::int64_t>> sorted(bridges_.begin(), bridges_.end());
     std::stable_sort(sorted.begin(), sorted.end(),
@@ -184,7 +185,7 @@ class Guess {
     std::int64_t all = 0;
     for (const NodeParts::Gpu& gpu : out_.gpus) all += gpu.pcie_bytes_per_s;
     if (all > 0) out_.socket_bytes_per_s = std::min(out_.socket_bytes_per_s, all);
-    // Where NVLink joins all, nothing is known of PCIe: a bridge for each GPU and its NIC.
+    // If NVLink joins all GPUs, nothing is known about PCIe: each GPU gets a bridge with its NIC.
     if (!sorted.empty() || !crossings_.empty()) return;
     for (NodeParts::Gpu& gpu : out_.gpus) {
       if (gpu.pcie_bytes_per_s > 0) return;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `nvidia-smi topo -m`: what lies between any two GPUs and NICs, as one word: X, NV# (so many
-// NVLinks), PIX, PXB, PHB, NODE, SYS; behind them CPU and NUMA affinity. Rates are not in it: they
-// follow from the class of GPU, which is named where the text holds lines of `nvidia-smi -L`, else
-// concluded from the number of NVLinks.
+// Reads `nvidia-smi topo -m`: one word for the connection between any two GPUs and NICs: X, NV#
+// (the number of NVLinks), PIX, PXB, PHB, NODE, SYS; followed by CPU and NUMA affinity. The matrix
+// has no rates: they follow from the class of GPU, which is named if the text has lines of
+// `nvidia-smi -L`, and is otherwise concluded from the number of NVLinks.
 //
-// Columns may stand in any spacing, with or without escapes that underline. PIX joins what hangs
-// from one bridge, PXB what hangs from several under one; sockets are the NUMA nodes where they are
-// said, as SYS also stands between GPUs of one socket.
+// Columns may be spaced in any way, with or without escapes that underline. PIX joins devices below
+// one bridge, PXB those below several bridges under one; sockets are the NUMA nodes if these are
+// given, as SYS also occurs between GPUs of one socket.
 #include <map>
 
 #include <fmt/format.h>
@@ -151,9 +151,9 @@ class SmiReader {
                                         rows_[a].name, cell(a, b), rows_[b].name, cell(b, a)));
   }
 
-  // ---- what the matrix does not say
+  // ---- what the matrix does not tell
 
-  // The most NVLinks of a GPU, if each link goes to one peer.
+  // The most NVLinks of a GPU, if each link leads to one peer.
   std::int64_t links_of_gpu() const {
     std::int64_t most = 0;
     for (std::size_t a = 0; a < gpus_; ++a) {
@@ -170,7 +170,7 @@ class SmiReader {
     return most;
   }
 
-  // `most`: links to one peer; `all`: of a GPU to all, where no switch joins them.
+  // `most`: links to one peer; `all`: links of a GPU to all peers, if no switch joins them.
   static std::optional<std::int32_t> suggested_gpu(std::int64_t most, std::int64_t all) {
     if (most == 0) return std::nullopt;
     if (most > 12 || most == 8) return 90;     // H100; H800
@@ -233,7 +233,8 @@ class SmiReader {
     return sets;
   }
 
-  // NUMA nodes; a NIC, or a GPU that does not say, is where what is nearer than SYS is.
+  // Sockets are NUMA nodes; a NIC, or a GPU without one, belongs to the socket of the devices that
+  // are nearer than SYS.
   void find_sockets() {
     DisjointSets near = joined_by({"PIX", "PXB", "PHB", "NODE"});
     std::map<std::size_t, std::int64_t> numa_of;
@@ -275,7 +276,7 @@ class SmiReader {
     }
   }
 
-  // A GPU that has as many links to each of its peers as it has in all is behind switches.
+  // If the links to all peers, added up, exceed those of a GPU, there must be switches.
   void add_nvlinks() {
     if (most_links() == 0) return assume_nvlinks();
     std::int32_t sm = *parts_.machine.compute_capability;
@@ -324,14 +325,14 @@ class SmiReader {
                       place(0), gpus_, *sm, file_));
   }
 
-  // Whether the tree says what the matrix says.
+  // Checks that the derived classes match the matrix.
   void compare_classes(const TopologyDescription& description) {
     Topology topology = build_topology(description, std::nullopt);
     for (std::size_t a = 0; a < gpus_; ++a)
       for (std::size_t b = a + 1; b < gpus_; ++b) {
         PathClass found = topology.rule(static_cast<Rank>(a), static_cast<Rank>(b)).path_class();
         const std::string& said = cell(a, b);
-        if (found == PathClass::NVL && most_links() == 0) continue;  // assumed
+        if (found == PathClass::NVL && most_links() == 0) continue;  // NVLink was assumed
         std::string is = said == "NODE" ? "PHB" : said.starts_with("NV") ? "NVL" : said;
         if (is != text(found))
           doubts_.push_back(fmt::format("{}: {} and {} say {}, the others make it {}", place(a),
@@ -346,7 +347,7 @@ class SmiReader {
   bool cpu_column_ = false, numa_column_ = false;
   std::optional<UsersGpu> users_gpu_;
   std::optional<std::int32_t> named_;
-  std::string unknown_;  // a name that is not known
+  std::string unknown_;  // an unknown name
   std::int64_t pcie_ = 0, nic_ = 0;
   std::vector<std::int32_t> sockets_;
   NodeParts parts_;

@@ -16,7 +16,7 @@ namespace {
 
 using Index = std::int32_t;
 
-constexpr std::int64_t kFarSlower = 8;  // times: a port to manage the machine
+constexpr std::int64_t kFarSlower = 8;  // times slower than the fastest: a management port
 constexpr int kFarthest = 3;
 
 class Choice {
@@ -59,7 +59,7 @@ class Choice {
       out.push_back(at);
     return out;
   }
-  // Best first: the same bridge, one above both, the same socket, another.
+  // From nearest: the same bridge, a common bridge above, the same socket, another socket.
   int distance(const NodeParts::Gpu& gpu, const NodeParts::Nic& nic) const {
     if (gpu.place.socket != nic.place.socket) return kFarthest;
     std::vector<Index> a = bridges_over(gpu.place), b = bridges_over(nic.place);
@@ -78,7 +78,7 @@ class Choice {
     std::erase_if(used_, [&](std::size_t i) { return !near[i]; });
   }
 
-  // Unless none would be left.
+  // Drops NICs, unless none would be left.
   void drop(const std::function<bool(const NodeParts::Nic&)>& is_other,
             const std::function<std::string(std::size_t, const std::string&)>& why) {
     std::vector<std::size_t> kept;
@@ -101,7 +101,7 @@ class Choice {
     return true;
   }
 
-  // NICs behind one bridge that leads to no GPU.
+  // Drops NICs that share a bridge: the ports of one card.
   void drop_cards() {
     auto on_card = [&](std::size_t i) {
       Index bridge = parts_.nics[i].place.bridge;

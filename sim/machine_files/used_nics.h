@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which of a node's NICs carry tensors.
+// Selects the NICs of a node that carry tensors.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +15,9 @@ struct UsedNics {
   std::vector<std::string> assumed;  // why others were left out
 };
 
-// Those that are nearest to some GPU; of these none that software makes or that joins a radio, none
-// that is far slower than the fastest, and, where all are equally near and more than GPUs, not the
-// ports of one card.
+// The NICs nearest to some GPU, without virtual and wireless ones and without those far slower than
+// the fastest. If all are equally near and there are more NICs than GPUs, ports of one card are
+// left out too.
 UsedNics used_nics(const NodeParts& parts);
 
 }  // namespace reshard::sim

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where elements of an XML file stand, and their attributes; both for messages.
+// Line numbers and attribute values of XML elements, with error messages that name their place.
 #pragma once
 
 #include <algorithm>
@@ -22,9 +22,9 @@ namespace reshard::sim {
 
 class XmlPlaces {
  protected:
-  static constexpr std::int64_t kMaxRate = 1'000'000'000'000'000;  // sums of them fit 64 bits
+  static constexpr std::int64_t kMaxRate = 1'000'000'000'000'000;  // sums of such rates fit 64 bits
 
-  // Both must outlive it.
+  // Both must outlive this object.
   XmlPlaces(std::string_view text, const std::string& file) : text_(text), file_(file) {
     for (std::size_t i = 0; i < text_.size(); ++i)
       if (text_[i] == '\n') line_ends_.push_back(i);

@@ -118,9 +118,9 @@ class Network {
 
   TopologyDescription& machine_;
   RouteRule* rule_;
-  bool own_ = false;               // a NIC for each GPU
-  std::int64_t count_ = 0;         // NICs of a node
-  std::int64_t out_ = 0, in_ = 0;  // of one
+  bool own_ = false;               // each GPU has a NIC
+  std::int64_t count_ = 0;         // NICs per node
+  std::int64_t out_ = 0, in_ = 0;  // of one NIC
 };
 
 }  // namespace

@@ -14,10 +14,10 @@
 namespace reshard::sim {
 namespace {
 
-constexpr std::int64_t kSlowest = 100'000'000;         // bytes/s; a rate without its unit is slower
-constexpr std::int64_t kLongest = 1'000'000'000;       // ps, of a first byte
+constexpr std::int64_t kSlowest = 100'000'000;    // bytes/s; a rate that lacks its unit is slower
+constexpr std::int64_t kLongest = 1'000'000'000;  // ps, latency of a first byte
 constexpr std::int64_t kFastestNic = 200'000'000'000;  // 1.6 Tb/s
-constexpr std::int32_t kComparedDevices = 256;         // of a node, pair by pair
+constexpr std::int32_t kComparedDevices = 256;         // per node, pair by pair
 
 std::int64_t percent(std::int64_t of, std::int64_t percents) { return of / 100 * percents; }
 
@@ -67,7 +67,7 @@ class Doubter {
         return machine_.shared[hop.index].bytes_per_s;
     }
   }
-  // What the links of a route carry, its cap aside.
+  // Rate of a route's links, without its cap.
   std::int64_t carried(const RouteRule& rule) const {
     std::int64_t least = kMaxBytes;
     for (const Hop& hop : rule.hops) least = std::min(least, rate_of(hop));
@@ -77,7 +77,7 @@ class Doubter {
     return std::min(carried(rule), rule.cap_bytes_per_s.value_or(kMaxBytes));
   }
 
-  // The fastest that a GPU's links of a class are, with a word for them.
+  // The highest possible rate of a GPU's links of a class, and its description.
   std::pair<std::int64_t, std::string> limit(PathClass path_class) const {
     const std::optional<std::int32_t>& sm = machine_.machine.compute_capability;
     const GpuClass& gpu = gpu_class(sm.value_or(103));
@@ -113,7 +113,7 @@ class Doubter {
     look_at_nic(route);
   }
 
-  // A flow has one NIC, and a NIC one slot.
+  // A flow uses one NIC, and a NIC one slot.
   void look_at_nic(const RouteLine& route) {
     if (route.where != RouteLine::Where::Between || !machine_.machine.compute_capability) return;
     int generation = gpu_class(*machine_.machine.compute_capability).pcie_generation;
@@ -161,7 +161,7 @@ class Doubter {
                             figure_text(figure_rows()[i].unit, *machine.figures[i])));
   }
 
-  // A better class is not slower; NICs may outrun PCIe between GPUs, but not NVLink.
+  // A better class must not be slower. NICs may outrun PCIe between GPUs, but not NVLink.
   void compare_classes() {
     struct Best {
       std::int64_t rate = 0, latency_ps = kMaxDurationPs;
@@ -185,7 +185,8 @@ class Doubter {
       }
   }
 
-  // Both ways alike; each device as many NVLinks as the others; some way that is not the host's.
+  // Checks that both directions of a pair are equal, and that all devices have equally many
+  // NVLinks.
   void compare_devices() {
     TopologyDescription one = machine_;
     one.nodes = 1;

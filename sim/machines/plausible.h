@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What of a machine cannot be so, although it is well formed.
+// Finds what is implausible in a well-formed machine description.
 #pragma once
 
 #include <string>
@@ -9,9 +9,9 @@
 
 namespace reshard::sim {
 
-// A sentence each, with the name of what it is about and, of routes that were read from a file, its
-// line: "FILE: port nic: ...", "FILE:12: ...". Empty: nothing is implausible. `file`: that the
-// description was read from, or its name.
+// One sentence per finding, with the name of the part or, for routes read from a file, the line:
+// "FILE: port nic: ...", "FILE:12: ...". Empty if nothing is implausible. `file` is the file that
+// the description was read from, or the name of the description.
 std::vector<std::string> doubts_about(const TopologyDescription& description,
                                       const std::string& file);
 

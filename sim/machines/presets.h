@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Machines by name: the topologies of traces/topologies, compiled in, and the user's own files.
+// Machines by name: the topologies of traces/topologies, which are compiled in, and the user's
+// files.
 #pragma once
 
 #include <cstddef>
@@ -23,41 +24,41 @@ struct PresetInfo {
   std::string text;     // the file
 };
 
-// By name, ascending.
+// Sorted by name.
 std::vector<PresetInfo> presets();
 
-// What a spec names, and the count it gives. `spec`: "dgx-h100", "dgx-h100:4", "path/to/file.topo",
-// "path/to/file.topo:4"; each with ",nics=2,oversubscription=4" behind it (network_variant.h). A
-// word that is a preset's name is that preset; what holds a
-// '/' or ends in ".topo", and any other file that exists, is a path, to a file of any format of
-// formats.h. Throws InputError: an unknown name (lists the names), a file that cannot be read or is
-// wrong.
+// The description that a spec names, and the count that it gives. `spec` is "dgx-h100",
+// "dgx-h100:4", "path/to/file.topo" or "path/to/file.topo:4", each optionally followed by
+// ",nics=2,oversubscription=4" (network_variant.h). The name of a preset means that preset; a word
+// that contains a '/' or ends in ".topo", or the name of any other existing file, is a path to a
+// file of any format of formats.h. Throws InputError for an unknown name (and lists the names), and
+// for a file that is unreadable or wrong.
 struct NamedTopology {
   TopologyDescription description;
   std::optional<std::int64_t> count;
-  std::vector<std::string> doubts = {};  // of its file, as ReadTopology
+  std::vector<std::string> doubts = {};  // of its file, as in ReadTopology
 };
 NamedTopology find_description(std::string_view spec);
 
 // The file that a spec names; empty for a preset.
 std::string file_of(std::string_view spec);
 
-// The topology of a spec, its count applied. Throws InputError.
+// The topology of a spec, with its count applied. Throws InputError.
 Topology find_topology(std::string_view spec);
 
 // dgx-h100:n with the least n that holds `devices_needed` (at least 1) devices. Throws InputError
 // above 2^20.
 Topology default_topology(std::int64_t devices_needed);
 
-// Throws InputError where `highest_rank` has no device (rank r runs on device r).
+// Throws InputError if `highest_rank` has no device (rank r runs on device r).
 void require_devices(const Topology& topology, std::int64_t highest_rank);
 
-// The files of traces/topologies, compiled in by cmake/embed.cmake; by name.
+// The files of traces/topologies by name, compiled in by embed_texts (cmake/parts.cmake).
 std::span<const EmbeddedText> embedded_topologies();
 
-// A whole text from outside, read without trust. Throws InputError "FILE: ..." for what is missing,
-// a directory or unreadable, for a line above 64 MiB, and for more than `limit_bytes` in all; reads
-// no further than that.
+// Reads a whole untrusted text. Throws InputError "FILE: ..." if the file is missing, a directory
+// or unreadable, for a line above 64 MiB, and for more than `limit_bytes` in total; reads no
+// further than that.
 std::string read_text(std::istream& in, const std::string& file, std::size_t limit_bytes);
 std::string read_text_file(const std::string& path, std::size_t limit_bytes);
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The event loop.
 //
-// An instant is worked off whole before rates are solved: transfers that finish now, latencies and
-// sleeps that end now, and all that starts because of them, including what takes no time at all.
-// Only then do the flows share anew and the clock moves, to the earlier of the next finish and the
-// next known event. So a thousand transfers that end together cost one solution, and the order
-// within an instant cannot change a rate.
+// An instant is processed completely before rates are solved: transfers that finish now, latencies
+// and sleeps that end now, and all that starts because of them, including what takes no time at
+// all. Only then do the flows share again and does the clock move, to the earlier of the next
+// finish and the next known event. So a thousand transfers that end together cost one solution, and
+// the order within an instant cannot change a rate.
 #include "sim/network/engine.h"
 
 #include <algorithm>
@@ -27,7 +27,7 @@ namespace reshard::sim {
 
 namespace {
 
-// Of a timeline, 4 GiB.
+// 4 GiB of timeline.
 constexpr std::size_t kMaxRecordedFlows = std::size_t{1} << 26;
 
 void check_recorded(std::size_t flows) {
@@ -62,9 +62,9 @@ class Engine {
   Timeline run();
 
  private:
-  // Something known to happen: a flow's latency ends, a flow that is sole does (`sequence`), or
-  // (flow -1) a part wakes from its wait; of a compute that may be slowed the end that was said
-  // last counts (`sequence`). Or a fault.
+  // An event at a known time: a flow's latency ends; a sole flow ends (`sequence`); a part wakes
+  // from its wait (flow -1), where for a compute that may be slowed only the last announced end
+  // counts (`sequence`); or a fault.
   struct Event {
     std::int32_t flow;
     OpId op{0};
@@ -114,7 +114,7 @@ void Engine::arrive(std::int32_t flow) {
   flows_.close(flow);
 }
 
-// Computes whose ends have moved, and flows that reach another share of their rates.
+// Applies new ends of computes and new shares of flows.
 void Engine::disturb() {
   for (const Interference::End& end : interference_.moved) {
     if (options_.waits) options_.waits->move_end(end.wait, end.end_ps);
@@ -198,7 +198,7 @@ void Engine::join(std::int32_t flow) {
 const std::vector<std::int64_t>* Engine::take_whole(const Transfers& transfers,
                                                     std::span<const Rank> ranks, bool together) {
   if (options_.record_flows) check_recorded(to_index(transfers.count()));
-  // Who is told of flows gets them.
+  // An observer of flows needs them to run.
   if (options_.record_flows || options_.run_transfers || options_.waits || options_.observer ||
       !options_.faults.empty() || !flows_.idle() ||
       events_.next_time_ps() != EventQueue<Event>::kNever)
@@ -234,7 +234,7 @@ Timeline Engine::run() {
   }
   for (;;) {
     settle();
-    if (program_.complete()) break;  // what is still to happen concerns nobody
+    if (program_.complete()) break;  // remaining events affect nothing
     flows_.solve(now_ps_);
     std::int64_t finish_ps = flows_.next_finish_ps(),
                  next_ps = std::min(finish_ps, events_.next_time_ps());

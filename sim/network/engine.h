@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The flow-level engine: runs a workload on a topology and says what ran when, in integer
+// The flow-level engine: runs a workload on a topology and reports what ran when, in integer
 // picoseconds.
 #pragma once
 
@@ -22,31 +22,30 @@ namespace reshard::sim {
 struct EngineOptions {
   bool record_flows = false;  // fill Timeline::flows
   bool record_spans = true;   // fill Timeline::spans
-  // Run every transfer also where what a step takes is known without (whole_steps.h), and always
-  // where flows are recorded. The answer is the same.
+  // Run every transfer even if the duration of a step is known without (whole_steps.h); implied by
+  // record_flows, faults, waits and observer. The result is the same.
   bool run_transfers = false;
-  // A run that takes longer stops behind it: then end_ps is above it, and that is all that is
-  // known.
+  // A run may stop once past this time; end_ps is then above it, and nothing else is known.
   std::int64_t limit_ps = std::numeric_limits<std::int64_t>::max();
   Carriers carriers = {};
-  const Order* order = nullptr;        // of the workload; null: by the usual rules
+  const Order* order = nullptr;        // of the workload; null: by the default rules
   std::span<const Fault> faults = {};  // of resources and ranks of the topology
-  WaitLog* waits = nullptr;            // filled where it is there; must be empty
-  FlowObserver* observer = nullptr;    // told of flows where it is there
+  WaitLog* waits = nullptr;            // filled unless null; must be empty
+  FlowObserver* observer = nullptr;    // notified of flows unless null
 };
 
-// What a run refuses because of one operation: an InputError that does not say which; where
-// operations have names, the caller does.
+// A run was refused because of one operation. The message does not name it; a caller that has names
+// for operations adds the name.
 struct OperationRefused : InputError {
   OperationRefused(OpId of, const std::string& what) : InputError(what), operation(of) {}
   OpId operation;
 };
 
-// Throws InputError (OperationRefused where one operation is at fault) when a rank has no device,
-// more flows share a resource than it has bytes per second, a collective names a rank twice, time
-// passes 2^62 ps, or the run is beyond the limits of core/base/limits.h; TransferStopped where a
-// link that is down keeps a transfer for ever; CheckFailure, naming the operations, on a workload
-// that cannot finish.
+// Throws InputError (OperationRefused if one operation is at fault) if a rank has no device, more
+// flows share a resource than it has bytes per second, a collective names a rank twice, time passes
+// 2^62 ps, or the run exceeds the limits of core/base/limits.h; TransferStopped if a link that is
+// down holds a transfer forever; CheckFailure, naming the operations, on a workload that cannot
+// finish.
 Timeline run(const Workload& workload, const Topology& topology, const EngineOptions& options = {});
 
 // Time of one plan alone, without recording anything.

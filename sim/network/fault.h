@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What goes wrong on a machine while a workload runs.
+// Faults of links and ranks while a workload runs.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,12 @@
 
 namespace reshard::sim {
 
-// From `from_ps` on; a later one of the same kind and place replaces it.
+// Applies from `from_ps` on; a later fault of the same kind and place replaces it.
 struct Fault {
   enum class Kind : std::uint8_t {
     LinkShare,    // the resource has `amount` millionths of its capacity; 0: nothing crosses it
-    LinkLatency,  // routes that cross the resource take `amount` ps longer before the first byte
-    RankLatency,  // routes from and to the rank do
+    LinkLatency,  // routes that cross the resource have `amount` ps more latency
+    RankLatency,  // the same for routes from and to the rank
     RankShare     // the rank computes at `amount` millionths of its rate, at least 1
   } kind;
   std::int64_t from_ps, amount;
@@ -22,7 +22,7 @@ struct Fault {
   Rank rank{0};
 };
 
-// A run that cannot end because a transfer waits for a link that is down.
+// The run cannot end because a transfer waits for a link that is down.
 struct TransferStopped : InputError {
   TransferStopped(OpId of, ResourceId at, const std::string& what)
       : InputError(what), operation(of), resource(at) {}

@@ -86,7 +86,7 @@ Flows::Opened Flows::open(const Transit& transit, std::int64_t now_ps) {
   return {flow, latency_ps + delay_ps(flow)};
 }
 
-// What faults add to its latency.
+// Latency added by faults.
 std::int64_t Flows::delay_ps(std::int32_t flow) {
   std::int64_t delay = 0;
   if (!delays_ps_.empty()) {
@@ -120,7 +120,7 @@ std::optional<std::int64_t> Flows::join(std::int32_t flow, std::int64_t now_ps) 
   return std::nullopt;
 }
 
-// Along the path.
+// Cap of the flow; expects its path in path_.
 std::int64_t Flows::cap_of(std::int32_t flow) const {
   std::int64_t cap = rules_[flow]->cap_bytes_per_s.value_or(FairShare::kNoCap);
   if (const Terms* terms = transit(flow).terms) cap = std::min(cap, terms->cap_bytes_per_s);
@@ -130,7 +130,7 @@ std::int64_t Flows::cap_of(std::int32_t flow) const {
       1, static_cast<std::int64_t>(Int128{cap} * allowed_[flow] / kRatioOne));
 }
 
-// Takes the flow from those that share; what is left of its work.
+// Removes the flow from those that share; returns its remaining work.
 Int128 Flows::take_out(std::int32_t flow, std::int64_t now_ps) {
   Int128 left =
       shares_since_ps_[flow] == now_ps ? shares_work_[flow] : -shares_->excess(flow, now_ps);
@@ -163,7 +163,7 @@ void Flows::happen(const Fault& fault, std::int64_t now_ps) {
   if (fault.kind == Fault::Kind::LinkShare) set_capacity(fault.resource, fault.amount, now_ps);
 }
 
-// All flows that cross the resource begin anew, with what is left of them.
+// All flows that cross the resource start again, with their remaining work.
 void Flows::set_capacity(ResourceId resource, std::int64_t share, std::int64_t now_ps) {
   down_.resize(uses_.size(), false);
   std::vector<std::int32_t> anew;
@@ -214,7 +214,7 @@ std::optional<Flows::Stopped> Flows::stopped() const {
   return std::nullopt;
 }
 
-// Who is sole there shares from now on, unless it ends now.
+// A sole flow on the resource shares from now on, unless it ends now.
 void Flows::end_sole_on(ResourceId resource, std::int64_t now_ps) {
   std::int32_t flow = sole_on_[resource];
   if (flow == kNone || soles_[flow].end_ps == now_ps) return;
@@ -225,7 +225,7 @@ void Flows::end_sole_on(ResourceId resource, std::int64_t now_ps) {
         now_ps);
 }
 
-// On the path; what ends now is as good as gone.
+// Whether path_ has no other flow; flows that end now do not count.
 bool Flows::is_alone(std::int64_t now_ps) const {
   return std::all_of(path_.begin(), path_.end(), [&](ResourceId resource) {
     std::int32_t sole = sole_on_[resource];
@@ -252,7 +252,7 @@ bool Flows::ends_sole(std::int32_t flow, std::int64_t sequence, std::int64_t now
   return true;
 }
 
-// Another one may have come to a resource already, at this instant.
+// Another flow may already have joined on one of its resources, at this instant.
 void Flows::end_sole(std::int32_t flow, std::int64_t now_ps) {
   soles_[flow].end_ps = kNone;
   find_path(flow);
@@ -263,7 +263,7 @@ void Flows::end_sole(std::int32_t flow, std::int64_t now_ps) {
   }
 }
 
-// Along the path.
+// The flow shares from now on; expects its path in path_.
 void Flows::share(std::int32_t flow, std::int64_t cap, Int128 work, std::int64_t now_ps) {
   shares_work_[flow] = work;
   if (waits_for_link(flow)) return;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The transfers under way: first waiting out their route's latency, then sharing capacity.
+// The transfers in progress: first waiting for their route's latency, then sharing capacity.
 //
-// A flow without bytes never shares. One that finds all its resources without flows is *sole*: what
-// it gets and when it ends is known, and nothing is to be solved, until another flow comes to one
-// of its resources; then it shares like all others, with what is left of it. It can only end later
-// than was said.
+// A flow without bytes never shares. A flow on resources without other flows is *sole*: its rate
+// and its end are known and nothing needs solving, until another flow arrives at one of its
+// resources. Then it shares like all others, with its remaining work, and can only end later than
+// predicted.
 #pragma once
 
 #include <cstdint>
@@ -25,27 +25,27 @@
 
 namespace reshard::sim {
 
-// Resources that the longest route crosses.
+// Number of resources that the longest route crosses.
 std::size_t longest_route(const Topology& topology);
 
 class Flows {
  public:
-  // Tells the observer, where there is one, of rates; both must outlive the flows. `soles`: flows
-  // may be sole, of which nobody is told.
+  // Notifies the observer, unless null, of rates; both must outlive this object. `soles`: flows may
+  // be sole, of which the observer is not notified.
   Flows(const Topology& topology, FlowObserver* observer, bool soles);
 
-  // A transfer whose both ends are ready: its latency runs from now. Its number is free again after
-  // close().
+  // Opens a transfer of which both ends are ready: its latency starts now. Its number is reused
+  // after close().
   struct Opened {
     std::int32_t flow;
     std::int64_t latency_ps;
   };
   Opened open(const Transit& transit, std::int64_t now_ps);
-  // What it reaches of what it would alone, in millionths; from now on.
+  // Limits the flow from now on to this share, in millionths, of the rate that it would have alone.
   void set_share(std::int32_t flow, std::int64_t share, std::int64_t now_ps);
-  // What happens to links and ranks (fault.h), but for what ranks compute.
+  // Applies a fault (fault.h), except to compute rates.
   void happen(const Fault& fault, std::int64_t now_ps);
-  // A flow that waits for a link that is down; none: nobody does.
+  // A flow that waits for a link that is down; none: no flow does.
   struct Stopped {
     std::int32_t flow;
     ResourceId resource;
@@ -55,10 +55,10 @@ class Flows {
   std::int64_t start_ps(std::int32_t flow) const { return starts_ps_[flow]; }
   void close(std::int32_t flow);
 
-  // The latency is over and there are bytes to move: the flow shares from now on, or is sole; then
-  // it ends when it is said here, if ends_sole() agrees there.
+  // The latency is over and there are bytes to move: the flow shares from now on, or is sole. For a
+  // sole flow returns its end, at which it ends only if ends_sole() confirms it then.
   std::optional<std::int64_t> join(std::int32_t flow, std::int64_t now_ps);
-  // The flow with that sequence() is sole still, and ends now.
+  // Ends the flow if it has this sequence(), is still sole and ends now; returns whether it did.
   bool ends_sole(std::int32_t flow, std::int64_t sequence, std::int64_t now_ps);
   std::int64_t sequence(std::int32_t flow) const { return sequences_[flow]; }
   // Brings rates and finish times up to date after joins and retirements.
@@ -67,22 +67,21 @@ class Flows {
   std::int64_t next_finish_ps() {
     return shares_ ? shares_->next_finish_ps() : MinimumTree::kNever;
   }
-  // Flows that share and finish at the next finish, which is now, in the order in which they were
-  // opened. They share no more; they are still open.
+  // Flows that share and finish at the next finish time, which must be now, in the order in which
+  // they were opened. They stop sharing but stay open.
   void retire(std::int64_t now_ps, std::vector<std::int32_t>& finished);
 
-  // Bytes of all flows that joined, and the time during which each resource was shared by at least
-  // one.
+  // Bytes of all flows that joined, and the time during which at least one shared each resource.
   const std::vector<ResourceUse>& uses() const { return uses_; }
-  // What went by each rule of the topology.
+  // Bytes and flows by route rule of the topology.
   const std::vector<RouteUse>& route_uses() const { return route_uses_; }
-  // The same of flows that were never opened.
+  // Adds the same for flows that were never opened.
   void add_use(ResourceId resource, const ResourceUse& use);
   void add_route_use(std::size_t rule, const RouteUse& use);
   bool idle() const { return free_.size() == transits_.size(); }
 
  private:
-  // Of a flow that is sole.
+  // State of a sole flow.
   struct Sole {
     std::int64_t start_ps = 0, end_ps = kNone, rate = 0, cap = 0;
   };
@@ -105,8 +104,8 @@ class Flows {
   const Topology& topology_;
   FlowObserver* observer_;
   bool soles_allowed_;
-  // None before the first flow: it is as large as the network, and where all steps are taken whole
-  // (whole_steps.h) there never is a flow.
+  // None before the first flow: it is as large as the network, and if all steps are taken whole
+  // (whole_steps.h), there is never a flow.
   std::optional<FairShare> shares_;
   // By flow.
   IndexVector<std::int32_t, Transit> transits_;
@@ -114,12 +113,12 @@ class Flows {
   IndexVector<std::int32_t, std::int64_t> starts_ps_, sequences_;
   IndexVector<std::int32_t, Sole> soles_;
   IndexVector<std::int32_t, std::int64_t> allowed_;  // share, in millionths
-  // When it last began to share, -1 before it does, and with how much work.
+  // When it last began to share, -1 before it does, and its work then.
   IndexVector<std::int32_t, std::int64_t> shares_since_ps_;
   IndexVector<std::int32_t, Int128> shares_work_;
   std::vector<std::int32_t> free_;
   std::int64_t next_sequence_ = 0;
-  // What the last one needed: flows of one step are often alike.
+  // Duration of the last one: flows of one step are often equal.
   struct {
     std::int64_t bytes = 0, rate = 0, duration_ps = 0;
   } last_sole_;
@@ -129,8 +128,8 @@ class Flows {
   IndexVector<std::size_t, RouteUse> route_uses_;
   IndexVector<ResourceId, std::int64_t> busy_since_ps_;
   std::vector<ResourceId> path_, changed_;  // reused between calls
-  // Where faults happened: links that are down, flows that wait for one, with what is left of them
-  // (shares_work_), and what is added to latencies.
+  // State of faults: links that are down, flows that wait for one (with their remaining work in
+  // shares_work_), and additions to latencies.
   IndexVector<ResourceId, bool> down_;
   std::vector<std::int32_t> stopped_;
   IndexVector<ResourceId, std::int64_t> delays_ps_;

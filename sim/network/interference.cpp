@@ -50,7 +50,7 @@ std::int64_t Interference::share_of(const Transit& transit) const {
   return transit.terms->mover == Mover::Kernels ? nccl_under_compute_ : copy_under_compute_;
 }
 
-// From now on at the share that holds; its end moves where that is another.
+// The compute goes on at its present share; if that is a new one, its end moves.
 void Interference::go_on(std::int32_t compute, std::int64_t now_ps) {
   ComputeState& state = computes_[compute];
   std::int64_t share = share_of(gpus_[state.rank], state.blocks);

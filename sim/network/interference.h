@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Compute and transfers on one GPU slow each other, where the topology says so.
+// Compute and transfers on one GPU slow each other, if the topology's figures say so.
 //
-// While a kernel of NCCL moves bytes into or out of a GPU, compute there goes on at the share
+// While an NCCL kernel moves bytes into or out of a GPU, compute on it keeps the share
 // `compute.under_nccl` of its rate, and while the GPU computes, such a transfer reaches at most the
-// share `nccl.under_compute` of what it would alone; the same of copies by engines
-// (`compute.under_copy`, `copy.under_compute`). Where a compute says how many thread blocks T its
-// kernels have and the topology how many multiprocessors S a GPU has (`gpu.sms`), the thread blocks
-// c of the transfers are missing for it, and its kernels take more waves: it keeps at most the
-// share
+// share `nccl.under_compute` of its rate alone; likewise for copies by engines
+// (`compute.under_copy`, `copy.under_compute`). If a compute states how many thread blocks T its
+// kernels have, and the topology how many multiprocessors S a GPU has (`gpu.sms`), then the thread
+// blocks c of the transfers leave fewer multiprocessors to it, and its kernels take more waves: it
+// keeps at most the share
 //
 //     ceil(T / S) / ceil(T / (S - c))
 //
-// (nccl.md 5.3 in the project's references: a GEMM of 132 thread blocks beside an all-gather of 24
-// takes twice as long). The least of the shares holds. Transfers by links alone disturb nothing.
+// With S = 132, a GEMM of 132 thread blocks takes twice as long next to an all-gather of 24. The
+// least of the shares applies. Transfers by links alone disturb nothing.
 #pragma once
 
 #include <cstdint>
@@ -32,26 +32,26 @@ class Interference {
   // `slow`: ranks may become slow.
   Interference(const Topology& topology, bool slow);
 
-  // Nothing slows anything.
+  // Whether nothing slows anything.
   bool none() const { return none_; }
 
-  // A compute begins; its number, free again after end_compute(). `blocks` 0: not known.
+  // A compute begins; returns its number, which is reused after end_compute(). `blocks` 0: unknown.
   std::int32_t begin_compute(const Sleep& sleep, std::int64_t blocks, std::int32_t wait,
                              std::int64_t now_ps);
-  // Whether it ends now, by an end that was said under this sequence.
+  // Whether the compute ends now: whether the end announced with this sequence is still valid.
   bool ends(std::int32_t compute, std::int64_t sequence) const {
     return computes_[compute].sequence == sequence;
   }
   void end_compute(std::int32_t compute, std::int64_t now_ps);
   void begin_flow(std::int32_t flow, const Transit& transit, std::int64_t now_ps);
   void end_flow(std::int32_t flow, const Transit& transit, std::int64_t now_ps);
-  // The rank computes at this share of its rate, in millionths, from now on.
+  // From now on the rank computes at this share of its rate, in millionths.
   void slow_down(Rank rank, std::int64_t share, std::int64_t now_ps);
-  // What the flow reaches of its rate alone, in millionths.
+  // Share of its rate alone that the flow reaches, in millionths.
   std::int64_t share_of(const Transit& transit) const;
 
-  // What the last calls changed: ends of computes, and flows whose share is another now. To be
-  // cleared by who has read them.
+  // Changes made by the last calls: new ends of computes, and flows with a new share. The reader
+  // clears them.
   struct End {
     std::int32_t compute;
     OpId op;
@@ -70,8 +70,8 @@ class Interference {
     Int128 left = 0;  // ps at the full rate, times 10^6
   };
   struct Gpu {
-    std::int64_t speed = 1'000'000;                // less where the rank is slow
-    std::int32_t kernels = 0, engines = 0;         // transfers
+    std::int64_t speed = 1'000'000;                // less if the rank is slow
+    std::int32_t kernels = 0, engines = 0;         // number of transfers
     std::int64_t blocks_out = 0, blocks_into = 0;  // of kernels
     std::vector<std::int32_t> computes, flows;
   };

@@ -42,7 +42,7 @@ void OperationRun::add_parts(StepRun& step, Transfers transfers) {
                 "more parts than 2^31");
   step.first_part = static_cast<std::int32_t>(parts_.size());
   auto number = static_cast<std::int32_t>(&step - steps_.data());
-  if (parts_.empty()) parts_.reserve(slots.size());  // of most operations all
+  if (parts_.empty()) parts_.reserve(slots.size());  // enough for most operations
   for (Slot slot : slots) {
     parts_.push_back({slot, number});
     ++parts_left_[slot];
@@ -63,7 +63,7 @@ void OperationRun::build_plan(const Plan& plan, Carrier* carrier) {
   }
 }
 
-// Of an operation that is no plan.
+// For an operation that is not a plan.
 Transfers OperationRun::transfers_of(const Operation& operation, Carrier* carrier) const {
   auto parts = static_cast<std::int32_t>(ranks_.size());
   // A rank's message to itself on one stream has one end and nothing to wait for.
@@ -84,7 +84,7 @@ Transfers OperationRun::transfers_of(const Operation& operation, Carrier* carrie
   return Transfers::collective(*collective);
 }
 
-// Behind the last part: what each slot has, and what waits for what.
+// Called after the last part is added: the parts of each slot, and what they wait for.
 void OperationRun::index_parts(const Plan* plan) {
   of_slot_ = Grouped<std::int32_t>(parts_left_.size(), [this](auto put) {
     for (std::int32_t part = 0; part < static_cast<std::int32_t>(parts_.size()); ++part)
@@ -172,7 +172,7 @@ OperationRun::Progress OperationRun::go_on(std::int32_t part, std::int64_t now_p
     gather(part, ready);
     return Progress::Waits;
   }
-  // A round in which the part has nothing to do is passed over.
+  // A round in which the part has nothing to do is skipped.
   while (++at.round < step.transfers.rounds()) {
     step.transfers.for_each(
         part - step.first_part, at.round,
@@ -180,7 +180,7 @@ OperationRun::Progress OperationRun::go_on(std::int32_t part, std::int64_t now_p
           source += step.first_part;
           destination += step.first_part;
           ++at.pending;
-          // A transfer starts when the later of its two ends comes to its round.
+          // A transfer starts when the later of its two ends reaches its round.
           if (parts_[source == part ? destination : source].round != at.round) return;
           transits.push_back({id_, step_of(part), rank_of(source), rank_of(destination), source,
                               destination, bytes, terms});

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One operation of a workload while it runs: which *parts* it has and how far each one is.
+// One operation of a workload while it runs: its *parts* and their progress.
 //
-// A part is one rank's share of one step; an operation without steps has one step of its own, so
+// A part is one rank's share of one step. An operation without steps counts as one step, so
 // compute, messages, bare collectives and plans are one case here. A part
 //
-//     waits    until the slot's parts of the steps in `after` are done and, where its carrier runs
+//     waits    until the slot's parts of the steps in `after` are done and, if its carrier runs
 //              launches in turn, the slot's previous part that sends or receives
-//     gathers  where the transport asks for it: until all parts of its group are there
+//     gathers  if the transport asks for it: until all parts of its group are there
 //     runs     round after round; in a round it sends and receives some transfers, which start when
 //              both their ends are in it, and the next round begins when all are complete. An
 //              exchange has one round, a collective those of its expansion; copy, fill and reduce
 //              have none
 //     is done  after its last round, or for compute and setup after their duration
 //
-// Slots number the ranks of the operation. Transfers are worked out from the plan or the expansion
+// Slots number the ranks of the operation. Transfers are computed from the plan or the expansion
 // when they are due; nothing is stored per transfer of a collective.
 #pragma once
 
@@ -31,21 +31,22 @@
 
 namespace reshard::sim {
 
-// A transfer on its way between two parts, which are numbered within the operation.
+// A transfer between two parts, which are numbered within the operation.
 struct Transit {
   OpId op;
-  std::int32_t step;  // of the plan; -1 where there is none
+  std::int32_t step;  // of the plan; -1 if there is none
   Rank source, destination;
   std::int32_t source_part, destination_part;
   std::int64_t bytes;
-  const Terms* terms = nullptr;  // null: the route's own; theirs lives as long as the operation
+  const Terms* terms = nullptr;  // null: those of the route; otherwise they live as long as the
+                                 // operation
 };
 
 class OperationRun {
  public:
-  // `ranks` by slot; both must outlive the run, as must `carrier` (null: links alone) and `waits`
-  // (null: nobody asks). Throws InputError for a bare collective that names a rank twice, and for
-  // any of more than 2^34 transfers or 2^62 bytes.
+  // `ranks` by slot. `operation`, `ranks`, `carrier` (null: links alone) and `waits`
+  // (null: not recorded) must outlive the run. Throws InputError for a bare collective that names a
+  // rank twice, and for any of more than 2^34 transfers or 2^62 bytes.
   OperationRun(OpId id, const Operation& operation, std::span<const Rank> ranks, Carrier* carrier,
                const WaitLog* waits);
 
@@ -55,7 +56,8 @@ class OperationRun {
   std::int32_t step_of(std::int32_t part) const { return has_plan_ ? parts_[part].step : -1; }
   std::int64_t start_ps(std::int32_t part) const { return parts_[part].start_ps; }
 
-  // The slot starts the operation, for which it waited: appends its parts that wait for nothing.
+  // The slot starts the operation, after the wait `waited`: appends its parts that wait for
+  // nothing.
   void start_slot(Slot slot, std::int32_t waited, std::vector<std::int32_t>& ready);
   bool slot_done(Slot slot) const { return parts_left_[slot] == 0; }
 
@@ -66,33 +68,33 @@ class OperationRun {
   };
   Parts parts_beside(std::int32_t part) const;
   const Transfers& transfers(const Parts& parts) const { return steps_[parts.step].transfers; }
-  // The part comes to the first of its rounds.
+  // Whether the part is about to begin its first round.
   bool begins_rounds(std::int32_t part) const {
     const StepRun& step = steps_[parts_[part].step];
     return parts_[part].round < 0 && step.transfers.rounds() > 0 &&
            (step.missing.empty() || parts_[part].gathered);
   }
-  // Parts that are not done.
+  // Number of parts that are not done.
   std::int64_t parts_left() const;
-  // The part begins now, and its rounds are behind it; it is done when it goes on.
+  // The part begins now and skips all its rounds; it is done when it goes on.
   void pass_over(std::int32_t part, std::int64_t now_ps);
 
   enum class Progress : std::uint8_t { Waits, Sleeps, Done };
   // The part begins, or goes on because its round or its sleep is over. Appends the transfers that
   // can start because this part was the later of their ends. Waits: for transfers. Sleeps: for
   // duration_ps of its step, then go on. Done: see finish(). Appends to `ready` the parts that go
-  // on because this was the last of its group that had to gather.
+  // on because this was the last of its group to gather.
   Progress go_on(std::int32_t part, std::int64_t now_ps, std::vector<Transit>& transits,
                  std::vector<std::int32_t>& ready);
   std::int64_t duration_ps() const { return duration_ps_; }
-  // One transfer of the part is complete; true when that was the last of its round.
+  // One transfer of the part is complete; returns true if it was the last of its round.
   bool arrived(std::int32_t part, std::int32_t wait) {
     note(part, wait);
     return --parts_[part].pending == 0;
   }
   // The part's sleep is over.
   void woken(std::int32_t part, std::int32_t wait) { note(part, wait); }
-  // What the part waited for when it went on last.
+  // The wait that the part waited for when it last went on.
   std::int32_t waited(std::int32_t part) const {
     return recording_ ? recording_->waited[part].last : WaitLog::kNone;
   }
@@ -100,12 +102,12 @@ class OperationRun {
   void finish(std::int32_t part, std::vector<std::int32_t>& ready);
 
  private:
-  // What a step does, beside the dependencies.
+  // A step, except what it depends on.
   struct StepRun {
     std::int32_t first_part = 0;
     std::vector<std::int32_t> dependents;  // steps that name this one in `after`
     Transfers transfers = Transfers::none(0);
-    std::vector<std::int32_t> missing;  // parts of each group that has to gather
+    std::vector<std::int32_t> missing;  // by group that has to gather: parts not there yet
   };
   struct SlotStep {
     Slot slot;
@@ -114,7 +116,7 @@ class OperationRun {
     std::int32_t round = -1;  // -1 before it starts
     std::int32_t pending = 0;
     std::int64_t start_ps = 0;
-    bool gathered = false;  // its group was waited for
+    bool gathered = false;  // it has gathered
   };
 
   void gather(std::int32_t part, std::vector<std::int32_t>& ready);
@@ -124,7 +126,7 @@ class OperationRun {
   void add_parts(StepRun& step, Transfers transfers);
   void index_parts(const Plan* plan);
   void put_in_turn();
-  std::int32_t part_at(Slot slot, std::int32_t step) const;  // -1 where the slot has none
+  std::int32_t part_at(Slot slot, std::int32_t step) const;  // -1 if the slot has none
   void check_at_once(const std::vector<Transit>& transits) const;
   void note(std::int32_t part, std::int32_t wait) {
     if (recording_) recording_->log.keep_later(recording_->waited[part].next, wait);
@@ -137,9 +139,9 @@ class OperationRun {
   IndexVector<std::int32_t, StepRun> steps_;
   IndexVector<std::int32_t, SlotStep> parts_;             // step after step
   Grouped<std::int32_t> of_slot_;                         // parts by slot, ascending by step
-  IndexVector<std::int32_t, std::int32_t> next_in_turn_;  // by part; empty: none follow
+  IndexVector<std::int32_t, std::int32_t> next_in_turn_;  // by part; empty: no order
   IndexVector<Slot, std::int32_t> parts_left_;
-  // Where waits are recorded: by part what its round waited for, and what its next one does.
+  // If waits are recorded, by part: the wait before the current round, and the one before the next.
   struct Waited {
     std::int32_t last = WaitLog::kNone, next = WaitLog::kNone;
   };

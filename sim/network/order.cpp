@@ -12,8 +12,8 @@
 
 namespace reshard::sim {
 
-// A place among what its rank issues. Where several stand at one operation, setups come first, the
-// one that is listed there itself last.
+// A place in its rank's order. At one operation setups come first, and the operation's own place
+// last.
 struct Order::Entry {
   enum class Kind : std::uint8_t { Setup, Before, Own };
 

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A workload's order: what each rank issues, one thing after the other, and what of it waits for
-// what. Of dependencies between whole operations (`after`) it knows who names whom, no more.
+// A workload's order: what each rank issues, one launch after another, and what each launch waits
+// for. Of dependencies between whole operations (`after`) it only knows which operation names
+// which.
 //
-// Each rank with a part in an operation has a *place* there. What a rank issues at once, a place or
-// the places of a batch, is a *launch*; a launch of several places has two nodes beside theirs, its
-// gate and its end, else both are the place itself. A launch begins
+// Each rank that takes part in an operation has a *place* in it. What a rank issues at once, a
+// place or the places of a batch, is a *launch*. The nodes of a launch are its places and, if it
+// has several, its gate and its end; for a single place both are the place itself. A launch begins
 //
-//     after  the end of what was launched before it on its stream (async ones do not count), of
-//            its communicator, and of what its host waited for last,
-//     with   the beginning of the launch before it of any communicator, where the launch order is
+//     after  the end of the previous launch on its stream (async ones do not count), of the
+//            previous launch of its communicator, and of what its host last waited for,
+//     with   the beginning of the previous launch of any communicator, if the launch order is
 //            implicit,
-//     and    when all that its operations name in `after` is complete.
+//     and    when all operations that its operations name in `after` are complete.
 #pragma once
 
 #include <array>
@@ -24,7 +25,7 @@
 
 namespace reshard::sim {
 
-// What of a workload's order holds.
+// Which rules of a workload's order apply.
 struct OrderRules {
   bool communicators = true;
   bool implicit_launch_order = false;  // NCCL_LAUNCH_ORDER_IMPLICIT
@@ -34,11 +35,12 @@ class Order {
  public:
   static constexpr std::int32_t kNone = -1;
 
-  // What a launch waits for, each a node or kNone: the end of one, of `launch` the beginning.
+  // What a launch waits for, each a node or kNone: the end of each node; for `launch`, its
+  // beginning.
   struct Behind {
     std::int32_t stream = kNone, communicator = kNone, host = kNone, launch = kNone;
 
-    // Those whose end it waits for, each once.
+    // Those of which it waits for the end, each once.
     std::array<std::int32_t, 3> ends() const;
   };
   struct LaunchNodes {
@@ -49,8 +51,8 @@ class Order {
 
   const OrderRules& rules() const { return rules_; }
 
-  // Places of an operation, those of a message its source's and its destination's; a message to the
-  // own rank and stream has one.
+  // Places of an operation, from first_of to end_of - 1. A message has its source's and then its
+  // destination's; a message within one rank and stream has one.
   std::int32_t first_of(OpId op) const { return first_[op]; }
   std::int32_t end_of(OpId op) const { return first_[to_index(op) + 1]; }
   std::size_t places() const { return ops_.size(); }
@@ -61,24 +63,24 @@ class Order {
   std::size_t nodes() const { return behind_.size(); }
   bool is_place(std::int32_t node) const { return to_index(node) < places(); }
   Rank rank_of(std::int32_t node) const { return ranks_[node]; }
-  // The node that what the place's operation names in `after` releases.
+  // The node that the operations named in `after` by the place's operation release.
   std::int32_t gate_of(std::int32_t place) const { return gates_.empty() ? place : gates_[place]; }
-  // The launch ends with the node.
+  // Whether a launch ends with this node.
   bool ends_launch(std::int32_t node) const;
-  // Places of the launch to which the node, one of a launch of several places, belongs.
+  // Places of the launch to which the node belongs; the launch has several places.
   std::span<const std::int32_t> batch_of(std::int32_t node) const;
-  // What nodes wait for, `after` apart: each counted once.
+  // Number of nodes that the node waits for, without `after`; each counts once.
   std::int32_t waits_of(std::int32_t node) const { return waits_[node]; }
   const Behind& behind(std::int32_t gate) const { return behind_[gate]; }
-  // Who waits for the end of a node, for its beginning.
+  // The nodes that wait for the end of a node, and for its beginning.
   std::span<const std::int32_t> at_end(std::int32_t node) const { return at_end_[node]; }
   std::span<const std::int32_t> at_start(std::int32_t node) const { return at_start_[node]; }
 
   Rank highest_rank() const { return Rank{highest_}; }  // -1 without places
-  // By rank, in the order in which it issues them; indices into launches().
+  // By rank, in the order of issue; indices into launches().
   const Grouped<std::int32_t>& issued() const { return issued_; }
   const std::vector<LaunchNodes>& launches() const { return launches_; }
-  // Those that name an operation in `after`.
+  // The operations that name an operation in `after`.
   std::span<const OpId> dependents(OpId op) const { return dependents_[op]; }
 
  private:
@@ -98,7 +100,7 @@ class Order {
   IndexVector<std::int32_t, OpId> ops_;    // by place
   IndexVector<std::int32_t, Rank> ranks_;  // by node
   IndexVector<std::int32_t, std::int32_t> gates_, ends_;  // by place; empty without batches
-  IndexVector<std::int32_t, Behind> behind_;              // by node; of gates
+  IndexVector<std::int32_t, Behind> behind_;              // by node; only of gates
   IndexVector<std::int32_t, std::int32_t> waits_;
   Grouped<std::int32_t> at_end_, at_start_;
   Grouped<std::int32_t> issued_;

@@ -36,7 +36,7 @@ Program::Program(const Workload& workload, std::int32_t devices, ProgramOptions 
   for (std::size_t rank = 0; rank < hosts_.size(); ++rank) issue(id_of<Rank>(rank), WaitLog::kNone);
 }
 
-// The order's, one for all that a place's operation comes after, and one for being issued.
+// Waits of the order, plus one for the operations in `after`, and one for being issued.
 void Program::count_waits() {
   for (std::size_t node = 0; node < nodes_.size(); ++node)
     nodes_[node].waits = order_.waits_of(static_cast<std::int32_t>(node));
@@ -59,7 +59,7 @@ void Program::check_ranks(std::int32_t devices) const {
   }
 }
 
-// What the operation comes after is complete.
+// All operations that this one comes after are complete.
 void Program::release_all(OpId op) {
   for (std::int32_t place = order_.first_of(op); place < order_.end_of(op); ++place)
     release(order_.gate_of(place), waited(operation_waited_, op));
@@ -91,12 +91,13 @@ std::int32_t Program::waited(const Transit& transit) const {
   return last;
 }
 
-// Where steps may be taken whole, parts whose rounds begin wait for all else that happens now.
+// If steps may be taken whole, parts that begin their rounds wait for everything else of this
+// instant.
 void Program::advance(std::int64_t now_ps, std::vector<Transit>& transits,
                       std::vector<Sleep>& sleeps) {
   for (std::size_t i = 0; i < tasks_.size();) {
     for (; i < tasks_.size(); ++i) {
-      Task task = tasks_[i];  // the queue grows on the way
+      Task task = tasks_[i];  // the queue grows meanwhile
       if (task.kind == Task::Kind::Complete)
         finish_operation(task.op);
       else if (task.kind == Task::Kind::Node)
@@ -113,7 +114,7 @@ void Program::advance(std::int64_t now_ps, std::vector<Transit>& transits,
   tasks_.clear();
 }
 
-// What begins now is one step, on every part of it: perhaps it is taken whole.
+// If exactly all parts of one step begin now, tries to take it whole.
 bool Program::take_step(std::int64_t now_ps, std::vector<Sleep>& sleeps) {
   if (beginning_.empty()) return false;
   OpId op = beginning_.front().op;
@@ -123,7 +124,7 @@ bool Program::take_step(std::int64_t now_ps, std::vector<Sleep>& sleeps) {
       !std::all_of(beginning_.begin(), beginning_.end(),
                    [&](const Task& at) { return at.op == op && parts.has(at.index); }))
     return false;
-  // Where nothing follows, nobody can come in the way of parts that take longer.
+  // If nothing follows, nothing can disturb parts that take longer.
   bool last = complete_ + 1 == operations_.size() && run.parts_left() == parts.count;
   std::vector<Rank> ranks;
   for (std::int32_t i = 0; i < parts.count; ++i) ranks.push_back(run.rank_of(parts.first + i));
@@ -220,7 +221,7 @@ void Program::finish_place(std::int32_t place) {
   if (--operations_[op].places_left == 0) finish_operation(op);
 }
 
-// As many launches as there is room for.
+// Issues as many launches as the queue has room for.
 void Program::issue(Rank rank, std::int32_t waited) {
   HostState& host = hosts_[rank];
   std::span<const std::int32_t> own = order_.issued()[rank];
@@ -239,7 +240,7 @@ void Program::finish_operation(OpId op) {
   }
 }
 
-// Of a node that is not done: an operation that is to blame.
+// An operation that keeps the node from being done.
 OpId Program::unfinished(std::int32_t node) const {
   if (order_.is_place(node)) return order_.op_of(node);
   for (std::int32_t place : order_.batch_of(node))

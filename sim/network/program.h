@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How far each rank is in a workload: which operations have started on it, and what may start next.
+// The progress of each rank in a workload: which operations have started on it, and what can start
+// next.
 //
-// What waits for what is the order's (order.h). A place is done when all its parts
-// (operation_run.h) are, and the operation is complete when all its places are; a setup begins when
-// all its places have started. Where the launch queue is bounded, a rank issues its next launch
-// only while fewer are issued and not done. Everything that happens at one instant is worked off
-// from one queue, first come first served, so that neither chains of operations nor streams of any
-// length need recursion.
+// The order (order.h) defines what waits for what. A place is done when all its parts
+// (operation_run.h) are, and an operation is complete when all its places are done; a setup begins
+// when all its places have started. If the launch queue is bounded, a rank issues its next launch
+// only while fewer launches than that are issued and not done. Everything that happens at one
+// instant passes through one queue, first come first served, so neither chains of operations nor
+// streams of any length need recursion.
 //
-// The program knows no topology and no clock: it says which transfers and sleeps begin, and is told
-// when they end.
+// The program knows no topology and no clock: it reports which transfers and sleeps begin, and is
+// told when they end.
 #pragma once
 
 #include <cstdint>
@@ -37,24 +38,26 @@ struct Sleep {
   std::int32_t after;  // what it waited for
 };
 
-// Asked for a step that all its parts are about to begin, while nothing else moves; `ranks` by
-// part. Where it is known what the step takes, the answer is that by part, else nothing.
-// `together`: only where all parts take the same.
+// Called for a step when all its parts are about to begin and nothing else moves; `ranks` by part.
+// Returns the duration of each part if known, otherwise null. `together`: only if all parts take
+// equally long.
 using TakeWhole = std::function<const std::vector<std::int64_t>*(
     const Transfers&, std::span<const Rank> ranks, bool together)>;
 
 struct ProgramOptions {
   std::vector<Span>* spans = nullptr;  // every part that is done is recorded there
   Carriers carriers = {};
-  const WaitLog* waits = nullptr;  // what everything waited for is, there
+  const WaitLog* waits = nullptr;  // filled with what everything waited for
   TakeWhole take_whole = {};
-  const Order* order = nullptr;   // of the workload; null: by the usual rules
-  std::int64_t launch_queue = 0;  // launches of a rank that are issued and not done; 0: any number
+  const Order* order = nullptr;   // of the workload; null: by the default rules
+  std::int64_t launch_queue = 0;  // limit of launches per rank that are issued and not done; 0:
+                                  // none
 };
 
 class Program {
  public:
-  // Ranks must lie in 0 .. devices-1, else InputError. All must outlive the program.
+  // Ranks must be in 0 .. devices-1, else throws InputError. All arguments must outlive the
+  // program.
   Program(const Workload& workload, std::int32_t devices, ProgramOptions options);
 
   // Does all that can happen at this instant; appends what begins now.
@@ -65,7 +68,7 @@ class Program {
   // What a transfer that can begin waited for.
   std::int32_t waited(const Transit& transit) const;
 
-  // advance() would do something.
+  // Whether advance() would do something.
   bool busy() const { return !tasks_.empty(); }
   bool complete() const { return complete_ == operations_.size(); }
   bool complete(OpId op) const {
@@ -74,23 +77,23 @@ class Program {
   }
   const Order& order() const { return order_; }
 
-  // Of an operation that can not go on.
+  // Why an operation cannot go on.
   struct Obstacle {
     enum class Kind : std::uint8_t {
       None,          // it has started everywhere
-      After,         // comes after `op`
-      Stream,        // on `rank`, stands behind `op` on its stream
-      Communicator,  // ... of its communicator
-      Host,          // ... whose end the host waits for
-      Launch,        // ... whose beginning the launch order wants first
-      Queue          // ... is issued and not done, and the launch queue is full
+      After,         // it comes after `op`
+      Stream,        // on `rank`, it waits for `op` before it on its stream
+      Communicator,  // the same on its communicator
+      Host,          // on `rank`, the host waits for the end of `op`
+      Launch,        // on `rank`, the launch order wants `op` to begin first
+      Queue          // on `rank`, the launch queue is full, and `op` in it is not done
     } kind = Kind::None;
     OpId op{0};
     Rank rank{0};
   };
-  // The first that is met, place by place.
+  // The first obstacle found, place by place.
   Obstacle obstacle(OpId op) const;
-  // The first operations that are not complete and what each waits for.
+  // The first operations that are not complete, and what each waits for.
   std::string stuck() const;
 
  private:
@@ -98,12 +101,12 @@ class Program {
     std::int32_t places_left = 0, to_start = 0, after_left = 0;
     std::unique_ptr<OperationRun> run;  // from the first start to the completion
   };
-  // Of a node of the order.
+  // State of a node of the order.
   struct NodeState {
     std::int32_t waits = 0;
     bool started = false, done = false;
   };
-  // How many launches a rank has issued, and how many of these are not done.
+  // How many launches a rank has issued, and how many of them are not done.
   struct HostState {
     std::int32_t issued = 0, pending = 0;
   };
@@ -145,16 +148,16 @@ class Program {
   const Workload& workload_;
   ProgramOptions options_;
   const WaitLog* waits_;
-  std::unique_ptr<const Order> own_order_;  // where none is handed in
+  std::unique_ptr<const Order> own_order_;  // if none is passed in
   const Order& order_;
   IndexVector<OpId, OperationState> operations_;
   IndexVector<std::int32_t, NodeState> nodes_;
-  IndexVector<Rank, HostState> hosts_;  // where the launch queue is bounded
-  // Where waits are recorded: what each operation and each node, and its parts, waited for last.
+  IndexVector<Rank, HostState> hosts_;  // if the launch queue is bounded
+  // If waits are recorded: what each operation, and each node with its parts, waited for last.
   IndexVector<OpId, std::int32_t> operation_waited_;
   IndexVector<std::int32_t, std::int32_t> node_waited_;
   std::vector<Task> tasks_;
-  std::vector<Task> beginning_;      // parts that come to their first round
+  std::vector<Task> beginning_;      // parts that begin their first round
   std::vector<std::int32_t> ready_;  // reused between calls
   std::size_t complete_ = 0;
 };

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Rings whose members do not end a round together: their links differ, or an all_reduce's bytes are
-// none that its n members divide, so that chunks of two sizes go round. Where no two transfers of a
-// round cross one resource, each goes at the rate of its links alone, and ends are sums and maxima.
-// With T(r, i) when member i comes to round r, and a transfer from i to j
+// Rings with members that do not end a round together: their links differ, or the elements of an
+// all_reduce are not divisible by its n members, so that chunks of two sizes circulate. If no two
+// transfers of a round cross one resource, each has the rate of its links alone, and ends are sums
+// and maxima. With T(r, i) the time at which member i begins round r, and a transfer from i to j
 //
 //     start = max( T(r, i), T(r, j) )
 //     end   = start + latency + ceil( bytes / rate )
 //     T(r + 1, i) = the latest end of what i sends and receives in round r
 //
 // Later rounds never meet earlier ones on a resource: its only sender waits for itself. In round r
-// of an all_reduce the member at position p sends chunk p - r - 1 modulo n, of which the first
-// `larger_chunks` are the larger ones; so of each transfer two durations are all that is needed,
-// and a round is a walk over two arrays where running its transfers costs hundreds of operations
-// each.
+// of an all_reduce the member at position p sends chunk p - r - 1 modulo n; the first
+// `larger_chunks` chunks are the larger ones. So each transfer needs only two durations, and a
+// round is a walk over two arrays, whereas running its transfers costs hundreds of operations each.
 #include <algorithm>
 #include <array>
 
@@ -41,13 +40,14 @@ bool WholeSteps::run_rings(const Transfers& transfers, std::span<const Rank> ran
   return true;
 }
 
-// False where two transfers meet on a resource, or a time is too large to be one.
+// False if two transfers meet on a resource, or a time exceeds its limit.
 bool WholeSteps::add_edges(const Transfers& transfers, std::span<const Rank> ranks,
                            std::int32_t part, std::vector<RingEdge>& edges) {
   std::int32_t n = transfers.group_size(), position = transfers.ring_position(part), last = 0,
                zeroth = 0;
   if (!transfers.rounds_alike()) {
-    // The last chunk in round `position`, the first one before that, or n - 1 rounds later.
+    // The member sends the last chunk in round `position`, and chunk 0 one round before or, at
+    // position 0, in round n - 1.
     last = position;
     zeroth = position == 0 ? n - 1 : position - 1;
   }
@@ -82,12 +82,12 @@ bool WholeSteps::add_edges(const Transfers& transfers, std::span<const Rank> ran
   return ok;
 }
 
-// Of all rounds.
+// Adds the use of all rounds.
 bool WholeSteps::add_edge_use(const Transfers& transfers, std::span<const Rank> ranks,
                               const RingEdge& edge) {
   std::int32_t n = transfers.group_size(), position = transfers.ring_position(edge.source);
   std::int64_t larger = transfers.expansion(edge.source / n).larger_chunks();
-  // Twice all chunks, but for its own and the next one.
+  // It sends every chunk twice, except chunks `position` and `position` + 1, which it sends once.
   std::int64_t large = 2 * larger - (position < larger) - ((position + 1) % n < larger),
                small = transfers.rounds() - large;
   Rank from = ranks[to_index(edge.source)], to = ranks[to_index(edge.destination)];
@@ -112,7 +112,7 @@ bool WholeSteps::add_edge_use(const Transfers& transfers, std::span<const Rank> 
 
 namespace {
 
-// What each member of a ring sends to another, by position.
+// What each member of a ring sends to one other, by position.
 struct Way {
   explicit Way(std::size_t n)
       : to(n, -1),
@@ -124,7 +124,7 @@ struct Way {
   std::array<std::vector<std::int64_t>, 2> duration_ps;  // of smaller chunks, of larger ones
   std::vector<std::int64_t> end_ps;                      // of the round
 
-  // Those of positions begin .. end - 1, which send chunks of one size.
+  // The members at positions begin .. end - 1, which send chunks of one size.
   void send(const std::vector<std::int64_t>& now, std::int32_t begin, std::int32_t end,
             std::size_t size) {
     const std::int64_t *come = now.data(), *taken = duration_ps[size].data();
@@ -133,7 +133,7 @@ struct Way {
     for (std::int32_t i = begin; i < end; ++i)
       out[i] = std::max(come[i], come[other[i]]) + taken[i];
   }
-  // When each is done with what it sends and receives.
+  // When each member is done with what it sends and receives.
   void arrive(std::vector<std::int64_t>& next) const {
     const std::int64_t* sent = end_ps.data();
     const std::int32_t* other = from.data();
@@ -150,8 +150,8 @@ bool WholeSteps::run_group(const Transfers& transfers, std::int32_t group,
   std::int32_t n = transfers.group_size(), first = group * n;
   std::int32_t larger = transfers.expansion(group).larger_chunks();
   auto position = [&](std::int32_t part) { return transfers.ring_position(part); };
-  // Where some send to two, whoever does not sends the same twice; and whoever gets of one gets the
-  // same twice.
+  // If some members send to two others, members that send to one repeat that transfer; members that
+  // receive from one count as their own second sender. Neither changes a maximum.
   std::vector<Way> ways(edges.size() > to_index(n) ? 2 : 1, Way(to_index(n)));
   for (Way& way : ways)
     for (std::size_t i = 0; i < way.from.size(); ++i) way.from[i] = static_cast<std::int32_t>(i);

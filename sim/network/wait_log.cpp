@@ -37,7 +37,7 @@ std::int32_t WaitLog::end(std::int32_t flow, std::int64_t now_ps) {
   return wait;
 }
 
-// Whether `a` is the one to name of two waits that have ended.
+// Whether `a` is preferred over `b`; both have ended.
 bool WaitLog::before(const Wait& a, const Wait& b) const {
   auto key = [](const Wait& wait) {
     return std::tie(wait.op, wait.step, wait.source, wait.destination, wait.start_ps);

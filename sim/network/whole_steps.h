@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How long a step takes when all its parts begin together and nothing else moves: found for many
-// steps without running their transfers one by one, and then exactly what running them would say.
+// Duration of a step when all its parts begin together and nothing else moves: computed for many
+// steps without running their transfers one by one, with exactly the result of running them.
 //
 // A round of the step is a set of transfers. n(r) of them cross resource r, so that
 //
 //     least(r) = floor( C(r) / n(r) )
 //
-// is a rate that no transfer on r can fall below on account of r: transfers only end, none joins.
-// So every transfer f keeps at least
+// is a rate below which no transfer on r can fall because of r: transfers only end, none joins. So
+// every transfer f keeps at least
 //
 //     m(f) = min( cap of f, least(r) over the resources of f )
 //
 // and ends no later than latency + ceil(bytes / m). Some transfers keep exactly that rate. A cap at
-// or below the least shares of its route is always first. And a resource r is *limiting* where its
-// (least(r), id) comes before that of every other resource its transfers cross and before their
-// caps, while these are alike in bytes and latency: filling (fair_share.h) comes to r before
-// anything else that touches its transfers, gives all of them least(r), and since they end together
-// this stays so to the end.
+// or below the least shares of the route always comes first. A resource r is *limiting* if all its
+// transfers have equal bytes and latency, and its (least(r), id) precedes that of every other
+// resource that its transfers cross, and precedes their caps. Filling (fair_share.h) then reaches r
+// before anything else that affects its transfers and gives all of them least(r), and since they
+// end together, this holds to the end.
 //
-// The time of a part, or the time that a resource is busy, is known when the latest of its upper
-// bounds is the end of a transfer whose rate is exact. That is so for all of them where ranks are
-// alike, however the last bytes per second are rounded; elsewhere the step is run. Several rounds
-// are taken one after the other while all parts end each of them together; rounds that are alike
-// (a ring's) are taken once. Rings whose members do not end their rounds together are taken where
-// each transfer has its links for itself (uneven_rings.cpp).
+// The duration of a part, or the time for which a resource is busy, is known if the latest of its
+// upper bounds is the end of a transfer with an exact rate. That holds for all of them if ranks are
+// equivalent, however the last bytes per second are rounded; otherwise the step is run. Several
+// rounds are processed one after another as long as all parts end each of them together; equal
+// rounds (as in a ring) are computed once. Rings with members that do not end their rounds together
+// are handled if each transfer has its links to itself (uneven_rings.cpp).
 #pragma once
 
 #include <cstdint>
@@ -40,26 +40,26 @@ class WholeSteps {
  public:
   explicit WholeSteps(const Topology& topology);
 
-  // Whether it knows; then what each part takes, in durations_ps(). `ranks` by part.
+  // Whether the durations are known; if so, durations_ps() has that of each part. `ranks` by part.
   bool takes(const Transfers& transfers, std::span<const Rank> ranks);
   const std::vector<std::int64_t>& durations_ps() const { return durations_ps_; }
-  // Of the step that it just took.
+  // Adds the uses of the step just computed.
   void add_uses(Flows& flows) const;
 
  private:
-  // What is known of an end: no later than `latest`, and a transfer ends at `exact`.
+  // What is known of an end: it is no later than `latest`, and a transfer ends at `exact`.
   struct End {
     std::int64_t latest = -1, exact = -1;
     void add(std::int64_t end, bool is_exact);
   };
-  // A resource that the step crosses; what follows `use` is of the round.
+  // A resource that the step crosses; the fields after `use` belong to the current round.
   struct Link {
     ResourceId resource;
-    ResourceUse use = {};  // of the rounds before
+    ResourceUse use = {};  // of the previous rounds
     bool limiting = true;
-    std::int64_t flows = 0;                       // of bytes
-    std::int64_t latency_ps = 0, each_bytes = 0;  // of the first
-    std::int64_t share = 0;                       // what each keeps at least
+    std::int64_t flows = 0;                       // those with bytes
+    std::int64_t latency_ps = 0, each_bytes = 0;  // of the first flow
+    std::int64_t share = 0;                       // the least that each flow keeps
     Int128 bytes = 0;
     End end = {};
   };
@@ -67,8 +67,8 @@ class WholeSteps {
   static constexpr LinkIndex kNone = -1;
   struct Sent {
     std::int32_t source, destination;
-    std::int64_t bytes, rate;  // the cap, then what it keeps at least
-    LinkIndex limit = kNone;   // on account of which; none: the cap
+    std::int64_t bytes, rate;  // the cap, then the least that it keeps
+    LinkIndex limit = kNone;   // what causes this rate; none: the cap
   };
 
   void clear(std::size_t parts);
@@ -97,7 +97,7 @@ class WholeSteps {
   std::size_t stride_;  // resources of the longest route
   // Of a round.
   IndexVector<std::size_t, Sent> sent_;  // those with bytes
-  std::vector<LinkIndex> paths_;         // `stride_` per transfer, filled up with kNone
+  std::vector<LinkIndex> paths_;         // `stride_` per transfer, padded with kNone
   std::vector<LinkIndex> crossed_;
   IndexVector<std::int32_t, End> ends_;  // by part
   IndexVector<std::size_t, RouteUse> round_routes_;

@@ -12,7 +12,7 @@ namespace reshard::sim {
 FairShare::FairShare(const std::vector<std::int64_t>& capacities, std::size_t max_hops)
     : stride_(max_hops) {
   RESHARD_CHECK(max_hops >= 1, fmt::format("{} hops", max_hops));
-  // One more, where short paths end.
+  // One more, `nowhere_`, the padding of short paths.
   resources_.resize(capacities.size() + 1);
   rest_.resize(capacities.size() + 1);
   free_.resize(capacities.size() + 1);
@@ -79,7 +79,7 @@ void FairShare::remove(std::int32_t flow, std::int64_t now_ps) {
     rest_[hops[hop]] += static_cast<std::uint64_t>(rate);
     resource.outsiders -= outside ? 1 : 0;
     std::int32_t position = positions_[to_index(flow) * stride_ + hop];
-    // The last flow of the list takes the position.
+    // The last flow of the list moves into its position.
     std::int32_t moved = resource.flows.back();
     resource.flows[to_index(position)] = moved;
     resource.flows.pop_back();
@@ -93,7 +93,7 @@ void FairShare::remove(std::int32_t flow, std::int64_t now_ps) {
   if (shared && rate > 0) keep_below_ = std::min(keep_below_, rate);
 }
 
-// When the numbers run out, all marks start again.
+// When the numbers run out, all marks are reset.
 void FairShare::next_epoch() {
   if (epoch_ == std::numeric_limits<std::int32_t>::max()) {
     epoch_ = 0;
@@ -116,7 +116,7 @@ void FairShare::join(std::int32_t flow, std::int32_t group, std::int64_t now_ps)
   groups_.join(flow, group, now_ps);
 }
 
-// The last flow of the group takes the seat.
+// The last flow of the group moves into its seat.
 void FairShare::leave(std::int32_t flow, std::int64_t now_ps) {
   if (std::int32_t group = groups_.group_of(flow); group >= 0) {
     Group& from = members_[group];
@@ -190,15 +190,16 @@ void FairShare::solve_all(std::int64_t now_ps) {
   if (changed_) changed_->insert(changed_->end(), part_.begin(), part_.end());
 }
 
-// ---- which flows are rated anew
+// ---- which flows are rated again
 
-// The resource gets back what a free flow had. With its first one it is of the part.
+// The resource gets back the rate of a free flow. Its first free flow makes it a member of the
+// part.
 inline void FairShare::take_back(ResourceId id, std::int64_t rate) {
   rest_[id] += static_cast<std::uint64_t>(rate);
   if (++free_[id] == 1) part_.push_back(id);
 }
 
-// False where it is kept, has no flows, or is free already.
+// False if the group keeps its rate, has no flows, or is free already.
 inline bool FairShare::may_enter(std::int32_t group) const {
   return !is_open(group) && groups_.group_rate(group) >= keep_below_ &&
          !members_[group].flows.empty();
@@ -224,7 +225,7 @@ void FairShare::enter_outsiders(ResourceId resource, std::int64_t now_ps) {
   }
 }
 
-// Enters the groups that cross the part; false where there are none.
+// Enters the groups that cross the part; false if there are none.
 bool FairShare::enter_crossing_groups() {
   bool any = false;
   auto crosses = [this](ResourceId hop) { return free_[hop] > 0; };
@@ -240,10 +241,11 @@ bool FairShare::enter_crossing_groups() {
   return any;
 }
 
-// The part of the network that hangs together with `root` through flows that are rated anew, and
-// the capacity that the others leave in it. Groups lead to the resources that they cross, and these
-// to their own groups. What else crosses them is found from the smaller side: a large part is
-// compared with the groups that are left, of a small one every resource's flows are looked at.
+// Collects the part of the network that is connected to `root` through flows that are rated again,
+// and the capacity that the other flows leave in it. Groups lead to the resources that they cross,
+// and these to their own groups. Other groups that cross the part are found from the smaller side:
+// for a large part by checking all remaining groups, for a small one by checking the flows of its
+// resources.
 void FairShare::collect(ResourceId root, std::int64_t now_ps) {
   part_.assign(1, root);
   free_[nowhere_] = kNowhere;
@@ -264,8 +266,8 @@ void FairShare::collect(ResourceId root, std::int64_t now_ps) {
   }
 }
 
-// All that is rated anew, whether it hangs together or not: nearly everything is free then, so what
-// is kept is taken from full resources.
+// Collects all flows that are rated again, connected or not. Nearly all flows are free then, so it
+// starts from full resources and subtracts what is kept.
 void FairShare::collect_all(std::int64_t now_ps) {
   part_.clear();
   for (ResourceId id{0}; id != nowhere_; id = id_of<ResourceId>(to_index(id) + 1)) {
@@ -296,7 +298,7 @@ std::optional<ResourceId> FairShare::limit(std::int32_t flow) const {
   if (std::int32_t group = groups_.group_of(flow); group >= 0) return members_[group].limit;
   std::int64_t rate = groups_.rate(flow);
   if (rate == caps_[flow]) return std::nullopt;
-  std::optional<ResourceId> limit;  // the narrowest, which is its alone
+  std::optional<ResourceId> limit;  // the narrowest, which it has to itself
   for (ResourceId id : path(flow))
     if (capacity(id) == rate && (!limit || id < *limit)) limit = id;
   RESHARD_CHECK(limit.has_value(), fmt::format("nothing limits flow {}", flow));

@@ -6,8 +6,8 @@
 
 namespace reshard::sim {
 
-// What has a share, or a cap, at or below the bottleneck's and flows in common with it comes first;
-// it becomes a candidate.
+// Adds as candidates the resources and caps that precede the bottleneck for its flows: a share or
+// cap at or below its share.
 void FairShare::ask(const Group& bottleneck, std::int64_t share) {
   if (!all_offer_more(bottleneck.others, share))
     for (ResourceId hop : bottleneck.others)
@@ -17,7 +17,7 @@ void FairShare::ask(const Group& bottleneck, std::int64_t share) {
     if (caps_[flow] <= share) candidates_.push_back({nowhere_, flow});
 }
 
-// A quick yes; no is no answer.
+// A fast sufficient check: false does not mean that some resource offers less.
 inline bool FairShare::all_offer_more(std::span<const ResourceId> ids, std::int64_t share) {
   const auto more = static_cast<std::uint64_t>(share + 1);
   if (more > most_share_) return false;
@@ -29,7 +29,7 @@ inline bool FairShare::all_offer_more(std::span<const ResourceId> ids, std::int6
   return true;
 }
 
-// False where a resource of the flow offers less: that is a candidate then.
+// False if a resource of the flow offers less; it becomes a candidate then.
 bool FairShare::give_cap(std::int32_t flow, std::int64_t now_ps) {
   if (!is_open(groups_.group_of(flow))) return true;
   const std::int64_t cap = caps_[flow];
@@ -46,7 +46,7 @@ bool FairShare::give_cap(std::int32_t flow, std::int64_t now_ps) {
   return true;
 }
 
-// So many free flows that are not of the resource's group, as a group of their own.
+// Collects `count` free flows of the resource that are not in its group.
 void FairShare::choose_free(ResourceId limit, std::size_t count) {
   const Resource& at = resources_[limit];
   chosen_.limit = limit;
@@ -62,7 +62,7 @@ void FairShare::choose_free(ResourceId limit, std::size_t count) {
   }
 }
 
-// The group of a resource, made where it has none. Its flows are free no longer.
+// The group of a resource, created if it has none. Its flows are no longer free.
 std::int32_t FairShare::group_at(ResourceId limit, std::int64_t share, std::int64_t now_ps) {
   std::int32_t& group = resources_[limit].group;
   if (group < 0) {
@@ -75,7 +75,7 @@ std::int32_t FairShare::group_at(ResourceId limit, std::int64_t share, std::int6
   return group;
 }
 
-// Its share to the resource's free flows. False where something comes before it: that is a
+// Gives the resource's free flows its share. False if something precedes it; that becomes a
 // candidate then.
 bool FairShare::give_all(ResourceId bottleneck, std::int64_t now_ps) {
   if (free_[bottleneck] == 0) return true;
@@ -100,7 +100,8 @@ bool FairShare::give_all(ResourceId bottleneck, std::int64_t now_ps) {
   return true;
 }
 
-// What comes first goes first; each such has a smaller share, or cap, than what it comes before.
+// Fills the resource after everything that precedes it. The chain ends because each has a smaller
+// (share, id), or cap, than the one that it precedes.
 void FairShare::fill_from(ResourceId resource, std::int64_t now_ps) {
   candidates_.push_back({resource});
   while (!candidates_.empty()) {
@@ -109,7 +110,7 @@ void FairShare::fill_from(ResourceId resource, std::int64_t now_ps) {
   }
 }
 
-// A part that is new in the order of its groups' rates.
+// Fills a part in the order of its groups' previous rates.
 void FairShare::fill(std::int64_t now_ps) {
   order_.clear();
   for (ResourceId id : part_) {
@@ -124,7 +125,7 @@ void FairShare::fill(std::int64_t now_ps) {
     if (free_[id] > 0) fill_from(id, now_ps);
 }
 
-// The whole network in the order of the last time.
+// Fills the whole network in the order of the last time.
 void FairShare::fill_again(std::int64_t now_ps) {
   last_filled_.swap(filled_);
   filled_.clear();

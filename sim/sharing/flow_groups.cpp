@@ -9,7 +9,7 @@ namespace reshard::sim {
 
 namespace {
 
-// For division, which compilers make faster without a sign.
+// For division, which compilers make faster for unsigned numbers.
 __extension__ typedef unsigned __int128 Unsigned128;
 
 }  // namespace
@@ -144,7 +144,7 @@ void FlowGroups::find_finished(std::int64_t now_ps, std::vector<std::int32_t>& o
   for (std::int32_t group : groups) {
     const Group& at = groups_[group];
     const Int128 work = at.work(now_ps);
-    // Below a member that is not done none is.
+    // No descendant of a member that is not done is done.
     ways.assign(1, 0);
     while (!ways.empty()) {
       std::size_t position = ways.back();

@@ -2,16 +2,16 @@
 // Flows that share one rate, and when they finish.
 //
 // All flows that one resource limits have that resource's share as their rate: they are a *group*.
-// When the share changes, every member's finish moves; but since all members work at one rate, the
-// order in which they finish does not. So a group counts the work W(t) that each of its members has
-// done while it was one, a flow that joins notes its *target*, W(now) + its own remaining work, and
-// it finishes at the first picosecond at which W reaches that. A new rate is then one addition
-// for the whole group, however many members it has, and a flow costs something only when it comes,
-// goes, or changes groups. Members lie in a heap by target.
+// When the share changes, every member's finish time moves; but since all members work at one rate,
+// the order in which they finish does not. So a group counts the work W(t) that each member has
+// done since it joined. A flow that joins stores its *target*, W(now) + its own remaining work, and
+// finishes at the first picosecond at which W reaches that. A new rate is then one addition for the
+// whole group, however many members it has, and a flow costs something only when it arrives,
+// leaves, or changes groups. Members are kept in a heap ordered by target.
 //
 // W(t) = base + rate x t in 128 bits (in 10^-12 byte, so that rate x time is exact); a rate that
-// changes at t moves base by (old rate - new rate) x t. A flow that is limited by nothing that
-// others share is *alone*, a group of one with W(t) = rate x t.
+// changes at t moves base by (old rate - new rate) x t. A flow that shares no limiting resource is
+// *alone*, a group of one with W(t) = rate x t.
 //
 // Largest numbers: W <= 2^62 bytes/s x 2^62 ps, and a flow's work is below 2^102.
 #pragma once
@@ -29,16 +29,15 @@ namespace reshard::sim {
 // now + delay. Throws InputError beyond kMaxTimePs.
 std::int64_t later_ps(std::int64_t now_ps, Int128 delay_ps);
 
-// When work that remains now is done, in 10^-12 byte, at a rate >= 1. What is under way has work
-// left.
+// When the remaining work, in 10^-12 byte, is done at a rate >= 1. `remaining` must be above 0.
 std::int64_t finish_ps(std::int64_t now_ps, Int128 remaining, std::int64_t rate);
 
-// Work is counted in these.
+// The unit of work.
 inline constexpr std::int64_t kUnitsPerByte = 1'000'000'000'000;
 
 class FlowGroups {
  public:
-  // Instead of a group: the flow has no rate; it is alone.
+  // In place of a group: the flow has no rate, or is alone.
   static constexpr std::int32_t kNone = -1, kAlone = -2;
 
   std::int32_t add_group();
@@ -47,19 +46,20 @@ class FlowGroups {
   std::int64_t group_rate(std::int32_t group) const { return groups_[group].rate; }
   void set_rate(std::int32_t group, std::int64_t rate, std::int64_t now_ps);
 
-  // A flow with this work before it, without a rate. Numbered by the caller, densely.
+  // Adds a flow with this work and without a rate. The caller numbers the flows, densely.
   void add(std::int32_t flow, Int128 work);
   std::int32_t group_of(std::int32_t flow) const { return group_of_[flow]; }
   std::int64_t rate(std::int32_t flow) const {
     std::int32_t group = group_of_[flow];
     return group >= 0 ? groups_[group].rate : group == kAlone ? alone_rates_[flow] : 0;
   }
-  // From wherever it is: to a group; to itself, at this rate; to where it has no rate.
+  // Moves a flow from its present state to a group, to being alone at this rate, or to having no
+  // rate.
   void join(std::int32_t flow, std::int32_t group, std::int64_t now_ps);
   void set_alone(std::int32_t flow, std::int64_t rate, std::int64_t now_ps);
   void release(std::int32_t flow, std::int64_t now_ps);
 
-  // What it has done beyond its work; it must have a rate.
+  // The work it has done beyond its own; it must have a rate.
   Int128 excess(std::int32_t flow, std::int64_t now_ps) const {
     std::int32_t group = group_of_[flow];
     Int128 done =
@@ -67,12 +67,12 @@ class FlowGroups {
     return done - targets_[flow];
   }
 
-  // Brings finishes up to date with all that was called since.
+  // Brings finish times up to date with all calls since the last update.
   void update(std::int64_t now_ps);
   // MinimumTree::kNever when nothing moves.
   std::int64_t next_finish_ps() { return std::min(finishes_.minimum(), alone_finishes_.minimum()); }
-  // Appends the flows that finish at the next finish, which is now, in no particular order. To be
-  // released.
+  // Appends the flows that finish at the next finish time, which must be now, in no particular
+  // order. The caller must release them.
   void find_finished(std::int64_t now_ps, std::vector<std::int32_t>& out);
 
  private:
@@ -96,7 +96,7 @@ class FlowGroups {
   // By flow.
   IndexVector<std::int32_t, std::int32_t> group_of_, positions_;
   IndexVector<std::int32_t, std::int64_t> alone_rates_;
-  IndexVector<std::int32_t, Int128> targets_;  // the remaining work where there is no rate
+  IndexVector<std::int32_t, Int128> targets_;  // the remaining work if it has no rate
 };
 
 }  // namespace reshard::sim

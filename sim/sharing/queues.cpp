@@ -16,7 +16,7 @@ void MinimumTree::grow(std::size_t entries) {
     }
     entries = at.values.size() / kFan;
     if (level > 0) {
-      // A level that is new, or whose children are, starts from them.
+      // A level that is new, or has new children, is computed from them.
       const std::vector<std::int64_t>& below = levels_[level - 1].values;
       for (std::size_t block = 0; block < below.size() / kFan; ++block)
         at.values[block] = std::min(
@@ -28,8 +28,8 @@ void MinimumTree::grow(std::size_t entries) {
   }
 }
 
-// A value of `level` went from old_value to value: its parent follows at once when that is lower,
-// and is marked when it may have been the minimum.
+// A value of `level` changed from old_value to value: its parent is updated at once if that is
+// lower, and marked if the old value may have been the minimum.
 void MinimumTree::pass_up(std::size_t level, std::size_t index, std::int64_t value,
                           std::int64_t old_value) {
   for (; level + 1 < levels_.size(); ++level) {

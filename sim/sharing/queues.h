@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What happens next: the two questions that the engine asks at every instant, each with a structure
-// of its own.
+// What happens next: one data structure for each of the two questions that the engine asks at every
+// instant.
 #pragma once
 
 #include <algorithm>
@@ -14,11 +14,11 @@
 
 namespace reshard::sim {
 
-// Things that happen at a known time, taken by (time, order of arrival).
+// Things that happen at a known time, in the order of (time, arrival).
 //
-// Thousands of messages often wait for the same instant. Items pushed one after the other for one
+// Thousands of messages often wait for the same instant. Items pushed one after another for one
 // time share a bucket, and only buckets are ordered by a heap: a million equal latencies cost one
-// heap entry. A bucket pushed later for the same time has a larger number, so the order of arrival
+// heap entry. A bucket opened later for the same time has a larger number, so the order of arrival
 // holds across buckets too.
 template <typename Item>
 class EventQueue {
@@ -33,8 +33,8 @@ class EventQueue {
   // kNever when empty.
   std::int64_t next_time_ps() const { return heap_.empty() ? kNever : heap_.front().time_ps; }
 
-  // Takes the oldest bucket of the next time; `items` is replaced. There must be one; more of the
-  // same time may follow.
+  // Takes the oldest bucket of the next time; replaces `items`. The queue must not be empty. More
+  // buckets of the same time may follow.
   void pop(std::vector<Item>& items) {
     QueuedBucket entry = heap_.front();
     std::pop_heap(heap_.begin(), heap_.end(), std::greater<>());
@@ -85,9 +85,9 @@ class MinimumTree {
   // Entries are kNever until set; any index may be set.
   void set(std::int32_t index, std::int64_t value);
   std::int64_t at(std::int32_t index) const { return levels_[0].values[index]; }
-  // kNever where there is none.
+  // kNever if there is none.
   std::int64_t minimum();
-  // Indices whose value equals the minimum, ascending, appended to `out`; none when it is kNever.
+  // Appends to `out` the indices with the minimum value, ascending; none if it is kNever.
   void find_minimum(std::vector<std::int32_t>& out);
 
  private:
@@ -95,13 +95,13 @@ class MinimumTree {
   struct Level {
     IndexVector<std::size_t, std::int64_t> values;  // a multiple of kFan
     std::vector<std::uint8_t> outdated;  // the true minimum may be larger: read the children again
-    std::vector<std::size_t> marked;     // which are outdated
+    std::vector<std::size_t> marked;     // those that are outdated
   };
   void grow(std::size_t entries);
   void pass_up(std::size_t level, std::size_t index, std::int64_t value, std::int64_t old_value);
 
   std::vector<Level> levels_ = std::vector<Level>(
-      1);  // 0: the entries; each next one the minima of blocks of the one before
+      1);  // 0: the entries; each further level holds the minima of the blocks of the level before
 };
 
 }  // namespace reshard::sim

@@ -19,7 +19,7 @@
 namespace reshard::sim {
 namespace {
 
-using Pair = std::pair<Rank, Rank>;  // the lower rank first
+using Pair = std::pair<Rank, Rank>;  // lower rank first
 
 Pair pair_of(Rank a, Rank b) { return a < b ? Pair{a, b} : Pair{b, a}; }
 
@@ -61,9 +61,9 @@ class Making {
   struct Made {
     std::vector<Rank> ranks;
     bool at_start, split = false;
-    std::map<Rank, Seat> first = {};  // use, by rank
+    std::map<Rank, Seat> first = {};  // rank -> its first use
   };
-  // What the two ends of a message would use, by end.
+  // The communicators that the two ends of a message would use.
   struct Ends {
     std::int32_t communicator[2] = {-1, -1};
   };
@@ -109,7 +109,8 @@ class Making {
     first.seen[which] = true;
   }
 
-  // All at once, in one group: the rank that meets most new peers says how long it takes.
+  // Connects a plan's peers at once, in one group: the rank with most new peers determines the
+  // time.
   void connect_plan(OpId op, const Plan& plan, std::int32_t communicator) {
     if (!seen_plans_.insert(op).second) return;
     std::map<Rank, std::int64_t> peers;
@@ -119,7 +120,7 @@ class Making {
       auto rank = [&](std::int32_t part) { return plan.rank_of(sent->slots[to_index(part)]); };
       for (const Flow& flow : sent->flows) {
         Pair pair = pair_of(rank(flow.source), rank(flow.destination));
-        if (connections_.count({communicator, pair}) > 0) continue;  // by a message before
+        if (connections_.count({communicator, pair}) > 0) continue;  // by an earlier message
         if (!connected_.insert({communicator, pair}).second) continue;
         ++peers[pair.first];
         ++peers[pair.second];
@@ -168,8 +169,9 @@ class Making {
     }
   }
 
-  // The setups of those that are used, in the order in which they were come to. Splits are calls of
-  // all ranks of the parent, one after the other at the start: one setup that takes as long as all.
+  // Adds the setups of the communicators used, in the order of first use. Splits are calls of all
+  // ranks of the parent, one after another at the start: one setup that takes the sum of their
+  // times.
   void make() {
     std::map<Rank, std::int64_t> time_ps, bytes;
     std::int64_t splits = 0;
@@ -198,7 +200,7 @@ class Making {
     for (const auto& [rank, held] : bytes) use_.bytes = std::max(use_.bytes, held);
   }
 
-  // `made` that its ranks come to on first use, perhaps; none: at the start.
+  // `made`: the communicator, which its ranks may create on first use; null: created at the start.
   void add_making(const std::vector<Rank>& ranks, std::int64_t taken_ps, const Made* made,
                   std::map<Rank, std::int64_t>& time_ps) {
     std::vector<Seat> seats;
@@ -275,12 +277,13 @@ class Making {
   Workload& workload_;
   CommunicatorUse use_;
   std::vector<Made> made_;              // the parent first
-  std::vector<std::int32_t> of_group_;  // made_, by the workload's number
+  std::vector<std::int32_t> of_group_;  // index in made_, by the workload's number
   std::map<Pair, std::int32_t> of_pair_;
   std::map<OpId, Ends> ends_;
   std::map<std::pair<std::int32_t, Pair>, First> connections_;           // by messages
   std::set<std::pair<std::int32_t, Pair>> connected_;                    // by plans
-  std::vector<std::pair<OpId, std::map<Rank, std::int64_t>>> of_plans_;  // new peers of each rank
+  std::vector<std::pair<OpId, std::map<Rank, std::int64_t>>> of_plans_;  // number of new peers of
+                                                                         // each rank
   std::set<OpId> seen_plans_;
   std::set<Rank> has_parent_;
 };
@@ -297,7 +300,7 @@ SetupCosts setup_costs_of(const Topology& topology) {
     return topology.machine().figure(which).value_or(
         nccl::default_figure(which, nccl::gpus_of(topology).compute_capability));
   };
-  // Channels as two neighbours have them.
+  // The channels that two neighbours have.
   std::int64_t channels = 1;
   if (topology.devices() > 1)
     channels = nccl::channels_per_peer(

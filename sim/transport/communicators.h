@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Communicators as a policy makes them: which one each operation of a workload is of, when each is
-// made, what that takes and holds, and the first use of each peer.
+// Communicators under a policy: which one each operation of a workload uses, when each is created,
+// its cost in time and memory, and the first use of each peer.
 //
-// Making one is a setup (workload.h): hosts meet, and what a rank issues behind it waits. A rank
-// makes a communicator where it first needs it, or at the start; the first message between two
-// ranks of a communicator connects them, which is a setup of the two.
+// Creating a communicator is a setup (workload.h): hosts meet, and what a rank issues after it
+// waits. A rank creates a communicator when it first needs it, or at the start; the first message
+// between two ranks of a communicator connects them, which is a setup of these two.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ struct Workload;
 
 namespace reshard::sim {
 
-// By the topology's figures comm.* (machine.h), else nccl_costs.h's.
+// From the topology's figures comm.* (machine.h), with the defaults of nccl_costs.h.
 struct SetupCosts {
   std::int64_t init_ps, rank_ps, split_ps, connect_ps;
   std::int64_t memory_bytes;  // of a communicator on each GPU
@@ -36,33 +36,35 @@ SetupCosts setup_costs_of(const Topology& topology);
 
 struct CommunicatorUse {
   CommunicatorPolicy policy = CommunicatorPolicy::Eager;
-  std::int64_t created = 0, connected = 0;  // communicators, pairs of ranks in them
-  // Of the host that spends most of it, waiting for others not counted.
+  std::int64_t created = 0, connected = 0;  // number of communicators, and of pairs of ranks in
+                                            // them
+  // Of the host that spends most, without waiting for others.
   std::int64_t making_ps = 0, connecting_ps = 0;
   std::int64_t bytes = 0;  // on the GPU that holds most
   std::int64_t first_use_ps() const { return making_ps + connecting_ps; }
-  // One sentence, where PyTorch warns; else empty.
+  // One sentence if PyTorch warns; else empty.
   std::string warning = {};
-  // Messages of which one end would use the parent and the other one a communicator of the pair.
+  // Messages of which one end would use the parent and the other end a communicator of the pair.
   struct Torn {
     OpId op;
     Rank with_parent, without;
   };
   std::vector<Torn> torn = {};
-  // Who has no part in the first use of a parent that is made on first use, and the operation.
+  // Ranks without a part in the first use of a parent that is created on first use, and the
+  // operation.
   std::vector<Rank> absent = {};
   OpId first_of_parent{0};
 };
 
-// What the first use of one plan makes: the communicator of its ranks, where it has messages or
-// collectives of all of them or where the policy makes it at the start, those of its collectives'
-// groups, and the first use of each peer that it sends to.
+// What the first use of one plan creates: the communicator of its ranks, if it has messages or
+// collectives of all of them or the policy creates it at the start; those of its collectives'
+// groups; and the connection to each peer that it sends to.
 CommunicatorUse first_use_of(const Plan& plan, CommunicatorPolicy policy, const SetupCosts& costs);
 
-// Says of each operation of the workload which communicator it is of, and appends the setups: which
-// take their time where `cold`, else none, but meet all the same. `members` by the number that
-// operations have for theirs; `named` of them were made by the job itself, at the start, the others
-// are groups' own.
+// Sets the communicator of each operation of the workload and appends the setups. These take time
+// if `cold`; otherwise they take none, but their ranks still meet. `members` is indexed by the
+// numbers that operations use for their communicators. Those that are `named` were created by the
+// job itself, at the start; the others belong to groups.
 CommunicatorUse use_communicators(CommunicatorPolicy policy, const SetupCosts& costs, bool cold,
                                   std::span<const std::vector<Rank>> members,
                                   const std::vector<bool>& named,

@@ -13,8 +13,8 @@
 namespace reshard::sim {
 namespace {
 
-// Staging buffers of the driver hand on what they have in pieces of this size; relays between nodes
-// in NCCL's chunks (nccl.h of 2.30: 64 MiB).
+// The driver's staging buffers forward data in pieces of this size; relays between nodes use NCCL's
+// chunks (nccl.h of 2.30: 64 MiB).
 constexpr std::int64_t kStagingChunk = 32 * 1024, kRelayChunk = std::int64_t{64} << 20;
 
 bool by_copies(CollectiveKind kind) {
@@ -33,7 +33,7 @@ std::int64_t scaled(std::int64_t value, std::int64_t by, std::int64_t of) {
   return static_cast<std::int64_t>(std::clamp<Int128>(Int128{value} * by / of, 1, kMaxBytes));
 }
 
-// One copy of each part to each other.
+// A copy from each part to each other part.
 void add_pairs(std::span<const std::int32_t> members, std::int64_t bytes, std::int64_t waits_ps,
                std::int32_t first_part, std::vector<Flow>& flows) {
   for (std::size_t k = 1; k < members.size(); ++k)
@@ -98,7 +98,7 @@ void CopyCarrier::price(std::span<const Rank> communicator, std::span<const Rank
   std::copy(posted.begin(), posted.end(), flows.begin());
   std::vector<std::int64_t> count(ranks.size(), 0), before(ranks.size(), 0);
   for (auto flow = copies; flow != flows.end(); ++flow) ++count[to_index(flow->source)];
-  // The largest are launched first, whatever ranks are called.
+  // The largest are launched first, independent of rank numbers.
   std::vector<Flow*> launched;
   for (auto flow = copies; flow != flows.end(); ++flow) launched.push_back(&*flow);
   std::ranges::stable_sort(launched, [](const Flow* a, const Flow* b) {
@@ -125,7 +125,7 @@ void CopyCarrier::add_copies(CollectiveKind kind, std::span<const Rank> ranks,
     return;
   }
   for (const auto& node : nodes) add_pairs(node, bytes, 0, first_part, flows);
-  // Peers of the same place, and what they hand on within their nodes.
+  // Peers at the same place, and what they forward within their nodes.
   for (std::size_t place = 0; place < nodes.front().size(); ++place) {
     std::vector<std::int32_t> peers;
     for (const auto& node : nodes) peers.push_back(node[place]);

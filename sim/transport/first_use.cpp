@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What one plan alone makes and meets when it is used for the first time.
+// What one plan alone creates and connects when it is first used.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -12,7 +12,7 @@
 namespace reshard::sim {
 namespace {
 
-// By rank what it spends, and how many communicators and peers it has.
+// Collects, by rank, the time spent and the numbers of communicators and peers.
 class FirstUse {
  public:
   FirstUse(const Plan& plan, CommunicatorPolicy policy, const SetupCosts& costs)
@@ -47,7 +47,7 @@ class FirstUse {
     std::int64_t making_ps = 0, communicators = 0, peers = 0;
   };
 
-  // Of the communicator of all ranks.
+  // Whether the step uses the communicator of all ranks.
   bool is_whole(const StepTraffic& step) const {
     return !step.kind || to_index(step.group_size) == plan_.ranks.size();
   }
@@ -60,7 +60,7 @@ class FirstUse {
     }
   }
 
-  // Groups of one step have no rank in common: one call of all ranks splits all of them off.
+  // Groups of one step have no rank in common, so one call of all ranks splits all of them off.
   void make_groups(const StepTraffic& step) {
     std::vector<Rank> ranks;
     for (Slot slot : step.slots) ranks.push_back(plan_.rank_of(slot));

@@ -11,7 +11,7 @@
 namespace reshard::sim {
 namespace {
 
-// Of one group, whose parts count from `first_part`.
+// Rings of one group, with parts numbered from `first_part`.
 void add_rings(const Topology& topology, std::span<const Rank> ranks, std::int32_t first_part,
                std::span<RingPlace> places) {
   std::vector<std::vector<std::int32_t>> nodes = members_by_node(topology, ranks);
@@ -29,7 +29,8 @@ void add_rings(const Topology& topology, std::span<const Rank> ranks, std::int32
     for (std::size_t i = 0; i < here.size(); ++i) {
       std::size_t after = (i + 1) % here.size();
       RingPlace& place = places[to_index(here[i])];
-      // The ring that enters behind this member leaves here; the others go on within the node.
+      // The ring that enters at the member after this one leaves here; the others stay within the
+      // node.
       bool leaves = nodes.size() > 1 && after < rings;
       if (here.size() > 1 && rings > (leaves ? 1U : 0U)) {
         place.next = first_part + here[after];
@@ -119,7 +120,7 @@ Transfers IdealCarrier::message(const PointToPoint& message) {
   return Transfers::flows(std::vector<Slot>{0, 1}, flow);
 }
 
-// A pipeline of several nodes goes over the NICs that a ring has there.
+// A pipeline over several nodes uses the NICs that a ring has there.
 Transfers IdealCarrier::collective(const BareCollective& collective) {
   if (!collective.kind.has_root() || collective.algorithm != Algorithm::Ring)
     return over_nics(Transfers::collective(collective), collective.ranks);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Transports: what carries the steps of a plan, and what that costs beside the links.
+// Transports: what carries the steps of a plan, and its costs beyond the links.
 //
 //   ideal        links only, rings over every NIC: what bounds are compared with
-//   nccl         collectives and grouped sends and receives as NCCL does them: an algorithm and a
-//                protocol chosen by its own model, timed by calibrated costs (nccl_costs.h). An
-//                operation that is alone takes its form's time to the picosecond; meanwhile its
-//                bytes go over the links, so that two operations on one link slow each other
+//   nccl         collectives and grouped sends and receives as in NCCL: algorithm and protocol
+//                chosen by its own model, timed by calibrated costs (nccl_costs.h). An operation
+//                that is alone takes exactly the time of its cost form, to the picosecond; its
+//                bytes still use the links, so that two operations on one link slow each other
 //   copy-engine  messages as copies of cudaMemcpyPeer, gathers and all-to-alls as NCCL's without
-//                thread blocks (copy_carrier.h); what reduces, as nccl
+//                thread blocks (copy_carrier.h); reductions as in nccl
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ namespace reshard::sim {
 // Throws InputError.
 TransportKind parse_transport(std::string_view text, std::string_view field);
 
-// What its collectives ask of switches that can reduce.
+// What its collectives require of switches that can reduce.
 Switches switches_of(TransportKind kind);
 
 struct TransportOptions {
@@ -33,11 +33,10 @@ struct TransportOptions {
   std::string nccl_version = {};           // "": the topology's own, else the newest known
 };
 
-// One transport on one topology, and the ideal one beside it. What they work out about ranks they
-// keep.
+// One transport on one topology, and the ideal one. They cache what they compute about ranks.
 class Carriage {
  public:
-  // Throws InputError for a version that is not known.
+  // Throws InputError for an unknown version.
   Carriage(std::shared_ptr<const Topology> topology, const TransportOptions& options);
 
   TransportKind kind() const { return kind_; }
@@ -47,7 +46,7 @@ class Carriage {
  private:
   std::shared_ptr<const Topology> topology_;
   TransportKind kind_;
-  std::unique_ptr<Carrier> ideal_, carrier_;  // the latter null where it is the former
+  std::unique_ptr<Carrier> ideal_, carrier_;  // carrier_ is null if the kind is Ideal
 };
 
 }  // namespace reshard::sim

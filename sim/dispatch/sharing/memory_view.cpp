@@ -31,8 +31,8 @@ MemoryView without(const MemoryView& view, int dim) {
 
 // ---- other sizes over the same memory
 
-// Runs of neighbouring dims that lie as one dim are cut anew; none where a new dim would have to
-// span two of them.
+// Splits runs of neighbouring dims that are contiguous like one dim into the new sizes; none if a
+// new dim would span two runs.
 std::optional<MemoryView> regrouped(const MemoryView& view, const Shape& sizes) {
   MemoryView out{sizes, std::vector<std::int64_t>(to_index(sizes.size())), view.offset,
                  view.item_bytes};
@@ -165,7 +165,7 @@ MemoryView parts_of_complex(const MemoryView& input, const TensorMeta& output, b
   return out;
 }
 
-// What has view_map() and copies.
+// Operators with a view_map() that copy.
 constexpr std::string_view kCopies[]{
     "view_copy", "_reshape_copy", "expand_copy",    "repeat",         "tile",
     "t_copy",    "permute_copy",  "transpose_copy", "unsqueeze_copy", "squeeze_copy"};
@@ -196,7 +196,7 @@ struct Level {
   std::int64_t stride, count;
 };
 
-// Runs of bytes in ascending order, joined; none where there are too many.
+// Runs of bytes in ascending order, joined; none if there are too many.
 std::optional<std::vector<Bytes>> runs_of(const MemoryView& view) {
   std::vector<Bytes> out;
   if (element_count(view.shape) == 0) return out;

@@ -20,7 +20,7 @@ bool is_random_in_place(std::string_view base) {
   return std::find(std::begin(kNames), std::end(kNames), base) != std::end(kNames);
 }
 
-// Statistics that a batch norm keeps up to date.
+// Whether it is a batch norm that updates its running statistics.
 bool updates_statistics(const Operator& op, const OpAttributes& attributes) {
   if (op.name.starts_with("_batch_norm_with_update")) return true;
   return (op.name.starts_with("native_batch_norm") ||
@@ -28,7 +28,7 @@ bool updates_statistics(const Operator& op, const OpAttributes& attributes) {
          op.name.find("backward") == std::string::npos && attributes.boolean("training", false);
 }
 
-// Whether the argument of that name is there.
+// Whether the argument of that name is given.
 bool is_given(const Operator& op, const OperatorLine& line, std::string_view name) {
   for (std::size_t i = 0; i < std::min(op.tensors.size(), line.in.size()); ++i)
     if (op.tensors[i].name == name)
@@ -85,9 +85,9 @@ class Following {
   };
   struct Memory {
     MemoryId whole;
-    std::vector<MemoryId> family = {};  // of one that is whole: itself and all copies
+    std::vector<MemoryId> family = {};  // for a whole tensor's memory: itself and all copies
     bool declared = false;
-    MemoryId from = -1;  // of which it is a copy
+    MemoryId from = -1;  // the memory that it is a copy of
     std::optional<Copied> copied = {};
     std::vector<std::size_t> unseen = {};  // writes to others of the family
   };
@@ -175,7 +175,7 @@ class Following {
         place(said.out[i], place_of(inputs[*same[i]]));
         continue;
       }
-      // Of what only works on its inputs these come out.
+      // An operator that only works on its inputs returns them.
       const auto& outputs = call_->decision.outputs.empty() ? call_->in : call_->decision.outputs;
       if (i >= outputs.size() || !outputs[i]) continue;
       MemoryId memory = own_memory();
@@ -183,7 +183,7 @@ class Following {
     }
   }
 
-  // Pointwise operators keep the order in which the dims of their first tensor lie.
+  // Pointwise operators keep the dim order of their first tensor.
   MemoryView made_view(const TensorMeta& meta, const std::vector<ValueId>& inputs) const {
     const Rule* rule = call_->op->rule;
     bool keeps = rule && (rule->name.starts_with("pointwise") || rule->name == "keep" ||
@@ -202,7 +202,7 @@ class Following {
     return id;
   }
 
-  // As whole tensors, too.
+  // Applies to whole tensors too.
   void refuse_overlapping(const MemoryView& view, const std::string& name) const {
     if (overwrites(*call_->op)) return;
     for (int d = 0; d < view.shape.size(); ++d)
@@ -224,7 +224,7 @@ class Following {
     if (overwrites(*call_->op))
       std::erase_if(of(into.memory).unseen,
                     [&](std::size_t unseen) { return covers(into.view, writes_[unseen].view); });
-    // The tensor that it names does not get it.
+    // The named tensor does not get the write.
     if (move) lose(number, named).stays = true;
   }
 
@@ -240,7 +240,7 @@ class Following {
     }
   }
 
-  // What was written into a copy of it, and nobody has overwritten.
+  // A write to a copy of the memory that nothing has overwritten.
   void end(std::size_t number, MemoryId memory) {
     if (!is_copy_of(writes_[number].memory, memory)) return;
     LostWrite& lost = lose(number, memory);
@@ -253,7 +253,7 @@ class Following {
     return false;
   }
 
-  // One for a write and the copy by which it is lost.
+  // The entry for a write and the copy by which it is lost.
   LostWrite& lose(std::size_t number, MemoryId reader) {
     const Write& write = writes_[number];
     bool into_copy = !is_copy_of(reader, write.memory);
@@ -272,11 +272,11 @@ class Following {
   const DispatchedCall* call_ = nullptr;
   std::vector<Memory> memories_;
   std::vector<Write> writes_;
-  std::map<std::pair<std::size_t, MemoryId>, std::size_t> known_;  // of out_.lost
+  std::map<std::pair<std::size_t, MemoryId>, std::size_t> known_;  // index in out_.lost
   Sharing out_;
 };
 
-// Values that may share memory, as far as operators' names tell.
+// Groups of values that may share memory, judged by operators' names.
 class Groups {
  public:
   void begin(ValueId value) { join(value, value); }

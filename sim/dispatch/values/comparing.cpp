@@ -12,8 +12,8 @@
 namespace reshard::sim {
 namespace {
 
-// Of the coarsest among the call's floats: what is brought there is rounded to its dtype. 0 of
-// integers.
+// Spacing of the coarsest of the call's floating dtypes, since redistributed inputs are rounded to
+// theirs; 0 for integers.
 double coarsest_spacing(const DispatchedCall& call, DType dtype) {
   double out = spacing_of(dtype);
   if (out == 0) return out;
@@ -53,7 +53,7 @@ bool Comparing::agree(const DispatchedCall& call, const std::string& what, const
   for (double value : a)
     if (std::isfinite(value)) largest = std::max(largest, std::abs(value));
   double eps = coarsest_spacing(call, expected.dtype) * static_cast<double>(16 + behind);
-  std::optional<std::vector<bool>> endless;  // looked at where it is asked for
+  std::optional<std::vector<bool>> endless;  // computed when needed
   for (std::size_t i = 0; i < a.size(); ++i) {
     bool same = a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i])) ||
                 std::abs(a[i] - b[i]) <= eps * (std::abs(a[i]) + largest);

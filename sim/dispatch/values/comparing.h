@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A call's output, as ranks have it, beside the operator on the whole tensors. values.h says when
-// two results agree.
+// Compares a call's output on the ranks with the operator on the whole tensors. values.h defines
+// when two results agree.
 #pragma once
 
 #include <optional>
@@ -10,22 +10,22 @@
 
 namespace reshard::sim {
 
-// Counts what is compared, and adds a finding for what is wrong.
+// Counts what is compared, and adds a finding for each mismatch.
 class Comparing {
  public:
   Comparing(const Trace& trace, DispatchReport& report, const OnOutput& on_output)
       : trace_(trace), report_(report), on_output_(on_output) {}
 
-  // `behind`: as many elements of the largest input as stand behind one of the output.
+  // `behind`: elements of the largest input per element of the output.
   void compare(const DispatchedCall& call, std::size_t output, const Array& expected,
                const Sharded& found, std::int64_t behind);
 
-  // The same of an input that was brought elsewhere for the call. Nothing where it is wrong, else
-  // what was brought.
+  // The same for an input that was redistributed for the call. Returns it if it is right, else
+  // nothing.
   std::optional<Array> brought(const DispatchedCall& call, std::size_t input, const Array& expected,
                                const Sharded& found);
 
-  // None, and a finding, where copies of a part differ. `what`: "output 0".
+  // None, and a finding, if copies of a part differ. `what`: "output 0".
   std::optional<Array> put_together(const DispatchedCall& call, const std::string& what,
                                     const Sharded& found);
 

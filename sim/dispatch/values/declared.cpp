@@ -13,8 +13,8 @@ bool is_any(const OperatorLine& line, ReduceOp op) {
                      [&](const OpPlacement& p) { return p.is_partial(op); });
 }
 
-// Odd multiples of 1/64, so that nothing is divided by zero; of a sum all addends but the first are
-// even ones, so that it is an odd one, too. An index in addends is the first of them.
+// Odd multiples of 1/64, so that nothing is divided by zero; in a sum all addends but the first are
+// even multiples, so that the sum is odd too. An index in addends is entirely in the first.
 Array drawn(const OperatorLine& line, std::int64_t addend, std::int64_t addends) {
   const TensorMeta& meta = line.spec.meta;
   auto count = to_index(element_count(meta.shape));

@@ -10,7 +10,7 @@ namespace reshard::sim {
 
 namespace {
 
-// How many elements a gradient's mean is over.
+// Number of elements that a gradient's mean is over.
 std::optional<std::int64_t> whole_count(const DispatchedCall& call) {
   bool is_backward = call.op->name.find("_backward") != std::string::npos;
   if (!is_backward || call.in.size() < 2 || !call.in[1]) return std::nullopt;
@@ -27,7 +27,7 @@ OwnCall own_call(const DispatchedCall& call, const std::vector<std::optional<Lay
     LocalView local = local_view(map, outputs[0]->local_shape(position));
     return {local.name, local.attributes};
   }
-  // Of a mean each rank has its part, as the whole would have it.
+  // Each rank computes its part of the whole's mean.
   if (is_decomposed(*call.op))
     if (std::optional<std::int64_t> count = whole_count(call))
       out.attributes.set(std::string(kWholeCount), OpValue(*count));

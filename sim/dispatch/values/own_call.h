@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a rank calls so that its outputs are parts of the whole's.
+// What a rank calls so that its outputs are parts of the whole outputs.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,8 @@
 
 namespace reshard::sim {
 
-// The operator with the rank's own sizes. `outputs`: how they lie; none of those that are not made.
+// The operator with the rank's own sizes. `outputs`: their layouts; none for outputs that are not
+// made.
 struct OwnCall {
   std::string name;
   OpAttributes attributes;
@@ -23,16 +24,16 @@ struct OwnCall {
 OwnCall own_call(const DispatchedCall& call, const std::vector<std::optional<Layout>>& outputs,
                  std::int32_t position);
 
-// Attention whose query heads are cut where keys and values stay whole: a rank works on the heads
-// that its queries ask for, and adds nothing to the gradients of the others.
+// Attention with sharded query heads and whole keys and values: a rank uses the heads that its
+// queries need, and adds nothing to the gradients of the others.
 class OwnHeads {
  public:
   OwnHeads(const DispatchedCall& call, const std::vector<std::optional<Sharded>>& inputs,
            std::int32_t position);
 
-  // The operator's arguments: keys and values give way to the heads among them that are needed.
+  // Narrows keys and values among the operator's arguments to the heads that are needed.
   void narrow(std::vector<const Array*>& arguments);
-  // Its results: gradients of keys and values get back the heads that were left out.
+  // Widens its results: gradients of keys and values get back the heads that were left out.
   void widen(ArrayResults& results) const;
 
  private:
@@ -44,7 +45,7 @@ class OwnHeads {
   };
   bool is_backward_ = false;
   std::vector<NarrowedInput> parts_;
-  std::deque<Array> narrowed_;  // which arguments point to
+  std::deque<Array> narrowed_;  // arguments point to these
 };
 
 }  // namespace reshard::sim

@@ -20,9 +20,9 @@ namespace reshard::sim {
 
 namespace {
 
-// ---- where a rank's elements lie
+// ---- where a rank's elements are
 
-// Of each dim the global index of every local one.
+// By dim: the global index of every local one.
 using Places = std::vector<std::vector<std::int64_t>>;
 
 Places places_of(const Layout& layout, std::int32_t position) {
@@ -51,7 +51,7 @@ void for_each_element(const Shape& shape, const Places& places, Visit&& visit) {
   }
 }
 
-// Row-major coordinate over the axes that are partial.
+// Row-major coordinate over the partial axes.
 std::int64_t addend_of(const TensorSpec& spec, const Mesh& mesh, std::int32_t position) {
   MeshCoordinate coordinate = mesh.coordinate(position);
   std::int64_t out = 0;
@@ -61,7 +61,7 @@ std::int64_t addend_of(const TensorSpec& spec, const Mesh& mesh, std::int32_t po
   return out;
 }
 
-// The position with the same part and addend that stands first along axes of replicas.
+// The position with the same part and addend that is first along axes of replicas.
 std::int32_t first_copy(const TensorSpec& spec, const Mesh& mesh, std::int32_t position) {
   MeshCoordinate coordinate = mesh.coordinate(position);
   for (int axis = 0; axis < mesh.axes(); ++axis)
@@ -152,7 +152,7 @@ std::vector<T> read_as(std::span<const std::byte> bytes) {
   return out;
 }
 
-// Calls visit(Stored{}, Computed{}) with how the dtype lies in memory and is computed.
+// Calls visit(Stored{}, Computed{}) with the types in which the dtype is stored and computed.
 template <class Visit>
 void visit_stored(DType dtype, Visit&& visit) {
   switch (dtype) {
@@ -198,7 +198,7 @@ Array read(DType dtype, const Shape& shape, std::span<const std::byte> bytes) {
   return out;
 }
 
-// What a redistribution leaves: masks are the look-up's own.
+// Placements after a redistribution, without masks, which the look-up itself applies.
 OpPlacements without_masks(const OpPlacements& to, const OpPlacements& from) {
   OpPlacements out = to;
   for (std::size_t axis = 0; axis < out.size(); ++axis)
@@ -338,7 +338,7 @@ void write_through(const Sharded& from, const MemoryView& written, Sharded& to,
   }
   Layout source = layout_of(from.spec, from.mesh), target = layout_of(to.spec, to.mesh);
   for (std::int32_t position = 0; position < from.mesh->size(); ++position) {
-    std::vector<std::pair<std::int64_t, std::int64_t>> lies;  // where, and which local element
+    std::vector<std::pair<std::int64_t, std::int64_t>> lies;  // offset in memory, and local element
     for_each_element(from.spec.meta.shape, places_of(source, position),
                      [&](std::int64_t global, std::int64_t local) {
                        lies.emplace_back(written.at(index_of(global, written.shape)), local);

@@ -19,15 +19,14 @@
 namespace reshard::sim {
 namespace {
 
-// What sums to the whole: it on the first coordinate of partial axes, zeros on the others.
+// Addends of the whole: the whole on the first coordinate of partial axes, zeros on the others.
 Sharded cut_up(const TensorSpec& spec, const MeshRef& mesh, const Array& whole) {
   return cut(spec, mesh, [&](std::int64_t addend) {
     return addend == 0 ? whole : Array::zeros(whole.dtype, whole.shape);
   });
 }
 
-// Numbers that are another tensor's on other ranks, or that nobody has written: only copies can be
-// compared.
+// Operators with results that are random or uninitialised: only copies can be compared.
 bool is_free(std::string_view name) {
   return is_random(name) || name.starts_with("empty_like") || name.starts_with("new_empty");
 }
@@ -47,7 +46,6 @@ class Checking {
   }
 
   void run(const OnCall& on_call) {
-    // They come in the order in which they are used.
     for (const auto& line : report_.tensors)
       held_[to_index(line->out[0])] = declared(of_pairs(*line));
     std::vector<std::size_t> last_use = last_uses();
@@ -74,7 +72,7 @@ class Checking {
   }
 
  private:
-  // Complex numbers are held as pairs of real ones, which are cut and moved alike.
+  // Complex numbers are stored as pairs of real ones, which are cut and moved in the same way.
   static OperatorLine of_pairs(OperatorLine line) {
     line.spec.meta = as_pairs(line.spec.meta);
     return line;
@@ -102,7 +100,7 @@ class Checking {
     copies_.erase(value);
   }
 
-  // Nothing says what an operator without a rule computes, nor what comes of that.
+  // It is unknown what an operator without a rule computes, and what depends on it.
   bool lacks_values(const DispatchedCall& call) const {
     if (!call.recorded.empty()) return true;
     if (call.op && !call.op->is_view && !computes(call.op->name)) return true;
@@ -119,7 +117,7 @@ class Checking {
     for (ValueId value : call.said->out) {
       if (value == kNoValue) continue;
       held_[to_index(value)].reset();
-      // Of what it writes to, nothing that shares the memory is known any longer.
+      // Nothing that shares memory with what it writes to is known any longer.
       for (ValueId other : sharers_[report_.sharing.places[to_index(value)]->whole]) forget(other);
     }
   }
@@ -136,7 +134,7 @@ class Checking {
     if (call.said->out[0] != kNoValue) held_[to_index(call.said->out[0])] = std::move(to);
   }
 
-  // Inputs as they are wanted.
+  // The inputs in the wanted placements.
   std::vector<std::optional<Sharded>> brought(const DispatchedCall& call) {
     std::vector<std::optional<Sharded>> out;
     auto move = call.moves.begin();
@@ -152,7 +150,7 @@ class Checking {
     return out;
   }
 
-  // From the value or a copy of it, and kept where copies serve again.
+  // From the value or a copy of it; kept if copies are reused.
   Sharded brought(const DispatchedMove& move) {
     std::vector<Sharded>& copies = copies_[move.value];
     auto copy_at = [&](const OpPlacements& placements) {
@@ -169,7 +167,7 @@ class Checking {
     auto copy = from_value ? copies.end() : copy_at(move.from);
     RESHARD_CHECK(from_value || copy != copies.end(), "a copy that nothing has brought");
     Sharded out = moved(from_value ? value : *copy, move.to, plan_of_);
-    // Under the name by which it is asked for again, masks too.
+    // Stored under the placements by which it is looked up, with masks.
     if (report_.mode == DispatchMode::Best) {
       copies.push_back(out);
       copies.back().spec.placements = move.to;
@@ -210,7 +208,7 @@ class Checking {
     keep(call, outputs);
   }
 
-  // What comes out; of optimizers, the tensors that they work on.
+  // The outputs; for optimizers, the tensors that they work on.
   static std::vector<std::optional<TensorSpec>> results_of(const DispatchedCall& call) {
     if (!call.op->rule || call.op->rule->name != "optimizer") return call.decision.outputs;
     std::vector<std::optional<TensorSpec>> out = call.in;
@@ -237,7 +235,8 @@ class Checking {
     }
   }
 
-  // Into all that shares its memory on the ranks; copies of what was there do not serve again.
+  // Writes to all values that share its memory on the ranks; copies of the old values are not
+  // reused.
   void write(ValueId value, const Sharded& now) {
     if (value == kNoValue) return;
     const MemoryPlace& place = *report_.sharing.places[to_index(value)];
@@ -253,7 +252,7 @@ class Checking {
     }
   }
 
-  // A handler's ranks tell each other what they have: together they know the whole.
+  // The ranks of a handler exchange what they have: together they know the whole.
   const std::vector<Sharded>& handled(const DispatchedCall& call,
                                       const std::vector<std::optional<Sharded>>& inputs,
                                       std::vector<Sharded>& outputs) const {
@@ -301,7 +300,7 @@ class Checking {
       masked.push_back(shifted(*flat.back(), *mask));
       flat.back() = &masked.back();
     }
-    // A rank without a part of what is looked up in has nothing to say.
+    // A rank without a part of the looked-up tensor contributes zeros.
     if (mask && mask->lo == mask->hi)
       return {
           Array::zeros(call.decision.outputs[0]->meta.dtype, layouts[0]->local_shape(position))};
@@ -316,7 +315,7 @@ class Checking {
     return results;
   }
 
-  // Whether an input becomes the indices of a look-up. What a look-up before has left stays.
+  // Whether an input becomes the indices of a look-up. A mask left by an earlier look-up stays.
   static bool is_masked_for(const DispatchedCall& call, std::size_t input) {
     const OpPlacements &wanted = *call.decision.wanted[input], &lies = call.in[input]->placements;
     for (std::size_t axis = 0; axis < wanted.size(); ++axis)
@@ -324,9 +323,9 @@ class Checking {
         return true;
     return false;
   }
-  // ---- beside the whole
+  // ---- comparison with the whole
 
-  // Whether an input's addends were put together for the call.
+  // Whether an input's addends were summed for the call.
   static bool is_summed(const DispatchedCall& call, std::size_t input) {
     if (input >= call.in.size() || !call.in[input]) return false;
     auto has_addends = [](const OpPlacements& placements) {
@@ -336,8 +335,8 @@ class Checking {
     return has_addends(call.in[input]->placements) && !has_addends(*call.decision.wanted[input]);
   }
 
-  // Sums are rounded as ranks add them, which softmax and its like enlarge: a call is compared on
-  // the sums that its ranks have, and these on their own.
+  // Sums are rounded in the order in which ranks add, which softmax and similar operators amplify:
+  // so a call is compared on the sums that its ranks have, and these sums are compared separately.
   Array whole_input(const DispatchedCall& call, std::size_t input, ValueId value,
                     const std::optional<Sharded>& brought) {
     Array out = assemble(held(value)).array;
@@ -386,8 +385,8 @@ class Checking {
   const PlanOf& plan_of_;
   Comparing comparing_;
   std::vector<std::optional<Sharded>> held_;          // by value
-  std::map<ValueId, std::vector<Sharded>> copies_;    // Best: that were brought
-  std::map<MemoryId, std::vector<ValueId>> sharers_;  // by the memory that they have whole
+  std::map<ValueId, std::vector<Sharded>> copies_;    // Best: redistributed copies
+  std::map<MemoryId, std::vector<ValueId>> sharers_;  // by their memory as whole tensors
 };
 
 }  // namespace

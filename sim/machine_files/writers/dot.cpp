@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A node as a graph for Graphviz. A resource that several pairs share is a vertex, once for its two
-// directions ("uplink0-out", "uplink0-in"); what a pair has to itself is an edge; where ports alone
-// join more than two devices they meet in a vertex, the switch.
+// A node as a graph for Graphviz. A resource shared by several pairs is one vertex for both
+// directions ("uplink0-out", "uplink0-in"); a resource of a single pair is an edge; if only ports
+// join more than two devices, they meet in one vertex, the switch.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -63,7 +63,7 @@ class DotWriter {
   void edge(const std::string& a, const std::string& b, const std::string& label) {
     edges_.emplace(std::minmax(a, b), label);
   }
-  // The first port of the source on a route.
+  // The first source port of a route.
   std::string port_text(const RouteRule& rule) const {
     for (const Hop& hop : rule.hops)
       if (hop.kind == Hop::Kind::SourceOut)
@@ -138,7 +138,7 @@ class DotWriter {
   const RouteTable table_;
   std::map<std::size_t, std::vector<Pair>> pairs_of_;  // by route line
   std::map<std::int32_t, std::set<Pair>> crossing_;    // by shared resource
-  std::map<std::string, std::string> vertices_;        // label by name
+  std::map<std::string, std::string> vertices_;        // name -> label
   std::map<std::pair<std::string, std::string>, std::string> edges_;
   std::string out_;
 };

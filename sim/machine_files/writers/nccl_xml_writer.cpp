@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Parts as NCCL's XML (nccl_xml.cpp says the format), then read again and compared, so that nothing
-// is written that would be another machine.
+// Writes parts as NCCL's XML (format: nccl_xml.cpp), then reads it back and compares, so that
+// nothing is written that describes another machine.
 #include <algorithm>
 #include <map>
 #include <sstream>
@@ -61,7 +61,7 @@ class XmlWriter {
     set(cpu, "numaid", std::to_string(socket));
     set(cpu, "arch", arm ? "arm64" : "x86_64");
     set(cpu, "vendor", arm ? "ARM" : amd ? "AuthenticAMD" : "GenuineIntel");
-    // AMD Milan; Intel Sapphire Rapids beside Hopper and later, else Skylake.
+    // AMD Milan; Intel Sapphire Rapids with Hopper and later, else Skylake.
     int family = amd ? 25 : 6, model = amd ? 1 : gpu_.compute_capability >= 90 ? 0x8F : 0x55;
     set(cpu, "familyid", std::to_string(family));
     set(cpu, "modelid", std::to_string(model));
@@ -95,7 +95,7 @@ class XmlWriter {
     return pci;
   }
 
-  // 0: as usual beside such GPUs.
+  // 0: the usual rate with such GPUs.
   void add_link(pugi::xml_node pci, std::int64_t bytes_per_s) const {
     int generation = gpu_.pcie_generation;
     for (int other = 1; other <= 6; ++other)

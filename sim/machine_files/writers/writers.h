@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Machines written for others: NCCL's XML, and DOT for Graphviz. Our own text is core's to_text.
+// Writers of machine descriptions for other tools: NCCL's XML, and DOT for Graphviz. Our own text
+// is written by to_text in core.
 #pragma once
 
 #include <cstdint>
@@ -11,21 +12,21 @@
 
 namespace reshard::sim {
 
-// One node, as NCCL_TOPO_FILE takes it. What is read back has the same routes, rates and classes;
-// latencies, figures and the number of nodes are not in it. `compute_capability`: of the GPUs,
-// where the description does not state it. Throws InputError for a machine of which this cannot be
-// said, naming a route that would be another.
+// One node, as NCCL_TOPO_FILE expects it. Reading it back gives the same routes, rates and classes;
+// latencies, figures and the number of nodes are lost. `compute_capability` is that of the GPUs,
+// used if the description does not state it. Throws InputError for a machine that this format
+// cannot express, naming a route that would differ.
 std::string to_nccl_xml(const TopologyDescription& description, std::int32_t compute_capability);
 
-// A graph of one node and what leads out of it. Throws InputError above 256 devices.
+// A graph of one node and its links to the network. Throws InputError above 256 devices.
 std::string to_dot(const TopologyDescription& description);
 
-// From routes back to parts, as well as can be concluded; not all routes come from parts.
+// Derives parts from routes as well as possible; not all routes come from parts.
 NodeParts parts_of(const TopologyDescription& description);
 
-// How the routes of `other` differ from those of `one`, if they do: devices, transport, class,
-// rate, what a flow is capped at, and which pairs share what. Names of resources and latencies do
-// not count; nor does a resource that others on the same routes make needless.
+// The first difference between the routes of `other` and `one`, if any: devices, transport, class,
+// rate, cap of a flow, and which pairs share what. Names of resources and latencies do not count,
+// nor do resources made redundant by others on the same routes.
 std::optional<std::string> difference(const TopologyDescription& one,
                                       const TopologyDescription& other);
 

@@ -22,7 +22,7 @@ std::int64_t ps_of(double us) {
   return ps < 4e18 ? static_cast<std::int64_t>(ps) : std::int64_t{4'000'000'000'000'000'000};
 }
 
-// Terms under which `bytes`, alone, take `time_ps` in all, the last `moving_ps` of it on the way.
+// Terms under which `bytes`, alone, take `time_ps` in total and move in the last `moving_ps` of it.
 Terms terms_for(std::int64_t bytes, std::int64_t moving_ps, std::int64_t time_ps) {
   moving_ps = std::clamp<std::int64_t>(moving_ps, 1, std::max<std::int64_t>(1, time_ps));
   Int128 work = Int128{bytes} * kPsPerSecond;
@@ -42,8 +42,8 @@ Function function_of(CollectiveKind kind) {
   }
 }
 
-// What one rank of a group sends within its node and, where the group has several, what leaves a
-// node in all: over the whole operation, by how the algorithm goes. `bytes` as nccl-tests counts.
+// What one rank of a group sends within its node and, if the group has several nodes, the total
+// that leaves a node: over the whole operation, by algorithm. `bytes` as nccl-tests counts.
 struct Sent {
   Int128 within, between;
 };
@@ -51,7 +51,7 @@ Sent sent_by(const Choice& choice, Function function, const CommunicatorShape& c
   int n = comm.ranks, per_node = comm.ranks_per_node();
   bool all = function == Function::AllReduce;
   Int128 ring = bytes * (n - 1) / n * (all ? 2 : 1);
-  // Up a tree and down again; a node in its midst has two below.
+  // Up a tree and down again; an inner node has two children.
   Int128 tree = bytes * (comm.nodes > 2 ? 2 : 1);
   switch (choice.algorithm) {
     case Algorithm::Nvls:
@@ -65,7 +65,7 @@ Sent sent_by(const Choice& choice, Function function, const CommunicatorShape& c
   }
 }
 
-// What goes along the rings of a group in all; each carries its share.
+// The flows along the rings of a group; each ring carries an equal share.
 std::vector<Flow> flows_along(const std::vector<RingPlace>& places, const Sent& sent) {
   auto share = [](Int128 bytes, std::int64_t count, std::int64_t of) {
     return static_cast<std::int64_t>(bytes * count / of);
@@ -83,7 +83,7 @@ std::vector<Flow> flows_along(const std::vector<RingPlace>& places, const Sent& 
   return out;
 }
 
-// What each member sends to the next, to all others alike.
+// Spreads what each member sends to the next over all other members evenly.
 constexpr std::int64_t kMaxMeshed = 32;
 std::vector<Flow> spread(const std::vector<Flow>& ring, std::int32_t n) {
   std::vector<Flow> out;
@@ -154,7 +154,7 @@ void NcclCarrier::add_collective(CollectiveKind kind, std::span<const Rank> rank
     }
     return;
   }
-  // As nccl-tests counts them: the whole of what is gathered, scattered or reduced.
+  // As nccl-tests counts: all that is gathered, scattered or reduced.
   bool reduces_all = kind == CollectiveKind::AllReduce;
   Int128 whole = Int128{bytes} * (reduces_all ? 1 : n);
   if (whole > kMaxBytes) throw InputError("collective: expected at most 2^62 bytes, found more");
@@ -174,8 +174,9 @@ void NcclCarrier::add_collective(CollectiveKind kind, std::span<const Rank> rank
   }
 }
 
-// Lays a group's ring, of which a pipeline is cut where it has a root, so that it fits the links:
-// the least time in which it moves. Where each pair has a link, several rings together use all.
+// Routes a group's ring, or the pipeline cut from it if there is a root, so that it fits the links;
+// returns the least time in which it moves. If each pair has a link, several rings together use
+// all.
 std::int64_t NcclCarrier::lay(std::vector<Flow>& ring, std::span<const Rank> ranks,
                               const Costs& costs, std::int64_t time_ps,
                               const BareCollective* rooted) const {
@@ -192,11 +193,11 @@ std::int64_t NcclCarrier::lay(std::vector<Flow>& ring, std::span<const Rank> ran
   return std::min(least_ps, meshed_ps);
 }
 
-// Flows of one kernel on each rank that take this long together, the last `moving_ps` of it on the
-// way.
+// Sets terms with which the flows, of one kernel per rank, take this long together and move in the
+// last `moving_ps` of it.
 void NcclCarrier::run_in(std::span<Flow> flows, std::span<const Rank> ranks, const Costs& costs,
                          std::int64_t moving_ps, std::int64_t time_ps) const {
-  // A thread block for each channel, shared by all that a rank sends.
+  // One thread block per channel, shared by everything that a rank sends.
   auto sent = std::max<std::int64_t>(
       1, static_cast<std::int64_t>(flows.size()) / static_cast<std::int64_t>(ranks.size()));
   auto blocks = static_cast<std::int32_t>(
@@ -209,8 +210,8 @@ void NcclCarrier::run_in(std::span<Flow> flows, std::span<const Rank> ranks, con
   }
 }
 
-// What the flows of an operation need on the resources that they share, all at rates in proportion
-// to their bytes, with room for rates rounded up.
+// The time that the flows of an operation need on the resources that they share, all at rates in
+// proportion to their bytes, with room for rates rounded up.
 std::int64_t NcclCarrier::least_moving_ps(const std::vector<Flow>& flows,
                                           std::span<const Rank> ranks) const {
   struct Load {
@@ -240,7 +241,7 @@ std::int64_t NcclCarrier::least_moving_ps(const std::vector<Flow>& flows,
 void NcclCarrier::price_messages(std::span<const Rank> communicator, std::span<const Rank> ranks,
                                  std::span<Flow> flows) {
   const Costs& costs = costs_of({communicator.begin(), communicator.end()});
-  // Per part, sends and receives apart: bytes, thread blocks, messages.
+  // By part, separately for sends and receives: bytes, thread blocks, messages.
   struct Load {
     std::int64_t bytes = 0;
     int channels = 0, messages = 0;
@@ -306,7 +307,7 @@ Transfers NcclCarrier::message(const PointToPoint& message) {
   return Transfers::message(message.bytes, flow.terms);
 }
 
-// A broadcast or a reduce: NCCL has rings alone.
+// A broadcast or a reduce, for which NCCL only has rings.
 std::vector<Flow> NcclCarrier::pipeline(const BareCollective& collective) {
   const Costs& costs = costs_of(collective.ranks);
   constexpr Function kFunction = Function::Broadcast;
@@ -319,7 +320,7 @@ std::vector<Flow> NcclCarrier::pipeline(const BareCollective& collective) {
   return flows;
 }
 
-// What PyTorch makes of a gather and a scatter: sends and receives in one group.
+// A gather or a scatter as PyTorch implements it: sends and receives in one group.
 std::vector<Flow> NcclCarrier::rooted_messages(const BareCollective& collective) {
   std::vector<Flow> flows;
   for (const RootedTransfer& transfer : rooted_transfers(collective))

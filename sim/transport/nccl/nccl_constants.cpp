@@ -56,7 +56,7 @@ constexpr Constants kNewest{
     }},
 };
 
-// 2.28.9: other figures for Blackwell.
+// 2.28.9: other constants for Blackwell.
 constexpr Constants older() {
   Constants out = kNewest;
   out.ring_ll128[3] = {73.4, 34.6, 73.4};
@@ -69,7 +69,8 @@ struct Version {
   std::string_view name;
   const Constants& constants;
 };
-// Ascending. Where a version's own source was not at hand, that of the nearest that was.
+// Ascending. A version without constants read from its own source has those of the nearest version
+// that was read.
 constexpr std::array<Version, 4> kVersions{
     {{"2.27", kOlder}, {"2.28", kOlder}, {"2.29", kNewest}, {"2.30", kNewest}}};
 

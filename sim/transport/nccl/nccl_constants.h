@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The figures of NCCL's own model of collectives, by version. NCCL chooses an algorithm and a
-// protocol with them; what a choice then takes is nccl_costs.h.
+// Constants of NCCL's own model of collectives, by version. NCCL uses them to choose an algorithm
+// and a protocol; what the choice then costs is in nccl_costs.h.
 //
 // Source: src/graph/tuning.cc of the versions named. Latencies in us, rates in GB/s (10^9).
 #pragma once
@@ -27,11 +27,11 @@ inline constexpr int kProtocols = 3;
 std::string_view text(Algorithm algorithm);  // "tree", "ring" .. "nvls", "nvls_tree", "pat"
 std::string_view text(Protocol protocol);    // "LL", "LL128", "Simple"
 
-// Generations of GPUs that the model tells apart, by compute capability (x 10).
+// Generations of GPUs that the model distinguishes, by compute capability (x 10).
 enum class Generation : std::uint8_t { Volta, Ampere, Hopper, Blackwell };
 Generation generation_of(int compute_capability);  // from 70; 100 and above: Blackwell
 
-// What a step of an algorithm crosses: NVLink straight or by a switch; PCIe, memory of the host or
+// What a step of an algorithm crosses: NVLink, directly or through a switch; PCIe, host memory or
 // another GPU; a network.
 enum class Hardware : std::uint8_t { NvLink, Pci, Net };
 
@@ -47,7 +47,8 @@ struct Constants {
   PerGeneration ll_total;                                               // of all channels
   PerGeneration ring_ll128, tree_ll128, tree, nvls_tree;                // per channel
   std::array<double, 4> nvls_efficiency;
-  // What is left of a tree's rate, by the binary logarithm of (bytes / 64); 1 behind the last.
+  // Share of a tree's rate that remains, by the binary logarithm of (bytes / 64); 1 beyond the
+  // last.
   PerProtocol<std::array<double, 23>> tree_share;
 };
 

@@ -16,10 +16,10 @@ double norm4(double a, double b) {
   double aa = a * a, bb = b * b;
   return std::sqrt(std::sqrt(aa * aa + bb * bb));
 }
-// bytes / us of GB/s.
+// bytes/us per GB/s.
 constexpr double kPerUs = 1000;
 
-// The binary logarithm, straight between powers of two.
+// The binary logarithm, linear between powers of two.
 double log2_about(double value) {
   if (value < 1) return 0;
   auto whole = static_cast<std::uint64_t>(value);
@@ -32,15 +32,15 @@ constexpr std::array<double, 4> kKappa{0.31, 0.31, 0.18, 0.21}, kDelta{0.34, 0.3
 
 struct Defaults {
   double launch_us, hop_us, simple_launch, simple_hop, efficiency, nvls, cta_gb;
-  double copy_gb;  // at which a rank copies its own part: what its full NVLinks carry
+  double copy_gb;  // rate at which a rank copies its own part: that of its full NVLinks
 };
 
-// Volta: from Ampere; Blackwell: launch and hop the geometric means of Ampere and Hopper.
+// Volta: from Ampere; Blackwell: launch and hop are the geometric means of Ampere and Hopper.
 constexpr std::array<Defaults, 4> kDefaults{{{9.03, 0.893, 1, 1, 0.921, 0.832, 8.0, 110},
                                              {9.03, 0.893, 1.01, 1.05, 0.921, 0.832, 11.5, 221},
                                              {4.70, 0.786, 0.989, 0.954, 0.972, 0.832, 22.9, 350},
                                              {6.51, 0.838, 1, 1, 0.946, 0.832, 22.9, 681}}};
-// Two classes of hop of a box of PCIe: one switch, and between sockets.
+// Two classes of hop in a PCIe machine: one switch, and between sockets.
 constexpr double kHopPcieUs = 0.58, kHopHostUs = 1.42;
 
 }  // namespace
@@ -88,7 +88,7 @@ std::int64_t default_figure(Figure which, int compute_capability) {
                                                                                : 3);
     case Figure::CopyShared:
       return ratio(1);
-    case Figure::CommInit:  // two ranks' and 96,000 ranks' (nccl_costs.h)
+    case Figure::CommInit:  // fitted to 8 and 96,000 ranks (docs/communicators.md)
       return us(638'000);
     case Figure::CommRank:
       return us(2'750);
@@ -113,7 +113,7 @@ std::int64_t default_figure(Figure which, int compute_capability) {
     case Figure::GpuF64:
     case Figure::GpuF32:
     case Figure::GpuF16:
-      break;  // the search's; the links'; unlimited; unknown; core/topology/gpu_figures.h
+      break;  // from the search; from the links; unlimited; unknown; core/topology/gpu_figures.h
   }
   return 0;
 }
@@ -157,7 +157,7 @@ double Costs::ring_us(Function function, Protocol protocol, double bytes) const 
 
 double Costs::nvls_us(Function function, double bytes) const {
   double n = comm_.ranks, rate = machine_.nvls_efficiency * bus() * n / (n + 1) * kPerUs;
-  // Gathers and scatters go one way only, and a part of n stays at home.
+  // Gathers and scatters move one way only, and one part of n does not move.
   if (function != Function::AllReduce) rate = rate * (n + 1) / n;
   return 36.8 * machine_.hop_nvlink_us + bytes / rate + 0.37 * std::min(bytes, 32 * kMiB) / rate;
 }
@@ -170,7 +170,7 @@ double Costs::time_us(Function function, const Choice& choice, std::int64_t byte
   return *tuner_.time_us(function, choice.algorithm, choice.protocol, bytes);
 }
 
-// From what small messages take, to 4 KiB, to `high` from 64 KiB on.
+// Latency that grows from that of small messages, up to 4 KiB, to `high`, from 64 KiB on.
 double Costs::grown_latency_us(std::int64_t bytes, double high) const {
   double low = machine_.launch_us + 1.3 + 0.69 * log2_about(comm_.ranks);
   double share = std::clamp((log2_about(static_cast<double>(bytes)) - 12) / 4, 0.0, 1.0);

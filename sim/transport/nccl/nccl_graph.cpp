@@ -47,7 +47,7 @@ std::span<const double> inter_speeds(int compute_capability) {
 
 int whole(double count) { return static_cast<int>(std::min<double>(count + 1e-9, kMaxFound)); }
 
-// Fast channels are cut in two.
+// Fast channels are split in two.
 void duplicate(Graph& graph, int compute_capability) {
   bool few_enough = compute_capability < 90 || graph.intra >= 50 || graph.channels <= 4;
   if (graph.intra < 25 || !few_enough) return;
@@ -58,8 +58,8 @@ void duplicate(Graph& graph, int compute_capability) {
 
 double gb(Int128 bytes_per_s) { return static_cast<double>(bytes_per_s) / 1e9; }
 
-// Over NVLink a cap of at least three quarters of what the links carry is what copies reach of
-// them; NCCL's rate follows from the links.
+// Over NVLink, a cap of at least three quarters of the links' rate is the rate that copies reach;
+// NCCL's rate follows from the links.
 bool is_reach_of_copies(const Topology& topology, Rank from, Rank to) {
   const RouteRule& rule = topology.rule(from, to);
   if (rule.path_class() > PathClass::NVB) return false;
@@ -69,7 +69,8 @@ bool is_reach_of_copies(const Topology& topology, Rank from, Rank to) {
   return *rule.cap_bytes_per_s >= carried - carried / 4;
 }
 
-// Where every flow has a cap of its own, as where each pair has a link: into one rank.
+// Sum of the caps of flows into one rank, if every flow has its own cap, as when each pair has a
+// link.
 std::optional<Int128> caps_into(const Topology& topology, std::span<const Rank> ranks, Rank to) {
   Int128 sum = 0;
   for (Rank from : ranks) {
@@ -81,7 +82,7 @@ std::optional<Int128> caps_into(const Topology& topology, std::span<const Rank> 
   return sum;
 }
 
-// What can enter the narrowest of the sets of these ranks, which are of one node.
+// GB/s that can enter the narrowest of the sets of these ranks, which are on one node.
 double narrowest(const Topology& topology, const std::vector<Rank>& ranks) {
   CutSets sets(topology, ranks);
   Int128 least = sets.capacity_in(0);
@@ -93,7 +94,7 @@ double narrowest(const Topology& topology, const std::vector<Rank>& ranks) {
   return gb(least);
 }
 
-// Nodes that hold ranks, each ascending.
+// The ranks of each node, ascending.
 std::vector<std::vector<Rank>> by_node(const Topology& topology, std::span<const Rank> ranks) {
   std::vector<Rank> sorted(ranks.begin(), ranks.end());
   std::sort(sorted.begin(), sorted.end());
@@ -106,7 +107,7 @@ std::vector<std::vector<Rank>> by_node(const Topology& topology, std::span<const
   return out;
 }
 
-// The worst class of a ring that takes the ranks of a node in the order of their numbers.
+// The worst class on a ring through a node's ranks in the order of their numbers.
 PathClass worst_class(const Topology& topology, const std::vector<Rank>& ranks) {
   PathClass worst = PathClass::NVL;
   for (std::size_t i = 0; i < ranks.size() && ranks.size() > 1; ++i)
@@ -114,8 +115,8 @@ PathClass worst_class(const Topology& topology, const std::vector<Rank>& ranks) 
   return worst;
 }
 
-// NICs of a node of `members`, and the rate of one: ports are one per GPU, what a node shares is
-// one NIC for all.
+// NICs of a node with `members` ranks, and the rate of one: ports count once per GPU, a resource
+// shared by the node as one NIC for all.
 std::pair<int, double> nics_of(const Topology& topology, std::size_t members) {
   const NodeTemplate& node = topology.node();
   const RouteRule& rule = node.rules[to_index(node.rule_between)];
@@ -157,7 +158,7 @@ double nominal_gb_per_s(double line, PathClass path_class, int compute_capabilit
   switch (path_class) {
     case PathClass::NVL:
     case PathClass::NVB:
-      // 20, 20.6 and 40.1 of 25, 25 and 50 GB/s a link.
+      // 20, 20.6 and 40.1 of 25, 25 and 50 GB/s per link.
       return line * (compute_capability >= 100 ? 0.802 : compute_capability >= 90 ? 0.824 : 0.8);
     case PathClass::NET:
       return line * 0.96;  // what PCIe carries to a NIC
@@ -180,7 +181,7 @@ Graph rings_on_node(double total, int compute_capability) {
 Graph rings_between(int nics, double nic, int per_node, double within, int compute_capability) {
   Graph best;
   for (double speed : inter_speeds(compute_capability)) {
-    // A ring passes all GPUs of a node but leaves one of them for the network.
+    // A ring passes all GPUs of a node, but leaves one of them over the network.
     int channels = std::min(kMaxFound, nics * whole(nic / speed));
     if (per_node > 1)
       channels = std::min(channels, whole(within / speed * per_node / (per_node - 1)));

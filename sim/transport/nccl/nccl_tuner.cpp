@@ -42,7 +42,7 @@ const Graph& Tuner::graph(Algorithm algorithm) const {
   }
 }
 
-// CollNet is off unless a plugin brings it, PAT unless every node has one rank.
+// CollNet is disabled without a plugin, PAT unless every node has one rank.
 bool Tuner::exists(Function function, Algorithm algorithm, Protocol protocol) const {
   bool gathers = function == Function::AllGather || function == Function::ReduceScatter,
        reduces = function == Function::AllReduce, simple = protocol == Protocol::Simple,
@@ -73,7 +73,7 @@ double Tuner::ring_rate(Protocol protocol) const {
   const Graph& ring = comm_.ring;
   double bus = ring.channels * (comm_.nodes <= 2 ? ring.intra : ring.inter);
   auto generation = to_index(generation_of(comm_.compute_capability));
-  // Between nodes the processors copy what is low in latency.
+  // Between nodes, CPUs copy the data of the low-latency protocol.
   auto ll = comm_.nodes == 1 ? generation : to_index(comm_.cpu == Cpu::Amd ? 1 : 0);
   switch (protocol) {
     case Protocol::LL:
@@ -124,7 +124,7 @@ double Tuner::latency_us(Function function, Algorithm algorithm, Protocol protoc
   const Graph& found = graph(algorithm);
   Hardware within = found.within <= PathClass::NVL ? Hardware::NvLink : Hardware::Pci;
   double base = constants_.base_us[a][p], intra = constants_.step_us[to_index(within)][a][p];
-  // A receiver flushes what came in the simple protocol.
+  // A receiver flushes what arrived in the Simple protocol.
   double inter = constants_.step_us[to_index(Hardware::Net)][a][p] +
                  found.network_us * (protocol == Protocol::Simple ? 2 : 1);
   int nodes = comm_.nodes, log_nodes = log2_floor(static_cast<std::uint64_t>(nodes));
@@ -153,7 +153,7 @@ double Tuner::latency_us(Function function, Algorithm algorithm, Protocol protoc
 std::optional<Belief> Tuner::belief(Function function, Algorithm algorithm,
                                     Protocol protocol) const {
   if (!exists(function, algorithm, protocol)) return std::nullopt;
-  // From what goes over the links to what the operation is about.
+  // Converts the rate of the links to algorithm bandwidth.
   double ring_share = static_cast<double>(comm_.ranks) / steps(function), rate = 0;
   bool gathers = function == Function::AllGather || function == Function::ReduceScatter;
   switch (algorithm) {
@@ -184,7 +184,7 @@ std::optional<double> Tuner::time_us(Function function, Algorithm algorithm, Pro
     int size = log2_floor(static_cast<std::uint64_t>(bytes) / 64);
     if (size < static_cast<int>(share.size())) rate *= share[to_index(size)];
   }
-  // A plateau of long rings.
+  // A correction for long rings.
   if (algorithm == Algorithm::Ring && protocol == Protocol::Simple && comm_.nodes > 1 &&
       function == Function::AllReduce && bytes / comm_.ring.channels / comm_.ranks >= 64)
     latency *= comm_.compute_capability < 80 ? 1.9 : 1.4;
@@ -201,7 +201,7 @@ Choice Tuner::choose(Function function, std::int64_t bytes, std::optional<Algori
       std::optional<double> time = time_us(function, algorithm, protocol, bytes);
       if (time && (!best || *time < best->time_us)) best = Choice{algorithm, protocol, *time};
     }
-  // A ring there is always.
+  // A ring always exists.
   if (!best) return choose(function, bytes, Algorithm::Ring);
   return *best;
 }

@@ -10,9 +10,9 @@ from torch.distributed._local_tensor import LocalTensor, LocalTensorMode
 from torch.distributed.tensor import Partial
 from torch.distributed.tensor import _redistribute as redistribute
 from torch.testing._internal.distributed.fake_pg import FakeStore
-from torch_layouts import local
-from torch_plans import only_reshard_refuses
-from torch_specs import P, R, S, SS, by, coordinates, device_mesh, spec, text
+from layouts import local
+from greedy_plans import only_reshard_refuses
+from placements import P, R, S, SS, by, coordinates, device_mesh, spec, text
 
 VALUES = """
 One tensor dim of f32. Element i of addend a starts as 36 * (i + 1) * (1 + 2 a); a is the

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Pooling, resampling, batch norm, linear algebra, special functions: what torch_operator_values.py
+"""Pooling, resampling, batch norm, linear algebra, special functions: what operator_values.py
 asks about them."""
 
 import torch

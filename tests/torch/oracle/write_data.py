@@ -20,12 +20,12 @@ FOLDER = PARSER.parse_args().folder  # before torch, which --help need not have
 
 import torch
 import torch.distributed as dist
-import torch_graph
-import torch_layouts
-import torch_plans
+import graph_plans
+import layouts
+import greedy_plans
 import torch_texts
 import torch_values
-import torch_views
+import views
 from torch.testing._internal.distributed.fake_pg import FakeStore
 
 WORLD = 16
@@ -34,7 +34,7 @@ WORLD = 16
 def write(folder, name, what, lines):
     with open(os.path.join(folder, name), "w", encoding="ascii", newline="\n") as out:
         out.write(
-            "# Written by tools/oracles/torch_expectations.py with torch "
+            "# Written by tests/torch/oracle/write_data.py with torch "
             f"{torch.__version__.split('+')[0]}; do not edit.\n"
         )
         for line in what.strip().splitlines():
@@ -46,15 +46,15 @@ def write(folder, name, what, lines):
 def main():
     folder = FOLDER
     dist.init_process_group("fake", rank=0, world_size=WORLD, store=FakeStore())
-    write(folder, "index_sets.txt", torch_layouts.INDEX_SETS, torch_layouts.index_sets())
-    write(folder, "local_shapes.txt", torch_layouts.LOCAL_SHAPES, torch_layouts.local_shapes())
-    write(folder, "shard_orders.txt", torch_layouts.SHARD_ORDERS, torch_layouts.shard_orders())
-    write(folder, "greedy_plans.txt", torch_plans.GREEDY_PLANS, torch_plans.greedy_plans())
-    write(folder, "graph_plans.txt", torch_graph.GRAPH_PLANS, torch_graph.graph_plans())
-    write(folder, "costs.txt", torch_plans.COSTS, torch_plans.cost_tables())
+    write(folder, "index_sets.txt", layouts.INDEX_SETS, layouts.index_sets())
+    write(folder, "local_shapes.txt", layouts.LOCAL_SHAPES, layouts.local_shapes())
+    write(folder, "shard_orders.txt", layouts.SHARD_ORDERS, layouts.shard_orders())
+    write(folder, "greedy_plans.txt", greedy_plans.GREEDY_PLANS, greedy_plans.greedy_plans())
+    write(folder, "graph_plans.txt", graph_plans.GRAPH_PLANS, graph_plans.graph_plans())
+    write(folder, "costs.txt", greedy_plans.COSTS, greedy_plans.cost_tables())
     write(folder, "texts.txt", torch_texts.TEXTS, torch_texts.texts())
-    write(folder, "views.txt", torch_views.VIEWS, torch_views.views())
-    write(folder, "stacks.txt", torch_views.STACKS, torch_views.stacks())
+    write(folder, "views.txt", views.VIEWS, views.views())
+    write(folder, "stacks.txt", views.STACKS, views.stacks())
     dist.destroy_process_group()
     write(folder, "values.txt", torch_values.VALUES, torch_values.values())
 

@@ -46,11 +46,11 @@ import torch
 import torch.distributed as dist
 import torch_answers
 import torch_composite
-import torch_decide
+import decisions
 from torch.testing._internal.distributed.fake_pg import FakeStore
 from torch_calls_composite import composite
-from torch_calls_drawn import carried, decomposed, drawn, images, short, wide
-from torch_calls_fixed import fixed
+from operator_calls import carried, decomposed, drawn, images, short, wide
+from chosen_calls import fixed
 from torch_calls_more import more
 
 WORLD = 16
@@ -96,7 +96,7 @@ def answered(calls, how):
     for call in calls():
         try:
             yield call, how(call)
-        except torch_decide.InvalidCall as error:
+        except decisions.InvalidCall as error:
             print(f"left out: {error}", file=sys.stderr)
 
 
@@ -113,7 +113,7 @@ def apart():
 def written(name):
     left_out = apart() if name == "operators" else []
     if name.startswith("operators"):
-        made = f"tools/oracles/torch_operators.py with torch {torch.__version__.split('+')[0]}"
+        made = f"tests/torch/oracle/torch_operators.py with torch {torch.__version__.split('+')[0]}"
         yield {"written_by": made, "note": "do not edit; what the fields mean: see there"}
     for call, expect in answered(*SETS[name]):
         if name == "operators_carried" and "refused" not in expect:  # in inference mode

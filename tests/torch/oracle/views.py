@@ -10,7 +10,7 @@ from torch.distributed.tensor import DTensor, Partial
 from torch.distributed.tensor._dtensor_spec import DTensorSpec, TensorMeta
 from torch.distributed.tensor._utils import compute_local_shape_and_global_offset
 from torch.distributed.tensor.placement_types import Shard, _StridedShard
-from torch_specs import R, S, SS, by, device_mesh, text
+from placements import R, S, SS, by, device_mesh, text
 
 VIEWS = """
 OPERATOR MESH SHAPE ATTRIBUTES PLACEMENTS : WANTED OUTPUT, what the operator chose for its input

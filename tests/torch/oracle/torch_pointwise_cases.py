@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Pointwise operators, and with what torch_operator_values.py asks about them."""
+"""Pointwise operators, and with what operator_values.py asks about them."""
 
 import torch
 from torch_operator_tensors import BF16, F16, F32, F64, I32, I64, I8, INF, U8, b, case, f, i, scalar

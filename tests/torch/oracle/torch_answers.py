@@ -15,7 +15,7 @@ from torch.distributed.tensor._dtensor_spec import DTensorSpec, TensorMeta
 from torch.distributed.tensor.debug import CommDebugMode, _clear_sharding_prop_cache
 from torch.distributed.tensor.parallel import loss
 from torch_arguments import arguments_of, flat, mesh_of, operator_of, tensors_of, text_of
-from torch_decide import (
+from decisions import (
     DISPATCHER,
     decided,
     dense,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Views, joining, cutting, indexing, sorting: what row() of torch_rows takes."""
+"""Views, joining, cutting, indexing, sorting: what row() of common_rows takes."""
 
 
 def reshapes(row):

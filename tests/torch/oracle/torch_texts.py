@@ -7,7 +7,7 @@ import torch
 from torch.distributed.tensor import Partial
 from torch.distributed.tensor.placement_types import _StridedShard
 from torch.utils._dtype_abbrs import dtype_abbrs
-from torch_specs import R, S, SS, by, device_mesh, orders_of, spec
+from placements import R, S, SS, by, device_mesh, orders_of, spec
 
 TEXTS = """"placement|STR|REPR"; "dtype|NAME|ABBREVIATION"; "spec|MESH|SHAPE|DTYPE|REPR of the
 placements|ORDER|STR of the spec|CHECK".

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Operators that PyTorch's DTensor has no rows for and follows through their decompositions, and
-those of complex numbers: what row() of torch_rows takes."""
+those of complex numbers: what row() of common_rows takes."""
 
 LOSSES = "mse_loss smooth_l1_loss huber_loss soft_margin_loss"
 OPTIONS = {"smooth_l1_loss": {"beta": 0.5}, "huber_loss": {"delta": 0.5}}

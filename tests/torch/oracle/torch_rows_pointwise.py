@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Elementwise operators, in place, with out= and over lists: what row() of torch_rows takes."""
+"""Elementwise operators, in place, with out= and over lists: what row() of common_rows takes."""
 
 NON_DECREASING = (
     "asinh atan ceil deg2rad erf exp exp2 expm1 floor rad2deg relu round sgn sigmoid sign sinh "

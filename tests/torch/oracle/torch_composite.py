@@ -6,7 +6,7 @@ from torch.distributed.tensor import DTensor
 from torch.utils._dtype_abbrs import dtype_abbrs
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch_arguments import arguments_of, flat, is_tensor, tensors_of, text_of
-from torch_decide import decision, first_sentence, outputs_of
+from decisions import decision, first_sentence, outputs_of
 
 
 def shown(tensor):

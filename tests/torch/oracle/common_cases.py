@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which operators torch_operator_values.py asks about, and with what: sums, norms, attention and
+"""Which operators operator_values.py asks about, and with what: sums, norms, attention and
 losses here, all others in the modules it names."""
 
 import torch
 import torch_carried_cases
 import torch_image_cases
 import torch_pointwise_cases as pointwise
-import torch_shape_cases as shapes
+import rare_cases as shapes
 from torch_operator_tensors import BF16, F16, F64, INF, U8, apart, b, case, f, i, scalar
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Operators that DTensor carries out by their steps, in inference mode alone from `means` on: what
-row() of torch_rows takes."""
+row() of common_rows takes."""
 
 
 def layouts(row):

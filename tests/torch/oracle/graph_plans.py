@@ -13,7 +13,7 @@ from torch.distributed.tensor import _collective_utils as costs
 from torch.distributed.tensor import _redistribute as redistribute
 from torch.distributed.tensor._dtensor_spec import DTensorSpec
 from torch.distributed.tensor.placement_types import _StridedShard
-from torch_specs import P, R, S, by, coordinates, orders_of, spec
+from placements import P, R, S, by, coordinates, orders_of, spec
 
 GRAPH_PLANS = """PyTorch's min-cost planner, requests drawn at random: per line
 "MESH SHAPE DTYPE DEVICES_PER_HOST SOURCE > TARGET: STEPS COST", a step "AXIS>PLACEMENT", "+"

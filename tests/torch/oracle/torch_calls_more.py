@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Calls that no row of torch_rows leads to: loss parallel, and inputs that only other operators
+"""Calls that no row of common_rows leads to: loss parallel, and inputs that only other operators
 make, such as masked and norm partials and the strided shards of views.
 """
 
 import itertools
 
-from torch_calls import call
+from calls import call
 
 LOGITS = {
     "4": ("S1", "R", "S0", "P"),

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Calls of operators that PyTorch takes apart before dispatch sees them."""
 
-from torch_calls import call
+from calls import call
 
 PAIRS = {
     "16x8 8x12": "R,R R,S0 R,S1 S0,R S1,S0 P,R S0,S1 S1,R",

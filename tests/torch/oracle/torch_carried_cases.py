@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Operators that are carried out by their steps: what torch_operator_values.py asks about them."""
+"""Operators that are carried out by their steps: what operator_values.py asks about them."""
 
 import torch
 from torch_operator_tensors import BF16, apart, b, case, f, i

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The calls whose outcome was written down when the rules were studied, and the refusals."""
 
-from torch_calls import call
+from calls import call
 
 LN = {"normalized_shape": [16], "eps": 1e-05}
 ADAM = {"lr": 1e-3, "beta1": 0.9, "beta2": 0.999, "weight_decay": 1e-2, "eps": 1e-8}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Views, cuts, indices, convolutions and lists, and with what torch_operator_values.py asks about
+"""Views, cuts, indices, convolutions and lists, and with what operator_values.py asks about
 them."""
 
 import torch

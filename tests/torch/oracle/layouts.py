@@ -9,7 +9,7 @@ from torch.distributed.tensor import Shard
 from torch.distributed.tensor import _redistribute as redistribute
 from torch.distributed.tensor import _utils as offsets
 from torch.distributed.tensor._dtensor_spec import DTensorSpec
-from torch_specs import P, R, S, SS, by, coordinates, orders_of, text
+from placements import P, R, S, SS, by, coordinates, orders_of, text
 
 
 def local(shape, mesh, coordinate, placements):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Calls made from the rows of torch_rows: systematically on two meshes, or drawn at random."""
+"""Calls made from the rows of common_rows: systematically on two meshes, or drawn at random."""
 
 import itertools
 import math
@@ -7,10 +7,10 @@ import random
 import re
 import types
 
-import torch_calls
-import torch_rows
+import calls
+import common_rows
 import torch_rows_carried
-import torch_rows_decomposed
+import rare_rows
 import torch_rows_images
 
 MESHES = "2 3 4 8 2x2 2x3 3x2 2x4 4x2 2x2x2 3x1x2".split()
@@ -31,7 +31,7 @@ class Draw(random.Random):
         return self.random() < probability
 
 
-def rows(every=torch_rows.every):
+def rows(every=common_rows.every):
     out = []
     every(lambda name, inputs, **attr: out.append((name, inputs, attr)))
     return out
@@ -47,7 +47,7 @@ def parsed(inputs):
         dtype, dims, below = found.groups()
         return dtype or "f32", [m.group() for m in DIM.finditer(dims)], below
 
-    return torch_calls.entries(inputs, one)
+    return calls.entries(inputs, one)
 
 
 def size_of(dim, sizes):
@@ -162,7 +162,7 @@ def wide():
         yield from systematic(row, "2x2", min(4, 1 + tensors))
 
 
-def short(every=torch_rows.every):
+def short(every=common_rows.every):
     """Every letter followed by all tensors, on more ranks than it has elements."""
     for row in rows(every):
         entries = parsed(row[1])
@@ -173,7 +173,7 @@ def short(every=torch_rows.every):
 
 
 def decomposed():
-    every = torch_rows_decomposed.decomposed
+    every = rare_rows.decomposed
     for begin, end, mesh in ((0, 2, "4"), (2, 5, "4"), (0, 1, "2x2")):
         for row in rows(every):
             yield from systematic(row, mesh, end)[begin:end]
@@ -204,7 +204,7 @@ def images():
     yield from drawn(150, "images", torch_rows_images.images)
 
 
-def drawn(count=3000, seed="drawn", every=torch_rows.every):
+def drawn(count=3000, seed="drawn", every=common_rows.every):
     draw, among = Draw(seed), rows(every)
     while count:
         row, mesh = draw.one(among), draw.one(MESHES)

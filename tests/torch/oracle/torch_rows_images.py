@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Pooling, resampling, batch norm and linear algebra, in the form of torch_rows."""
+"""Pooling, resampling, batch norm and linear algebra, in the form of common_rows."""
 
 
 def pooling(row):

@@ -5,7 +5,7 @@ JSON that tests/sim/operators reads.
 
 Needs Python 3 and torch (CPU use only); no test runs it. The same PyTorch writes the same bytes.
 Per line: name, in (tensors, lists of them, nulls), attr, out. A tensor is {"d": dtype, "s": shape,
-"v": values}; values that JSON lacks are texts. Cases: torch_operator_cases.py.
+"v": values}; values that JSON lacks are texts. Cases: common_cases.py.
 """
 
 import argparse
@@ -18,7 +18,7 @@ PARSER.add_argument("file", help="where the lines go: tests/torch/data/operator_
 FILE = PARSER.parse_args().file  # before torch, which --help need not have
 
 import torch
-import torch_operator_cases
+import common_cases
 
 NAMES = {
     torch.float64: "f64",
@@ -112,10 +112,10 @@ def main():
     with open(FILE, "w", encoding="ascii", newline="\n") as out:
         version = torch.__version__.split("+")[0]
         head = (
-            f"Written by tools/oracles/torch_operator_values.py with torch {version}; do not edit."
+            f"Written by tests/torch/oracle/operator_values.py with torch {version}; do not edit."
         )
         out.write(json.dumps({"comment": head}) + "\n")
-        for name, inputs, attributes, by in torch_operator_cases.cases():
+        for name, inputs, attributes, by in common_cases.cases():
             try:
                 line = {
                     "name": name,

@@ -12,7 +12,7 @@ from torch.distributed.tensor import _collective_utils as costs
 from torch.distributed.tensor import _redistribute as redistribute
 from torch.distributed.tensor import _utils as offsets
 from torch.distributed.tensor.placement_types import _StridedShard
-from torch_specs import P, R, S, SS, by, device_mesh, spec
+from placements import P, R, S, SS, by, device_mesh, spec
 
 PLAIN = {
     "r": R,

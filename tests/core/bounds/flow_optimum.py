@@ -3,7 +3,7 @@
 """The least time of redistributions on two nodes, by a linear program that knows nothing of ours.
 
     pip install scipy
-    tests/core/bounds/flow_optimum.py > tests/core/bounds/data/flow_optimum.txt
+    python3 tests/core/bounds/flow_optimum.py > tests/core/bounds/data/flow_optimum.txt
 
 Steady state, fractional: elements with the same owners and needers are one commodity, every needer
 draws one unit of flow from the owners, relays may copy (an edge carries as much as the greatest of

@@ -5,25 +5,16 @@ they cost, for requests drawn at random."""
 import itertools
 import math
 import random
+from unittest.mock import patch
 
 import torch
-from torch.distributed.device_mesh import DeviceMesh, _mesh_resources
+from greedy_plans import devices_per_host
+from placements import P, R, S, by, coordinates, orders_of, spec, text
+from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.tensor import Partial, Shard
-from torch.distributed.tensor import _collective_utils as costs
+from torch.distributed.tensor import _collective_utils as cost_model
 from torch.distributed.tensor import _redistribute as redistribute
 from torch.distributed.tensor._dtensor_spec import DTensorSpec
-from torch.distributed.tensor.placement_types import _StridedShard
-from placements import P, R, S, by, coordinates, orders_of, spec
-
-GRAPH_PLANS = """PyTorch's min-cost planner, requests drawn at random: per line
-"MESH SHAPE DTYPE DEVICES_PER_HOST SOURCE > TARGET: STEPS COST", a step "AXIS>PLACEMENT", "+"
-between steps that _optimize_transform_infos joins on every rank where all axes have been
-flattened, "," between others, "." for none; the cost as repr() prints it, of the steps from the
-shard order that a _StridedShard stands for, "inf" where one is Shard to Partial(sum), which has
-no price.
-Operators are taken in the order in which source and target name them: PyTorch keeps them in a
-set, whose order changes from run to run.
-"""
 
 DRAWS = {(4,): 40, (2, 2): 140, (2, 4): 140, (4, 4): 140, (2, 2, 2): 140}
 SHAPES = [(8, 8), (1024, 1024), (8192, 8192), (64, 64, 64), (512, 512, 512), (4096,), (1 << 26,)]
@@ -37,14 +28,10 @@ class InOrder(dict):
         self.setdefault(value)
 
 
-def placements_of(draw, mesh, dims, ops):
-    choices = [R, R, S(0), S(0)] + [S(d) for d in range(dims)] + [Partial(op) for op in ops]
-    return tuple(draw.choice(choices) for _ in mesh)
-
-
 def layout_of(draw, mesh, shape, dtype, ops):
     """A spec: plain, with a shard order, or with the _StridedShards that stand for one."""
-    placements = placements_of(draw, mesh.shape, len(shape), ops)
+    choices = [R, R, S(0), S(0), *map(S, range(len(shape))), *map(Partial, ops)]
+    placements = tuple(draw.choice(choices) for _ in mesh.shape)
     kind = draw.choice(["plain", "order", "strided"])
     if kind == "plain":
         return spec(mesh, shape, placements, dtype)
@@ -60,7 +47,7 @@ def is_request(source, target):
         is_embedded = isinstance(a, Shard) and b == P
         if b.is_partial() and a != b and not a.is_replicate() and not is_embedded:
             return False
-    return True
+    return spec_text(source) != spec_text(target)
 
 
 def ordered(side):
@@ -80,26 +67,23 @@ def fresh_planner(source):
 
 
 def steps_of(source, target):
-    """Steps by the planner, and after how many of them each collective ends: on all ranks, one by
-    one where ranks disagree."""
-    seen = set()
-    steps = None
+    """Steps by the planner, and after how many of them a collective ends on some rank."""
+    steps, ends = None, set()
     for coordinate in coordinates(source.mesh.shape):
-        DeviceMesh._sym_get_coordinate = lambda self, axis, at=coordinate: at[axis]
-        fresh_planner(source)
-        steps = redistribute._gen_transform_infos_non_cached(source, target, True)
-        joined = redistribute._optimize_transform_infos(
-            steps, source.mesh, source.placements, target.placements
-        )
-        seen.add(
-            tuple(itertools.accumulate(len(getattr(j, "original_mesh_dims", (0,))) for j in joined))
-        )
-    return steps, seen
+        at = patch.object(DeviceMesh, "_sym_get_coordinate", lambda _, axis: coordinate[axis])
+        with at:
+            fresh_planner(source)
+            steps = redistribute._gen_transform_infos_non_cached(source, target, True)
+            joined = redistribute._optimize_transform_infos(
+                steps, source.mesh, source.placements, target.placements
+            )
+        counts = (len(getattr(j, "original_mesh_dims", (0,))) for j in joined)
+        ends.update(itertools.accumulate(counts))
+    return steps, ends
 
 
 def plan_text(source, target):
-    steps, seen = steps_of(source, target)
-    ends = set.union(*map(set, seen)) if seen else set()
+    steps, ends = steps_of(source, target)
     out = ""
     for count, step in enumerate(steps, 1):
         out += f"{step.mesh_dim}>{step.src_dst_placements[1]}"
@@ -111,17 +95,17 @@ def plan_text(source, target):
 def cost_text(source, target):
     fresh_planner(source)
     with redistribute.use_min_cost_redistribution_plan():
-        return repr(float(costs.redistribute_cost(ordered(source), ordered(target))))
+        return repr(float(cost_model.redistribute_cost(ordered(source), ordered(target))))
 
 
 def spec_text(side):
     if side.use_strided_shard_as_shard_order:
-        return "".join(str(p) for p in side.placements).replace(" ", "")
+        return text(side.placements).replace(" ", "")
     return DTensorSpec.format_shard_order_str(side.placements, side.shard_order)
 
 
 def flattened_mesh(shape):
-    """A mesh of which every set of axes has been flattened."""
+    """A mesh with every set of its axes flattened."""
     names = tuple("abcd"[: len(shape)])
     mesh = DeviceMesh("cpu", torch.arange(math.prod(shape)).view(shape), mesh_dim_names=names)
     for count in range(2, len(shape) + 1):
@@ -130,30 +114,36 @@ def flattened_mesh(shape):
     return mesh
 
 
-def graph_plans():
-    draw, lines, per_host = random.Random(1), [], {}
-    _mesh_resources.num_devices_per_host = staticmethod(lambda device_type: per_host["n"])
-    plain_coordinate = DeviceMesh._sym_get_coordinate
-    for shape, draws in DRAWS.items():
-        mesh, drawn = flattened_mesh(shape), set()
-        while len(drawn) < draws:
-            extents = draw.choice(SHAPES + UNEVEN)
-            dtype = draw.choice(["float32", "bfloat16"])
-            per_host["n"] = draw.choice([2, 8])
-            costs.MeshTopoInfo.build_from_mesh.cache_clear()
-            ops = draw.choice([(), ("sum",), ("sum",), ("max",), ("sum", "avg")])
-            sides = [layout_of(draw, mesh, extents, getattr(torch, dtype), ops) for _ in range(2)]
-            if not is_request(*sides) or spec_text(sides[0]) == spec_text(sides[1]):
-                continue
-            line = (
-                f"{by('x', shape)} {by(',', extents)} {dtype} {per_host['n']} "
+def drawn_line(draw, mesh):
+    """A request drawn at random and its plan, or None where the draw is no request."""
+    shape = draw.choice(SHAPES + UNEVEN)
+    dtype = draw.choice(["float32", "bfloat16"])
+    per_host = draw.choice([2, 8])
+    ops = draw.choice([(), ("sum",), ("sum",), ("max",), ("sum", "avg")])
+    sides = [layout_of(draw, mesh, shape, getattr(torch, dtype), ops) for _ in range(2)]
+    if not is_request(*sides):
+        return None
+    with devices_per_host(per_host):
+        return (f"{by('x', mesh.shape)} {by(',', shape)} {dtype} {per_host} "
                 f"{spec_text(sides[0])} > {spec_text(sides[1])}: "
-                f"{plan_text(*sides)} {cost_text(*sides)}"
-            )
-            if line not in drawn:
-                drawn.add(line)
-                lines.append(line)
-    DeviceMesh._sym_get_coordinate = plain_coordinate
-    redistribute.clear_redistribute_planner_cache()
-    redistribute._gen_transform_infos.cache_clear()
+                f"{plan_text(*sides)} {cost_text(*sides)}")
+
+
+def graph_plans():
+    """PyTorch's min-cost planner, requests drawn at random: per line
+    "MESH SHAPE DTYPE DEVICES_PER_HOST SOURCE > TARGET: STEPS COST", a step "AXIS>PLACEMENT", "+"
+    between steps that _optimize_transform_infos joins on every rank where all axes have been
+    flattened, "," between others, "." for none; the cost as repr() prints it, of the steps from
+    the shard order that a _StridedShard stands for, "inf" where one is Shard to Partial(sum),
+    which has no price.
+    Operators are taken in the order in which source and target name them: PyTorch keeps them in a
+    set, whose order changes from run to run.
+    """
+    draw, lines = random.Random(1), []
+    for shape, draws in DRAWS.items():
+        mesh, drawn = flattened_mesh(shape), {}
+        while len(drawn) < draws:
+            if line := drawn_line(draw, mesh):
+                drawn[line] = None
+        lines += drawn
     return lines

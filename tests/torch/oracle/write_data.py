@@ -1,62 +1,76 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Asks an installed PyTorch what it does and writes the answers as text that the tests read.
+"""Asks an installed PyTorch what it does and writes the answers as files that the tests read.
 
-Needs Python 3 and torch (CPU use only); no test runs it. The same PyTorch writes the same bytes.
-Everything comes from PyTorch's own functions: index sets and offsets from what
-compute_local_shape_and_global_offset runs inside, shard orders from the planner's shapes, steps
-from its planners, costs from redistribute_cost, values from redistribute_local_tensor, texts
-from str() and repr(). Rows in which PyTorch is known to be wrong, or where reshard deliberately
-does something else, are left out or marked, each with its reason in the header of the file.
+    pip install torch==2.15.0
+    tests/torch/oracle/write_data.py tests/torch/data views.txt stacks.txt
+
+The same PyTorch always writes the same bytes. No test runs this script. README.md in this folder
+says what each file holds and which test reads it.
 """
 
 import argparse
+import importlib
+import inspect
+import json
+import multiprocessing
 import os
+import sys
 
-PARSER = argparse.ArgumentParser(description=__doc__,
-                                 formatter_class=argparse.RawDescriptionHelpFormatter)
-PARSER.add_argument("folder", help="where the texts go: tests/torch/data")
-FOLDER = PARSER.parse_args().folder  # before torch, which --help need not have
-
-import torch
-import torch.distributed as dist
-import graph_plans
-import layouts
-import greedy_plans
-import torch_texts
-import torch_values
-import views
-from torch.testing._internal.distributed.fake_pg import FakeStore
-
-WORLD = 16
+# The function that makes a file has the name of the file. It returns the lines of a text, and its
+# docstring becomes the header, or it returns the objects that become lines of JSON.
+MODULES = {
+    "layouts": "index_sets.txt local_shapes.txt shard_orders.txt values.txt",
+    "greedy_plans": "greedy_plans.txt costs.txt",
+    "graph_plans": "graph_plans.txt",
+    "placements": "texts.txt",
+    "views": "views.txt stacks.txt",
+    "operator_values": "operator_values.jsonl",
+    "operator_calls": "operators.jsonl operators_decomposed.jsonl operators_carried.jsonl",
+}
+MODULE_OF = {file: module for module, files in MODULES.items() for file in files.split()}
+RANKS = 16
 
 
-def write(folder, name, what, lines):
+def lines_of(name):
+    import placements
+    import torch
+
+    placements.fake_ranks(RANKS)
+    stem, _, kind = name.partition(".")
+    make = getattr(importlib.import_module(MODULE_OF[name]), stem)
+    by = f"tests/torch/oracle/write_data.py with torch {torch.__version__.split('+')[0]}"
+    if kind == "txt":
+        header = [f"Written by {by}; do not edit.", *inspect.getdoc(make).splitlines()]
+        return [*(f"# {line}".rstrip() for line in header), *make()]
+    note = "do not edit; README.md in that folder says what the fields mean"
+    return [json.dumps(each, separators=(",", ":"))
+            for each in ({"written_by": by, "note": note}, *make())]
+
+
+def write(folder, name):
+    lines = lines_of(name)
     with open(os.path.join(folder, name), "w", encoding="ascii", newline="\n") as out:
-        out.write(
-            "# Written by tests/torch/oracle/write_data.py with torch "
-            f"{torch.__version__.split('+')[0]}; do not edit.\n"
-        )
-        for line in what.strip().splitlines():
-            out.write(f"# {line.strip()}".rstrip() + "\n")
         out.writelines(line + "\n" for line in lines)
-    print(f"{name}: {len(lines)} lines")
+    print(f"{name}: {len(lines)} lines", flush=True)
 
 
 def main():
-    folder = FOLDER
-    dist.init_process_group("fake", rank=0, world_size=WORLD, store=FakeStore())
-    write(folder, "index_sets.txt", layouts.INDEX_SETS, layouts.index_sets())
-    write(folder, "local_shapes.txt", layouts.LOCAL_SHAPES, layouts.local_shapes())
-    write(folder, "shard_orders.txt", layouts.SHARD_ORDERS, layouts.shard_orders())
-    write(folder, "greedy_plans.txt", greedy_plans.GREEDY_PLANS, greedy_plans.greedy_plans())
-    write(folder, "graph_plans.txt", graph_plans.GRAPH_PLANS, graph_plans.graph_plans())
-    write(folder, "costs.txt", greedy_plans.COSTS, greedy_plans.cost_tables())
-    write(folder, "texts.txt", torch_texts.TEXTS, torch_texts.texts())
-    write(folder, "views.txt", views.VIEWS, views.views())
-    write(folder, "stacks.txt", views.STACKS, views.stacks())
-    dist.destroy_process_group()
-    write(folder, "values.txt", torch_values.VALUES, torch_values.values())
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", help="where the files go: tests/torch/data")
+    parser.add_argument("files", nargs="*", metavar="file", default=list(MODULE_OF),
+                        help="(default: all) " + ", ".join(MODULE_OF))
+    options = parser.parse_args()
+    if unknown := set(options.files) - set(MODULE_OF):
+        parser.error("no such file: " + ", ".join(sorted(unknown)))
+    if "PYTHONHASHSEED" not in os.environ:  # PyTorch walks over sets of placements
+        os.environ["PYTHONHASHSEED"] = "0"
+        os.execv(sys.executable, [sys.executable, *sys.argv])
+    # Each file gets a process of its own, because PyTorch caches decisions.
+    with multiprocessing.Pool(1, maxtasksperchild=1) as pool:
+        for name in options.files:
+            pool.apply(write, (options.folder, name))
 
 
 if __name__ == "__main__":

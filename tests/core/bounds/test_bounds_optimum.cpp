@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The bounds beside what a linear program of its own finds to be the least time
-// (tools/oracles/flow_optimum.py): equal on all pairs of placements on two nodes, and never above.
-// Across meshes it is low where one node has more ranks of the job than another; of folds, where
-// the program's one root per element is slower than two.
+// The bounds beside what a linear program of its own finds to be the least time (flow_optimum.py):
+// equal on all pairs of placements on two nodes, and never above. Across meshes it is low where one
+// node has more ranks of the job than another; of folds, where the program's one root per element
+// is slower than two.
 #include <catch2/catch.hpp>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// PyTorch's answers as tools/oracles/torch_expectations.py wrote them. Each file of data/ says in
-// its header how its lines read.
+// PyTorch's answers as tests/torch/oracle/write_data.py wrote them to tests/torch/data. Each file
+// says in its header how its lines read.
 #pragma once
 
 #include <string>
@@ -12,8 +12,8 @@
 
 namespace reshard {
 
-// The lines of data/NAME without its header. Throws InputError where the file cannot be read or
-// names no torch version.
+// The lines of tests/torch/data/NAME without its header. Throws InputError where the file cannot be
+// read or names no torch version.
 std::vector<std::string> torch_lines(const std::string& name);
 
 // The parts between `separator`; n separators make n + 1 parts.

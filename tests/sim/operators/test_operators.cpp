@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operators against what PyTorch computes (tools/oracles/torch_operator_values.py wrote it), and
-// what PyTorch does not say: names, refusals, identities of what is empty.
+// Operators against what PyTorch computes (tests/torch/oracle/write_data.py wrote it), and what
+// PyTorch does not say: names, refusals, identities of what is empty.
 #include "sim/operators/operators.h"
 
 #include <fmt/format.h>

@@ -3,7 +3,7 @@
 """The least time of redistributions on two nodes, by a linear program that knows nothing of ours.
 
     pip install scipy
-    tools/oracles/flow_optimum.py > tests/core/bounds/data/flow_optimum.txt
+    python3 tests/core/bounds/flow_optimum.py > tests/core/bounds/data/flow_optimum.txt
 
 Steady state, fractional: elements with the same owners and needers are one commodity, every needer
 draws one unit of flow from the owners, relays may copy (an edge carries as much as the greatest of
@@ -271,7 +271,7 @@ def line_of(item):
 
 
 HEADER = """\
-# Written by tools/oracles/flow_optimum.py; do not edit.
+# Written by tests/core/bounds/flow_optimum.py; do not edit.
 # The least time of a fractional steady state on two nodes of 8 GPUs, 450 GB/s NVLink and 50 GB/s
 # NIC each way per GPU, without latencies, f32[32,8192,4096]. Per line: pair, partial or across;
 # source mesh, ranks, placements; the destination's; picoseconds."""

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reading text, and the words of failures (errors.h).
+// Cursor, the text helpers beside it, and fail_check of errors.h.
 #include "core/base/cursor.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 }  // namespace
 
 void fail_check(const char* condition, const char* file, int line, const std::string& detail) {
-  // Only the file's name: messages must not depend on where the tree was built.
+  // Without the folder: messages must not depend on where the tree was built.
   std::string_view name(file);
   name.remove_prefix(name.rfind('/') == std::string_view::npos ? 0 : name.rfind('/') + 1);
   throw CheckFailure(fmt::format("check `{}` failed at {}:{}: {}", condition, name, line, detail));

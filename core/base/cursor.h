@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A reading position in one piece of text, shared by every hand-written parser (placements, meshes,
-// plan text, topology text). It never reads past the end and every failure is an InputError that
-// quotes what was found.
+// A read position in a text, used by every hand-written parser (placements, meshes, plan text,
+// topology text). It never reads past the end, and every failure is an InputError that quotes what
+// was found.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace reshard {
 
 class Cursor {
  public:
-  // `field` names the input in messages ("--from", "mesh"). Keeps views: text and field must
+  // `field` names the input in messages ("--from", "mesh"). Keeps views: `text` and `field` must
   // outlive the cursor.
   Cursor(std::string_view text, std::string_view field) : text_(text), field_(field) {}
 
@@ -22,16 +22,16 @@ class Cursor {
   std::string_view field() const { return field_; }
   void skip_spaces();
 
-  // Consume `token` if it comes next.
+  // Consumes `token` if it comes next.
   bool accept(std::string_view token);
-  // Consume `token` or throw.
+  // Consumes `token` or throws.
   void expect(std::string_view token);
-  // Longest run of letters, digits, '_', '-' and '.' that starts with a letter or '_'; may be
+  // The longest run of letters, digits, '_', '-' and '.' that starts with a letter or '_'; may be
   // empty.
   std::string_view word();
-  // "'dp'", with either kind of quotes.
+  // A word in quotes of either kind, such as "'dp'"; returns it without them.
   std::string quoted_word();
-  // "(a, b)", with or without a comma at the end: calls read() where each entry begins.
+  // "(a, b)", with or without a trailing comma: calls read() at the start of each entry.
   template <class Read>
   void tuple(Read&& read) {
     expect("(");
@@ -42,8 +42,8 @@ class Cursor {
     }
     expect(")");
   }
-  // A decimal integer in [low, high], with an optional '-'. Throws when there is none or it is out
-  // of range.
+  // A decimal integer in [low, high], with an optional '-'. Throws if there is none or it is out of
+  // range.
   std::int64_t integer(std::string_view what, std::int64_t low, std::int64_t high);
   // Throws unless everything was read.
   void expect_end();
@@ -56,13 +56,13 @@ class Cursor {
   std::size_t position_ = 0;
 };
 
-// `text` behind the byte order mark with which some editors begin UTF-8.
+// `text` without the UTF-8 byte order mark that some editors write first.
 std::string_view behind_mark(std::string_view text);
 
-// Takes the next line off `text`, without its end ("\n" or "\r\n").
+// Removes the next line from `text` and returns it without its line end ("\n" or "\r\n").
 std::string_view take_line(std::string_view& text);
 
-// At most `limit` bytes of untrusted text, control characters replaced, for messages.
+// Quotes at most `limit` bytes of untrusted text for messages, with control characters escaped.
 std::string quoted(std::string_view text, std::size_t limit = 40);
 
 }  // namespace reshard

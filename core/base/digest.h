@@ -20,7 +20,7 @@ struct Digest {
 Digest digest_of(std::span<const std::byte> bytes);
 Digest digest_of(std::string_view text);
 
-// Digest of a stream of pieces, fed in order; equal to digest_of over their concatenation.
+// Digest of data that is added in pieces; equals digest_of of their concatenation.
 class Hasher {
  public:
   Hasher();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Numbers 0 to n - 1 in sets that are joined (union-find). A set is known by its least number.
+// Union-find over the numbers 0 to n - 1. Each set is identified by its smallest number.
 #pragma once
 
 #include <algorithm>
@@ -16,12 +16,12 @@ class DisjointSets {
   }
 
   std::size_t size() const { return parent_.size(); }
-  // The least number of the set that has `i`.
+  // The smallest number of the set that contains `i`.
   std::size_t first(std::size_t i) {
     while (parent_[i] != i) i = parent_[i] = parent_[parent_[i]];
     return i;
   }
-  // Makes the sets of both one; returns its first.
+  // Merges the sets of `a` and `b`; returns the smallest number of the result.
   std::size_t join(std::size_t a, std::size_t b) {
     a = first(a), b = first(b);
     return parent_[std::max(a, b)] = std::min(a, b);

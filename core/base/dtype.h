@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Element types and reduction operators, and which may meet.
+// Element types, reduction operators, and which operators apply to which types.
 #pragma once
 
 #include <cstdint>
@@ -34,20 +34,21 @@ bool is_integer(DType dtype);   // i64 .. u8; not bool
 
 std::string_view text(DType dtype);  // "f32"
 std::string_view text(ReduceOp op);  // "sum"
-// Bits of an element: "0x3f80" of a bf16.
+// The bits of an element in hex: "0x3f80" for a bf16.
 std::string bits_text(std::uint64_t bits, DType dtype);
 
-// Accepts "bf16", "bfloat16", "torch.bfloat16" and their like; throws InputError naming `field`.
+// Accepts reshard's names, PyTorch's names and common aliases ("bf16", "bfloat16",
+// "torch.bfloat16", "half"); throws InputError naming `field`.
 DType parse_dtype(std::string_view text, std::string_view field = "dtype");
 // Accepts "sum", "avg", "min", "max", "product" (also "prod"), "band", "bor", "bxor"; throws
 // InputError naming `field`.
 ReduceOp parse_reduce_op(std::string_view text, std::string_view field = "reduction");
 
-// sum, product: all but bool and f8. avg: floating (but f8) and c64. min, max: all but c64 and f8.
-// band, bor, bxor: integers and bool.
+// sum, product: all types except bool and f8. avg: those of can_divide. min, max: all except c64
+// and f8. band, bor, bxor: integers and bool.
 bool can_reduce(ReduceOp op, DType dtype);
 
-// Whether a value may be divided by an integer (avg, R->P(sum)): floating but f8, and c64.
+// Whether values can be divided by an integer (avg, R->P(sum)): floating types except f8, and c64.
 bool can_divide(DType dtype);
 
 }  // namespace reshard

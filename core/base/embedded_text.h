@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A text file that was compiled in (embed_texts of cmake/parts.cmake).
+// A text file that is compiled in (embed_texts of cmake/parts.cmake).
 #pragma once
 
 #include <string_view>
@@ -7,7 +7,7 @@
 namespace reshard {
 
 struct EmbeddedText {
-  std::string_view name;  // of the file, without what stands behind its first '.'
+  std::string_view name;  // file name up to its first '.'
   std::string_view text;
 };
 

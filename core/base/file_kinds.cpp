@@ -13,14 +13,15 @@ namespace {
 
 constexpr std::size_t kLookedAt = std::size_t{1} << 16;
 
-// What one kind has: how it starts (after blanks), and words that all are in it.
+// How a kind is recognized: the start of the file (of a text, after whitespace) and words that must
+// all occur.
 struct Row {
   std::string_view start;
   std::array<std::string_view, 2> words;
   FileKind kind;
 };
 
-// The first that fits counts: those that are told by more come before those told by less.
+// The first matching row wins, so rows with more conditions precede rows with fewer.
 constexpr Row kBinary[] = {
     {"\x1f\x8b", {}, {"", "a file compressed by gzip; unpack it first (gunzip)"}},
     {"\x28\xb5\x2f\xfd", {}, {"", "a file compressed by zstd; unpack it first (unzstd)"}},
@@ -130,14 +131,14 @@ bool is_binary(std::string_view text) {
 
 const FileKind* binary_kind(std::string_view text) {
   auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  // Every other byte of plain letters.
+  // UTF-16 without a mark: in plain letters every other byte is zero.
   std::size_t looked_at = std::min<std::size_t>(text.size(), 64) / 2 * 2, zeros[2] = {0, 0};
   for (std::size_t i = 0; i < looked_at; ++i) zeros[i % 2] += text[i] == '\0' ? 1 : 0;
   if (looked_at > 3 && std::max(zeros[0], zeros[1]) * 2 == looked_at &&
       std::min(zeros[0], zeros[1]) == 0)
     return &kWide;
   if (text.size() > 2 && byte(0) == 0x80 && byte(1) >= 2 && byte(1) <= 5) return &kPickle;
-  // The length of a header of JSON.
+  // safetensors: an 8-byte length, too small to fill its upper bytes, then a JSON header.
   if (text.size() > 9 && text[8] == '{' && byte(5) + byte(6) + byte(7) == 0) return &kSafetensors;
   for (std::string_view word : {"is_cpu_op", "comm_type", "num_ops"})
     if (text.find(word) != std::string_view::npos) return &kChakra;
@@ -157,7 +158,7 @@ const FileKind* file_kind(std::string_view whole) {
     const FileKind* kind = found_in(text, kXml);
     return kind != nullptr ? kind : &kOtherXml;
   }
-  // A log, too, may begin with a bracket.
+  // A log may also begin with '[', so a list must hold an object.
   bool list =
       text[0] == '[' &&
       text.substr(std::min(text.find_first_not_of(" \t\r\n["), text.size())).starts_with('{');
@@ -194,7 +195,7 @@ std::string utf8_text(std::string text) {
       code = 0x10000 + ((code - 0xd800) << 10) + (unit(at + 2) - 0xdc00);
       at += 2;
     } else if (code >= 0xd800 && code < 0xe000) {
-      code = 0xfffd;  // half of a pair
+      code = 0xfffd;  // an unpaired surrogate
     }
     if (code < 0x80) {
       out += static_cast<char>(code);

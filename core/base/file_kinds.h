@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a file is, by its content: said where a command is given one that it does not read.
+// Detects from its content what kind of file a command was given, so that messages can name it.
 #pragma once
 
 #include <string>
@@ -8,18 +8,21 @@
 namespace reshard {
 
 struct FileKind {
-  // "topology", "plan", "trace", "report", "measured", "matrices": what some command reads; "log"
-  // may hold it, "json" and "xml" are of no known kind, "empty" is nothing; all others: "".
+  // Kinds that some command reads: "topology", "plan", "trace", "report", "measured", "matrices".
+  // "log" may contain one of them, "json" and "xml" are of no known kind, "empty" has no content.
+  // All others: "".
   std::string_view id;
   std::string_view what;  // "a Chrome trace, as torch.profiler writes it"
 };
-// By the first 64 KiB of a file; null where it has no form that is known.
+// Looks at the first 64 KiB of a file; null if the kind is unknown.
 const FileKind* file_kind(std::string_view text);
 
-// "what looks like a Chrome trace ..", or the first line of a text, for "found ...".
+// For "found ..." in messages: "what looks like a Chrome trace ...", or the quoted first line of a
+// text of unknown kind.
 std::string file_look(std::string_view text);
 
-// The text of a file in UTF-8: UTF-16, as PowerShell writes it, behind its mark is recoded.
+// The text of a file as UTF-8. UTF-16 with a byte order mark, as PowerShell writes it, is
+// converted.
 std::string utf8_text(std::string text);
 
 }  // namespace reshard

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Items grouped by a key 0 .. n-1, an id or an integer, all in one array: counted first, then
-// placed. Within a group they keep the order in which they came.
+// Items grouped by key 0 .. n-1 (an id or an integer) in one array, counted first, then placed.
+// Items of a group keep the order in which they were given.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,8 @@ template <class Item>
 class Grouped {
  public:
   Grouped() = default;
-  // `each` is called twice with a function put(key, item), to which it gives the same both times.
+  // `each` is called twice with a function put(key, item) and must pass it the same items both
+  // times.
   template <class Each>
   Grouped(std::size_t keys, Each&& each) : begin_(keys + 1, 0) {
     each([this](IndexLike auto key, const Item&) { ++begin_[to_index(key) + 1]; });
@@ -28,7 +29,7 @@ class Grouped {
     });
   }
 
-  // Group after group.
+  // All items, group by group.
   const std::vector<Item>& all() const { return items_; }
   std::span<const Item> operator[](IndexLike auto key) const {
     std::size_t at = to_index(key);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Integers that must not be swapped, and vectors that are indexed by them. Counts and sizes stay
-// plain int64_t.
+// Integer ids of distinct types, so that they cannot be mixed up, and vectors indexed by them.
+// Counts and sizes stay plain int64_t.
 #pragma once
 
 #include <concepts>
@@ -15,12 +15,12 @@
 
 namespace reshard {
 
-// A process or GPU of the job, numbered globally; rank r runs on device r of the topology. 0 ..
-// kMaxRanks-1.
+// A process or GPU of the job, numbered globally, 0 .. kMaxRanks-1; rank r runs on device r of the
+// topology.
 enum class Rank : std::int32_t {};
 constexpr std::int32_t to_int(Rank rank) { return static_cast<std::int32_t>(rank); }
 
-// A tensor of a plan: index into Plan::tensors. Most plans have one, 0.
+// A tensor of a plan: index into Plan::tensors. Most plans have only tensor 0.
 enum class TensorId : std::int32_t {};
 
 // A buffer of a plan: index into Plan::buffers.
@@ -35,26 +35,26 @@ enum class OpId : std::int32_t {};
 // A resource of a topology (a directed link, a staging buffer): 0 .. Topology::resource_count()-1.
 enum class ResourceId : std::int32_t {};
 
-// Position in Plan::ranks: the ranks of a plan are dense there whatever their global numbers.
+// Position in Plan::ranks: slots are dense whatever the global numbers of the plan's ranks.
 using Slot = std::int32_t;
 
 template <class Index>
 concept IndexLike = std::integral<Index> || std::is_enum_v<Index>;
 
-// An id or a signed integer as an index or a count of the standard library's containers.
+// An id or an integer as an index or size of a standard container.
 template <IndexLike Index>
 constexpr std::size_t to_index(Index index) {
   return static_cast<std::size_t>(index);
 }
 
-// The id of an index or a count.
+// An index or a size as an id.
 template <class Id>
 constexpr Id id_of(std::size_t index) {
   return static_cast<Id>(index);
 }
 
-// A vector by `Id`, an enumeration above or an integer type; plain integers of any type index it
-// too. Debug builds check the range.
+// A vector indexed by `Id`, which is an enumeration above or an integer type; plain integers of any
+// type also index it. Debug builds check the range.
 template <class Id, class T>
 class IndexVector : public std::vector<T> {
   using Base = std::vector<T>;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What no input may ask for, so that none crashes, hangs or takes memory without bound: beyond is
-// an InputError. Each limit once; texts that name one say the same number.
+// Limits on input, so that none can crash the program, hang it or exhaust memory: anything beyond a
+// limit is an InputError. Each limit is defined once, here; texts that mention one give the same
+// number.
 #pragma once
 
 #include <cstddef>
@@ -10,79 +11,80 @@ namespace reshard {
 
 // ---- sizes
 
-// Bytes of a tensor, elements of it, bytes per second of a link: products of two still fit 128
+// Bytes or elements of a tensor, bytes per second of a link: a product of two still fits in 128
 // bits.
 inline constexpr std::int64_t kMaxBytes = std::int64_t{1} << 62;
 // Ranks of a job and devices of a topology.
 inline constexpr std::int64_t kMaxRanks = std::int64_t{1} << 20;
-// Dims of a tensor and axes of a mesh: indices are held without heap memory.
+// Dims of a tensor and axes of a mesh: index vectors are arrays of this size, without heap memory.
 inline constexpr int kMaxDims = 8, kMaxAxes = 5;
-// Pieces of one dim of a layout: 24 bytes each, 1.6 GB.
+// Pieces of one dim of a layout, of 24 bytes each: 1.6 GB.
 inline constexpr std::size_t kMaxDimPieces = std::size_t{1} << 26;
 
 // ---- texts
 
 // Bytes of a line of any text, and of a topology file.
 inline constexpr std::size_t kMaxLineBytes = std::size_t{64} << 20;
-// Bytes of a plan's text: one of 10^6 messages has about 100 MB.
+// Bytes of a plan's text: a plan of 10^6 messages has about 100 MB.
 inline constexpr std::size_t kMaxPlanTextBytes = std::size_t{4} << 30;
-// Numbers of buffers and steps in a plan's text.
+// Buffer and step numbers in a plan's text.
 inline constexpr std::int64_t kMaxPlanNumber = std::int64_t{1} << 30;
-// Extents of a plan text's temporaries, which are kept per rank: 1 GiB.
+// Extents of the temporaries in a plan's text, which are stored per rank: 1 GiB.
 inline constexpr std::size_t kMaxPlanExtents = std::size_t{1} << 27;
-// Picoseconds that a text may give: 10^6 seconds.
+// The longest duration that a text can give, in picoseconds: 10^6 seconds.
 inline constexpr std::int64_t kMaxDurationPs = 1'000'000'000'000'000'000;
-// Levels of brackets in a line of JSON (header, meshes, one mesh, its ranks), and values in it: a
-// list of all ranks, and the fields around it.
+// Nesting depth of a line of JSON (header, meshes, one mesh, its ranks), and the number of values
+// in it: a list of all ranks and the fields around it.
 inline constexpr int kMaxJsonNesting = 4;
 inline constexpr std::int64_t kMaxJsonValues = kMaxRanks + 64;
 
 // ---- topologies
 
-// What a node may have: such machines do not exist, and tables of pairs stay small.
+// Limits per node. No real machine comes near them, and tables of pairs stay small.
 inline constexpr std::size_t kMaxPorts = 64, kMaxShared = 256, kMaxFabric = 1024, kMaxGroups = 1024,
                              kMaxRoutes = 256, kMaxHops = 16, kMaxNameLength = 64;
-// Members of all groups and pair lists together.
+// Members of all groups and pair lists in total.
 inline constexpr std::size_t kMaxGroupMembers = std::size_t{1} << 20;
-// Classes of devices, whose rules are a square table, and resources, which flows are listed by.
+// Device classes, whose routing rules form a square table, and resources, by which flows are
+// listed.
 inline constexpr std::int64_t kMaxDeviceClasses = 1024;
 inline constexpr std::int64_t kMaxResources = std::int64_t{1} << 24;
 
 // ---- traces and measurements
 
-// Operations of a trace, and ranks that all its operations and meshes name together: a few letters
-// stand for a million ranks. The same of the groups of a measurements file.
+// Operations of a trace, and ranks named by all its operations and meshes in total: a few
+// characters can name a million ranks. The latter also limits the groups of a measurements file.
 inline constexpr std::size_t kMaxTraceOperations = std::size_t{1} << 24;
 inline constexpr std::int64_t kMaxNamedRanks = std::int64_t{1} << 25;
-// Outputs of one call: `split` and `unbind` make as many as a tensor is long.
+// Outputs of one call: `split` and `unbind` can make as many as a dim has elements.
 inline constexpr std::int64_t kMaxCallOutputs = std::int64_t{1} << 16;
-// Ranks of an alltoallv matrix, which is a square.
+// Ranks of an alltoallv matrix, which has a row and a column per rank.
 inline constexpr std::int64_t kMaxMatrixRanks = 4096;
 // Runs in a measurements file.
 inline constexpr std::int64_t kMaxRuns = 1'000'000;
-// Pairs of placements of a sweep per mesh: more than anyone reads.
+// Pairs of placements per mesh in a sweep: more than anyone reads.
 inline constexpr std::int64_t kMaxSweepPairs = 1'000'000;
 
 // ---- work
 
-// Pairs of ranks that a plan's traffic is listed by.
+// Pairs of ranks in the list of a plan's traffic.
 inline constexpr std::int64_t kMaxTrafficPairs = std::int64_t{1} << 26;
-// Boxes that a step of a plan may carry: about a GiB, and nobody can issue more.
+// Boxes that one step of a plan can carry: about 1 GiB, and more than any backend can issue.
 inline constexpr std::size_t kMaxMoves = std::size_t{1} << 24;
-// Ranks times group size above which a planner works nothing out block by block: seconds of
+// Ranks times group size above which planners do not work block by block: it would take seconds of
 // planning and gigabytes of moves.
 inline constexpr std::int64_t kMaxBlocks = std::int64_t{1} << 28;
-// Pairs of shards and holders that a bound looks at: tens of seconds.
+// Pairs of shards and holders that a bound visits: tens of seconds.
 inline constexpr std::int64_t kMaxBoundWork = std::int64_t{1} << 33;
-// Boxes that a proof may hold: a few GB.
+// Boxes that a proof can hold: a few GB.
 inline constexpr std::int64_t kMaxProofPieces = std::int64_t{1} << 25;
-// Bits of the table of which step of a rank comes before which: 1 GiB.
+// Bits of the table that says which of a rank's steps precede which: 1 GiB.
 inline constexpr std::size_t kMaxOrderBits = std::size_t{1} << 33;
-// Transfers of a simulation at one time, of about 300 bytes each, and of one step in all: hours of
-// work beyond.
+// Transfers in flight at one time in a simulation, of about 300 bytes each, and transfers of one
+// step in total: more would take hours.
 inline constexpr std::int64_t kMaxInFlight = std::int64_t{1} << 24;
 inline constexpr std::int64_t kMaxStepTransfers = std::int64_t{1} << 34;
-// No simulated instant is later: about 53 days.
+// The latest simulated time: about 53 days.
 inline constexpr std::int64_t kMaxTimePs = std::int64_t{1} << 62;
 
 }  // namespace reshard

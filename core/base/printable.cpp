@@ -12,7 +12,8 @@
 namespace reshard {
 namespace {
 
-// Ends of lines and paragraphs, what turns the direction of the text behind it, what is not seen.
+// Line and paragraph separators, characters that change the writing direction, invisible
+// characters.
 bool is_control(char32_t code) {
   return code < 0x20 || (code >= 0x7F && code <= 0xA0) || code == 0xAD || code == 0x61C ||
          (code >= 0x200B && code <= 0x200F) || (code >= 0x2028 && code <= 0x202E) ||
@@ -63,7 +64,7 @@ Character first_character(std::string_view text) {
     if ((next & 0xC0U) != 0x80U) return {0, 0};
     code = code << 6 | (next & 0x3FU);
   }
-  // The shortest form only: the least code of each length.
+  // Only the shortest form is valid: the smallest code point of each length.
   constexpr char32_t kLeast[] = {0x80, 0x800, 0x10000};
   bool good = code >= kLeast[length - 2] && code < 0x110000 && (code < 0xD800 || code >= 0xE000);
   return good ? Character{length, code} : Character{0, 0};
@@ -81,7 +82,7 @@ std::string shown_path(std::string_view path) {
   constexpr std::size_t kWhole = 200, kBegin = 80, kEnd = 100;
   if (path.size() <= kWhole) return printable(path);
   std::size_t end = path.size() - kEnd;
-  // Not within a character.
+  // Do not begin inside a character.
   while (end < path.size() && (static_cast<unsigned char>(path[end]) & 0xC0U) == 0x80U) ++end;
   return printable(path, kBegin) + printable(path.substr(end));
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Text that others wrote (arguments, names of files, fields of a trace), made fit for messages,
-// tables and pages: it may hold bytes that are no UTF-8, what moves a terminal's cursor or turns
-// its direction, and it may be of any length.
+// Makes untrusted text (arguments, file names, fields of a trace) fit for messages, tables and
+// pages: it may have bytes that are not UTF-8, characters that move a terminal's cursor or change
+// the writing direction, and any length.
 #pragma once
 
 #include <cstddef>
@@ -10,23 +10,23 @@
 
 namespace reshard {
 
-// Bytes of the character of UTF-8 that `text`, which is not empty, begins with, and its code; 0
-// bytes where it begins with none.
+// The UTF-8 character at the beginning of `text`, which must not be empty: its length in bytes and
+// its code point. 0 bytes if no valid character begins there.
 struct Character {
   std::size_t bytes;
   char32_t code;
 };
 Character first_character(std::string_view text);
 
-// `text` as one line of UTF-8: line ends, control characters and those that change the direction
-// of writing as "\n", "\x1b", "\u202e", bytes that are no UTF-8 as "\xff". Of more than `limit`
-// bytes the first, and "...".
+// `text` as one line of UTF-8. Line ends, control characters and characters that change the writing
+// direction become "\n", "\x1b", "\u202e"; bytes that are not UTF-8 become "\xff". Beyond `limit`
+// bytes the text is cut and ends in "...".
 std::string printable(std::string_view text, std::size_t limit = std::string_view::npos);
 
-// The same, but line ends stay.
+// The same, but keeps '\n'.
 std::string printable_lines(std::string_view text, std::size_t limit = std::string_view::npos);
 
-// A file's name as messages show it: of a long one the beginning and the end.
+// A path as messages show it: of a long one, the beginning and the end.
 std::string shown_path(std::string_view path);
 
 }  // namespace reshard

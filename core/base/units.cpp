@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A decimal such as "6.887e9" is read into digits and a power of ten, then scaled by the unit, all
-// in 128-bit integers: the same text gives the same integer under every compiler and locale.
+// A decimal such as "6.887e9" is read into digits and a power of ten, then scaled by its unit in
+// 128-bit integers: the same text gives the same integer with every compiler and locale.
 #include "core/base/units.h"
 
 #include <array>
@@ -56,7 +56,7 @@ struct Decimal {
   std::string_view suffix;
 };
 
-// At most 30 significant digits, exponent within +-40: everything in range of the quantities here.
+// At most 30 significant digits and an exponent within +-40, which covers every quantity here.
 std::optional<Decimal> read_decimal(std::string_view text) {
   Decimal out;
   std::size_t i = 0;
@@ -88,7 +88,7 @@ std::optional<Decimal> read_decimal(std::string_view text) {
       exponent = exponent * 10 + (text[j] - '0');
       if (exponent > 40) return std::nullopt;
     }
-    // Without digits it begins a unit, such as EiB.
+    // An 'E' without digits begins a unit, such as EiB.
     if (j > begin) {
       out.exponent += negative ? -exponent : exponent;
       i = j;
@@ -99,7 +99,7 @@ std::optional<Decimal> read_decimal(std::string_view text) {
   return out;
 }
 
-// digits * 10^exponent * scale, rounded to the nearest integer, or nothing above `high`.
+// digits * 10^exponent * scale, rounded to the nearest integer; nothing if it exceeds `high`.
 std::optional<std::int64_t> scaled(const Decimal& decimal, std::int64_t scale, std::int64_t high) {
   Int128 value = decimal.digits;
   int exponent = decimal.exponent;

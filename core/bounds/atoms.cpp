@@ -15,8 +15,7 @@ std::int32_t index_in(const std::vector<Rank>& job, Rank rank) {
 
 namespace {
 
-// Number of the cell that the rank at `coordinate` holds; the last dim's pieces count fastest, as
-// in Atoms.
+// Index of the cell that the rank at `coordinate` holds; the last dim varies fastest, as in Atoms.
 std::int64_t cell_of(const Layout& layout, const MeshCoordinate& coordinate) {
   std::int64_t cell = 0;
   for (int dim = 0; dim < layout.dims(); ++dim)
@@ -30,7 +29,7 @@ std::int64_t cell_count(const Layout& layout) {
   return count;
 }
 
-// A coordinate's place among the kept and among the folded addends.
+// A coordinate's index among the kept addends and among the folded addends.
 struct AddendPlace {
   std::int64_t kept = 0, folded = 0;
 };
@@ -59,8 +58,8 @@ MemberLists lists_of(const Request& request, const Layout& layout, const std::ve
   std::vector<ListedMember> entries;
   for (std::int32_t position = 0; position < layout.mesh().size(); ++position) {
     MeshCoordinate coordinate = layout.mesh().coordinate(position);
-    // Kept axes exist only where both meshes have one shape, so a destination coordinate has its
-    // place too.
+    // Kept axes exist only if both meshes have the same shape, so a destination coordinate has an
+    // addend place too.
     AddendPlace place = holds || out.kept > 1 ? addend_place(fold, coordinate) : AddendPlace{};
     std::int64_t list = (cell_of(layout, coordinate) * out.kept + place.kept) * out.zeros +
                         (holds ? 0 : request.zero_coordinate(position));

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Who holds and who needs what, on the common refinement of source and destination pieces.
+// Which ranks hold and which need each element, on the common refinement of source and destination
+// pieces.
 //
 // A *cell* of a layout is one choice of a piece per dim; the ranks that hold it differ only along
-// axes that do not shard. An *atom* is what a source cell and a destination cell share: all its
-// elements have the same holders and needers. Kept Partial axes (P->P) multiply the elements: the
-// addends of different kept coordinates are different items with holders and needers of their own.
-// So holders are listed per (source cell, kept coordinate), needers per (destination cell, kept
-// coordinate), each list once however many atoms use it, and the atoms are the products over dims
-// of the overlaps of single pieces.
+// axes that do not shard. An *atom* is the intersection of a source cell and a destination cell:
+// all its elements have the same holders and needers. Kept Partial axes (P->P) multiply the
+// elements: addends at different kept coordinates are different items, each with its own holders
+// and needers. So holders are listed per (source cell, kept coordinate) and needers per
+// (destination cell, kept coordinate), each list once however many atoms use it, and the atoms are
+// the products over dims of the overlaps of single pieces.
 //
-// Along zero axes (S->P(sum)) a source cell has one coordinate, and ranks of the destination at
-// others hold zeros, which nobody sends: needers are listed per zero coordinate too, and an atom's
-// are those of its source cell's.
+// Along zero axes (S->P(sum)) a source cell has one coordinate; destination ranks at other
+// coordinates hold zeros, which nobody sends. So needers are also listed per zero coordinate, and
+// an atom takes those at its source cell's coordinate.
 #pragma once
 
 #include <cstdint>
@@ -29,8 +30,8 @@ struct Member {
   friend auto operator<=>(const Member&, const Member&) = default;
 };
 
-// Lists of members by (cell, kept coordinate): list number cell * kept + k; of needers by (cell,
-// kept coordinate, zero coordinate). Sorted.
+// Sorted lists of members, one per cell and kept coordinate k: list cell * kept + k. Needers also
+// have one per zero coordinate z: list (cell * kept + k) * zeros + z.
 struct MemberLists {
   std::vector<Member> members;
   std::vector<std::size_t> begins;  // one more than lists
@@ -42,7 +43,7 @@ struct MemberLists {
   }
 };
 
-// Index of a rank in the job's ascending ranks. CheckFailure where it is none of them.
+// Index of `rank` in the job's ascending ranks. CheckFailure if it is not one of them.
 std::int32_t index_in(const std::vector<Rank>& job, Rank rank);
 
 MemberLists holders_of(const Request& request, const std::vector<Rank>& job);
@@ -50,17 +51,17 @@ MemberLists needers_of(const Request& request, const std::vector<Rank>& job);
 // The zero coordinate of every source cell.
 std::vector<std::int64_t> zero_coordinates(const Request& request);
 
-// Elements that piece `source` and piece `destination` of one dim share. size > 0.
+// The number of elements (> 0) that piece `source` and piece `destination` of one dim share.
 struct SharedPieces {
   std::int64_t source, destination, size;
 };
 
-// All atoms of a request, dim by dim.
+// All atoms of a request, enumerated dim by dim.
 class Atoms {
  public:
   explicit Atoms(const Request& request);
 
-  // Number of atoms: at most 2^40, one per cell of the source and of the destination.
+  // At most 2^40: one per pair of a source cell and a destination cell.
   std::int64_t count() const;
   // Calls visit(source cell, destination cell, elements) for each.
   template <typename Visit>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// From demands and capacities to times.
+// Turns demands and capacities into times.
 #include "core/bounds/bounds.h"
 
 #include <algorithm>
@@ -42,7 +42,7 @@ std::int64_t latency_bound_ps(const RequestDemand& demand, const CutSets& sets) 
   return bound;
 }
 
-// Of the same sets.
+// Both must be demands of the same sets.
 void add(RequestDemand& sum, const RequestDemand& more) {
   auto add_all = [](std::vector<Int128>& to, const std::vector<Int128>& from) {
     std::transform(from.begin(), from.end(), to.begin(), to.begin(), std::plus<>());

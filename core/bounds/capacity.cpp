@@ -11,15 +11,15 @@
 namespace reshard {
 namespace {
 
-// One end of a bundle of routes: all ranks of a class on one side of a kind of node.
+// One end of a bundle of routes: all ranks of one class on one side of one kind of node.
 struct End {
-  std::int32_t place;  // which kind of node
-  std::int32_t side;   // which of the ranks there
+  std::int32_t place;  // the kind of node
+  std::int32_t side;   // a subset of the ranks there
   std::int32_t device_class;
   std::int64_t ranks, nodes;
 };
 
-// Collects bundles of routes by rule, and the distinct resources at each of the rule's hops.
+// Collects bundles of routes by rule, and the distinct resources at each hop of the rule.
 class Entrance {
  public:
   explicit Entrance(const Topology& topology) : topology_(topology) {}
@@ -49,7 +49,7 @@ class Entrance {
     return out;
   }
 
-  // Of the choice with the least capacity.
+  // The choice with the least capacity, and the least latency of any rule.
   Passage passage() const {
     auto [first, last, narrowest] = choices();
     Passage out{std::min({sum(first), sum(last), sum(narrowest)})};
@@ -59,8 +59,8 @@ class Entrance {
     return out;
   }
 
-  // Where switches inside a node multicast, what leaves a port once may come to many ranks: only at
-  // the ranks' own ports is every receipt seen.
+  // Whether every receipt crosses one of the chosen hops. If switches inside a node multicast, what
+  // leaves a port once can reach many ranks: only the receiving ranks' own ports see every receipt.
   bool shows_receipts(Reducing switches) const {
     if (switches.network) return false;
     if (!switches.nvlink) return true;
@@ -87,7 +87,7 @@ class Entrance {
       }
       case Hop::Kind::SourceNodeShared:
       case Hop::Kind::DestinationNodeShared:
-        // One resource by two names, and both sides of a node share it.
+        // Both kinds name the same resource, which both sides of a node share.
         to.try_emplace({Hop::Kind::SourceNodeShared, hop.index, end.place, 0, 0},
                        Int128{topology_.node().shared[index].bytes_per_s} * end.nodes);
         return;
@@ -111,7 +111,7 @@ std::int32_t rule_within(const Topology& topology, std::int32_t from, std::int32
   return topology.node().rule_within[to_index(from * topology.classes() + to)];
 }
 
-// Per class: how many of `all` are not in `part`.
+// Per class, how many of `all` are not in `part`.
 ClassCounts without(const ClassCounts& all, const ClassCounts& part) {
   ClassCounts out;
   std::size_t i = 0;
@@ -125,13 +125,12 @@ ClassCounts without(const ClassCounts& all, const ClassCounts& part) {
 constexpr std::int32_t kHere = 0, kElsewhere = 1;  // places
 constexpr std::int32_t kInside = 0, kBeside = 1;   // sides
 
-// `ranks` on the other ones of a job's nodes. The one rule between nodes does not ask for the
-// class.
+// `ranks` on the job's other nodes. The one rule between nodes does not depend on the class.
 End far_end(std::int64_t ranks, std::size_t nodes_of_job) {
   return {kElsewhere, 0, -1, ranks, static_cast<std::int64_t>(nodes_of_job) - 1};
 }
 
-// Into A from B and R, or the other way.
+// The routes into A from B and R, or the reverse.
 Passage passage_around(const Topology& topology, const ClassCounts& inside,
                        const ClassCounts& beside, const End& elsewhere, bool outwards) {
   Entrance entrance(topology);
@@ -148,7 +147,7 @@ Passage passage_around(const Topology& topology, const ClassCounts& inside,
   return entrance.passage();
 }
 
-// Capacities by who crosses them, for two sets of routes with a choice of hops each.
+// Capacities by the routes that cross them, for two sets of routes with one choice of hops each.
 SharedCapacity shared_capacity(const Entrance::Resources& inside,
                                const Entrance::Resources& between) {
   SharedCapacity out;
@@ -158,7 +157,7 @@ SharedCapacity shared_capacity(const Entrance::Resources& inside,
   return out;
 }
 
-// Of a class in one node: its ranks, and the least and the greatest of their sets.
+// One class on one node: its number of ranks, and the least and greatest of their sets.
 struct ClassHere {
   std::int32_t device_class;
   std::int64_t ranks;
@@ -166,8 +165,8 @@ struct ClassHere {
   auto operator<=>(const ClassHere&) const = default;
 };
 
-// Nodes with the same classes in the same sets, numbered from that of the node's first rank, are
-// one kind; with the number of such nodes.
+// The kinds of node and how many nodes of each kind there are. Nodes are of one kind if they have
+// the same classes in the same sets, numbered relative to the set of the node's first rank.
 std::map<std::vector<ClassHere>, std::int64_t> kinds_of_node(
     const Topology& topology, const std::vector<Rank>& ranks,
     const std::vector<std::int32_t>& set_of) {
@@ -196,15 +195,15 @@ std::map<std::vector<ClassHere>, std::int64_t> kinds_of_node(
 
 constexpr std::int64_t kLongest = std::numeric_limits<std::int64_t>::max();
 
-// ceil(bytes * 10^12 / rate), cut to int64; bytes may be near 2^127.
+// ceil(bytes * 10^12 / rate), capped at the maximum of int64; `bytes` may be near 2^127.
 std::int64_t transfer_time_ps(Int128 bytes, Int128 rate) {
   RESHARD_CHECK(rate > 0, "bytes must enter a set that no route leads into");
-  // 2^63 ps are 9.2e6 s: beyond that many seconds the result is cut anyway, and below it bytes *
-  // 10^12 may still be too large for 128 bits.
+  // 2^63 ps are 9.2e6 s: beyond that many seconds the result is capped anyway, and below it bytes *
+  // 10^12 can still overflow 128 bits.
   if (bytes / rate > kLongest / kPsPerSecond) return kLongest;
   Int128 seconds = bytes / rate, rest = bytes % rate;
   while (rest > (Int128{1} << 86)) {
-    // Halving both rounds the quotient down: the bound stays a bound.
+    // Halving both rounds the quotient down, which keeps the bound valid.
     rest /= 2;
     rate = rate / 2 + 1;
   }
@@ -288,8 +287,9 @@ LevelPassages JobCapacities::of_level(const std::vector<std::int32_t>& set_of,
       for (const ClassHere& to : kind) {
         if (from.device_class == to.device_class && from.ranks == 1) continue;
         std::int32_t rule = rule_within(topology_, from.device_class, to.device_class);
-        // Sets that both may have ranks in, sets that only one has: where the ranges do not tell,
-        // the routes count for both, which adds capacity and keeps a bound true.
+        // Whether both classes have ranks in one set, and whether in different sets: if the ranges
+        // of sets do not tell, the routes count as both, which adds capacity and keeps the bound
+        // valid.
         if (from.least_set <= to.greatest_set && to.least_set <= from.greatest_set)
           inside.add(rule, end_of(from), end_of(to));
         if (std::min(from.least_set, to.least_set) != std::max(from.greatest_set, to.greatest_set))

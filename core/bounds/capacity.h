@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Capacities of the routes between sets of a job's ranks.
 //
-// Whatever enters a set crosses one route into it and on that route any hop we like; so for every
-// choice of one hop per rule, the distinct resources at those hops limit what can enter. Three
-// choices are tried: the first hops, the last hops, and for each rule the hop with the least
-// capacity in all (a staging buffer or an oversubscribed spine in mid-route).
+// Everything that enters a set crosses one route into it, and any hop of that route can be chosen
+// to count it. So for every choice of one hop per rule, the distinct resources at those hops limit
+// what can enter. Three choices are tried: the first hops, the last hops, and for each rule the hop
+// with the least total capacity (a staging buffer, or an oversubscribed spine in the middle of the
+// route).
 //
-// Every set X of bounds.h is a set A of job ranks of one node, or the complement of such a set
-// within the job. With B the job's other ranks of A's node and R its ranks elsewhere, the routes
-// into A come from B (by class of device) and from R (by the one rule between nodes), those into
-// the complement go from A to B and to R. So only the number of ranks per class matters: a resource
-// is named by what it belongs to (the port of all devices of one class in A, a node's memory, ...)
-// and counted with the number of such places. A set costs the pairs of classes in its node, never
-// the pairs of ranks.
+// Every set X of bounds.h is a set A of the job's ranks on one node, or the complement of such a
+// set within the job. Let B be the job's other ranks on A's node and R its ranks on other nodes.
+// Routes into A come from B (by device class) and from R (by the one rule between nodes); routes
+// into the complement go from A to B and to R. So only the number of ranks per class matters: a
+// resource is identified by what it belongs to (the port of all devices of one class in A, a node's
+// memory, ...) and its capacity multiplied by the number of those. A set costs the pairs of classes
+// on its node, never the pairs of ranks.
 //
-// The same names serve the two further bounds: the routes by which what some ranks of a node hold
-// comes to the others (holder.h), and all routes of a job, told apart by whether they stay inside
-// the sets of a level (price.h).
+// The same identification serves two further bounds: the routes over which the other ranks of a
+// node get what only some of them hold (holder.h), and all routes of a job, split into those inside
+// and those between the sets of a level (price.h).
 #pragma once
 
 #include <cstdint>
@@ -32,11 +33,11 @@
 
 namespace reshard {
 
-// What switches do that could reduce and multicast: links alone only forward, NCCL's collectives
-// may use more.
+// How switches that can reduce and multicast are used: links alone only forward; NCCL's collectives
+// can use both abilities.
 enum class Switches : std::uint8_t { Forward, Reduce };
 
-// The topology's switches that reduce and multicast as they are used.
+// Which of the topology's switches reduce and multicast under such use.
 struct Reducing {
   bool nvlink, network;
   Reducing(const Machine& machine, Switches use)
@@ -44,11 +45,11 @@ struct Reducing {
         network(machine.sharp && use == Switches::Reduce) {}
 };
 
-// Ranks of one node by class of device, ascending, only classes that occur.
+// Number of ranks of one node per device class: ascending, only classes that occur.
 using ClassCounts = std::vector<std::pair<std::int32_t, std::int64_t>>;
 ClassCounts classes_of(const Topology& topology, std::span<const Rank> ranks);
 
-// visit(node, index of its first rank, its ranks) for every node, of ascending ranks.
+// Calls visit(node, index of its first rank, its ranks) for every node; `ranks` ascending.
 template <class Visit>
 void for_each_node(const Topology& topology, std::span<const Rank> ranks, const Visit& visit) {
   for (std::size_t first = 0, last = 0; first < ranks.size(); first = last) {
@@ -58,34 +59,35 @@ void for_each_node(const Topology& topology, std::span<const Rank> ranks, const 
   }
 }
 
-// What a set of routes lets through: no more than this rate, and nothing before this latency.
+// What a set of routes lets through: at most this rate, and nothing before this latency.
 struct Passage {
-  Int128 bytes_per_s = 0;  // 0 without routes
+  Int128 bytes_per_s = 0;  // 0 if there are no routes
   std::int64_t latency_ps = std::numeric_limits<std::int64_t>::max();
 
-  // The least time in which `bytes` get through, rounded up and cut to int64; 0 without bytes.
+  // The least time in which `bytes` get through, rounded up and capped at the maximum of int64; 0
+  // for 0 bytes.
   std::int64_t least_ps(Int128 bytes) const;
 };
 
-// Distinct resources of which every route crosses one at least, by the routes that do: those inside
-// sets only, those between sets only, or both.
+// Capacity of distinct resources, of which every route crosses at least one, by the routes that
+// cross them: only those inside sets, only those between sets, or both.
 struct SharedCapacity {
   Int128 inside = 0, between = 0, both = 0;
 };
 
-// The routes of a job, told apart by the sets of a level.
+// The routes of a job, split by the sets of a level.
 struct LevelPassages {
   Passage between;
-  std::int64_t latency_ps;  // of all routes
-  // One per choice of hops. Empty where receipts cannot be counted at resources, since switches
+  std::int64_t latency_ps;  // the least of all routes
+  // One per choice of hops. Empty if receipts cannot be counted at resources because switches
   // multicast in front of them.
   std::vector<SharedCapacity> choices;
 };
 
-// Disjoint parts of a scope, by class of device: its routes go from `senders` to all three, and from
-// outside the scope to all but `idle_senders`.
+// Disjoint parts of a scope, by device class. The counted routes go from `senders` and
+// `idle_senders` to all three parts, and from outside the scope to all parts but `idle_senders`.
 struct ScopeParts {
-  ClassCounts others, senders, idle_senders;  // idle senders are senders, too, and not named again
+  ClassCounts others, senders, idle_senders;  // idle senders are not repeated in `senders`
   auto operator<=>(const ScopeParts&) const = default;
 };
 
@@ -94,23 +96,23 @@ class JobCapacities {
   // `ranks` ascending, all with a device. Keeps a reference to the topology.
   JobCapacities(const Topology& topology, std::vector<Rank> ranks);
 
-  // Into `members`, all on `node`, from the job's other ranks; and into those from `members`. 0
-  // where there are no others.
+  // The routes into `members`, all on `node`, from the job's other ranks, and the routes back. Rate
+  // 0 if there are no others.
   std::pair<Passage, Passage> into(std::int32_t node, const std::vector<Rank>& members);
 
-  // From other nodes into `members`, all on `node`; from its other ranks into those; and from other
-  // nodes into its other ranks.
+  // The routes into `members`, all on `node`, from other nodes; those from the node's other ranks;
+  // and those into the node's other ranks from other nodes.
   struct Ways {
     Passage straight, beside, gate;
   };
   Ways ways_into(std::int32_t node, const std::vector<Rank>& members) const;
-  // From `senders` ranks on other nodes into `members`, all on one.
+  // The routes from `senders` ranks on other nodes into `members`, all on one node.
   Passage from_elsewhere(std::int64_t senders, const std::vector<Rank>& members);
 
-  // Of all routes, each resource once; `set_of` per rank of the job, every set on one node.
+  // All routes of the job, each resource once; `set_of` per rank of the job, every set on one node.
   LevelPassages of_level(const std::vector<std::int32_t>& set_of, Reducing switches) const;
 
-  // Of a scope's routes, the scope being ranks of `node`.
+  // The counted routes of a scope, which consists of ranks of `node`.
   Passage of_scope(std::int32_t node, const ScopeParts& parts);
 
  private:
@@ -119,8 +121,8 @@ class JobCapacities {
   const Topology& topology_;
   std::vector<Rank> ranks_;
   std::map<std::int32_t, ClassCounts> by_node_;
-  // Ranks of one class in nodes that hold the same classes have the same surroundings: (node's
-  // classes, members' classes) -> into both.
+  // Equal classes of members on nodes with equal classes have the same routes: (node's classes,
+  // members' classes) -> the two results of into().
   std::map<std::pair<ClassCounts, ClassCounts>, std::pair<Passage, Passage>> known_;
   std::map<std::pair<ClassCounts, ScopeParts>, Passage> known_scopes_;
   std::map<std::pair<std::int64_t, ClassCounts>, Passage> known_from_elsewhere_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// All that bounds ask of a request, counted in one walk over its atoms.
+// Counts everything that the bounds need of a request in one pass over its atoms.
 #include <algorithm>
 #include <limits>
 #include <optional>
@@ -41,7 +41,7 @@ void for_each_atom(const Request& request, const MemberLists& holders, const Mem
   });
 }
 
-// All that is counted of a request in one walk over its atoms: level by level, scope by scope.
+// The counts of one request: level by level, scope by scope.
 class RequestCount {
  public:
   RequestCount(const Request& request, const CutSets& sets)
@@ -111,7 +111,7 @@ class RequestCount {
     return view;
   }
 
-  // Every level but that of ranks; where the job is on one node, the node.
+  // Every level except that of single ranks; if the job is on one node, also that node.
   static std::vector<Scopes> scopes_of(const CutSets& sets) {
     std::vector<Scopes> out;
     bool several_nodes = false;
@@ -136,7 +136,7 @@ class RequestCount {
     return bound;
   }
 
-  // What a node must receive comes from another one.
+  // What a node must receive comes from another node.
   std::int64_t owner_latency_ps() const {
     std::int64_t latency = latency_.greatest_ps();
     for (std::size_t l = 0; l < levels_.size(); ++l) {
@@ -155,8 +155,8 @@ class RequestCount {
   OwnerLatency latency_;
   std::vector<LevelCount> levels_;
   std::vector<HeldCount> held_;
-  std::optional<std::size_t> nodes_;  // the level of nodes, where there are several
-  std::optional<FarCount> far_;       // where there are several nodes
+  std::optional<std::size_t> nodes_;  // the level of nodes, if there are several
+  std::optional<FarCount> far_;       // if there are several nodes
 };
 
 }  // namespace
@@ -176,7 +176,7 @@ void add_transfer(std::vector<Int128>& in_bytes, const CutSets& sets, Rank sourc
     std::int32_t source_set = level.member_of[to_index(from)],
                  destination_set = level.member_of[to_index(to)];
     if (source_set == destination_set) continue;
-    // It enters the destination's set, and it leaves the source's.
+    // It enters the destination's set and the complement of the source's.
     if (destination_set >= 0) in_bytes[level.first_set + 2 * to_index(destination_set)] += bytes;
     if (source_set >= 0) in_bytes[level.first_set + 2 * to_index(source_set) + 1] += bytes;
   }

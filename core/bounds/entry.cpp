@@ -13,14 +13,14 @@
 namespace reshard {
 namespace {
 
-// Rounded up: a bound with more let through stays a bound.
+// Bytes that get through in this time, rounded up, which keeps the bound valid.
 Int128 let_through(Int128 bytes_per_s, std::int64_t from_ps, std::int64_t to_ps) {
   if (to_ps <= from_ps) return 0;
   Int128 ps = Int128{to_ps} - from_ps, whole = ps / kPsPerSecond, rest = ps % kPsPerSecond;
   return bytes_per_s * whole + ceil_div(bytes_per_s * rest, Int128{kPsPerSecond});
 }
 
-// From a time to another, at one rate until `change_ps` and at another from then on.
+// The same at rate `first` until `change_ps` and at rate `later` from then on.
 Int128 let_through(Int128 first, Int128 later, std::int64_t change_ps, std::int64_t from_ps,
                    std::int64_t to_ps) {
   return let_through(first, from_ps, std::min(to_ps, change_ps)) +
@@ -44,8 +44,8 @@ bool can_enter(std::span<const Int128> by_needers, const NodeEntrance& by, std::
 }  // namespace
 
 std::int64_t entry_bound_ps(Int128 bytes, const EntryWays& ways) {
-  // Bytes that may have come straight when the first relayed one is there, rounded up: the bound
-  // stays a bound.
+  // Bytes that can have come directly before the first relayed one arrives, rounded up, which keeps
+  // the bound valid.
   Int128 early = ceil_div(ways.straight.bytes_per_s * ways.inside_ps, Int128{kPsPerSecond});
   if (bytes <= early) return ways.straight.least_ps(bytes);
   Passage both{ways.straight.bytes_per_s + ways.relayed_bytes_per_s,
@@ -94,7 +94,7 @@ std::int64_t FarCount::bound_ps(std::int64_t width, const Topology& topology,
 std::int64_t FarCount::rank_bound_ps(std::int64_t width, const Topology& topology,
                                      const std::vector<Rank>& ranks,
                                      const JobCapacities& capacities) const {
-  // Ranks of one class in one node have the same ways; the one that lacks most decides.
+  // Ranks of one class on one node have the same routes, so the one that lacks most decides.
   std::map<std::pair<std::int32_t, std::int32_t>, std::size_t> most;  // (node, class) -> rank
   for (std::size_t rank = 0; rank < of_rank_.size(); ++rank) {
     if (of_rank_[rank] == 0) continue;
@@ -134,7 +134,7 @@ std::int64_t FarCount::node_bound_ps(std::int64_t width, const Topology& topolog
   std::int64_t all_senders = std::accumulate(senders.begin(), senders.end(), std::int64_t{0});
 
   std::int64_t bound = 0;
-  // Of the last node: most are like the one before.
+  // Values of the previous node: most nodes equal the one before.
   std::vector<Int128> last_bytes;
   NodeEntrance last_entrance{};
   for (std::size_t node = 0; node < by_needers_.size(); ++node) {

@@ -72,7 +72,7 @@ void HeldCount::add(std::size_t holder_list, std::size_t needer_list, std::int64
   }
 }
 
-// One scope after another, each rank by rank.
+// Finds the best A of one scope after another, dropping rank by rank.
 class HeldCount::Peeling {
  public:
   Peeling(const HeldCount& count, JobCapacities& capacities, const Topology& topology,
@@ -84,7 +84,7 @@ class HeldCount::Peeling {
         lacks_(lacks),
         states_(ranks.size()) {}
 
-  // `parts`: of the scope's holders, those of which something is lacking.
+  // `parts`: those of the scope's holders with elements that some rank lacks.
   std::int64_t bound_ps(std::int32_t scope, const std::vector<std::size_t>& parts,
                         std::int64_t element_bytes) {
     begin(scope, parts);
@@ -100,12 +100,12 @@ class HeldCount::Peeling {
  private:
   struct State {
     bool in_a = false;
-    Int128 owned = 0;                // of what is counted
-    std::int64_t lacks = 0;          // parts of which it lacks something that is counted
-    std::vector<std::size_t> parts;  // that it holds
+    Int128 owned = 0;                // counted elements that it holds
+    std::int64_t lacks = 0;          // parts of which it lacks a counted element
+    std::vector<std::size_t> parts;  // parts that it holds
   };
-  // What is dropped first: the rank that owns least; of equal ones one that receives, since an
-  // idle one keeps its way in out of the count.
+  // Drop order: the rank that owns least; of equal ones one that receives, since routes into an
+  // idle one do not count.
   using Key = std::tuple<Int128, bool, std::int32_t>;
   Key key(std::int32_t rank) const {
     const State& state = states_[to_index(rank)];
@@ -136,7 +136,7 @@ class HeldCount::Peeling {
     for (std::int32_t rank : *members_) enter(rank);
   }
 
-  // Into A as it stands now, and out of it.
+  // Adds a rank to A, or removes it, under its current key.
   void enter(std::int32_t rank) {
     order_.insert(key(rank));
     ++sides_[states_[to_index(rank)].lacks > 0 ? 1 : 2][device_class(rank)];
@@ -195,10 +195,10 @@ class HeldCount::Peeling {
   const std::vector<Rank>& ranks_;
   const std::vector<bool>& lacks_;
   const std::vector<std::int32_t>* members_ = nullptr;
-  std::vector<State> states_;      // per rank
-  std::set<Key> order_;            // A
-  std::set<std::size_t> dropped_;  // parts that are not counted any more
-  Int128 counted_ = 0;             // elements
+  std::vector<State> states_;                                  // per rank
+  std::set<Key> order_;                                        // A in drop order
+  std::set<std::size_t> dropped_;                              // parts that are no longer counted
+  Int128 counted_ = 0;                                         // elements
   std::array<std::map<std::int32_t, std::int64_t>, 3> sides_;  // class -> ranks; see ScopeParts
 };
 

@@ -34,7 +34,7 @@ bool JobLatencies::alike_within() const {
 }
 
 std::int64_t JobLatencies::within_node_ps(Rank source, Rank destination) {
-  // Each at most the direct route's, so their sum fits.
+  // Neither exceeds the direct route's latency, so the comparison cannot overflow.
   std::int64_t direct_ps = topology_.rule(source, destination).latency_ps,
                out_ps = least_ps(source, false), in_ps = least_ps(destination, true);
   return in_ps > direct_ps - out_ps ? direct_ps : out_ps + in_ps;

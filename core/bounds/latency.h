@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How long a byte is on its way at least.
+// The least time that a byte spends on its way.
 //
 // Into a rank: the least latency of a route from another rank of the job. From an owner to a rank:
-// on nodes apart at least one route between nodes is crossed, so at least its latency; on one node
-// either the direct route, or two routes and more: the least out of the one and the least into the
-// other. Of several owners the nearest counts.
+// on different nodes at least one route between nodes is crossed, so at least its latency; on the
+// same node either the direct route, or two or more routes: at least the least latency out of the
+// owner plus the least into the rank. Of several owners the nearest counts.
 #pragma once
 
 #include <cstdint>
@@ -28,12 +28,12 @@ class JobLatencies {
   std::int64_t into_ps(Rank rank) { return least_ps(rank, true); }
   std::int64_t between_nodes_ps() const;
   std::int64_t within_node_ps(Rank source, Rank destination);
-  // All routes inside nodes take the same, and no way by another node takes less: then what a rank
-  // lacks and its node holds takes just that.
+  // All routes inside nodes have the same latency, and no detour over another node is faster: then
+  // a rank gets what it lacks and its node holds after exactly that latency.
   bool alike_within() const;
-  // Of all routes inside nodes.
+  // The least latency of any route inside nodes.
   std::int64_t least_within_ps() const { return least_within_; }
-  // No two ranks of a node are further apart.
+  // The greatest latency inside nodes: no two ranks of a node are further apart.
   std::int64_t greatest_within_ps() const { return greatest_within_; }
 
  private:
@@ -45,11 +45,11 @@ class JobLatencies {
   std::map<std::tuple<std::int32_t, std::int32_t, bool>, std::int64_t> known_;
 };
 
-// The greatest, over elements with owners in the node of a rank that lacks them, of the latency
-// from the nearest owner. (Of those without, the latency between nodes is known.)
+// The greatest latency from the nearest owner, over elements that have owners on the node of a rank
+// that lacks them. (Other elements take the latency between nodes, which is known.)
 class OwnerLatency {
  public:
-  // `ranks` of the job, ascending; the lists hold their indices. Keeps references.
+  // `ranks`: the job's, ascending; the lists hold their indices. Keeps references.
   OwnerLatency(const Topology& topology, const std::vector<Rank>& ranks, const MemberLists& holders,
                const MemberLists& needers);
 

@@ -37,7 +37,7 @@ HoldingList holding_list(std::span<const Member> members, std::int64_t addends,
     return *std::lower_bound(out.holdings.begin(), out.holdings.end(), Holding{set}, by_set);
   };
 
-  // Of `held`, one per addend: (holders, begin).
+  // Ranges of `held`, one per addend: (number of holders, begin).
   std::vector<std::pair<std::size_t, std::size_t>> spans;
   for (std::size_t i = 0; i < held.size();) {
     std::size_t j = i;
@@ -67,7 +67,7 @@ HoldingLists::HoldingLists(const MemberLists& holders, std::int64_t addends,
   packing_.reserve(holders.size());
   for (std::size_t i = 0; i < holders.size(); ++i) {
     if (std::span<const Member> members = holders.list(i); members.size() == 1) {
-      // What most lists are, where nothing is replicated.
+      // The usual case: nothing is replicated.
       all_.push_back({level.set_of[to_index(members[0].rank)], addends == 1, true, true});
       packing_.push_back(1);
     } else {

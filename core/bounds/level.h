@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Who must receive what at one level (single ranks, nodes, ...), and how often an element is
-// received at least.
+// Which sets must receive what at one level (single ranks, nodes, ...), and the least number of
+// times that an element is received.
 //
-// A list of holders becomes a short list of sets, each with three facts about the addends: does the
-// set hold all of them, is it the only holder of one, does it hold one of the packed ones. A list
-// of needers becomes a list of sets. Both are worked out once per list; an atom then merges two
-// short lists:
+// A list of holders becomes a short list of sets, each with three facts about the addends: whether
+// the set holds all of them, whether it is the only holder of one, and whether it holds one of the
+// packing. A list of needers becomes a list of sets. Both are computed once per list; an atom then
+// merges two short lists:
 //
-//   X must receive                 X needs, and does not hold all addends
-//   the complement of X must       another set needs, and X is the only holder of some addend
-//   receipts                       see bounds.h; their prices, price.h
+//   X must receive                 X needs it and does not hold all addends
+//   the complement of X must       another set needs it, and X is the only holder of some addend
+//   receipts                       see bounds.h; their prices: price.h
 #pragma once
 
 #include <cstddef>
@@ -31,16 +31,16 @@ struct Holding {
   bool packed = false;    // holds an addend of the packing
 };
 
-// `set_of` per rank of the job; ranks outside every set share one further set.
+// `set_of`: per rank of the job; ranks outside every set share one extra set.
 struct LevelView {
   std::vector<std::int32_t> set_of;
-  std::int32_t sets = 0;  // the further set not counted
+  std::int32_t sets = 0;  // without the extra set
   bool reduced_on_the_way = false;
-  bool folds_dearly = false;  // a price above 1 is worth a try
+  bool folds_dearly = false;  // a price above 1 is worth trying
 };
 
-// Every list's sets, ascending, and how many addends with pairwise disjoint holders it has (its
-// packing).
+// The sets of every list, ascending, and the size of its packing: addends with pairwise disjoint
+// holders.
 class HoldingLists {
  public:
   HoldingLists(const MemberLists& holders, std::int64_t addends, const LevelView& level);
@@ -55,7 +55,7 @@ class HoldingLists {
   std::vector<std::int64_t> packing_;
 };
 
-// Every list's sets, ascending.
+// The sets of every list, ascending.
 struct NeedLists {
   std::vector<std::int32_t> sets;
   std::vector<std::size_t> begins{0};
@@ -64,14 +64,14 @@ struct NeedLists {
   }
 };
 
-// What one level adds up over the atoms.
+// The counts of one level over all atoms.
 class LevelCount {
  public:
-  // Keeps a reference to the needers.
+  // Keeps a reference to `needers`.
   LevelCount(const MemberLists& holders, const MemberLists& needers, std::int64_t addends,
              const LevelView& level);
 
-  // The least receipts of one element, by this level's sets.
+  // Returns the least number of receipts of one element by this level's sets.
   std::int64_t add(std::size_t holder_list, std::size_t needer_list, std::int64_t elements) {
     std::span<const Holding> holdings = holdings_.list(holder_list);
     std::int64_t packing = holdings_.packing(holder_list);
@@ -98,11 +98,11 @@ class LevelCount {
     return receipts;
   }
 
-  // Prices what `add` counted here: `by_rank` receipts of one element by ranks, `by_set` by sets.
+  // Prices what `add` counted: `by_rank` receipts of one element by ranks, `by_set` by sets.
   void add_price(std::size_t holder_list, std::size_t needer_list, std::int64_t elements,
                  std::int64_t by_rank, std::int64_t by_set);
 
-  // In bytes of `width` per element.
+  // The demand in bytes, with `width` bytes per element.
   PriceDemand price(std::int64_t width) const;
   // Whether the set holds every addend of the list.
   bool complete(std::size_t holder_list, std::int32_t set) const;

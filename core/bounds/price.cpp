@@ -6,7 +6,8 @@
 namespace reshard {
 namespace {
 
-// At beta = p / q, both sides times q: of the choices of hops the one with the least capacity.
+// The bound at beta = p / q, with both sides multiplied by q; the choice of hops with the least
+// capacity decides.
 std::int64_t bound_at(Int128 cost_times_q, Int128 p, Int128 q, const LevelPassages& passages) {
   std::int64_t bound = 0;
   for (const SharedCapacity& hops : passages.choices) {
@@ -23,7 +24,7 @@ Int128 receipts_bytes(const PriceDemand& demand) {
   return sum;
 }
 
-// At a beta above 1.
+// The cost at a beta above 1.
 Int128 fold_cost_bytes(const PriceDemand& demand, std::int64_t beta) {
   return beta == demand.fold_price ? demand.fold_cost_bytes : receipts_bytes(demand);
 }
@@ -42,7 +43,7 @@ void add(PriceDemand& sum, const PriceDemand& more) {
 }
 
 std::int64_t price_bound_ps(const PriceDemand& demand, const LevelPassages& passages) {
-  // Receipts at beta = R/(R+1): elements of R or fewer pay 1 for each, those of more pay beta for
+  // At beta = R/(R+1), elements of R or fewer receipts pay 1 for each; those of more pay beta for
   // each and for one more.
   Int128 paid_one = 0, paid_beta = demand.other_receipts_bytes;
   for (std::size_t r = 1; r < demand.alone_bytes.size(); ++r)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The sets X of a job on a topology, level by level.
+// Builds the sets X of a job on a topology, level by level.
 #include <algorithm>
 #include <map>
 
@@ -22,8 +22,8 @@ CutLevel rank_level(const Topology& topology, const std::vector<Rank>& ranks) {
   return level;
 }
 
-// The level whose sets are given by the local devices' group (-1: none), numbered by first rank; -1
-// stands for "the whole node" in `names`.
+// The level whose sets are the groups of the nodes' local devices (-1: no group), numbered by first
+// rank. An empty name stands for the whole node.
 CutLevel grouped_level(const Topology& topology, const std::vector<Rank>& ranks,
                        const std::vector<std::int32_t>& group_of_local,
                        const std::vector<std::string>& group_names) {
@@ -50,7 +50,7 @@ CutLevel grouped_level(const Topology& topology, const std::vector<Rank>& ranks,
   return level;
 }
 
-// Groups of the template, each in the first level where it meets no other group.
+// The node template's groups, each in the first level in which it overlaps no other group.
 std::vector<std::pair<std::vector<std::int32_t>, std::vector<std::string>>> group_levels(
     const NodeTemplate& node) {
   std::vector<std::pair<std::vector<std::int32_t>, std::vector<std::string>>> levels;
@@ -70,7 +70,7 @@ std::vector<std::pair<std::vector<std::int32_t>, std::vector<std::string>>> grou
   return levels;
 }
 
-// A set equal to the job, and no set at all, say nothing.
+// A set equal to the job, or no set at all, bounds nothing.
 bool is_useful(const CutLevel& level) {
   return level.names.size() > 1 || (level.names.size() == 1 && !level.covers_job);
 }
@@ -108,7 +108,7 @@ CutSets::CutSets(const Topology& topology, std::vector<Rank> ranks, Switches use
     }
     if (!level.covers_job) continue;
     level.passages = capacities.of_level(level.member_of, reducing());
-    // What several sets' routes share is counted once.
+    // Resources that the routes of several sets share count once.
     level.capacity = std::min(level.capacity, level.passages.between.bytes_per_s);
   }
 }

@@ -14,9 +14,9 @@ namespace reshard::sim {
 
 namespace {
 
-// Of each list; files of more would be slow to open.
+// Per list; larger files would be slow to open.
 constexpr std::size_t kMostRows = 500;
-// Longer ones show their first rows and fold the others.
+// Longer lists show only their first rows; the others are folded.
 constexpr std::size_t kMostUnfolded = 24, kFewUnfolded = 12;
 constexpr std::size_t kMostBars = 24;
 constexpr double kWidth = 960, kLeft = 190, kRight = 150, kBar = 11, kPair = 36, kTop = 4;
@@ -32,7 +32,7 @@ Cell change_cell(const ComparedFigure& figure) {
   return {change_text(change), static_cast<std::int64_t>(std::clamp(*change, -1e9, 1e9) * 1e6)};
 }
 
-// What people look for first, and how a page calls it.
+// The figures at the top of the page, and their titles.
 constexpr std::array<std::pair<std::string_view, const char*>, 7> kFirst{
     {{"time_ps", "time"},
      {"measured_ps.median", "measured"},
@@ -126,7 +126,7 @@ void list_figures(Node panel, const std::string& caption, const ComparedList& li
   }
 }
 
-// "critical_causes" as a heading: "Critical causes".
+// "critical_causes" becomes "Critical causes".
 std::string heading_of(std::string name) {
   std::replace(name.begin(), name.end(), '_', ' ');
   if (!name.empty() && name[0] >= 'a' && name[0] <= 'z') name[0] = static_cast<char>(name[0] - 32);

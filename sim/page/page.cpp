@@ -18,7 +18,7 @@ namespace reshard::sim {
 
 namespace {
 
-// Nothing from elsewhere, whatever a name in a trace says.
+// Content policy: loads nothing from elsewhere, whatever names in a trace contain.
 constexpr const char* kPolicy =
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:";
 
@@ -30,15 +30,16 @@ std::string_view part(std::string_view name) {
   return found->text;
 }
 
-// Style and script are no markup to HTML and markup to XML: as a section that both leave alone.
+// HTML does not parse style and script as markup, but XML does. The CDATA section, hidden in
+// comments, protects them from both.
 void add_raw(Node parent, const char* tag, std::string_view text) {
   Node node = add(parent, tag, {}, "/*");
   node.append_child(pugi::node_cdata).set_value(fmt::format("*/\n{}/*", text).c_str());
   node.append_child(pugi::node_pcdata).set_value("*/");
 }
 
-// HTML closes only these by themselves; any other element that is empty gets an end of its own.
-// Inside of SVG both forms are one.
+// In HTML only these elements end by themselves; any other empty element needs an end tag. Inside
+// SVG both forms mean the same.
 void close_empty(Node node) {
   constexpr std::array<const char*, 5> kVoid = {"meta", "br", "col", "hr", "input"};
   if (std::strcmp(node.name(), "svg") == 0) return;
@@ -92,7 +93,7 @@ std::string Page::text() {
 }
 
 Node add_frame(Node panel) {
-  // What scrolls must be reachable by keyboard.
+  // Scrollable elements must be reachable by keyboard.
   return add(panel, "div", {{"class", "frame"}, {"tabindex", 0}});
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a page does beyond being read: tips at the pointer, tables sorted by a click, timelines
-// zoomed. Without it everything is there, tips as the browser shows them.
+// The interactive parts of a page: tips at the pointer, tables sorted by a click, zoomed timelines.
+// The page is complete without it; tips are then those of the browser.
 "use strict";
 (() => {
   const make = (tag, parent, text) => {
@@ -17,7 +17,7 @@
   for (const svg of document.querySelectorAll("svg[role=img]")) {
     const title = svg.firstElementChild;
     svg.setAttribute("aria-label", title.textContent);
-    title.remove(); // it names the whole, which needs no tip
+    title.remove(); // it names the whole picture, which needs no tip
   }
   const tips = new WeakMap();
   const titleOf = (node) => {
@@ -26,7 +26,7 @@
       const title = [...node.children].find((child) => child.tagName === "title");
       if (title && node.namespaceURI.endsWith("svg")) {
         tips.set(node, title.textContent);
-        title.remove(); // else the browser shows it, too
+        title.remove(); // otherwise the browser shows it, too
         return tips.get(node);
       }
     }
@@ -45,8 +45,8 @@
   });
   document.addEventListener("pointerleave", () => (tip.hidden = true));
 
-  // ---- tables: by the order of a cell where it has one, else by its text
-  // What has no order among figures comes last, whichever way they are sorted.
+  // ---- tables: sorted by a cell's data-order if it has one, else by its text
+  // Figures without an order come last in both directions.
   const keyOf = (row, column) => {
     const cell = row.cells[column];
     if (cell.hasAttribute("data-order")) return BigInt(cell.dataset.order);
@@ -77,7 +77,7 @@
     });
   }
 
-  // ---- timelines: another view of the plot, and ticks that fit it
+  // ---- timelines: zooming changes the viewBox of the plot and draws fitting ticks
   const units = [[1e12, "s"], [1e9, "ms"], [1e6, "us"], [1e3, "ns"], [1, "ps"]];
   const tickStep = (span) => {
     const power = 10 ** Math.floor(Math.log10(Math.max(span / 8, 1)));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The pages, each of one report.
+// The pages, one per kind of report.
 #pragma once
 
 #include <string>
@@ -14,30 +14,28 @@
 
 namespace reshard::sim {
 
-// The page of one plan and its run: `plan` and `simulate`.
-
-// `kind`: "plan", "simulation". `report` of the study, with its critical path.
+// The page of one plan and its run, for `plan` and `simulate`. `kind`: "plan", "simulation".
+// `report` must be that of the study, with its critical path.
 std::string run_page(std::string_view kind, const RunReport& report, const Study& study);
 
-// Its parts, for pages that say more of a run.
+// The parts of run_page, for pages that show more about a run.
 std::string run_title(const RunReport& report);
 std::vector<Fact> run_facts(const RunReport& report);
 void add_run_panels(Page& page, const RunReport& report, const Study& study,
                     std::string_view timeline_heading);
 
-// The page of a plan that was run: what was measured beside what was predicted. `median` is the run
-// that the report calls so.
+// The page of a plan that ran on a backend: measured times compared with predicted ones. `median`
+// is the run with index MeasuredTimes::median_run.
 std::string validate_page(const ValidateReport& report, const Study& study, const Timeline& median);
 
-// The page of a replayed trace: operations where that of a plan has steps. `report` without
-// findings, with details, its critical path and what links did.
+// The page of a replayed trace, with operations in place of a plan's steps. `report` must have no
+// findings, and must have details, critical path and Timeline::work.
 std::string replay_page(const ReplayReport& report, const Topology& topology);
 
-// The page of a sweep: how near to the bound each planner is on each mesh.
+// The page of a sweep: how close to the bound each planner is on each mesh.
 std::string sweep_page(const SweepReport& report);
 
-// Two reports side by side, as a page: their figures as pairs of bars, and what differs in each of
-// their lists.
+// The page that compares two reports: figures as pairs of bars, and the differences of each list.
 std::string compare_page(const Comparison& comparison);
 
 }  // namespace reshard::sim

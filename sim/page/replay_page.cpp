@@ -47,7 +47,7 @@ std::int64_t duration_ps(const ReplayRow& row) {
   return row.end_ps.value_or(0) - row.start_ps.value_or(0);
 }
 
-// The longest, in the order of lines.
+// The longest operations, by line.
 std::vector<const ReplayRow*> longest_of(const ReplayReport& report) {
   std::vector<const ReplayRow*> rows;
   for (const std::vector<ReplayRow>* part : {&report.requests, &report.others})
@@ -116,7 +116,7 @@ void list_late(Node panel, const ReplayReport& report) {
                    Cell::time(late.waited_ps)});
 }
 
-// Launches behind others of their rank, as they came or as they were swapped.
+// A table of launches that waited for others, or of swaps.
 void list_launches(Node panel, const std::string& caption, const ReplayReport& report,
                    std::span<const Delayed> launches) {
   if (launches.empty()) return;

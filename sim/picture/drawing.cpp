@@ -15,7 +15,7 @@ namespace {
 struct ToneRow {
   const char *name, *light, *dark;
 };
-// By Tone.
+// Indexed by Tone.
 constexpr std::array<ToneRow, 5> kTones{{{"ink", "#1f2328", "#e6edf3"},
                                          {"soft", "#57606a", "#9da7b3"},
                                          {"edge", "#868e96", "#6e7681"},
@@ -126,7 +126,7 @@ double text_width(std::string_view text, double size) {
 void add_heat_scale(Node parent, double x, double y) {
   constexpr std::int64_t steps = 40;
   constexpr double step_width = kHeatScale / steps;
-  // A little wider, so that no gap shows.
+  // Each step is a little wider, so that no gaps show.
   for (std::int64_t step = 0; step < steps; ++step)
     fill(add_rectangle(parent, x + step_width * static_cast<double>(step), y,
                        step + 1 < steps ? step_width + 0.2 : step_width, 12),

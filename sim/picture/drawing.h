@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What all pictures are drawn with, and the ground that they stand on.
+// Drawing primitives of all pictures, and their background.
 //
-// A picture is read in a page, as a file of its own and on paper, by day and by night. So what is
-// not data (ink, edges, ground) has a class, which the picture's own style sheet colours by the
-// reader's light or dark; beside it stands the light colour as an attribute, for readers without
-// style sheets. What is data has its colour alone (palette.h); a shade, which has two, does the
-// same with a variable of its own.
+// A picture is shown in a page, as a separate file and on paper, in light and in dark mode. What is
+// not data (ink, edges, background) therefore has a class, which the picture's own style sheet
+// colours by the mode; its light colour is also an attribute, for viewers without style sheets.
+// Data has one fixed colour (palette.h). A shade has two: the light one is an attribute, and the
+// dark one is a variable that the style sheet applies in dark mode.
 #pragma once
 
 #include <cstdint>
@@ -18,16 +18,16 @@
 
 namespace reshard::sim {
 
-// A picture with its style sheet and its ground.
+// A picture with its style sheet and its background.
 Node add_picture(Node parent, double width, double height, std::string_view title);
 
-// A file with nothing but what `draw` adds.
+// Writes a file with only what `draw` adds.
 void write_picture(std::ostream& out, const std::function<void(Node parent)>& draw);
 
-// What is not data.
+// Colours of what is not data.
 enum class Tone : std::uint8_t { Ink, Soft, Edge, Panel, Paper };
 
-// An attribute, in place of the one of its name.
+// Sets an attribute and replaces one of the same name.
 void set(Node of, const Attribute& attribute);
 void fill(Node of, Tone tone);
 void fill(Node of, const Colour& colour);
@@ -43,12 +43,12 @@ Node add_text(Node parent, double x, double y, double size, std::string_view tex
 // The same, bold.
 Node add_heading(Node parent, double x, double y, double size, std::string_view text,
                  const char* anchor = "start", Tone tone = Tone::Ink);
-// Read from below, around (x, y).
+// Rotates a text by 90 degrees around (x, y), so that it reads upwards.
 void turn_upwards(Node text, double x, double y);
-// About as wide as readers' fonts set it, rather more; bold letters are 1.2 times as wide.
+// An estimate of the width in usual fonts, rather too large; bold text is 1.2 times as wide.
 double text_width(std::string_view text, double size);
 
-// All of heat's colours in a row, 12 high, from (x, y).
+// The whole colour scale of heat as a strip from (x, y), 12 high.
 inline constexpr double kHeatScale = 160;
 void add_heat_scale(Node parent, double x, double y);
 

@@ -47,7 +47,7 @@ namespace {
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
 
-// Of those that XML may hold.
+// Bytes of the first character; 0 if it is not allowed in XML.
 std::size_t character_bytes(std::string_view text) {
   auto [bytes, code] = first_character(text);
   bool control = code < 0x20 && code != '\t' && code != '\n' && code != '\r';

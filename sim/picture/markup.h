@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Elements of a page and of its pictures. A tree of nodes, so that what is written is well-formed
-// and escaped whatever names it holds.
+// Elements of pages and pictures, as a tree of nodes: the output is always well-formed and escaped,
+// whatever names contain.
 #pragma once
 
 #include <cstdint>
@@ -26,21 +26,21 @@ struct Attribute {
   std::string value;
 };
 
-// The new last child of `parent`; `text` within it where it is not empty.
+// Adds a last child to `parent`, with `text` in it unless that is empty.
 Node add(Node parent, const char* tag, std::initializer_list<Attribute> attributes = {},
          std::string_view text = {});
 
-// A picture of `width` x `height` that grows with the page; readers of screens hear `title`.
+// A picture of `width` x `height` that scales with the page. Screen readers announce `title`.
 Node add_svg(Node parent, double width, double height, std::string_view title);
 
-// What is shown where the pointer rests on `of`: an SVG <title>.
+// The tip that is shown while the pointer is on `of`: an SVG <title>.
 void add_tip(Node of, std::string_view text);
 
-// "12.5", "-0.25", "3"; -0 is 0.
+// "12.5", "-0.25", "3"; "0" for -0.
 std::string coordinate_text(double value);
 
-// Names come from files of others; XML has room for less than they may hold. `text` with every byte
-// sequence that is no character of XML 1.0 in UTF-8 (control characters among them) as one U+FFFD.
+// Makes names from input files valid for XML: replaces everything that is not a character of XML
+// 1.0 in UTF-8, such as control characters, by U+FFFD.
 std::string xml_text(std::string_view text);
 
 }  // namespace reshard::sim

@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kMostLayouts = 64;
 constexpr double kMargin = 20, kHead = 62, kLabel = 11;
 
-// "1.04", "12.3", "123": as many digits as a cell holds.
+// "1.04", "12.3", "123": as many digits as fit a cell.
 std::string cell_text(std::int64_t ratio_e4) {
   int decimals = ratio_e4 < 99'950 ? 2 : ratio_e4 < 999'500 ? 1 : 0;
   return decimal_text(ratio_e4, 10'000, decimals);
@@ -83,7 +83,7 @@ class MatrixPicture {
 
   void draw_cell(Node svg, std::size_t from, std::size_t to, double x, double y) const {
     auto found = rows_.find({from, to});
-    if (found == rows_.end()) return;  // a pair that is not asked for
+    if (found == rows_.end()) return;  // a pair that the sweep does not have
     const SweepRow& row = *found->second;
     Node cell = add(svg, "g", {{"class", "cell"}});
     add_tip(cell, tip(row));
@@ -115,7 +115,7 @@ class MatrixPicture {
                              ratio_text(ratio_e4(*row.time_ps, row.bound_ps)));
   }
 
-  // Where on the scale the ratios stand that its marks name.
+  // The colour scale, with marks at ratios 1, 2 and 4.
   static void draw_legend(Node svg, double y) {
     add_heat_scale(svg, kMargin, y - 8);
     for (double ratio : {1.0, 2.0, 4.0})
@@ -127,8 +127,8 @@ class MatrixPicture {
   }
 
   const std::string mesh_, planner_;
-  std::vector<std::string> layouts_;           // as they first come
-  std::map<std::string, std::size_t> number_;  // of layouts
+  std::vector<std::string> layouts_;           // in order of first appearance
+  std::map<std::string, std::size_t> number_;  // index in layouts_
   std::map<std::pair<std::size_t, std::size_t>, const SweepRow*> rows_;
   SweepSummary summary_;
   std::size_t drawn_ = 0;

@@ -20,7 +20,7 @@ constexpr std::array<Colour, 7> kCategories{{{0x56, 0xb4, 0xe9},
                                              {0xd5, 0x5e, 0x00},
                                              {0x00, 0x72, 0xb2}}};
 
-// Cividis at equal distances.
+// Cividis, sampled at equal distances.
 constexpr std::array<Colour, 9> kHeat{{{0x00, 0x22, 0x4e},
                                        {0x1a, 0x38, 0x6f},
                                        {0x43, 0x4e, 0x6c},
@@ -31,7 +31,7 @@ constexpr std::array<Colour, 9> kHeat{{{0x00, 0x22, 0x4e},
                                        {0xdc, 0xc9, 0x5c},
                                        {0xfe, 0xe8, 0x38}}};
 
-// From `a` at part 0 to `b` at part `whole`.
+// Interpolates from `a` at part 0 to `b` at part `whole`.
 Colour between(const Colour& a, const Colour& b, std::int64_t part, std::int64_t whole) {
   auto mixed = [&](std::int32_t from, std::int32_t to) {
     return from + static_cast<std::int32_t>((to - from) * part / whole);
@@ -48,7 +48,7 @@ double luminance(const Colour& colour) {
   return 0.2126 * linear(colour.red) + 0.7152 * linear(colour.green) + 0.0722 * linear(colour.blue);
 }
 
-// From dark for nothing to bright for all.
+// From dark at 0 to bright at 1.
 Colour cividis(double place) {
   constexpr std::int64_t steps = 8, fine = 1000;
   auto at = static_cast<std::int64_t>(place * double{steps * fine});
@@ -63,7 +63,7 @@ std::string text(const Colour& colour) {
   return fmt::format("#{:02x}{:02x}{:02x}", colour.red, colour.green, colour.blue);
 }
 
-// Each colour comes in shades, the lightest last.
+// Beyond the base colours, lighter shades of them follow, the lightest last.
 Colour category_colour(std::size_t index, std::size_t count) {
   constexpr Colour white{255, 255, 255};
   constexpr std::int64_t most_white = 70;  // per cent
@@ -75,7 +75,7 @@ Colour category_colour(std::size_t index, std::size_t count) {
 
 Shade heat_of(std::int64_t part, std::int64_t whole) {
   double place = std::min(static_cast<double>(part) / static_cast<double>(whole), 1.0);
-  // Paler by day: yellow would be taken for much.
+  // Paler in light mode, where a strong yellow would look like a high value.
   constexpr Colour white{255, 255, 255};
   constexpr double most_white = 400;  // in thousandths
   return {
@@ -84,7 +84,7 @@ Shade heat_of(std::int64_t part, std::int64_t whole) {
 }
 
 Colour ink_on(const Colour& ground) {
-  // (white + 0.05) / (ground + 0.05) against (ground + 0.05) / (black + 0.05).
+  // Compares the contrasts (white + 0.05) / (ground + 0.05) and (ground + 0.05) / (black + 0.05).
   double light = luminance(ground) + 0.05;
   return light * light >= 1.05 * 0.05 ? Colour{0, 0, 0} : Colour{255, 255, 255};
 }

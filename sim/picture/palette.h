@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The colours of data, told apart by the colour-blind.
+// The colours of data, which the colour-blind can tell apart.
 //
-// Categories are those of Okabe and Ito, the same by day and by night. Heat is cividis, turned
-// round and paler by day, so that what is much stands out from the ground, light or dark. Whatever
-// stands on them has the ink that it needs to be read.
+// Categories have the colours of Okabe and Ito, the same in light and dark mode. Heat is cividis;
+// in light mode it is reversed and paler, so that high values stand out from the background in both
+// modes. Text on them is black or white, whichever is more legible.
 #pragma once
 
 #include <cstddef>
@@ -18,18 +18,18 @@ struct Colour {
 };
 std::string text(const Colour& colour);  // "#56b4e9"
 
-// One of light ground and one of dark.
+// One colour for light mode and one for dark mode.
 struct Shade {
   Colour day, night;
   friend auto operator<=>(const Shade&, const Shade&) = default;
 };
 
-// Number `index` of `count`. Up to 256 are all different; the first seven are far apart.
+// Colour `index` of `count`. Up to 256 are all different; the first seven are far apart.
 Colour category_colour(std::size_t index, std::size_t count);
-// Of nothing the ground's side of cividis, of `whole` the other; beyond it as there. part >= 0,
-// whole > 0.
+// The end of cividis near the background for part 0, the other end for `whole` and above. part >=
+// 0, whole > 0.
 Shade heat_of(std::int64_t part, std::int64_t whole);
-// Black or white, whichever is read better: a contrast of at least 4.5.
+// Black or white, whichever is more legible; the contrast is at least 4.5.
 Colour ink_on(const Colour& ground);
 
 }  // namespace reshard::sim

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Pictures that pages and files show: requests, machines, sweeps.
+// Pictures for pages and files: requests, machines, sweeps.
 #pragma once
 
 #include <cstdint>
@@ -14,32 +14,31 @@
 
 namespace reshard::sim {
 
-// A request as a picture: the tensor before and after, side by side, and whose each part is.
+// A request: the tensor before and after, side by side, with the ranks that hold each part.
 //
-// Both sides have a box per shard, true to size, with the ranks that hold it. Colour is data: what
-// has one colour lay in one shard before, so that one sees where it goes; where it was whole on
-// all ranks before, what has one colour is one shard after. Partial is hatched.
+// Both sides have a box per shard, true to scale, with its ranks. Data of one colour was in one
+// shard before, which shows where it goes; if all ranks held the whole tensor before, data of one
+// colour is in one shard after. Partial is hatched.
 void draw_sharding(Node parent, const Request& request);
 
-// A machine as a picture: devices, what joins them, and how much each link carries.
-//
-// A node is drawn as its routes say that it is wired (wiring.h); a link is as wide as its capacity,
-// and as bright as it was used where loads are given. The first nodes are drawn in full, those of
-// the most used links where it is known; all nodes are alike, so that the others are counted.
-
-// What links carried until `end_ps`, as Timeline has it; none where nothing was run.
+// What links carried until `end_ps`, as in Timeline; empty if nothing ran.
 struct LinkLoads {
   std::span<const ResourceUse> uses = {};  // by ResourceId
   std::int64_t end_ps = 0;
 };
 
+// A machine: devices, the links between them, and the load of each link.
+//
+// A node is drawn with the wiring that follows from its routes (wiring.h). The width of a link is
+// its capacity; with loads its colour is its utilisation. All nodes are alike, so only some are
+// drawn, with loads those with the fullest links, and the others are counted.
 void draw_topology(Node parent, const Topology& topology, const LinkLoads& loads = {});
 
-// A sweep as a matrix: from every layout to every other, how far one planner is from the bound.
+// A sweep as a matrix: for every pair of layouts, how far one planner is from the bound, on one
+// mesh of the report.
 //
-// Colour is the part of the time that is above the bound, from none at the bound: so 1 to 2 takes
-// half of the colours, and one pair that takes very long does not make all others look alike.
-// Of the rows of this mesh and planner, which the report has.
+// The colour is the share of the time that exceeds the bound. Ratios from 1 to 2 thus take half of
+// the colours, and a single very slow pair does not make all others look the same.
 void draw_matrix(Node parent, const SweepReport& report, std::string_view mesh,
                  std::string_view planner);
 

@@ -16,13 +16,13 @@
 namespace reshard::sim {
 namespace {
 
-// Beyond these nobody finds a rank in a picture, and strided shards of all would take long.
+// With more ranks nobody can find one in a picture, and strided shards would take too long.
 constexpr std::int32_t kMostRanks = 16'384;
 
 constexpr double kMargin = 20, kGutter = 22, kPanel = 430, kGap = 64, kHead = 64;
 constexpr double kWidth = 2 * (kMargin + kGutter + kPanel) + kGap;
 
-// "0-3,8" but no longer than a line.
+// "0-3,8", shortened to fit a line.
 std::string shortened(const std::string& ranks, std::size_t count) {
   constexpr std::size_t most = 100;
   if (ranks.size() <= most) return ranks;
@@ -33,12 +33,12 @@ std::string shortened(const std::string& ranks, std::size_t count) {
 struct Side {
   const Layout& layout;
   double x;
-  bool partial;  // some rank holds an addend and not the value
-  bool joined;   // tiles may be of several shards
+  bool partial;  // ranks hold addends instead of values
+  bool joined;   // a tile can contain several shards
   std::vector<std::vector<Tile>> slices;
 };
 
-// What a tile says: which part it is, and all of its ranks or none.
+// What a tile's label shows: which part the tile is; `whole`: all of its ranks or none.
 struct Words {
   bool part, whole;
 };
@@ -104,7 +104,7 @@ class ShardingPicture {
 
   std::int64_t extent(int dim) const { return dim < 0 ? 1 : request_.shape()[dim]; }
 
-  // As high as the tensor is, but so that rows can be read.
+  // In proportion to the tensor, within limits, and with rows high enough to be read.
   double panel_height() const {
     if (view_.down < 0) return 72;
     double true_height = kPanel * static_cast<double>(extent(view_.down)) /
@@ -166,7 +166,7 @@ class ShardingPicture {
       turn_upwards(text, side.x - 7, y + height / 2);
     }
     auto place_of = [&](const Box& box) { return place(box, side.x, y, height); };
-    // Which part a tile is stands in it where the widest has room for the longest.
+    // Tiles show which part they are if the longest text fits the widest tile.
     double longest = 0, widest = 0;
     bool crowded = side.joined;
     for (const Tile& tile : side.slices[slice]) {
@@ -175,14 +175,14 @@ class ShardingPicture {
       widest = std::max(widest, at.width);
       crowded |= !room_for_ranks(at, holders_text(side.layout, tile.positions));
     }
-    // In a crowd the first of a row says where it begins.
+    // In a crowded slice only the first tile of a row shows a shortened list of ranks.
     for (const Tile& tile : side.slices[slice]) {
       bool whole = crowded && view_.across >= 0 && tile.box.lo[view_.across] > 0;
       draw_tile(add(panel, "g"), side, slice, tile, {longest <= widest, whole}, place_of);
     }
   }
 
-  // The tile in the colours of its data, then what says whose it is.
+  // Draws the tile in the colours of its data, then its label.
   template <class Place>
   void draw_tile(Node group, const Side& side, std::size_t slice, const Tile& tile, Words words,
                  const Place& place_of) const {
@@ -208,7 +208,7 @@ class ShardingPicture {
     }
     Rectangle at = place_of(tile.box);
     if (side.partial) hatch(group, at);
-    // On colours that are the same by day and by night.
+    // A fixed colour, since the tiles' colours are the same in light and dark mode.
     add(group, "rect",
         {{"class", "box"},
          {"x", at.x},
@@ -245,7 +245,7 @@ class ShardingPicture {
     return out;
   }
 
-  // Lines at 45 degrees, 7 apart.
+  // Lines at 45 degrees, every 7 pixels along the edges.
   static void hatch(Node group, const Rectangle& at) {
     std::string lines;
     for (double along = 7; along < at.width + at.height; along += 7) {
@@ -290,8 +290,8 @@ class ShardingPicture {
   const Request& request_;
   const TileView view_;
   const Side before_, after_;
-  const bool by_source_;  // colours are those of the shards before
-  std::map<std::vector<std::int32_t>, std::size_t> number_;  // of colours
+  const bool by_source_;  // colours are by shards before; false: by shards after
+  std::map<std::vector<std::int32_t>, std::size_t> number_;  // colour, by positions of a tile
 };
 
 }  // namespace

@@ -8,13 +8,13 @@
 namespace reshard::sim {
 namespace {
 
-// Narrow tiles have smaller words, which leave their colours seen.
+// Font sizes. Text in narrow tiles is smaller, so that their colours remain visible.
 constexpr double kLargest = 14, kNarrow = 11, kSmallest = 8, kPartSize = 10;
-// Of text_width: letters of one width, bold ones.
+// Factors to text_width for monospace and for bold text.
 constexpr double kMono = 1.1, kBold = 1.2;
 
-// The largest size from `size` on in which `words` fit along `length` and across `breadth`; below
-// kSmallest: none.
+// The largest font size up to `size` at which `words` fit into `length` x `breadth`; below
+// kSmallest if none fits.
 double size_for(const std::string& words, double length, double breadth, double size) {
   while (size >= kSmallest && (text_width(words, size) * kBold > length - 2 || size > breadth - 1))
     size -= 1;
@@ -80,7 +80,7 @@ class LabelWriter {
 
   Node parent_;
   const TileLabel& label_;
-  const double x_, y_;  // the middle
+  const double x_, y_;  // the middle of the tile
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is written on a tile of a sharding: whose it is and, where there is room, which part.
+// The label on a tile of a sharding: its ranks and, if there is room, which part it is.
 #pragma once
 
 #include <optional>
@@ -15,17 +15,17 @@ struct Rectangle {
 
 struct TileLabel {
   std::string ranks;
-  std::string part;              // empty: not to be written
-  std::optional<Colour> ground;  // where the tile has one; else the words get a plate
-  bool whole = false;            // or nothing; else of too many ranks the first
+  std::string part;              // empty: not shown
+  std::optional<Colour> ground;  // if the tile has a single colour; else the text gets a plate
+  bool whole = false;            // all ranks or none; false: only the first if they do not fit
 };
 
-// As large as fits; upwards in a narrow tile; nothing where there is no room.
+// As large as fits, upwards in a narrow tile; nothing if there is no room.
 void add_tile_label(Node parent, const Rectangle& at, const TileLabel& label);
-// Whether there is room for the first rank at least.
+// Whether there is room for at least the first rank.
 bool room_for_ranks(const Rectangle& at, const std::string& ranks);
 
-// Of a tile, to hold this part beside its edges.
+// The width that a tile needs to show this part.
 double width_for_part(const std::string& part);
 
 }  // namespace reshard::sim

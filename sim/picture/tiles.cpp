@@ -11,7 +11,7 @@
 namespace reshard::sim {
 namespace {
 
-// A row or column of the grid: indices [lo, hi) of one dim, and the pieces that lie there.
+// A row or column of the grid: indices [lo, hi) of one dim, and the pieces in that range.
 struct Band {
   std::int64_t lo, hi;
   std::vector<std::int64_t> pieces;
@@ -33,7 +33,7 @@ std::size_t run_count(const Layout& layout, int dim) {
   return sorted_runs(layout.pieces(dim)).size();
 }
 
-// How many bands a dim may have: 256 tiles in all slices together, and lines of text in a row.
+// The most bands of a dim: at most 256 tiles in all slices together, and rows high enough for text.
 std::size_t most_bands(const Layout& layout, const TileView& view) {
   bool both =
       view.down >= 0 && run_count(layout, view.down) > 1 && run_count(layout, view.across) > 1;
@@ -41,7 +41,7 @@ std::size_t most_bands(const Layout& layout, const TileView& view) {
   return view.slices.size() > 1 ? 8 : 16;
 }
 
-// By piece, the bands in which it lies.
+// The bands of each piece.
 std::map<std::int64_t, std::vector<std::size_t>> bands_by_piece(const std::vector<Band>& bands) {
   std::map<std::int64_t, std::vector<std::size_t>> out;
   for (std::size_t b = 0; b < bands.size(); ++b)
@@ -50,7 +50,7 @@ std::map<std::int64_t, std::vector<std::size_t>> bands_by_piece(const std::vecto
   return out;
 }
 
-// Whether the rank at `position` has the slice's indices of the dims that are not drawn.
+// Whether the rank at `position` holds the slice's indices of the dims that are not drawn.
 bool stands_in(const Layout& layout, const TileView& view, const Box& slice,
                std::int32_t position) {
   for (int d = 0; d < layout.dims(); ++d) {
@@ -64,7 +64,7 @@ bool stands_in(const Layout& layout, const TileView& view, const Box& slice,
   return true;
 }
 
-// The ends of the runs of both sides: between two of them neither is cut.
+// 0 and the ends of the runs of both sides: between two of these neither side is cut.
 std::vector<std::int64_t> cuts_of(const Request& request, int dim) {
   std::set<std::int64_t> cuts{0};
   for (const Layout* layout : {&request.source(), &request.destination()})
@@ -72,7 +72,7 @@ std::vector<std::int64_t> cuts_of(const Request& request, int dim) {
   return {cuts.begin(), cuts.end()};
 }
 
-// The two dims with most cuts; of equals the longer, then the earlier.
+// Chooses the two dims with most cuts; among equals the longer, then the earlier.
 void choose_dims(const Request& request, TileView& view) {
   std::vector<int> dims;
   for (int d = 0; d < request.shape().size(); ++d) dims.push_back(d);

@@ -68,7 +68,7 @@ CommunicatorResult CommunicatorStudy::what_if(CommunicatorPolicy policy, Workloa
   std::unique_ptr<const Order> order;
   if (use(policy, workload, order, result)) return result;
   std::vector<Carrier*> carriers = carriers_;
-  carriers.resize(workload.operations.size(), nullptr);  // nobody carries setups
+  carriers.resize(workload.operations.size(), nullptr);  // setups have no carrier
   try {
     tell(result, workload, *order,
          run(workload, topology_,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What policies of communicators make of a trace.
+// Runs a trace under different communicator policies: which hang, and what the others cost.
 #pragma once
 
 #include <functional>
@@ -22,23 +22,24 @@ namespace reshard::sim {
 
 struct CommunicatorResult {
   CommunicatorUse use;
-  std::int64_t serialised_launches = 0;  // held back by nothing but another operation's turn
+  std::int64_t serialised_launches = 0;  // study/serialised.h
   std::int64_t end_ps = 0;
-  std::string hang;  // why it does not run; then nothing but `use` is known
+  std::string hang;  // why the trace cannot run; then only `use` is set
 };
 
-// How messages that name no communicator wait for ever where they get PyTorch's.
+// A hang of a trace whose messages name no communicator, if they use those that PyTorch creates by
+// default.
 struct DefaultHang {
-  CommunicatorPolicy policy;               // PyTorch's, without a device_id
-  std::vector<CommunicatorPolicy> others;  // under which it hangs, too
+  CommunicatorPolicy policy;               // PyTorch's without a device_id
+  std::vector<CommunicatorPolicy> others;  // those under which it hangs, too
   std::vector<std::int64_t> lines;
   std::string what;
 };
 
 class CommunicatorStudy {
  public:
-  // Keeps references. `by_nccl` and `carriers` by operation of the trace; where `cold`, making
-  // communicators takes time.
+  // Keeps references. `by_nccl` and `carriers` are indexed by operation of the trace. If `cold`,
+  // creating communicators takes time.
   CommunicatorStudy(const Trace& trace, const Topology& topology, OrderRules rules, bool cold,
                     const std::function<bool(OpId)>& by_nccl, std::span<Carrier* const> carriers,
                     std::span<const Fault> faults)
@@ -50,23 +51,24 @@ class CommunicatorStudy {
         carriers_(carriers.begin(), carriers.end()),
         faults_(faults) {}
 
-  // Makes the workload one under the policy, and its order; or says why it hangs then.
+  // Applies the policy to the workload and builds its order. If the workload then hangs, returns
+  // why; `order` may be null in that case.
   std::optional<TraceFinding> use(CommunicatorPolicy policy, Workload& workload,
                                   std::unique_ptr<const Order>& order,
                                   CommunicatorResult& result) const;
-  // Whether the workload waits for ever by PyTorch's default, and by what else. Of traces of more
-  // operations, where communicators alone take gigabytes, nothing is said.
+  // Whether the workload hangs under PyTorch's default, and under which other policies. Not checked
+  // for traces of more than kMaxTried operations, where the communicators alone take gigabytes.
   static constexpr std::size_t kMaxTried = std::size_t{1} << 18;
   std::optional<DefaultHang> default_hang(const Workload& workload) const;
-  // Of a workload that ran.
+  // Fills in what a run of the workload showed.
   static void tell(CommunicatorResult& result, const Workload& workload, const Order& order,
                    const Timeline& timeline);
-  // What the policy would give. Throws what run() throws.
+  // Runs the workload under the policy. Throws what run() throws.
   CommunicatorResult what_if(CommunicatorPolicy policy, Workload workload) const;
 
  private:
   std::optional<TraceFinding> hang(CommunicatorPolicy policy, Workload workload) const;
-  // Whether some message that goes by NCCL names no communicator.
+  // Whether some message by NCCL names no communicator.
   bool has_plain_messages() const;
 
   const Trace& trace_;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Launches in orders that contradict each other.
+// Finds launches in contradicting orders.
 //
-// Each rank launches its operations of communicators one after the other; that X is launched before
-// Y on some rank is an edge. Without circles there is one order that all ranks follow. A circle is
-// no danger where streams and `after` let Y start only when X is over, whatever was launched first:
-// such edges are taken away before a circle is told.
+// Each rank launches its operations of communicators one after the other. The graph has an edge
+// from X to Y if some rank launches X right before Y. Without a cycle, one order fits all ranks. An
+// edge does no harm if streams and `after` let X start only after Y has ended, whichever is
+// launched first: such edges are removed before a cycle is reported.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -16,8 +16,10 @@
 namespace reshard::sim {
 namespace {
 
-constexpr std::size_t kMaxTold = 3;                // launches in a sentence
-constexpr std::int64_t kMaxVisited = 100'000'000;  // operations, by all questions together
+constexpr std::size_t kMaxTold = 3;  // launches in a sentence; longer cycles become a table
+// Operations visited by all calls of comes_before() together; after that every edge counts as
+// harmless.
+constexpr std::int64_t kMaxVisited = 100'000'000;
 
 class LaunchCrossings {
  public:
@@ -29,10 +31,10 @@ class LaunchCrossings {
 
   struct Edge {
     OpId to;
-    Rank rank;  // on which it is
+    Rank rank;  // that launches in this order
   };
 
-  // A circle of operations, each with the edge to the next one; empty: there is none.
+  // A cycle of operations, each with the edge to the next one; empty if there is none.
   std::vector<std::pair<OpId, Edge>> circle() {
     if (!strip()) return {};
     for (std::size_t op = 0; op < next_.size(); ++op)
@@ -62,7 +64,7 @@ class LaunchCrossings {
       for (std::int32_t place : order_.batch_of(gate)) out.push_back(order_.op_of(place));
   }
 
-  // Takes away what no circle can lead to, over and over; whether anything is left.
+  // Repeatedly removes operations that no edge enters; returns whether any are left.
   bool strip() {
     std::vector<std::int32_t> entering(next_.size(), 0);
     for (const std::vector<Edge>& edges : next_)
@@ -81,7 +83,7 @@ class LaunchCrossings {
     return left > 0;
   }
 
-  // Whether `second` can start only when `first` is over, by streams, communicators and `after`.
+  // Whether streams, communicators and `after` let `second` start only after `first` has ended.
   bool comes_before(OpId first, OpId second) {
     std::vector<OpId> reached{first};
     ++question_;
@@ -112,7 +114,7 @@ class LaunchCrossings {
     return false;
   }
 
-  // Of what is left every operation is entered, so that going backwards comes round.
+  // An edge enters every operation that is left, so walking backwards ends in a cycle.
   std::vector<std::pair<OpId, Edge>> walk() const {
     struct Entered {
       OpId from{-1};
@@ -120,7 +122,7 @@ class LaunchCrossings {
     };
     IndexVector<OpId, Entered> entered(next_.size());
     OpId at{-1};
-    // The lowest operation and rank that enter each stay.
+    // The loops run backwards so that the lowest (operation, rank) that enters each remains.
     for (std::size_t op = next_.size(); op-- > 0;)
       for (std::size_t i = next_[op].size(); i-- > 0;)
         entered[next_[op][i].to] = {id_of<OpId>(op), next_[op][i]};
@@ -141,7 +143,7 @@ class LaunchCrossings {
   const Workload& workload_;
   const Order& order_;
   IndexVector<OpId, std::vector<Edge>> next_;
-  std::vector<std::int64_t> seen_in_;  // the question in which an operation was reached last
+  std::vector<std::int64_t> seen_in_;  // by operation: the last question that reached it
   std::int64_t question_ = 0;
   std::int64_t visited_ = 0;
 };
@@ -174,7 +176,7 @@ std::optional<TraceFinding> find_crossed_launches(const Trace& trace, const Work
                           op_text(trace.operations[first]), trace.line_of(second).number,
                           op_text(trace.operations[second]));
   }
-  // Each row goes on with the rank of the one behind it.
+  // Each row must continue on the rank of the next one.
   std::reverse(finding.circle.begin(), finding.circle.end());
   if (count > kMaxTold) what = fmt::format("{} in a circle", count);
   finding.what = fmt::format(

@@ -15,10 +15,10 @@
 namespace reshard::sim {
 namespace {
 
-constexpr std::size_t kLongest = 400;  // characters of a sentence of waits
+constexpr std::size_t kLongest = 400;  // characters of a sentence; longer cycles become a table
 constexpr const char* kByHost = "its host";
 
-// What meets, without its bytes.
+// Keeps who waits for whom in each operation, without any bytes.
 class Meetings : public Carrier {
  public:
   Transfers step(const Plan& plan, const Step& step) override {
@@ -31,7 +31,7 @@ class Meetings : public Carrier {
   Transfers message(const PointToPoint& message) override {
     return Transfers::message(message.bytes);
   }
-  // Where each rank exchanges with the root alone, that is whom it waits for.
+  // In a gather or scatter each rank waits only for the root; otherwise all wait for all.
   Transfers collective(const BareCollective& collective) override {
     if (collective.kind == BareKind::Gather || collective.kind == BareKind::Scatter)
       return Transfers::collective(collective);
@@ -41,9 +41,9 @@ class Meetings : public Carrier {
   }
 };
 
-// Every rank goes through its operations in an order that all ranks share (the trace's), unless an
-// operation's ranks stand in different places or `after` points forward: the first that is not
-// complete is the next of all its ranks, whatever a launch queue holds.
+// Unless an operation has different places on its ranks, or an `after` points forward, all ranks go
+// through their operations in one common order, the trace's. Then nothing blocks: the first
+// incomplete operation is the next one on all its ranks, whatever the launch queues hold.
 bool may_block(const Workload& workload) {
   for (std::size_t op = 0; op < workload.operations.size(); ++op) {
     const Operation& operation = workload.operations[op];
@@ -67,7 +67,7 @@ void run_without_time(Program& program) {
   }
 }
 
-// Tells a circle of waits.
+// Finds the cycle of waits in a blocked program and describes it.
 class Circle {
  public:
   Circle(const Trace& trace, const Workload& workload, const Program& program)
@@ -92,7 +92,7 @@ class Circle {
   }
 
  private:
-  // From the first operation that waits, obstacle by obstacle, until one comes again.
+  // Follows the obstacles from the first incomplete operation until one repeats.
   void walk() {
     OpId at{0};
     while (program_.complete(at)) at = OpId{static_cast<std::int32_t>(at) + 1};
@@ -113,7 +113,7 @@ class Circle {
     }
   }
 
-  // As a table, in place of the sentence.
+  // Describes the cycle as a table instead of a sentence.
   void add_rows() {
     finding_.lines.clear();
     finding_.ranks.clear();
@@ -138,7 +138,7 @@ class Circle {
                                ranks_[next]});
   }
 
-  // Two setups before one line are told as one.
+  // Reports consecutive setups before one line as one row.
   void merge_setups() {
     std::vector<TraceWait> rows = std::move(finding_.circle);
     std::size_t count = rows.size();
@@ -180,13 +180,13 @@ class Circle {
     }
   }
 
-  // A policy may have given it one that the trace does not know.
+  // The operation's communicator can come from a policy and be unknown to the trace.
   std::string communicator_of(OpId here) const {
     std::int32_t communicator = trace_.operations[here].communicator;
     return communicator < 0 ? "its communicator" : communicator_text(trace_, communicator);
   }
 
-  // "line 5 (recv on rank 1)"; what makes a communicator is told as that before a line.
+  // "line 5 (recv on rank 1)"; a setup is named by the line that it precedes.
   std::string named(OpId run, Rank rank) {
     OpId op = said_by(workload_, run, rank);
     std::int64_t line = trace_.line_of(op).number;
@@ -200,7 +200,8 @@ class Circle {
                        to_int(rank));
   }
 
-  // What the i-th waits for; where that is met by another line of the next one, that one, too.
+  // Appends what the i-th operation waits for. If the cycle goes on from another line of that
+  // operation, on another rank, appends that line, too.
   void add(std::string& what, std::size_t i) {
     const Program::Obstacle& obstacle = obstacles_[i];
     std::size_t next = (i + 1) % circle_.size();
@@ -210,7 +211,7 @@ class Circle {
         obstacle.kind == Program::Obstacle::Kind::After ? ranks_[next] : obstacle.rank;
     OpId there = said_by(workload_, obstacle.op, there_rank),
          goes_on = said_by(workload_, obstacle.op, ranks_[next]);
-    // Two setups before one line are told as one.
+    // Consecutive setups before one line are reported as one.
     if (there != here || obstacle.kind != Program::Obstacle::Kind::Host)
       what += fmt::format("{} {}{}", i == 0 ? "" : ", which", how(obstacle, here),
                           named(obstacle.op, there_rank));
@@ -240,9 +241,9 @@ class Circle {
   const Trace& trace_;
   const Workload& workload_;
   const Program& program_;
-  std::vector<OpId> circle_;  // that run
-  std::vector<Program::Obstacle> obstacles_;
-  std::vector<Rank> ranks_;  // on which each of them waits
+  std::vector<OpId> circle_;                  // operations of the workload
+  std::vector<Program::Obstacle> obstacles_;  // of each in circle_
+  std::vector<Rank> ranks_;                   // where each in circle_ waits
   TraceFinding finding_;
 };
 

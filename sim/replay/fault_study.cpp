@@ -21,7 +21,7 @@ ResourceId link_of(const Trace& trace, OpId op, const std::string& name, const T
                                topology.resource_name(ResourceId{0}), reshard::quoted(name)));
 }
 
-// From the first start to the last end of each operation; -1: it has no spans.
+// Each operation's time from its first start to its last end; -1 if it has no spans.
 std::vector<std::int64_t> durations(const Timeline& timeline) {
   struct Extent {
     std::int64_t start_ps = std::numeric_limits<std::int64_t>::max(), end_ps = 0;

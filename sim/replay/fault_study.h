@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The faults of a trace: what the engine is told of them, and what they cost.
+// The faults of a trace, in the form that the engine takes, and what they cost.
 #pragma once
 
 #include <cstdint>
@@ -13,25 +13,26 @@
 
 namespace reshard::sim {
 
-// But for ranks that come late, which are setups of the workload. Throws InputError "FILE:LINE" for
+// All faults except late ranks, which are setups of the workload. Throws InputError "FILE:LINE" for
 // a link that the topology does not have.
 std::vector<Fault> faults_of(const Trace& trace, const Topology& topology);
 bool has_faults(const Trace& trace);
 
-// A transfer that waits for ever, at its line.
+// The finding for a transfer that waits for ever, at the line of its operation.
 TraceFinding told(const Trace& trace, const TransferStopped& stopped);
 
-// The workload as it would be if nobody came late; operations keep their numbers.
+// The workload without late ranks; operations keep their numbers.
 Workload without_late_ranks(const Trace& trace, Workload workload);
 
-// An operation that took longer than without the faults, from its first start to its last end.
+// An operation that took longer with the faults than without, from its first start to its last end
+// on any rank.
 struct Grown {
   OpId op;
   std::int64_t ps;
 };
 struct FaultCost {
-  std::int64_t without_ps = 0;  // the end of the run without them
-  std::vector<Grown> grown;     // those that grew, the most first
+  std::int64_t without_ps = 0;  // the end of the run without faults
+  std::vector<Grown> grown;     // by growth, descending
 };
 FaultCost cost_of(const Trace& trace, const Timeline& with, const Timeline& without);
 

@@ -12,14 +12,16 @@ namespace reshard::sim {
 
 namespace {
 
-// ceil, cut to int64; bytes below 2^86.
+// bytes / bytes_per_s rounded up, saturating at the greatest int64. `bytes` must be below 2^86, so
+// that the product fits Int128.
 std::int64_t least_ps(Int128 bytes, Int128 bytes_per_s) {
   if (bytes == 0) return 0;
   return static_cast<std::int64_t>(std::min<Int128>(
       ceil_div(bytes * 1'000'000'000'000, bytes_per_s), std::numeric_limits<std::int64_t>::max()));
 }
 
-// Bytes that enter a set with `inside` of the collective's n members, the root among them or not.
+// Bytes that must enter a set that holds `inside` of the collective's members, with or without its
+// root.
 Int128 collective_in(const BareCollective& collective, std::int64_t inside, bool root_inside) {
   auto members = static_cast<std::int64_t>(collective.ranks.size());
   Int128 bytes = collective.bytes;
@@ -27,7 +29,7 @@ Int128 collective_in(const BareCollective& collective, std::int64_t inside, bool
   switch (collective.kind) {
     case BareKind::AllGather:
       return bytes * (members - inside);
-    case BareKind::ReduceScatter:  // one folded value per element that a member inside keeps
+    case BareKind::ReduceScatter:  // one folded value for each element that a member inside keeps
       return bytes * inside;
     case BareKind::AllReduce:
       return bytes;
@@ -35,7 +37,7 @@ Int128 collective_in(const BareCollective& collective, std::int64_t inside, bool
       return bytes * inside * (members - inside);
     case BareKind::Broadcast:
       return root_inside ? Int128{0} : bytes;
-    case BareKind::Reduce:  // folded outside
+    case BareKind::Reduce:  // the members outside can fold their values first
       return root_inside ? bytes : Int128{0};
     case BareKind::Gather:
       return root_inside ? bytes * (members - inside) : Int128{0};
@@ -47,16 +49,17 @@ Int128 collective_in(const BareCollective& collective, std::int64_t inside, bool
   return 0;
 }
 
-// The longest path: the order of the engine's program, with bounds
-// in place of transfers. A part is released when the part before it on its stream is done and all
-// that its operation names in `after` is complete; both only ever raise the time at which it may
-// start.
+// at + by, saturating.
 std::int64_t later(std::int64_t at, std::int64_t by) {
   return by > std::numeric_limits<std::int64_t>::max() - at
              ? std::numeric_limits<std::int64_t>::max()
              : at + by;
 }
 
+// Works through the workload in the order of the engine's program (sim/network/program.h), but
+// without communicators and with bounds in place of transfers. A part is released when the previous
+// one on its stream is done and everything that its operation names in `after` is complete; either
+// can only raise the time at which it can start.
 class LongestPath {
  public:
   LongestPath(const Workload& workload,
@@ -95,11 +98,12 @@ class LongestPath {
   }
 
  private:
-  // Of a node of the order.
+  // State of a node of the order.
   struct NodeState {
     std::int32_t waits = 0;
     std::int64_t start_ps = 0;
   };
+  // State of an operation.
   struct State {
     std::int32_t parts_left = 0;
     std::size_t after_left = 0;
@@ -130,7 +134,7 @@ class LongestPath {
     state.first_start_ps = std::min(state.first_start_ps, start_ps);
     state.last_ps = std::max(state.last_ps, done_ps);
     --state.parts_left;
-    // Neither end of a message is done before both are there.
+    // Neither end of a message is done before both have started.
     if (!rendezvous) finish(place, done_ps);
     if (state.parts_left > 0) return;
     for (std::int32_t i = first; rendezvous && i < order_.end_of(op); ++i) finish(i, state.last_ps);
@@ -146,14 +150,16 @@ class LongestPath {
     ++complete_;
     for (OpId dependent : order_.dependents(op)) {
       State& next = operations_[dependent];
-      // Before its parts start, last_ps is the time at which all that it comes after is complete.
+      // Before an operation's parts start, last_ps is the time at which everything that it names in
+      // `after` is complete.
       next.last_ps = std::max(next.last_ps, at_ps);
       if (--next.after_left == 0) pending_.push_back(dependent);
     }
     release_pending();
   }
 
-  // Operations without ranks complete at once: a loop, since chains of them may be long.
+  // A loop instead of recursion: operations without ranks complete at once, and chains of them can
+  // be long.
   void release_pending() {
     if (releasing_) return;
     releasing_ = true;
@@ -194,7 +200,8 @@ void add_collective(std::vector<Int128>& in_bytes, const CutSets& sets,
       if (set >= 0) ++inside[set];
       if (rank == collective.root) root_set = set;
     }
-    // A set without members has all of them in its complement: nothing enters either.
+    // Sets without members are skipped: all members are in the complement, so nothing enters
+    // either.
     for (auto [set, count] : inside) {
       std::size_t at = level.first_set + 2 * to_index(set);
       in_bytes[at] += collective_in(collective, count, set == root_set);
@@ -220,7 +227,7 @@ std::vector<std::int64_t> OperationBounds::parts(const std::vector<Int128>& in_b
   std::vector<std::int64_t> out(sets.ranks().size(), 0);
   if (sets.levels().empty()) return out;
   for (std::size_t i = 0; i < out.size(); ++i) {
-    std::size_t set = sets.levels().front().first_set + 2 * i;  // the rank; then all others
+    std::size_t set = sets.levels().front().first_set + 2 * i;  // the rank; set + 1: all others
     for (bool into : {true, false}) {
       std::size_t at = into ? set : set + 1;
       if (in_bytes[at] == 0) continue;
@@ -263,8 +270,8 @@ std::shared_ptr<const OperationBound> OperationBounds::of_collective(
   return known;
 }
 
-// A message has one route: latency, then its bytes at the least of the capacities crossed and the
-// cap.
+// A message takes one route: its latency, then its bytes at the route's cap or its narrowest
+// capacity, whichever is less.
 OperationBound OperationBounds::of_message(const PointToPoint& message) const {
   Route route = topology_.route(message.source, message.destination);
   std::int64_t rate = route.cap_bytes_per_s.value_or(std::numeric_limits<std::int64_t>::max());
@@ -285,7 +292,7 @@ std::shared_ptr<const OperationBound> OperationBounds::of(const Operation& opera
     return of_collective(*collective);
   if (const auto* message = std::get_if<PointToPoint>(&operation.body))
     return std::make_shared<const OperationBound>(of_message(*message));
-  if (const auto* setup = std::get_if<Setup>(&operation.body))  // what no physics asks for
+  if (const auto* setup = std::get_if<Setup>(&operation.body))  // no physical limit requires it
     return std::make_shared<const OperationBound>(
         OperationBound{0, std::vector<std::int64_t>(setup->ranks.size(), 0)});
   const auto& compute = std::get<Compute>(operation.body);
@@ -298,12 +305,12 @@ namespace {
 
 using Operations = std::vector<const Operation*>;
 
-// Of operations that have no ranks but these.
+// `ranks` must include all ranks of the operations.
 std::int64_t summed_cut_bound_ps(const Operations& operations, const std::set<Rank>& ranks,
                                  const Topology& topology) {
   CutSets sets(topology, {ranks.begin(), ranks.end()});
   std::vector<Int128> in_bytes(sets.size(), 0);
-  // How often each stands among them.
+  // Each distinct request and how often it occurs.
   std::map<Digest, std::pair<const Request*, std::int64_t>> requests;
   for (const Operation* operation : operations) {
     if (const auto* run = std::get_if<RunPlan>(&operation->body)) {
@@ -324,10 +331,10 @@ std::int64_t summed_cut_bound_ps(const Operations& operations, const std::set<Ra
   return cut_bound_ps(in_bytes, sets);
 }
 
-// Operations by their ranks.
+// Operations grouped by their ranks.
 using ByRanks = std::map<std::set<Rank>, Operations>;
 
-// Those that ranks join, directly or by way of others.
+// Merges groups that share a rank, directly or through other groups.
 ByRanks joined(const ByRanks& by_ranks) {
   std::map<Rank, Rank> leader;
   auto first_of = [&](Rank rank) {
@@ -351,13 +358,14 @@ ByRanks joined(const ByRanks& by_ranks) {
   return out;
 }
 
-// Of more sets of ranks than these only all together count, and what ranks join.
+// With more distinct sets of ranks than this, operations are not summed by equal ranks.
 constexpr std::size_t kMostSets = 4096;
 
 }  // namespace
 
-// With more ranks more links lead into a set, which others' operations may not use: so the bound of
-// all together may be less than that of some, and the greatest holds.
+// With more ranks, more links lead into a set, including links that operations of the other ranks
+// cannot use. The bound of all operations can therefore be lower than that of some of them, and the
+// greatest is taken.
 std::int64_t summed_cut_bound_ps(const Workload& workload, const Topology& topology) {
   ByRanks by_ranks;
   std::set<Rank> job;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The least time of each operation of a trace, alone and as part of the whole.
+// Lower bounds on the time of each operation of a trace, and of the whole trace.
 //
-// Alone, two figures: of the operation, counted from the first of its ranks that starts; and of
-// each rank's part, counted from that rank's start, since a rank may go on to its next operation
-// while others still work. What a rank must receive enters it, and what it must send leaves it,
-// between its own start and end.
+// An operation has two kinds of bounds: one for the whole, from the moment the first of its ranks
+// starts; and one for each rank's part, from that rank's start, since a rank can go on to its next
+// operation while others still work. Between its own start and end, a rank must receive all that it
+// must receive and send all that it must send.
 #pragma once
 
 #include <cstdint>
@@ -25,14 +25,14 @@ struct OperationBound {
   IndexVector<Slot, std::int64_t> part_ps;  // by rank, in the order of ranks_of(operation)
 };
 
-// Bounds of a workload's operations; equal operations are worked out once and share theirs.
+// Bounds of a workload's operations. Equal operations are computed once and share the result.
 class OperationBounds {
  public:
   // Keeps a reference.
   explicit OperationBounds(const Topology& topology) : topology_(topology) {}
 
-  // Where its transport lets switches do what they can, or lets them forward. Throws InputError
-  // where a bound would be too much work (bounds.h).
+  // `use`: whether the operation's transport lets switches reduce and multicast. Throws InputError
+  // if a bound would take too much work (bounds.h).
   std::shared_ptr<const OperationBound> of(const Operation& operation, Switches use);
 
  private:
@@ -49,20 +49,20 @@ class OperationBounds {
       collectives_;
 };
 
-// Adds what the meaning of a collective brings into each set. Its ranks must be among those of the
-// sets.
+// Adds to `in_bytes` (per set of CutSets) the bytes that a collective must bring into each set
+// under any algorithm. Its ranks must be among those of the sets.
 void add_collective(std::vector<Int128>& in_bytes, const CutSets& sets,
                     const BareCollective& collective);
 
-// The greatest cut bound of a summed In(X): of all operations, over the sets of all ranks that the
-// workload names, of those that have the same ranks, and of those that ranks join, over the sets of
-// theirs.
+// The greatest of the cut bounds of a summed In(X) (bounds.h): summed over all operations that move
+// bytes; over those with the same ranks; and over those connected through shared ranks. Each sum
+// uses the sets of exactly the ranks of its operations.
 std::int64_t summed_cut_bound_ps(const Workload& workload, const Topology& topology);
 
-// The longest chain through streams and `after`: an operation's part starts behind its rank's
-// previous one and all that it names in `after`, and takes no less than its bound. `bounds` by
-// operation. The workload must be able to finish, receiving ends must stand at operations without
-// ranks. Cut to int64.
+// The longest chain through streams and `after`: a rank's part of an operation starts after the
+// previous one on its stream and after everything named in `after`, and takes at least its bound.
+// `bounds` is indexed by operation. The workload must be able to finish. Saturates at the greatest
+// int64.
 std::int64_t longest_path_ps(const Workload& workload,
                              const std::vector<std::shared_ptr<const OperationBound>>& bounds);
 

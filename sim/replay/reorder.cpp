@@ -12,10 +12,10 @@
 namespace reshard::sim {
 namespace {
 
-constexpr std::size_t kMaxPairs = 32;      // of one order that are tried
-constexpr std::int64_t kMaxTried = 1'000;  // orders in all
+constexpr std::size_t kMaxPairs = 32;      // tried per order
+constexpr std::int64_t kMaxTried = 1'000;  // orders in total
 
-// One order of the workload and how it runs.
+// The workload in one order, and its run.
 struct Variant {
   Workload workload;
   std::unique_ptr<const Order> order;
@@ -54,7 +54,7 @@ class Search {
   }
 
  private:
-  // Those that waited longest; a pair of batches or of more than messages stays as it is.
+  // The pairs that can be swapped, longest waits first, at most kMaxPairs.
   std::vector<Delayed> pairs(const Variant& of) const {
     std::vector<Delayed> out;
     for (const Serialised& held : serialised_launches(of.workload, *of.order, of.timeline))
@@ -77,8 +77,9 @@ class Search {
                : &operation.seats[to_index(at - ranks.begin())];
   }
 
-  // Nothing between them holds the stream that either of them follows. A redistribution is of many
-  // ranks, and in another place on one of them the others only wait for it.
+  // False if a synchronous operation between the two is on a stream of either, and for batches.
+  // False also for redistributions: moved on one rank only, one would just make its other ranks
+  // wait.
   bool can_swap(const Variant& of, const Serialised& held) const {
     for (OpId op : {held.op, held.behind})
       if (std::holds_alternative<RunPlan>(of.workload.operations[to_index(op)].body)) return false;
@@ -115,7 +116,7 @@ class Search {
     ++tried_;
     try {
       out.timeline = sim::run(out.workload, topology_, options);
-    } catch (const TransferStopped&) {  // a link went down before this order was over
+    } catch (const TransferStopped&) {  // a link goes down before this order ends
       return std::nullopt;
     }
     return out;

@@ -18,11 +18,11 @@
 namespace reshard::sim {
 namespace {
 
-// One of the different requests of a trace.
+// A distinct (request, transport) of the trace.
 struct Different {
   const Request* request = nullptr;
   std::optional<TransportKind> transport;
-  OpId first{0};  // the operation that brought it
+  OpId first{0};  // the first operation with it
   std::shared_ptr<const Plan> plan;
   std::int64_t bytes_received = 0;
   DataReport data;
@@ -36,7 +36,7 @@ class Replay {
     rules_.implicit_launch_order = hooks.implicit_launch_order || trace.implicit_launch_order;
   }
 
-  // The passes, in order; each needs what those before it made.
+  // The passes, in order; each needs the results of those before it.
   ReplayReport run() {
     report_.findings = trace_.findings;
     if (!report_.findings.empty()) return std::move(report_);
@@ -92,7 +92,7 @@ class Replay {
                               study->shared_plan(),
                               study->bytes().received_total,
                               {}});
-      // Where the cache dropped it and it was made again, one copy is enough.
+      // If the cache dropped the study and it was made again, the first copy of the plan is kept.
       plans_[i] = different_[it->second].plan;
     }
     progress("planning", count, count);
@@ -117,9 +117,9 @@ class Replay {
     progress("moving data", different_.size(), different_.size());
   }
 
-  // The workload, and in which order; or why it hangs.
+  // Builds the workload and its order. Returns the hang, if there is one.
   std::optional<TraceFinding> order_work() {
-    // Copy engines know no communicators.
+    // Copy engines use no communicators.
     std::function<bool(OpId)> by_nccl = [this](OpId op) {
       return kind_of(transports_[to_index(op)]) != TransportKind::CopyEngine;
     };
@@ -137,13 +137,13 @@ class Replay {
     for (CommunicatorPolicy other : kCommunicatorPolicies)
       if (!hang && other != *hooks_.communicators)
         report_.communicators.push_back(study.what_if(other, given));
-    // Nobody carries setups.
+    // Setups have no carrier.
     carriers_.resize(report_.workload.operations.size(), nullptr);
     ideal_.resize(report_.workload.operations.size(), nullptr);
     return hang;
   }
 
-  // Who carries each operation; who would by links alone.
+  // Gets each operation's transport, its carrier, and its carrier with links alone.
   void carry() try {
     for (const TraceOperation& operation : trace_.operations) {
       transports_.push_back(hooks_.carriage ? hooks_.carriage(operation.transport) : nullptr);
@@ -162,7 +162,7 @@ class Replay {
     return text(kind_of(carriage));
   }
 
-  // Of all that is carried.
+  // The transport of all operations except computes and faults, or "several".
   std::string_view common_transport() const {
     std::string_view common;
     for (std::size_t op = 0; op < transports_.size(); ++op) {
@@ -288,7 +288,8 @@ class Replay {
     return row;
   }
 
-  // What other ranks sent in an operation that runs.
+  // Bytes that the ranks of an operation received from other ranks; `collective_bytes` are those of
+  // its flows.
   std::int64_t received_by(std::size_t op, std::int64_t collective_bytes) const {
     const TraceBody& given = trace_.operations[op].body;
     if (std::holds_alternative<TraceRedistribute>(given)) return different_of(op).bytes_received;
@@ -303,7 +304,7 @@ class Replay {
     };
     IndexVector<OpId, Times> times(trace_.operations.size());
     for (const Span& span : report_.timeline.spans) {
-      if (to_index(span.op) >= times.size()) continue;  // a setup, of no line
+      if (to_index(span.op) >= times.size()) continue;  // a setup, which has no line
       Times& at = times[span.op];
       at.start_ps = std::min(at.start_ps.value_or(span.start_ps), span.start_ps);
       at.end_ps = std::max(at.end_ps.value_or(span.end_ps), span.end_ps);
@@ -332,7 +333,7 @@ class Replay {
       report_.labels.push_back(reshard::text(report_.workload.operations[op]));
   }
 
-  // Of calls the line of the rank's own counts.
+  // Reports the late rank's own call, not the first call of the collective.
   void fill_late() {
     for (LateArrival late : late_arrivals(report_.workload, report_.timeline)) {
       late.op = said_by(report_.workload, late.op, late.rank);
@@ -374,7 +375,7 @@ class Replay {
   std::vector<Fault> faults_;
   ReplayReport report_;
   std::vector<std::shared_ptr<const Plan>> plans_;  // by operation
-  // Of a request and its transport: index in different_.
+  // Index in different_, by request and transport.
   std::map<std::pair<Digest, std::optional<TransportKind>>, std::size_t> number_of_;
   std::vector<std::shared_ptr<const Carriage>> transports_;    // by operation
   std::vector<Carrier*> carriers_, ideal_;                     // by operation

@@ -25,7 +25,7 @@ class Building {
   }
 
  private:
-  // Calls by rank, under the first of them.
+  // Groups calls under the first call of their collective, sorted by rank.
   void collect_calls() {
     for (std::size_t i = 0; i < trace_.operations.size(); ++i)
       if (const auto* call = std::get_if<TraceCall>(&trace_.operations[i].body))
@@ -42,8 +42,8 @@ class Building {
     return {op, given.stream, given.async, given.batch};
   }
 
-  // What is said of another line runs where that line is; here an operation without ranks keeps its
-  // place.
+  // A recv, or a call that is not the first, becomes an operation without ranks, which keeps the
+  // numbering; its part runs in the operation of the send or of the first call.
   Operation built(OpId op) const {
     const TraceOperation& given = trace_.operations[op];
     if (trace_.runs(op) != op) return {Compute{{}, 0}, given.stream, {}};
@@ -61,7 +61,7 @@ class Building {
     return out;
   }
 
-  // `said` becomes the operations that stand for its ranks, where they have one each.
+  // For messages and calls, `said` becomes the trace operations of its ranks, in their order.
   decltype(Operation::body) body_of(OpId op, std::vector<OpId>& said) const {
     const TraceBody& given = trace_.operations[op].body;
     if (const auto* send = std::get_if<TraceEnd>(&given)) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// From a trace and its plans to what the engine runs, and back.
+// Converts a trace and its plans to the workload that the engine runs, and operations of the
+// workload back to those of the trace.
 #pragma once
 
 #include <functional>
@@ -13,20 +14,19 @@
 
 namespace reshard::sim {
 
-// Throws InputError "FILE:LINE" for a rank without a
-// device.
+// Throws InputError "FILE:LINE" for a rank without a device.
 void check_ranks(const Trace& trace, const Topology& topology);
 
-// What the engine runs. A message is the operation of its
-// send, a collective that its ranks call one by one that of the first call; the other lines keep
-// their places as operations without ranks, so that each end stands in its stream where it does in
-// the trace. Who names any of them in `after` waits for all. `plans` by operation, null where it is
-// no redistribution; `has_communicator` says which operations are bound to theirs. The trace must
-// have no findings.
+// The workload of a trace. A message becomes the operation of its send; a collective that its ranks
+// call one by one becomes that of the first call. Recvs and the other calls become operations
+// without ranks, so that numbers stay the same, and seats give each rank's part the place that its
+// own line has. An `after` that names any of these lines waits for the whole operation. `plans` is
+// indexed by operation, null for all but redistributions; `has_communicator` says which operations
+// are ordered by their communicator. The trace must have no findings.
 Workload workload_of(const Trace& trace, const std::vector<std::shared_ptr<const Plan>>& plans,
                      const std::function<bool(OpId)>& has_communicator);
 
-// The operation of the trace that says what a rank does in one that runs.
+// The operation of the trace that describes the part of `rank` in operation `run` of the workload.
 OpId said_by(const Workload& workload, OpId run, Rank rank);
 
 }  // namespace reshard::sim

@@ -22,10 +22,10 @@ namespace {
 
 constexpr std::string_view kBegin = "reshard.";
 
-// Fields that name an object of a list; together they are its key.
+// The fields that name an object of a list; those that it has form its key.
 constexpr std::array<std::string_view, 11> kNaming{
     "mesh", "from", "to", "planner", "name", "class", "rank", "line", "op", "cause", "collective"};
-// How the time of a run is made up is compared by cause; its pieces have no names.
+// Pieces of the critical path have no names to pair them by; the path is compared by cause instead.
 constexpr std::array<std::string_view, 2> kNotCompared{"critical_path", "phases"};
 
 template <class List>
@@ -33,7 +33,7 @@ bool has(const List& list, std::string_view name) {
   return std::find(list.begin(), list.end(), name) != list.end();
 }
 
-// "measured_ps" is an object of times.
+// `of_object`: the unit of the object that the field is in; "measured_ps" is an object of times.
 Unit unit_of(std::string_view field, Unit of_object = Unit::Number) {
   if (field.ends_with("bytes_per_s")) return Unit::Rate;
   if (field.ends_with("_ps")) return Unit::Time;
@@ -49,8 +49,8 @@ Json parsed(std::string_view text, const std::string& name) {
   return json;
 }
 
-// "reshard.simulate/1" is of the kind "simulate"; what `plan` says, `simulate` says in the same
-// words.
+// The kind of "reshard.simulate/1" is "simulate". Reports of `plan` count as `simulate`: they share
+// their field names.
 std::string kind_of(const Json& json) {
   std::string schema = json["schema"].get<std::string>().substr(kBegin.size());
   std::string kind = schema.substr(0, schema.find('/'));
@@ -74,7 +74,7 @@ std::string plain(const Json* value) {
                             : value->dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-// Both objects' fields, those of `a` first.
+// The fields of both objects, those of `a` first.
 std::vector<std::string> fields_of(const Json& a, const Json& b) {
   std::vector<std::string> out;
   for (const Json* each : {&a, &b})
@@ -121,7 +121,7 @@ class Comparing {
       out_.texts.push_back({path, plain(a), plain(b)});
   }
 
-  // The key of each object, made unique by its place among those of the same key.
+  // Each object with its key, made unique by a number if the key occurs more than once.
   static std::vector<std::pair<std::string, const Json*>> keyed(const Json* list) {
     std::vector<std::pair<std::string, const Json*>> out;
     if (!is_list_of_objects(list)) return out;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Two reports of one kind side by side: what differs, and by how much.
+// Compares two reports of one kind: what differs, and by how much.
 //
-// Reports are JSON (tools/json-schemas.md), so runs of other days, machines and versions can be
-// compared. Nothing of a schema is written down again here: a field's unit stands in its name, text
-// is compared as text, and the objects of a list are paired by the fields that name them ("name",
-// "rank", "mesh" with "from" and "to" ...), or by their place where they have none.
+// Reports are JSON (tools/json-schemas.md), so runs of different days, machines and versions can be
+// compared. The comparison knows no schema: a field's unit follows from its name, text is compared
+// as text, and the objects of a list are paired by the fields that name them ("name", "rank",
+// "mesh" with "from" and "to" ...), or by position if they have none.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ enum class Unit : std::uint8_t { Time, Bytes, Rate, Number };
 // A figure of a report; integers are exact.
 struct Amount {
   Unit unit = Unit::Number;
-  std::optional<std::int64_t> integer;  // else `real`
+  std::optional<std::int64_t> integer;  // none: the value is `real`
   double real = 0;
 
   double value() const { return integer ? static_cast<double>(*integer) : real; }
@@ -31,16 +31,15 @@ struct Amount {
 struct ComparedText {
   std::string name, a, b;  // "request.from"
 };
-// Null is no amount.
 struct ComparedFigure {
-  std::string name;  // "bound.cut_ps"
-  std::optional<Amount> a, b;
+  std::string name;            // "bound.cut_ps"
+  std::optional<Amount> a, b;  // none: null, or missing from this report
 
   bool differs() const { return a != b; }
-  // b / a - 1; none where one is missing or a is 0.
+  // b / a - 1; none if one is missing or a is 0.
   std::optional<double> change() const;
 };
-// A figure of an object that both lists have.
+// A figure of an object that occurs in both lists.
 struct ComparedRow {
   std::string key;  // "node0.gpu2.nic.out"
   ComparedFigure figure;
@@ -49,29 +48,29 @@ struct ComparedList {
   std::string name;  // "links"
   std::int64_t count_a = 0, count_b = 0;
   std::vector<std::string> only_a, only_b;  // keys
-  std::vector<ComparedRow> differing;  // the greatest changes of a unit first, times before bytes
+  std::vector<ComparedRow> differing;       // by Unit, then by size of the change, descending
 };
 
 struct Comparison {
   std::string name_a, name_b;  // files
   std::string schema_a, schema_b;
-  std::vector<ComparedText> texts;      // those that differ
+  std::vector<ComparedText> texts;      // only those that differ
   std::vector<ComparedFigure> figures;  // all, in the order of the reports
-  std::vector<ComparedList> lists;      // those that differ
+  std::vector<ComparedList> lists;      // only those that differ
 
   bool differs() const;
 };
 
-// `text_a` and `text_b` as commands print with --json; the names are those of their files. Throws
-// InputError where one is no report of reshard or they are of different kinds: those of plan and
-// simulate alone may be mixed.
+// `text_a` and `text_b` are what commands print with --json, `name_a` and `name_b` their files.
+// Throws InputError if one is not a report of reshard, or if they are of different kinds; only
+// those of plan and simulate can be mixed.
 Comparison compare_reports(std::string_view text_a, std::string name_a, std::string_view text_b,
                            std::string name_b);
 
-// "+12.3 %"; "-" where there is none.
+// "+12.3 %"; "-" for none.
 std::string change_text(std::optional<double> change);
 
-// The first `most` rows of each list.
+// Shows at most `most` rows of each list.
 std::string comparison_table(const Comparison& comparison, std::size_t most, std::size_t width);
 std::string comparison_json(const Comparison& comparison);
 

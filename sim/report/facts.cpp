@@ -46,7 +46,7 @@ void add_transport(std::string_view transport, std::int64_t time_ps, std::int64_
                    Facts& facts) {
   if (transport == text(TransportKind::Ideal) || time_ps == 0) return;
   std::int64_t more_ps = time_ps - ideal_time_ps;
-  // A transport may choose what links alone do not.
+  // The difference can be negative: a transport can choose algorithms that `ideal` does not have.
   facts.add("transport",
             fmt::format("{}: {} {} than links alone, {}{}", transport,
                         duration_text(more_ps < 0 ? -more_ps : more_ps),

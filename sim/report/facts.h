@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What tables and pages say alike of runs, replays and dispatched traces.
+// Texts and summaries that tables and pages share, for runs, replays and dispatched traces.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@
 
 namespace reshard::sim {
 
-// Lines of facts that several tables share.
+// ---- lines of facts that several tables share
 
 template <class Values, class Text>
 std::string joined(const Values& values, const char* separator, Text&& text_of) {
@@ -30,29 +30,28 @@ std::string joined(const Values& values, const char* separator, Text&& text_of) 
 
 std::string ratio_of(std::int64_t time_ps, std::int64_t to_ps);
 
-// Each adds nothing where there is nothing to say.
+// These add nothing if there is nothing to report.
 void add_cache(const std::optional<CacheStatistics>& cache, Facts& facts);
 void add_classes(const std::vector<ClassUse>& classes, bool with_flows, Facts& facts);
 void add_path(const std::optional<PathFacts>& path, Facts& facts);
 void add_phases(const std::vector<PhaseTime>& phases, Facts& facts);
-// What links cost and what the software that drives them does.
+// How much the transport's time differs from that of links alone.
 void add_transport(std::string_view transport, std::int64_t time_ps, std::int64_t ideal_time_ps,
                    Facts& facts);
 
-// What tables and pages say alike of a replayed trace. Texts are empty where there is nothing to
-// say.
+// ---- a replayed trace; texts are empty if there is nothing to report
+
 std::string proof_text(const ReplayReport& report);
 std::string data_text(const ReplayReport& report);
 // "3.2 ms more than without them, 25.6 ms; most of it at line 7 (3 ms longer)".
 std::string faults_text(const ReplayReport& report);
 // "rank 3, 10 ms behind all others at line 7; together they waited 70 ms (and 2 more)".
 std::string late_text(const ReplayReport& report);
-// Launches whose turn came late: those that would gain by a swap, most first.
+// The delayed launches that a swap would speed up, by gain, descending.
 std::vector<Delayed> delayed_by_gain(const ReplayReport& report);
 
-// A trace repeats itself: tensors of the same layer kind differ in name only.
-
-// Redistributions of one request by one planner; from start to end of each in the run, summed.
+// Redistributions of one request by one planner: a trace repeats them, since the tensors of equal
+// layers differ only in name. time_ps: from start to end of each in the run, summed.
 struct RequestKind {
   const ReplayRow* first = nullptr;
   std::int64_t count = 0, bytes = 0, time_ps = 0;
@@ -61,43 +60,43 @@ struct RequestKind {
 // In order of first appearance; points into `rows`.
 std::vector<RequestKind> kinds_of(const std::vector<ReplayRow>& rows);
 
-// What a dispatched trace comes to by module and operator, and by what moves.
+// ---- a dispatched trace, by module and operator, and by collective
 
-// Calls of one operator in one module; times of redistributions each alone.
+// Calls of one operator in one module. The times of redistributions are those of each alone.
 struct OperatorFacts {
-  std::string module, op;  // op: "redistribute" where it was asked for
+  std::string module, op;  // op: "redistribute" for explicit ones
   std::int64_t calls = 0, implicit = 0, explicit_ones = 0;
-  std::int64_t compute_ps = 0;  // of the calls, one after the other
+  std::int64_t compute_ps = 0;  // summed over the calls
   Moved moved;
   std::int64_t bound_ps = 0;
-  OperatorFacts& operator+=(const OperatorFacts& more);  // counts, bytes and times
+  OperatorFacts& operator+=(const OperatorFacts& more);  // adds counts, bytes and times
 };
-// By module, then by operator.
+// Sorted by module, then by operator.
 std::vector<OperatorFacts> operator_facts(const DispatchReport& report);
 
-// What PyTorch does wrong with calls of one operator.
+// A PyTorch bug and the calls of one operator that it affects.
 struct FaultFacts {
   std::string op;
   std::string_view what;
   std::vector<std::int64_t> lines;
 };
-// As they first come.
+// In order of first appearance.
 std::vector<FaultFacts> fault_facts(const DispatchReport& report);
 // "line 4", "lines 4, 9, 12 and 7 more".
 std::string lines_text(const std::vector<std::int64_t>& lines);
 
-// Redistributions of one pass for one operator by the same collectives.
+// Redistributions in one pass for one operator that use the same collectives.
 struct CollectiveFacts {
   std::string pass;
   std::string steps;  // "all_gather on tp", "all_gather on dp, all_to_all on tp"
-  std::string cause;  // the operator; "redistribute" where it was asked for
+  std::string cause;  // the operator; "redistribute" for explicit ones
   Moved moved;
   std::int64_t bound_ps = 0;
 };
-// Calls of which the trace alone says what became of them, by operator.
+// Calls whose results are known only from the trace, by operator.
 std::vector<TakenAsRecorded> recorded_facts(const DispatchReport& report);
 
-// By pass, then as they first come.
+// By pass, then in order of first appearance.
 std::vector<CollectiveFacts> collective_facts(const DispatchReport& report);
 
 }  // namespace reshard::sim

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the writers of JSON share. Included by them only: the JSON library stays out of other
-// headers.
+// Helpers shared by the JSON writers. Only they include it, so that the JSON library stays out of
+// other headers.
 #pragma once
 
 #include <cstdint>
@@ -25,14 +25,14 @@ Json or_null(const std::optional<Value>& value) {
   return value ? Json(*value) : Json(nullptr);
 }
 
-// Null for the empty text.
+// Null for an empty text.
 inline Json or_null(std::string_view text) { return text.empty() ? Json(nullptr) : Json(text); }
 
 inline Json digest_json(const std::optional<Digest>& digest) {
   return digest ? Json(digest->hex()) : Json(nullptr);
 }
 
-// What `row` makes of each element.
+// An array with row(element) for each element.
 template <class List, class Row>
 Json list_json(const List& list, Row&& row) {
   Json out = Json::array();
@@ -40,25 +40,25 @@ Json list_json(const List& list, Row&& row) {
   return out;
 }
 
-// Two-blank indentation, one newline at the end; text that is no UTF-8 is made so.
+// Indented by two spaces, one newline at the end. Invalid UTF-8 is replaced.
 inline std::string written(const Json& json) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-// Parts of JSON that several reports share.
+// ---- parts of JSON that several reports share
 
-// A number with log10(scale) decimals: the nearest double prints as those again.
+// value / scale as a number: the nearest double, which prints with at most log10(scale) decimals.
 Json decimal_json(std::optional<std::int64_t> value, double scale = 10'000.0);
 
 Json cache_json(const CacheStatistics& cache);
 Json links_json(const std::vector<LinkUse>& links, std::int64_t end_ps, std::int64_t scale);
 Json classes_json(const std::vector<ClassUse>& classes);
 
-// "critical_path" and "critical_causes". Without a path nobody asked; null where there is none.
-// `start` begins the row of a part.
+// "critical_path" and "critical_causes": nothing without a path, null if it was not recorded.
+// `start` returns the first fields of a part's row.
 void add_path(const std::optional<PathFacts>& path,
               const std::function<Json(const PathFacts::PathSpan&)>& start, Json& out);
-// "phases", where there are any.
+// "phases", if there are any.
 void add_phases(const std::vector<PhaseTime>& phases, Json& out);
 
 }  // namespace reshard::sim

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a plan's parts carry; writing; reading, without trust: a file that does not hold exactly
-// what its header promises is refused at the line that is wrong.
+// Derives the parts of a plan, and writes and reads measurement files. The reader does not trust
+// its input: a file that does not hold exactly what its header promises is refused at the wrong
+// line.
 #include "sim/report/measurements.h"
 
 #include <algorithm>
@@ -217,7 +218,7 @@ class MeasurementsReader {
     return out;
   }
 
-  // The line that starts a run.
+  // Reads the line that starts a run.
   void read_run(TraceFields& fields) {
     end_run();
     std::int64_t next = static_cast<std::int64_t>(out_.runs.size());

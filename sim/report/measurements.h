@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a plan's runs on a backend took, as a file: JSON lines, described in
-// traces/measurements-format.md. `validate` writes it, calibration of a topology reads it.
+// Files with the measured times of a plan's runs on a backend: JSON lines, described in
+// traces/measurements-format.md. `validate` writes them, calibration of a topology reads them.
 //
-// The file says what each rank's part of each step carried, so that it can be used without the
-// plan.
+// The file lists what each rank's part of each step carried, so it can be used without the plan.
 #pragma once
 
 #include <cstdint>
@@ -23,13 +22,14 @@ struct MeasuredPart {
   std::int32_t step;
   Rank rank;
   std::string kind = {};  // kind_text
-  // exchange: (peer, bytes) of the messages that the rank sends and of those that it receives,
+  // For exchange: (peer, bytes) of the messages that the rank sends, and of those that it receives,
   // ascending by peer.
   std::vector<std::pair<Rank, std::int64_t>> sent = {}, received = {};
-  // Collectives: the group, in its order. Empty for others.
+  // For collectives: the group, in its order. Otherwise empty.
   std::vector<Rank> group = {};
-  // Collectives: what a rank gives to an all_gather, gets from a reduce_scatter, has of an
-  // all_reduce, sends to each other rank in an all_to_all. copy, fill, reduce: bytes written.
+  // For collectives: what a rank contributes to an all_gather, gets from a reduce_scatter, holds in
+  // an all_reduce, sends to each other rank in an all_to_all. For copy, fill, reduce: bytes
+  // written.
   std::int64_t bytes = 0;
   friend bool operator==(const MeasuredPart&, const MeasuredPart&) = default;
 };
@@ -37,20 +37,20 @@ struct MeasuredPart {
 struct Measurements {
   std::string version;              // of reshard
   std::string backend, library;     // "mpi", "Open MPI 4.1.4"
-  std::string request, planner;     // Request::text; whose plan it is
-  std::string topology;             // that the plan was made for
+  std::string request, planner;     // request: Request::text
+  std::string topology;             // the one that the plan was made for
   std::vector<Rank> ranks;          // ascending
-  std::int64_t warm_up = 0;         // runs before the first one here
+  std::int64_t warm_up = 0;         // runs before the first one in `runs`
   std::vector<MeasuredPart> parts;  // ascending (step, rank)
   std::vector<Timeline> runs;       // each with one span per part, in the same order
 };
 
-// What every rank does in every step of the plan.
+// The parts of all ranks in all steps of the plan, ascending (step, rank).
 std::vector<MeasuredPart> parts_of(const Plan& plan);
 
 void write_measurements(std::ostream& out, const Measurements& measurements);
-// `file` names the stream in messages. Throws InputError "FILE:LINE: FIELD: ..."; memory is bounded
-// by what was read.
+// `file` names the stream in messages. Throws InputError "FILE:LINE: FIELD: ...". Memory is bounded
+// by the size of the input.
 Measurements parse_measurements(std::istream& in, const std::string& file);
 
 }  // namespace reshard::sim

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// From studies, runs and rows to what reports say of them.
+// Turns studies, runs and sweep rows into reports.
 #include "sim/report/report.h"
 
 #include <algorithm>
@@ -30,7 +30,7 @@ std::vector<StepRow> step_rows(const Plan& plan, const PlanBytes& bytes) {
   return rows;
 }
 
-// From the first start to the last end of the parts of each step, over all ranks.
+// First start and last end of a step on any rank.
 struct Extent {
   std::optional<std::int64_t> start_ps, end_ps;
 };
@@ -58,8 +58,8 @@ void add_reasons(const Explanation& explanation, RunReport& report) {
   }
 }
 
-// Four decimals; libraries may differ in the last bit of a logarithm, which these digits do not
-// show.
+// Rounded to four decimals: math libraries can differ in the last bit of a logarithm, which these
+// digits do not show.
 std::int64_t rounded_e4(double value) {
   return static_cast<std::int64_t>(std::floor(value * 10'000 + 0.5));
 }
@@ -69,8 +69,7 @@ SweepSummary summarize(const SweepReport& report, const std::string& mesh,
   SweepSummary out;
   out.mesh = mesh;
   out.planner = planner;
-  // The mean is taken over logarithms: a product of thousands of ratios could leave the range of a
-  // double.
+  // A sum of logarithms, since a product of thousands of ratios could exceed the range of double.
   double logarithms = 0;
   for (const SweepRow& row : report.rows) {
     if (row.mesh != mesh || row.planner != planner) continue;
@@ -207,7 +206,7 @@ namespace {
 std::int64_t largest_shard_bytes(std::span<const Request> tensors) {
   std::int64_t largest = 0;
   for (auto side : {&Request::source, &Request::destination}) {
-    std::vector<std::pair<Rank, std::int64_t>> held;  // a shard each
+    std::vector<std::pair<Rank, std::int64_t>> held;  // (rank, bytes) of each shard
     for (const Request& request : tensors) {
       const Layout& layout = (request.*side)();
       for (std::int32_t position = 0; position < layout.mesh().size(); ++position)
@@ -272,8 +271,8 @@ std::vector<std::string> faults_of(const ValidateReport& report) {
 
 std::string pair_text(const SweepRow& row) { return fmt::format("{} -> {}", row.from, row.to); }
 
-// Uses n from which p2p's first use + n times its time is no more than another planner's, for all
-// others: each allows n from one number on, or up to one.
+// The least number of uses n >= 1 at which p2p's first use + n x time is at most that of every
+// other planner. Each other planner gives a lower or an upper limit for n.
 void win_back(std::span<SweepRow> rows) {
   for (SweepRow& own : rows) {
     if (own.planner != "p2p" || !own.time_ps || !own.first_use_ps) continue;

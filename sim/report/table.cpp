@@ -12,19 +12,19 @@ namespace reshard::sim {
 
 namespace {
 
-// Bytes of a cell: a name of others may be of any length.
+// Bytes of a cell: names from input files can be of any length.
 constexpr std::size_t kMostInCell = 4000;
-// Columns of text are not made narrower than this within words.
+// Text columns are not made narrower than this by splitting words.
 constexpr std::size_t kLeastText = 8;
 
 bool continues(char c) { return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U; }
 
-// Code points of UTF-8 text: bytes that do not continue another.
+// The number of code points of UTF-8 text: bytes that are not continuation bytes.
 std::size_t width_of(std::string_view text) {
   return to_index(std::count_if(text.begin(), text.end(), [](char c) { return !continues(c); }));
 }
 
-// What a line may end behind.
+// A piece of text after which a line can end.
 struct LineWord {
   std::string_view text;
   bool behind_blank;
@@ -104,8 +104,8 @@ void Table::add_row(std::vector<std::string> cells) {
   rows_.push_back(std::move(cells));
 }
 
-// Each column as wide as its widest cell; where that is too much, the widest are made narrower,
-// figures' titles first, then text at its blanks, at last within words.
+// Starts with each column as wide as its widest cell. If that is too wide, narrows the widest
+// columns: first the titles of figures, then text wrapped at blanks, last text with split words.
 std::vector<std::size_t> Table::widths_within(std::size_t width) const {
   std::vector<std::size_t> widths(right_.size(), 0), least(right_.size(), 0);
   for (const std::vector<std::string>& row : rows_)

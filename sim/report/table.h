@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Text tables for people: aligned columns, no trailing blanks, the same bytes everywhere. They fit
-// a width: long cells of text go on below themselves, broken at blanks where that is enough.
+// Text tables: aligned columns, no trailing blanks, the same bytes on every platform. Tables fit a
+// width: long text cells are wrapped within their column, at blanks if possible.
 #pragma once
 
 #include <cstddef>
@@ -12,29 +12,30 @@
 
 namespace reshard::sim {
 
-// "1.0400" of ten-thousandths; "-" where there is none.
+// A ratio in units of 1/10,000 as "1.0400"; "-" for none.
 std::string ratio_text(std::optional<std::int64_t> ratio_e4);
-// "5.389 ms", "-" where there is none.
+// "5.389 ms"; "-" for none.
 std::string time_text(std::optional<std::int64_t> ps);
 
-// The lines of a text, at most `width` wide: they end at a blank, which goes, or behind another of
-// the characters `ends`; within a word that alone is wider only where words may be `broken`.
+// Splits a text into lines of at most `width` code points. Lines end at a blank, which is dropped,
+// or after another character of `ends`. A single word wider than `width` is split if `broken`, else
+// its line is wider.
 std::vector<std::string> wrapped(std::string_view text, std::size_t width,
                                  std::string_view ends = " ,", bool broken = true);
 
-// Where nobody says how wide a screen is: in a pipe, in a log.
+// The width if that of the screen is not known: in a pipe, in a log.
 inline constexpr std::size_t kTableWidth = 80;
 
 class Table {
  public:
-  // A title behind '>' is of figures: its column is aligned right, all others left.
+  // A title with a leading '>' makes a column of figures, aligned right; others are aligned left.
   explicit Table(const std::vector<std::string>& titles);
 
   // As many cells as columns; cells hold UTF-8 and are measured in code points.
   void add_row(std::vector<std::string> cells);
   std::size_t rows() const { return rows_.size() - 1; }
 
-  // A title line and one line per row or more, columns two blanks apart.
+  // A title line and one or more lines per row, columns two blanks apart.
   std::string text(std::size_t width = kTableWidth) const;
 
  private:
@@ -44,7 +45,7 @@ class Table {
   std::vector<std::vector<std::string>> rows_;  // the titles first
 };
 
-// Lines "name   value" with the values in one column, in which long ones go on.
+// Lines "name   value" with the values in one column, within which long ones are wrapped.
 class Facts {
  public:
   void add(std::string name, std::string value) {

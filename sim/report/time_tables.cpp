@@ -23,7 +23,7 @@ std::string more(std::size_t count, std::size_t shown) {
   return count > shown ? fmt::format("(and {} more)\n", count - shown) : std::string();
 }
 
-// The longest, of equal ones the first, in the order of time.
+// The longest parts (the first of equals), in order of time.
 std::vector<PathFacts::PathSpan> longest_parts(const PathFacts& path) {
   std::vector<PathFacts::PathSpan> parts = path.parts;
   std::stable_sort(parts.begin(), parts.end(),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where the time goes, as tables that several reports share: the most used links, the critical
-// path, what parts of a timeline are called.
+// Tables about time that several reports share: the busiest links, the critical path, and the names
+// of the parts of a timeline.
 #pragma once
 
 #include <cstddef>
@@ -15,31 +15,31 @@
 
 namespace reshard::sim {
 
-// "61.2 %", to the nearest.
+// "61.2 %", rounded half up.
 std::string share_text(std::int64_t time_ps, std::int64_t of_ps);
 
-// A few of the links, with a blank line above; nothing where there are none. `scale` as of
+// The first few of the links, after a blank line; empty if there are none. `scale` as in
 // utilisation().
 std::string link_table(const std::vector<LinkUse>& links, std::int64_t end_ps, std::int64_t scale,
                        std::size_t width);
 
-// "61.2 % of the time waits for node0.nic0.out"; empty where no time passes.
+// "61.2 % of the time waits for node0.nic0.out"; empty if no time passes.
 std::string path_sentence(const PathFacts& path);
 
-// What the time waits for, summed, and the longest parts; `what` names the step or operation of a
-// part, `title` says which it is.
+// The causes of waiting, summed, and the longest parts. `what` names the step or operation of a
+// part; `title` is the title of that column.
 std::string path_tables(const PathFacts& path, const std::string& title,
                         const std::function<std::string(const PathFacts::PathSpan&)>& what,
                         std::size_t width);
 
-// What pictures of a timeline call a rank's part of an operation.
+// ---- names in charts for a rank's part of an operation
 
-// Of a step of a plan its kind; of an operation without steps "compute", "message", "setup", or its
-// collective's kind. `step`: -1 where there is none.
+// For a step of a plan its kind; for an operation without steps (`step` is -1) "compute",
+// "message", "setup", or the kind of the collective.
 std::string_view part_kind(const Workload& workload, OpId op, std::int32_t step);
 
-// "wq.weight: all_gather", "all_gather" without a label, "operation 7" without label and step.
-// `labels` by operation; may be shorter.
+// "wq.weight: all_gather"; without a label "all_gather"; without label and step "operation 7".
+// `labels` is indexed by operation and can be shorter.
 std::string part_name(const Workload& workload, const std::vector<std::string>& labels, OpId op,
                       std::int32_t step);
 

@@ -21,8 +21,8 @@ namespace reshard::sim {
 
 namespace {
 
-// All that cuts a dim, as one factor: lengths that are its multiples are cut evenly. Saturates:
-// what is that large divides nothing.
+// The product of everything that cuts a dim: its multiples are cut evenly. Saturates at kMaxBytes,
+// which divides no length.
 std::int64_t cuts_of(const Layout& layout, int dim) {
   std::int64_t cuts = 1;
   for (int axis : layout.stack(dim)) {
@@ -48,8 +48,8 @@ bool same_emptiness(const Layout& a, const Layout& b, int dim) {
 }
 
 struct ShortenedDim {
-  int preference;           // higher is better
-  std::int64_t piece_size;  // longest pieces first
+  int preference;           // 2: even, 1: keeps which shards are empty, 0: neither
+  std::int64_t piece_size;  // of equal preference, longest first
   int dim;
   Shape shape;
 };
@@ -70,7 +70,7 @@ std::optional<ShortenedDim> candidate(const Request& request, int dim) {
   return out;
 }
 
-// One halving more, or nothing where every dim is 0 or 1.
+// Halves one dim; none if every dim is 0 or 1.
 std::optional<Request> halved(const Request& request) {
   std::optional<ShortenedDim> best;
   for (int dim = 0; dim < request.shape().size(); ++dim) {
@@ -84,8 +84,8 @@ std::optional<Request> halved(const Request& request) {
                  resized(request.destination(), best->shape), request.name());
 }
 
-// Checks destination shards as they come, tensor by tensor and ascending by rank. A rank that must
-// hold what an earlier one holds is compared with that one, byte for byte.
+// Checks destination shards in the order of tensors, then of ranks. If a rank must hold the same as
+// an earlier one, a byte-for-byte comparison with that one is tried first.
 class DestinationCheck {
  public:
   explicit DestinationCheck(const Plan& plan) : plan_(plan), patterns_(plan) {}
@@ -150,14 +150,14 @@ DataReport move(const Plan& plan) {
   return report;
 }
 
-// Halvings after which `bytes` are within the budget, were they to shrink in proportion.
+// The number of halvings that would bring `bytes` within the budget if they shrank in proportion.
 int halvings_for(std::int64_t bytes, std::int64_t budget_bytes) {
   int halvings = 0;
   while (halvings < 62 && bytes >> halvings > budget_bytes) ++halvings;
   return halvings;
 }
 
-// Plans for smaller and smaller tensors until one is within the budget or none is smaller.
+// Plans for smaller and smaller tensors until one is within the budget or cannot shrink further.
 std::shared_ptr<const Plan> within(std::int64_t budget_bytes, std::shared_ptr<const Plan> plan,
                                    const MakePlan& replan) {
   if (!replan) return plan;

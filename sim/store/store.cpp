@@ -17,7 +17,7 @@ namespace reshard::sim {
 
 namespace {
 
-// Temporaries in the order in which they may be freed.
+// A temporary and the step after which it can be freed.
 struct Release {
   std::int32_t after_step;
   BufferId buffer;
@@ -84,7 +84,7 @@ void StoreMemory::lend(BufferId buffer, Slot slot, std::byte* data, std::size_t 
 }
 
 void StoreMemory::lend_source(BufferId source, Slot slot, std::span<const std::byte> memory) {
-  // It stays as it is: write() refuses sources.
+  // The const_cast is safe: write() refuses sources.
   lend(source, slot, const_cast<std::byte*>(memory.data()), memory.size());
 }
 
@@ -132,7 +132,7 @@ void fill_sources(const Plan& plan, const FillSource& fill, StoreMemory& memory,
   const Mesh& mesh = request.source().mesh();
   BufferId source = source_of(tensor);
   IndexVector<std::int32_t, std::int32_t> replicas = first_replicas(request);
-  // By mesh position: the slot that was filled for its set of replicas.
+  // By first position of a set of replicas: the slot that was filled for the set.
   IndexVector<std::int32_t, Slot> filled(replicas.size(), -1);
   for (auto [slot, position] : slots_of(plan, mesh)) {
     Slot& with = filled[replicas[position]];
@@ -164,7 +164,7 @@ void take_destinations(const Plan& plan, const TakeDestination& take, StoreMemor
   BufferId destination = destination_of(tensor);
   for (auto [slot, position] : slots_of(plan, plan.request(tensor).destination().mesh())) {
     std::int64_t size = memory.size_bytes(destination, slot);
-    // An empty shard is written by no step.
+    // No step writes an empty shard.
     const std::byte* data =
         size == 0 ? memory.write(destination, slot) : memory.read(destination, slot);
     take(plan.rank_of(slot), {data, to_index(size)});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The store: runs a plan on real bytes with every rank's buffers in this process. It is the
-// reference that real backends are compared with.
+// The store: runs a plan on real bytes, with the buffers of all ranks in this process. It is the
+// reference that other backends are compared with.
 #pragma once
 
 #include <cstddef>
@@ -20,36 +20,35 @@
 
 namespace reshard::sim {
 
-// The memory of all ranks, in which operations run: one allocation per (buffer, slot), made when it
-// is first written, or the caller's, where lent. Every box is checked against its buffer.
+// The memory of all ranks: one allocation per (buffer, slot), made on first write, or memory that
+// the caller lends. Every box is checked against its buffer.
 //
-// Source shards that hold the same elements of the same addend share one allocation. Sharing is
-// copy-on-write in the plain sense that a write needs memory of its own: plans never write the
-// source, so a write to it is refused instead of copied.
+// Source shards that hold the same elements of the same addend share one allocation. This is safe
+// without copying because plans never write the source: writes to it are refused.
 class StoreMemory : public HostOperations<StoreMemory> {
  public:
-  // `poison`: new memory is filled with 0xa5, so that a read of what was never written shows in
-  // tests. The plan must outlive this.
+  // `poison`: fills new memory with 0xa5, so that tests notice reads of memory that was never
+  // written. The plan must outlive this object.
   explicit StoreMemory(const Plan& plan, bool poison = false);
 
-  // Gives the slot's shard of a source its memory, or shares that of another slot.
+  // Allocates the slot's shard of a source, or lets it share that of another slot.
   std::span<std::byte> allocate_source(BufferId source, Slot slot);
   void share_source(BufferId source, Slot slot, Slot with);
-  // Memory of the caller's, of the buffer's size, which must outlive this; counted as neither live
-  // nor peak.
+  // Uses the caller's memory, which must have the buffer's size and outlive this object. It counts
+  // neither as live nor as peak.
   void lend_source(BufferId source, Slot slot, std::span<const std::byte> memory);
   void lend_destination(BufferId destination, Slot slot, std::span<std::byte> memory);
 
-  // The slot must have the buffer; where elements are read they must have been written.
+  // The slot must have the buffer, which must have been written before.
   const std::byte* read(BufferId buffer, Slot slot) const;
-  // Allocates at the first call. Never a source.
+  // Allocates on the first call. CheckFailure for a source.
   std::byte* write(BufferId buffer, Slot slot);
   void release(BufferId buffer, Slot slot);
 
   std::int64_t size_bytes(BufferId buffer, Slot slot) const {
     return plan_.buffer_bytes(buffer, slot);
   }
-  std::int64_t live_bytes() const { return live_bytes_; }  // allocated now, shared memory once
+  std::int64_t live_bytes() const { return live_bytes_; }  // allocated now; shared memory once
   std::int64_t peak_bytes() const { return peak_bytes_; }
 
  private:
@@ -67,7 +66,7 @@ class StoreMemory : public HostOperations<StoreMemory> {
   const Plan& plan_;
   bool poison_;
   std::int64_t live_bytes_ = 0, peak_bytes_ = 0;
-  // [buffer * slots + slot]: within a Block that it owns, or lent and owned by nobody.
+  // [buffer * slots + slot]. Each owns its Block, or owns nothing if the memory is lent.
   std::vector<std::shared_ptr<std::byte>> memory_;
 };
 
@@ -77,9 +76,8 @@ std::int64_t store_bytes(const Plan& plan);
 
 struct StoreOptions {
   bool poison = false;  // see StoreMemory
-  bool forward = true;  // no needless packing (core/schedule/forwarding.h)
-  // A clock to measure steps with, in picoseconds from any origin; without one timelines are empty.
-  // The store itself has none.
+  bool forward = true;  // avoids needless packing (core/schedule/forwarding.h)
+  // A clock to time steps with, in picoseconds from any origin. Without one, timelines are empty.
   std::function<std::int64_t()> now_ps = {};
   // prepare() throws InputError for a plan that needs more (store_bytes).
   std::int64_t memory_limit_bytes = kMaxBytes;
@@ -90,12 +88,12 @@ class Store : public Executor {
   explicit Store(StoreOptions options = {}) : options_(std::move(options)) {}
 
   std::string_view name() const override { return "local"; }
-  // Steps run in listed order, each for all ranks at once: all its ranks have the span of the step.
-  // `fill` is called for the first rank of every set of source replicas. What `take` is given stays
-  // valid as long as the prepared plan, which the store must outlive.
+  // Steps run in listed order, each for all its ranks at once, so that these all get the step's
+  // span. `fill` is called for the first rank of every set of source replicas. The bytes passed to
+  // `take` stay valid for as long as the prepared plan, which the store must outlive.
   std::unique_ptr<PreparedPlan> prepare(const Plan& plan) override;
 
-  // Of the last run: bytes written by steps, and the most bytes that were allocated at a time.
+  // Of the last run: bytes written by steps, and the most bytes allocated at one time.
   std::int64_t bytes_moved() const { return bytes_moved_; }
   std::int64_t peak_bytes() const { return peak_bytes_; }
 
@@ -105,12 +103,12 @@ class Store : public Executor {
   std::int64_t bytes_moved_ = 0, peak_bytes_ = 0;
 };
 
-// The parts of a run, for callers that want to see between them.
+// The phases of a run, for callers that inspect the memory in between.
 void fill_sources(const Plan& plan, const FillSource& fill, StoreMemory& memory,
                   TensorId tensor = TensorId{0});
 // Called after every step.
 using StepDone = std::function<void(StepId step)>;
-// Runs all steps, freeing every temporary after its last use; returns the bytes written.
+// Runs all steps and frees each temporary after its last use. Returns the bytes written.
 std::int64_t run_steps(const Plan& plan, Forwarding& forwarding, StoreMemory& memory,
                        const StepDone& done = {});
 void take_destinations(const Plan& plan, const TakeDestination& take, StoreMemory& memory,

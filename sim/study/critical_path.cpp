@@ -13,17 +13,17 @@ namespace reshard::sim {
 
 namespace {
 
-// Asks for what bounds the one flow of the chain that shares at a time.
+// Records what limits the rate of the chain's current flow; at most one is active at a time.
 class LimitsOfChain : public FlowObserver {
  public:
   struct Limit {
     std::int64_t since_ps;
-    std::optional<ResourceId> resource;  // none: its cap
+    std::optional<ResourceId> resource;  // none: the flow's rate cap
   };
 
   explicit LimitsOfChain(const std::vector<Wait>& chain) : chain_(chain), limits_(chain.size()) {}
 
-  // Of a wait of the chain, ascending.
+  // The limits of one wait of the chain, ascending in time.
   const std::vector<Limit>& of(std::size_t wait) const { return limits_[wait]; }
 
   void begun(std::int32_t flow) override {
@@ -52,8 +52,8 @@ class LimitsOfChain : public FlowObserver {
   const std::vector<Wait>& chain_;
   std::vector<std::vector<Limit>> limits_;
   std::int32_t transfers_ = 0, flow_ = -1;
-  std::size_t next_ = 0, at_ = kNowhere;  // at_: of the flow
-  std::optional<ResourceId> held_by_;     // the flow
+  std::size_t next_ = 0, at_ = kNowhere;  // indices in the chain; at_: the wait of flow_
+  std::optional<ResourceId> held_by_;     // the link that is down and stops flow_
 };
 
 class Parts {

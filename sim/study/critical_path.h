@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the time of a run was waited for, from 0 to its end: the longest chain of transfers and
-// computes (wait_log.h), each cut into what it cost and what bounded its rate.
+// The critical path of a run, from 0 to its end: the chain of transfers and computes (wait_log.h)
+// that decided the end, each split into fixed costs and what limited its rate.
 #pragma once
 
 #include <cstdint>
@@ -19,19 +19,19 @@
 namespace reshard::sim {
 
 enum class WaitedFor : std::uint8_t {
-  Resource,  // its flows shared it, and none of them could have had more; or it was down
+  Resource,  // the resource was the bottleneck (its flows used all its capacity) or was down
   Latency,   // of the route
-  Launch,    // what the transport takes before the first byte, beside the route's latency
+  Launch,    // what the transport takes before the first byte, on top of the route's latency
   Cap,       // the rate that the route allows one flow
-  Protocol,  // the rate that the transport allows it
+  Protocol,  // the rate that the transport allows one flow
   Compute
 };
 
 struct PathPart {
   OpId op;
-  std::int32_t step;  // of the plan; -1 where there is none
+  std::int32_t step;  // of the plan; -1 if the operation has no steps
   WaitedFor cause;
-  ResourceId resource;  // of WaitedFor::Resource, else -1
+  ResourceId resource;  // set for WaitedFor::Resource, else -1
   std::int64_t start_ps, end_ps;
   bool differs_in_time_only(const PathPart& other) const {
     return op == other.op && step == other.step && cause == other.cause &&
@@ -43,10 +43,10 @@ struct PathPart {
 // "node0.gpu3.nvlink.out", "latency", "launch", "cap", "protocol", "compute".
 std::string cause_text(const PathPart& part, const Topology& topology);
 
-// Each part longer than 0, beginning where the one before it ends, the first at 0 and the last
-// ending with the run; neighbours differ. The run is simulated twice: only once its chain is known
-// can what bounds it be asked for. None where it has more than WaitLog::kMaxWaits transfers. Throws
-// what run() throws.
+// The parts in order of time, without gaps: the first starts at 0, the last ends with the run, none
+// is empty, and neighbours differ in more than time. Simulates the run twice, because the limits of
+// a chain can be recorded only once the chain is known. None if the run has more than
+// WaitLog::kMaxWaits waits. Throws what run() throws.
 std::optional<std::vector<PathPart>> critical_path(const Workload& workload,
                                                    const Topology& topology, Carriers carriers = {},
                                                    const Order* order = nullptr,

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::int64_t kShareOfRun = 20;
 
-// When each rank computes, or its host is held up alone.
+// When each rank computes or is alone in a setup, which holds up its host.
 class Computing {
  public:
   Computing(const Workload& workload, const std::vector<Span>& spans) {
@@ -26,7 +26,7 @@ class Computing {
     });
   }
 
-  // Computes of several streams count each.
+  // Concurrent computes on several streams are added up.
   Int128 time_ps(Rank rank, std::int64_t from_ps, std::int64_t to_ps) const {
     Int128 out = 0;
     for (const Span& span : by_rank_[rank])
@@ -45,7 +45,7 @@ class Computing {
   Grouped<Span> by_rank_;
 };
 
-// Spans of one operation without steps, one per rank.
+// `spans` belong to one operation without steps, one per rank.
 std::optional<LateArrival> late_one(std::span<const Span> spans, std::int64_t run_ps,
                                     const Computing& computing) {
   std::int64_t first = spans.front().start_ps, second_last = first, end = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Ranks that others wait for: where one rank comes to a collective so late that it matters.
+// Stragglers: ranks that reach a collective late enough to cost the run time.
 #pragma once
 
 #include <cstdint>
@@ -10,19 +10,19 @@
 
 namespace reshard::sim {
 
-// The last rank to come to an operation, behind all others.
+// The last rank to reach an operation.
 struct LateArrival {
   OpId op;
   Rank rank;
   std::int64_t arrival_ps;
-  std::int64_t late_ps;    // behind the last of the others
-  std::int64_t waited_ps;  // by all others together
+  std::int64_t late_ps;    // after the last of the others
+  std::int64_t waited_ps;  // summed over the others
 };
 
-// Of bare collectives, of which all ranks wait for all; in the order of arrivals, then by
-// operation. A rank is late when it comes later behind the others than these come behind
-// each other, than the collective then takes, and than the twentieth part of the run, and has
-// computed for most of that time: who only waited for somebody else is not to blame.
+// Late arrivals at bare collectives, by arrival time, then by operation. A rank is late if its
+// delay after the last of the others exceeds the spread of their arrivals, the time that the
+// collective then takes, and a twentieth of the run; and if it computed for at least half of that
+// delay, so that a rank which itself waited for another one is not blamed.
 std::vector<LateArrival> late_arrivals(const Workload& workload, const Timeline& timeline);
 
 }  // namespace reshard::sim

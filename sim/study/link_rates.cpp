@@ -11,7 +11,8 @@ LinkRates::LinkRates(std::int32_t resource_count)
           (kMostKnots << 12) / to_index(std::max(resource_count, 1)), 8, kMostKnots)),
       links_(to_index(resource_count)) {}
 
-// The last knot is always there; it stays only where it is the first of its cell.
+// The latest knot is always present. Once a later one arrives it is kept only if it is the first of
+// its cell.
 void LinkRates::keep(Link& link, std::int64_t now_ps) const {
   std::vector<WorkDone>& knots = link.knots;
   auto same_cell = [&](const WorkDone& a, const WorkDone& b) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What each link carried at each time of a run, for those who draw it.
+// Each link's rate over the time of a run, for charts.
 //
-// Kept are *knots*: instants at which a link's rate changed, with the work done by then. Between
-// two knots the mean rate is their difference of work over that of time, which is the rate itself
-// where none was left out. A link of too many knots keeps the first of each cell of a grid, the
-// cells twice as wide whenever that is not enough; since knots hold work and not rates, the area
-// under the rate stays the link's bytes.
+// Records *knots*: the instants at which a link's rate changed, with the work done by then. The
+// mean rate between two knots is their difference in work divided by that in time; it is the exact
+// rate unless knots in between were dropped. A link with too many knots keeps only the first of
+// each cell of a time grid, and the cell width doubles until the knots fit. Because knots hold work
+// and not rates, the area under the rate still equals the link's bytes.
 #pragma once
 
 #include <cstdint>
@@ -20,12 +20,12 @@ namespace reshard::sim {
 
 class LinkRates : public FlowObserver {
  public:
-  // At most this many knots of a link, but on topologies of more than 2^12 links as many less as
-  // they are more, down to 8.
+  // The most knots per link. On topologies with more than 2^12 links the limit falls in proportion,
+  // down to 8.
   static constexpr std::size_t kMostKnots = 1024;
   explicit LinkRates(std::int32_t resource_count);
 
-  // As Timeline::work.
+  // In the format of Timeline::work.
   const std::vector<WorkDone>& knots(ResourceId link) const { return links_[link].knots; }
   std::vector<std::vector<WorkDone>> take();
 

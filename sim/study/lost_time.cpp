@@ -11,7 +11,7 @@
 namespace reshard::sim {
 namespace {
 
-// How many resources of the job a hop may be.
+// How many of the job's resources are of this kind of hop.
 std::int64_t resources_of(const Hop& hop, const Topology& topology,
                           const std::vector<Rank>& ranks) {
   if (hop.kind == Hop::Kind::Fabric) return 1;
@@ -31,7 +31,7 @@ bool between_nodes(const Hop& hop, const Topology& topology) {
   });
 }
 
-// What must enter the nodes of the job, all together; 0 where it has but one.
+// Bytes that must enter the job's nodes, summed over nodes; 0 on a single node.
 Int128 least_entering_nodes(const RequestDemand& demand, const CutSets& sets) {
   Int128 sum = 0;
   for (const CutLevel& level : sets.levels())

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What makes a plan slower than its bound: of the factors between the two the greatest.
+// Why a plan is slower than its bound: the greatest of the factors between the two.
 //
-//   links not full  the time over what its busiest resource would need for its bytes at full rate:
-//                   steps that wait for each other, latencies, what the transport costs
-//   few             that need over the average of all resources of its kind: a few ranks do what
-//                   many could
-//   nodes entered   where that kind lies between nodes: what enters nodes over what must
-//   received        elsewhere: what ranks receive over what they must
-//   only            the rest: other kinds could have carried more
+//   links not full  run time / the time its busiest resource needs for its bytes at full rate:
+//                   steps wait for each other, latencies, transport costs
+//   few             that time / the average over the job's resources of the same kind: a few ranks
+//                   do the work of many
+//   nodes entered   if that kind connects nodes: bytes that entered nodes / bytes that must
+//   received        otherwise: bytes that ranks received / bytes that they must
+//   only            the remainder: other kinds of resources could have carried more
 #pragma once
 
 #include <cstdint>
@@ -22,13 +22,13 @@ namespace reshard::sim {
 struct LostTime {
   enum class By : std::uint8_t { Nothing, NotFull, Few, Entered, Received, Only } by = By::Nothing;
   std::string kind;  // of the busiest resource: "nic.out"
-  // In 1/10,000; none: infinite, what was done needed not be done.
+  // In units of 1/10,000. None: infinite, because no bytes had to move at all.
   std::optional<std::int64_t> factor_e4 = 0;
 };
-// "few nic.out 2.00 x", "nodes entered without need"; "-" where less than a twentieth is lost.
+// "few nic.out 2.00 x", "nodes entered without need"; "-" if less than 5 % above the bound.
 std::string text(const LostTime& lost);
 
-// Of a plan's timeline that knows its resources and routes, and what `sets` must bring in.
+// `timeline` must have its resources and routes; `demand` is that of the plan's request on `sets`.
 LostTime lost_time(const Timeline& timeline, const CutSets& sets, const RequestDemand& demand,
                    Int128 received_bytes);
 

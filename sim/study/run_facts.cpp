@@ -31,7 +31,7 @@ std::vector<LinkUse> busiest_links(const Timeline& timeline, const Topology& top
     if (timeline.resources[id].bytes > 0)
       candidates.push_back(
           {timeline.resources[id].bytes, topology.resource_bytes_per_s(id_of<ResourceId>(id)), id});
-  // bytes_a / capacity_a against bytes_b / capacity_b, without rounding.
+  // Compares bytes_a / capacity_a with bytes_b / capacity_b exactly.
   auto busier = [](const LinkBytes& a, const LinkBytes& b) {
     Int128 left = Int128{a.bytes} * b.capacity, right = Int128{b.bytes} * a.capacity;
     return left != right ? left > right : a.id < b.id;
@@ -59,7 +59,8 @@ std::int64_t utilisation(const LinkUse& link, std::int64_t end_ps, std::int64_t 
 
 namespace {
 
-// Keeps the longest parts, of equal ones the first.
+// Keeps the longest parts (the earlier of equally long ones); the others are merged into the kept
+// part before them.
 std::vector<PathPart> coarser(const std::vector<PathPart>& path, std::size_t most_parts) {
   if (path.size() <= most_parts) return path;
   std::vector<std::size_t> longest(path.size());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What reports say of a run beside its time: which links it used and how much, what its time was
-// waited for, and what became of the bytes.
+// What reports show about a run in addition to its time: link usage, the critical path, and the
+// result of the data check.
 #pragma once
 
 #include <cstdint>
@@ -21,15 +21,16 @@ struct LinkUse {
   std::int64_t bytes_per_s;  // capacity
 };
 
-// Resources that carried bytes, by bytes over capacity (the time they would need alone),
-// descending, then by id; at most `limit`.
+// At most `limit` of the resources that carried bytes, by bytes / capacity (the time that the bytes
+// alone would take), descending, then by id.
 std::vector<LinkUse> busiest_links(const Timeline& timeline, const Topology& topology,
                                    std::size_t limit);
 
-// bytes / (capacity x end) in units of 1 / `scale` (at most 10^6), rounded half up; 0 at end 0.
+// bytes / (capacity x end_ps) in units of 1 / `scale` (at most 10^6), rounded half up; 0 if
+// end_ps is 0.
 std::int64_t utilisation(const LinkUse& link, std::int64_t end_ps, std::int64_t scale);
 
-// The critical path as reports show it.
+// The critical path (critical_path.h) as reports show it.
 struct PathFacts {
   struct PathSpan {
     OpId op;
@@ -42,12 +43,12 @@ struct PathFacts {
     std::int64_t time_ps;
   };
 
-  bool recorded = false;  // else there were too many transfers, and all else is empty
-  // From 0 to the end without gaps. Of more than kMostParts the shortest became part of what came
-  // before them.
+  bool recorded = false;  // false: the run had too many waits, and the rest is empty
+  // From 0 to the end without gaps. If there were more than `most_parts`, each of the shortest was
+  // merged into the part before it.
   static constexpr std::size_t kMostParts = 4096;
   std::vector<PathSpan> parts;
-  std::vector<Cause> causes;  // summed over all, most time first, then by name
+  std::vector<Cause> causes;  // time summed over all parts, descending, then by name
 };
 struct PathPart;  // sim/study/critical_path.h
 PathFacts path_facts(const std::optional<std::vector<PathPart>>& path, const Topology& topology,
@@ -58,25 +59,25 @@ struct ClassUse {
   std::int64_t bytes, flows;
 };
 
-// The timeline's flows by the transport of their route, in the order of Transport; classes without
-// flows are left out.
+// The timeline's flows by the transport class of their route, in the order of Transport; classes
+// without flows are left out.
 std::vector<ClassUse> use_by_class(const Timeline& timeline, const Topology& topology);
 
-// What a command was at, and for how long.
+// A phase of a command and how long it took.
 struct PhaseTime {
   std::string name;
   std::int64_t time_ps = 0;
 };
 std::string text(const std::vector<PhaseTime>& phases);  // "planning 1.2 ms, proving 3.4 ms"
 
-// What became of a plan's bytes, as the store found it.
+// The result of running a plan on real bytes in the store (sim/store/data_check.h).
 struct DataReport {
   bool checked = false;
-  bool full_size = false;             // else the tensor was shrunk to fit the budget
-  std::optional<Shape> shape = {};    // of the tensor that was moved; none where there are several
-  std::int64_t elements = 0;          // destination elements compared, all ranks together
-  std::optional<Digest> digest = {};  // XXH3-128 over the destination shards, tensor by tensor and
-                                      // rank ascending; none where they hold no element
+  bool full_size = false;             // false: the tensor was shrunk to fit the budget
+  std::optional<Shape> shape = {};    // of the tensor that was moved; none if there are several
+  std::int64_t elements = 0;          // destination elements compared, summed over ranks
+  std::optional<Digest> digest = {};  // XXH3-128 over the destination shards, by tensor, then by
+                                      // ascending rank; none if they hold no elements
   std::int64_t bytes_moved = 0;       // written by steps
   std::string note = {};              // why nothing was moved
 };

@@ -17,7 +17,7 @@ class Waits {
         ends_ps_(order.nodes(), 0),
         complete_ps_(workload.operations.size(), 0),
         named_ps_(workload.operations.size(), 0) {
-    // Spans come operation after operation.
+    // Spans are sorted by operation.
     std::vector<std::pair<Rank, std::int32_t>> places;
     OpId known{-1};
     for (const Span& span : timeline.spans) {
@@ -28,7 +28,8 @@ class Waits {
       end = std::max(end, span.end_ps);
       complete_ps_[span.op] = std::max(complete_ps_[span.op], span.end_ps);
     }
-    // Many may wait for one batch, and all ranks of an operation for what it comes after.
+    // Computed once up front: many launches can wait for one batch, and all ranks of an operation
+    // wait for what it names in `after`.
     for (const Order::LaunchNodes& launch : order.launches()) {
       if (order.is_place(launch.gate)) continue;
       for (std::int32_t place : order.batch_of(launch.gate))
@@ -60,7 +61,7 @@ class Waits {
   }
 
  private:
-  // Of an operation, by rank; ascending.
+  // (rank, place) of an operation, ascending.
   std::vector<std::pair<Rank, std::int32_t>> places_of(OpId op) const {
     std::vector<std::pair<Rank, std::int32_t>> out;
     std::int32_t place = order_.first_of(op);
@@ -73,10 +74,10 @@ class Waits {
     return order_.is_place(node) ? node : order_.batch_of(node).front();
   }
 
-  // Of a node; 0 of none.
+  // When the node ended; 0 for kNone.
   std::int64_t end_of(std::int32_t node) const { return node == Order::kNone ? 0 : ends_ps_[node]; }
 
-  // Of all that the launch's operations name in `after`.
+  // When everything that the launch's operations name in `after` was complete.
   std::int64_t named_end(std::int32_t gate) const {
     if (order_.is_place(gate)) return named_ps_[order_.op_of(gate)];
     std::int64_t end = 0;
@@ -89,7 +90,7 @@ class Waits {
   const Order& order_;
   IndexVector<std::int32_t, std::int64_t> ends_ps_;  // by node
   IndexVector<OpId, std::int64_t> complete_ps_;
-  IndexVector<OpId, std::int64_t> named_ps_;  // when all that it names in `after` is complete
+  IndexVector<OpId, std::int64_t> named_ps_;  // when all that the operation names in `after` is
 };
 
 }  // namespace

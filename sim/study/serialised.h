@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Launches that were held back by nothing but the order of a communicator or of a stream.
+// Launches that were held back only by the order of a communicator or of a stream.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +11,15 @@
 
 namespace reshard::sim {
 
-// A launch of `op` on `rank` that waited for the end of `behind` alone, after all else it waits for
-// was over.
+// From `from_ps` to `to_ps` the launch of `op` on `rank` waited only for `behind` to end;
+// everything else that it depends on was done.
 struct Serialised {
   OpId op, behind;
   Rank rank;
   std::int64_t from_ps, to_ps;
 };
 
-// Of operations that move bytes, held back by such ones; by launches as the order has them.
+// Only pairs in which both operations move bytes; in the order of Order::launches().
 std::vector<Serialised> serialised_launches(const Workload& workload, const Order& order,
                                             const Timeline& timeline);
 

@@ -18,8 +18,8 @@ namespace reshard::sim {
 
 namespace {
 
-// On more ranks the timelines of plans that lose would take more memory than the plans, and the
-// winner is simulated again where its timeline is asked for.
+// On more ranks the timelines of rejected candidates would take more memory than the plans; the
+// winner is then simulated again if its timeline is needed.
 constexpr std::size_t kMaxRanksRecorded = 1024;
 
 std::shared_ptr<const Carriage> links_alone(std::shared_ptr<const Topology> topology) {
@@ -31,7 +31,7 @@ std::shared_ptr<const Carriage> links_alone(std::shared_ptr<const Topology> topo
 
 PlanTiming timed(const Plan& plan, const Topology& topology, bool recorded, std::int64_t limit_ps,
                  Carrier* carrier) {
-  // The workload only borrows the plan.
+  // The workload borrows the plan: a shared_ptr that owns nothing.
   Workload workload =
       workload_of(std::shared_ptr<const Plan>(std::shared_ptr<const Plan>(), &plan));
   Timeline timeline;
@@ -183,7 +183,7 @@ Studies::Studies(std::shared_ptr<const Topology> topology, const PlannerRow& pla
 
 namespace {
 
-// A plan may be too large to be proved: then its planner is named.
+// A plan can be too large to prove; the error then names its planner.
 std::shared_ptr<Study> proved(const PlannerRow& planner, std::shared_ptr<const Plan> plan,
                               std::shared_ptr<const Topology> topology, PlanFindings found,
                               std::shared_ptr<const Carriage> transport) {

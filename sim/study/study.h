@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The way of a request through the house, the same for command line, traces and C API: planned,
-// proved, counted, and what is asked for beside; cached.
+// The path of a request from plan to results, the same for command line, traces and C API: planned,
+// proved, its bytes counted, then timed and bounded on demand, and cached.
 //
-// The parts of the house do not see each other; here they are handed to each other as functions.
+// Planners, proof, transports and engine do not include each other; this module connects them by
+// passing functions.
 #pragma once
 
 #include <array>
@@ -28,13 +29,13 @@
 
 namespace reshard::sim {
 
-// All that is known of one plan on one topology, each fact found once: proof and bytes when the
-// study is made, time, timeline and bound when they are first asked for. Whoever asks twice, the
-// cache's next user too, gets what was found the first time.
+// Everything known about one plan on one topology, each fact computed once: proof and bytes on
+// construction, the rest on first use. Later callers, including later users of a cached study, get
+// the stored result.
 class Study {
  public:
-  // Proves the plan (CheckFailure where it is wrong); `found` is not found again. Without a
-  // topology it has no time and no bound; without a transport links alone take time.
+  // Proves the plan (CheckFailure if it is wrong). Facts in `found` are not computed again. Without
+  // a topology there is no time and no bound; without a transport only links take time.
   Study(std::shared_ptr<const Plan> plan, std::shared_ptr<const Topology> topology,
         PlanFindings found = {}, std::shared_ptr<const Carriage> transport = nullptr);
 
@@ -42,32 +43,32 @@ class Study {
   const std::shared_ptr<const Plan>& shared_plan() const { return plan_; }
   const Topology& topology() const { return *topology_; }
   const PlanBytes& bytes() const { return bytes_; }
-  // Padding received from other ranks, by step; its sum.
+  // Padding bytes received from other ranks, by step; and their sum.
   const std::vector<std::int64_t>& padding_per_step() const { return proof_.padding_bytes; }
   std::int64_t padding_total() const;
 
-  // Of the plan alone, on its topology. CheckFailure where the time is below the bound, as soon as
-  // both are known: then the engine or the bound is wrong.
+  // The plan alone on its topology. Once both time and bound are known, throws CheckFailure if the
+  // time is below the bound: then the engine or the bound is wrong.
   std::int64_t time_ps();
   const Timeline& timeline();  // with spans
-  // The same with every flow and Timeline::work, which takes longer: found at every call.
+  // The same with Timeline::flows and Timeline::work, which takes longer; computed on every call.
   Timeline flows() const;
-  // The same without what software costs: what links alone take.
+  // The time with links alone, without software costs.
   std::int64_t ideal_time_ps();
   TransportKind transport() const { return transport_->kind(); }
-  // What the time was waited for.
   const PathFacts& critical_path();
   const Bound& bound();
-  void set_bound(const Bound& bound);  // where it is at hand: all plans of a request share it
+  void set_bound(const Bound& bound);  // if already known: all plans of a request share it
 
-  // Making its communicators and meeting its peers, by the usual policy (eager).
+  // The cost of creating its communicators and connecting its peers, under the default policy
+  // (eager).
   CommunicatorUse first_use() const;
 
   const std::optional<Explanation>& explanation() const { return explanation_; }
   void set_explanation(Explanation explanation) { explanation_ = std::move(explanation); }
 
-  // The same plan elsewhere, by that topology's own transport. What the topology does not change is
-  // kept; all, where it is the same, and the transport.
+  // The same plan on another topology, by that topology's own transport. Keeps the facts that do
+  // not depend on either, and all of them if topology and transport are the same as here.
   Study on(std::shared_ptr<const Topology> topology) const;
 
  private:
@@ -75,7 +76,7 @@ class Study {
 
   std::shared_ptr<const Plan> plan_;
   std::shared_ptr<const Topology> topology_;
-  std::shared_ptr<const Carriage> transport_;  // none without a topology
+  std::shared_ptr<const Carriage> transport_;  // null without a topology
   ProofResult proof_;
   PlanBytes bytes_;
   std::optional<PlanTiming> timing_;
@@ -85,7 +86,8 @@ class Study {
   std::optional<Explanation> explanation_;
 };
 
-// Time of one plan alone, with its timeline where it shall be `recorded`.
+// Time of one plan alone; with its timeline if `recorded`. A run that exceeds `limit_ps` stops
+// early, and its time is then some value above the limit. Without a carrier only links take time.
 PlanTiming timed(const Plan& plan, const Topology& topology, bool recorded,
                  std::int64_t limit_ps = kNoTimeLimit, Carrier* carrier = nullptr);
 
@@ -101,14 +103,14 @@ struct CacheStatistics {
   std::int64_t hits = 0, misses = 0, size = 0, capacity = 0;
 };
 
-// The studies used last, by (request, planner, topology, transport, memory limit).
+// A least-recently-used cache of studies, by (request, planner, topology, transport, memory limit).
 class StudyCache {
  public:
   // capacity 0 keeps nothing.
   explicit StudyCache(std::int64_t capacity) : capacity_(capacity) {}
 
-  // The cached study, or what `make` returns (then kept, the least recently used dropped). `make`
-  // may throw; nothing is kept then and the miss counts.
+  // The cached study, or the result of `make`, which is then cached; a full cache drops the least
+  // recently used one. If `make` throws, nothing is cached and the miss still counts.
   std::shared_ptr<Study> get(const StudyKey& key,
                              const std::function<std::shared_ptr<Study>()>& make);
   CacheStatistics statistics() const;
@@ -120,7 +122,7 @@ class StudyCache {
     std::shared_ptr<Study> study;
   };
   using CachedStudies = std::list<CachedStudy>;
-  // Of an entry, those of its key, which stands nowhere else.
+  // The set below holds entries but is searched by key, so that each key is stored only once.
   static const StudyKey& key_of(const StudyKey& key) { return key; }
   static const StudyKey& key_of(CachedStudies::iterator entry) { return entry->key; }
   struct Hash {
@@ -135,21 +137,21 @@ class StudyCache {
   };
   std::int64_t capacity_, hits_ = 0, misses_ = 0;
   CachedStudies entries_;  // most recent first
-  // Looked up only, never iterated.
+  // Never iterated: the order would not be deterministic.
   std::unordered_set<CachedStudies::iterator, Hash, Equal> by_key_;
 };
 
-// Told what is being done: "planning", "proving", "timing".
+// Called when a stage begins: "planning", "proving", "timing".
 using OnStage = std::function<void(std::string_view)>;
 
 struct StudyOptions {
-  std::optional<std::int64_t> memory_limit_bytes = {};  // of every plan, per rank
+  std::optional<std::int64_t> memory_limit_bytes = {};  // per rank, for every plan
   std::int64_t cache_capacity = 0;
   bool explain = false;           // studies keep the planners' reasons
-  bool record_timelines = false;  // Study::timeline() will be asked for: planners that time plans
-                                  // record what they see
+  bool record_timelines = false;  // Study::timeline() will be called: planners that time plans
+                                  // record their timelines
   TransportOptions transport = {};
-  bool cold = false;  // first use counts: where `auto` chooses, and in Study::first_use()
+  bool cold = false;  // `auto` adds the cost of first use (Study::first_use()) when it chooses
   OnStage on_stage = {};
 };
 
@@ -158,16 +160,15 @@ class Studies {
   Studies(std::shared_ptr<const Topology> topology, const PlannerRow& planner,
           StudyOptions options = {});
 
-  // By the transport of the options, or another. Throws InputError where the planner refuses,
-  // CheckFailure where it is wrong.
+  // By the transport of the options unless another one is given. Throws InputError if the planner
+  // refuses the request, CheckFailure if its plan is wrong.
   std::shared_ptr<Study> of(const Request& request, std::optional<TransportKind> transport = {});
-  // How long the plan would take, for comparing many requests of which few are met: it is neither
-  // proved nor kept.
+  // The plan's time without proof or caching, for comparing many requests of which few will be run.
   std::int64_t unproved_time_ps(const Request& request) const;
-  // Of a plan that came from elsewhere; it must fit the memory limit as a made one must.
+  // A study of a plan from elsewhere. The memory limit applies to it as well.
   std::shared_ptr<Study> of(std::shared_ptr<const Plan> plan) const;
-  // The proved plan of the strategy that made `plan` for a smaller request, outside the cache: what
-  // `auto` took for the full size is what must be checked.
+  // A proved plan for a smaller request by the planner that made `plan`, not cached: a data check
+  // at reduced size must use the planner that `auto` chose at full size.
   std::shared_ptr<const Plan> like(const Plan& plan, const Request& smaller) const;
 
   const std::shared_ptr<const Topology>& topology() const { return topology_; }
@@ -197,7 +198,7 @@ class Studies {
   TransportKind usual_;
   const PlannerRow& planner_;
   StudyOptions options_;
-  StudyKey key_;  // of all requests: what they do not change
+  StudyKey key_;  // the fields that all requests share
   StudyCache cache_;
 };
 

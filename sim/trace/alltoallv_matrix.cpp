@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The matrix that nccl-tests' alltoallv_perf reads and `plan --emit alltoallv-matrix` writes: one
-// line per rank, in it the bytes that the rank sends to each. Blank lines do not count.
+// Reader of the matrix that nccl-tests' alltoallv_perf reads and `plan --emit alltoallv-matrix`
+// writes: one line per rank with the bytes that it sends to each rank. Blank lines are ignored.
 //
-// It is one exchange: all messages may start at once, so each end has a stream of its own. What a
-// rank keeps (the diagonal) takes no time.
+// The matrix is one exchange: all messages can start at once, so each end has its own stream. What
+// a rank keeps (the diagonal) takes no time.
 #include <algorithm>
 
 #include <fmt/format.h>

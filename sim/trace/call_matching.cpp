@@ -13,7 +13,7 @@
 namespace reshard::sim {
 namespace {
 
-constexpr std::size_t kMaxTold = 64;  // ranks of a communicator whose calls differ
+constexpr std::size_t kMaxTold = 64;  // ranks of one communicator with findings of their own
 
 bool alike(const std::vector<std::int32_t>& a, std::size_t from_a,
            const std::vector<std::int32_t>& b, std::size_t from_b) {
@@ -44,7 +44,7 @@ class Collectives {
   }
 
  private:
-  // What one rank calls of a communicator; operations and what they are, by number.
+  // The calls of one rank on a communicator. Calls with equal numbers can meet.
   struct Calls {
     Rank rank;
     std::vector<OpId> operations;
@@ -71,10 +71,11 @@ class Collectives {
   void agree_on_transport(const std::vector<Calls>& calls, std::size_t at);
 
   Trace& trace_;
-  OpId first_call_{0};  // of the communicator at hand
+  OpId first_call_{0};  // of the current communicator
 };
 
-// What one line says for a whole communicator names all its ranks, all else only ranks of it.
+// A line for a whole collective must list exactly the ranks of its communicator; any other line
+// must have ranks that are members.
 void Collectives::check_members() {
   for (std::size_t i = 0; i < trace_.operations.size(); ++i) {
     auto op = id_of<OpId>(i);
@@ -114,7 +115,7 @@ void Collectives::match_calls() {
   for (const TraceOperation& operation : trace_.operations)
     if (std::holds_alternative<TraceCall>(operation.body) && operation.communicator >= 0)
       called[to_index(operation.communicator)] = true;
-  // With them stand collectives that one line says for all ranks.
+  // Includes collectives that one line gives for all ranks: they are ordered with the calls.
   Grouped<OpId> of_communicator(count, [&](auto put) {
     for (std::size_t i = 0; i < trace_.operations.size(); ++i) {
       const TraceOperation& operation = trace_.operations[i];
@@ -136,7 +137,7 @@ std::vector<Collectives::Calls> Collectives::calls_by_rank(std::int32_t communic
   for (OpId op : calls) {
     const TraceOperation& operation = trace_.operations[op];
     const auto* call = std::get_if<TraceCall>(&operation.body);
-    // What is one line for all is like nothing else.
+    // A collective that one line gives for all ranks gets a number of its own, below 0.
     std::int32_t number = call == nullptr
                               ? -1 - static_cast<std::int32_t>(op)
                               : numbers.of({call->kind, call->root, call->algorithm, call->bytes,
@@ -144,7 +145,7 @@ std::vector<Collectives::Calls> Collectives::calls_by_rank(std::int32_t communic
                                             call->seq.value_or(-1)});
     for (Rank rank : ranks_of(operation)) {
       auto it = std::lower_bound(members.begin(), members.end(), rank);
-      if (it == members.end() || *it != rank) continue;  // said by check_members()
+      if (it == members.end() || *it != rank) continue;  // check_members() reports it
       Calls& own = out[to_index(it - members.begin())];
       own.operations.push_back(op);
       own.numbers.push_back(number);
@@ -153,7 +154,8 @@ std::vector<Collectives::Calls> Collectives::calls_by_rank(std::int32_t communic
   return out;
 }
 
-// What most ranks do is what is wanted; of as many the one that the lowest rank is among.
+// The list that most ranks share counts as the right one; among equally common lists, the one of
+// the lowest rank.
 void Collectives::match_communicator(std::int32_t communicator, std::span<const OpId> calls) {
   std::vector<Calls> by_rank = calls_by_rank(communicator, calls);
   first_call_ = calls.front();
@@ -178,7 +180,8 @@ void Collectives::match_communicator(std::int32_t communicator, std::span<const 
   }
 }
 
-// Of many that differ, each with the lines of all others, the first ones say what is wrong.
+// One finding for all further ranks that differ: those before them have shown what is wrong, and
+// each finding lists the lines of all the other ranks.
 void Collectives::tell_others(std::int32_t communicator, const Calls& next, std::size_t count) {
   OpId at = next.operations.empty() ? first_call_ : next.operations.front();
   find({at}, {next.rank},
@@ -214,7 +217,7 @@ std::string Collectives::what(OpId op) const {
          (more.empty() ? "" : fmt::format(" ({})", more));
 }
 
-// `others` are those that do what is wanted.
+// `others` are the ranks with the right list.
 void Collectives::tell(std::int32_t communicator, const Calls& own,
                        const std::vector<const Calls*>& others) {
   using Kind = Difference::Kind;
@@ -228,7 +231,7 @@ void Collectives::tell(std::int32_t communicator, const Calls& own,
     if (difference.kind == Kind::Swapped) there.push_back(each->operations[difference.other]);
   }
   sort_once(there);
-  // Of two nobody can say which is right.
+  // With two ranks, either can be the wrong one, so both are named.
   std::vector<Rank> named{own.rank};
   if (others.size() == 1) named.push_back(wanted.rank);
   std::string they = ranks_words(ranks), of = communicator_text(trace_, communicator);
@@ -262,7 +265,7 @@ void Collectives::tell(std::int32_t communicator, const Calls& own,
   }
 }
 
-// What one call says of the transport holds for all.
+// A transport that one call gives applies to all calls of the collective.
 void Collectives::agree_on_transport(const std::vector<Calls>& calls, std::size_t at) {
   OpId said{-1};
   for (const Calls& own : calls) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How findings are worded: lines, ranks and communicators of a trace as people read them.
+// Wording of findings: how messages name lines, ranks and communicators of a trace.
 #pragma once
 
 #include <algorithm>
@@ -12,18 +12,18 @@
 
 namespace reshard::sim {
 
-// Of the operations' lines and these ranks, with "FILE:LINE: " of `place` in front.
+// A finding with the lines of `at`, these ranks, and the sentence after "FILE:LINE: " of `place`.
 TraceFinding finding_of(const Trace& trace, const std::vector<OpId>& at, std::vector<Rank> ranks,
                         OpId place, const std::string& sentence);
 
-// "communicator 'tp'", "communicator [0-7]" of a group's own.
+// "communicator 'tp'"; "communicator [0-7]" if it has no name.
 std::string communicator_text(const Trace& trace, std::int32_t communicator);
 // "line 3", "lines 3, 5, .. (20 in all)".
 std::string lines_text(const Trace& trace, const std::vector<OpId>& at);
 // "rank 3", "ranks 0-2".
 std::string ranks_words(const std::vector<Rank>& ranks);
 
-// Ascending, each once.
+// Sorts ascending and removes duplicates.
 template <class Item>
 void sort_once(std::vector<Item>& items) {
   std::sort(items.begin(), items.end());

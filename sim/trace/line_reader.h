@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Text that is not trusted, line by line, and a line as one JSON object read field by field: what
-// is missing, of another type, out of range, given twice or unknown is an InputError that names
-// FILE:LINE and the field. Memory is that of one line: a file without a newline is refused when its
-// first line passes 64 MiB, however long the file is.
+// Reads untrusted text line by line, and a line as one JSON object field by field. A field that is
+// missing, of the wrong type, out of range, given twice or unknown is an InputError that names
+// FILE:LINE and the field. Memory is bounded by one line: a longer file without a newline is
+// refused when its first line passes 64 MiB.
 #pragma once
 
 #include <cstdint>
@@ -22,13 +22,13 @@ class LineReader {
   // `file` names the stream in messages. Keeps a reference to the stream.
   LineReader(std::istream& in, std::string file);
 
-  // The next line without its end ("\n" or "\r\n"); false at the end of the stream. Throws
-  // InputError "FILE:LINE: ..." for a line above 64 MiB and for a stream that fails while it is
-  // read.
+  // Reads the next line without its end ("\n" or "\r\n"); false at the end of the stream. Throws
+  // InputError "FILE:LINE: ..." for a line above 64 MiB and if reading the stream fails.
   bool next(std::string& line);
-  // What comes next, as far as it was read ahead: the first 64 KiB of a file. Empty at the end.
+  // The text that was read ahead; before the first next(), the first 64 KiB of the file. Empty at
+  // the end.
   std::string_view ahead();
-  // Of the line that next() returned last; 1 is the first.
+  // Number of the line that next() returned last, from 1.
   std::int64_t line_number() const { return line_number_; }
   std::string place() const;  // "FILE:LINE" of that line
 
@@ -44,8 +44,8 @@ class LineReader {
 
 using TraceJson = nlohmann::json;
 
-// One object from one line. Refuses anything else, nesting deeper than a trace has, a key given
-// twice, and more than 2^20 + 64 values, before it is held in memory.
+// One object from one line. Refuses anything else, nesting deeper than a trace has, duplicate keys,
+// and more than 2^20 + 64 values, before they are held in memory.
 TraceJson parse_json_line(const std::string& line, const std::string& place);
 
 class TraceFields {
@@ -54,7 +54,7 @@ class TraceFields {
   TraceFields(const TraceJson& object, const std::string& place);
 
   bool has(std::string_view key) const { return at(key) < fields_.size(); }
-  // The value, marked as read; null where there is none.
+  // The value, which is marked as read; null if there is none.
   const TraceJson* find(std::string_view key);
   const TraceJson& required(std::string_view key, std::string_view what);
 
@@ -64,7 +64,7 @@ class TraceFields {
   std::int64_t integer(std::string_view key, std::int64_t low, std::int64_t high,
                        std::int64_t absent);
   bool boolean(std::string_view key, bool absent);
-  // A number from `low` / 10^6 to 1, in millionths, to the nearest.
+  // A number from `low` / 10^6 to 1, in millionths, rounded.
   std::int64_t millionths(std::string_view key, std::int64_t low);
   // "0-7" or [0, 1, 2]: at least one rank, each once.
   std::vector<Rank> ranks(std::string_view key);
@@ -73,7 +73,7 @@ class TraceFields {
   // A string, or an integer as its decimal text.
   std::string id_of(const TraceJson& value, std::string_view field) const;
 
-  // Throws for the first field, in order of name, that was not read.
+  // Throws for the first field, by name, that was not read.
   void refuse_others(std::string_view of) const;
   // "FILE:LINE: KEY: expected WHAT, found VALUE".
   [[noreturn]] void fail(std::string_view key, std::string_view expected,
@@ -88,7 +88,7 @@ class TraceFields {
     const TraceJson* value;
     bool read;
   };
-  std::size_t at(std::string_view key) const;  // the count of fields where there is none
+  std::size_t at(std::string_view key) const;  // fields_.size() if there is none
 
   const std::string& place_;
   std::vector<Field> fields_;  // ascending by key

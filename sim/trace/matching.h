@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What meets what in a trace: the two ends of a message, the calls of a collective.
+// Matches the two ends of each message and the calls of each collective of a trace.
 //
-// The n-th send from a rank to another of one tag and communicator meets the n-th recv; the n-th
-// collective that a rank calls of a communicator meets the n-th of every other rank of it. Where
-// two lists differ, what is said is the least that makes them alike: one call that is missing, that
-// is too many, that is another, two that stand in each other's place.
+// The n-th send between two ranks with one tag and communicator meets the n-th such recv. The n-th
+// collective that a rank calls on a communicator meets the n-th one of every other rank of it. If
+// two lists of calls differ, the finding is the smallest change that makes them equal: a missing
+// call, an extra call, two swapped calls; otherwise the first call that differs.
 #pragma once
 
 #include <cstdint>
@@ -15,21 +15,21 @@
 
 namespace reshard::sim {
 
-// How a list differs from the one that it should be, at its first difference.
+// The first difference of a list from what it should be.
 struct Difference {
   enum class Kind : std::uint8_t {
     None,
-    Changed,  // own[at] is another than wanted[at]; there may be more differences behind it
-    Swapped,  // own[at] and own[other] stand in each other's place
-    Missing,  // wanted[at] is not in own, which is alike otherwise, or as far as it goes
-    Extra     // own[at] is not wanted
+    Changed,  // own[at] differs from wanted[at], and more can differ after it
+    Swapped,  // own[at] and own[other] are in each other's place; the rest is equal
+    Missing,  // own lacks wanted[at]; the rest is equal, or own ends there
+    Extra     // own[at] is not in wanted; the rest is equal, or wanted ends there
   } kind = Kind::None;
   std::size_t at = 0, other = 0;
 };
 Difference difference_of(const std::vector<std::int32_t>& own,
                          const std::vector<std::int32_t>& wanted);
 
-// Numbers what is alike alike, as it comes.
+// Gives equal keys the same number, from 0 in order of first appearance.
 template <class Key>
 class Numbering {
  public:
@@ -41,10 +41,10 @@ class Numbering {
   std::map<Key, std::int32_t> known_;
 };
 
-// Fill TraceEnd::other and TraceCall::first, and what one line says of the transport for all that
-// it meets; append what does not match to the findings. Communicators must have their ranks. The
-// latter throws InputError "FILE:LINE" for calls that together are a collective which no memory
-// holds.
+// Fill TraceEnd::other and TraceCall::first, copy a transport that one line gives to the lines that
+// it meets, and append a finding for everything that does not match. Communicators must have their
+// ranks. match_calls throws InputError "FILE:LINE" for calls of a collective that is too large for
+// any memory.
 void match_messages(Trace& trace);
 void match_calls(Trace& trace);
 

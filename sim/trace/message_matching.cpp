@@ -22,7 +22,7 @@ class Messages {
   }
 
  private:
-  // Sends and receives of one source, destination, tag and communicator.
+  // Sends and recvs with one source, destination, tag and communicator.
   struct Channel {
     std::vector<OpId> sends, receives;
   };
@@ -42,7 +42,7 @@ class Messages {
   void pair_strays();
 
   Trace& trace_;
-  std::vector<OpId> strays_;  // ends without another
+  std::vector<OpId> strays_;  // ends that do not match
 };
 
 void Messages::pair_channels() {
@@ -70,8 +70,8 @@ void Messages::pair_channel(const Channel& channel) {
           numbers.of({end(op).bytes, end(op).dtype ? static_cast<int>(*end(op).dtype) : -1}));
     return out;
   };
-  // An end without the other at the front moves all behind it; where that explains everything, it
-  // is said of that end.
+  // One missing end shifts all later pairs. If that explains every difference, only the end without
+  // a partner is reported.
   std::size_t skip_send = sends.size(), skip_receive = receives.size();
   if (sends.size() != receives.size()) {
     Difference difference = difference_of(numbered(receives), numbered(sends));
@@ -98,7 +98,7 @@ void Messages::pair_up(OpId send, OpId receive) {
   TraceEnd &from = end(send), &to = end(receive);
   from.other = static_cast<std::int32_t>(receive);
   to.other = static_cast<std::int32_t>(send);
-  // What one end says of the transport holds for both.
+  // A transport that one end gives applies to both.
   std::optional<TransportKind>&here = trace_.operations[send].transport,
   &there = trace_.operations[receive].transport;
   if (!here) here = there;
@@ -115,7 +115,7 @@ void Messages::pair_up(OpId send, OpId receive) {
     met = fmt::format(" of {}", text(*to.dtype));
   }
   if (by.empty()) return;
-  bool behind = here != there;  // the words stand where they always stood
+  bool behind = here != there;  // a transport is named after the tag, other things after "send"
   find({send, receive}, {from.rank, to.rank},
        fmt::format("send{} from rank {} to rank {} (tag {}){} meets the recv{} in line {}",
                    behind ? "" : by, to_int(from.rank), to_int(to.rank), from.tag, behind ? by : "",
@@ -136,7 +136,7 @@ std::string Messages::communicator_of(OpId op) const {
   return communicator < 0 ? "no communicator" : communicator_text(trace_, communicator);
 }
 
-// Ends that would meet if they were of one communicator are told together.
+// Unmatched ends that would meet if they were on the same communicator share one finding.
 void Messages::pair_strays() {
   std::map<std::tuple<Rank, Rank, std::int64_t, std::int64_t>, std::vector<OpId>> receives;
   std::sort(strays_.begin(), strays_.end(), std::greater<>());

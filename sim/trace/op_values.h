@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// An operator's argument as JSON has it.
+// Converts an operator's argument from JSON.
 #pragma once
 
 #include <string>
@@ -11,8 +11,8 @@
 
 namespace reshard::sim {
 
-// Throws InputError for what no argument is: an object, an integer beyond 64 bits. As deep as JSON
-// is read.
+// Throws InputError for values that are no arguments: objects, integers beyond 64 bits. Recursion
+// is bounded by the depth that the JSON reader accepts.
 inline OpValue op_value_of(const nlohmann::json& json) {
   if (json.is_null()) return {};
   if (json.is_boolean()) return OpValue(json.get<bool>());

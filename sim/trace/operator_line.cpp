@@ -25,7 +25,7 @@ OpPlacements placements_of(const std::string& text, int axes, int dims, std::str
   return {list.placements.begin(), list.placements.end()};
 }
 
-// ["R", null] as texts.
+// ["R", null] becomes "R" and "".
 std::vector<std::string> texts_of(TraceFields& fields, const TraceJson& json,
                                   std::string_view key) {
   constexpr std::string_view kWhat = "a list of placements such as [\"S(0)R\", null]";
@@ -109,7 +109,7 @@ std::shared_ptr<const OperatorLine> OperatorLineReader::read_tensor(TraceFields&
     line->spec.meta = {parse_shape(shape), call_dtype(dtype)};
     line->spec.placements =
         placements_of(placements, line->mesh->axes(), line->spec.meta.shape.size(), "placements");
-    // Refuses what no tensor can be.
+    // Built only because the constructor refuses impossible layouts.
     std::vector<Placement> plain;
     for (const OpPlacement& placement : line->spec.placements) plain.push_back(placement.carried());
     (void)Layout(line->spec.meta.shape, line->spec.meta.dtype, line->mesh, std::move(plain));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reshard's own format: JSON lines, a header and then one operation a line (traces/README.md).
+// Reader of Reshard's own format: JSON lines, a header and then one operation per line
+// (traces/README.md).
 #include <array>
 #include <limits>
 #include <map>
@@ -160,7 +161,7 @@ class Reader {
     return how;
   }
 
-  // What carries the operation, else all of the trace, else what carries the run.
+  // The transport of the operation, else that of the header; none: that of the run.
   std::optional<TransportKind> read_transport(TraceFields& fields) const {
     const TraceJson* given = fields.find("transport");
     if (given == nullptr) return transport_;
@@ -170,7 +171,7 @@ class Reader {
     return kind;
   }
 
-  // What every operation may have. Returns its name.
+  // Reads the fields that every operation can have: id, name, after. Returns the name.
   std::string read_description(TraceFields& fields) {
     std::string id;
     if (const TraceJson* given = fields.find("id")) {
@@ -227,7 +228,7 @@ class Reader {
     return end;
   }
 
-  // One of share, latency_ps, late_ps.
+  // A fault has exactly one of share, latency_ps and late_ps.
   TraceFault read_fault(TraceFields& fields) const {
     TraceFault fault{TraceFault::Kind::Share, {}, {}, 0};
     if (fields.has("link")) fault.link = fields.string("link", "the name of a link");
@@ -255,7 +256,7 @@ class Reader {
     return fault;
   }
 
-  // Of all its ranks, or one rank's call of it.
+  // A collective of all its ranks or, with the field `rank`, one rank's call of it.
   TraceBody read_collective(TraceFields& fields) const {
     BareKind kind = read_kind(fields);
     Algorithm algorithm = default_algorithm(kind);
@@ -289,7 +290,7 @@ class Reader {
     fields.fail("kind", kWhat, *fields.find("kind"));
   }
 
-  // The rank of the job that a broadcast or a scatter comes from, a reduce or a gather goes to.
+  // The root of a broadcast, reduce, gather or scatter, as a rank of the job; -1 for other kinds.
   Rank read_root(TraceFields& fields, BareKind kind) const {
     if (kind.has_root()) return read_rank(fields, "root");
     if (fields.has("root"))

@@ -37,7 +37,8 @@ const TraceFormat& find_format(std::string_view name) {
       fmt::format("--format: expected one of {}, found {}", names, reshard::quoted(name)));
 }
 
-// What is plainly another file is said so; of other texts the first format says what is wrong.
+// Refuses files that are clearly of another kind. For other unknown text the first format's reader
+// reports what is wrong.
 const TraceFormat& recognised(std::string_view start, const std::string& file) {
   const auto* format = std::find_if(std::begin(kFormats), std::end(kFormats),
                                     [&](const TraceFormat& row) { return row.recognise(start); });

@@ -17,8 +17,8 @@ namespace {
 
 constexpr std::size_t kMaxShown = 8;  // lines of a cycle
 
-// Operations that remain when all whose `after` are done have been taken away, over and over: empty
-// without a cycle.
+// By operation: whether it is left after repeatedly removing operations whose `after` are all
+// removed. Without a cycle none is left.
 std::vector<bool> left_in_cycles(const IndexVector<OpId, TraceOperation>& operations) {
   std::size_t count = operations.size();
   Grouped<std::size_t> dependents(count, [&](auto put) {
@@ -42,7 +42,8 @@ std::vector<bool> left_in_cycles(const IndexVector<OpId, TraceOperation>& operat
 }
 
 [[noreturn]] void refuse_cycle(const Trace& trace, const std::vector<bool>& left) {
-  // Every operation left waits for another one left, so walking backwards must come round.
+  // Every operation that is left waits for another one that is left, so walking backwards ends in a
+  // cycle.
   auto at = to_index(std::find(left.begin(), left.end(), true) - left.begin());
   std::vector<std::size_t> walk;
   std::vector<std::int64_t> seen_at(trace.operations.size(), -1);
@@ -66,7 +67,7 @@ std::vector<bool> left_in_cycles(const IndexVector<OpId, TraceOperation>& operat
                                lines, line));
 }
 
-// Fills `after` of all operations, from the ids that each line comes after.
+// Fills `after` of all operations from the ids in each line's `after`.
 void resolve_after(Trace& trace, const std::vector<std::vector<std::string>>& after) {
   std::map<std::string_view, std::size_t> line_by_id;
   for (std::size_t i = 0; i < trace.lines.size(); ++i) {
@@ -100,7 +101,7 @@ void resolve_after(Trace& trace, const std::vector<std::vector<std::string>>& af
   if (std::find(left.begin(), left.end(), true) != left.end()) refuse_cycle(trace, left);
 }
 
-// What names none: collectives and redistributions have their group's own.
+// Gives operations that name no communicator an unnamed one, shared by equal sets of ranks.
 class OwnGroups {
  public:
   explicit OwnGroups(Trace& trace) : trace_(trace) {}
@@ -127,8 +128,8 @@ class OwnGroups {
   std::map<std::vector<Rank>, std::int32_t> known_;
 };
 
-// What the header says nothing of: the ranks that the first line says that says them, else all that
-// use it.
+// Gives ranks to communicators that the header does not list: those of the first line that lists
+// them, else all ranks that use the communicator.
 void fill_communicators(Trace& trace) {
   std::vector<bool> known(trace.communicators.size());
   for (std::size_t i = 0; i < known.size(); ++i) known[i] = !trace.communicators[i].ranks.empty();
@@ -170,7 +171,7 @@ void TraceBuilder::fail(const std::string& what) const {
   throw InputError(fmt::format("{}: {}", place_, what));
 }
 
-// The trace keeps the lines that say something.
+// The current line; added to the trace on first use, so that only lines with content are kept.
 TraceLine& TraceBuilder::line() {
   if (trace_.lines.empty() || trace_.lines.back().number != number_) {
     trace_.lines.push_back({number_, {}, {}});
@@ -206,7 +207,8 @@ void TraceBuilder::close_batch(Rank rank) {
   --open_batches_;
 }
 
-// Lines of a rank that are one launch stand one behind the other.
+// The number of the batch that the line belongs to on its rank. The lines of a batch must follow
+// one another on the rank, with the same stream and communicator.
 std::int32_t TraceBuilder::batch_of(const TraceBody& body, const TraceIssue& how,
                                     const std::vector<Rank>& ranks) {
   const auto* end = std::get_if<TraceEnd>(&body);

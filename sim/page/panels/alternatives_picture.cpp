@@ -19,7 +19,7 @@ using Alternative = Explanation::Alternative;
 
 constexpr double kWidth = 960, kLeft = 148, kRight = 112, kBar = 20, kGap = 6, kTop = 22;
 
-// What is compared: the time, and where that counts the first use.
+// The compared time; with --cold it includes first use, which is 0 otherwise.
 std::int64_t total_ps(const Alternative& alternative) {
   return alternative.time_ps.value_or(0) + alternative.first_use_ps;
 }

@@ -18,15 +18,15 @@ namespace reshard::sim {
 namespace {
 
 constexpr std::size_t kMostKinds = 10, kLinksListed = 20;
-constexpr std::size_t kCells = 400;  // of time, each with the mean over it
+constexpr std::size_t kCells = 400;  // cells of time; each shows its mean
 constexpr double kTop = 8, kBottom = 28, kStrip = 44, kGap = 12;
 
-// Of the capacity, by cell.
+// Used share of the capacity, by cell.
 using Fullness = std::vector<double>;
 
 struct LinkKind {
   std::string name;
-  std::vector<ResourceId> links;  // that carried something
+  std::vector<ResourceId> links;  // those that carried bytes
   ResourceId fullest;
   Fullness of_fullest, mean;
 };
@@ -36,11 +36,11 @@ double share_used(const Timeline& timeline, const Topology& topology, ResourceId
          static_cast<double>(topology.resource_bytes_per_s(link));
 }
 
-// Work that a link had done by a time; its rate is even between knots.
+// The work that a link had done at a given time; the rate is constant between knots.
 class WorkAt {
  public:
   explicit WorkAt(const std::vector<WorkDone>& knots) : knots_(knots) {}
-  // Times must not descend.
+  // Times must not descend from call to call.
   double operator()(std::int64_t ps) {
     while (next_ < knots_.size() && knots_[next_].time_ps <= ps) ++next_;
     if (next_ == 0) return 0;
@@ -58,7 +58,7 @@ class WorkAt {
 };
 
 Fullness fullness_of(const Timeline& timeline, const Topology& topology, ResourceId link) {
-  // Work is in 10^-12 byte: bytes per second times picoseconds.
+  // Work is in 10^-12 byte, that is bytes per second times picoseconds.
   WorkAt work(timeline.work[to_index(link)]);
   auto capacity = static_cast<double>(topology.resource_bytes_per_s(link));
   Fullness out;
@@ -75,7 +75,7 @@ Fullness fullness_of(const Timeline& timeline, const Topology& topology, Resourc
   return out;
 }
 
-// By how full the fullest of each is, then by name.
+// Sorted by the use of each kind's fullest link, then by name.
 std::vector<LinkKind> kinds_of(const Timeline& timeline, const Topology& topology) {
   std::map<std::string, LinkKind> by_name;
   for (std::size_t i = 0; i < timeline.work.size(); ++i) {
@@ -108,7 +108,7 @@ void find_fullness(LinkKind& kind, const Timeline& timeline, const Topology& top
   }
 }
 
-// A line of steps from the left of a strip to its right, points only where it changes.
+// A stepped line from the left of a strip to its right, with points only where it changes.
 std::string step_line(const Fullness& values, const TimeScale& scale, double bottom) {
   std::string out;
   double last = -1;

@@ -25,7 +25,7 @@ struct Pair {
   Spread measured;
 };
 
-// Steps of which both are known, and last the whole.
+// The steps with both times, and last the whole plan.
 std::vector<Pair> pairs_of(const ValidateReport& report) {
   std::vector<Pair> out;
   const RunReport& predicted = report.predicted;
@@ -38,7 +38,7 @@ std::vector<Pair> pairs_of(const ValidateReport& report) {
   return out;
 }
 
-// From picoseconds to pixels, of predictions and of what was measured.
+// Pixels per picosecond. `shares`: the two differ, so that bars only compare shares of the whole.
 struct Scales {
   double predicted, measured;
   bool shares;
@@ -58,7 +58,8 @@ Scales scales_of(const ValidateReport& report, const std::vector<Pair>& pairs) {
   return {over(std::max(predicted, measured)), over(std::max(predicted, measured)), false};
 }
 
-// A run that was held up would push all others together: its line ends in an arrow.
+// Whether the slowest run is beyond the right edge; its line then ends in an arrow. Scaling to such
+// a run would squeeze all other bars.
 bool goes_on(const Pair& pair, const Scales& scales) {
   return scales.measured * static_cast<double>(pair.measured.max_ps) > kWidth - kLeft - kRight + 1;
 }

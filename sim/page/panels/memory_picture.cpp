@@ -27,14 +27,14 @@ constexpr std::array<std::pair<const char*, const char*>, 3> kParts = {
      {"destination", "destination shard"},
      {"temporary", "temporaries at their peak"}}};
 
-// Ranks that hold the same; bytes in the order of kParts.
+// Ranks with the same bytes, which are in the order of kParts.
 struct Holding {
   std::vector<Rank> ranks;
   std::array<std::int64_t, 3> bytes;
   std::int64_t peak() const { return bytes[0] + bytes[1] + bytes[2]; }
 };
 
-// The fullest first, of equal ones by the lowest rank.
+// Sorted by peak, descending, then by lowest rank.
 std::vector<Holding> holdings_of(const std::vector<RankMemory>& ranks) {
   std::map<std::array<std::int64_t, 3>, std::vector<Rank>> alike;
   for (const RankMemory& own : ranks)

@@ -19,54 +19,50 @@
 
 namespace reshard::sim {
 
-// What every rank does when: a lane per rank, a slice per part of a step or operation, coloured by
-// its kind. The script zooms into it; without it, resting on a slice tells what it is.
-
 struct TimelineFacts {
   const Workload& workload;
-  const std::vector<std::string>& labels;  // by operation; may be shorter
+  const std::vector<std::string>& labels;  // by operation; can be shorter
   const Timeline& timeline;
-  const PathFacts* path = nullptr;  // what the whole waits for, where it is known
+  const PathFacts* path = nullptr;  // the critical path, if known
 };
 
-// Into a panel: the picture, its legend, and a sentence where not all is shown.
+// What every rank does over time: a lane per rank, a slice per part of a step or operation,
+// coloured by kind. Also a legend, and a sentence if not everything is shown. The script can zoom
+// into it; without the script, hovering over a slice shows what it is.
 void draw_timeline(Node panel, const TimelineFacts& facts);
 
-// Who sent how much to whom: a square of senders by receivers, the darker the more, with what each
-// sends and receives in all along its sides. Many ranks are taken together, whole nodes if that is
-// enough. `flows` between ranks that have devices of the topology.
+// The traffic matrix of senders by receivers: darker cells carry more bytes, and bars along the
+// sides show what each sends and receives in total. Many ranks are grouped, by whole nodes if
+// possible. The ranks of `flows` must have devices in the topology.
 void draw_traffic(Node panel, std::span<const FlowSpan> flows, const Topology& topology);
 
-// How full links are over time. Links are many and mostly alike: of every kind ("nic.out") a strip
-// shows its fullest link and the mean of all that carried something. Where the two differ, few
-// links do what many could. Of the timeline `work` and `resources` are used.
+// Link utilisation over time. Since most links are similar, each kind ("nic.out") has one strip
+// with its fullest link and the mean of all that carried bytes. If the two differ, a few links do
+// the work of many. Uses Timeline::work and Timeline::resources.
 void draw_links(Node panel, const Timeline& timeline, const Topology& topology);
 
-// What each rank must hold at most at one time: its source, its destination and temporaries at
-// their peak. Ranks that hold the same are one bar.
-
+// Peak memory of a rank: its source, its destination, and its temporaries at their peak.
 struct RankMemory {
   Rank rank;
   std::int64_t source_bytes, destination_bytes, temporary_bytes;
   std::int64_t peak_bytes() const { return source_bytes + destination_bytes + temporary_bytes; }
 };
 
-// By slot. `bytes` of the plan.
+// By slot. `bytes` must be those of the plan.
 std::vector<RankMemory> memory_of(const Plan& plan, const PlanBytes& bytes);
-// Of each rank of a workload the plan in which it holds most.
+// For each rank of a workload, its memory in the plan in which its peak is greatest.
 std::vector<RankMemory> greatest_memory(const Workload& workload);
 
-// Into a panel.
+// Peak memory as bars; ranks with the same memory share one.
 void draw_memory(Node panel, const std::vector<RankMemory>& ranks);
 
-// What `auto` weighed: the time of every planner's plan beside the bound, and why it is not the one
-// that was taken. Nothing where nothing was weighed.
+// What `auto` compared: the time of every planner's plan, the bound, and why a plan was not chosen.
+// Nothing if there were no alternatives.
 void draw_alternatives(Node panel, const std::vector<Explanation::Alternative>& alternatives,
                        std::int64_t bound_ps);
 
-// What each step of a plan took on a backend beside what was predicted. Where the prediction is for
-// another machine their lengths say nothing of each other: then what share of its whole each step
-// is.
+// The measured and the predicted time of each step of a plan on a backend. If the prediction is for
+// another machine, times cannot be compared; then each step is drawn as a share of its total.
 void draw_measured(Node panel, const ValidateReport& report);
 
 }  // namespace reshard::sim

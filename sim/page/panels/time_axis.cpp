@@ -23,7 +23,7 @@ struct Unit {
 constexpr std::array<Unit, 5> kUnits = {
     {{kPsPerSecond, "s"}, {1'000'000'000, "ms"}, {1'000'000, "us"}, {1000, "ns"}, {1, "ps"}}};
 
-// 1, 2, 5, 10, 20, ..
+// The next of 1, 2, 5, 10, 20, ..
 std::int64_t next_round(std::int64_t ps) {
   std::int64_t power = 1;
   while (ps / 10 >= power) power *= 10;
@@ -37,7 +37,7 @@ TimeScale time_scale(std::int64_t end_ps) { return {end_ps, kLeft, kTimeWidth - 
 std::vector<TimeTick> time_ticks(std::int64_t end_ps, int most) {
   std::int64_t step = 1;
   while (end_ps / step > most) step = next_round(step);
-  // The largest unit in which steps are whole.
+  // The largest unit in which the step is a whole number.
   const Unit* unit = kUnits.data();
   while (step % unit->ps != 0) ++unit;
   std::vector<TimeTick> out;
@@ -59,7 +59,7 @@ void draw_time_axis(Node svg, const TimeScale& scale, double top, double bottom)
 
 namespace {
 
-// As many as there are colours that everybody tells apart, less that of the others.
+// The number of colours that everybody can tell apart, without that of the others.
 constexpr std::size_t kCausesShown = 6;
 constexpr const char* kOthers = "rest";
 
@@ -96,7 +96,7 @@ struct Wait {
   std::int64_t start_ps, end_ps;
 };
 
-// Neighbours that wait for the same are one.
+// Merges neighbours with the same cause.
 std::vector<Wait> waits_of(const PathFacts& path) {
   std::vector<Wait> out;
   for (const PathFacts::PathSpan& part : path.parts) {
@@ -126,7 +126,7 @@ void add_part(Node plot, const TimeScale& scale, double top, const std::string& 
 
 void draw_path_strip(Node plot, const TimeScale& scale, double top, const PathFacts& path) {
   std::vector<CauseShare> shares = shares_of(path);
-  // What is too short to be seen shows the colour of the others, below all.
+  // The background has the colour of the others: it shows where waits are too short to be drawn.
   add_part(plot, scale, top, colour_of(shares, {}),
            {"causes too short to tell apart", 0, scale.end_ps});
   for (const Wait& wait : waits_of(path))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Time across a picture: its axis, the colours of what is waited for, the critical path.
+// Time in pictures: the time axis, the colours of causes of waiting, the critical path.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,9 @@
 
 namespace reshard::sim {
 
-// The time axis that pictures over time share: ticks at round times, so that one reads them off.
+// ---- the time axis that pictures over time share, with ticks at round times
 
-// Horizontal places of times 0 .. end_ps, from `left` on.
+// Horizontal positions of times 0 .. end_ps, from `left` on.
 struct TimeScale {
   std::int64_t end_ps;  // above 0
   double left, width;
@@ -22,8 +22,8 @@ struct TimeScale {
   }
 };
 
-// All pictures over time are alike, so that what is one above the other is at one time. What they
-// name stands left of it.
+// All pictures over time have the same scale, so that one time is at one position in all of them.
+// Names are to its left.
 inline constexpr double kTimeWidth = 960;
 TimeScale time_scale(std::int64_t end_ps);
 
@@ -32,31 +32,30 @@ struct TimeTick {
   std::string text;  // "200 us"
 };
 
-// Multiples of 1, 2 or 5 times a power of ten, at most `most` of them beside 0; all in one unit.
+// 0 and at most `most` multiples of 1, 2 or 5 times a power of ten; all in one unit.
 std::vector<TimeTick> time_ticks(std::int64_t end_ps, int most);
 
-// Lines from `top` to `bottom`, their times below.
+// Lines from `top` to `bottom`, with their times below.
 void draw_time_axis(Node svg, const TimeScale& scale, double top, double bottom);
 
-// What the time of a run is waited for has one colour on all of a page: the greatest causes one
-// each, all others together one. Compute has that of its slices.
+// ---- causes of waiting; a cause has the same colour everywhere on a page
 
+// The greatest causes have a colour each, all others share one. Compute has that of its slices.
 struct CauseShare {
-  std::string name, colour;  // a class of the style
+  std::string name, colour;  // colour: a class of the style
   std::int64_t time_ps;
 };
-// Most time first; the others, where there are any, last.
+// Most time first; the sum of the others, if there are any, last.
 std::vector<CauseShare> shares_of(const PathFacts& path);
 
-// Of a cause that may be among the others.
+// The colour of a cause, which can be one of the others.
 std::string colour_of(const std::vector<CauseShare>& shares, const std::string& cause);
 
-// The critical path above a timeline: what the whole run waits for at each time, in the colours of
-// the headline.
+// ---- the critical path above a timeline: what the run waits for at each time
 
 inline constexpr double kPathStripHeight = 14;
 
-// `plot` begins where the scale does.
+// `plot` must begin at the left end of the scale.
 void draw_path_strip(Node plot, const TimeScale& scale, double top, const PathFacts& path);
 
 }  // namespace reshard::sim

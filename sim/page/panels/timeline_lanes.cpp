@@ -13,7 +13,7 @@ namespace {
 
 using Spans = std::vector<const Span*>;
 
-// What a screen shows at once: below one part in so many of the time nothing is told apart.
+// The resolution of a screen: slices shorter than the time / kFinest cannot be told apart.
 constexpr std::int64_t kFinest = 2000;
 
 bool begins_before(const Span* a, const Span* b) {
@@ -32,11 +32,11 @@ struct Alike {
   Spans spans;
 };
 
-// Ranks that do the same, by the lowest; each alone where they are few.
+// Groups ranks that do the same, by lowest rank. With few ranks each has its own group.
 std::vector<Alike> alike_ranks(std::map<Rank, Spans>&& of_rank, std::size_t ranks_apart) {
   std::vector<Alike> out;
   bool apart = of_rank.size() <= ranks_apart;
-  // Only those with as many spans and the same end are compared.
+  // Only ranks with the same number of spans and the same end are compared.
   std::map<std::pair<std::size_t, std::int64_t>, std::vector<std::size_t>> candidates;
   for (auto& entry : of_rank) {
     Rank rank = entry.first;
@@ -94,7 +94,7 @@ std::vector<std::vector<LaneSlice>> rows_of(
   return rows;
 }
 
-// Runs of neighbours that begin and end within one cell of so many picoseconds become one slice.
+// Merges runs of neighbours that together are shorter than `cell_ps` into one slice.
 void put_together(std::vector<LaneSlice>& row, std::int64_t cell_ps) {
   std::vector<LaneSlice> out;
   for (const LaneSlice& slice : row) {

@@ -20,9 +20,9 @@ namespace {
 
 constexpr LaneLimits kLimits = {.ranks_apart = 32, .lanes = 32, .slices = 5000};
 constexpr double kTop = 8, kBottom = 28, kGap = 4;
-constexpr double kLetter = 6.6;      // of a label, at most
-constexpr double kLeastHeight = 13;  // of a row that has labels
-// Kinds in the order of the legend; each has a colour of its name in the style.
+constexpr double kLetter = 6.6;      // maximum width of a label's letter
+constexpr double kLeastHeight = 13;  // of a row with labels
+// Kinds in the order of the legend. The style has a colour of the same name for each.
 constexpr std::array<std::string_view, 11> kKinds = {
     "all_gather", "reduce_scatter", "all_reduce", "all_to_all", "exchange", "message",
     "copy",       "reduce",         "fill",       "compute",    "setup"};
@@ -38,7 +38,7 @@ struct Drawing {
   void slice(Node lane, const LaneSlice& slice, double y) const;
 };
 
-// "3 all_gather" of a plan alone, "wq.weight: all_gather" of a plan among operations.
+// "3 all_gather" for a plan alone, "wq.weight: all_gather" for a plan among operations.
 std::string Drawing::name(const LaneSlice& slice) const {
   if (slice.parts > 1) return fmt::format("{} parts", slice.parts);
   if (slice.step >= 0 && facts.labels.empty()) return fmt::format("{} {}", slice.step, slice.kind);
@@ -59,7 +59,7 @@ std::string Drawing::tip(const LaneSlice& slice) const {
 
 void Drawing::slice(Node lane, const LaneSlice& slice, double y) const {
   double x = scale.x(slice.start_ps), width = scale.x(slice.end_ps) - x;
-  // A line around what is wide enough to bear one parts it from its neighbours.
+  // Slices that are wide enough have an outline, which separates them from their neighbours.
   Node rect = add(lane, "rect",
                   {{"class", fmt::format("k-{}{}", slice.kind, width > 4 ? " lined" : "")},
                    {"x", x - scale.left},
@@ -68,7 +68,7 @@ void Drawing::slice(Node lane, const LaneSlice& slice, double y) const {
                    {"height", row_height}});
   add_tip(rect, tip(slice));
   if (row_height < kLeastHeight) return;
-  // The longest that fits.
+  // The longest label that fits.
   for (const std::string& label : {name(slice), std::string(slice.kind)}) {
     if (kLetter * static_cast<double>(label.size()) + 6 > width) continue;
     add(labels, "text",
@@ -78,7 +78,7 @@ void Drawing::slice(Node lane, const LaneSlice& slice, double y) const {
   }
 }
 
-// A coordinate system of its own, so that zooming is another view of it.
+// A nested coordinate system, so that zooming only changes its viewBox.
 Node add_plot(Node svg, const TimeScale& scale, double bottom) {
   std::string view =
       fmt::format("0 0 {} {}", coordinate_text(scale.width), coordinate_text(bottom));

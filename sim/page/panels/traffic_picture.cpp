@@ -20,7 +20,7 @@ namespace {
 constexpr std::size_t kMostRows = 64, kFewestNodes = 9, kPairsListed = 12;
 constexpr int kShades = 10;  // classes h0 .. h9 of the style
 constexpr double kWidth = 960, kLeft = 148, kTop = 74, kMostSide = 540, kMostCell = 56, kBars = 52;
-constexpr double kLetter = 7;  // of a name, at most
+constexpr double kLetter = 7;  // maximum width of a name's letter
 constexpr double kShade = 22, kShadesHeight = 12 + kShades * kShade;
 
 struct Square {
@@ -28,12 +28,12 @@ struct Square {
   std::map<std::pair<std::size_t, std::size_t>, std::int64_t> bytes;  // (sender, receiver)
   std::vector<std::int64_t> sent, received;
   std::int64_t greatest = 0, greatest_sum = 0;
-  std::int32_t devices = 1;   // to a row
+  std::int32_t devices = 1;   // per row
   double cell = 0, side = 0;  // in pixels
 };
 
-// Devices to a row: one; of too many, whole nodes where that leaves enough rows, else a part of
-// one.
+// Devices per row: one; if that gives too many rows, a whole node or several, or a part of one if
+// whole nodes would leave too few rows.
 std::int32_t devices_per_row(const std::vector<Rank>& ranks, const Topology& topology) {
   auto rows = [&](std::int32_t devices) {
     std::size_t count = 0;
@@ -113,7 +113,7 @@ void draw_cells(Node svg, const Square& square, const Topology& topology) {
        {"y", kTop},
        {"width", square.side},
        {"height", square.side}});
-  // No gap where it would be wider than what it parts.
+  // No gap between small cells.
   double shown = square.cell > 12 ? square.cell - 1 : square.cell;
   for (const auto& [at, bytes] : square.bytes) {
     if (bytes == 0) continue;
@@ -128,7 +128,7 @@ void draw_cells(Node svg, const Square& square, const Topology& topology) {
   }
 }
 
-// What each row sends, right of it, and what each column receives, above it.
+// Bars for what each row sends, to its right, and for what each column receives, above it.
 void draw_sums(Node svg, const Square& square, const Topology& topology) {
   auto length = [&](std::int64_t bytes) {
     return (kBars - 4) * static_cast<double>(bytes) / static_cast<double>(square.greatest_sum);
@@ -151,7 +151,7 @@ void draw_sums(Node svg, const Square& square, const Topology& topology) {
   }
 }
 
-// How many rows or columns share a name so that names are `apart` from each other.
+// How many rows or columns must share a name for names to be `apart` pixels from each other.
 std::size_t every(double cell, double apart) {
   std::size_t out = 1;
   while (cell * static_cast<double>(out) < apart) out *= 2;
@@ -164,7 +164,7 @@ void draw_names(Node svg, const Square& square, const Topology& topology) {
   for (std::size_t i = 0; i < square.rows.size(); i += every(square.cell, 14))
     add(names, "text", {{"x", kLeft - 6}, {"y", kTop + middle(i) + 4}},
         row_name(square, i, topology));
-  // Of a column its number alone where the whole name is too wide; the last is the widest.
+  // Columns show only their number if the whole name is too wide; the last name is the widest.
   auto column_name = [&](std::size_t i) {
     std::string name = row_name(square, i, topology);
     return square.cell >= 50 ? name : name.substr(name.find(' ') + 1);

@@ -44,7 +44,7 @@ void for_links(const Wiring& wiring, const auto& visit) {
     if (spot.link) visit(*spot.link, *spot.path_class);
 }
 
-// As it is called in files, both directions of a port together.
+// The link's name in topology files; both directions of a port share one.
 std::string kind_name(const Topology& topology, ResourceId link) {
   Hop hop = topology.hop_of(link);
   bool port = hop.kind == Hop::Kind::SourceOut || hop.kind == Hop::Kind::DestinationIn;
@@ -58,7 +58,7 @@ LinkInk::LinkInk(const Topology& topology, const Wiring& wiring, const LinkLoads
   for_links(wiring, [&](const Wiring::Link& link, PathClass) {
     widest_ = std::max(widest_, topology_.resource_bytes_per_s(link.in(topology_, 0)));
   });
-  // Links from device to device are many and begin side by side.
+  // Links from device to device are many and start next to each other, so they are narrower.
   if (std::any_of(wiring.cables.begin(), wiring.cables.end(), [&](const Wiring::Cable& cable) {
         return cable.from < wiring.devices && cable.to < wiring.devices;
       }))
@@ -92,7 +92,7 @@ std::string LinkInk::tip(ResourceId link) const {
   return out;
 }
 
-// By capacity, the widest first.
+// Sorted by capacity, the widest first.
 std::vector<LinkInk::Sample> LinkInk::samples() const {
   constexpr std::size_t most_names = 4, most_rows = 8;
   using Key = std::pair<std::int64_t, Family>;

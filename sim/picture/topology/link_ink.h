@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How the links of a topology are drawn: wide as their capacity, coloured by kind or by load.
+// How the links of a topology are drawn: width by capacity, colour by kind or by load.
 #pragma once
 
 #include <optional>
@@ -17,7 +17,7 @@ class LinkInk {
   LinkInk(const Topology& topology, const Wiring& wiring, const LinkLoads& loads);
 
   bool by_load() const { return !loads_.uses.empty(); }
-  // Of the capacity, in thousandths.
+  // Used share of the capacity, in thousandths.
   std::int64_t used(ResourceId link) const;
   double width(ResourceId link) const;
   // None for a link that carried nothing.
@@ -25,7 +25,7 @@ class LinkInk {
   // "node0.gpu2.nic.out: 50 GB/s, carried 1.000 MiB, 12.5 % of what it can".
   std::string tip(ResourceId link) const;
 
-  // What widths and colours mean.
+  // Legend: what widths and colours mean.
   struct Sample {
     std::string label;
     double width;
@@ -38,7 +38,7 @@ class LinkInk {
   const Wiring& wiring_;
   const LinkLoads loads_;
   std::int64_t widest_ = 1;  // bytes per second
-  // Pixels: a link without capacity, and what the widest has beyond it.
+  // Pixels: the limit for small capacities, and how much wider the widest link is.
   double narrowest_ = 2, widening_ = 6;
 };
 

@@ -67,7 +67,8 @@ void NodePicture::sort_joins() {
   for (auto& joins : up_)
     std::stable_sort(joins.begin(), joins.end(),
                      [&](const Join& a, const Join& b) { return track(a.other) < track(b.other); });
-  // Arcs of a device do not cross where those to its left come first, the nearest outermost.
+  // Arcs of a device do not cross if those to its left come first, and on each side the arcs to
+  // nearer devices are further out.
   for (std::int32_t device = 0; device < wiring_.devices; ++device) {
     auto& joins = down_[to_index(device)];
     auto key = [&](const Join& join) { return std::pair(join.other > device, -join.other); };
@@ -119,7 +120,7 @@ double NodePicture::height() const {
 
 double NodePicture::outside_height() const { return (top_ - inside_) * kTrack; }
 
-// Relative to the box, as all that follows.
+// Relative to the box, like all functions below.
 double NodePicture::device_y(int row) const {
   return kStrip + inside_ * kTrack + row * (row_height() + top_ * kTrack + kPadding);
 }
@@ -138,7 +139,7 @@ double NodePicture::slot_x(std::int32_t spot, const std::vector<Join>& joins,
     double column = folded_ ? spot % columns_ : spot;
     return kPadding + (column + 0.5) * pitch_ + (part - 0.5) * (pitch_ - 8);
   }
-  // Bars above each other have the same middle; what leads up from them must not.
+  // Bars above each other have the same centre; cables up from them must not coincide.
   double low = folded_ ? 0 : place.low, high = folded_ ? columns_ : place.high;
   return kPadding + std::min((low + (high - low) * part) * pitch_ + 13 * (place.track - 1),
                              high * pitch_ - 10);
@@ -171,7 +172,7 @@ std::string NodePicture::name_of(std::int32_t spot) const {
   }
 }
 
-// Both directions side by side, `there` on the left.
+// Draws both directions next to each other, `there` on the left.
 void NodePicture::draw_cable(Node parent, const Wiring::Cable& cable, std::int32_t node,
                              const PathAt& path) const {
   ResourceId there = cable.there.in(topology_, node);
@@ -185,7 +186,7 @@ void NodePicture::draw_cable(Node parent, const Wiring::Cable& cable, std::int32
       stroke(line, Tone::Panel, ink_.width(link));
     add_tip(line, ink_.tip(link));
   };
-  if (ink_.by_load()) {  // the brightest and the darkest colours need an edge
+  if (ink_.by_load()) {  // the brightest and the darkest colours need an outline
     Node edge = add(parent, "path", {{"d", path(0)}, {"fill", "none"}});
     stroke(edge, Tone::Edge, first + second + 2);
   }
@@ -200,7 +201,7 @@ void NodePicture::draw_join(Node parent, const Join& join, std::int32_t node,
   stroke(line, Tone::Edge, 1.2);
 }
 
-// All that leads up from a spot, and from devices to bars below.
+// Connections from a spot upwards, and from devices to bars below them.
 void NodePicture::draw_joins(Node parent, std::int32_t node, std::int32_t spot) const {
   int row = row_of(spot);
   const SpotPlace& place = places_[to_index(spot)];
@@ -211,7 +212,7 @@ void NodePicture::draw_joins(Node parent, std::int32_t node, std::int32_t spot) 
     double x = slot_x(spot, up, i), to = bar_y(other.track, row) + kBar;
     double left = kPadding + std::min(place.high, other.high) * pitch_ - 5,
            right = kPadding + std::max(place.low, other.low) * pitch_ + 5;
-    // A bar as far from the devices may begin further on: then the line turns towards it.
+    // The other bar need not be above this point; the line then turns towards it.
     double begin = kPadding + (folded_ ? 0 : other.low) * pitch_,
            end = kPadding + (folded_ ? columns_ : other.high) * pitch_;
     draw_join(parent, up[i], node, [&](double offset) {
@@ -243,7 +244,7 @@ void NodePicture::draw_arcs(Node parent, std::int32_t node) const {
     double low = slot(cable.from, c), high = slot(cable.to, c);
     if (low > high) std::swap(low, high);
     draw_cable(parent, cable, node, [&](double offset) {
-      // A curve reaches three quarters of the way to its control points.
+      // A cubic curve reaches three quarters of the way to its control points.
       double control = y + (arc_depth(cable.from, cable.to) + offset) * 4 / 3;
       return fmt::format("M{0} {2}C{0} {3} {1} {3} {1} {2}", coordinate_text(low - offset),
                          coordinate_text(high + offset), coordinate_text(y),
@@ -277,7 +278,7 @@ void NodePicture::draw_plate(Node parent, std::int32_t spot, std::int32_t node, 
     set(add_text(parent, x + width / 2, base, 11, name, "middle"), {"pointer-events", "none"});
 }
 
-// Folded into rows a bar has a part in each; this line joins them.
+// With folded rows a bar has a part in each row; this line connects them.
 void NodePicture::draw_trunk(Node parent, std::int32_t spot) const {
   double right = kPadding + columns_ * pitch_ - 3, x = right + 5 + 6 * (spot - wiring_.devices);
   std::string path;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One node of a machine, drawn as it is wired: bars on tracks, cables straight between them.
+// One node of a machine as it is wired: bars on tracks, with straight cables between them.
 //
-// Many devices that all reach the same are folded into rows, each with its part of every bar.
+// If there are many devices and every bar spans all of them, they are folded into rows, each with
+// its part of every bar.
 #pragma once
 
 #include <cstdint>
@@ -20,19 +21,19 @@ class NodePicture {
 
   double width() const;
   double height() const;
-  // What stands above the box, of what is outside.
+  // Height of the bars outside the node, above its box.
   double outside_height() const;
-  // A node's box with its upper left corner at (x, y), and its cables to the bars outside.
+  // A node's box with its upper left corner at (x, y), and its cables to the outside bars.
   void draw(Node parent, std::int32_t node, double x, double y) const;
-  // A bar outside, above boxes whose upper edge is at y.
+  // An outside bar, above boxes with their upper edge at y.
   void draw_outside(Node parent, std::int32_t spot, double x, double width, double y) const;
 
  private:
-  // What leaves a spot on one side: a cable, or what only touches (-1).
+  // A connection of a spot on one side: a cable, or -1 for spots that only touch.
   struct Join {
     std::int32_t cable, other;
   };
-  // Of a line so far beside the middle of what it is part of.
+  // The path of a line, `offset` pixels beside the centre of its cable.
   using PathAt = std::function<std::string(double offset)>;
 
   void sort_joins();
@@ -68,7 +69,7 @@ class NodePicture {
   const std::vector<SpotPlace> places_;
   std::vector<std::vector<Join>> up_, down_;       // by spot
   std::vector<std::int32_t> arcs_;                 // cables from device to device
-  std::int32_t inside_ = 0, top_ = 0, below_ = 0;  // tracks
+  std::int32_t inside_ = 0, top_ = 0, below_ = 0;  // tracks: in the box, all above, below devices
   std::int32_t columns_ = 1, rows_ = 1;
   bool folded_ = false;
   double pitch_ = 56;

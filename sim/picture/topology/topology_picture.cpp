@@ -54,7 +54,7 @@ class TopologyPicture {
   }
 
  private:
-  // As many as a screen shows, those whose fullest link is fullest first.
+  // As many nodes as fit a screen; with loads, those with the fullest links first.
   std::vector<std::int32_t> nodes_drawn() const {
     std::int32_t most = std::clamp(16 / wiring_.devices, 1, 8);
     std::vector<std::int32_t> nodes(to_index(topology_.nodes()));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Two nodes are looked at where they can be joined, as the network begins where what both reach is
-// the same; what is found of the first is true of all.
+// Examines two nodes if nodes are connected, because the network is what both of them reach. Since
+// all nodes are alike, the wiring of the first applies to all.
 #include "sim/picture/topology/wiring.h"
 
 #include <algorithm>
@@ -17,7 +17,8 @@ std::int32_t resources_per_node(const Topology& topology) {
          topology.nodes();
 }
 
-// The same node with its first devices alone. Groups are names, which routes do not need.
+// The same node with only its first devices. Groups are dropped: they are names that routes do not
+// need.
 NodeTemplate first_devices(NodeTemplate node, std::int32_t count) {
   node.groups.clear();
   if (node.devices <= count) return node;
@@ -35,7 +36,7 @@ NodeTemplate first_devices(NodeTemplate node, std::int32_t count) {
   return node;
 }
 
-// Of one node or two.
+// A topology of one node, or of two if there are routes between nodes.
 Topology model_of(const Topology& topology, std::int32_t most_devices) {
   return Topology(topology.name(), first_devices(topology.node(), most_devices), topology.fabric(),
                   topology.node().rule_between >= 0 ? 2 : 1);
@@ -74,16 +75,16 @@ class WiringFinder {
  private:
   static constexpr std::int32_t kUnknown = -1, kNone = -2, kFabric = 2;
 
-  // A resource of a node that both ways cross is a device's own where that is an end of all routes
-  // across it: a cable from there, whose direction depends on the route. Else it is one place, its
-  // start.
+  // A resource of a node that routes cross in both directions is a cable of one device if that
+  // device is an end of all routes across it; its direction then depends on the route. Otherwise it
+  // is a place, and its start and finish are the same end.
   bool both_ways(std::int32_t r) const { return other_way_[r] == r; }
   bool is_place(std::int32_t r) const {
     return both_ways(r) && (owner(r) == kFabric || (own_[r].first < 0 && own_[r].second < 0));
   }
   std::size_t start(std::int32_t r) const { return to_index(2 * r); }
   std::size_t finish(std::int32_t r) const { return to_index(is_place(r) ? 2 * r : 2 * r + 1); }
-  // Whether a route to `to` crosses it from its finish.
+  // Whether a route to `to` crosses the resource from its finish to its start.
   bool reversed(std::int32_t r, Rank to) const {
     std::int32_t owner = own_[r].first >= 0 ? own_[r].first : own_[r].second;
     return both_ways(r) && !is_place(r) && owner == to_int(to);
@@ -122,7 +123,8 @@ class WiringFinder {
       match(back[i], alike ? static_cast<std::int32_t>(there[i]) : kNone);
   }
 
-  // Two directions of one cable are each the other's, and in one node.
+  // Two resources are directions of one cable only if each matched the other and both are in the
+  // same node.
   void keep_agreed_directions() {
     auto matched = other_way_;
     for (std::int32_t r = 0; r < resources_; ++r) {
@@ -133,11 +135,11 @@ class WiringFinder {
 
   void follow(Rank a, Rank b) {
     const Route route = model_.route(a, b);
-    // A file may give the way back in the order of the way there.
+    // A file can list a reverse route in the order of the forward one, which says nothing new.
     if (b < a && route.resources == model_.route(b, a).resources) return;
     PathClass path_class = model_.rule(a, b).path_class();
     std::size_t at = end_of(a);
-    bool place = false;  // what `at` belongs to has a capacity of its own
+    bool place = false;  // `at` belongs to a place
     for (ResourceId id : route.resources) {
       auto r = static_cast<std::int32_t>(id);
       bool own = is_device(at) && model_.hop_of(id).kind == Hop::Kind::SourceOut;
@@ -164,7 +166,7 @@ class WiringFinder {
     known->second = std::min(known->second, path_class);
   }
 
-  // What begins at one device alone is that device's own.
+  // An end that touches nothing but one device is an end at that device.
   void join_own_starts() {
     std::map<std::size_t, std::set<std::size_t>> neighbours;
     for (auto [a, b] : touching_) {
@@ -181,7 +183,7 @@ class WiringFinder {
         ends_.join(root, *others.begin());
   }
 
-  // The number of a node, or the fabric.
+  // The node of a resource, or kFabric.
   std::int32_t owner(std::int32_t r) const {
     return r >= model_.nodes() * per_node_ ? kFabric : r / per_node_;
   }
@@ -200,7 +202,7 @@ class WiringFinder {
     out_.spots.push_back(spot);
   }
 
-  // What is the first node's or outside.
+  // Collects the spots of the first node and those outside.
   void collect() {
     out_.devices = model_.node().devices;
     for (std::int32_t device = 0; device < out_.devices; ++device)
@@ -245,7 +247,7 @@ class WiringFinder {
       bool outside = out_.spots[to_index(from)].outside && out_.spots[to_index(to)].outside;
       std::int32_t back = other_way_[r] == r ? kNone : other_way_[r];
       if (from == to || outside) {
-        // What leads nowhere else, or from outside to outside, is a place of its node, too.
+        // A link with both ends at one spot, or both outside, is also drawn as a place.
         auto place = static_cast<std::int32_t>(out_.spots.size());
         out_.spots.push_back(
             {Wiring::Spot::Kind::Shared, owner(r) == kFabric, link(r), path_class});
@@ -258,7 +260,8 @@ class WiringFinder {
     out_.touching.assign(pairs.begin(), pairs.end());
   }
 
-  // A joint of one cable that touches one other spot is no place of its own.
+  // Removes joints with only one cable that touch a single Shared spot: the cable then ends at that
+  // spot.
   void leave_out_single_joints() {
     std::vector<std::int32_t> ends(out_.spots.size(), 0), becomes(out_.spots.size());
     std::vector<std::set<std::int32_t>> touched(out_.spots.size());
@@ -287,14 +290,15 @@ class WiringFinder {
   const std::int32_t per_node_;
   const bool all_drawn_;
   const std::int32_t resources_;
-  IndexVector<std::int32_t, std::int32_t> other_way_;  // by resource
-  // The ends that all routes across a resource have.
+  // By resource: the other direction of its cable; itself if both directions cross it; kNone.
+  IndexVector<std::int32_t, std::int32_t> other_way_;
+  // By resource: the devices at an end of all routes across it.
   IndexVector<std::int32_t, std::pair<std::int32_t, std::int32_t>> own_;
   DisjointSets ends_;  // two per resource, then devices
   std::vector<Rank> devices_;
   std::set<std::pair<std::size_t, std::size_t>> touching_;
   std::map<std::size_t, PathClass> classes_;     // by end
-  std::map<std::size_t, std::int32_t> spot_of_;  // by least end
+  std::map<std::size_t, std::int32_t> spot_of_;  // by first end of a joined set
   Wiring out_;
 };
 

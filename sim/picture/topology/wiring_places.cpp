@@ -71,7 +71,8 @@ class Placing {
     }
   }
 
-  // What touches all devices stands above what has cables to some, and below what it leads to.
+  // Spots that touch all devices, and spots above those, are placed above spots with cables to some
+  // devices.
   void find_those_above_all() {
     above_all_.resize(places_.size());
     for (std::int32_t spot : by_level_)
@@ -84,7 +85,7 @@ class Placing {
                       });
   }
 
-  // Spots come here in any order, so each looks down to the devices itself.
+  // Spots are visited in any order, so each search goes all the way down to the devices.
   void find_span(std::int32_t spot) {
     SpotPlace& place = places_[to_index(spot)];
     if (place.level == 0) return;
@@ -115,7 +116,8 @@ class Placing {
                        [&](std::int32_t other) { return other < wiring_.devices; });
   }
 
-  // The nearest to the devices that is beyond all lower spots and has room.
+  // The track nearest to the devices that has room and is beyond all connected spots of lower
+  // levels.
   void find_track(std::int32_t spot) {
     SpotPlace& place = places_[to_index(spot)];
     std::int32_t way = is_below(spot) ? -1 : 1, track = way;

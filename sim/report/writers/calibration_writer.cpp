@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What calibration says: figures before and after, errors by collective and number of ranks.
+// Writes a calibration: figures before and after, errors by collective and number of ranks.
 #include <algorithm>
 #include <map>
 
@@ -27,7 +27,7 @@ std::string figure_value(FigureUnit unit, std::int64_t value) {
   return decimal_text(value, kRatioOne, 3);
 }
 
-// Rows of one collective on as many ranks, in that order; both lists have the same rows.
+// Rows grouped by collective and number of ranks, before and after; both lists have the same rows.
 using Key = std::pair<CollectiveKind, std::int32_t>;
 std::map<Key, std::pair<std::vector<RowError>, std::vector<RowError>>> by_kind(
     const ErrorsBeforeAfter& errors) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Two reports side by side as tables and as JSON.
+// Writes the comparison of two reports as tables and as JSON.
 #include <algorithm>
 
 #include <fmt/format.h>

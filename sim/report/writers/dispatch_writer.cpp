@@ -140,7 +140,7 @@ std::string counts_text(const CollectiveCounts& counts) {
   return out.empty() ? "none" : out;
 }
 
-// As DebugMode writes a call: its inputs, what it redistributes, its outputs.
+// A call as DebugMode prints it: its inputs, its redistributions, its outputs.
 std::string call_text(const DispatchedCall& call) {
   auto spec_text = [&](const std::optional<TensorSpec>& spec) {
     if (!spec) return std::string("None");
@@ -162,7 +162,7 @@ std::string call_text(const DispatchedCall& call) {
   return text;
 }
 
-// One line a module; each operator of it where all is asked for.
+// One row per module; if `verbose`, one per operator of each module.
 std::string operators_table(const DispatchReport& report, bool verbose, std::size_t width) {
   std::vector<OperatorFacts> rows;
   for (OperatorFacts& row : operator_facts(report)) {
@@ -191,7 +191,7 @@ std::string collectives_table(const DispatchReport& report, std::size_t width) {
   return table.rows() == 0 ? std::string() : fmt::format("\n{}", table.text(width));
 }
 
-// Where PyTorch would have given something else.
+// Calls for which PyTorch itself would give a different result.
 std::string faults_table(const DispatchReport& report, std::size_t width) {
   Table table({"at", "call", "not as PyTorch"});
   for (const FaultFacts& fault : fault_facts(report))

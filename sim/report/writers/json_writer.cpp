@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// JSON of the reports. Key order is the order of writing here and part of the schema.
+// JSON of the reports. The order in which keys are written here is part of the schema.
 #include <fmt/format.h>
 
 #include "core/torch/cost_model.h"
@@ -21,7 +21,7 @@ Json values_json(const DimVector& values) {
   return list_json(values, [](std::int64_t value) { return value; });
 }
 
-// What was asked for, in the words of the options.
+// The request of one tensor, by the names of the command's options.
 Json tensor_json(const Request& request) {
   const Mesh &from = request.source().mesh(), &to = request.destination().mesh();
   return {{"text", request.text()},
@@ -35,7 +35,7 @@ Json tensor_json(const Request& request) {
           {"to", request.destination().placements_text()}};
 }
 
-// "request" of one tensor; null of several, and then "tensors".
+// "request" for one tensor; for several it is null, and "tensors" lists them.
 void add_request(const RunReport& report, Json& out) {
   bool alone = report.tensors.size() == 1;
   out["request"] = alone ? tensor_json(report.tensors.front()) : Json(nullptr);
@@ -60,7 +60,7 @@ Json data_json(const DataReport& data) {
           {"full_size", data.full_size}};
 }
 
-// What steps are, before what they took.
+// The first fields of a step's row, before its times.
 Json step_json(const StepRow& step) {
   return {{"kind", step.kind},
           {"axis", axis_json(step.axes)},
@@ -94,7 +94,7 @@ void add_bandwidths(const RunReport& report, std::int64_t time_ps, Json& out) {
   out["busbw_bytes_per_s"] = or_null(found.bus_bytes_per_s);
 }
 
-// Where first use counts: "first_use".
+// "first_use", with --cold.
 void add_first_use(const RunReport& report, Json& out) {
   if (!report.first_use) return;
   const CommunicatorUse& use = *report.first_use;
@@ -119,7 +119,7 @@ void add_result(const RunReport& report, Json& out) {
   out["peak_bytes_max"] = report.bytes.peak_max;
   out["bound"] = bound_json(report.bound);
   out["ratio_to_bound"] = decimal_json(ratio_e4(report.time_ps, report.bound.time_ps()));
-  out["proof"] = true;  // an unproved plan never gets as far as a report
+  out["proof"] = true;  // unproved plans are never reported
   add_bandwidths(report, report.time_ps, out);
 }
 
@@ -152,7 +152,7 @@ Json measured_steps_json(const ValidateReport& report) {
   return out;
 }
 
-// "rank", and before it "tensor" where there are several.
+// "rank", preceded by "tensor" if there are several.
 Json shard_json(const ValidateReport& report, const ShardFacts& shard) {
   Json out = Json::object();
   if (report.predicted.tensors.size() > 1) out["tensor"] = to_index(shard.tensor);
@@ -263,7 +263,7 @@ std::string validate_json(const ValidateReport& report) {
   out["measured_bytes_per_s"] = or_null(bandwidths_of(predicted, median_ps).bus_bytes_per_s);
   add_bandwidths(predicted, median_ps, out);
   out["bound"] = bound_json(predicted.bound);
-  out["proof"] = true;  // an unproved plan is never run
+  out["proof"] = true;  // unproved plans are never run
   out["values"] = value_facts_json(report);
   add_phases(predicted.phases, out);
   return written(out);

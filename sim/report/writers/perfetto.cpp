@@ -30,13 +30,13 @@ std::string in_quotes(const std::string& text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-// GB/s: bytes a nanosecond.
+// Mean rate between two knots in GB/s.
 double mean_rate(const WorkDone& from, const WorkDone& to) {
   return static_cast<double>(to.work - from.work) / static_cast<double>(to.time_ps - from.time_ps) /
          1e9;
 }
 
-// Writes events one a line, commas between them.
+// Writes one event per line, separated by commas.
 class EventWriter {
  public:
   explicit EventWriter(std::ostream& out) : out_(out) {}
@@ -190,8 +190,8 @@ void Drawing::flows() {
         R"({{"ph": "e", "name": "{0} to {1}", "cat": "flow", "id": {2}, "pid": {0}, "tid": {3}, )"
         R"("ts": {4}}})",
         source, destination, id, kSendThread, ns_text(end));
-    // An arrow ends just inside the slice that it belongs to: at the very end it would bind to the
-    // next one.
+    // An arrow ends 1 ns before the end of its slice: at the very end it would bind to the next
+    // one.
     events.add(
         R"({{"ph": "s", "name": "transfer", "cat": "transfer", "id": {}, "pid": {}, "tid": {}, )"
         R"("ts": {}}})",
@@ -224,7 +224,7 @@ void Drawing::links() {
 }  // namespace
 
 std::vector<std::int32_t> pack_lanes(const std::vector<Slice>& slices) {
-  // Busy lanes by the end of their last slice, and the free ones by number.
+  // Busy lanes by the end of their last slice; free lanes by number.
   using Busy = std::pair<std::int64_t, std::int32_t>;
   std::priority_queue<Busy, std::vector<Busy>, std::greater<>> busy;
   std::priority_queue<std::int32_t, std::vector<std::int32_t>, std::greater<>> free_lanes;

@@ -3,20 +3,19 @@
 // trace_processor.
 //
 //   process  one per rank: "rank 3 (node0 gpu3)"
-//     thread 0     plan steps, compute, messages: a slice per part; further threads where streams
-//                  or steps overlap on the rank
+//     thread 0     plan steps, compute, messages: a slice per part; further threads if streams or
+//                  steps overlap on the rank
 //     thread 1, 2  send, recv: a slice per busy stretch, with its flows and bytes
 //     async        a begin/end pair per flow, and an arrow from the sender's slice to the
 //                  receiver's
-//   process  "links": a counter per link that carried something, in GB/s; the area under it is the
-//            link's bytes. Links of many changes show means between some of them (link_rates.h)
-//   process  where a run was measured, one more per rank, below its predicted one: "measured rank
-//            3", with the steps alone
+//   process  "links": a counter per link that carried bytes, in GB/s; the area under it is the
+//            link's bytes. Links whose rate changes often show mean rates (link_rates.h)
+//   process  with a measured run: one more per rank, below its predicted one, "measured rank 3",
+//            with steps only
 //
-// Times are microseconds with three decimals, printed from integers. Picoseconds are floored to
-// nanoseconds everywhere alike, so that what did not overlap does not overlap in the file; exact
-// picoseconds stand in the arguments of slices. Counters, which may not lose bytes, have six
-// decimals.
+// Times are microseconds with three decimals, printed from integers. All picoseconds are floored to
+// nanoseconds, so that what did not overlap does not overlap in the file; the arguments of slices
+// hold exact picoseconds. Counters must not lose bytes and have six decimals.
 #pragma once
 
 #include <cstdint>
@@ -31,42 +30,42 @@
 
 namespace reshard::sim {
 
-// Above this many flows the file would choke a browser: flows and arrows are then left out, and the
-// metadata says so; slices and counters stay.
+// With more flows than this the file would be too large for a browser: flows and arrows are left
+// out, and the metadata says so; slices and counters remain.
 inline constexpr std::size_t kMaxFlowsDrawn = 200'000;
 
-// A run of the same workload on a backend, drawn beside the prediction.
+// A run of the same workload on a backend, drawn next to the prediction.
 struct MeasuredRun {
   std::string backend;
   const Timeline& timeline;
 };
 
-// `labels`: a name per operation of the workload; may be shorter. The timeline must hold flows,
-// and what links are to show.
+// `labels`: a name per operation of the workload; can be shorter. The timeline must have its flows;
+// links are drawn from Timeline::work.
 void write_perfetto(std::ostream& out, const Workload& workload,
                     const std::vector<std::string>& labels, const Timeline& timeline,
                     const Topology& topology, const MeasuredRun* measured = nullptr);
 
-// The same of one plan alone.
+// The same for one plan alone.
 void write_perfetto(std::ostream& out, Study& study, const MeasuredRun* measured = nullptr);
 
-// Nanoseconds of `ps` as "us.nnn".
+// `ps` floored to nanoseconds, in microseconds: "12.345".
 std::string microseconds_text(std::int64_t ps);
 
-// ---- what a thread of a Chrome trace can show
+// ---- slices of a thread of a Chrome trace
 
 struct Slice {
   std::int64_t start, end;
 };
 
-// A lane per slice, so that no two slices of a lane overlap (touching is allowed). Slices must
-// ascend by start. Lanes are numbered from 0, the lowest free one first.
+// The lane of each slice, such that no two slices of a lane overlap (touching is allowed). Slices
+// must ascend by start. Lanes are numbered from 0; a slice gets the lowest free one.
 std::vector<std::int32_t> pack_lanes(const std::vector<Slice>& slices);
 
-// A maximal stretch of overlapping slices; touching ones are apart.
+// A maximal run of overlapping slices; slices that only touch are in separate ones.
 struct Stretch {
   std::int64_t start, end;
-  std::int64_t first, count;  // consecutive slices it is made of
+  std::int64_t first, count;  // the consecutive slices that it consists of
 };
 // Slices must ascend by start.
 std::vector<Stretch> stretches(const std::vector<Slice>& slices);

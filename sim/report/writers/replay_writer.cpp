@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A replayed trace as a table and as JSON.
+// Writes a replayed trace as tables and as JSON.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -152,7 +152,7 @@ Json communicators_json(const CommunicatorResult& result) {
           {"hang", or_null(result.hang)}};
 }
 
-// The policy that ran; the others behind it.
+// The policy that ran, with the others in "others".
 Json communicators_json(const std::vector<CommunicatorResult>& results, bool cold) {
   if (results.empty()) return nullptr;
   Json out = communicators_json(results.front());
@@ -239,7 +239,7 @@ std::string replay_json(const ReplayReport& report) {
                 {"time_ps", report.bound_ps},
                 {"limited_by", report.limited_by()}}},
               {"ratio_to_bound", decimal_json(ratio_e4(report.time_ps, report.bound_ps))},
-              {"proof", true},  // an unproved plan never gets as far as a report
+              {"proof", true},  // unproved plans are never reported
               {"data",
                {{"checked", report.data_checked == report.different_requests},
                 {"requests_different", report.different_requests},
@@ -259,7 +259,7 @@ std::string replay_json(const ReplayReport& report) {
               {"plan_cache", report.cache ? cache_json(*report.cache) : Json(nullptr)},
               {"digest", report.digest.hex()}};
   auto operation = [&](const PathFacts::PathSpan& part) -> Json {
-    // A setup of a policy is of no line.
+    // Setups that a policy adds have no line.
     std::size_t op = to_index(part.op);
     return {{"line", op < report.lines.size() ? Json(report.lines[op]) : Json(nullptr)},
             {"operation", report.labels[op]}};

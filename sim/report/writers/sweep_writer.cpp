@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A sweep as tables and as CSV.
+// Writes a sweep as tables and as CSV.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -52,7 +52,8 @@ std::string integer_text(std::optional<std::int64_t> value) {
 
 namespace {
 
-// "p2p has won its communicators back after 1 .. 24 uses on 12 of 40 pairs, half of them by 3".
+// "p2p has won its communicators back after 1 to 24 uses on 12 of 40 pairs, on half of these after
+// 3".
 void add_won_back(const SweepReport& report, Facts& facts) {
   std::vector<std::int64_t> uses;
   std::int64_t asked = 0;

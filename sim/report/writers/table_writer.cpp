@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tables of the reports, in DTensor's words.
+// Tables of the reports on plans and their runs.
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -39,8 +39,8 @@ void add_head(const RunReport& report, Facts& facts) {
                 : fmt::format("{}, which took {}", report.planner_asked, report.planner));
 }
 
-// Pipelines have hundreds of steps: of more than the one the other number is shown, and reasons are
-// grouped.
+// Pipelines have hundreds of steps. Of more than kManySteps, only kStepsShown are shown, and
+// reasons are grouped.
 constexpr std::size_t kManySteps = 40, kStepsShown = 24;
 bool has_many_steps(const RunReport& report, bool verbose) {
   return report.steps.size() > kManySteps && !verbose;
@@ -64,7 +64,7 @@ std::string step_table(const RunReport& report, bool verbose, std::size_t width)
   return table.text(width) + rest;
 }
 
-// Of steps with the same first reason, how many there are and which is the first.
+// One row per distinct first reason: how many steps have it, and the first of them.
 std::string grouped_reasons_table(const RunReport& report, std::size_t width) {
   struct Group {
     std::string why;
@@ -149,7 +149,7 @@ std::string data_text(const DataReport& data) {
   return data.digest ? out + ", digest " + data.digest->hex() : out;
 }
 
-// Ranks with the same figures are one row.
+// Consecutive ranks with the same figures share one row.
 std::string rank_table(const RunReport& report, std::size_t width) {
   const std::vector<std::int64_t>&received = report.bytes.received_per_slot,
         &peak = report.bytes.peak_per_slot;
@@ -185,7 +185,7 @@ std::string store_text(const ValueFacts& values) {
                      values.ranks_where(is_any));
 }
 
-// Least and most over the median.
+// min / median .. max / median.
 std::string spread_text(const Spread& spread) {
   if (spread.median_ps == 0) return "-";
   return fmt::format("{:.2f}..{:.2f}",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tables and JSON of topologies.
+// Writes topologies as tables and as JSON.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -18,7 +18,7 @@ namespace reshard::sim {
 
 namespace {
 
-// A larger node is shown by the first devices.
+// Of larger nodes, the matrix shows only the first devices.
 constexpr std::int32_t kMatrixDevices = 16;
 
 std::vector<std::string> hops_text(const RouteRule& rule, const Topology& topology) {
@@ -29,12 +29,12 @@ std::vector<std::string> hops_text(const RouteRule& rule, const Topology& topolo
   return out;
 }
 
-// Index of the rule between two local devices.
+// Index of the rule between two devices of one node.
 std::size_t rule_index(const Topology& topology, std::int32_t a, std::int32_t b) {
   return to_index(&topology.rule(Rank{a}, Rank{b}) - topology.node().rules.data());
 }
 
-// What a flow alone reaches.
+// The rate of a single flow without others.
 std::int64_t rate_of(const RouteRule& rule, const Topology& topology) {
   std::int64_t least = rule.cap_bytes_per_s.value_or(kMaxBytes);
   const NodeTemplate& node = topology.node();
@@ -61,7 +61,7 @@ struct ClassRow {
   std::int64_t pairs = 0;
   std::int64_t least_rate = kMaxBytes, most_rate = 0;
   std::int64_t least_latency_ps = kMaxDurationPs, most_latency_ps = 0;
-  std::vector<std::string> paths;  // different ones, numbers left out
+  std::vector<std::string> paths;  // the distinct ones, without digits
 };
 
 std::string without_digits(std::string text) {
@@ -86,7 +86,7 @@ std::map<PathClass, ClassRow> classes_of(const Topology& topology) {
   std::vector<std::int64_t> sizes(to_index(topology.classes()), 0);
   for (std::int32_t device = 0; device < node.devices; ++device)
     ++sizes[to_index(topology.class_of(Rank{device}))];
-  // Pairs by rule first: there are fewer rules than pairs of classes.
+  // Counts pairs by rule first, since there are fewer rules than pairs of classes.
   std::map<std::int32_t, std::int64_t> pairs;
   for (std::size_t a = 0; a < sizes.size(); ++a)
     for (std::size_t b = a; b < sizes.size(); ++b) {
@@ -176,10 +176,10 @@ std::string routes_table(const Topology& topology, std::size_t width) {
   return table.text(width);
 }
 
-// What transports take: as stated, else as the class of GPU suggests.
+// A figure of the transports: as stated by the topology, else the default for its class of GPU.
 struct FigureNow {
   const FigureRow* row;
-  std::optional<std::int64_t> value;  // none: it follows from the links between the ranks at hand
+  std::optional<std::int64_t> value;  // none: depends on the links between the ranks involved
   bool stated;
 };
 std::vector<FigureNow> figures_of(const Topology& topology) {

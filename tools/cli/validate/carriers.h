@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Backends as options name them and as the user sees them: `local`, which is the store in this
-// process, and those of the registry.
+// Backends as options name them and as the user sees them: `local`, the store in this process, and
+// those of the registry.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ class App;
 
 namespace reshard::tools {
 
-// Which backend runs plans, how often, and what the backend itself is told.
+// Which backend runs plans, how often, and the backend's own options.
 struct CarrierOptions {
   std::string backend = "local", rendezvous;
   RunCounts counts;
@@ -30,7 +30,7 @@ struct CarrierOptions {
 
 void add_carrier_options(CLI::App& command, CarrierOptions& options);
 
-// Warnings go to standard error, from the first process.
+// Warnings go to standard error, from the first process only.
 backends::BackendOptions backend_options(const CarrierOptions& options);
 
 struct BackendInfo {
@@ -38,19 +38,19 @@ struct BackendInfo {
   backends::BackendStatus status;
 };
 
-// Looks at every backend now.
+// Probes every backend now.
 std::vector<BackendInfo> backend_infos();
 BackendInfo backend_info(const std::string& name);
 // "mpi: usable, Open MPI 4.1.4", "mpi: not usable, reshard was built without MPI (apt install
 // ...)".
 std::string text(const BackendInfo& backend);
 
-// Throws InputError naming --backend with the reason where it is not usable; what the backend
-// throws.
+// Throws InputError naming --backend if the backend is not usable, with the reason, and whatever
+// the backend throws.
 std::unique_ptr<Executor> make_executor(const BackendInfo& backend,
                                         const backends::BackendOptions& options);
 
-// Picoseconds on a clock that never goes back.
+// Picoseconds on a monotonic clock.
 std::int64_t steady_ps();
 
 }  // namespace reshard::tools

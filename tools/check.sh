@@ -37,9 +37,9 @@ digests() {
   python3 tests/outputs/check_outputs.py --reshard build/sanitize/reshard --every 8
 }
 
-# The golden runs have a separate line: those that limit the address space cannot run under ASan,
-# which reserves terabytes of it. The sweeps over all small cases are left to the release build:
-# they run the same code as the random sweeps and take ten minutes more.
+# The golden runs have a separate command, without those that limit the address space: ASan reserves
+# terabytes of it. The sweeps over all small cases are left to the release build: they run the same
+# code as the random sweeps and take ten minutes more.
 sanitize() {
   build_preset sanitize all
   ctest --test-dir build/sanitize -j2 --output-on-failure --no-tests=error --progress \

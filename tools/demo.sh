@@ -1,3 +1,5 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # The main use in one command: installs what is missing, builds a release, and moves the 723 weight
 # tensors of Llama-3-70B from their training layout to their inference layout: every plan is proved,
 # the bytes of every different request are moved and checked, and the whole is timed on a simulated

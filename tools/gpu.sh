@@ -1,3 +1,5 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # The checks that need a GPU: builds, then runs the tests of the CUDA and NCCL backends, validates
 # plans on them, and compares the speed of the CUDA backend with the GPU's own copy. Reports
 # everything that cannot run here, with the reason. NCCL 2.30 or newer

@@ -1,3 +1,5 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # All tests in one command: installs what is missing, builds a release with its tests, and runs
 # them. Arguments are passed to ctest (such as -R layout).
 set -euo pipefail

@@ -1,3 +1,5 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
 # Builds the Python wheel, which needs only Python and the system's C library where it is installed,
 # and tests it: what its library links with, the licenses of its contents, its size, and the package
 # in a fresh virtual environment, outside this folder and without a network.
